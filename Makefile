@@ -1,0 +1,50 @@
+# Needs Python 3.11 or later, make and access to a Python package index; everything else lands in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# Two workers with one BLAS thread each; more threads than cores would make them wait for one another.
+WORKERS ?= 2
+THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
+PYTEST := $(THREADS) $(BIN)/python -m pytest -n $(WORKERS)
+SOURCES := src tests benchmarks examples tools
+
+.PHONY: test test-all slow lint types install format reproduce bench clean
+
+test: lint types
+	$(PYTEST) -m "not slow"
+
+test-all: lint types
+	$(PYTEST)
+
+slow: $(STAMP)
+	$(PYTEST) -m slow
+
+lint: $(STAMP)
+	$(BIN)/ruff check $(wildcard $(SOURCES))
+	$(BIN)/ruff format --check $(wildcard $(SOURCES))
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+install: $(STAMP)
+
+# Reinstalled only when the dependencies may have changed.
+$(STAMP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	touch $@
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix $(wildcard $(SOURCES))
+	$(BIN)/ruff format $(wildcard $(SOURCES))
+
+reproduce: $(STAMP)
+	$(BIN)/python examples/reproduce.py
+
+bench: $(STAMP)
+	$(BIN)/python benchmarks/first_order.py
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks examples tools -name __pycache__ -type d -prune -exec rm -rf {} +

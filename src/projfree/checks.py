@@ -1,0 +1,74 @@
+"""The sentences that bad input gets: each names the argument, the rule, the value and the way out."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+def shown(value: object) -> str:
+    """`value` as it should appear in a sentence: plain numbers without their NumPy wrapper, short."""
+    text = repr(value.item() if isinstance(value, np.generic) else value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def at_least(name: str, value: float, lowest: float, why: str = "") -> float:
+    """Return `value` as a float, or say that `name` must be at least `lowest`."""
+    number = _number(name, value)
+    if not number >= lowest:
+        raise ValueError(f"`{name}` must be at least {lowest:g}, got {shown(value)}.{' ' + why if why else ''}")
+    return number
+
+
+def positive(name: str, value: float, why: str = "") -> float:
+    """Return `value` as a float, or say that `name` must be positive and finite."""
+    number = _number(name, value)
+    if not 0 < number < math.inf:
+        raise ValueError(f"`{name}` must be positive and finite, got {shown(value)}.{' ' + why if why else ''}")
+    return number
+
+
+def count(name: str, value: int, lowest: int = 1) -> int:
+    """Return `value` as an int, or say that `name` must be a whole number of at least `lowest`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < lowest:
+        raise ValueError(f"`{name}` must be a whole number of at least {lowest}, got {shown(value)}.")
+    return int(value)
+
+
+def _number(name: str, value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or isinstance(value, complex):
+        raise TypeError(f"`{name}` must be a real number, got {shown(value)} of type {type(value).__name__}.")
+    return float(value)
+
+
+def real_array(name: str, array: Any) -> Array:
+    """`array` as a NumPy array of floats, without a copy where it is one already.
+
+    Integers and booleans become float64; float32 stays. Objects, strings and complex numbers are refused:
+    they mean that something upstream went wrong, and a silent conversion would hide it.
+    """
+    out = np.asarray(array)
+    if out.dtype.kind in "iub" or out.dtype == np.float16:
+        return out.astype(np.float64)
+    if out.dtype not in (np.float32, np.float64):
+        raise TypeError(
+            f"`{name}` must hold real numbers, got dtype {out.dtype}; convert it first, e.g. with `.astype(float)`."
+        )
+    return out
+
+
+def all_finite(name: str, array: Array) -> Array:
+    """Return `array`, or name the first entry of it that is NaN or infinite."""
+    finite = np.isfinite(array)
+    if not finite.all():
+        where = tuple(int(i) for i in np.argwhere(~finite)[0])
+        index = where[0] if len(where) == 1 else where
+        raise ValueError(
+            f"`{name}` must be finite, got {shown(array[where])} at index {index}; drop or impute such entries first."
+        )
+    return array

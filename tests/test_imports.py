@@ -1,0 +1,116 @@
+"""Imports go one way, `import projfree` is light, and some words have one room only."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import projfree.checks
+
+SOURCE = Path(projfree.checks.__file__).parent
+FILES = sorted(SOURCE.rglob("*.py"))
+
+# A part of the package may import itself and whatever stands in a line above its own.
+LAYERS = [
+    {"checks"},
+    {"numerics"},
+    {"algebra", "persist"},
+    {"losses", "sets", "data", "datasets"},
+    {"objectives"},
+    {"steps", "sampling"},
+    {"solvers"},
+    {"run"},
+    {"estimators", "testing"},
+    {"experiments"},
+    {"cli"},
+]
+LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
+# Side branches: real data serve experiments, not the mathematics; the laws serve tests, ours and other people's.
+ONLY_FOR = {"datasets": {"datasets", "experiments", "cli"}, "testing": {"testing"}}
+HEAVY = ["numba", "sklearn", "dask", "pandas", "matplotlib", "pyarrow", "plotly", "cvxpy"]
+
+
+def part_of(file: Path) -> str:
+    """The folder or module directly below the package; "" for the package's own __init__."""
+    first = file.relative_to(SOURCE).parts[0].removesuffix(".py")
+    return "" if first == "__init__" else first
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute here"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def parsed(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"), str(file))
+
+
+def name_of(file: Path) -> str:
+    return str(file.relative_to(SOURCE))
+
+
+def allowed(importer: str, target: str) -> bool:
+    if importer == target:
+        return True
+    return LEVEL[target] < LEVEL[importer] and importer in ONLY_FOR.get(target, {importer})
+
+
+@pytest.mark.parametrize("file", FILES, ids=name_of)
+def test_imports_go_one_way(file):
+    part = part_of(file)
+    if part == "":
+        return  # the root gathers the public names
+    assert part in LEVEL, f"{part} is new: give it a line in LAYERS"
+    for name in imported(parsed(file)):
+        root, _, rest = name.partition(".")
+        if root == "projfree":
+            target = rest.split(".")[0]
+            assert target in LEVEL, f"import {name} from its own module, not from the root"
+            assert allowed(part, target), f"{part} must not import {target}"
+
+
+def test_the_rule_itself():
+    assert allowed("solvers", "steps")
+    assert not allowed("steps", "solvers")
+    assert not allowed("losses", "sets")
+    assert not allowed("objectives", "datasets")
+    assert allowed("experiments", "datasets")
+    assert not allowed("cli", "testing")
+
+
+def modules_after(code: str) -> set[str]:
+    script = f"{code}\nimport sys\nsys.stdout.write(' '.join(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    return {name.split(".")[0] for name in run.stdout.split()}
+
+
+def test_import_is_light():
+    assert not modules_after("import projfree") & set(HEAVY)
+
+
+def test_loaders_and_persist_are_light():
+    code = "from projfree import datasets, persist; datasets.load_year_sample(); datasets.load_adult()"
+    assert not modules_after(code) & set(HEAVY)
+
+
+@pytest.mark.parametrize("file", FILES, ids=name_of)
+def test_print_lives_in_cli(file):
+    names = {node.id for node in ast.walk(parsed(file)) if isinstance(node, ast.Name)}
+    assert "print" not in names or part_of(file) == "cli"
+
+
+@pytest.mark.parametrize("file", sorted((SOURCE / "solvers").rglob("*.py")), ids=name_of)
+def test_solvers_hold_no_loop_and_no_clock(file):
+    tree = parsed(file)
+    assert not [node.lineno for node in ast.walk(tree) if isinstance(node, ast.While)], "the loop is in run/"
+    assert not {name.split(".")[0] for name in imported(tree)} & {"time", "datetime"}, "the clock is in run/"
