@@ -1,0 +1,59 @@
+"""Files that are on the disk when they are closed, one writer at a time, and checksums."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+_POSIX = os.name == "posix"
+
+
+@contextmanager
+def flushed(path: Path) -> Iterator[IO[bytes]]:
+    """A new file to write to, whose content has reached the disk when the block ends."""
+    with path.open("xb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def flush_folder(folder: Path) -> None:
+    """Bring the entries of ``folder`` to the disk; files alone would survive a power cut without their names."""
+    if not _POSIX:
+        return  # other systems cannot open a folder
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # some network file systems do not flush folders
+            raise
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep other writers out of ``folder``. The system drops the lock of a process that dies."""
+    if not _POSIX:
+        yield
+        return
+    import fcntl  # not on every system
+
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some network file systems have no locks; then the user sees to it
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def sha256(path: Path) -> str:
+    """The checksum of a file's content, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
