@@ -1,0 +1,51 @@
+"""What a loader returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from projfree.checks import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Features and targets, and where they come from."""
+
+    X: Array = field(repr=False)
+    y: Array = field(repr=False)
+    feature_names: tuple[str, ...] = field(repr=False)
+    name: str
+    description: str
+    licence: str
+    #: Rows of the training part, which come first; the rest is the test part. None where the source has no split.
+    n_train: int | None = None
+    #: The task of each row, 0-based, where the data are multi-task.
+    task: Array | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Ratings:
+    """Observed entries of a matrix: ``values[k]`` stands at ``(rows[k], cols[k])``, all in the file's order."""
+
+    rows: Array = field(repr=False)
+    cols: Array = field(repr=False)
+    values: Array = field(repr=False)
+    shape: tuple[int, int]
+    #: The original ids: row ``i`` is user ``row_ids[i]``, column ``j`` is item ``col_ids[j]``; both increase.
+    row_ids: Array = field(repr=False)
+    col_ids: Array = field(repr=False)
+    name: str
+    description: str
+    licence: str
+    #: Seconds since 1970 of each rating, where the file has them.
+    times: Array | None = field(default=None, repr=False)
+
+
+def standardized(X: Array) -> Array:
+    """Centre and scale the columns of ``X`` in place, by all rows and with divisor n; no copy of ``X`` is made."""
+    X -= X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+    scale = np.sqrt(np.einsum("ij,ij->j", X, X) / len(X))
+    X /= np.where(scale > 0, scale, 1)
+    return X

@@ -1,0 +1,112 @@
+"""UCI YearPredictionMSD: the year of a song from 90 numbers about its sound."""
+
+from __future__ import annotations
+
+import os
+from itertools import islice
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+
+from projfree.checks import Array
+from projfree.datasets.base import Dataset, standardized
+from projfree.datasets.lookup import find, open_text, packaged
+
+FEATURES = tuple([f"timbre_avg_{i}" for i in range(1, 13)] + [f"timbre_cov_{i}" for i in range(1, 79)])
+N_ROWS, N_TRAIN = 515_345, 463_715
+FIRST_ROW = (2001.0, 49.94357, 21.47114, 73.0775, 8.74861)
+HOME = "the UCI Machine Learning Repository, data set 203 (doi:10.24432/C50K61)"
+LICENCE = "CC BY 4.0; Bertin-Mahieux, UCI Machine Learning Repository, doi:10.24432/C50K61"
+_BLOCK = 20_000
+
+
+def load_year_sample(standardize: bool = True) -> Dataset:
+    """Load 7,000 real rows of YearPredictionMSD, exact to the last bit; ``y`` holds the years.
+
+    Parameters
+    ----------
+    standardize : bool
+        Centre and scale the columns of X (never y).
+
+    Examples
+    --------
+    >>> sample = load_year_sample(standardize=False)
+    >>> sample.X.shape, float(sample.y[0]), float(sample.X[0, 0])
+    ((7000, 90), 1999.0, 47.58427)
+    """
+    arrays = packaged("year_sample.npz")
+    X = decode_columns(arrays["planes"], arrays["lowest"])
+    return Dataset(
+        X=standardized(X) if standardize else X,
+        y=arrays["year"].astype(np.float64),
+        feature_names=FEATURES,
+        name="YearPredictionMSD sample",
+        description="7,000 random rows of UCI YearPredictionMSD, 5,000 for training and 2,000 for testing.",
+        licence=LICENCE,
+        n_train=5_000,
+    )
+
+
+def decode_columns(planes: Array, lowest: Array) -> Array:
+    """Undo the packing: ``planes[k, j, i]`` is byte k of 1e5 times (column j, row i), counted from ``lowest[j]``.
+
+    The original text has five decimals, and dividing the whole number by 1e5 rounds as reading the text does.
+    """
+    whole = sum(planes[k].astype(np.int64) << (8 * k) for k in range(len(planes))) + lowest[:, None]
+    return np.ascontiguousarray(whole.T) / 1e5
+
+
+def load_year(path: str | os.PathLike[str] | None = None, standardize: bool = True) -> Dataset:
+    """Load the original YearPredictionMSD, 515,345 x 90, from a file that you have.
+
+    Parameters
+    ----------
+    path : path-like, optional
+        ``YearPredictionMSD.txt``, plain or as .zip or .gz; by default it is looked for in PROJFREE_DATA.
+    standardize : bool
+        Centre and scale the columns of X by all rows.
+
+    Raises
+    ------
+    ValueError
+        Where the file is not the original: its shape and its first row are checked.
+    """
+    found = Path(path) if path else find("load_year()", "year_prediction_msd", ("YearPredictionMSD.txt",), HOME)
+    with open_text(found) as text:
+        X, y = parse(text, N_ROWS, str(found))
+    return Dataset(
+        X=standardized(X) if standardize else X,
+        y=y,
+        feature_names=FEATURES,
+        name="YearPredictionMSD",
+        description="UCI YearPredictionMSD, all 515,345 rows; the first 463,715 are the official training part.",
+        licence=LICENCE,
+        n_train=N_TRAIN,
+    )
+
+
+def parse(text: TextIO, n_rows: int, path: str) -> tuple[Array, Array]:
+    """Read exactly ``n_rows`` rows of a year and 90 features, in blocks, and check that they are the original."""
+    X, y = np.empty((n_rows, len(FEATURES))), np.empty(n_rows)
+    done = 0
+    while lines := [line for line in islice(text, _BLOCK) if line.strip()]:
+        try:
+            block = np.loadtxt(lines, delimiter=",", ndmin=2)
+            y[done : done + len(block)], X[done : done + len(block)] = block[:, 0], block[:, 1:]
+        except ValueError as error:
+            raise _not_original(path, n_rows, f"rows {done} to {done + len(lines)} do not fit ({error})") from error
+        done += len(block)
+    if done != n_rows:
+        raise _not_original(path, n_rows, f"it has {done}")
+    first = (y[0], *X[0, : len(FIRST_ROW) - 1])
+    if first != FIRST_ROW:
+        raise _not_original(path, n_rows, f"its first row begins {tuple(map(float, first))}, not {FIRST_ROW}")
+    return X, y
+
+
+def _not_original(path: str, n_rows: int, why: str) -> ValueError:
+    return ValueError(
+        f"`load_year` expects the original YearPredictionMSD.txt with {n_rows:,} rows of 91 numbers, but {path!r} is "
+        f"not that: {why}; get it again from {HOME}."
+    )

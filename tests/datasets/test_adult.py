@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from projfree.datasets import load_adult
+from projfree.datasets.adult import COLUMNS, NUMERIC
+
+# Of the original files, uncompressed.
+DATA = "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"
+TEST = "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05"
+
+
+@pytest.fixture(scope="module")
+def raw():
+    return load_adult("raw")
+
+
+@pytest.fixture(scope="module")
+def onehot():
+    return load_adult()
+
+
+def text(X, y, end):
+    lines = (
+        ", ".join([*map(str, row), ">50K" if label > 0 else "<=50K"]) + end for row, label in zip(X, y, strict=True)
+    )
+    return "\n".join(lines) + "\n\n"
+
+
+def test_the_original_files_can_be_rebuilt_to_the_byte(raw):
+    n = raw.n_train
+    train = text(raw.X[:n], raw.y[:n], "")
+    test = "|1x3 Cross validator\n" + text(raw.X[n:], raw.y[n:], ".")
+    assert hashlib.sha256(train.encode()).hexdigest() == DATA
+    assert hashlib.sha256(test.encode()).hexdigest() == TEST
+
+
+def test_onehot_shape(onehot):
+    assert onehot.X.shape == (48_842, 108)
+    assert onehot.X.dtype == np.float64
+    assert onehot.X.flags.c_contiguous
+    assert len(set(onehot.feature_names)) == 108
+    assert onehot.n_train == 32_561
+
+
+def test_labels(onehot):
+    assert set(onehot.y) == {-1.0, 1.0}
+    assert np.mean(onehot.y > 0) == pytest.approx(0.2393, abs=5e-5)
+
+
+def test_numeric_columns_are_standardised(onehot):
+    numeric = onehot.X[:, : len(NUMERIC)]
+    np.testing.assert_allclose(numeric.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(numeric.std(axis=0), 1, rtol=1e-12)
+
+
+def test_each_row_has_one_level_of_each_categorical_column(onehot):
+    dummies = onehot.X[:, len(NUMERIC) :]
+    assert set(np.unique(dummies)) == {0.0, 1.0}
+    assert (dummies.sum(axis=1) == 8).all()
+    assert (dummies.sum(axis=0) > 0).all()
+
+
+def test_levels_say_what_the_raw_fields_say(raw, onehot):
+    names = list(onehot.feature_names)
+    for name, level in [("workclass", "?"), ("sex", "Female"), ("native-country", "Holand-Netherlands")]:
+        column = onehot.X[:, names.index(f"{name}={level}")]
+        assert np.array_equal(column == 1, raw.X[:, COLUMNS.index(name)] == level)
+    age = raw.X[:, 0].astype(float)
+    np.testing.assert_allclose(onehot.X[:, 0], (age - age.mean()) / age.std(), rtol=1e-12, atol=1e-13)
+
+
+def test_the_levels_with_one_class_only(onehot):
+    # They are why logistic regression on this data has no finite unconstrained optimum.
+    names = np.array(onehot.feature_names)
+    single = [n for n, x in zip(names[6:], onehot.X.T[6:], strict=True) if len(set(onehot.y[x == 1])) == 1]
+    assert single == ["workclass=Never-worked", "native-country=Holand-Netherlands"]
+
+
+def test_other_encoding():
+    with pytest.raises(ValueError, match=r"`load_adult\(encoding=...\)` must be 'onehot' or 'raw', got 'dummy'"):
+        load_adult("dummy")

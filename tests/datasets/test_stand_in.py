@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from projfree.datasets import load_year_sample, year_stand_in
+
+
+@pytest.fixture(scope="module")
+def stand_in():
+    return year_stand_in(n=60_000)
+
+
+def test_it_says_what_it_is(stand_in):
+    assert stand_in.name == "stand-in"
+    assert stand_in.description.startswith("stand-in: 60,000 bootstrapped rows")
+    assert "not real data" in stand_in.description
+
+
+def test_shape_and_types(stand_in):
+    assert stand_in.X.shape == (60_000, 90)
+    assert stand_in.X.dtype == stand_in.y.dtype == np.float64
+    small = year_stand_in(n=10, dtype=np.float32)
+    assert small.X.dtype == np.float32
+    np.testing.assert_allclose(small.X, stand_in.X[:10], rtol=1e-6)
+
+
+def test_moments_are_those_of_the_sample(stand_in):
+    sample = load_year_sample()
+    s, t = (np.column_stack([d.X, d.y / 10]) for d in (sample, stand_in))
+    # Means and covariances of 60,000 draws from variables of variance about 1 (heavy tails: some more).
+    np.testing.assert_allclose(t.mean(axis=0), s.mean(axis=0), atol=5 / np.sqrt(60_000))
+    np.testing.assert_allclose(np.cov(t.T), np.cov(s.T), atol=0.2)
+    assert np.abs(np.cov(t.T) - np.cov(s.T)).mean() < 0.01
+
+
+def test_least_squares_is_that_of_the_sample(stand_in):
+    sample = load_year_sample()
+    fits = [np.linalg.lstsq(d.X, d.y - d.y.mean(), rcond=None)[0] for d in (sample, stand_in)]
+    assert np.linalg.norm(fits[0] - fits[1]) < 0.1 * np.linalg.norm(fits[0])
+
+
+def test_deterministic_and_a_prefix_of_longer_ones(stand_in):
+    again = year_stand_in(n=10_000)
+    assert np.array_equal(again.X, stand_in.X[:10_000])
+    assert np.array_equal(again.y, stand_in.y[:10_000])
+    assert not np.array_equal(year_stand_in(n=10, seed=1).X, again.X[:10])
+
+
+def test_no_two_rows_are_equal(stand_in):
+    assert len(np.unique(stand_in.X[:, 0])) == 60_000
+
+
+def test_raw_columns():
+    raw = year_stand_in(n=20_000, standardize=False)
+    sample = load_year_sample(standardize=False)
+    np.testing.assert_allclose(raw.X.std(axis=0), sample.X.std(axis=0), rtol=0.2)
+
+
+@pytest.mark.parametrize("n", [0, -1, 2.5, True])
+def test_bad_n(n):
+    with pytest.raises(ValueError, match=r"`year_stand_in\(n=...\)` must be a whole number of at least 1"):
+        year_stand_in(n=n)
+
+
+def test_bad_dtype_and_seed():
+    with pytest.raises(ValueError, match="must be float64 or float32, got int64"):
+        year_stand_in(n=5, dtype=np.int64)
+    with pytest.raises(ValueError, match="at least 0"):
+        year_stand_in(n=5, seed=-1)
