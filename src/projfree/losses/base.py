@@ -1,0 +1,67 @@
+"""What a loss is: a function of one sample's prediction and target, knowing neither data nor set."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from projfree.checks import Array
+
+
+class Loss(ABC):
+    r"""A smooth function :math:`\ell(u, y)` of a prediction :math:`u \in R^k` and a target.
+
+    ``u`` has shape ``(n,)`` or ``(n, k)``. A loss that acts on each entry by itself returns arrays of the shape
+    of ``u`` and is summed over outputs by the objective; one that couples the outputs (`coupled`) returns one
+    value a row. Sample weights never appear here. Inputs are finite and never modified; results have the dtype
+    that NumPy gives to ``u`` and ``y`` together (float32 with float32 stays float32), and that of ``u`` where
+    targets are class indices.
+    """
+
+    #: Whether the loss is convex in ``u``.
+    convex: bool = True
+    #: Whether the second derivative is a constant, so that closed forms apply.
+    quadratic: bool = False
+    #: Whether the outputs of one row are coupled.
+    coupled: bool = False
+    #: Whether targets are class labels, so that an intercept needs more than one class.
+    labels: bool = False
+    #: Relative error of `value` and `derivative` in units of the dtype's eps, for the ``u`` and ``y`` held in
+    #: memory; the absolute error of a result below the smallest normal number is at most that number. Each file
+    #: counts its own; the common assumption is that NumPy's exp and log1p err by at most 4 ulp (float32 kernels;
+    #: float64 ones stay below 1).
+    rounding: float = 16
+
+    @property
+    @abstractmethod
+    def smoothness(self) -> float:
+        """The smallest constant that bounds the second derivative (largest eigenvalue) everywhere."""
+
+    @abstractmethod
+    def value(self, u: Array, y: Array) -> Array:
+        """The loss of each entry, or of each row where the outputs are coupled, accurate relative to its size."""
+
+    @abstractmethod
+    def derivative(self, u: Array, y: Array) -> Array:
+        """The derivative in ``u``, of the shape of ``u``, accurate relative to its own size."""
+
+    def value_and_derivative(self, u: Array, y: Array) -> tuple[Array, Array]:
+        """Both at once, for losses where one exponential serves both."""
+        return self.value(u, y), self.derivative(u, y)
+
+    @abstractmethod
+    def second(self, u: Array, y: Array) -> Array:
+        """The second derivative: of the shape of ``u``, or ``(n, k, k)`` where the outputs are coupled."""
+
+    def curvature(self, u: Array, y: Array, a: Array, b: Array) -> Array:
+        """The second derivative applied to the directions ``a`` and ``b``, one number an entry (row if coupled)."""
+        return self.second(u, y) * a * b
+
+    @abstractmethod
+    def targets(self, y: Array) -> Array:
+        """The targets in the form that the other methods take, or a sentence on what is wrong with them."""
+
+    def outputs(self, y: Array) -> tuple[int, ...]:
+        """The trailing shape of ``u`` that goes with the targets: ``()`` or ``(k,)``."""
+        return tuple(int(k) for k in np.shape(y)[1:])

@@ -1,0 +1,161 @@
+"""The softmax (multinomial logistic) loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from projfree.checks import Array, count
+from projfree.losses.base import Loss
+from projfree.losses.targets import indices
+
+
+@dataclass(frozen=True)
+class Softmax(Loss):
+    r"""Multinomial logistic loss for k classes; targets are class indices 0, ..., k - 1.
+
+    .. math::
+        \ell(u, y) = \log \sum_j e^{u_j - u_y}, \qquad
+        \ell' = p - e_y, \qquad
+        \ell'' = \operatorname{diag}(p) - p p^T, \qquad
+        p_j = \frac{e^{u_j}}{\sum_i e^{u_i}}.
+
+    The derivative at the true class is computed as :math:`-\sum_{j \ne y} p_j`, and the value as log1p of
+    :math:`\sum_{j \ne y} e^{u_j - u_y}`, so that both keep their relative accuracy where they are tiny. The
+    largest eigenvalue of the second derivative is at most 1/2, with equality where two classes share all
+    probability. Cost O(n k), one exponential an entry; `second` is O(n k^2).
+
+    Parameters
+    ----------
+    classes : int, optional
+        The number k of classes, at least 2; by default one more than the largest target.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> loss = Softmax()
+    >>> y = loss.targets([0, 2])
+    >>> loss.outputs(y)
+    (3,)
+    >>> loss.value(np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 50.0]]), y)
+    array([1.09861229e+00, 3.85749970e-22])
+    """
+
+    classes: int | None = None
+
+    coupled = True
+    labels = True
+    smoothness = 0.5
+    #: Exponentials 4.5, their sum 12.5 (see `_row_sums`; 1/2 more for each doubling of k beyond 128), quotient
+    #: with another exponential 5, log1p 4: 26 for the value, and less for the derivative.
+    rounding = 32
+
+    def __post_init__(self) -> None:
+        if self.classes is not None:
+            object.__setattr__(self, "classes", count("Softmax(classes=...)", self.classes, lowest=2))
+
+    def value(self, u: Array, y: Array) -> Array:
+        _, true, others, lift = _parts(u, y)
+        out: Array = np.log1p(others / true) + lift
+        return out
+
+    def derivative(self, u: Array, y: Array) -> Array:
+        return _derivative(y, *_parts(u, y)[:3])
+
+    def value_and_derivative(self, u: Array, y: Array) -> tuple[Array, Array]:
+        e, true, others, lift = _parts(u, y)
+        return np.log1p(others / true) + lift, _derivative(y, e, true, others)
+
+    def second(self, u: Array, y: Array) -> Array:
+        p = self.probabilities(u)
+        out: Array = -p[:, :, None] * p[:, None, :]
+        j = np.arange(p.shape[1])
+        out[:, j, j] += p
+        return out
+
+    def curvature(self, u: Array, y: Array, a: Array, b: Array) -> Array:
+        r"""The covariance :math:`\sum_j p_j (a_j - \bar a)(b_j - \bar b)` with :math:`\bar a = \sum_j p_j a_j`."""
+        # The same number as sum p a b - (sum p a)(sum p b), but never negative for a = b.
+        p = self.probabilities(u)
+        a = a - np.einsum("ij,ij->i", p, a)[:, None]
+        b = b - np.einsum("ij,ij->i", p, b)[:, None]
+        out: Array = np.einsum("ij,ij,ij->i", p, a, b)
+        return out
+
+    def probabilities(self, u: Array) -> Array:
+        """The probability of each class, of the shape of ``u``."""
+        p: Array = np.exp(u if _is_safe(u) else u - u.max(axis=1, keepdims=True), order="C")
+        p /= _row_sums(p)[:, None]
+        return p
+
+    def targets(self, y: Array) -> Array:
+        return indices(y, self.classes)
+
+    def outputs(self, y: Array) -> tuple[int, ...]:
+        """``(k,)``: the number of classes given, or one more than the largest target."""
+        return (self.classes if self.classes is not None else int(np.max(y)) + 1,)
+
+
+def _parts(u: Array, y: Array) -> tuple[Array, Array, Array, Array | float]:
+    """Exponentials up to one factor a row (0 for the true class), that of the true class, the sum of the others.
+
+    The last entry is what the value needs on top where the true class was raised (see `_shifted`).
+    """
+    # As long as nothing can overflow, exp(u) itself is both the fastest and, with no difference to round, the
+    # most accurate.
+    e, lift = (np.exp(u, order="C"), 0.0) if _is_safe(u) else _shifted(u, y)
+    flat = _true(e, y)
+    true = e.take(flat)
+    e.put(flat, 0)
+    return e, true, _row_sums(e), lift
+
+
+def _is_safe(u: Array) -> bool:
+    """Whether exp(u) fits, with room for the quotient of two exponentials and a sum of millions: hence 0.4."""
+    return bool(np.abs(u).max(initial=0) <= 0.4 * np.log(np.finfo(u.dtype).max))
+
+
+def _shifted(u: Array, y: Array) -> tuple[Array, Array]:
+    """exp(u - max u), C-ordered, and by how much the true class was raised so that its entry does not vanish."""
+    top = u.max(axis=1, keepdims=True)
+    d = np.subtract(u, top, order="C")
+    # d is rounded by up to eps |d| / 2, hundreds of eps relative in exp(d). Knuth's two-sum gives that error.
+    # (In place, because fresh large arrays cost more than the arithmetic: error = (u - (d - back)) - (top + back).)
+    back = d - u
+    error = d - back
+    np.subtract(u, error, out=error)
+    back += top
+    error -= back
+    # A true class below eps^2 of the largest leaves the derivative's other entries unchanged to rounding.
+    floor = 2 * np.log(np.finfo(u.dtype).eps)
+    flat = _true(d, y)
+    true = d.take(flat)
+    raised = np.maximum(true, floor)
+    d.put(flat, raised)
+    error[np.arange(len(y)), y] *= true == raised
+    e = np.exp(d, out=d)
+    error *= e
+    e += error
+    return e, raised - true
+
+
+def _derivative(y: Array, e: Array, true: Array, others: Array) -> Array:
+    e.put(_true(e, y), -others)
+    e /= (others + true)[:, None]
+    return e
+
+
+def _true(e: Array, y: Array) -> Array:
+    """The positions of the true classes in the flattened array."""
+    n, k = e.shape
+    return np.arange(0, n * k, k) + y
+
+
+def _row_sums(e: Array) -> Array:
+    """Row sums of a C-ordered array within 25 roundings for k up to 128.
+
+    Any order of 25 terms does that, so take the fast one; NumPy's own sum is pairwise on contiguous rows.
+    """
+    sums: Array = np.einsum("ij->i", e) if e.shape[1] <= 25 else e.sum(axis=1)
+    return sums

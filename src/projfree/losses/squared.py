@@ -1,0 +1,50 @@
+"""The squared loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from projfree.checks import Array
+from projfree.losses.base import Loss
+from projfree.losses.targets import reals
+
+
+@dataclass(frozen=True)
+class Squared(Loss):
+    r"""Squared error, for least squares and for the observed entries of a matrix.
+
+    .. math:: \ell(u, y) = (u - y)^2, \qquad \ell' = 2 (u - y), \qquad \ell'' = 2.
+
+    A square beyond the floating-point range is ``inf``, without a warning.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> loss = Squared()
+    >>> u, y = np.array([1.0, 2.0]), np.array([0.0, 2.5])
+    >>> loss.value(u, y), loss.derivative(u, y)
+    (array([1.  , 0.25]), array([ 2., -1.]))
+    """
+
+    quadratic = True
+    smoothness = 2.0
+    rounding = 2  # u - y is rounded once (eps / 2), doubled by the square, which is rounded once: 3/2
+
+    def value(self, u: Array, y: Array) -> Array:
+        r = u - y
+        with np.errstate(over="ignore"):
+            r *= r
+        return r
+
+    def derivative(self, u: Array, y: Array) -> Array:
+        r = u - y
+        r *= 2
+        return r
+
+    def second(self, u: Array, y: Array) -> Array:
+        return np.full(np.shape(u), 2.0, dtype=np.result_type(u, y))
+
+    def targets(self, y: Array) -> Array:
+        return reals(y)

@@ -1,0 +1,1 @@
+"""Laws and strategies for those who add a loss or a set; needs Hypothesis."""

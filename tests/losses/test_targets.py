@@ -1,0 +1,162 @@
+"""What targets become, and every sentence that bad ones and bad settings get."""
+
+import re
+
+import numpy as np
+import pytest
+
+from projfree.losses import BiWeight, Huber, Logistic, Softmax, Squared, SquaredSigmoid
+
+regression = pytest.mark.parametrize("loss", [Squared(), Huber(), BiWeight()], ids=repr)
+binary = pytest.mark.parametrize("loss", [Logistic(), SquaredSigmoid()], ids=repr)
+
+
+def exactly(sentence):
+    return f"^{re.escape(sentence)}$"
+
+
+@regression
+def test_regression_targets(loss):
+    for y in ([1, 2], [True, False], np.array([1, 2], np.uint8), np.array([1, 2], np.float16), [1.5, 2]):
+        out = loss.targets(y)
+        assert out.dtype == np.float64
+        np.testing.assert_array_equal(out, np.asarray(y, float))
+    y = np.ones((3, 2), np.float32)
+    assert loss.targets(y) is y
+    assert loss.outputs(y) == (2,)
+    assert loss.outputs(np.ones(3)) == ()
+
+
+@regression
+def test_regression_targets_refused(loss):
+    with pytest.raises(
+        ValueError, match=exactly("`y` must be finite, got nan at index 1; drop or impute such entries first.")
+    ):
+        loss.targets([1.0, np.nan])
+    with pytest.raises(
+        ValueError, match=exactly("`y` must be finite, got -inf at index (0, 1); drop or impute such entries first.")
+    ):
+        loss.targets([[1.0, -np.inf]])
+    with pytest.raises(
+        TypeError,
+        match=exactly("`y` must hold real numbers, got dtype object; convert it first, e.g. with `.astype(float)`."),
+    ):
+        loss.targets(np.array([1.0, None]))
+    with pytest.raises(TypeError, match="got dtype complex128"):
+        loss.targets(np.array([1j]))
+
+
+@binary
+def test_labels(loss):
+    for y in ([1, -1], np.array([1, -1], np.int8), np.array([1.0, -1.0])):
+        out = loss.targets(y)
+        assert out.dtype == np.float64
+        np.testing.assert_array_equal(out, [1, -1])
+    y = np.float32([[1, -1, 1]])
+    assert loss.targets(y) is y
+    assert loss.outputs(y) == (3,)
+
+
+@binary
+def test_labels_refused(loss):
+    zero = "`y` must hold the labels -1 and +1, got 0.0 at index 2; encode 0/1 labels as `2 * y - 1`."
+    for y in ([1, 1, 0], [True, True, False], np.float32([1, 1, 0])):
+        with pytest.raises(ValueError, match=exactly(zero)):
+            loss.targets(y)
+        np.testing.assert_array_equal(loss.targets(2 * np.asarray(y) - 1), [1, 1, -1])
+    for y, value, at in (([1, 2], "2.0", "1"), ([np.nan], "nan", "0"), ([[1, 1], [-1, 0.5]], "0.5", "(1, 1)")):
+        other = (
+            f"`y` must hold the labels -1 and +1, got {value} at index {at}; "
+            "encode other labels as `np.where(y == positive, 1, -1)`."
+        )
+        with pytest.raises(ValueError, match=exactly(other)):
+            loss.targets(y)
+    for y, dtype in ((["no", "yes"], "<U3"), (np.array([1, -1], object), "object"), ([1j], "complex128")):
+        kind = (
+            f"`y` must hold the labels -1 and +1, got dtype {dtype}; "
+            "encode them first, e.g. with `np.where(y == positive, 1, -1)`."
+        )
+        with pytest.raises(TypeError, match=exactly(kind)):
+            loss.targets(y)
+
+
+def test_class_indices():
+    for y in ([0, 2, 1], [0.0, 2.0, 1.0], np.array([0, 2, 1], np.uint8)):
+        out = Softmax().targets(y)
+        assert out.dtype == np.intp
+        np.testing.assert_array_equal(out, [0, 2, 1])
+        assert Softmax().outputs(out) == (3,)
+        assert Softmax(classes=5).outputs(out) == (5,)
+    np.testing.assert_array_equal(Softmax().targets([True, False]), [1, 0])
+    np.testing.assert_array_equal(Softmax(classes=2).targets([0, 0]), [0, 0])
+    y = np.array([0, 1])
+    assert Softmax().targets(y) is y
+
+
+ENCODE = "encode the classes first, e.g. with `names, y = np.unique(y, return_inverse=True)`."
+
+
+@pytest.mark.parametrize(
+    ("classes", "y", "sentence"),
+    [
+        (None, [0, -1], f"`y` must hold class indices 0, ..., k - 1, got -1 at index 1; {ENCODE}"),
+        (None, [0, 0.5], f"`y` must hold class indices 0, ..., k - 1, got 0.5 at index 1; {ENCODE}"),
+        (None, [np.nan, 1], f"`y` must hold class indices 0, ..., k - 1, got nan at index 0; {ENCODE}"),
+        (None, [0, np.inf], f"`y` must hold class indices 0, ..., k - 1, got inf at index 1; {ENCODE}"),
+        (None, [0, 2**40], f"`y` must hold class indices 0, ..., k - 1, got 1099511627776 at index 1; {ENCODE}"),
+        (3, [0, 3], f"`y` must hold class indices 0, ..., 3 - 1, got 3 at index 1; {ENCODE}"),
+        (
+            None,
+            [0, 0],
+            "`y` must hold at least two classes, got the index 0 only; "
+            "give `Softmax(classes=...)` if this is a part of the data.",
+        ),
+        (
+            None,
+            [[0, 1], [1, 0]],
+            "`y` must be one class index a sample, got an array of shape (2, 2); "
+            "turn one-hot rows into indices with `y.argmax(axis=1)`.",
+        ),
+    ],
+)
+def test_class_indices_refused(classes, y, sentence):
+    with pytest.raises(ValueError, match=exactly(sentence)):
+        Softmax(classes).targets(y)
+
+
+@pytest.mark.parametrize(("y", "dtype"), [(["cat", "dog"], "<U3"), (np.array([0, 1], object), "object")])
+def test_class_names_refused(y, dtype):
+    with pytest.raises(
+        TypeError, match=exactly(f"`y` must hold class indices 0, ..., k - 1, got dtype {dtype}; {ENCODE}")
+    ):
+        Softmax().targets(y)
+    np.testing.assert_array_equal(Softmax().targets(np.unique(y, return_inverse=True)[1]), [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "sentence"),
+    [
+        (lambda: Huber(0), ValueError, "`Huber(delta=...)` must be positive and finite, got 0."),
+        (lambda: Huber(np.inf), ValueError, "`Huber(delta=...)` must be positive and finite, got inf."),
+        (lambda: Huber("1"), TypeError, "`Huber(delta=...)` must be a real number, got '1' of type str."),
+        (lambda: BiWeight(-1.0), ValueError, "`BiWeight(scale=...)` must be positive and finite, got -1.0."),
+        (lambda: BiWeight(np.nan), ValueError, "`BiWeight(scale=...)` must be positive and finite, got nan."),
+        (
+            lambda: BiWeight(1e-200),
+            ValueError,
+            "`BiWeight(scale=...)` must lie between 1e-150 and 1e150, got 1e-200; rescale the targets.",
+        ),
+        (lambda: Softmax(1), ValueError, "`Softmax(classes=...)` must be a whole number of at least 2, got 1."),
+        (lambda: Softmax(2.5), ValueError, "`Softmax(classes=...)` must be a whole number of at least 2, got 2.5."),
+        (lambda: Softmax(True), ValueError, "`Softmax(classes=...)` must be a whole number of at least 2, got True."),
+    ],
+)
+def test_settings_refused(make, error, sentence):
+    with pytest.raises(error, match=exactly(sentence)):
+        make()
+
+
+def test_settings_become_plain_numbers():
+    assert type(Huber(np.float32(2)).delta) is float
+    assert type(BiWeight(3).scale) is float
+    assert type(Softmax(np.int64(4)).classes) is int

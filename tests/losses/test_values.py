@@ -1,0 +1,198 @@
+"""Values against textbook formulas in 60 digits, the exact constants, and the edge cases by name."""
+
+import dataclasses
+import decimal
+import math
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from projfree.losses import LOSSES, BiWeight, Huber, Logistic, Loss, Softmax, Squared, SquaredSigmoid
+
+DIGITS = decimal.Context(prec=60, Emax=10**9, Emin=-(10**9))
+ELEMENTWISE = [Squared(), Huber(1.0), Huber(0.3), BiWeight(1.0), BiWeight(0.3), Logistic(), SquaredSigmoid()]
+
+both_types = pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["double", "single"])
+
+
+def log1p(x):
+    return x - x**2 / 2 + x**3 / 3 if x < Decimal("1e-25") else (1 + x).ln()
+
+
+def reference(loss, u, y):
+    """Value and derivative as one writes them on paper."""
+    r, e = u - y, (-u * y).exp() if loss.labels else None
+    match loss:
+        case Squared():
+            return r**2, 2 * r
+        case Huber(delta):
+            d = Decimal(delta)
+            return (r**2, 2 * r) if abs(r) <= d else (2 * d * abs(r) - d**2, (2 * d).copy_sign(r))
+        case BiWeight(scale):
+            c2 = Decimal(scale) ** 2
+            return r**2 / (c2 + r**2), 2 * r * c2 / (c2 + r**2) ** 2
+        case Logistic():
+            return log1p(e), -y * e / (1 + e)
+        case SquaredSigmoid():
+            s = e / (1 + e)  # 1 - sigma(u) for y = 1, and sigma(u) for y = -1
+            return s**2, -2 * y * s**2 / (1 + e)
+
+
+def softmax_reference(u, y):
+    others = sum((x - u[y]).exp() for j, x in enumerate(u) if j != y)
+    total = sum((x - u[y]).exp() for x in u)
+    return log1p(others), [-others / total if j == y else (x - u[y]).exp() / total for j, x in enumerate(u)]
+
+
+def relative_error(found, exact):
+    """In units of eps; zero where the exact result is below the normal numbers."""
+    info = np.finfo(found.dtype)
+    if abs(exact) < Decimal(float(info.tiny)) * 4:
+        return 0.0
+    return float(abs((Decimal(float(found)) - exact) / exact)) / float(info.eps)
+
+
+@both_types
+@pytest.mark.parametrize("loss", ELEMENTWISE, ids=repr)
+def test_accuracy_against_60_digits(loss, dtype):
+    rng = np.random.default_rng(0)
+    reach = 700 if dtype == np.float64 else 85
+    u = np.concatenate([3 * rng.normal(size=300), rng.uniform(-reach, reach, 300), 10.0 ** rng.uniform(-12, 3, 100)])
+    u = u.astype(dtype)
+    y = (rng.choice([-1, 1], u.size) if loss.labels else rng.normal(size=u.size)).astype(dtype)
+    value, derivative = loss.value_and_derivative(u, y)
+    with decimal.localcontext(DIGITS):
+        exact = [reference(loss, Decimal(float(a)), Decimal(float(b))) for a, b in zip(u, y, strict=True)]
+        assert max(relative_error(v, e[0]) for v, e in zip(value, exact, strict=True)) <= loss.rounding
+        assert max(relative_error(d, e[1]) for d, e in zip(derivative, exact, strict=True)) <= loss.rounding
+
+
+@both_types
+@pytest.mark.parametrize("k", [2, 5, 40])
+@pytest.mark.parametrize("spread", [1, 30, 250, 2000])
+def test_softmax_accuracy_against_60_digits(k, spread, dtype):
+    # The spreads meet plain exponentials, shifted ones, and true classes so far below that they are raised.
+    rng = np.random.default_rng(k)
+    u, y = (spread * rng.normal(size=(20, k))).astype(dtype), rng.integers(0, k, 20)
+    y[::2] = u[::2].argmax(axis=1)
+    value, derivative = Softmax().value_and_derivative(u, y)
+    with decimal.localcontext(DIGITS):
+        for i in range(len(u)):
+            exact, slopes = softmax_reference([Decimal(float(x)) for x in u[i]], y[i])
+            errors = [relative_error(value[i], exact), *map(relative_error, derivative[i], slopes)]
+            assert max(errors) <= Softmax.rounding
+
+
+def test_exact_smoothness():
+    assert Squared().smoothness == Huber(0.1).smoothness == 2
+    assert Logistic().smoothness == 0.25
+    assert Softmax().smoothness == 0.5
+    assert BiWeight(0.5).smoothness == 8
+    with decimal.localcontext(DIGITS):
+        s = (15 - Decimal(33).sqrt()) / 24
+        exact = 2 * s**2 * (1 - s) * (2 - 3 * s)
+        assert abs(Decimal(SquaredSigmoid().smoothness) - exact) <= Decimal(math.ulp(0.15))
+    assert SquaredSigmoid().smoothness == pytest.approx(0.1540585701, abs=5e-11)
+
+
+def test_range_of_the_non_convex_second_derivatives():
+    u = np.linspace(-20, 20, 400_001)
+    assert SquaredSigmoid().second(u, np.ones_like(u)).min() == pytest.approx(
+        (39 - 55 * math.sqrt(33)) / 2304, rel=1e-8
+    )
+    assert BiWeight(2.0).second(u, np.zeros_like(u)).min() == pytest.approx(-0.5 / 4, rel=1e-8)
+
+
+def test_flags():
+    flags = {type(loss): (loss.convex, loss.quadratic, loss.coupled, loss.labels) for loss in (c() for c in LOSSES)}
+    assert flags == {
+        Squared: (True, True, False, False),
+        Huber: (True, False, False, False),
+        BiWeight: (False, False, False, False),
+        Logistic: (True, False, False, True),
+        SquaredSigmoid: (False, False, False, True),
+        Softmax: (True, False, True, True),
+    }
+
+
+@pytest.mark.parametrize("cls", LOSSES)
+def test_losses_are_small_values(cls):
+    assert issubclass(cls, Loss)
+    assert cls() == cls()
+    assert hash(cls()) == hash(cls())
+    assert repr(cls()).startswith(cls.__name__ + "(")
+    with pytest.raises((dataclasses.FrozenInstanceError, TypeError)):  # TypeError: frozen with no fields
+        cls().anything = 1
+
+
+def test_huber_joins_squared():
+    u, y = np.linspace(-3, 3, 25), np.zeros(25)
+    np.testing.assert_array_equal(Huber(3.0).value(u, y), Squared().value(u, y))
+    np.testing.assert_array_equal(Huber(3.0).derivative(u, y), Squared().derivative(u, y))
+    np.testing.assert_array_equal(Huber(3.0).second(u, y), Squared().second(u, y))
+    assert Huber(0.5).second(u, y).sum() == 2 * 5  # |u| <= 1/2, both ends included
+
+
+def test_softmax_of_two_classes_is_logistic():
+    u = np.linspace(-50, 50, 101)
+    y = np.arange(101) % 2
+    both = Softmax().value_and_derivative(np.stack([-u / 2, u / 2], axis=1), y)
+    value, derivative = Logistic().value_and_derivative(u, 2.0 * y - 1)
+    np.testing.assert_allclose(both[0], value, rtol=1e-14)
+    np.testing.assert_allclose(both[1], np.stack([-derivative, derivative], axis=1), rtol=1e-14)
+
+
+def test_softmax_does_not_cancel():
+    u = np.array([[0.0, 100.0, 3.0], [0.0, 900.0, 800.0]])  # the second row makes the block take the shifted way
+    for block in (u[:1], u):
+        value, derivative = Softmax().value_and_derivative(block, np.ones(len(block), dtype=int))
+        assert value[0] == pytest.approx(math.exp(-100) + math.exp(-97), rel=1e-14)
+        assert derivative[0, 1] == pytest.approx(-value[0], rel=1e-14)
+        assert derivative[0, 1] == pytest.approx(-derivative[0, 0] - derivative[0, 2], rel=1e-14)
+
+
+def test_softmax_neighbours_at_the_end_of_the_range():
+    # Next to 1e300 one ulp is a gap of 1e284: the smaller class has no probability at all.
+    u = np.array([[1e300, np.nextafter(1e300, 0)]])
+    value, derivative = Softmax().value_and_derivative(u, np.array([1]))
+    assert value[0] == u[0, 0] - u[0, 1]
+    np.testing.assert_array_equal(derivative, [[1.0, -1.0]])
+
+
+def test_softmax_probabilities_and_curvature():
+    u = np.array([[0.0, 1e4, 1e4], [5.0, 5.0, 5.0]])
+    np.testing.assert_allclose(Softmax().probabilities(u), [[0, 0.5, 0.5], [1 / 3] * 3])
+    a = np.array([[7.0, 1.0, -1.0], [2.0, 2.0, 2.0]])
+    np.testing.assert_allclose(Softmax().curvature(u, np.zeros(2, int), a, a), [1, 0])
+
+
+def test_bounded_and_linear_losses_at_the_end_of_the_range():
+    u, y = np.array([1e300, -1e300]), np.ones(2)
+    with np.errstate(all="raise", under="ignore"):
+        np.testing.assert_array_equal(BiWeight().value(u, y), [1, 1])
+        np.testing.assert_array_equal(BiWeight().derivative(u, y), [0, 0])
+        np.testing.assert_array_equal(Huber(1.0).value(u, y), [2e300, 2e300])
+        np.testing.assert_array_equal(Logistic().value(u, y), [0, 1e300])
+        np.testing.assert_array_equal(Logistic().derivative(u, y), [0, -1])
+        np.testing.assert_array_equal(SquaredSigmoid().value(u, y), [0, 1])
+        np.testing.assert_array_equal(Squared().value(u, y), [np.inf, np.inf])
+        np.testing.assert_array_equal(Squared().derivative(u, y), [2e300, -2e300])
+
+
+@pytest.mark.parametrize("loss", ELEMENTWISE, ids=repr)
+def test_mixed_precision_gives_double(loss):
+    u, y = np.float32([0.5, -2.0]), np.array([1.0, -1.0])
+    found = [*loss.value_and_derivative(u, y), loss.second(u, y)]
+    expected = [*loss.value_and_derivative(u.astype(float), y), loss.second(u.astype(float), y)]
+    for a, b in zip(found, expected, strict=True):
+        assert a.dtype == np.float64
+        np.testing.assert_array_equal(a, b)
+
+
+def test_no_samples():
+    for loss in (cls() for cls in LOSSES):
+        u = np.empty((0, 3))
+        y = np.empty(0, int) if loss.coupled else np.empty((0, 3))
+        value, derivative = loss.value_and_derivative(u, y)
+        assert value.size == derivative.size == 0
