@@ -1,0 +1,115 @@
+"""`Minorant`: an affine function below f that knows its own rounding error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from projfree.checks import Array
+
+#: Half a unit in the last place of a float64: every rounded operation errs by at most this, relatively.
+UNIT = 2.0**-53
+
+
+class Support(Protocol):
+    """The part of a constraint set that a bound needs."""
+
+    def support(self, g: Array) -> float: ...
+
+    def support_error(self, g: Array, support: float) -> float: ...
+
+    def reach(self, shape: tuple[int, ...]) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Minorant:
+    r"""The affine function :math:`m(w) = c + \langle g, w\rangle`; closed under ``+`` and non-negative ``*``.
+
+    For convex f a tangent lies below f, and so does every average of tangents. The two errors make that hold in
+    floating point: the exact minorant differs from the stored numbers by at most ``constant_error`` in the
+    constant and by a vector of Euclidean norm at most ``gradient_error`` in the gradient; where convexity itself
+    holds only up to rounding, it is below f up to ``curvature_error`` times the squared norm of w. Mixing adds
+    the rounding of the mixing itself.
+
+    An estimate of a gradient from sampled rows is no minorant; it has the constant :math:`-\infty`, which every
+    average with it inherits, so that no bound can come of it.
+    """
+
+    constant: float
+    gradient: Array
+    constant_error: float = 0.0
+    gradient_error: float = 0.0
+    curvature_error: float = 0.0
+
+    __array_ufunc__ = None
+
+    @classmethod
+    def zero(cls, shape: tuple[int, ...]) -> Minorant:
+        """The zero function, the neutral element of averaging."""
+        return cls(0.0, np.zeros(shape))
+
+    def __call__(self, w: Array) -> float:
+        return self.constant + inner(self.gradient, w)
+
+    def __mul__(self, a: float) -> Minorant:
+        a = float(a)
+        if a == 0.0:  # also for an estimate, whose constant times zero would be NaN
+            return Minorant.zero(self.gradient.shape)
+        constant, gradient = a * self.constant, a * self.gradient
+        return Minorant(
+            constant,
+            gradient,
+            a * self.constant_error + UNIT * abs(constant),
+            a * self.gradient_error + UNIT * float(np.linalg.norm(gradient)),
+            a * self.curvature_error,
+        )
+
+    __rmul__ = __mul__
+
+    def __add__(self, other: Minorant) -> Minorant:
+        constant, gradient = self.constant + other.constant, self.gradient + other.gradient
+        return Minorant(
+            constant,
+            gradient,
+            self.constant_error + other.constant_error + UNIT * abs(constant),
+            self.gradient_error + other.gradient_error + UNIT * float(np.linalg.norm(gradient)),
+            self.curvature_error + other.curvature_error,
+        )
+
+    def shifted(self, direction: Array, scale: float) -> Minorant:
+        """The function plus ``scale * <direction, w>``, the rounding of the shift included."""
+        gradient = self.gradient + scale * direction
+        size = float(np.linalg.norm(gradient)) + 2.0 * abs(scale) * float(np.linalg.norm(direction))
+        error = self.gradient_error + UNIT * size
+        return Minorant(self.constant, gradient, self.constant_error, error, self.curvature_error)
+
+    def lower(self, ball: Support, support: float | None = None) -> float:
+        r"""A number proven to be at most :math:`\min_{w \in C} m(w)`.
+
+        It is :math:`c - \mathrm{support}_C(-g)` lowered by the rounding allowance. A caller that has
+        ``support(-g)`` already passes it in.
+        """
+        return self.minimum(ball, support)[0]
+
+    def minimum(self, ball: Support, support: float | None = None) -> tuple[float, float]:
+        """`lower` and the rounding allowance contained in it."""
+        if not np.isfinite(self.constant):
+            return -np.inf, 0.0
+        if support is None:
+            support = ball.support(-self.gradient)
+        reach = ball.reach(self.gradient.shape)
+        allowance = (
+            self.constant_error
+            + (self.gradient_error + self.curvature_error * reach) * reach
+            + ball.support_error(self.gradient, support)
+        )
+        # Four more roundings: the subtraction, the allowance's own sums, and the last subtraction.
+        allowance = allowance * (1.0 + 8.0 * UNIT) + 4.0 * UNIT * (abs(self.constant) + abs(support))
+        return self.constant - support - allowance, allowance
+
+
+def inner(a: Array, b: Array) -> float:
+    """The sum of the products of entries, for vectors and matrices alike."""
+    return float(np.vdot(a, b))

@@ -1,0 +1,132 @@
+"""What data is: the linear map A and the targets, read block by block."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from projfree.checks import Array, all_finite, real_array
+
+#: ``kernel(rows, *images) -> (residual or None, sums)`` for one block of rows: what a pass does with the block.
+Kernel = Callable[..., tuple[Array | None, Array]]
+
+
+class Meter:
+    """Counts the rows that were read, shared by a data set and its subsets."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+
+
+class Data(ABC):
+    """A linear map A from parameters to one prediction a row, with a target and a weight for each row.
+
+    `accumulate` is the one way in which a pass happens, and reads each row once however many images and sums it
+    forms. Weights are normalised to the sum one, so that every mean is a weighted sum.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows.
+    y : ndarray
+        Targets, one row each.
+    weight : ndarray or None
+        Normalised weights; None where all are ``1 / n``.
+    row_norm : float
+        The largest Euclidean norm of a row of A.
+    mean_square : float
+        The weighted mean of the squared norms of the rows of A.
+    """
+
+    n: int
+    y: Array
+    weight: Array | None
+    row_norm: float
+    mean_square: float
+    meter: Meter
+
+    def weights(self, rows: slice | Array) -> Array | float:
+        """The normalised weights of some rows, as something to multiply with."""
+        return 1.0 / self.n if self.weight is None else self.weight[rows]
+
+    @abstractmethod
+    def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of a parameter whose images have the trailing shape ``outputs``."""
+
+    @abstractmethod
+    def accumulate(self, vectors: Sequence[Array], kernel: Kernel) -> tuple[Array, Array | None]:
+        """Run ``kernel`` over the blocks; return the added sums and the adjoint of the residuals it returned.
+
+        Parameters
+        ----------
+        vectors : sequence of ndarray
+            Parameters whose images of the block the kernel is given, in this order.
+        kernel : callable
+            ``kernel(rows, *images) -> (residual, sums)``, with ``rows`` a slice. A residual of None asks for no
+            adjoint.
+        """
+
+    @abstractmethod
+    def subset(self, rows: Array) -> Data:
+        """The data of the given rows alone, weighted so that its sums are unbiased for those of all rows."""
+
+    @abstractmethod
+    def smoothness(self, *, centred: bool) -> float:
+        r"""An upper bound on :math:`\lambda_{\max}(A^T S A)`, with A centred by its weighted mean row if asked."""
+
+    @abstractmethod
+    def mean_row(self) -> Array:
+        r""":math:`A^T s`: the weighted mean of the rows of A, as a parameter with one output."""
+
+    @abstractmethod
+    def summation(self) -> float:
+        """A number k such that each sum over rows errs by at most k units of rounding of its absolute terms."""
+
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """A short hash that tells this data from other data."""
+
+    def apply(self, w: Array) -> Array:
+        """The image A w, in one pass."""
+        out: list[Array] = []
+
+        def keep(rows: slice, u: Array) -> tuple[None, Array]:
+            out.append(u)
+            return None, np.zeros(0)
+
+        self.accumulate([w], keep)
+        return np.concatenate(out)
+
+    def adjoint(self, r: Array) -> Array:
+        """The adjoint image, the sum over rows of ``r_i`` times row i of A, in one pass."""
+        total = self.accumulate([], lambda rows: (r[rows], np.zeros(0)))[1]
+        assert total is not None
+        return total
+
+
+def checked_targets(y: Array, n: int) -> Array:
+    """``y`` as an array of finite numbers with ``n`` rows and one or two dimensions."""
+    y = all_finite("y", real_array("y", y))
+    if y.ndim not in (1, 2) or len(y) != n:
+        raise ValueError(
+            f"`y` must have one row for each of the {n} rows of `X` and one or two dimensions, got shape {y.shape}."
+        )
+    return y
+
+
+def checked_weights(weight: Array | None, n: int) -> Array | None:
+    """Sample weights normalised to the sum one, None where there are none."""
+    if weight is None:
+        return None
+    weight = all_finite("sample_weight", real_array("sample_weight", weight)).astype(np.float64)
+    if weight.shape != (n,):
+        raise ValueError(f"`sample_weight` must have one entry for each of the {n} rows, got shape {weight.shape}.")
+    if weight.min() < 0 or weight.sum() <= 0:
+        raise ValueError(
+            f"`sample_weight` must be non-negative with a positive sum, got minimum {weight.min():g} "
+            f"and sum {weight.sum():g}; drop the rows that should not count."
+        )
+    normalised: Array = weight / weight.sum()
+    return normalised

@@ -1,0 +1,110 @@
+"""Observed entries of a matrix: (A W)_i = W[row_i, col_i]."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from projfree.checks import Array, count
+from projfree.data.base import Data, Kernel, Meter, checked_targets, checked_weights
+
+#: Entries in one block; sums within a block may be added in any order, so the block bounds their rounding.
+BLOCK_ROWS = 1 << 13
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """The places of the observed entries of a matrix.
+
+    Parameters
+    ----------
+    rows, cols : array of int
+        Zero-based places, one pair for each observed entry; a pair may occur more than once.
+    shape : tuple of int
+        The shape of the matrix.
+    """
+
+    rows: Array
+    cols: Array
+    shape: tuple[int, int]
+
+    def __post_init__(self) -> None:
+        m, n = (count("shape", side) for side in self.shape)
+        for name, side in (("rows", m), ("cols", n)):
+            index = np.asarray(getattr(self, name))
+            if index.ndim != 1 or not len(index) or index.dtype.kind not in "iu":
+                raise ValueError(
+                    f"`{name}` must be a non-empty vector of whole numbers, got {index.dtype} {index.shape}."
+                )
+            if index.min() < 0 or index.max() >= side:
+                raise ValueError(
+                    f"`{name}` must lie between 0 and {side - 1}, got {index.min()} to {index.max()}; "
+                    "map labels to places first, e.g. with `np.unique(labels, return_inverse=True)`."
+                )
+            object.__setattr__(self, name, index.astype(np.intp))
+        if len(self.rows) != len(self.cols):
+            raise ValueError(f"`rows` and `cols` must be of one length, got {len(self.rows)} and {len(self.cols)}.")
+
+
+class EntriesData(Data):
+    """Targets at observed entries; the parameter is the dense matrix."""
+
+    def __init__(self, entries: Entries, y: Array, sample_weight: Array | None = None) -> None:
+        self.entries, self.n, self.meter = entries, len(entries.rows), Meter()
+        self.y, self.weight = checked_targets(y, self.n), checked_weights(sample_weight, self.n)
+        if self.y.ndim != 1:
+            raise ValueError(f"`y` must be a vector, one value for each observed entry, got shape {self.y.shape}.")
+        self.row_norm = self.mean_square = 1.0
+
+    def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
+        if outputs:
+            raise ValueError(f"Observed entries have one prediction each; the loss asks for {outputs[0]}.")
+        return self.entries.shape
+
+    def accumulate(self, vectors: Sequence[Array], kernel: Kernel) -> tuple[Array, Array | None]:
+        at, sums, residuals = self.entries, np.zeros(()), []
+        for start in range(0, self.n, BLOCK_ROWS):
+            rows = slice(start, min(start + BLOCK_ROWS, self.n))
+            residual, part = kernel(rows, *(w[at.rows[rows], at.cols[rows]] for w in vectors))
+            sums = sums + part
+            if residual is not None:
+                residuals.append(residual)
+        self.meter.rows += self.n
+        return sums, self._scatter(np.concatenate(residuals)) if residuals else None
+
+    def _scatter(self, r: Array) -> Array:
+        m, n = self.entries.shape
+        flat = self.entries.rows * n + self.entries.cols
+        return np.bincount(flat, weights=r, minlength=m * n).reshape(m, n)
+
+    def subset(self, rows: Array) -> EntriesData:
+        part = object.__new__(EntriesData)
+        at = self.entries
+        part.entries = object.__new__(Entries)
+        for name, value in (("rows", at.rows[rows]), ("cols", at.cols[rows]), ("shape", at.shape)):
+            object.__setattr__(part.entries, name, value)
+        part.n, part.meter, part.y = len(rows), self.meter, self.y[rows]
+        part.weight = None if self.weight is None else self.weight[rows] * (self.n / len(rows))
+        part.row_norm = part.mean_square = 1.0
+        return part
+
+    def smoothness(self, *, centred: bool) -> float:
+        # A^T S A is diagonal: the weight of each place. Centring only lowers the eigenvalues.
+        return float(self.mean_row().max()) * (1.0 + 2.0 * np.finfo(float).eps * self.summation())
+
+    def mean_row(self) -> Array:
+        return self._scatter(np.broadcast_to(self.weights(slice(None)), (self.n,)))
+
+    def summation(self) -> float:
+        blocks = -(-self.n // BLOCK_ROWS)
+        return float(min(self.n, BLOCK_ROWS) + blocks + 8)
+
+    def fingerprint(self) -> str:
+        digest = hashlib.sha256(f"entries {self.entries.shape} {self.n}".encode())
+        weight = np.zeros(0) if self.weight is None else self.weight
+        for part in (self.entries.rows, self.entries.cols, self.y, weight):
+            digest.update(np.ascontiguousarray(part).tobytes())
+        return digest.hexdigest()[:16]

@@ -1,0 +1,67 @@
+"""The root of one increasing function whose slope is known, by Newton steps that bisection guards."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+#: ``fun(x) -> (value, slope, noise)``: an increasing function, its derivative and the rounding of its value.
+Increasing = Callable[[float], tuple[float, float, float]]
+
+EXPANSIONS = 60
+REFINEMENTS = 100
+
+
+class NoRootError(ValueError):
+    """The function does not change sign within the range that was searched."""
+
+
+def bracketed_root(fun: Increasing, low: float, high: float, start: float) -> float:
+    """The root of ``fun`` in ``[low, high]``.
+
+    Where the sign does not change within the interval the end nearest to the root is returned. The search stops
+    once the value is within its noise, or the bracket within rounding, of zero.
+    """
+    ends, x, previous = {low, high}, min(max(start, low), high), math.inf
+    for _ in range(REFINEMENTS):
+        value, slope, noise = fun(x)
+        if abs(value) <= noise or (value < 0 and x == high) or (value > 0 and x == low):
+            return x
+        low, high = (low, x) if value > 0 else (x, high)
+        ends.discard(x)
+        if high - low <= 4e-16 * max(abs(low), abs(high)):
+            return x
+        newton = x - value / slope if slope > 0 else -math.copysign(math.inf, value)
+        # An end of the interval that was never tried may be the answer; a step that does not halve the value
+        # gives way to bisection, so that the loop ends.
+        if not low < newton < high and (end := low if newton <= low else high) in ends:
+            x = end
+        else:
+            x = newton if low < newton < high and abs(value) <= previous / 2 else (low + high) / 2
+        previous = abs(value)
+    return x
+
+
+def increasing_root(fun: Increasing, start: float, width: float = 1.0) -> float:
+    """The root of ``fun`` on the whole line; `NoRootError` where there is none within about 1e18 widths.
+
+    The bracket grows from ``start`` by doubling, from a first reach that a Newton step suggests.
+    """
+    value, slope, noise = fun(start)
+    if abs(value) <= noise:
+        return start
+    sign = -1.0 if value > 0 else 1.0
+    reach = min(max(abs(value / slope) * 1.5, width * 1e-8), width * 64) if slope > 0 else width
+    inner = start
+    for _ in range(EXPANSIONS):
+        outer = start + sign * reach
+        value_out, _, noise_out = fun(outer)
+        if value_out * sign >= -noise_out:
+            between = _secant(inner, value, outer, value_out)
+            return bracketed_root(fun, min(inner, outer), max(inner, outer), between)
+        inner, value, reach = outer, value_out, 2.0 * reach
+    raise NoRootError
+
+
+def _secant(a: float, fa: float, b: float, fb: float) -> float:
+    return b - fb * (b - a) / (fb - fa) if fb != fa else (a + b) / 2

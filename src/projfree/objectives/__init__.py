@@ -1,0 +1,10 @@
+"""Objectives: what is minimised."""
+
+from projfree.objectives.base import SmoothFunction
+from projfree.objectives.blackbox import BlackBox
+from projfree.objectives.erm import Objective
+from projfree.objectives.hull import Hull
+from projfree.objectives.perturbed import Perturbed, perturb
+from projfree.objectives.quadratic import QuadraticForm
+
+__all__ = ["BlackBox", "Hull", "Objective", "Perturbed", "QuadraticForm", "SmoothFunction", "perturb"]

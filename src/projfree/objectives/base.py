@@ -1,0 +1,109 @@
+"""What an objective is: the few methods that every solver is written in."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from projfree.algebra import Image, Minorant, Point
+from projfree.checks import Array, all_finite, real_array
+
+if TYPE_CHECKING:
+    from projfree.objectives.hull import Hull
+
+
+class SmoothFunction(ABC):
+    """A smooth function of a parameter of fixed shape.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Shape of the parameter.
+    convex : bool
+        Whether the function is convex; only then do tangents bound it from below.
+    rows : int or None
+        How many rows a sample may draw from, None where there is nothing to sample.
+    has_images : bool
+        Whether points carry images, so that the function on a hull of points costs no pass.
+    """
+
+    shape: tuple[int, ...]
+    convex: bool = True
+    rows: int | None = None
+    has_images: bool = True
+
+    @property
+    @abstractmethod
+    def work(self) -> int:
+        """What was read so far: rows, products or calls."""
+
+    @property
+    def pass_work(self) -> int:
+        """The work of one pass; whole numbers, so that sums of passes are exact."""
+        return 1
+
+    @property
+    def passes(self) -> float:
+        """Passes over the data so far."""
+        return self.work / self.pass_work
+
+    @abstractmethod
+    def value(self, x: Point) -> float:
+        """The value at ``x``; free where the image of ``x`` is known."""
+
+    @abstractmethod
+    def minorant(self, x: Point) -> Minorant:
+        """The tangent at ``x``, which also settles the value and the image of ``x``."""
+
+    @abstractmethod
+    def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
+        """The function on the simplex spanned by ``points``.
+
+        Parameters
+        ----------
+        gradient : ndarray, optional
+            The gradient at the first point, for rules that need no more than it.
+        tilt : ndarray, optional
+            Slopes of a linear function to add, one for each further point.
+        """
+
+    @abstractmethod
+    def smoothness(self) -> float:
+        """An upper bound on the Lipschitz constant of the gradient."""
+
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """A string that tells this function from others."""
+
+    def estimate(self, x: Point, rows: Array) -> Minorant:
+        """An unbiased estimate of the gradient at ``x`` from some rows; its constant is minus infinity."""
+        raise TypeError(f"{type(self).__name__} has no rows to sample from; use `sampling=FullBatch()`.")
+
+    def point(self, w: Any, intercept: Any = None) -> Point:
+        """``w`` as a point whose image is still to be met."""
+        w = all_finite("w", real_array("w", w)).astype(np.float64, copy=False)
+        if w.shape != self.shape:
+            raise ValueError(f"`w` must have the shape {self.shape} of the objective's parameter, got {w.shape}.")
+        x = Point(w, Image.of(w))
+        if intercept is not None:
+            x.mass, x.moment = 1.0, np.asarray(intercept, dtype=np.float64)
+        return x
+
+    def knows(self, x: Point) -> bool:
+        """Whether `value` would cost no pass."""
+        return x.value is not None or x.settled
+
+    def refreshed(self, x: Point) -> Point:
+        """``x`` with nothing but its parameter and a start for its intercept."""
+        return self.point(x.w, x.hint())
+
+    @property
+    def reported(self) -> SmoothFunction:
+        """The function whose value and bound a run reports; differs from the one that is run on if perturbed."""
+        return self
+
+    def stripped(self, m: Minorant) -> Minorant:
+        """A minorant of this function as one of the reported function."""
+        return m

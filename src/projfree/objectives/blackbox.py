@@ -1,0 +1,127 @@
+"""`BlackBox`: any function that returns its value and gradient."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from projfree.algebra import UNIT, Minorant, Point, inner
+from projfree.checks import Array, real_array, shown
+from projfree.objectives.base import SmoothFunction
+from projfree.objectives.hull import Hull, Local
+
+
+class BlackBox(SmoothFunction):
+    """A smooth function behind ``fun(w) -> (value, gradient)``, so that JAX, torch or a simulator can sit there.
+
+    Parameters
+    ----------
+    fun : callable
+        Returns the value and the gradient at an array of shape ``shape``.
+    shape : tuple of int
+        Shape of the parameter.
+    convex : bool
+        Your word that the function is convex; certificates rest on it.
+    smoothness : float, optional
+        An upper bound on the Lipschitz constant of the gradient, for the rules that need one.
+    name : str, optional
+        What tells this function from others in a checkpoint.
+
+    Examples
+    --------
+    >>> from projfree import BlackBox
+    >>> f = BlackBox(lambda w: (w @ w, 2 * w), shape=(2,))
+    >>> f.value(f.point([3.0, 4.0]))
+    25.0
+    """
+
+    has_images = False
+
+    def __init__(
+        self,
+        fun: Callable[[Array], tuple[Any, Any]],
+        shape: tuple[int, ...],
+        convex: bool = True,
+        smoothness: float | None = None,
+        name: str = "",
+    ) -> None:
+        self.fun, self.shape, self.convex, self.name = fun, tuple(shape), bool(convex), name
+        self._smoothness, self._calls = smoothness, 0
+
+    @property
+    def work(self) -> int:
+        """Calls of the function so far."""
+        return self._calls
+
+    def _call(self, x: Point) -> tuple[float, Array]:
+        # The gradient takes the place of the image, so that a value and a tangent at one point cost one call.
+        if x.value is None or not x.settled:
+            self._calls += 1
+            value, gradient = self.fun(x.w.copy())
+            gradient = real_array("fun(w)[1]", gradient).astype(np.float64)
+            if gradient.shape != self.shape or not math.isfinite(value) or not np.isfinite(gradient).all():
+                raise ValueError(
+                    f"`fun(w)` must return a finite value and a finite gradient of shape {self.shape}, "
+                    f"got {shown(value)} and shape {gradient.shape}; check the function at the point it was given."
+                )
+            x.value = float(value)
+            x.image.settle(gradient)
+        image = x.image.known()
+        assert image is not None
+        return float(x.value), image
+
+    def knows(self, x: Point) -> bool:
+        return x.value is not None
+
+    def value(self, x: Point) -> float:
+        return self._call(x)[0]
+
+    def minorant(self, x: Point) -> Minorant:
+        value, gradient = self._call(x)
+        along = inner(gradient, x.w)
+        size = float(np.linalg.norm(gradient) * np.linalg.norm(x.w))
+        error = UNIT * (4.0 * abs(value) + (x.w.size + 4.0) * size)
+        return Minorant(value - along, gradient, error, 0.0)
+
+    def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
+        if len(points) > 2:
+            raise TypeError(
+                "CorrectivePrimalAveraging needs images, which a BlackBox has not; use PrimalAveraging or FrankWolfe."
+            )
+        return CallHull(self, points, gradient, tilt)
+
+    def smoothness(self) -> float:
+        if self._smoothness is None:
+            raise ValueError(
+                "BlackBox has no `smoothness`; give it one, or use a rule that needs none: `Backtracking()`."
+            )
+        return float(self._smoothness)
+
+    def fingerprint(self) -> str:
+        return f"blackbox {self.shape} {self.name}"
+
+
+class CallHull(Hull):
+    """A segment on which each look is a call of the function; the curvature is a difference of slopes."""
+
+    def __init__(self, f: BlackBox, points: tuple[Point, ...], gradient: Array | None, tilt: Array | None) -> None:
+        super().__init__(points, gradient, tilt, f.convex)
+        self.f = f
+        self._last: tuple[float, float] | None = None
+
+    def _evaluate(self, m: Array) -> Local:
+        x = self.points[0] if not m.any() else self.f.point(self.mix(m).w)
+        value, gradient = self.f._call(x)
+        slope = inner(gradient, self.points[1].w - self.points[0].w)
+        place, curvature = float(m[0]), 0.0
+        if self._last is not None and self._last[0] != place:
+            curvature = (slope - self._last[1]) / (place - self._last[0])
+        self._last = (place, slope)
+        return Local(value, np.array([slope]), np.array([[curvature]]))
+
+    @property
+    def curvature(self) -> float:
+        return self.f.smoothness() * self.squared_length

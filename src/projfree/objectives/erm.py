@@ -1,0 +1,220 @@
+"""`Objective`: the mean of a loss over data, with an intercept that is minimised out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from projfree.algebra import UNIT, Image, Minorant, Point
+from projfree.checks import Array
+from projfree.data.base import Data
+from projfree.losses.base import Loss
+from projfree.objectives.base import SmoothFunction
+from projfree.objectives.hull import Hull
+from projfree.objectives.image_hull import ImageHull, SquaresHull
+from projfree.objectives.intercept import no_minimum, profile
+from projfree.objectives.tangent import Sums, block_sums, weigh
+
+
+class Objective(SmoothFunction):
+    r"""The weighted mean :math:`f(w) = \min_b \sum_i s_i\,\ell((A w)_i + b, y_i)`, without b if not asked for.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss of one row.
+    data : Data
+        The linear map and the targets, from `as_data`.
+    fit_intercept : bool
+        Whether an unconstrained offset is minimised out: exactly for convex losses, locally for others.
+
+    Notes
+    -----
+    A tangent costs one read of X: the image of the one new vector, the residual and the adjoint are formed block by
+    block. With an intercept and a loss that is not quadratic it costs two, because the intercept depends on the
+    whole image; for squares it is corrected afterwards, through the mean row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import Objective, Squared, as_data
+    >>> f = Objective(Squared(), as_data(np.array([[1.0], [2.0]]), [1.0, 4.0]))
+    >>> f.value(f.point([1.0]))
+    2.0
+    """
+
+    def __init__(self, loss: Loss, data: Data, fit_intercept: bool = False) -> None:
+        self.loss, self.data, self.fit_intercept = loss, data, bool(fit_intercept)
+        self.y = loss.targets(data.y)
+        self.outputs = loss.outputs(self.y)
+        self.shape, self.rows, self.convex = data.shape(self.outputs), data.n, loss.convex
+        self.constant_intercept: Array | None = None
+        if self.fit_intercept:
+            self.constant_intercept = self._constant_intercept()
+
+    def _constant_intercept(self) -> Array:
+        """The intercept at w = 0, where every search for an intercept starts."""
+        if self.loss.labels and self.outputs == () and len(np.unique(self.y)) < 2:
+            raise no_minimum(self.y)
+        if self.loss.coupled and len(np.unique(self.y)) < self.outputs[0]:
+            raise no_minimum(self.y)
+        u = np.zeros((self.data.n, *self.outputs))
+        return profile(self.loss, u, self.y, self.data.weights(slice(None)), self._first_guess())
+
+    def _first_guess(self) -> Array | None:
+        # A regression loss that is not convex has its minimum among the targets: begin at their median.
+        return None if self.loss.labels else np.median(self.y, axis=0)
+
+    def point(self, w: Any, intercept: Any = None) -> Point:
+        x = super().point(w, intercept)
+        if not x.w.any():  # the image of zero needs no pass
+            x.image.settle(np.zeros((self.data.n, *self.outputs)))
+        return x
+
+    @property
+    def work(self) -> int:
+        return self.data.meter.rows
+
+    @property
+    def pass_work(self) -> int:
+        return self.data.n
+
+    def value(self, x: Point) -> float:
+        if x.value is None:
+            u = self.settled(x)
+            b = self._intercept(x, u)
+            losses = self.loss.value(u if b is None else u + b, self.y)
+            x.value = float(np.sum(weigh(losses, self.data.weights(slice(None)))))
+        return x.value
+
+    def settled(self, x: Point) -> Array:
+        """The image of ``x``; costs one read if part of it is pending."""
+        if not x.settled:
+            self._pass(x, None, adjoint=False)
+        image = x.image.known()
+        assert image is not None
+        x.image.settle(image)
+        return image
+
+    def _intercept(self, x: Point, u: Array) -> Array | None:
+        if self.constant_intercept is None:
+            return None
+        if x.intercept is None:
+            x.anchored(profile(self.loss, u, self.y, self.data.weights(slice(None)), self.hint(x)))
+        return x.intercept
+
+    def hint(self, x: Point) -> Array | float | None:
+        """Where the search for the intercept of ``x`` starts."""
+        start = x.hint()
+        return self.constant_intercept if start is None else start
+
+    def minorant(self, x: Point) -> Minorant:
+        if self.constant_intercept is None:
+            return self._tangent(x, None)
+        if self.loss.quadratic:
+            return self._tangent(x, np.asarray(self.hint(x), dtype=np.float64))
+        return self._tangent(x, self._intercept(x, self.settled(x)))
+
+    def recheck(self, w: Array, intercept: Array | None, z: Array, z_intercept: Array | None) -> tuple[float, Minorant]:
+        """The value at ``w`` and the tangent at ``z``, with intercepts as given, in one read."""
+        at, tangent_at = self.point(w), self.point(z)
+        # With the coefficient zero w joins the vectors that the pass meets, but not the image of z.
+        tangent_at.image = Image({**tangent_at.image.terms, **dict.fromkeys(at.image.terms, 0.0)})
+        m = self._tangent(tangent_at, z_intercept)
+        if intercept is not None:
+            at.anchored(intercept)
+        return self.value(at), m
+
+    def _tangent(self, x: Point, b: Array | None) -> Minorant:
+        packed, g = self._pass(x, b, adjoint=True)
+        assert g is not None
+        sums, units = Sums.unpack(packed), self.data.summation() + 2.0 * self.loss.rounding + 8.0
+        constant_error, gradient_error = sums.errors(units, self.data.mean_square)
+        if b is not None:
+            if self.loss.quadratic:
+                slope = sums.slope.reshape(self.outputs)
+                g = g - np.multiply.outer(self.data.mean_row(), slope)
+                gradient_error += UNIT * units * self.data.row_norm * float(np.abs(slope).sum())
+                b = b + sums.recentre(self.loss.smoothness).reshape(self.outputs)
+            x.anchored(b)
+            constant_part, gradient_part = self._intercept_error(sums, b, units)
+            constant_error, gradient_error = constant_error + constant_part, gradient_error + gradient_part
+        x.value = sums.value
+        return Minorant(sums.value - sums.along, g, constant_error, gradient_error)
+
+    def _intercept_error(self, sums: Sums, b: Array, units: float) -> tuple[float, float]:
+        """What the derivative in b, zero only up to rounding, may cost: its size times how far b may have to go."""
+        rest = np.abs(sums.slope) + UNIT * units * sums.slope_size
+        away = np.abs(np.ravel(b - self.constant_intercept)) if self.constant_intercept is not None else 0.0
+        apart, factor = self._spread()
+        return float(np.sum(rest * (away + apart))), factor * self.data.row_norm * float(rest.sum())
+
+    def _spread(self) -> tuple[float, float]:
+        r"""``(a, c)`` such that optimal intercepts of feasible w differ from that of w = 0 by at most a + c max|u|.
+
+        For an elementwise convex loss the derivative increases, so the intercept moves by at most ``max|u|``. For
+        softmax, comparing the class frequencies that both must reproduce gives a range of ``2 max|u|`` and the
+        logarithm of the rarest frequency.
+        """
+        if not self.loss.coupled or self.constant_intercept is None:
+            return 0.0, 1.0
+        spread = float(np.ptp(self.constant_intercept)) + float(np.log(len(self.constant_intercept)))
+        return spread, 2.0
+
+    def _pass(self, x: Point, b: Array | None, *, adjoint: bool) -> tuple[Array, Array | None]:
+        """One read of the data: meets the pending vectors of ``x`` and, if asked, forms the tangent's sums."""
+        pending, base = x.image.pending(), x.image.known()
+        met = [np.empty((self.data.n, *self.outputs)) for _ in pending]
+        whole = np.empty((self.data.n, *self.outputs)) if pending else base
+        assert whole is not None
+
+        def kernel(rows: slice, *images: Array) -> tuple[Array | None, Array]:
+            u: Array | float = 0.0 if base is None else base[rows]
+            for (_, c), store, image in zip(pending, met, images, strict=True):
+                store[rows] = image
+                u = u + c * image
+            assert isinstance(u, np.ndarray)
+            if pending:
+                whole[rows] = u
+            if not adjoint:
+                return None, np.zeros(())
+            return block_sums(self.loss, u, b, self.y[rows], self.data.weights(rows))
+
+        vectors = [source.vector for source, _ in pending if source.vector is not None]
+        sums, g = self.data.accumulate(vectors, kernel)
+        # Only now, so that an interrupted pass leaves every source as it was.
+        for (source, _), image in zip(pending, met, strict=True):
+            source.image = image
+        x.image.settle(whole)
+        return sums, g
+
+    def estimate(self, x: Point, rows: Array) -> Minorant:
+        part, y = self.data.subset(rows), self.y[rows]
+        start = self.hint(x) if self.constant_intercept is not None else 0.0
+        centred = self.constant_intercept is not None and self.loss.quadratic
+        if centred:  # with the means of all rows, which keeps the estimate unbiased
+            mean_image = np.tensordot(self.data.mean_row(), x.w, axes=self.data.mean_row().ndim)
+            start = self._mean_target() - mean_image
+
+        def kernel(rows: slice, u: Array) -> tuple[Array, Array]:
+            r = weigh(self.loss.derivative(u + start, y[rows]), part.weights(rows))
+            return r, r.sum(axis=0)
+
+        slope, g = part.accumulate([x.w], kernel)
+        assert g is not None
+        return Minorant(-np.inf, g - np.multiply.outer(self.data.mean_row(), slope) if centred else g)
+
+    def _mean_target(self) -> Array:
+        mean: Array = np.sum(weigh(self.y, self.data.weights(slice(None))), axis=0)
+        return mean
+
+    def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
+        kind = SquaresHull if self.loss.quadratic else ImageHull
+        return kind(self, points, gradient, tilt)
+
+    def smoothness(self) -> float:
+        return self.loss.smoothness * self.data.smoothness(centred=self.fit_intercept and self.convex)
+
+    def fingerprint(self) -> str:
+        return f"{self.loss!r} intercept={self.fit_intercept} {self.data.fingerprint()}"

@@ -1,0 +1,148 @@
+r"""The intercept: an unconstrained offset, minimised out on the image.
+
+For a convex loss the intercept of an image is its global minimiser, so that :math:`F(w) = \min_b f(w, b)` is
+convex with the gradient of f in w (envelope theorem). For other losses it is a local minimiser reached by
+monotone steps from where the last point had it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from projfree.algebra import UNIT
+from projfree.checks import Array
+from projfree.losses.base import Loss
+from projfree.numerics.newton_root import NoRootError, increasing_root
+from projfree.objectives.tangent import weigh
+
+LOCAL_STEPS = 50
+#: The derivative in b counts as zero at this many units of rounding of its absolute terms.
+NOISE = 16.0
+
+
+def profile(loss: Loss, u: Array, y: Array, s: Array | float, start: Array | float | None) -> Array:
+    """The intercept of the image ``u``: shape ``()`` for one output, ``(k,)`` for several.
+
+    Parameters
+    ----------
+    s : array of shape (n,) or float
+        Normalised sample weights.
+    start : array or float, optional
+        Where the search begins; for losses that are not convex the result depends on it.
+    """
+    b = np.broadcast_to(np.asarray(0.0 if start is None else start, dtype=np.float64), u.shape[1:]).copy()
+    if loss.quadratic:
+        return b - _weighted(loss.derivative(u + b, y), s) / loss.smoothness
+    if not loss.convex:
+        return _local(loss, u, y, s, b)
+    if loss.coupled:
+        return _newton(loss, u, y, s, b)
+    if u.ndim == 1:
+        return np.asarray(_root(loss, u, y, s, float(b)))
+    return np.array([_root(loss, u[:, j], y[:, j], s, float(b[j])) for j in range(u.shape[1])])
+
+
+def no_minimum(y: Array) -> ValueError:
+    """The sentence for targets that push the intercept to infinity."""
+    return ValueError(
+        f"`fit_intercept=True` needs targets of every class, got only {sorted(set(np.ravel(y).tolist()))[:3]}: "
+        "the intercept has no finite minimum; use `fit_intercept=False`, or drop the loss."
+    )
+
+
+def _weighted(r: Array, s: Array | float) -> Array:
+    weighted: Array = weigh(r, s).sum(axis=0)
+    return weighted
+
+
+def _root(loss: Loss, u: Array, y: Array, s: Array | float, start: float) -> float:
+    def slope(b: float) -> tuple[float, float, float]:
+        r, h = loss.derivative(u + b, y) * s, loss.second(u + b, y) * s
+        return float(r.sum()), float(h.sum()), NOISE * UNIT * float(np.abs(r).sum())
+
+    try:
+        return increasing_root(slope, start)
+    except NoRootError:
+        raise no_minimum(y) from None
+
+
+def _newton(loss: Loss, u: Array, y: Array, s: Array | float, b: Array) -> Array:
+    def direction(b: Array, g: Array) -> Array:
+        # The Hessian may be singular (softmax does not see a common shift), so steps have least norm.
+        H = np.tensordot(np.broadcast_to(s, len(u)), loss.second(u + b, y), axes=1)
+        step: Array = -np.linalg.lstsq(H, g, rcond=1e-14)[0]
+        return step
+
+    return _descend(loss, u, y, s, b, direction)
+
+
+def _local(loss: Loss, u: Array, y: Array, s: Array | float, b: Array) -> Array:
+    def direction(b: Array, g: Array) -> Array:
+        # Newton where the curvature is positive; else the step that smoothness alone makes a descent.
+        h = _weighted(loss.second(u + b, y), s)
+        step: Array = -g / np.where(h > 1e-3 * loss.smoothness, h, loss.smoothness)
+        return step
+
+    return _descend(loss, u, y, s, b, direction)
+
+
+def _descend(
+    loss: Loss, u: Array, y: Array, s: Array | float, b: Array, direction: Callable[[Array, Array], Array]
+) -> Array:
+    """Monotone descent in b; ends at a derivative of rounding size, or where no step helps."""
+
+    def evaluate(b: Array) -> tuple[float, Array, float]:
+        value, r = loss.value_and_derivative(u + b, y)
+        r = weigh(r, s)
+        return float(_weighted(value, s).sum()), r.sum(axis=0), NOISE * UNIT * float(np.abs(r).sum())
+
+    value, g, noise = evaluate(b)
+    for _ in range(LOCAL_STEPS):
+        if np.abs(g).max() <= noise:
+            break
+        step = direction(b, g)
+        for power in range(30):
+            trial = b + step * 0.5**power
+            new, g_new, noise_new = evaluate(trial)
+            # Close to the minimum values agree to rounding; there the derivative decides.
+            level = new <= value + 4.0 * UNIT * abs(value) and np.abs(g_new).max() < np.abs(g).max()
+            if new < value or level:
+                break
+        else:
+            break
+        b, value, g, noise = trial, min(new, value), g_new, noise_new
+    return b
+
+
+def projected_curvature(
+    loss: Loss, u: Array, y: Array, s: Array | float, directions: list[Array], intercept: bool
+) -> Array:
+    r"""The Hessian in the coordinates of image directions, the intercept eliminated by its Schur complement.
+
+    For elementwise losses that is the weighted covariance of the directions with weights
+    :math:`s_i \ell''(u_i)`; where these sum to nothing positive the intercept is left alone.
+    """
+    if loss.coupled:
+        return _coupled_curvature(loss, u, y, s, directions, intercept)
+    h = weigh(loss.second(u, y), s)
+    if intercept:
+        total = h.sum(axis=0)
+        safe = np.where(total > 0, total, 1.0)
+        directions = [d - np.where(total > 0, (h * d).sum(axis=0) / safe, 0.0) for d in directions]
+    return np.array([[np.sum(h * a * b) for b in directions] for a in directions])
+
+
+def _coupled_curvature(
+    loss: Loss, u: Array, y: Array, s: Array | float, directions: list[Array], intercept: bool
+) -> Array:
+    hessian = np.array([[np.sum(loss.curvature(u, y, a, b) * s) for b in directions] for a in directions])
+    if not intercept:
+        return hessian
+    second = loss.second(u, y)
+    weights = np.broadcast_to(s, len(u))
+    cross = np.array([np.einsum("i,ijk,ik->j", weights, second, a) for a in directions])
+    block = np.tensordot(weights, second, axes=1)
+    schur: Array = hessian - cross @ np.linalg.lstsq(block, cross.T, rcond=1e-14)[0]
+    return schur

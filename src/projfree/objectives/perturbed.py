@@ -1,0 +1,89 @@
+"""`Perturbed`: the paper's h = f + theta <xi, w>, reported in terms of f."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from projfree.algebra import Minorant, Point, inner
+from projfree.checks import Array, all_finite, at_least, positive, real_array
+from projfree.objectives.base import SmoothFunction
+from projfree.objectives.hull import Hull
+from projfree.sets.base import ConstraintSet
+
+
+class Perturbed(SmoothFunction):
+    r"""The function :math:`h(w) = f(w) + \theta\langle\xi, w\rangle`.
+
+    A run on h reports the value of f, and bounds f itself: a tangent of h with :math:`\theta\xi` taken off is
+    a tangent of f.
+
+    Parameters
+    ----------
+    f : SmoothFunction
+        The function to perturb.
+    theta : float
+        The size of the perturbation.
+    xi : array
+        Its direction, of the shape of the parameter.
+    """
+
+    def __init__(self, f: SmoothFunction, theta: float, xi: Array) -> None:
+        self.f, self.theta = f, at_least("theta", theta, 0.0)
+        self.xi = all_finite("xi", real_array("xi", xi)).astype(np.float64)
+        if self.xi.shape != f.shape:
+            raise ValueError(f"`xi` must have the shape {f.shape} of the parameter, got {self.xi.shape}.")
+        self.shape, self.convex, self.rows, self.has_images = f.shape, f.convex, f.rows, f.has_images
+
+    @property
+    def work(self) -> int:
+        return self.f.work
+
+    @property
+    def pass_work(self) -> int:
+        return self.f.pass_work
+
+    def value(self, x: Point) -> float:
+        return self.f.value(x) + self.theta * inner(self.xi, x.w)
+
+    def minorant(self, x: Point) -> Minorant:
+        return self.f.minorant(x).shifted(self.xi, self.theta)
+
+    def estimate(self, x: Point, rows: Array) -> Minorant:
+        return self.f.estimate(x, rows).shifted(self.xi, self.theta)
+
+    def knows(self, x: Point) -> bool:
+        return self.f.knows(x)
+
+    def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
+        own = self.theta * np.array([inner(self.xi, p.w - points[0].w) for p in points[1:]])
+        return self.f.hull(points, gradient, own if tilt is None else own + tilt)
+
+    def smoothness(self) -> float:
+        return self.f.smoothness()
+
+    @property
+    def reported(self) -> SmoothFunction:
+        return self.f.reported
+
+    def stripped(self, m: Minorant) -> Minorant:
+        return self.f.stripped(m.shifted(self.xi, -self.theta))
+
+    def fingerprint(self) -> str:
+        return f"perturbed {self.theta!r} {hashlib.sha256(self.xi.tobytes()).hexdigest()[:16]} {self.f.fingerprint()}"
+
+
+def perturb(f: SmoothFunction, ball: ConstraintSet, epsilon: float, rng: np.random.Generator) -> Perturbed:
+    r"""Perturb f as the paper does: :math:`\xi` uniform on the sphere, :math:`\theta = \epsilon / (4 D)`.
+
+    The minimiser of h over the ball is then within :math:`\epsilon / 4` of the minimum of f, because
+    :math:`\theta\langle\xi, w^* - w\rangle \le \theta D`.
+
+    Parameters
+    ----------
+    epsilon : float
+        The accuracy aimed at, in the units of f.
+    """
+    xi = rng.standard_normal(f.shape)
+    return Perturbed(f, positive("epsilon", epsilon) / (4.0 * ball.diameter(f.shape)), xi / np.linalg.norm(xi))

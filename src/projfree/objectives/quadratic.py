@@ -1,0 +1,119 @@
+"""`QuadraticForm`: a quadratic given by its matrix, the form of least squares after one pass over the data."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from projfree.algebra import UNIT, Minorant, Point, inner
+from projfree.checks import Array, all_finite, real_array
+from projfree.objectives.base import SmoothFunction
+from projfree.objectives.hull import Hull, Local, QuadraticHull
+
+
+class QuadraticForm(SmoothFunction):
+    r"""The function :math:`f(w) = \tfrac12 \langle w, H w\rangle - \langle b, w\rangle + c`.
+
+    Parameters
+    ----------
+    H : array of shape (d, d)
+        A symmetric matrix. Its eigenvalues are computed once: they decide whether f counts as convex, and a
+        negative one within rounding of zero is charged to the rounding allowance of every bound.
+    b : array of shape (d,) or (d, k)
+        Its shape is the shape of the parameter; H acts on columns.
+    c : float
+        The constant.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import QuadraticForm
+    >>> f = QuadraticForm(np.diag([2.0, 4.0]), np.array([2.0, 0.0]))
+    >>> f.value(f.point([1.0, 0.0]))
+    -1.0
+    """
+
+    def __init__(self, H: Any, b: Any, c: float = 0.0) -> None:
+        self.b = all_finite("b", real_array("b", b)).astype(np.float64)
+        H = all_finite("H", real_array("H", H)).astype(np.float64)
+        if self.b.ndim not in (1, 2) or H.shape != (len(self.b),) * 2:
+            raise ValueError(f"`H` must be square with as many rows as `b`, got {H.shape} and {self.b.shape}.")
+        size = float(np.abs(H).max(initial=0.0))
+        if np.abs(H - H.T).max(initial=0.0) > 1e-12 * size:
+            raise ValueError("`H` must be symmetric; pass `(H + H.T) / 2`.")
+        self.H, self.c = (H + H.T) / 2.0, float(c)
+        self.shape = self.b.shape
+        self.eigenvalues = np.linalg.eigvalsh(self.H)
+        # Eigenvalues err by a modest multiple of d units of the largest.
+        self._floor = 8.0 * UNIT * len(H) * float(np.abs(self.eigenvalues).max(initial=0.0))
+        self.convex = bool(self.eigenvalues[0] >= -self._floor)
+        self._calls = 0
+
+    @property
+    def work(self) -> int:
+        """Products with H so far: passes over the only data there is."""
+        return self._calls
+
+    def _image(self, x: Point) -> Array:
+        if not x.settled:
+            self._calls += 1
+            x.image.settle(self.H @ x.w)
+        image = x.image.known()
+        assert image is not None
+        return image
+
+    def value(self, x: Point) -> float:
+        if x.value is None:
+            x.value = inner(0.5 * self._image(x) - self.b, x.w) + self.c
+        return x.value
+
+    def minorant(self, x: Point) -> Minorant:
+        for source, _ in x.image.pending():  # so that other mixtures with it know their values
+            if source.vector is not None and source.vector is not x.w:
+                self._calls += 1
+                source.image = self.H @ source.vector
+        # Afresh, not from a mixture: here an error of the image is an error of the tangent.
+        self._calls += 1
+        image = self.H @ x.w
+        x.image.settle(image)
+        x.value = None
+        self.value(x)
+        d, size = len(self.b), float(np.linalg.norm(x.w))
+        gradient_error = UNIT * (d + 4.0) * (self._norm() * size + float(np.linalg.norm(self.b)))
+        along = 0.5 * inner(image, x.w)
+        constant_error = UNIT * (d + 8.0) * (abs(self.c) + self._norm() * size**2) + gradient_error * size
+        # With a lowest eigenvalue of -s a tangent rises above f by s |w - x|^2 / 2 <= s |w|^2 + s |x|^2.
+        slack = max(0.0, -float(self.eigenvalues[0])) + self._floor
+        return Minorant(self.c - along, image - self.b, constant_error + slack * size**2, gradient_error, slack)
+
+    def _norm(self) -> float:
+        return float(np.linalg.norm(self.H))
+
+    def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
+        return FormHull(self, points, gradient, tilt)
+
+    def smoothness(self) -> float:
+        return float(self.eigenvalues[-1]) + self._floor
+
+    def fingerprint(self) -> str:
+        digest = hashlib.sha256(self.H.tobytes() + self.b.tobytes() + str(self.c).encode())
+        return f"quadratic {self.shape} {digest.hexdigest()[:16]}"
+
+
+class FormHull(QuadraticHull):
+    """A quadratic form on the hull of points, through the products with its matrix."""
+
+    def __init__(self, f: QuadraticForm, points: tuple[Point, ...], gradient: Array | None, tilt: Array | None) -> None:
+        super().__init__(points, gradient, tilt, f.convex)
+        self.f = f
+
+    def _expand(self) -> Local:
+        base, f = self.points[0], self.f
+        slope = f._image(base) - f.b
+        differences = [p.w - base.w for p in self.points[1:]]
+        images = [f._image(p) - f._image(base) for p in self.points[1:]]
+        gradient = np.array([inner(slope, d) for d in differences])
+        hessian = np.array([[inner(a, image) for image in images] for a in differences])
+        return Local(f.value(base), gradient, (hessian + hessian.T) / 2.0)

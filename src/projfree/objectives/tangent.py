@@ -1,0 +1,95 @@
+r"""The arithmetic of a tangent: its sums over a block of rows, and what they prove in floating point.
+
+For any image u, derivative :math:`r_i = s_i\ell'(u_i + b)` and weights s,
+
+.. math:: f(w, b') \ge \sum_i \big(s_i\ell(u_i + b) - r_i u_i\big) + \Big\langle\sum_i r_i A_i, w\Big\rangle
+          + (b' - b)\sum_i r_i
+
+by convexity of the loss alone. The constant is formed from the image that is held, never as f(z) - <g, z>, so that
+the inequality is true for whatever image that is; only the rounding of the sums is left to be bounded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from projfree.algebra import UNIT
+from projfree.checks import Array
+from projfree.losses.base import Loss
+
+SCALARS = 6
+
+
+def weigh(r: Array, s: Array | float) -> Array:
+    """Each row of ``r`` times its weight."""
+    weighted: Array = (r.T * s).T
+    return weighted
+
+
+def block_sums(loss: Loss, u: Array, b: Array | None, y: Array, s: Array | float) -> tuple[Array, Array]:
+    """The weighted derivative of a block of rows and the sums that `Sums` names; here sample weights enter."""
+    full = u if b is None else u + b
+    losses, derivative = loss.value_and_derivative(full, y)
+    r, weighted = weigh(derivative, s), weigh(losses, s)
+    along = r * u
+    scalars = (
+        weighted.sum(),
+        np.abs(weighted).sum(),
+        along.sum(),
+        np.abs(along).sum(),
+        0.0 if b is None else np.abs(r * full).sum(),
+        np.vdot(r, derivative),
+    )
+    by_output = (r.sum(axis=0), np.abs(r).sum(axis=0), weigh(u, s).sum(axis=0))
+    return r, np.concatenate([scalars, np.ravel(by_output)])
+
+
+@dataclass
+class Sums:
+    r"""Sums over all rows; with k outputs the last three have k entries.
+
+    ``value`` and ``size``: of the weighted losses and of their absolute values. ``along`` and ``along_size``: the
+    same for r u. ``shifted``: of \|r (u + b)\|. ``square``: the weighted mean square of the derivative. ``slope``
+    and ``slope_size``: of r and \|r\|. ``mean_image``: the weighted mean of u.
+    """
+
+    value: float
+    size: float
+    along: float
+    along_size: float
+    shifted: float
+    square: float
+    slope: Array
+    slope_size: Array
+    mean_image: Array
+
+    @classmethod
+    def unpack(cls, packed: Array) -> Sums:
+        """From the array that `block_sums` returns, added over blocks."""
+        value, size, along, along_size, shifted, square = packed[:SCALARS].tolist()
+        slope, slope_size, mean_image = np.reshape(packed[SCALARS:], (3, -1))
+        return cls(value, size, along, along_size, shifted, square, slope, slope_size, mean_image)
+
+    def errors(self, units: float, mean_square: float) -> tuple[float, float]:
+        """Bounds on the rounding of the constant, and on the Euclidean norm of that of the gradient.
+
+        Parameters
+        ----------
+        units : float
+            Each sum and each derivative err by at most this many units of rounding of their absolute terms.
+        mean_square : float
+            The weighted mean of the squared norms of the rows: by Cauchy-Schwarz it bounds the absolute terms of
+            the gradient's sums together with ``square``.
+        """
+        constant = UNIT * (units * (self.size + self.along_size) + 4.0 * self.shifted)
+        return constant, UNIT * units * float(np.sqrt(self.square * mean_square))
+
+    def recentre(self, curvature: float) -> Array:
+        """For a quadratic loss, move to the exact intercept; return by how much it moves."""
+        shift: Array = -self.slope / curvature
+        self.value += float(shift @ self.slope + 0.5 * curvature * shift @ shift)
+        self.along += float(curvature * shift @ self.mean_image)
+        self.slope = np.zeros_like(self.slope)
+        return shift
