@@ -1,0 +1,23 @@
+"""The run: the only loop, and what it returns."""
+
+from projfree.run.callbacks import ProgressBar
+from projfree.run.certificate import Certificate, Verification
+from projfree.run.checkpoint import Checkpoint
+from projfree.run.loop import iterate, minimize
+from projfree.run.progress import Run
+from projfree.run.result import Result
+from projfree.run.status import Status
+from projfree.run.trace import Trace
+
+__all__ = [
+    "Certificate",
+    "Checkpoint",
+    "ProgressBar",
+    "Result",
+    "Run",
+    "Status",
+    "Trace",
+    "Verification",
+    "iterate",
+    "minimize",
+]

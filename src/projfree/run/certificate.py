@@ -1,0 +1,101 @@
+"""`Certificate`: what a third party needs to check a result in one pass, without trusting the solver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from projfree.algebra import Minorant
+from projfree.checks import Array
+from projfree.data import as_data
+from projfree.losses.base import Loss
+from projfree.objectives import Objective, SmoothFunction
+from projfree.sets.base import ConstraintSet
+
+#: Values recomputed in another order agree to this, relatively.
+AGREEMENT = 1e-10
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a check found.
+
+    Attributes
+    ----------
+    feasible : bool
+        Whether the point lies in the set.
+    value : float
+        The objective at the point, recomputed.
+    bound : float or None
+        The lower bound proved by the tangent at the witness, recomputed; None where f is not convex.
+    gap : float
+        Their difference (the Frank-Wolfe gap where f is not convex).
+    ok : bool
+        Whether the point is feasible, its value is as claimed, and the gap is at most the larger of the claimed
+        gap and the tolerance of the run.
+    """
+
+    feasible: bool
+    value: float
+    bound: float | None
+    gap: float
+    ok: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """A point, its value, a lower bound on the optimum, and the witness that proves the bound.
+
+    The tangent of a convex f at the witness lies below f; minimised over the set it bounds the optimum from
+    below. One read of the data recomputes the value at the point and that tangent.
+    """
+
+    ball: ConstraintSet
+    w: Array
+    intercept: Array | None
+    value: float
+    bound: float | None
+    gap: float
+    tolerance: float
+    witness: Array
+    witness_intercept: Array | None
+    loss: Loss | None = None
+
+    def verify(
+        self, X: Any = None, y: Any = None, sample_weight: Any = None, *, objective: SmoothFunction | None = None
+    ) -> Verification:
+        """Check feasibility, value and bound.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The data, as given to `as_data`.
+        objective : SmoothFunction, optional
+            In place of the data, for objectives that are not the mean of a loss.
+        """
+        value, m = self._recompute(self._objective(X, y, sample_weight, objective))
+        feasible = self.ball.contains(self.w)
+        if self.bound is None:
+            bound, gap = None, float(np.vdot(m.gradient, self.w)) + self.ball.support(-m.gradient)
+        else:
+            bound = m.lower(self.ball)
+            gap = value - bound
+        agrees = abs(value - self.value) <= AGREEMENT * max(abs(value), abs(self.value), np.finfo(float).tiny)
+        claimed = max(self.gap, self.tolerance) + AGREEMENT * abs(value)
+        return Verification(feasible, value, bound, gap, bool(feasible and agrees and gap <= claimed))
+
+    def _objective(self, X: Any, y: Any, sample_weight: Any, objective: SmoothFunction | None) -> SmoothFunction:
+        if objective is not None:
+            return objective.reported
+        if self.loss is None or X is None:
+            raise TypeError(
+                "`verify` needs the data as `verify(X, y)`, or `verify(objective=...)` where there is none."
+            )
+        return Objective(self.loss, as_data(X, y, sample_weight), fit_intercept=self.intercept is not None)
+
+    def _recompute(self, f: SmoothFunction) -> tuple[float, Minorant]:
+        if isinstance(f, Objective):
+            return f.recheck(self.w, self.intercept, self.witness, self.witness_intercept)
+        return f.value(f.point(self.w)), f.minorant(f.point(self.witness))

@@ -1,0 +1,138 @@
+"""`Checkpoint`: a run on disk, from which it goes on bit for bit."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from projfree import persist
+from projfree.algebra import Minorant, Point
+from projfree.checks import count
+from projfree.objectives.base import SmoothFunction
+from projfree.run.ladder import Rung
+from projfree.run.progress import Pending, Run
+from projfree.run.trace import Trace
+
+KIND = "projfree checkpoint"
+BOOKS = ("seconds", "first_iteration", "work", "value", "latest_gap", "centre_value", "next_check", "next_confirm")
+LADDER = ("count", "due", "bound", "allowance", "witnessed")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A callback that writes the run to a folder, atomically, every so many iterations.
+
+    Go on with ``minimize(objective, ball, solver, state=path)``. A checkpoint holds parameters, scalars and
+    averages, never images: writing one makes the running solver forget its images as well, so that the resumed
+    run and the one that wrote it take the same steps to the last bit.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder to write; an earlier checkpoint there is replaced, and stays whole until then.
+    every : int
+        Iterations between two checkpoints.
+    """
+
+    path: str | os.PathLike[str]
+    every: int = 100
+
+    def __post_init__(self) -> None:
+        count("Checkpoint(every=...)", self.every)
+
+    def __call__(self, run: Run) -> None:
+        """Write the run if its iteration is due."""
+        if run.iteration % self.every == 0:
+            tree = snapshot(run)
+            persist.save(self.path, tree, kind=KIND)
+            _apply(run, tree)
+
+
+def restore(run: Run, path: str | os.PathLike[str]) -> None:
+    """Put a fresh run where the checkpoint at ``path`` stands, or say that it is of another problem."""
+    tree = persist.load(path, kind=KIND)
+    for part, mine in _fingerprint(run).items():
+        if tree["fingerprint"].get(part) != mine:
+            raise ValueError(
+                f"the checkpoint at {os.fspath(path)} is of another problem: its {part} is "
+                f"{tree['fingerprint'].get(part)}, this one is {mine}; start without `state=`, or give the same {part}."
+            )
+    _apply(run, tree)
+
+
+def snapshot(run: Run) -> dict[str, Any]:
+    """The run as a tree of arrays and scalars."""
+    ladder = run.ladder
+    return {
+        "fingerprint": _fingerprint(run),
+        "state": {f.name: _encode(getattr(run.state, f.name)) for f in _kept(run.state)},
+        "books": {name: getattr(run, name) for name in BOOKS},
+        "smallest_gap": list(run.smallest_gap),
+        "best": _encode(run.best),
+        "pending": [{"row": p.row, "age": p.age} for p in run.pending],
+        "trace": run.trace.columns(),
+        "ladder": {name: getattr(ladder, name) for name in LADDER},
+        "witness": ladder.witness,
+        "rungs": [{"m": _encode(rung.m), "z": rung.z} for rung in ladder.rungs],
+    }
+
+
+def _apply(run: Run, tree: dict[str, Any]) -> None:
+    f = run.f
+    run.state = type(run.state)(**{name: _decode(value, f) for name, value in tree["state"].items()})
+    books = dict(tree["books"])
+    run.work_before = books.pop("work") - f.work
+    for name, value in books.items():
+        setattr(run, name, value)
+    gap, iteration = tree["smallest_gap"]
+    run.smallest_gap = (float(gap), int(iteration))
+    run.best = _decode(tree["best"], f)
+    # Only the current iterate can still be waiting for its value.
+    run.pending = [Pending(p["row"], run.state.x, p["age"]) for p in tree["pending"]]
+    run.trace = Trace(tree["trace"])
+    for name, value in tree["ladder"].items():
+        setattr(run.ladder, name, value)
+    run.ladder.witness = tree["witness"]
+    run.ladder.rungs = [Rung(_decode(rung["m"], f), rung["z"]) for rung in tree["rungs"]]
+
+
+def _kept(state: Any) -> list[Any]:
+    return [f for f in fields(state) if not f.metadata.get("transient")]
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, Point):
+        hint = value.hint()
+        return {"type": "point", "w": value.w, "hint": None if hint is None else np.asarray(hint)}
+    if isinstance(value, Minorant):
+        return {"type": "minorant", **{f.name: getattr(value, f.name) for f in fields(value)}}
+    return value
+
+
+def _decode(value: Any, f: SmoothFunction) -> Any:
+    if not isinstance(value, dict):
+        return value
+    rest = {name: part for name, part in value.items() if name != "type"}
+    return f.point(rest["w"], rest["hint"]) if value["type"] == "point" else Minorant(**rest)
+
+
+def _fingerprint(run: Run) -> dict[str, str]:
+    return {
+        "objective": run.f.fingerprint(),
+        "set": _describe(run.ball),
+        "solver": _describe(run.solver),
+        "shape": str(run.f.shape),
+    }
+
+
+def _describe(thing: Any) -> str:
+    if is_dataclass(thing) and not isinstance(thing, type):
+        inside = ", ".join(f"{f.name}={_describe(getattr(thing, f.name))}" for f in fields(thing))
+        return f"{type(thing).__name__}({inside})"
+    if isinstance(thing, np.ndarray):
+        return f"array {thing.shape} {hashlib.sha256(np.ascontiguousarray(thing).tobytes()).hexdigest()[:16]}"
+    return getattr(thing, "__qualname__", None) or repr(thing)

@@ -1,0 +1,100 @@
+"""How a run ends: the verdict, the recomputation at exit, and the result."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from projfree.algebra import Point, inner
+from projfree.objectives import Objective
+from projfree.run.certificate import Certificate
+from projfree.run.progress import Run
+from projfree.run.result import Result
+from projfree.run.status import Status
+
+
+def verdict(run: Run) -> tuple[Status, Certificate] | None:
+    """Why the run should end now, with the recomputed certificate; None if it should go on.
+
+    A run counts as converged only once its claim has been recomputed from the point alone. A recomputation that
+    disappoints is not repeated before some passes have gone by.
+    """
+    if run.iteration == 0 or run.passes < run.next_confirm or run.relative_gap > max(run.tol, floor(run)):
+        return None
+    certificate = confirm(run)
+    relative = certificate.gap / run.scale
+    if relative <= run.tol:
+        return (Status.CONVERGED if run.f.convex else Status.STATIONARY), certificate
+    if relative <= floor(run):
+        return Status.PRECISION, certificate
+    run.next_confirm = run.after(run.passes)
+    return None
+
+
+def floor(run: Run) -> float:
+    """The relative gap below which rounding, not the solver, decides."""
+    return 2.0 * run.ladder.allowance / run.scale if run.f.convex else 0.0
+
+
+def confirm(run: Run) -> Certificate:
+    """Recompute the value at the best point and a bound, trusting nothing that was kept but the points.
+
+    The tangent at the point itself is tried first; where it does not reach the tolerance, that at the ladder's
+    witness costs one more pass.
+    """
+    f, x = run.f.reported, run.f.reported.refreshed(run.best)
+    m = f.minorant(x)
+    run.best, run.value = x, f.value(x)
+    if not f.convex:
+        run.latest_gap = inner(m.gradient, x.w) + run.ball.support(-m.gradient)
+        return _certificate(run, x, None, run.latest_gap)
+    run.ladder.evaluate()
+    at, bound = x, run.ladder.offer(m, x.w)
+    if run.value - bound > run.tol * run.scale and run.ladder.witness is not None and run.ladder.witness is not x.w:
+        z = f.point(run.ladder.witness, x.hint())
+        other = run.ladder.offer(f.minorant(z), z.w)
+        at, bound = (z, other) if other > bound else (at, bound)
+    return _certificate(run, at, bound, run.value - bound)
+
+
+def _certificate(run: Run, at: Point, bound: float | None, gap: float) -> Certificate:
+    f, x = run.f.reported, run.best
+    return Certificate(
+        ball=run.ball,
+        w=x.w,
+        intercept=x.intercept,
+        value=run.value,
+        bound=bound,
+        gap=gap,
+        tolerance=run.tol * run.scale,
+        witness=at.w,
+        witness_intercept=at.intercept,
+        loss=f.loss if isinstance(f, Objective) else None,
+    )
+
+
+def finish(run: Run, status: Status, certificate: Certificate | None) -> Result:
+    """The result; recomputes value and bound unless the verdict has just done so."""
+    f = run.f.reported
+    if certificate is None:
+        last = run.state.x
+        value = f.value(last)
+        if value < run.value:
+            run.best, run.value = last, value
+        certificate = confirm(run)
+    return Result(
+        w=run.best.w.copy(),
+        intercept=run.best.intercept,
+        value=run.value,
+        bound=run.bound if f.convex else None,
+        gap=run.gap,
+        relative_gap=run.relative_gap,
+        smallest_gap=None if f.convex else min(run.smallest_gap, (run.latest_gap, run.iteration)),
+        n_iter=run.iteration,
+        n_passes=run.passes,
+        seconds=run.seconds,
+        status=status,
+        trace=run.trace,
+        certificate=certificate,
+        state=replace(run.state, tangent=None, at=None),
+        solver=run.solver,
+    )

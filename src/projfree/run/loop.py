@@ -1,0 +1,180 @@
+"""The one loop of the package: `minimize` and `iterate`."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from projfree.algebra import Point
+from projfree.checks import at_least, count, positive, shown
+from projfree.objectives.base import SmoothFunction
+from projfree.run.callbacks import Callback, closed
+from projfree.run.certificate import Certificate
+from projfree.run.exit import finish, verdict
+from projfree.run.progress import Run
+from projfree.run.result import Result
+from projfree.run.status import Status
+from projfree.sets.base import ConstraintSet
+from projfree.solvers import CorrectivePrimalAveraging, FrankWolfe
+from projfree.solvers.base import Solver, State
+from projfree.steps import Backtracking, ExactLineSearch
+
+log = logging.getLogger(__name__)
+
+
+def default_solver(f: SmoothFunction) -> Solver:
+    """Corrective Primal Averaging where it applies, else Frank-Wolfe with the search that f allows."""
+    if not f.has_images:
+        return FrankWolfe(Backtracking())
+    return CorrectivePrimalAveraging() if f.convex else FrankWolfe(ExactLineSearch())
+
+
+def iterate(
+    objective: SmoothFunction,
+    ball: ConstraintSet,
+    solver: Solver | None = None,
+    *,
+    start: Any = None,
+    seed: int = 0,
+    state: State | None = None,
+) -> Iterator[State]:
+    """Yield the states of a solver without end, for those who own their loop.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from itertools import islice
+    >>> from projfree import LpBall, PrimalAveraging, QuadraticForm, iterate
+    >>> f = QuadraticForm(np.eye(2), np.array([3.0, 4.0]))
+    >>> [state.t for state in islice(iterate(f, LpBall(2, radius=1.0), PrimalAveraging()), 3)]
+    [1, 2, 3]
+    """
+    solver = solver or default_solver(objective)
+    solver.check(objective, ball)
+    if state is None:
+        state = solver.init(objective, ball, starting_point(objective, ball, start), seed)
+    while True:
+        state = solver.step(objective, ball, state)
+        yield state
+
+
+def minimize(
+    objective: SmoothFunction,
+    ball: ConstraintSet,
+    solver: Solver | None = None,
+    *,
+    tol: float = 1e-6,
+    max_iter: int = 10_000,
+    time_limit: float | None = None,
+    start: Any = None,
+    seed: int = 0,
+    callbacks: Sequence[Callback] = (),
+    record: int = 1,
+    state: State | str | os.PathLike[str] | None = None,
+) -> Result:
+    r"""Minimise an objective over a set, and say how far from the minimum the answer can be.
+
+    Parameters
+    ----------
+    objective : SmoothFunction
+        What to minimise: `Objective`, `QuadraticForm`, `BlackBox` or `Perturbed`.
+    ball : ConstraintSet
+        Where.
+    solver : Solver, optional
+        How; by default `CorrectivePrimalAveraging` for convex objectives with images, else `FrankWolfe`.
+    tol : float
+        The run ends when the relative gap, ``(value - bound) / max(|value|, 1e-6 |f0|)``, is at most this, f0
+        being the value at the centre of the set. Where the objective is not convex it speaks of the Frank-Wolfe
+        gap.
+    max_iter : int
+        The largest number of iterations.
+    time_limit : float, optional
+        Seconds after which no further iteration is begun; the exit check comes on top.
+    start : array, optional
+        A point of the set to begin at; by default its centre.
+    seed : int
+        Determines every random draw.
+    callbacks : sequence of callables
+        Each is called with the `Run` after every iteration; one that returns True ends it.
+    record : int
+        Keep a row of the trace every so many iterations; 0 keeps none.
+    state : State or path, optional
+        Go on from the state of an earlier result, or from the folder of a `Checkpoint`.
+
+    Returns
+    -------
+    Result
+        With the point, its value, the proven bound, and a certificate that others can check.
+
+    Notes
+    -----
+    Ctrl-C ends the run with the best point so far and the status "interrupted".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import LpBall, Objective, Squared, as_data, minimize
+    >>> X, y = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]), np.array([1.0, 2.0, 3.0])
+    >>> result = minimize(Objective(Squared(), as_data(X, y)), LpBall(1.5, radius=1.0))
+    >>> result.w.round(4), result.status.converged
+    (array([0.5463, 0.7106]), True)
+    """
+    solver = solver or default_solver(objective)
+    solver.check(objective, ball)
+    at_least("tol", tol, 0.0)
+    count("max_iter", max_iter)
+    count("record", record, lowest=0)
+    limit = math.inf if time_limit is None else positive("time_limit", time_limit)
+    run = _begin(
+        objective, ball, solver, tol=tol, max_iter=max_iter, record=record, start=start, seed=seed, state=state
+    )
+    with closed(callbacks):
+        result = finish(run, *_drive(run, callbacks, limit))
+    log.info("%s: %s after %d iterations", type(solver).__name__, result.status, result.n_iter)
+    return result
+
+
+def _begin(
+    f: SmoothFunction, ball: ConstraintSet, solver: Solver, *, start: Any, seed: int, state: Any, **settings: Any
+) -> Run:
+    if isinstance(state, State):
+        return Run(f, ball, solver, state, **settings)
+    first = solver.init(f, ball, starting_point(f, ball, start), count("seed", seed, lowest=0))
+    run = Run(f, ball, solver, first, **settings)
+    if state is not None:
+        from projfree.run.checkpoint import restore
+
+        restore(run, state)
+    return run
+
+
+def _drive(run: Run, callbacks: Sequence[Callback], limit: float) -> tuple[Status, Certificate | None]:
+    begun = time.monotonic()
+    try:
+        while True:
+            ended = verdict(run)
+            if ended is not None:
+                return ended
+            if run.iteration >= run.max_iter:
+                return Status.MAX_ITER, None
+            if time.monotonic() - begun >= limit:
+                return Status.TIME_LIMIT, None
+            run.advance()
+            if any([callback(run) for callback in callbacks]):
+                return Status.CALLBACK, None
+    except KeyboardInterrupt:
+        return Status.INTERRUPTED, None
+
+
+def starting_point(f: SmoothFunction, ball: ConstraintSet, start: Any) -> Point:
+    """The start of a run as a point, or a sentence on why it cannot be one."""
+    if start is None:
+        return f.point(ball.start(f.shape))
+    x = f.point(start)
+    if not ball.contains(x.w):
+        raise ValueError(f"`start` must lie in {ball!r}, got {shown(x.w.ravel().tolist())}; scale or project it first.")
+    return x

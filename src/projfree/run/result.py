@@ -1,0 +1,74 @@
+"""`Result`: what a run returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from projfree.checks import Array
+from projfree.run.certificate import Certificate
+from projfree.run.status import Status
+from projfree.run.trace import Trace
+from projfree.solvers.base import Solver, State
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The answer, how good it is proven to be, and how it came about.
+
+    Attributes
+    ----------
+    w : ndarray
+        The point found; the best one met whose value is known.
+    intercept : ndarray or None
+        The intercept at ``w``, of shape ``()`` or ``(k,)``.
+    value : float
+        The objective at ``w``, recomputed at exit.
+    bound : float or None
+        A proven lower bound on the minimum over the set; None where the objective is not convex.
+    gap : float
+        ``value - bound``; where the objective is not convex the Frank-Wolfe gap at ``w``.
+    relative_gap : float
+        ``gap / max(|value|, 1e-6 |f0|)``, with f0 the value at the centre of the set.
+    smallest_gap : tuple of float and int, or None
+        Where the objective is not convex, the smallest Frank-Wolfe gap met and its iteration.
+    n_iter, n_passes : int and float
+        Iterations, and rows read divided by rows, the exit check included.
+    status : Status
+        Why the run ended.
+    trace : Trace
+        Columns over the iterations.
+    certificate : Certificate
+        What a third party needs to check the claim.
+    state : State
+        Where the solver stands, to go on from with ``minimize(..., state=result.state)``.
+    solver : Solver
+        The solver that ran.
+    """
+
+    w: Array
+    intercept: Array | None
+    value: float
+    bound: float | None
+    gap: float
+    relative_gap: float
+    smallest_gap: tuple[float, int] | None
+    n_iter: int
+    n_passes: float
+    seconds: float
+    status: Status
+    trace: Trace
+    certificate: Certificate
+    state: State
+    solver: Solver
+
+    def __repr__(self) -> str:
+        what = "Frank-Wolfe gap" if self.bound is None else "certified gap"
+        lines = [
+            f"Result: {self.status}",
+            f"  value        {self.value:.10g}",
+            *([] if self.bound is None else [f"  lower bound  {self.bound:.10g}"]),
+            f"  {what}  {self.gap:.3g}  (relative {self.relative_gap:.3g})",
+            f"  work         {self.n_iter} iterations, {self.n_passes:.4g} passes, {self.seconds:.3g} s",
+            f"  solver       {self.solver!r}",
+        ]
+        return "\n".join(lines)

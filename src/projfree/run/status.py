@@ -1,0 +1,25 @@
+"""Why a run ended."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Status(Enum):
+    """Each value is the sentence that a person is shown."""
+
+    CONVERGED = "converged: the certified gap is within the tolerance"
+    STATIONARY = "converged: the Frank-Wolfe gap is within the tolerance"
+    PRECISION = "stopped at the limit of floating-point precision: the gap is within the rounding allowance"
+    MAX_ITER = "stopped after the largest number of iterations"
+    TIME_LIMIT = "stopped by the time limit"
+    CALLBACK = "stopped by a callback"
+    INTERRUPTED = "interrupted by the user"
+
+    def __str__(self) -> str:
+        return self.value
+
+    @property
+    def converged(self) -> bool:
+        """Whether the tolerance was reached."""
+        return self in (Status.CONVERGED, Status.STATIONARY)

@@ -1,0 +1,85 @@
+"""`Trace`: what happened at each recorded iteration, as columns."""
+
+from __future__ import annotations
+
+import csv
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from projfree.checks import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = ("iteration", "passes", "seconds", "value", "bound", "gap", "gamma")
+
+
+class Trace:
+    """Columns of equal length, one row for each recorded iteration.
+
+    ``iteration``, ``passes`` (reads of the data so far), ``seconds`` (solver time alone, without callbacks and
+    recording), ``value``, ``bound`` (the best proven so far), ``gap`` (their difference; for objectives that are
+    not convex the Frank-Wolfe gap) and ``gamma`` (the step). A value that would have cost an extra pass is NaN.
+    """
+
+    def __init__(self, columns: dict[str, Array] | None = None) -> None:
+        self._rows: list[list[float]] = []
+        if columns is not None:
+            self._rows = np.column_stack([columns[name] for name in COLUMNS]).tolist()
+
+    def append(self, **row: float) -> int:
+        """Add a row; return its place, for values that become known later."""
+        self._rows.append([float(row.get(name, np.nan)) for name in COLUMNS])
+        return len(self._rows) - 1
+
+    def fill(self, place: int, **values: float) -> None:
+        """Set entries of a row that was added before."""
+        for name, value in values.items():
+            self._rows[place][COLUMNS.index(name)] = float(value)
+
+    def at(self, place: int, name: str) -> float:
+        """One entry."""
+        return self._rows[place][COLUMNS.index(name)]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, name: str) -> Array:
+        """One column as an array."""
+        if name not in COLUMNS:
+            raise KeyError(f"a trace has the columns {', '.join(COLUMNS)}, not {name!r}.")
+        column = np.array([row[COLUMNS.index(name)] for row in self._rows])
+        return column.astype(np.int64) if name == "iteration" else column
+
+    def columns(self) -> dict[str, Array]:
+        """All columns by name."""
+        return {name: self[name] for name in COLUMNS}
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The trace as a data frame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.columns())
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write the trace as a CSV file with a header."""
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(COLUMNS)
+            writer.writerows([int(row[0]), *(repr(x) for x in row[1:])] for row in self._rows)
+
+    def plot(self, x: str = "passes", ax: Any = None) -> Any:
+        """Draw the gap against passes, iterations or seconds on logarithmic axes; returns the axes."""
+        import matplotlib.pyplot as plt
+
+        if ax is None:
+            ax = plt.subplots(figsize=(6.0, 4.0), layout="constrained")[1]
+        at, gap = self[x].astype(float), self["gap"]
+        shown = (gap > 0) & (at > 0)
+        ax.loglog(at[shown], gap[shown], color="#0072b2", linewidth=1.8)
+        ax.set(xlabel={"passes": "passes over the data"}.get(x, x), ylabel="certified gap")
+        ax.grid(True, which="major", color="0.9")
+        ax.spines[["top", "right"]].set_visible(False)
+        return ax

@@ -1,0 +1,96 @@
+"""Which rows an iteration looks at: an argument of a solver, not a solver."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from projfree.algebra import Minorant, Point
+from projfree.checks import Array, count, positive
+from projfree.objectives.base import SmoothFunction
+
+
+class Sampling(ABC):
+    """How many rows iteration t uses; they are drawn uniformly without replacement and the gradient is a mean."""
+
+    @abstractmethod
+    def size(self, t: int, n: int) -> int:
+        """The number of rows, ``n`` for all of them."""
+
+    def rows(self, t: int, n: int, seed: int) -> Array | None:
+        """The rows of iteration t in increasing order, None for all; a function of the seed and t alone.
+
+        Because nothing is carried from one iteration to the next, a resumed run draws what the uninterrupted one
+        would have drawn.
+        """
+        m = self.size(t, n)
+        if m >= n:
+            return None
+        return np.sort(np.random.default_rng((seed, t)).choice(n, size=m, replace=False, shuffle=False))
+
+    def gradient(self, f: SmoothFunction, x: Point, t: int, seed: int) -> Minorant:
+        """The tangent at ``x`` where all rows are used, else an estimate of its gradient."""
+        rows = None if isinstance(self, FullBatch) else self.rows(t, _rows(f), seed)
+        return f.minorant(x) if rows is None else f.estimate(x, rows)
+
+
+def _rows(f: SmoothFunction) -> int:
+    if f.rows is None:
+        raise TypeError(f"{type(f).__name__} has no rows to sample from; use `sampling=FullBatch()`.")
+    return f.rows
+
+
+@dataclass(frozen=True)
+class FullBatch(Sampling):
+    """All rows, every time."""
+
+    def size(self, t: int, n: int) -> int:
+        return n
+
+
+@dataclass(frozen=True)
+class Minibatch(Sampling):
+    """The same number of rows every time.
+
+    Parameters
+    ----------
+    rows_each : int
+        Rows an iteration; one is classical stochastic gradient descent.
+    """
+
+    rows_each: int
+
+    def __post_init__(self) -> None:
+        count("Minibatch(rows_each=...)", self.rows_each)
+
+    def size(self, t: int, n: int) -> int:
+        return min(self.rows_each, n)
+
+
+@dataclass(frozen=True)
+class Growing(Sampling):
+    r"""The number of rows :math:`\min(\lceil t^{power}\rceil, n)`.
+
+    The paper's stochastic PA uses power 4. With averaged gradients the square suffices for the rate
+    :math:`O(\log t / t^2)`, because the noise of old gradients is averaged too.
+
+    Parameters
+    ----------
+    power : float
+        Growth of the sample.
+
+    Examples
+    --------
+    >>> [Growing(2).size(t, n=50) for t in (1, 3, 7, 8)]
+    [1, 9, 49, 50]
+    """
+
+    power: float = 2.0
+
+    def __post_init__(self) -> None:
+        positive("Growing(power=...)", self.power)
+
+    def size(self, t: int, n: int) -> int:
+        return int(min(np.ceil(float(t) ** self.power), n))

@@ -1,0 +1,67 @@
+"""What a solver is: the first state and one step. The loop lives elsewhere."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+
+from projfree.algebra import Minorant, Point
+from projfree.objectives.base import SmoothFunction
+from projfree.sets.base import ConstraintSet
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a solver stands after iteration ``t``, and what its last step learnt.
+
+    Attributes
+    ----------
+    t : int
+        Iterations done.
+    x : Point
+        The iterate.
+    seed : int
+        Seed of the run; with ``t`` it determines every random draw.
+    gamma : float
+        The last step.
+    memory : float
+        The one number that a step rule may carry along.
+    tangent, at : Minorant and Point, or None
+        The tangent taken in the last step and where; None where rows were sampled.
+    bound : float
+        A lower bound that the step's own oracle call proved, minus infinity where it proved none.
+    gap : float
+        The Frank-Wolfe gap at ``at``, NaN where the oracle was asked about something else.
+    """
+
+    t: int
+    x: Point
+    seed: int = 0
+    gamma: float = math.nan
+    memory: float = math.nan
+    tangent: Minorant | None = field(default=None, metadata={"transient": True})
+    at: Point | None = field(default=None, metadata={"transient": True})
+    bound: float = field(default=-math.inf, metadata={"transient": True})
+    gap: float = field(default=math.nan, metadata={"transient": True})
+
+
+class Solver(ABC):
+    """One algorithm, as a frozen dataclass of its settings."""
+
+    @abstractmethod
+    def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> State:
+        """The state before the first iteration."""
+
+    @abstractmethod
+    def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
+        """One iteration."""
+
+    def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
+        """Raise a sentence where the solver cannot run on this problem."""
+        ball.check_shape(f.shape)
+
+
+def tangent_or_none(m: Minorant) -> Minorant | None:
+    """``m`` if it is a tangent, None if it is an estimate from sampled rows."""
+    return m if math.isfinite(m.constant) else None

@@ -1,0 +1,79 @@
+"""The Frank-Wolfe method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from projfree.algebra import Point, inner
+from projfree.objectives.base import SmoothFunction
+from projfree.sampling import FullBatch, Sampling
+from projfree.sets.base import ConstraintSet
+from projfree.solvers.base import Solver, State, tangent_or_none
+from projfree.steps import ExactLineSearch, Schedule, ShortStep, StepRule
+
+
+@dataclass(frozen=True)
+class FrankWolfe(Solver):
+    r"""Move towards the vertex that minimises the tangent.
+
+    .. math:: v_t = \arg\min_{v \in C}\langle\nabla f(x_{t-1}), v\rangle, \qquad
+              x_t = (1 - \gamma_t) x_{t-1} + \gamma_t v_t
+
+    Parameters
+    ----------
+    step_rule : StepRule
+        How :math:`\gamma_t` is chosen. Fixed steps and ``ShortStep(L)`` cost one read of the data an iteration,
+        rules that look along the segment two.
+    sampling : Sampling
+        Which rows a gradient uses; samples need a step that does not look at the data.
+
+    References
+    ----------
+    Frank, Wolfe (1956); Jaggi (2013), Revisiting Frank-Wolfe; Garber, Hazan (2015), Faster rates for the
+    Frank-Wolfe method over strongly-convex sets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import FrankWolfe, LpBall, QuadraticForm, minimize
+    >>> f = QuadraticForm(np.eye(2), np.array([3.0, 4.0]))
+    >>> minimize(f, LpBall(2, radius=1.0), FrankWolfe()).w.round(6)
+    array([0.6, 0.8])
+    """
+
+    step_rule: StepRule = field(default_factory=ExactLineSearch)
+    sampling: Sampling = field(default_factory=FullBatch)
+
+    def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
+        super().check(f, ball)
+        blind = isinstance(self.step_rule, Schedule) or (
+            isinstance(self.step_rule, ShortStep) and self.step_rule.L is not None
+        )
+        if not isinstance(self.sampling, FullBatch) and not blind:
+            raise ValueError(
+                f"FrankWolfe with {self.sampling!r} needs a step that does not look at all rows, "
+                f"got {self.step_rule!r}; use `OpenLoop()`."
+            )
+
+    def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> State:
+        return State(t=0, x=start, seed=seed)
+
+    def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
+        t, x = state.t + 1, state.x
+        m = self.sampling.gradient(f, x, t, state.seed)
+        v, support = ball.oracle(m.gradient)
+        hull = f.hull((x, f.point(v)), m.gradient)
+        gamma, memory = self.step_rule(t, hull, state.memory)
+        return replace(
+            state,
+            t=t,
+            x=hull.mix(np.array([gamma])),
+            gamma=gamma,
+            memory=memory,
+            tangent=tangent_or_none(m),
+            at=x,
+            bound=m.lower(ball, support),
+            gap=inner(m.gradient, x.w) + support,
+        )

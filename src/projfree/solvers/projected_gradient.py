@@ -1,0 +1,110 @@
+"""Projected gradient methods: the honest baseline."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+from projfree.algebra import Point, inner
+from projfree.objectives.base import SmoothFunction
+from projfree.sampling import FullBatch, Sampling
+from projfree.sets.base import ConstraintSet
+from projfree.solvers.base import Solver, State, tangent_or_none
+from projfree.steps import BacktrackingGradient, GradientStep, InverseSmoothness
+
+
+@dataclass(frozen=True)
+class ProjectedGradient(Solver):
+    r"""A gradient step and a projection: :math:`x_t = P_C(x_{t-1} - \eta_t\nabla f(x_{t-1}))`.
+
+    Parameters
+    ----------
+    step_rule : GradientStep
+        ``InverseSmoothness()``, ``BacktrackingGradient()`` or ``InverseSqrt()``.
+    sampling : Sampling
+        ``Minibatch(1)`` with ``InverseSqrt()`` is projected stochastic gradient descent.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import LpBall, ProjectedGradient, QuadraticForm, minimize
+    >>> f = QuadraticForm(np.eye(2), np.array([3.0, 4.0]))
+    >>> minimize(f, LpBall(2, radius=1.0), ProjectedGradient()).w.round(6)
+    array([0.6, 0.8])
+    """
+
+    step_rule: GradientStep = field(default_factory=InverseSmoothness)
+    sampling: Sampling = field(default_factory=FullBatch)
+
+    def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
+        super().check(f, ball)
+        if not ball.projectable:
+            raise ValueError(f"{type(self).__name__} needs a projection, {ball!r} has none; use PrimalAveraging.")
+        if isinstance(self.step_rule, BacktrackingGradient) and not isinstance(self.sampling, FullBatch):
+            raise ValueError(f"BacktrackingGradient looks at all rows, got {self.sampling!r}; use `InverseSqrt()`.")
+
+    def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> State:
+        return State(t=0, x=start, seed=seed)
+
+    def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
+        t, x = state.t + 1, state.x
+        m = self.sampling.gradient(f, x, t, state.seed)
+        new, eta, memory = self.step_rule(f, x, m, ball.project, t, state.memory)
+        return replace(state, t=t, x=new, gamma=eta, memory=memory, tangent=tangent_or_none(m), at=x)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MomentumState(State):
+    """A state with the extrapolated point ``y`` and the momentum ``theta``."""
+
+    y: Point
+    theta: float
+
+
+@dataclass(frozen=True)
+class AcceleratedProjectedGradient(Solver):
+    r"""FISTA: projected gradient steps from an extrapolated point, restarted when the momentum points uphill.
+
+    .. math:: x_t = P_C(y_{t-1} - \eta\nabla f(y_{t-1})), \qquad
+              y_t = x_t + \frac{\theta_{t-1} - 1}{\theta_t}(x_t - x_{t-1})
+
+    Parameters
+    ----------
+    step_rule : GradientStep
+        ``InverseSmoothness()`` or ``BacktrackingGradient()``.
+
+    References
+    ----------
+    Beck, Teboulle (2009); O'Donoghue, Candes (2015), Adaptive restart for accelerated gradient schemes.
+    """
+
+    step_rule: GradientStep = field(default_factory=InverseSmoothness)
+
+    def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
+        super().check(f, ball)
+        if not ball.projectable:
+            raise ValueError(f"{type(self).__name__} needs a projection, {ball!r} has none; use PrimalAveraging.")
+
+    def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> MomentumState:
+        return MomentumState(t=0, x=start, seed=seed, y=start, theta=1.0)
+
+    def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
+        assert isinstance(state, MomentumState)
+        t, x, y = state.t + 1, state.x, state.y
+        m = f.minorant(y)
+        new, eta, memory = self.step_rule(f, y, m, ball.project, t, state.memory)
+        uphill = inner(y.w - new.w, new.w - x.w) > 0.0
+        theta = (1.0 + math.sqrt(1.0 + 4.0 * state.theta**2)) / 2.0
+        momentum = (state.theta - 1.0) / theta
+        ahead = new if uphill or momentum == 0.0 else (1.0 + momentum) * new + (-momentum) * x
+        return replace(
+            state,
+            t=t,
+            x=new,
+            y=ahead,
+            theta=1.0 if uphill else theta,
+            gamma=eta,
+            memory=memory,
+            tangent=tangent_or_none(m),
+            at=y,
+        )

@@ -1,0 +1,54 @@
+"""Short steps with an estimated curvature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from projfree.algebra import UNIT
+from projfree.checks import positive
+from projfree.objectives.hull import Hull
+from projfree.steps.base import StepRule
+
+TRIALS = 60
+
+
+@dataclass(frozen=True)
+class Backtracking(StepRule):
+    r"""A short step with an estimate M of the smoothness: raised until f lies below the quadratic it promises.
+
+    .. math:: f(w + \gamma(v - w)) \le f(w) - \gamma\,\mathrm{gap} + \tfrac12\gamma^2 M\|v - w\|^2
+
+    Parameters
+    ----------
+    raise_by, relax_by : float
+        Factors by which M grows within, and shrinks between, iterations.
+
+    References
+    ----------
+    Pedregosa, Negiar, Askari, Jaggi (2020), Linearly convergent Frank-Wolfe with backtracking line-search.
+    """
+
+    raise_by: float = 2.0
+    relax_by: float = 0.9
+
+    def __post_init__(self) -> None:
+        positive("Backtracking(raise_by=...)", self.raise_by - 1.0)
+        positive("Backtracking(relax_by=...)", self.relax_by)
+
+    def __call__(self, t: int, hull: Hull, memory: float) -> tuple[float, float]:
+        gap, length = hull.gap, hull.squared_length
+        if gap <= 0.0 or length <= 0.0:
+            return 0.0, memory
+        value = hull.at(np.zeros(1)).value
+        # In the beginning: the curvature that makes the first trial a tenth of the way.
+        M = memory * self.relax_by if memory > 0.0 else 10.0 * gap / length
+        for _ in range(TRIALS):
+            gamma = min(1.0, gap / (M * length))
+            promise = value - gamma * gap + 0.5 * gamma**2 * M * length
+            new = hull.at(np.array([gamma])).value
+            if new <= promise + 4.0 * UNIT * abs(value) and new <= value:
+                return gamma, M
+            M *= self.raise_by
+        return 0.0, M

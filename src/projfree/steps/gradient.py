@@ -1,0 +1,107 @@
+"""Step lengths of projected gradient methods."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from projfree.algebra import UNIT, Minorant, Point, inner
+from projfree.checks import Array, positive
+from projfree.objectives.base import SmoothFunction
+
+TRIALS = 60
+Project = Callable[[Array], Array]
+
+
+class GradientStep(ABC):
+    """Chooses the length of a gradient step and takes it."""
+
+    @abstractmethod
+    def __call__(
+        self, f: SmoothFunction, x: Point, m: Minorant, project: Project, t: int, memory: float
+    ) -> tuple[Point, float, float]:
+        """The projected point, the length, and the new memory (NaN in the beginning)."""
+
+
+@dataclass(frozen=True)
+class InverseSmoothness(GradientStep):
+    """The constant step 1/L.
+
+    Parameters
+    ----------
+    L : float, optional
+        The smoothness constant; without it the objective's own upper bound, computed once.
+    """
+
+    L: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.L is not None:
+            positive("InverseSmoothness(L=...)", self.L)
+
+    def __call__(
+        self, f: SmoothFunction, x: Point, m: Minorant, project: Project, t: int, memory: float
+    ) -> tuple[Point, float, float]:
+        L = self.L if self.L is not None else memory if memory > 0.0 else max(f.smoothness(), np.finfo(float).tiny)
+        return f.point(project(x.w - m.gradient / L), x.hint()), 1.0 / L, L
+
+
+@dataclass(frozen=True)
+class InverseSqrt(GradientStep):
+    r"""The step :math:`\eta_t = c / \sqrt{t}`, which also converges under noise.
+
+    Parameters
+    ----------
+    scale : float, optional
+        The constant c; without it 1/L of the objective.
+    """
+
+    scale: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.scale is not None:
+            positive("InverseSqrt(scale=...)", self.scale)
+
+    def __call__(
+        self, f: SmoothFunction, x: Point, m: Minorant, project: Project, t: int, memory: float
+    ) -> tuple[Point, float, float]:
+        scale = self.scale if self.scale is not None else memory if memory > 0.0 else 1.0 / f.smoothness()
+        eta = scale / math.sqrt(t)
+        return f.point(project(x.w - eta * m.gradient), x.hint()), eta, scale
+
+
+@dataclass(frozen=True)
+class BacktrackingGradient(GradientStep):
+    r"""The step 1/M, with M raised until :math:`f(x^+) \le f(x) + \langle g, x^+ - x\rangle + \tfrac M2\|x^+ - x\|^2`.
+
+    Parameters
+    ----------
+    raise_by, relax_by : float
+        Factors by which M grows within, and shrinks between, iterations.
+
+    Notes
+    -----
+    Needs all rows, and one more read an iteration for the value at the new point.
+    """
+
+    raise_by: float = 2.0
+    relax_by: float = 0.9
+
+    def __call__(
+        self, f: SmoothFunction, x: Point, m: Minorant, project: Project, t: int, memory: float
+    ) -> tuple[Point, float, float]:
+        value, size = f.value(x), float(np.linalg.norm(m.gradient))
+        M = memory * self.relax_by if memory > 0.0 else max(size / max(1.0, float(np.linalg.norm(x.w))), 1e-300)
+        new = x
+        for _ in range(TRIALS):
+            new = f.point(project(x.w - m.gradient / M), x.hint())
+            step = new.w - x.w
+            promise = value + inner(m.gradient, step) + 0.5 * M * float(np.sum(step**2))
+            if f.value(new) <= promise + 4.0 * UNIT * abs(value):
+                break
+            M *= self.raise_by
+        return new, 1.0 / M, M
