@@ -54,6 +54,10 @@ class Loss(ABC):
     def second(self, u: Array, y: Array) -> Array:
         """The second derivative: of the shape of ``u``, or ``(n, k, k)`` where the outputs are coupled."""
 
+    def slopes(self, u: Array, y: Array) -> tuple[Array, Array]:
+        """The derivative and the second derivative, for losses where one exponential serves both."""
+        return self.derivative(u, y), self.second(u, y)
+
     def curvature(self, u: Array, y: Array, a: Array, b: Array) -> Array:
         """The second derivative applied to the directions ``a`` and ``b``, one number an entry (row if coupled)."""
         return self.second(u, y) * a * b

@@ -55,6 +55,11 @@ class Logistic(Loss):
     def second(self, u: Array, y: Array) -> Array:
         return slope(decay(y * u))
 
+    def slopes(self, u: Array, y: Array) -> tuple[Array, Array]:
+        m = y * u
+        e = decay(m)
+        return _derivative(m, e, y), slope(e)
+
     def targets(self, y: Array) -> Array:
         return signs(y)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 Increasing = Callable[[float], tuple[float, float, float]]
 
 EXPANSIONS = 60
+NEWTON_STEPS = 20
 REFINEMENTS = 100
 
 
@@ -45,14 +46,27 @@ def bracketed_root(fun: Increasing, low: float, high: float, start: float) -> fl
 def increasing_root(fun: Increasing, start: float, width: float = 1.0) -> float:
     """The root of ``fun`` on the whole line; `NoRootError` where there is none within about 1e18 widths.
 
-    The bracket grows from ``start`` by doubling, from a first reach that a Newton step suggests.
+    From a good start Newton alone ends it; once a step fails to halve the value, a bracket is grown by doubling.
     """
-    value, slope, noise = fun(start)
-    if abs(value) <= noise:
-        return start
-    sign = -1.0 if value > 0 else 1.0
-    reach = min(max(abs(value / slope) * 1.5, width * 1e-8), width * 64) if slope > 0 else width
-    inner = start
+    x = start
+    value, slope, noise = fun(x)
+    for _ in range(NEWTON_STEPS):
+        if abs(value) <= noise:
+            return x
+        if not slope > 0 or not abs(value / slope) <= 64 * width:
+            break
+        trial = x - value / slope
+        if trial == x:
+            return x
+        new_value, new_slope, noise = fun(trial)
+        if not abs(new_value) <= abs(value) / 2:
+            break
+        x, value, slope = trial, new_value, new_slope
+    return _by_expansion(fun, x, value, width)
+
+
+def _by_expansion(fun: Increasing, start: float, value: float, width: float) -> float:
+    sign, inner, reach = (-1.0 if value > 0 else 1.0), start, width
     for _ in range(EXPANSIONS):
         outer = start + sign * reach
         value_out, _, noise_out = fun(outer)

@@ -23,7 +23,7 @@ SCAN_GROWTH, SCAN_MOST = 4.0, 40
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """Value, slope and curvature of the function at one place of the hull."""
+    """Value, gradient and Hessian at one place of the hull."""
 
     value: float
     gradient: Array
@@ -34,7 +34,8 @@ class Local:
 class Hull(ABC):
     r"""The function :math:`\phi(m) = f\big(p_0 + \sum_j m_j (p_j - p_0)\big)` on :math:`m \ge 0, \sum m \le 1`.
 
-    Two points make a line search, three a correction. Nothing is computed before it is asked for.
+    Two points make a line search, three a correction. Nothing is computed before it is asked for. A place may have
+    free coordinates behind those of m, the intercept: `at` minimises over them, `minimise` moves them along.
     """
 
     def __init__(self, points: tuple[Point, ...], gradient: Array | None, tilt: Array | None, convex: bool) -> None:
@@ -80,36 +81,59 @@ class Hull(ABC):
             x.mass, x.moment = 1.0, here.intercept
         return x
 
-    def minimise(self, start: Array) -> Array:
+    def minimise(self, *starts: Array) -> Array:
         """The minimiser over the hull for a convex function, else a point no higher than the first point.
 
-        Newton on the simplex: the quadratic model is minimised exactly, then f on the segment to its minimiser.
+        Newton on the simplex, from the lowest of ``starts`` and never above it: the quadratic model is minimised
+        exactly, then f on the segment to its minimiser.
         """
         if not self.convex:
             return self._scan()
-        m, first = start, self.at(start).value
+        place = min((self._place(m) for m in starts), key=lambda place: self._look(place).value)
+        here, first = self._look(place), self._look(place).value
         for _ in range(NEWTON_STEPS):
-            here = self.at(m)
-            direction = minimise_on_corner(here.gradient - here.hessian @ m, here.hessian) - m
+            direction = self._newton(place, here)
             decrease = -float(here.gradient @ direction)
             if decrease <= max(8.0 * UNIT * abs(here.value), ENOUGH * (first - here.value)):
                 break
-            new = m + self._search(m, direction) * direction
-            if self.at(new).value > here.value:
+            new = place + self._search(place, direction) * direction
+            there = self._look(new)
+            if there.value > here.value:
                 break
-            m = new
+            place, here = new, there
+        return self._leave(place, here)
+
+    def _place(self, m: Array) -> Array:
+        """``m`` with the free coordinates appended."""
         return m
 
-    def _search(self, m: Array, direction: Array, high: float = 1.0, start: float = 1.0) -> float:
-        def slope(s: float) -> tuple[float, float, float]:
-            here = self.at(m + s * direction)
-            first, second = float(here.gradient @ direction), float(direction @ here.hessian @ direction)
-            # A tenth of the first slope is plenty within Newton; on a segment the search is the answer.
-            noise = max(4.0 * UNIT * abs(here.value), abs(initial) * (FLAT if len(m) == 1 else 0.1))
-            return first, second, noise
+    def _look(self, place: Array) -> Local:
+        """Value, gradient and Hessian in all coordinates of a place."""
+        return self.at(place)
 
-        initial = float(self.at(m).gradient @ direction)
-        return bracketed_root(slope, 0.0, high, start)
+    def _leave(self, place: Array, here: Local) -> Array:
+        """The coordinates of m in a place, after noting what was found there."""
+        return place
+
+    def _newton(self, place: Array, here: Local) -> Array:
+        """The step to the minimiser of the quadratic model, free coordinates eliminated."""
+        k, m = len(self.tilt), place[: len(self.tilt)]
+        g, H, answer = reduced(here.gradient, here.hessian, k)
+        step = minimise_on_corner(g - H @ m, H) - m
+        return step if answer is None else np.concatenate([step, -answer[:, 0] - answer[:, 1:] @ step])
+
+    def _search(self, place: Array, direction: Array, start: float = 1.0) -> float:
+        """The minimiser of f on the segment, as a part of ``direction``."""
+        # A tenth of the first slope is plenty within Newton; where the segment is all there is, it is the answer.
+        enough = FLAT if len(self.tilt) == 1 else 0.1
+
+        def slope(s: float) -> tuple[float, float, float]:
+            here = self._look(place + s * direction)
+            first, second = float(here.gradient @ direction), float(direction @ here.hessian @ direction)
+            return first, second, max(4.0 * UNIT * abs(here.value), abs(initial) * enough)
+
+        initial = float(self._look(place).gradient @ direction)
+        return bracketed_root(slope, 0.0, 1.0, start)
 
     def _scan(self) -> Array:
         """The lowest of geometrically spaced steps, polished; never above the first point."""
@@ -124,6 +148,18 @@ class Hull(ABC):
         base, direction = np.array([low]), np.array([high - low])
         polished = base + self._search(base, direction, start=(steps[best] - low) / (high - low)) * direction
         return polished if self.at(polished).value < values[best] else np.array([steps[best]])
+
+
+def reduced(g: Array, H: Array, k: int) -> tuple[Array, Array, Array | None]:
+    """Gradient and Hessian in the first ``k`` coordinates with the others eliminated, and the others' answer.
+
+    The answer has one column for the gradient and one for each kept coordinate; least squares, because softmax
+    does not see a common shift of its intercepts.
+    """
+    if len(g) == k:
+        return g, H, None
+    answer: Array = np.linalg.lstsq(H[k:, k:], np.column_stack([g[k:], H[k:, :k]]), rcond=1e-14)[0]
+    return g[:k] - H[:k, k:] @ answer[:, 0], H[:k, :k] - H[:k, k:] @ answer[:, 1:], answer
 
 
 class QuadraticHull(Hull):
@@ -152,5 +188,5 @@ class QuadraticHull(Hull):
     def curvature(self) -> float:
         return float(self.model.hessian[0, 0])
 
-    def minimise(self, start: Array) -> Array:
+    def minimise(self, *starts: Array) -> Array:
         return minimise_on_corner(self.model.gradient + self.tilt, self.model.hessian)

@@ -8,8 +8,8 @@ import numpy as np
 
 from projfree.algebra import Point
 from projfree.checks import Array
-from projfree.objectives.hull import Hull, Local, QuadraticHull
-from projfree.objectives.intercept import profile, projected_curvature
+from projfree.objectives.hull import Hull, Local, QuadraticHull, reduced
+from projfree.objectives.intercept import joint_curvature, profile
 from projfree.objectives.tangent import weigh
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ class ImageHull(Hull):
         super().__init__(points, gradient, tilt, f.convex)
         self.f = f
         self._cached: _Images | None = None
-        self._b: Array | float | None = None
+        self._b: Array | None = None
+        self._looked: dict[bytes, Local] = {}
 
     @property
     def images(self) -> _Images:
@@ -42,14 +43,28 @@ class ImageHull(Hull):
         return self._cached
 
     def _evaluate(self, m: Array) -> Local:
-        f, images, loss = self.f, self.images, self.f.loss
-        u = images.base + sum(c * d for c, d in zip(m.tolist(), images.differences, strict=True))
+        u = self._image(m)
         b = self._intercept(u)
+        here = self._joint(u, b)
+        gradient, hessian, _ = reduced(here.gradient, here.hessian, len(m))
+        return Local(here.value, gradient, hessian, b)
+
+    def _image(self, m: Array) -> Array:
+        u = self.images.base
+        for c, d in zip(m.tolist(), self.images.differences, strict=True):
+            u = u + c * d
+        return u
+
+    def _joint(self, u: Array, b: Array | None) -> Local:
+        """The function of the place and, where there is one, of the intercept."""
+        f, images, loss = self.f, self.images, self.f.loss
         full = u if b is None else u + b
         losses, derivative = loss.value_and_derivative(full, f.y)
         r = weigh(derivative, images.weights)
         gradient = np.array([np.vdot(r, d) for d in images.differences])
-        hessian = projected_curvature(loss, full, f.y, images.weights, images.differences, b is not None)
+        if b is not None:
+            gradient = np.concatenate([gradient, np.ravel(r.sum(axis=0))])
+        hessian = joint_curvature(loss, full, f.y, images.weights, images.differences, b is not None)
         return Local(float(np.sum(weigh(losses, images.weights))), gradient, hessian, b)
 
     def _intercept(self, u: Array) -> Array | None:
@@ -60,6 +75,30 @@ class ImageHull(Hull):
         start = self._b if f.convex and self._b is not None else f.hint(self.points[0])
         self._b = profile(f.loss, u, f.y, self.images.weights, start)
         return self._b
+
+    def _place(self, m: Array) -> Array:
+        if self.f.constant_intercept is None or not self.convex:
+            return m
+        b = np.broadcast_to(np.asarray(self.f.hint(self.points[0])), self.f.outputs)
+        return np.concatenate([m, np.ravel(b)])
+
+    def _look(self, place: Array) -> Local:
+        k = len(self.tilt)
+        if len(place) == k:
+            return self.at(place)
+        key = place.tobytes()
+        if key not in self._looked:
+            m, b = place[:k], place[k:].reshape(self.f.outputs)
+            here = self._joint(self._image(m), b)
+            gradient = here.gradient + np.concatenate([self.tilt, np.zeros(len(place) - k)])
+            self._looked[key] = Local(here.value + float(self.tilt @ m), gradient, here.hessian, b)
+        return self._looked[key]
+
+    def _leave(self, place: Array, here: Local) -> Array:
+        m = place[: len(self.tilt)]
+        if len(place) > len(m):
+            self._seen[m.tobytes()] = here  # its intercept is where the next search starts
+        return m
 
     @property
     def curvature(self) -> float:

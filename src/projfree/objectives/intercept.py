@@ -59,8 +59,9 @@ def _weighted(r: Array, s: Array | float) -> Array:
 
 def _root(loss: Loss, u: Array, y: Array, s: Array | float, start: float) -> float:
     def slope(b: float) -> tuple[float, float, float]:
-        r, h = loss.derivative(u + b, y) * s, loss.second(u + b, y) * s
-        return float(r.sum()), float(h.sum()), NOISE * UNIT * float(np.abs(r).sum())
+        r, h = loss.slopes(u + b, y)
+        r = r * s
+        return float(r.sum()), float((h * s).sum()), NOISE * UNIT * float(np.abs(r).sum())
 
     try:
         return increasing_root(slope, start)
@@ -116,33 +117,23 @@ def _descend(
     return b
 
 
-def projected_curvature(
-    loss: Loss, u: Array, y: Array, s: Array | float, directions: list[Array], intercept: bool
-) -> Array:
-    r"""The Hessian in the coordinates of image directions, the intercept eliminated by its Schur complement.
-
-    For elementwise losses that is the weighted covariance of the directions with weights
-    :math:`s_i \ell''(u_i)`; where these sum to nothing positive the intercept is left alone.
-    """
+def joint_curvature(loss: Loss, u: Array, y: Array, s: Array | float, directions: list[Array], free: bool) -> Array:
+    """The Hessian in the coordinates of image directions and, if ``free``, of the intercept behind them."""
     if loss.coupled:
-        return _coupled_curvature(loss, u, y, s, directions, intercept)
+        return _coupled_curvature(loss, u, y, s, directions, free)
     h = weigh(loss.second(u, y), s)
-    if intercept:
-        total = h.sum(axis=0)
-        safe = np.where(total > 0, total, 1.0)
-        directions = [d - np.where(total > 0, (h * d).sum(axis=0) / safe, 0.0) for d in directions]
-    return np.array([[np.sum(h * a * b) for b in directions] for a in directions])
+    weighted = [h * d for d in directions]
+    H = np.array([[np.vdot(a, b) for b in directions] for a in weighted])
+    if not free:
+        return H
+    cross = np.array([np.ravel(a.sum(axis=0)) for a in weighted])
+    return np.block([[H, cross], [cross.T, np.diag(np.ravel(h.sum(axis=0)))]])
 
 
-def _coupled_curvature(
-    loss: Loss, u: Array, y: Array, s: Array | float, directions: list[Array], intercept: bool
-) -> Array:
-    hessian = np.array([[np.sum(loss.curvature(u, y, a, b) * s) for b in directions] for a in directions])
-    if not intercept:
-        return hessian
-    second = loss.second(u, y)
-    weights = np.broadcast_to(s, len(u))
+def _coupled_curvature(loss: Loss, u: Array, y: Array, s: Array | float, directions: list[Array], free: bool) -> Array:
+    H = np.array([[np.sum(loss.curvature(u, y, a, b) * s) for b in directions] for a in directions])
+    if not free:
+        return H
+    second, weights = loss.second(u, y), np.broadcast_to(s, len(u))
     cross = np.array([np.einsum("i,ijk,ik->j", weights, second, a) for a in directions])
-    block = np.tensordot(weights, second, axes=1)
-    schur: Array = hessian - cross @ np.linalg.lstsq(block, cross.T, rcond=1e-14)[0]
-    return schur
+    return np.block([[H, cross], [cross.T, np.tensordot(weights, second, axes=1)]])

@@ -20,6 +20,8 @@ from projfree.checks import Array
 from projfree.losses.base import Loss
 
 SCALARS = 6
+#: Far more than all the results of a sum that fell below the smallest normal number can amount to.
+UNDERFLOW = 1e-290
 
 
 def weigh(r: Array, s: Array | float) -> Array:
@@ -83,7 +85,7 @@ class Sums:
             The weighted mean of the squared norms of the rows: by Cauchy-Schwarz it bounds the absolute terms of
             the gradient's sums together with ``square``.
         """
-        constant = UNIT * (units * (self.size + self.along_size) + 4.0 * self.shifted)
+        constant = UNIT * (units * (self.size + self.along_size) + 4.0 * self.shifted) + UNDERFLOW
         return constant, UNIT * units * float(np.sqrt(self.square * mean_square))
 
     def recentre(self, curvature: float) -> Array:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any, cast
 
 from projfree.algebra import Minorant, Point
 from projfree.objectives.base import SmoothFunction
@@ -56,6 +57,12 @@ class Solver(ABC):
     @abstractmethod
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         """One iteration."""
+
+    def __repr__(self) -> str:
+        """The call that makes this solver, without the settings that are as by default."""
+        plain = type(self)()
+        settings = [f.name for f in fields(cast("Any", self)) if getattr(self, f.name) != getattr(plain, f.name)]
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in settings)})"
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         """Raise a sentence where the solver cannot run on this problem."""

@@ -14,7 +14,7 @@ from projfree.solvers.base import Solver, State, tangent_or_none
 from projfree.steps import ExactLineSearch, Schedule, ShortStep, StepRule
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FrankWolfe(Solver):
     r"""Move towards the vertex that minimises the tangent.
 

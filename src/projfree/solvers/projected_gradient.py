@@ -13,7 +13,7 @@ from projfree.solvers.base import Solver, State, tangent_or_none
 from projfree.steps import BacktrackingGradient, GradientStep, InverseSmoothness
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ProjectedGradient(Solver):
     r"""A gradient step and a projection: :math:`x_t = P_C(x_{t-1} - \eta_t\nabla f(x_{t-1}))`.
 
@@ -61,7 +61,7 @@ class MomentumState(State):
     theta: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AcceleratedProjectedGradient(Solver):
     r"""FISTA: projected gradient steps from an extrapolated point, restarted when the momentum points uphill.
 
