@@ -33,6 +33,8 @@ def bracketed_root(fun: Increasing, low: float, high: float, start: float) -> fl
         if high - low <= 4e-16 * max(abs(low), abs(high)):
             return x
         newton = x - value / slope if slope > 0 else -math.copysign(math.inf, value)
+        if newton == x:  # a step below rounding: the neighbour closes the bracket
+            newton = math.nextafter(x, low if value > 0 else high)
         # An end of the interval that was never tried may be the answer; a step that does not halve the value
         # gives way to bisection, so that the loop ends.
         if not low < newton < high and (end := low if newton <= low else high) in ends:

@@ -1,0 +1,1 @@
+"""Numerical kernels: norms, projections, root finders and decompositions, knowing no set, loss or solver."""

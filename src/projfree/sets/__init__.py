@@ -1,0 +1,30 @@
+"""Constraint sets: what a solver may move in, seen through a linear minimisation oracle.
+
+One set a file. A new set is its file, its name here and its place in `SETS`; tests, docs and command follow.
+"""
+
+from projfree.sets.base import FEASIBILITY, ConstraintSet, NormBall
+from projfree.sets.box import Box
+from projfree.sets.group import GroupBall
+from projfree.sets.lp import LpBall
+from projfree.sets.oracle import OracleSet
+from projfree.sets.schatten import SchattenBall
+from projfree.sets.simplex import Simplex
+from projfree.sets.weighted import Weighted
+
+#: Every set of the package.
+SETS: tuple[type[ConstraintSet], ...] = (LpBall, GroupBall, SchattenBall, Simplex, Box, Weighted, OracleSet)
+
+__all__ = [
+    "FEASIBILITY",
+    "SETS",
+    "Box",
+    "ConstraintSet",
+    "GroupBall",
+    "LpBall",
+    "NormBall",
+    "OracleSet",
+    "SchattenBall",
+    "Simplex",
+    "Weighted",
+]

@@ -1,0 +1,146 @@
+"""What a constraint set is: pure geometry, knowing neither loss nor data."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from projfree.checks import Array
+
+#: How far outside, relative to its size, a point may lie and still count as contained. Convex combinations and
+#: singular values round by a few units in the last place; this is far above that and far below any use.
+FEASIBILITY = 1e-11
+
+Shape = tuple[int, ...]
+
+
+def slack(w: Array, rtol: float) -> float:
+    """``rtol``, but never less than what rounding ``w`` to its own precision (float32) costs."""
+    dtype = np.asarray(w).dtype
+    return max(rtol, 16.0 * float(np.finfo(dtype).eps)) if dtype.kind == "f" else rtol
+
+
+class ConstraintSet(ABC):
+    r"""A compact convex set :math:`C`, seen through its linear minimisation oracle.
+
+    A set does not hold the shape of the points it is applied to: ``LpBall(2, radius=1)`` is the unit ball of
+    every dimension. What depends on the dimension takes a ``shape``. No method changes its input, and ties and
+    zeros are resolved the same way each time.
+    """
+
+    @classmethod
+    def examples(cls) -> tuple[ConstraintSet, ...]:
+        """A few instances, of every kind that the class has; tests run their laws on them, docs list them."""
+        return ()
+
+    #: True where `lmo` and `support` need singular values, so that they cost more than a few passes over `g`.
+    spectral: bool = False
+
+    @abstractmethod
+    def lmo(self, g: Array) -> Array:
+        r"""A minimiser of :math:`\langle g, v\rangle` over the set, and the set's centre where ``g`` is zero."""
+
+    @abstractmethod
+    def support(self, g: Array) -> float:
+        r"""An upper bound on :math:`\max_{w \in C}\langle g, w\rangle`, exact (to rounding) where the oracle is."""
+
+    def oracle(self, g: Array) -> tuple[Array, float]:
+        """``(lmo(g), support(-g))``, for sets where one computation gives both."""
+        return self.lmo(g), self.support(-g)
+
+    def support_rtol(self, shape: Shape) -> float:
+        """The relative rounding error that `support` may have, proven or generous; certificates add it."""
+        return float(np.finfo(np.float64).eps) * (16.0 + 2.0 * float(np.log2(max(2, int(np.prod(shape))))))
+
+    def support_error(self, g: Array, support: float) -> float:
+        """A bound on the rounding error of ``support``, a value that `support` or `oracle` gave for ``g``."""
+        return self.support_rtol(g.shape) * float(np.linalg.norm(g)) * self.reach(g.shape)
+
+    @abstractmethod
+    def reach(self, shape: Shape) -> float:
+        r"""An upper bound on :math:`\max_{w \in C}\|w\|_2`, finite because the set is compact."""
+
+    @abstractmethod
+    def diameter(self, shape: Shape) -> float:
+        r"""The Euclidean diameter :math:`\max_{u, w \in C}\|u - w\|_2`."""
+
+    @abstractmethod
+    def centre(self, shape: Shape) -> Array:
+        """The point that `lmo` returns for a zero gradient."""
+
+    def start(self, shape: Shape) -> Array:
+        """Where a run begins unless told otherwise."""
+        return self.centre(shape)
+
+    @abstractmethod
+    def random(self, shape: Shape, rng: np.random.Generator) -> Array:
+        """A random point of the set, with positive density everywhere on it; not uniform."""
+
+    @abstractmethod
+    def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
+        """Whether ``w`` lies in the set, up to the relative slack ``rtol``."""
+
+    def project(self, w: Array) -> Array:
+        """The Euclidean projection of ``w`` onto the set."""
+        raise NotImplementedError(f"{self!r} has no projection; use PrimalAveraging or FrankWolfe, which need none.")
+
+    @property
+    def projectable(self) -> bool:
+        """Whether `project` works for this set; projecting solvers ask before they start."""
+        return type(self).project is not ConstraintSet.project
+
+    def strong_convexity(self, shape: Shape) -> float:
+        r"""A lower bound on the strong convexity modulus :math:`\alpha` of the set in the Euclidean norm, else 0."""
+        return 0.0
+
+    def check_shape(self, shape: Shape) -> None:  # noqa: B027 - most sets take every shape
+        """Raise a sentence where points of this shape make no sense for the set."""
+
+
+class NormBall(ConstraintSet):
+    r"""A set :math:`\{w : \|w\| \le r\}`.
+
+    Leaves give `norm`, `dual_norm` and `lmo`; the rest follows. The norm is written without the radius.
+    """
+
+    radius: float
+
+    def oracle(self, g: Array) -> tuple[Array, float]:
+        return self.lmo(g), self.support(g)  # a ball is symmetric
+
+    @abstractmethod
+    def norm(self, w: Array) -> float:
+        """The norm whose ball this is."""
+
+    @abstractmethod
+    def dual_norm(self, g: Array) -> float:
+        r""":math:`\max\{\langle g, w\rangle : \|w\| \le 1\}`."""
+
+    def stretch(self, scale: Array) -> float:
+        r"""An upper bound on :math:`\max \|s \circ w\|_2` over the ball, for entrywise scales :math:`s > 0`."""
+        return float(np.max(scale)) * self.reach(scale.shape)
+
+    def strong_convexity_own_norm(self) -> float:
+        r"""The modulus :math:`\alpha` in the ball's own norm, 0 where it is not strongly convex."""
+        return 0.0
+
+    def support(self, g: Array) -> float:
+        return self.radius * self.dual_norm(g)
+
+    def support_error(self, g: Array, support: float) -> float:
+        # A norm is a sum of like-signed terms, so its error is relative to itself.
+        return self.support_rtol(g.shape) * abs(support)
+
+    def diameter(self, shape: Shape) -> float:
+        return 2.0 * self.reach(shape)
+
+    def centre(self, shape: Shape) -> Array:
+        return np.zeros(shape)
+
+    def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
+        return bool(self.norm(w) <= self.radius * (1.0 + slack(w, rtol)))
+
+    def random(self, shape: Shape, rng: np.random.Generator) -> Array:
+        w = rng.standard_normal(shape)
+        return w * (self.radius * rng.uniform() / max(self.norm(w), np.finfo(float).tiny))

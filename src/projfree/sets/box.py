@@ -1,0 +1,121 @@
+"""The box: every entry between its own bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from projfree.checks import Array, all_finite, real_array, shown
+from projfree.numerics.lp_norm import lp_norm
+from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, slack
+from projfree.sets.inputs import finite, largest, like, point
+
+
+@dataclass(frozen=True, eq=False)
+class Box(ConstraintSet):
+    r"""All arrays with :math:`l \le w \le u`, entry by entry.
+
+    The oracle takes ``l`` where ``g`` is positive, ``u`` where it is negative and the middle where it is 0. The support
+    :math:`\sum_j \max(l_j g_j, u_j g_j)` may cancel; it is returned with a bound on its own rounding error added, so
+    that it is an upper bound in floating point too. The projection is a clip.
+
+    Parameters
+    ----------
+    lower, upper : float or array
+        The bounds, finite, broadcast to the shape of the points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree.sets import Box
+    >>> Box(0.0, [1.0, 2.0]).lmo(np.array([1.0, -1.0]))
+    array([0., 2.])
+    """
+
+    lower: float | Array
+    upper: float | Array
+
+    def __post_init__(self) -> None:
+        for name in ("lower", "upper"):
+            bound = all_finite(f"Box({name}=...)", real_array(f"Box({name}=...)", getattr(self, name)))
+            object.__setattr__(self, name, frozen(bound))
+        try:
+            wrong = np.argwhere(np.greater(self.lower, self.upper))
+        except ValueError:
+            shapes = f"{np.shape(self.lower)} and {np.shape(self.upper)}"
+            raise ValueError(f"`Box(lower=..., upper=...)` need shapes that fit together, got {shapes}.") from None
+        if len(wrong):
+            where = tuple(int(i) for i in wrong[0])
+            low, high = (np.broadcast_to(b, self._shape())[where] for b in (self.lower, self.upper))
+            raise ValueError(
+                f"`Box(lower=...)` must not exceed `upper`, got {shown(low)} > {shown(high)}"
+                f"{' at index ' + shown(where[0] if len(where) == 1 else where) if where else ''}."
+            )
+
+    @classmethod
+    def examples(cls) -> tuple[ConstraintSet, ...]:
+        return (cls(-1.0, 1.0), cls(1.0, 1.0), cls(np.array([-1.0, 0.0, 2.0]), np.array([0.5, 0.0, 3.0])))
+
+    def check_shape(self, shape: Shape) -> None:
+        check_broadcast("Box", "bounds", self._shape(), shape)
+
+    def lmo(self, g: Array) -> Array:
+        c = finite("lmo(g)", g)
+        self.check_shape(c.shape)
+        return like(g, np.where(c > 0.0, self.lower, np.where(c < 0.0, self.upper, self.centre(c.shape))))
+
+    def support(self, g: Array) -> float:
+        c = point(g)
+        self.check_shape(c.shape)
+        top = largest(c)
+        terms = np.maximum(self.lower * (c / top), self.upper * (c / top))
+        error = (4.0 + np.log2(terms.size + 1.0)) * np.finfo(np.float64).eps * float(np.abs(terms).sum())
+        return top * (float(terms.sum()) + float(error))
+
+    def reach(self, shape: Shape) -> float:
+        return lp_norm(
+            np.ascontiguousarray(np.broadcast_to(np.maximum(np.abs(self.lower), np.abs(self.upper)), shape)), 2.0
+        )
+
+    def diameter(self, shape: Shape) -> float:
+        return lp_norm(np.ascontiguousarray(np.broadcast_to(np.subtract(self.upper, self.lower), shape)), 2.0)
+
+    def centre(self, shape: Shape) -> Array:
+        return np.broadcast_to(np.add(np.multiply(0.5, self.lower), np.multiply(0.5, self.upper)), shape).copy()
+
+    def random(self, shape: Shape, rng: np.random.Generator) -> Array:
+        """Uniform on the box."""
+        return np.asarray(self.lower + rng.uniform(size=shape) * np.subtract(self.upper, self.lower))
+
+    def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
+        x = point(w)
+        allowed = slack(w, rtol) * np.maximum(np.abs(self.lower), np.abs(self.upper))
+        return bool(np.all((x >= self.lower - allowed) & (x <= self.upper + allowed)))
+
+    def project(self, w: Array) -> Array:
+        x = finite("project(w)", w)
+        self.check_shape(x.shape)
+        return like(w, np.clip(x, self.lower, self.upper))
+
+    def _shape(self) -> Shape:
+        return np.broadcast_shapes(np.shape(self.lower), np.shape(self.upper))
+
+
+def frozen(array: Array) -> float | Array:
+    """A float for a single number, else a read-only float64 copy: settings must not change under a run."""
+    if np.ndim(array) == 0:
+        return float(array)
+    out = np.array(array, dtype=np.float64)
+    out.flags.writeable = False
+    return out
+
+
+def check_broadcast(name: str, what: str, given: Shape, shape: Shape) -> None:
+    """Say that something of shape ``given`` cannot be laid over points of shape ``shape``, unless it can."""
+    try:
+        fits = np.broadcast_shapes(given, shape) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(f"`{name}` has {what} of shape {given}, which do not fit points of shape {shape}.")

@@ -1,0 +1,117 @@
+"""The ball of a mixed norm whose groups are the rows of a matrix."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from projfree.checks import Array, at_least, positive
+from projfree.numerics.group_projection import project_groups
+from projfree.numerics.lp_norm import conjugate, lp_norm, norming, row_norms
+from projfree.sets.base import ConstraintSet, NormBall, Shape
+from projfree.sets.inputs import finite, largest, like, matrix, point
+from projfree.sets.lp import hoelder, spread
+
+
+@dataclass(frozen=True)
+class GroupBall(NormBall):
+    r"""All matrices with :math:`\|W\|_{p,q} = (\sum_i \|W_i\|_p^q)^{1/q} \le r`, the rows :math:`W_i` being the groups.
+
+    With the conjugate exponents ``z`` of ``p`` and ``s`` of ``q``, the oracle is
+
+    .. math:: \operatorname{lmo}(G)_{ij} = -r\, \|G\|_{z,s}^{1-s}\, \|G_i\|_z^{s-z}\, \operatorname{sgn}(G_{ij})\,
+              |G_{ij}|^{z-1},
+
+    formed as a norming vector of the row norms times the norming vectors of the rows, each scaled by its largest
+    entry, so that nothing overflows and zero rows stay 0. ``p = 2, q = 1`` is the group lasso. Cost: one power
+    an entry.
+
+    The projection solves :math:`\|W_i - X_i\|_z = \lambda (\|X_i\|_p/r)^{q-1}` for all rows at once: a closed form or
+    one l_p projection for ``p = q``, ``p = 2`` or ``q = inf``, about ten for ``q = 1``, about a hundred otherwise.
+
+    Parameters
+    ----------
+    p, q : float
+        The exponents within and across groups, from 1 to ``math.inf``.
+    radius : float
+        The radius, positive and finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree.sets import GroupBall
+    >>> GroupBall(2, 1, radius=5.0).lmo(np.array([[3.0, 4.0], [1.0, 0.0]]))
+    array([[-3., -4.],
+           [ 0.,  0.]])
+    """
+
+    p: float
+    q: float
+    radius: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p", at_least("GroupBall(p=...)", self.p, 1.0))
+        object.__setattr__(self, "q", at_least("GroupBall(q=...)", self.q, 1.0))
+        object.__setattr__(self, "radius", positive("GroupBall(radius=...)", self.radius))
+
+    @classmethod
+    def examples(cls) -> tuple[ConstraintSet, ...]:
+        exponents = ((2.0, 1.0), (math.inf, 1.0), (1.5, 1.2), (1.2, 2.0), (2.0, math.inf), (1.0, 3.0), (1.001, 1.5))
+        return tuple(cls(p, q, 1.5) for p, q in exponents)
+
+    def check_shape(self, shape: Shape) -> None:
+        matrix("GroupBall", shape, "groups x entries")
+
+    def lmo(self, g: Array) -> Array:
+        c = finite("lmo(g)", g)
+        self.check_shape(c.shape)
+        c = c / largest(c)  # row norms of denormal numbers would be coarse
+        rows = norming(row_norms(c, conjugate(self.p))[None, :], self.q)[0]
+        return like(g, -self.radius * rows[:, None] * norming(c, self.p))
+
+    def norm(self, w: Array) -> float:
+        return self._mixed(w, self.p, self.q)
+
+    def dual_norm(self, g: Array) -> float:
+        return self._mixed(g, conjugate(self.p), conjugate(self.q))
+
+    def project(self, w: Array) -> Array:
+        x = finite("project(w)", w)
+        self.check_shape(x.shape)
+        return like(w, project_groups(x, self.p, self.q, self.radius))
+
+    def reach(self, shape: Shape) -> float:
+        r""":math:`r \max(1, k^{1/2-1/p}) \max(1, n^{1/2-1/q})` for ``n`` groups of ``k`` entries, attained."""
+        self.check_shape(shape)
+        return self.radius * spread(self.p, shape[1]) * spread(self.q, shape[0])
+
+    def stretch(self, scale: Array) -> float:
+        return self.radius * self._mixed(scale, hoelder(self.p), hoelder(self.q))
+
+    def strong_convexity_own_norm(self) -> float:
+        r""":math:`(\min(p, q) - 1)/r` for :math:`1 < p, q \le 2`, else 0.
+
+        Proof, with :math:`s = \min(p, q)` and a random sign :math:`\varepsilon`: for numbers,
+        :math:`(E|a + \varepsilon b|^s)^{1/s} \ge (a^2 + (s-1) b^2)^{1/2}` (Bonami; Beckner). By Minkowski's inequality,
+        as :math:`s \le p, q`, then by its reverse in :math:`l_{q/2}(l_{p/2})`, as :math:`p, q \le 2`,
+
+        .. math:: E\|x + \varepsilon y\|^2 \ge \bigl\|(E|x_{ij} + \varepsilon y_{ij}|^s)^{1/s}\bigr\|^2
+                  \ge \bigl\|(x^2 + (s-1) y^2)^{1/2}\bigr\|^2 \ge \|x\|^2 + (s-1) \|y\|^2 .
+
+        So :math:`\|\cdot\|^2/2` is :math:`(s-1)`-strongly convex in its own norm, and the ball
+        :math:`(s-1)/r`-strongly convex. Garber and Hazan (2015) give :math:`(p-1)(q-1)/((p+q-2) r)`, which is smaller.
+        """
+        least, most = min(self.p, self.q), max(self.p, self.q)
+        return (least - 1.0) / self.radius if most <= 2.0 else 0.0
+
+    def strong_convexity(self, shape: Shape) -> float:
+        r""":math:`(\min(p,q)-1)\, k^{1/2-1/p}\, n^{1/2-1/q}/r`, by comparing the norm with the Euclidean one; safe."""
+        self.check_shape(shape)
+        widths = spread(conjugate(self.p), shape[1]) * spread(conjugate(self.q), shape[0])
+        return self.strong_convexity_own_norm() / widths
+
+    def _mixed(self, w: Array, p: float, q: float) -> float:
+        x = point(w)
+        self.check_shape(x.shape)
+        top = largest(x)
+        return top * lp_norm(row_norms(x / top, p), q) if math.isfinite(top) else top

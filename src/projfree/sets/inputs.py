@@ -1,0 +1,43 @@
+"""How points and gradients enter a set, and how answers leave it in the precision that came in."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from projfree.checks import Array, real_array, shown
+
+
+def point(w: Array) -> Array:
+    """``w`` as a C-ordered float64 array, so that the layout of the input never changes a digit of the answer."""
+    return np.ascontiguousarray(real_array("w", w), dtype=np.float64).reshape(np.shape(w))
+
+
+def finite(call: str, g: Array) -> Array:
+    """`point`, or a sentence that names the first entry which is not a finite number."""
+    out = point(g)
+    good = np.isfinite(out)
+    if not good.all():
+        where = tuple(int(i) for i in np.argwhere(~good)[0])
+        index = where[0] if len(where) == 1 else where
+        raise ValueError(
+            f"`{call}` needs finite entries, got {shown(out[where])} at index {index}; "
+            "the function or the step that made it has overflowed."
+        )
+    return out
+
+
+def like(g: Array, v: Array) -> Array:
+    """``v`` in the precision of ``g`` (float32 stays float32, everything else is float64), without negative zeros."""
+    return np.asarray(v + 0.0, dtype=np.float32 if np.asarray(g).dtype == np.float32 else np.float64)
+
+
+def largest(g: Array) -> float:
+    """The largest absolute entry, 1 for a zero array, NaN if one is NaN: what to divide by before taking powers."""
+    top = float(np.max(np.abs(g), initial=0.0))
+    return top if top != 0.0 else 1.0
+
+
+def matrix(call: str, shape: tuple[int, ...], layout: str) -> None:
+    """Say that ``call`` takes matrices only, unless ``shape`` is that of one."""
+    if len(shape) != 2:
+        raise ValueError(f"`{call}` needs matrices ({layout}), got shape {shape}; for vectors use LpBall.")

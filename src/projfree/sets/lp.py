@@ -1,0 +1,101 @@
+"""The ball of an l_p norm."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from projfree.checks import Array, at_least, positive
+from projfree.numerics.lp_norm import conjugate, lp_norm, norming
+from projfree.numerics.lp_projection import project
+from projfree.sets.base import ConstraintSet, NormBall, Shape
+from projfree.sets.inputs import finite, like, point
+
+
+@dataclass(frozen=True)
+class LpBall(NormBall):
+    r"""All arrays with :math:`\|w\|_p = (\sum_j |w_j|^p)^{1/p} \le r`, entry by entry whatever their shape.
+
+    With :math:`1/p + 1/q = 1` the oracle is
+
+    .. math:: \operatorname{lmo}(g)_j = -r \operatorname{sgn}(g_j)\, |g_j|^{q-1} / \|g\|_q^{q-1},
+
+    evaluated after a division by :math:`\max_j |g_j|`, since the powers overflow for ``p`` near 1; minus ``r`` times
+    the signed unit vector of the first largest entry for ``p = 1``, :math:`-r \operatorname{sgn}(g)` for ``p = inf``
+    (entries of ``g`` that are 0 stay 0). Cost: one power an entry.
+
+    The projection is a threshold (``p = 1``, Duchi et al. 2008), a rescaling (``p = 2``), a clip (``p = inf``), and
+    Newton's method on logarithms otherwise, to machine precision.
+
+    Parameters
+    ----------
+    p : float
+        The exponent, from 1 to ``math.inf``.
+    radius : float
+        The radius, positive and finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree.sets import LpBall
+    >>> ball = LpBall(2, radius=5.0)
+    >>> ball.lmo(np.array([3.0, -4.0]))
+    array([-3.,  4.])
+    >>> LpBall(1, radius=1.0).project(np.array([2.0, -1.5, 0.1]))
+    array([ 0.75, -0.25,  0.  ])
+    """
+
+    p: float
+    radius: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p", at_least("LpBall(p=...)", self.p, 1.0))
+        object.__setattr__(self, "radius", positive("LpBall(radius=...)", self.radius))
+
+    @classmethod
+    def examples(cls) -> tuple[ConstraintSet, ...]:
+        return tuple(cls(p, 1.5) for p in (1.0, 1.001, 1.1, 1.5, 2.0, 3.0, 500.0, math.inf))
+
+    def lmo(self, g: Array) -> Array:
+        c = finite("lmo(g)", g)
+        return like(g, -self.radius * norming(c.reshape(1, -1), self.p).reshape(c.shape))
+
+    def norm(self, w: Array) -> float:
+        return lp_norm(point(w), self.p)
+
+    def dual_norm(self, g: Array) -> float:
+        return lp_norm(point(g), conjugate(self.p))
+
+    def project(self, w: Array) -> Array:
+        return like(w, project(finite("project(w)", w), self.p, self.radius))
+
+    def reach(self, shape: Shape) -> float:
+        r""":math:`r \max(1, d^{1/2 - 1/p})`, attained."""
+        return self.radius * spread(self.p, int(np.prod(shape)))
+
+    def stretch(self, scale: Array) -> float:
+        r""":math:`r \|s\|_t` with :math:`1/t = \max(0, 1/2 - 1/p)`, by Hoelder, attained."""
+        return self.radius * lp_norm(point(scale), hoelder(self.p))
+
+    def strong_convexity_own_norm(self) -> float:
+        r""":math:`(p-1)/r` for :math:`1 < p \le 2` (Garber and Hazan 2015), else 0."""
+        return max(self.p - 1.0, 0.0) / self.radius if self.p <= 2.0 else 0.0
+
+    def strong_convexity(self, shape: Shape) -> float:
+        r""":math:`(p-1)\, d^{1/2-1/p}/r` for :math:`1 < p \le 2`, else 0.
+
+        From the modulus in the own norm, as :math:`\|z\|_2 \le \|z\|_p \le d^{1/p-1/2} \|z\|_2`: safe, not sharp.
+        """
+        return self.strong_convexity_own_norm() / spread(conjugate(self.p), int(np.prod(shape)))
+
+
+def spread(p: float, d: int) -> float:
+    r""":math:`\max \|w\|_2` over the unit l_p ball of dimension ``d``: :math:`\max(1, d^{1/2-1/p})`."""
+    return float(np.power(float(max(d, 1)), 1.0 / hoelder(p)))
+
+
+def hoelder(p: float) -> float:
+    r"""The exponent :math:`t` with :math:`\|s w\|_2 \le \|s\|_t \|w\|_p`: :math:`1/t = \max(0, 1/2 - 1/p)`."""
+    return math.inf if p <= 2.0 else 1.0 / (0.5 - 1.0 / p)

@@ -1,0 +1,156 @@
+"""A set that is given by functions of the user."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from projfree.checks import Array, positive, real_array
+from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, slack
+from projfree.sets.inputs import finite, like, point
+from projfree.sets.lp import LpBall
+
+
+class OracleSet(ConstraintSet):
+    r"""A compact convex set, known by a function that minimises :math:`\langle g, v\rangle` over it.
+
+    Projection-free solvers and their certificates need no more than ``lmo`` and ``support``.
+
+    Parameters
+    ----------
+    lmo : callable
+        ``lmo(g)`` returns a point of the set, of the shape of ``g``, that minimises :math:`\langle g, v\rangle`.
+    support : callable, optional
+        ``support(g)`` returns the maximum of :math:`\langle g, w\rangle` over the set or an upper bound on it. By
+        default :math:`\langle g, \operatorname{lmo}(-g)\rangle`, which is right only where ``lmo`` is exact.
+    contains, project : callable, optional
+        ``contains(w, rtol)`` tells membership; ``project(w)`` is the Euclidean projection.
+    diameter : float, optional
+        An upper bound on the Euclidean diameter. By default the diagonal of the smallest box around the set, from
+        ``2 d`` calls of ``support`` the first time that it is asked for.
+    start : array, optional
+        A point of the set, where runs begin. By default the middle of two opposite vertices.
+    support_rtol : float, default 1e-12
+        The relative error that ``support`` may have.
+    name : str, default "OracleSet"
+        What `repr` shows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree.sets import OracleSet
+    >>> def lmo(g):  # the Euclidean unit ball
+    ...     return -g / max(np.linalg.norm(g), 1e-300)
+    >>> disc = OracleSet(lmo, support=np.linalg.norm)
+    >>> disc.support(np.array([3.0, 4.0]))
+    5.0
+    >>> round(disc.reach((2,)), 3)  # the corner of the box around it
+    1.414
+    """
+
+    def __init__(
+        self,
+        lmo: Callable[[Array], Array],
+        support: Callable[[Array], float] | None = None,
+        *,
+        contains: Callable[[Array, float], bool] | None = None,
+        project: Callable[[Array], Array] | None = None,
+        diameter: float | None = None,
+        start: Array | None = None,
+        support_rtol: float = 1e-12,
+        name: str = "OracleSet",
+    ) -> None:
+        for word, function in (("lmo", lmo), ("support", support), ("contains", contains), ("project", project)):
+            if not callable(function) and (function is not None or word == "lmo"):
+                raise TypeError(f"`OracleSet({word}=...)` must be a function, got {type(function).__name__}.")
+        self._lmo, self._support, self._contains, self._project = lmo, support, contains, project
+        self._diameter = None if diameter is None else positive("OracleSet(diameter=...)", diameter)
+        self._start = None if start is None else real_array("OracleSet(start=...)", start).copy()
+        self._rtol, self._name = positive("OracleSet(support_rtol=...)", support_rtol), name
+        self._boxes: dict[Shape, tuple[float, float]] = {}
+
+    def __repr__(self) -> str:
+        return self._name if self._name != "OracleSet" else f"OracleSet(lmo={_title(self._lmo)})"
+
+    @classmethod
+    def examples(cls) -> tuple[ConstraintSet, ...]:
+        """The Euclidean unit ball with everything, and the cube by its oracle alone."""
+        disc, cube = LpBall(2.0, 1.0), LpBall(math.inf, 1.0)
+        whole = cls(disc.lmo, disc.support, contains=disc.contains, project=disc.project, diameter=2.0)
+        return (whole, cls(cube.lmo))
+
+    def lmo(self, g: Array) -> Array:
+        c = finite("lmo(g)", g)
+        if not c.any():
+            return like(g, self.centre(c.shape))
+        return like(g, self._answer(c))
+
+    def support(self, g: Array) -> float:
+        c = point(g)
+        return float(self._support(c)) if self._support is not None else float(np.vdot(c, self._answer(-c)))
+
+    def support_rtol(self, shape: Shape) -> float:
+        return self._rtol
+
+    def reach(self, shape: Shape) -> float:
+        if self._diameter is not None:
+            return float(np.linalg.norm(self.centre(shape))) + self._diameter
+        return self._box(shape)[0]
+
+    def diameter(self, shape: Shape) -> float:
+        return self._diameter if self._diameter is not None else self._box(shape)[1]
+
+    def centre(self, shape: Shape) -> Array:
+        if self._start is not None:
+            return np.array(np.broadcast_to(self._start, shape), dtype=np.float64)
+        ones = np.ones(shape)
+        return np.asarray(0.5 * self._answer(ones) + 0.5 * self._answer(-ones))
+
+    def random(self, shape: Shape, rng: np.random.Generator) -> Array:
+        """A random mixture of vertices in random directions, at most 65 of them."""
+        shares = rng.dirichlet(np.ones(min(int(np.prod(shape)), 64) + 1))
+        return np.asarray(sum(s * self._answer(rng.standard_normal(shape)) for s in shares))
+
+    def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
+        if self._contains is None:
+            raise NotImplementedError(
+                f"{self!r} cannot tell whether it contains a point; give `contains=` a function (w, rtol) -> bool."
+            )
+        x = point(w)
+        return bool(np.isfinite(x).all()) and bool(self._contains(x, slack(w, rtol)))
+
+    @property
+    def projectable(self) -> bool:
+        return self._project is not None
+
+    def project(self, w: Array) -> Array:
+        if self._project is None:
+            raise NotImplementedError(
+                f"{self!r} has no projection; give `project=` a function, or use PrimalAveraging or FrankWolfe."
+            )
+        return like(w, self._project(finite("project(w)", w)))
+
+    def _answer(self, g: Array) -> Array:
+        v = real_array("lmo(g)", self._lmo(g))
+        if v.shape != g.shape:
+            raise ValueError(f"`lmo(g)` of {self!r} must have the shape {g.shape} of `g`, got {v.shape}.")
+        return v
+
+    def _box(self, shape: Shape) -> tuple[float, float]:
+        """The reach and the diagonal of the smallest box around the set, from its support in every direction."""
+        if shape not in self._boxes:
+            squares = [0.0, 0.0]
+            for j in range(int(np.prod(shape))):
+                unit = np.zeros(shape)
+                unit.flat[j] = 1.0
+                up, down = self.support(unit), self.support(-unit)
+                squares[0] += max(up, down) ** 2
+                squares[1] += (up + down) ** 2
+            self._boxes[shape] = (math.sqrt(squares[0]), math.sqrt(squares[1]))
+        return self._boxes[shape]
+
+
+def _title(function: object) -> str:
+    return getattr(function, "__name__", type(function).__name__)

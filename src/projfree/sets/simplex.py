@@ -1,0 +1,79 @@
+"""The simplex: nonnegative arrays with a given sum."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from projfree.checks import Array, positive
+from projfree.numerics.threshold import simplex_rows
+from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, slack
+from projfree.sets.inputs import finite, like, point
+
+
+@dataclass(frozen=True)
+class Simplex(ConstraintSet):
+    r"""All arrays with :math:`w \ge 0` and :math:`\sum_j w_j = r`, whatever their shape.
+
+    The oracle puts everything on the first smallest entry of ``g``; the support is :math:`r \max_j g_j`. The centre is
+    :math:`r/d` everywhere. The projection finds its threshold by sorting (Duchi et al. 2008).
+
+    Parameters
+    ----------
+    radius : float, default 1
+        The sum of the entries, positive and finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree.sets import Simplex
+    >>> Simplex().lmo(np.array([0.3, -1.0, 2.0]))
+    array([0., 1., 0.])
+    >>> Simplex().project(np.array([1.0, 0.5, -3.0]))
+    array([0.75, 0.25, 0.  ])
+    """
+
+    radius: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "radius", positive("Simplex(radius=...)", self.radius))
+
+    @classmethod
+    def examples(cls) -> tuple[ConstraintSet, ...]:
+        return (cls(), cls(2.5))
+
+    def lmo(self, g: Array) -> Array:
+        c = finite("lmo(g)", g)
+        if not c.any():
+            return like(g, self.centre(c.shape))
+        v = np.zeros(c.size)
+        v[int(c.argmin())] = self.radius
+        return like(g, v.reshape(c.shape))
+
+    def support(self, g: Array) -> float:
+        return self.radius * float(np.max(point(g)))
+
+    def reach(self, shape: Shape) -> float:
+        return self.radius
+
+    def diameter(self, shape: Shape) -> float:
+        r""":math:`\sqrt 2\, r`, the distance of two corners; 0 where there is only one."""
+        return self.radius * math.sqrt(2.0) if int(np.prod(shape)) > 1 else 0.0
+
+    def centre(self, shape: Shape) -> Array:
+        return np.full(shape, self.radius / max(1, int(np.prod(shape))))
+
+    def random(self, shape: Shape, rng: np.random.Generator) -> Array:
+        """Uniform on the simplex: normalised exponential variables."""
+        w = rng.exponential(size=shape) + np.finfo(np.float64).tiny
+        return np.asarray(w * (self.radius / w.sum()))
+
+    def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
+        x, allowed = point(w), self.radius * slack(w, rtol)
+        return bool(np.min(x, initial=0.0) >= -allowed and abs(float(x.sum()) - self.radius) <= allowed)
+
+    def project(self, w: Array) -> Array:
+        x = finite("project(w)", w)
+        return like(w, simplex_rows(x.reshape(1, -1), self.radius).reshape(x.shape))

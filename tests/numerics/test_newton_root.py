@@ -1,0 +1,94 @@
+"""The root finder for increasing functions: the right root, within its interval, in few looks."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from projfree.numerics.newton_root import REFINEMENTS, NoRootError, bracketed_root, increasing_root
+
+# name: (function, slope), all increasing with the root 0
+SHAPES = {
+    "line": (lambda x: 3.0 * x, lambda x: 3.0),
+    "cubic": (lambda x: x**3, lambda x: 3.0 * x * x),
+    "arctan": (math.atan, lambda x: 1.0 / (1.0 + x * x)),
+    "exponential": (lambda x: math.expm1(min(x, 700.0)), lambda x: math.exp(min(x, 700.0))),
+    "flat then steep": (lambda x: x + 1e6 * max(x - 1e-3, 0.0), lambda x: 1.0 + (1e6 if x > 1e-3 else 0.0)),
+    "steps": (lambda x: math.copysign(min(abs(x), 1.0), x), lambda x: 1.0 if abs(x) < 1.0 else 0.0),
+    "no slope": (lambda x: x, lambda x: 0.0),
+}
+
+every_shape = pytest.mark.parametrize("name", SHAPES)
+places = st.floats(-50.0, 50.0)
+
+
+class Counted:
+    """The shape moved to ``root``, which counts how often it is asked."""
+
+    def __init__(self, name: str, root: float, noise: float = 0.0) -> None:
+        self.value, self.slope = SHAPES[name]
+        self.root, self.noise, self.calls, self.asked = root, noise, 0, []
+
+    def __call__(self, x: float) -> tuple[float, float, float]:
+        self.calls += 1
+        self.asked.append(x)
+        return self.value(x - self.root), self.slope(x - self.root), self.noise
+
+
+@every_shape
+@given(root=places, low=places, width=st.floats(0.0, 100.0), start=places)
+def test_bracketed(name, root, low, width, start):
+    high, fun = low + width, Counted(name, root)
+    found = bracketed_root(fun, low, high, start)
+    nearest = min(max(root, low), high)
+    # A value of zero is a root too, and x**3 vanishes to underflow around its own.
+    assert abs(found - nearest) <= 1e-13 * max(1.0, abs(root)) or SHAPES[name][0](found - root) == 0.0
+    assert fun.calls <= REFINEMENTS
+    assert all(low <= x <= high for x in fun.asked)
+
+
+@every_shape
+@given(root=places, start=places)
+def test_on_the_whole_line(name, root, start):
+    fun = Counted(name, root)
+    found = increasing_root(fun, start)
+    assert abs(found - root) <= 1e-13 * max(1.0, abs(root)) or SHAPES[name][0](found - root) == 0.0
+
+
+@pytest.mark.parametrize("root", [1e12, -1e12, 1e-12])
+def test_far_and_near_roots(root):
+    assert increasing_root(Counted("arctan", root), 0.0) == pytest.approx(root, rel=1e-14)
+
+
+def test_newton_is_quick_from_a_good_start():
+    fun = Counted("exponential", 0.3)
+    bracketed_root(fun, 0.0, 1.0, 0.29)
+    assert fun.calls <= 8
+    assert (line := Counted("line", 0.3))(0.0)
+    increasing_root(line, 0.0)
+    assert line.calls <= 4
+
+
+@given(root=places, noise=st.floats(1e-9, 1.0))
+def test_a_value_within_its_noise_is_a_root(root, noise):
+    fun = Counted("line", root, noise)
+    assert abs(3.0 * (increasing_root(fun, 0.0) - root)) <= noise
+
+
+@given(root=places, low=places, width=st.floats(1e-6, 100.0))
+def test_ends_are_returned_exactly(root, low, width):
+    assume(not low < root < low + width)
+    assert bracketed_root(Counted("line", root), low, low + width, low + width / 2) in (low, low + width)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_no_root(sign):
+    def fun(x: float) -> tuple[float, float, float]:
+        return sign * (1.0 + math.exp(-abs(x))), 0.0, 0.0
+
+    with pytest.raises(NoRootError):
+        increasing_root(fun, 0.0)
+    assert bracketed_root(fun, -1.0, 2.0, 0.0) == (-1.0 if sign > 0 else 2.0)

@@ -1,0 +1,58 @@
+"""Every law over every set."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from projfree.sets import SETS, ConstraintSet
+from projfree.testing import sets as laws
+
+every_set = pytest.mark.parametrize("cls", SETS, ids=lambda cls: cls.__name__)
+quick = settings()
+
+
+@every_set
+@given(data=st.data())
+def test_oracle(cls, data):
+    case = data.draw(laws.cases(cls))
+    for law in laws.ORACLE_LAWS:
+        law(*case)
+
+
+@every_set
+@given(data=st.data())
+def test_geometry(cls, data):
+    case = data.draw(laws.cases(cls, count=2, extreme=False))
+    for law in laws.GEOMETRY_LAWS:
+        law(*case)
+
+
+@every_set
+@quick
+@given(data=st.data())
+def test_projection(cls, data):
+    C, w = data.draw(laws.cases(cls))
+    if C.projectable:
+        laws.geometry.projection_is_the_nearest_point(C, w)
+
+
+@every_set
+@quick
+@given(data=st.data())
+def test_projections_of_two_points(cls, data):
+    C, w, x = data.draw(laws.cases(cls, count=2, extreme=False))
+    if C.projectable:
+        laws.geometry.projection_does_not_expand(C, w, x)
+
+
+@every_set
+def test_examples(cls):
+    """Every class shows itself in examples that take some shape, and reads like its constructor."""
+    assert cls.examples()
+    for C in cls.examples():
+        assert isinstance(C, ConstraintSet)
+        assert laws.fitting(C)
+        assert repr(C).startswith(cls.__name__ + "(")
+        for shape in laws.fitting(C):
+            for law in laws.GEOMETRY_LAWS:
+                law(C, C.lmo(laws.np.ones(shape)), C.start(shape))
