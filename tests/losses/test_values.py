@@ -160,6 +160,24 @@ def test_softmax_neighbours_at_the_end_of_the_range():
     np.testing.assert_array_equal(derivative, [[1.0, -1.0]])
 
 
+def test_softmax_rounding_error_of_a_hopeless_class_is_ignored():
+    # 1e283 - 1e300 is rounded by 1e283, which must not reach the exponential of the raised true class.
+    u = np.array([[1e300, 1e283, 0.0]])
+    value, derivative = Softmax().value_and_derivative(u, np.array([1]))
+    assert value[0] == 1e300
+    np.testing.assert_array_equal(derivative, [[1.0, -1.0, 0.0]])
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_softmax_sums_many_small_terms(order):
+    # Added one by one to 1, terms of eps / 4 would vanish; pairwise they do not, in either memory order.
+    u = np.full((3, 4000), -54 * math.log(2), order=order)
+    u[:, 0], u[:, 1] = 30, 0
+    value = Softmax().value(u, np.zeros(3, int))
+    exact = math.log1p(math.exp(-30) * (1 + 3998 * math.exp(u[0, 2])))
+    np.testing.assert_allclose(value, exact, rtol=Softmax.rounding * np.finfo(float).eps)
+
+
 def test_softmax_probabilities_and_curvature():
     u = np.array([[0.0, 1e4, 1e4], [5.0, 5.0, 5.0]])
     np.testing.assert_allclose(Softmax().probabilities(u), [[0, 0.5, 0.5], [1 / 3] * 3])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from projfree.numerics.newton_root import REFINEMENTS, NoRootError, bracketed_root, increasing_root
@@ -22,7 +22,12 @@ SHAPES = {
 }
 
 every_shape = pytest.mark.parametrize("name", SHAPES)
-places = st.floats(-50.0, 50.0)
+places = st.floats(-50.0, 50.0).map(lambda x: round(x, 6))
+
+
+def is_root(name: str, found: float, root: float) -> bool:
+    """Within rounding of it, or where the function itself is below rounding: a cubic is flat around its root."""
+    return abs(found - root) <= 1e-13 * max(1.0, abs(root)) or abs(SHAPES[name][0](found - root)) <= 1e-25
 
 
 class Counted:
@@ -44,8 +49,7 @@ def test_bracketed(name, root, low, width, start):
     high, fun = low + width, Counted(name, root)
     found = bracketed_root(fun, low, high, start)
     nearest = min(max(root, low), high)
-    # A value of zero is a root too, and x**3 vanishes to underflow around its own.
-    assert abs(found - nearest) <= 1e-13 * max(1.0, abs(root)) or SHAPES[name][0](found - root) == 0.0
+    assert is_root(name, found, root) if low <= root <= high else found == nearest
     assert fun.calls <= REFINEMENTS
     assert all(low <= x <= high for x in fun.asked)
 
@@ -54,8 +58,7 @@ def test_bracketed(name, root, low, width, start):
 @given(root=places, start=places)
 def test_on_the_whole_line(name, root, start):
     fun = Counted(name, root)
-    found = increasing_root(fun, start)
-    assert abs(found - root) <= 1e-13 * max(1.0, abs(root)) or SHAPES[name][0](found - root) == 0.0
+    assert is_root(name, increasing_root(fun, start), root)
 
 
 @pytest.mark.parametrize("root", [1e12, -1e12, 1e-12])
@@ -67,21 +70,15 @@ def test_newton_is_quick_from_a_good_start():
     fun = Counted("exponential", 0.3)
     bracketed_root(fun, 0.0, 1.0, 0.29)
     assert fun.calls <= 8
-    assert (line := Counted("line", 0.3))(0.0)
+    line = Counted("line", 0.3)
     increasing_root(line, 0.0)
-    assert line.calls <= 4
+    assert line.calls <= 3
 
 
 @given(root=places, noise=st.floats(1e-9, 1.0))
 def test_a_value_within_its_noise_is_a_root(root, noise):
     fun = Counted("line", root, noise)
     assert abs(3.0 * (increasing_root(fun, 0.0) - root)) <= noise
-
-
-@given(root=places, low=places, width=st.floats(1e-6, 100.0))
-def test_ends_are_returned_exactly(root, low, width):
-    assume(not low < root < low + width)
-    assert bracketed_root(Counted("line", root), low, low + width, low + width / 2) in (low, low + width)
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])

@@ -22,7 +22,7 @@ class Image:
     r"""The image :math:`\sum_j c_j A v_j` of a mixture of sources, computed only when it is asked for.
 
     Mixing costs nothing while a source is pending; known sources are folded into one array, so that a mixture
-    of any length holds at most one known and `MOST_PENDING` pending sources.
+    of any length holds at most one known and `MOST_PENDING` pending sources. Without terms it is zero.
     """
 
     __slots__ = ("terms",)

@@ -77,6 +77,10 @@ class SmoothFunction(ABC):
     def fingerprint(self) -> str:
         """A string that tells this function from others."""
 
+    def sample(self, m: int, rng: np.random.Generator) -> Array:
+        """``m`` rows in increasing order, each with the same probability, in the way that is cheap to read."""
+        raise TypeError(f"{type(self).__name__} has no rows to sample from; use `sampling=FullBatch()`.")
+
     def estimate(self, x: Point, rows: Array) -> Minorant:
         """An unbiased estimate of the gradient at ``x`` from some rows; its constant is minus infinity."""
         raise TypeError(f"{type(self).__name__} has no rows to sample from; use `sampling=FullBatch()`.")

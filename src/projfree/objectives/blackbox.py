@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from projfree.algebra import UNIT, Minorant, Point, inner
-from projfree.checks import Array, real_array, shown
+from projfree.checks import Array, count, positive, real_array, shown
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.hull import Hull, Local
 
@@ -22,7 +22,7 @@ class BlackBox(SmoothFunction):
     fun : callable
         Returns the value and the gradient at an array of shape ``shape``.
     shape : tuple of int
-        Shape of the parameter.
+        Shape of the parameter; a single number for vectors.
     convex : bool
         Your word that the function is convex; certificates rest on it.
     smoothness : float, optional
@@ -43,13 +43,16 @@ class BlackBox(SmoothFunction):
     def __init__(
         self,
         fun: Callable[[Array], tuple[Any, Any]],
-        shape: tuple[int, ...],
+        shape: tuple[int, ...] | int,
         convex: bool = True,
         smoothness: float | None = None,
         name: str = "",
     ) -> None:
-        self.fun, self.shape, self.convex, self.name = fun, tuple(shape), bool(convex), name
-        self._smoothness, self._calls = smoothness, 0
+        sides = (shape,) if isinstance(shape, int) else tuple(shape)
+        self.fun, self.convex, self.name = fun, bool(convex), name
+        self.shape = tuple(count("BlackBox(shape=...)", side) for side in sides)
+        self._smoothness = None if smoothness is None else positive("BlackBox(smoothness=...)", smoothness)
+        self._calls = 0
 
     @property
     def work(self) -> int:
@@ -98,7 +101,7 @@ class BlackBox(SmoothFunction):
             raise ValueError(
                 "BlackBox has no `smoothness`; give it one, or use a rule that needs none: `Backtracking()`."
             )
-        return float(self._smoothness)
+        return self._smoothness
 
     def fingerprint(self) -> str:
         return f"blackbox {self.shape} {self.name}"

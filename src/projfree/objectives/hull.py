@@ -13,8 +13,9 @@ from projfree.numerics.corner import minimise_on_corner
 from projfree.numerics.newton_root import bracketed_root
 
 NEWTON_STEPS = 20
-#: Newton on the simplex ends when the next step promises less than this part of what was gained.
-ENOUGH = 1e-3
+#: Newton ends when the next step promises less than this part of what was gained: on a simplex, and on a segment,
+#: where the answer is called exact.
+ENOUGH, EXACT = 1e-3, 1e-12
 #: A slope along a segment counts as zero at this part of its first size.
 FLAT = 1e-8
 #: Where the function need not be convex, trial steps grow by this factor from the short step, a sure descent.
@@ -91,10 +92,11 @@ class Hull(ABC):
             return self._scan()
         place = min((self._place(m) for m in starts), key=lambda place: self._look(place).value)
         here, first = self._look(place), self._look(place).value
+        enough = EXACT if len(self.tilt) == 1 else ENOUGH
         for _ in range(NEWTON_STEPS):
             direction = self._newton(place, here)
             decrease = -float(here.gradient @ direction)
-            if decrease <= max(8.0 * UNIT * abs(here.value), ENOUGH * (first - here.value)):
+            if decrease <= max(8.0 * UNIT * abs(here.value), enough * (first - here.value)):
                 break
             new = place + self._search(place, direction) * direction
             there = self._look(new)

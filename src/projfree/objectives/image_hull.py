@@ -97,7 +97,9 @@ class ImageHull(Hull):
     def _leave(self, place: Array, here: Local) -> Array:
         m = place[: len(self.tilt)]
         if len(place) > len(m):
-            self._seen[m.tobytes()] = here  # its intercept is where the next search starts
+            gradient, hessian, _ = reduced(here.gradient, here.hessian, len(m))
+            # Its intercept is where the next search starts.
+            self._seen[m.tobytes()] = Local(here.value, gradient, hessian, here.intercept)
         return m
 
     @property

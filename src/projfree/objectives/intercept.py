@@ -20,6 +20,8 @@ from projfree.objectives.tangent import weigh
 LOCAL_STEPS = 50
 #: The derivative in b counts as zero at this many units of rounding of its absolute terms.
 NOISE = 16.0
+#: Newton in several outputs is stuck if it ends with more than this part of the derivative's absolute terms.
+STUCK, SWEEPS = 1e-8, 10
 
 
 def profile(loss: Loss, u: Array, y: Array, s: Array | float, start: Array | float | None) -> Array:
@@ -76,16 +78,48 @@ def _newton(loss: Loss, u: Array, y: Array, s: Array | float, b: Array) -> Array
         step: Array = -np.linalg.lstsq(H, g, rcond=1e-14)[0]
         return step
 
-    return _descend(loss, u, y, s, b, direction)
+    for _ in range(SWEEPS):
+        b = _descend(loss, u, y, s, b, direction)
+        r = weigh(loss.derivative(u + b, y), s)
+        if np.abs(r.sum(axis=0)).max() <= STUCK * np.abs(r).sum():
+            break
+        b = _sweep(loss, u, y, s, b)
+    return b
+
+
+def _sweep(loss: Loss, u: Array, y: Array, s: Array | float, b: Array) -> Array:
+    """Minimise in one output after the other: slow, but out of any place where the curvature has vanished."""
+    for j in range(len(b)):
+        b = _along_output(loss, u, y, s, b, j)
+    return b
+
+
+def _along_output(loss: Loss, u: Array, y: Array, s: Array | float, b: Array, j: int) -> Array:
+    unit = np.eye(len(b))[j]
+    along = np.broadcast_to(unit, u.shape)
+
+    def slope(c: float) -> tuple[float, float, float]:
+        full = u + (b + (c - b[j]) * unit)
+        r = loss.derivative(full, y)[:, j] * s
+        bend = float(np.sum(loss.curvature(full, y, along, along) * s))
+        return float(r.sum()), bend, NOISE * UNIT * float(np.abs(r).sum())
+
+    try:
+        moved: Array = b + (increasing_root(slope, float(b[j])) - b[j]) * unit
+    except NoRootError:
+        raise no_minimum(y) from None
+    return moved
 
 
 def _local(loss: Loss, u: Array, y: Array, s: Array | float, b: Array) -> Array:
     def direction(b: Array, g: Array) -> Array:
-        # Newton where the curvature is positive; else the step that smoothness alone makes a descent.
-        h = _weighted(loss.second(u + b, y), s)
-        step: Array = -g / np.where(h > 1e-3 * loss.smoothness, h, loss.smoothness)
+        # Newton with the size of the curvature, so that it descends, and moves where both have almost vanished; no
+        # further than the loss is wide, so that it stays in its valley.
+        h = np.abs(_weighted(loss.second(u + b, y), s))
+        step: Array = np.clip(-g / np.maximum(h, UNIT * loss.smoothness), -wide, wide)
         return step
 
+    wide = 4.0 / np.sqrt(loss.smoothness)
     return _descend(loss, u, y, s, b, direction)
 
 

@@ -27,6 +27,14 @@ class Perturbed(SmoothFunction):
         The size of the perturbation.
     xi : array
         Its direction, of the shape of the parameter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import Perturbed, QuadraticForm
+    >>> h = Perturbed(QuadraticForm(np.eye(2), np.zeros(2)), theta=0.5, xi=np.array([0.0, 1.0]))
+    >>> h.value(h.point([0.0, 2.0])), h.reported.value(h.point([0.0, 2.0]))
+    (3.0, 2.0)
     """
 
     def __init__(self, f: SmoothFunction, theta: float, xi: Array) -> None:
@@ -49,6 +57,9 @@ class Perturbed(SmoothFunction):
 
     def minorant(self, x: Point) -> Minorant:
         return self.f.minorant(x).shifted(self.xi, self.theta)
+
+    def sample(self, m: int, rng: np.random.Generator) -> Array:
+        return self.f.sample(m, rng)
 
     def estimate(self, x: Point, rows: Array) -> Minorant:
         return self.f.estimate(x, rows).shifted(self.xi, self.theta)

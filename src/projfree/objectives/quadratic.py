@@ -61,8 +61,7 @@ class QuadraticForm(SmoothFunction):
             self._calls += 1
             x.image.settle(self.H @ x.w)
         image = x.image.known()
-        assert image is not None
-        return image
+        return np.zeros(self.shape) if image is None else image  # all terms of a mixture have cancelled
 
     def value(self, x: Point) -> float:
         if x.value is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,13 +17,12 @@ Callback = Callable[["Run"], bool | None]
 @contextmanager
 def closed(callbacks: Sequence[Callback]) -> Iterator[None]:
     """Call the ``close`` method of those callbacks that have one, whatever happens."""
-    try:
-        yield
-    finally:
+    with ExitStack() as stack:
         for callback in callbacks:
             close = getattr(callback, "close", None)
             if close is not None:
-                close()
+                stack.callback(close)
+        yield
 
 
 class ProgressBar:
@@ -35,6 +34,14 @@ class ProgressBar:
     ----------
     console : rich.console.Console, optional
         Where to draw; by default the standard error stream.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import LpBall, ProgressBar, QuadraticForm, minimize
+    >>> f = QuadraticForm(np.eye(2), np.array([3.0, 4.0]))
+    >>> minimize(f, LpBall(2, radius=1.0), callbacks=[ProgressBar()]).status.converged
+    True
     """
 
     def __init__(self, console: Any = None) -> None:
@@ -46,13 +53,14 @@ class ProgressBar:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+        console = self._console or Console(stderr=True)
         bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=30),
             TextColumn("gap {task.fields[gap]}  iteration {task.fields[iteration]}  passes {task.fields[passes]}"),
             TimeElapsedColumn(),
-            console=self._console or Console(stderr=True),
-            transient=False,
+            console=console,
+            disable=not console.is_terminal,
         )
         bar.start()
         return bar
@@ -84,4 +92,4 @@ class ProgressBar:
         """Leave the last picture and give the terminal back."""
         if self._bar is not None:
             self._bar.stop()
-            self._bar = None
+            self._bar, self._first = None, math.nan

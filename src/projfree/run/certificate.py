@@ -33,8 +33,17 @@ class Verification:
     gap : float
         Their difference (the Frank-Wolfe gap where f is not convex).
     ok : bool
-        Whether the point is feasible, its value is as claimed, and the gap is at most the larger of the claimed
-        gap and the tolerance of the run.
+        Whether the point is feasible, its value is as claimed, the bound is proved to be at least the claimed one,
+        and the gap is at most the larger of the claimed gap and the tolerance of the run.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import LpBall, Objective, Squared, as_data, minimize
+    >>> X, y = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]), np.array([1.0, 2.0, 3.0])
+    >>> result = minimize(Objective(Squared(), as_data(X, y)), LpBall(1.5, radius=1.0))
+    >>> result.certificate.verify(X, y).feasible
+    True
     """
 
     feasible: bool
@@ -50,6 +59,17 @@ class Certificate:
 
     The tangent of a convex f at the witness lies below f; minimised over the set it bounds the optimum from
     below. One read of the data recomputes the value at the point and that tangent.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import LpBall, Objective, Squared, as_data, minimize
+    >>> X, y = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]), np.array([1.0, 2.0, 3.0])
+    >>> result = minimize(Objective(Squared(), as_data(X, y)), LpBall(1.5, radius=1.0))
+    >>> result.certificate.verify(X, y).ok
+    True
+    >>> result.certificate.verify(X, y + 1.0).ok
+    False
     """
 
     ball: ConstraintSet
@@ -77,14 +97,15 @@ class Certificate:
         """
         value, m = self._recompute(self._objective(X, y, sample_weight, objective))
         feasible = self.ball.contains(self.w)
-        if self.bound is None:
-            bound, gap = None, float(np.vdot(m.gradient, self.w)) + self.ball.support(-m.gradient)
-        else:
-            bound = m.lower(self.ball)
-            gap = value - bound
         agrees = abs(value - self.value) <= AGREEMENT * max(abs(value), abs(self.value), np.finfo(float).tiny)
+        if self.bound is None:
+            bound, gap, proved = None, float(np.vdot(m.gradient, self.w)) + self.ball.support(-m.gradient), True
+        else:
+            bound, allowance = m.minimum(self.ball)
+            gap = value - bound
+            proved = self.bound - bound <= AGREEMENT * max(abs(value), abs(bound)) + allowance
         claimed = max(self.gap, self.tolerance) + AGREEMENT * abs(value)
-        return Verification(feasible, value, bound, gap, bool(feasible and agrees and gap <= claimed))
+        return Verification(feasible, value, bound, gap, bool(feasible and agrees and proved and gap <= claimed))
 
     def _objective(self, X: Any, y: Any, sample_weight: Any, objective: SmoothFunction | None) -> SmoothFunction:
         if objective is not None:

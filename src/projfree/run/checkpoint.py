@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from projfree.algebra import Minorant, Point
 from projfree.checks import count
 from projfree.objectives.base import SmoothFunction
 from projfree.run.ladder import Rung
+from projfree.run.problem import refuse_other
 from projfree.run.progress import Pending, Run
 from projfree.run.trace import Trace
 
@@ -36,6 +36,18 @@ class Checkpoint:
         The folder to write; an earlier checkpoint there is replaced, and stays whole until then.
     every : int
         Iterations between two checkpoints.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from projfree import Checkpoint, LpBall, PrimalAveraging, QuadraticForm, minimize
+    >>> f, ball = QuadraticForm(np.eye(2), np.array([3.0, 4.0])), LpBall(1.5, radius=1.0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     stopped = minimize(f, ball, PrimalAveraging(), tol=0.0, max_iter=20, callbacks=[Checkpoint(folder, 10)])
+    ...     resumed = minimize(f, ball, PrimalAveraging(), tol=0.0, max_iter=30, state=folder)
+    >>> resumed.n_iter
+    30
     """
 
     path: str | os.PathLike[str]
@@ -55,12 +67,7 @@ class Checkpoint:
 def restore(run: Run, path: str | os.PathLike[str]) -> None:
     """Put a fresh run where the checkpoint at ``path`` stands, or say that it is of another problem."""
     tree = persist.load(path, kind=KIND)
-    for part, mine in _fingerprint(run).items():
-        if tree["fingerprint"].get(part) != mine:
-            raise ValueError(
-                f"the checkpoint at {os.fspath(path)} is of another problem: its {part} is "
-                f"{tree['fingerprint'].get(part)}, this one is {mine}; start without `state=`, or give the same {part}."
-            )
+    refuse_other(f"the checkpoint at {os.fspath(path)}", tree["problem"], run.state.problem)
     _apply(run, tree)
 
 
@@ -68,7 +75,7 @@ def snapshot(run: Run) -> dict[str, Any]:
     """The run as a tree of arrays and scalars."""
     ladder = run.ladder
     return {
-        "fingerprint": _fingerprint(run),
+        "problem": dict(run.state.problem),
         "state": {f.name: _encode(getattr(run.state, f.name)) for f in _kept(run.state)},
         "books": {name: getattr(run, name) for name in BOOKS},
         "smallest_gap": list(run.smallest_gap),
@@ -83,7 +90,8 @@ def snapshot(run: Run) -> dict[str, Any]:
 
 def _apply(run: Run, tree: dict[str, Any]) -> None:
     f = run.f
-    run.state = type(run.state)(**{name: _decode(value, f) for name, value in tree["state"].items()})
+    kept = {name: _decode(value, f) for name, value in tree["state"].items()}
+    run.state = type(run.state)(**kept, problem=run.state.problem)
     books = dict(tree["books"])
     run.work_before = books.pop("work") - f.work
     for name, value in books.items():
@@ -118,21 +126,3 @@ def _decode(value: Any, f: SmoothFunction) -> Any:
         return value
     rest = {name: part for name, part in value.items() if name != "type"}
     return f.point(rest["w"], rest["hint"]) if value["type"] == "point" else Minorant(**rest)
-
-
-def _fingerprint(run: Run) -> dict[str, str]:
-    return {
-        "objective": run.f.fingerprint(),
-        "set": _describe(run.ball),
-        "solver": _describe(run.solver),
-        "shape": str(run.f.shape),
-    }
-
-
-def _describe(thing: Any) -> str:
-    if is_dataclass(thing) and not isinstance(thing, type):
-        inside = ", ".join(f"{f.name}={_describe(getattr(thing, f.name))}" for f in fields(thing))
-        return f"{type(thing).__name__}({inside})"
-    if isinstance(thing, np.ndarray):
-        return f"array {thing.shape} {hashlib.sha256(np.ascontiguousarray(thing).tobytes()).hexdigest()[:16]}"
-    return getattr(thing, "__qualname__", None) or repr(thing)

@@ -23,11 +23,15 @@ def verdict(run: Run) -> tuple[Status, Certificate] | None:
     certificate = confirm(run)
     relative = certificate.gap / run.scale
     if relative <= run.tol:
-        return (Status.CONVERGED if run.f.convex else Status.STATIONARY), certificate
+        return _reached(run), certificate
     if relative <= floor(run):
         return Status.PRECISION, certificate
     run.next_confirm = run.after(run.passes)
     return None
+
+
+def _reached(run: Run) -> Status:
+    return Status.CONVERGED if run.f.convex else Status.STATIONARY
 
 
 def floor(run: Run) -> float:
@@ -81,6 +85,8 @@ def finish(run: Run, status: Status, certificate: Certificate | None) -> Result:
         if value < run.value:
             run.best, run.value = last, value
         certificate = confirm(run)
+        if status in (Status.MAX_ITER, Status.TIME_LIMIT) and certificate.gap <= run.tol * run.scale:
+            status = _reached(run)  # the last look shows that the tolerance was met at the limit
     return Result(
         w=run.best.w.copy(),
         intercept=run.best.intercept,

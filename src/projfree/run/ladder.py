@@ -36,7 +36,8 @@ class Ladder:
 
     def __init__(self, ball: ConstraintSet, shape: tuple[int, ...]) -> None:
         self.ball = ball
-        self.rungs = [Rung(Minorant.zero(shape), np.zeros(shape)) for _ in ELLS]
+        # Minus infinity until the first tangent replaces it: zero lies below no negative function.
+        self.rungs = [Rung(Minorant(-math.inf, np.zeros(shape)), np.zeros(shape)) for _ in ELLS]
         self.count, self.due = 0, 1
         self.bound, self.allowance = -math.inf, 0.0
         self.witness: Array | None = None
@@ -49,8 +50,9 @@ class Ladder:
         """
         self.count += 1
         for ell, rung in zip(ELLS, self.rungs, strict=True):
-            a = ell / (self.count + ell - 1.0)
-            rung.m, rung.z = (1.0 - a) * rung.m + a * m, (1.0 - a) * rung.z + a * z
+            old = 1.0 - ell / (self.count - 1.0 + ell)
+            new = 1.0 - old  # so that the two add up to one exactly
+            rung.m, rung.z = old * rung.m + new * m, old * rung.z + new * z
         if not self.ball.spectral or self.count >= self.due:
             self.due = max(self.count + 1, math.ceil(GROWTH * self.count))
             self.evaluate()

@@ -7,14 +7,16 @@ import math
 import os
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from projfree.algebra import Point
-from projfree.checks import at_least, count, positive, shown
+from projfree.checks import all_finite, at_least, count, positive, real_array, shown
 from projfree.objectives.base import SmoothFunction
 from projfree.run.callbacks import Callback, closed
 from projfree.run.certificate import Certificate
 from projfree.run.exit import finish, verdict
+from projfree.run.problem import fingerprint, refuse_other
 from projfree.run.progress import Run
 from projfree.run.result import Result
 from projfree.run.status import Status
@@ -55,8 +57,7 @@ def iterate(
     """
     solver = solver or default_solver(objective)
     solver.check(objective, ball)
-    if state is None:
-        state = solver.init(objective, ball, starting_point(objective, ball, start), seed)
+    state = _first(objective, ball, solver, start, seed, state)
     while True:
         state = solver.step(objective, ball, state)
         yield state
@@ -142,14 +143,27 @@ def _begin(
     f: SmoothFunction, ball: ConstraintSet, solver: Solver, *, start: Any, seed: int, state: Any, **settings: Any
 ) -> Run:
     if isinstance(state, State):
-        return Run(f, ball, solver, state, **settings)
-    first = solver.init(f, ball, starting_point(f, ball, start), count("seed", seed, lowest=0))
-    run = Run(f, ball, solver, first, **settings)
+        return Run(f, ball, solver, _first(f, ball, solver, start, seed, state), **settings)
+    run = Run(f, ball, solver, _first(f, ball, solver, start, seed, None), **settings)
     if state is not None:
+        if not isinstance(state, str | os.PathLike):
+            raise TypeError(
+                f"`state` must be the `state` of a result or the path of a checkpoint, got {type(state).__name__}."
+            )
         from projfree.run.checkpoint import restore
 
         restore(run, state)
     return run
+
+
+def _first(f: SmoothFunction, ball: ConstraintSet, solver: Solver, start: Any, seed: int, state: State | None) -> State:
+    """The state to go on from: the given one if it is of this problem, else a new one."""
+    problem = fingerprint(f, ball, solver)
+    if state is None:
+        seed = count("seed", seed, lowest=0)
+        return replace(solver.init(f, ball, starting_point(f, ball, start), seed), problem=problem)
+    refuse_other("`state`", state.problem, problem)
+    return state
 
 
 def _drive(run: Run, callbacks: Sequence[Callback], limit: float) -> tuple[Status, Certificate | None]:
@@ -174,7 +188,10 @@ def starting_point(f: SmoothFunction, ball: ConstraintSet, start: Any) -> Point:
     """The start of a run as a point, or a sentence on why it cannot be one."""
     if start is None:
         return f.point(ball.start(f.shape))
-    x = f.point(start)
+    array = all_finite("start", real_array("start", start))
+    if array.shape != f.shape:
+        raise ValueError(f"`start` must have the shape {f.shape} of the objective's parameter, got {array.shape}.")
+    x = f.point(array)
     if not ball.contains(x.w):
         raise ValueError(f"`start` must lie in {ball!r}, got {shown(x.w.ravel().tolist())}; scale or project it first.")
     return x

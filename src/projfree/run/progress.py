@@ -50,6 +50,14 @@ class Run:
         Where the solver stands.
     trace : Trace
         The rows so far.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import LpBall, PrimalAveraging, QuadraticForm, minimize
+    >>> f, ball = QuadraticForm(np.eye(2), np.array([3.0, 4.0])), LpBall(1.5, radius=1.0)
+    >>> minimize(f, ball, PrimalAveraging(), callbacks=[lambda run: run.relative_gap < 0.5]).status.name
+    'CALLBACK'
     """
 
     def __init__(

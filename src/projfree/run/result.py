@@ -43,6 +43,15 @@ class Result:
         Where the solver stands, to go on from with ``minimize(..., state=result.state)``.
     solver : Solver
         The solver that ran.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import LpBall, Objective, Squared, as_data, minimize
+    >>> X, y = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]), np.array([1.0, 2.0, 3.0])
+    >>> result = minimize(Objective(Squared(), as_data(X, y)), LpBall(1.5, radius=1.0))
+    >>> result.bound <= result.value, result.relative_gap <= 1e-6
+    (True, True)
     """
 
     w: Array

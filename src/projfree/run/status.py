@@ -6,7 +6,16 @@ from enum import Enum
 
 
 class Status(Enum):
-    """Each value is the sentence that a person is shown."""
+    """Each value is the sentence that a person is shown.
+
+    Examples
+    --------
+    >>> from projfree import Status
+    >>> print(Status.MAX_ITER)
+    stopped after the largest number of iterations
+    >>> Status.MAX_ITER.converged
+    False
+    """
 
     CONVERGED = "converged: the certified gap is within the tolerance"
     STATIONARY = "converged: the Frank-Wolfe gap is within the tolerance"

@@ -22,6 +22,14 @@ class Trace:
     ``iteration``, ``passes`` (reads of the data so far), ``seconds`` (solver time alone, without callbacks and
     recording), ``value``, ``bound`` (the best proven so far), ``gap`` (their difference; for objectives that are
     not convex the Frank-Wolfe gap) and ``gamma`` (the step). A value that would have cost an extra pass is NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import LpBall, PrimalAveraging, QuadraticForm, minimize
+    >>> f, ball = QuadraticForm(np.eye(2), np.array([3.0, 4.0])), LpBall(1.5, radius=1.0)
+    >>> minimize(f, ball, PrimalAveraging(), max_iter=9, record=3, tol=0.0).trace["iteration"]
+    array([3, 6, 9])
     """
 
     def __init__(self, columns: dict[str, Array] | None = None) -> None:
@@ -77,9 +85,11 @@ class Trace:
         if ax is None:
             ax = plt.subplots(figsize=(6.0, 4.0), layout="constrained")[1]
         at, gap = self[x].astype(float), self["gap"]
+        convex = bool(np.isfinite(self["bound"]).any())
         shown = (gap > 0) & (at > 0)
         ax.loglog(at[shown], gap[shown], color="#0072b2", linewidth=1.8)
-        ax.set(xlabel={"passes": "passes over the data"}.get(x, x), ylabel="certified gap")
+        xlabel, ylabel = {"passes": "passes over the data"}.get(x, x), "certified gap" if convex else "Frank-Wolfe gap"
+        ax.set(xlabel=xlabel, ylabel=ylabel)
         ax.grid(True, which="major", color="0.9")
         ax.spines[["top", "right"]].set_visible(False)
         return ax

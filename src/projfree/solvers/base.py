@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, cast
 
@@ -34,6 +35,8 @@ class State:
         A lower bound that the step's own oracle call proved, minus infinity where it proved none.
     gap : float
         The Frank-Wolfe gap at ``at``, NaN where the oracle was asked about something else.
+    problem : mapping
+        What the state belongs to, filled in by the run; it goes on with nothing else.
     """
 
     t: int
@@ -45,6 +48,7 @@ class State:
     at: Point | None = field(default=None, metadata={"transient": True})
     bound: float = field(default=-math.inf, metadata={"transient": True})
     gap: float = field(default=math.nan, metadata={"transient": True})
+    problem: Mapping[str, str] = field(default_factory=dict, metadata={"transient": True}, repr=False)
 
 
 class Solver(ABC):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -73,16 +74,16 @@ class PrimalAveraging(Solver):
             )
 
     def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> AveragingState:
-        return AveragingState(t=0, x=start, seed=seed, v=start, m=Minorant.zero(f.shape))
+        return AveragingState(t=0, x=start, seed=seed, v=start, m=Minorant(-math.inf, np.zeros(f.shape)))
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, AveragingState)
         t = state.t + 1
         gamma = self.schedule.weight(t)
-        a = gamma if self.average is None else self.average.weight(t)
+        old = 1.0 - (gamma if self.average is None else self.average.weight(t))
         z = (1.0 - gamma) * state.x + gamma * state.v
         tangent = self.sampling.gradient(f, z, t, state.seed)
-        m = (1.0 - a) * state.m + a * tangent
+        m = old * state.m + (1.0 - old) * tangent  # the two weights add up to one exactly
         vertex, support = ball.oracle(m.gradient)
         # A zero average says nothing about the optimum: keep the last vertex, which keeps the steps small.
         v = f.point(vertex) if m.gradient.any() else state.v

@@ -7,11 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree.algebra import UNIT
-from projfree.checks import positive
+from projfree.checks import positive, shown
 from projfree.objectives.hull import Hull
 from projfree.steps.base import StepRule
 
 TRIALS = 60
+
+
+def check_factors(name: str, raise_by: float, relax_by: float) -> None:
+    """Say that an estimate must be raised by more than one, and relaxed by a positive factor, unless it is."""
+    if not positive(f"{name}(raise_by=...)", raise_by) > 1.0:
+        raise ValueError(f"`{name}(raise_by=...)` must be more than 1, got {shown(raise_by)}; 2 is usual.")
+    positive(f"{name}(relax_by=...)", relax_by)
 
 
 @dataclass(frozen=True)
@@ -34,8 +41,7 @@ class Backtracking(StepRule):
     relax_by: float = 0.9
 
     def __post_init__(self) -> None:
-        positive("Backtracking(raise_by=...)", self.raise_by - 1.0)
-        positive("Backtracking(relax_by=...)", self.relax_by)
+        check_factors("Backtracking", self.raise_by, self.relax_by)
 
     def __call__(self, t: int, hull: Hull, memory: float) -> tuple[float, float]:
         gap, length = hull.gap, hull.squared_length

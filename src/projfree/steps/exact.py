@@ -16,6 +16,15 @@ class ExactLineSearch(StepRule):
 
     For a function that is not convex it is the lowest of geometrically spaced steps, polished, and never higher
     than where the segment starts.
+
+    Examples
+    --------
+    >>> import math
+    >>> import numpy as np
+    >>> from projfree import QuadraticForm, ExactLineSearch
+    >>> f = QuadraticForm(np.array([[2.0]]), np.array([2.0]))  # w^2 - 2 w
+    >>> ExactLineSearch()(1, f.hull((f.point([0.0]), f.point([4.0]))), math.nan)[0]
+    0.25
     """
 
     def __call__(self, t: int, hull: Hull, memory: float) -> tuple[float, float]:

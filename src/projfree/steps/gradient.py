@@ -12,8 +12,10 @@ import numpy as np
 from projfree.algebra import UNIT, Minorant, Point, inner
 from projfree.checks import Array, positive
 from projfree.objectives.base import SmoothFunction
+from projfree.steps.backtracking import TRIALS, check_factors
 
-TRIALS = 60
+#: Stands in for the smoothness of a constant function.
+SMALLEST = float(np.finfo(float).tiny)
 Project = Callable[[Array], Array]
 
 
@@ -35,6 +37,16 @@ class InverseSmoothness(GradientStep):
     ----------
     L : float, optional
         The smoothness constant; without it the objective's own upper bound, computed once.
+
+    Examples
+    --------
+    >>> import math
+    >>> import numpy as np
+    >>> from projfree import QuadraticForm, InverseSmoothness
+    >>> f = QuadraticForm(np.array([[2.0]]), np.array([2.0]))  # w^2 - 2 w
+    >>> x = f.point([0.0])
+    >>> InverseSmoothness(L=2.0)(f, x, f.minorant(x), lambda w: w, 1, math.nan)[0].w
+    array([1.])
     """
 
     L: float | None = None
@@ -46,7 +58,7 @@ class InverseSmoothness(GradientStep):
     def __call__(
         self, f: SmoothFunction, x: Point, m: Minorant, project: Project, t: int, memory: float
     ) -> tuple[Point, float, float]:
-        L = self.L if self.L is not None else memory if memory > 0.0 else max(f.smoothness(), np.finfo(float).tiny)
+        L = self.L if self.L is not None else memory if memory > 0.0 else max(f.smoothness(), SMALLEST)
         return f.point(project(x.w - m.gradient / L), x.hint()), 1.0 / L, L
 
 
@@ -58,6 +70,16 @@ class InverseSqrt(GradientStep):
     ----------
     scale : float, optional
         The constant c; without it 1/L of the objective.
+
+    Examples
+    --------
+    >>> import math
+    >>> import numpy as np
+    >>> from projfree import QuadraticForm, InverseSqrt
+    >>> f = QuadraticForm(np.array([[2.0]]), np.array([2.0]))  # w^2 - 2 w
+    >>> x = f.point([0.0])
+    >>> InverseSqrt(scale=0.5)(f, x, f.minorant(x), lambda w: w, 4, math.nan)[0].w
+    array([0.5])
     """
 
     scale: float | None = None
@@ -69,7 +91,7 @@ class InverseSqrt(GradientStep):
     def __call__(
         self, f: SmoothFunction, x: Point, m: Minorant, project: Project, t: int, memory: float
     ) -> tuple[Point, float, float]:
-        scale = self.scale if self.scale is not None else memory if memory > 0.0 else 1.0 / f.smoothness()
+        scale = self.scale or (memory if memory > 0.0 else 1.0 / max(f.smoothness(), SMALLEST))
         eta = scale / math.sqrt(t)
         return f.point(project(x.w - eta * m.gradient), x.hint()), eta, scale
 
@@ -86,10 +108,23 @@ class BacktrackingGradient(GradientStep):
     Notes
     -----
     Needs all rows, and one more read an iteration for the value at the new point.
+
+    Examples
+    --------
+    >>> import math
+    >>> import numpy as np
+    >>> from projfree import QuadraticForm, BacktrackingGradient
+    >>> f = QuadraticForm(np.array([[2.0]]), np.array([2.0]))  # w^2 - 2 w
+    >>> x = f.point([0.0])
+    >>> BacktrackingGradient()(f, x, f.minorant(x), lambda w: w, 1, math.nan)[0].w
+    array([1.])
     """
 
     raise_by: float = 2.0
     relax_by: float = 0.9
+
+    def __post_init__(self) -> None:
+        check_factors("BacktrackingGradient", self.raise_by, self.relax_by)
 
     def __call__(
         self, f: SmoothFunction, x: Point, m: Minorant, project: Project, t: int, memory: float

@@ -43,21 +43,33 @@ class OpenLoop(Schedule):
         positive("OpenLoop(ell=...)", self.ell, "Use `LastGradient()` for a weight of one.")
 
     def weight(self, t: int) -> float:
-        return self.ell / (t + self.ell - 1.0)
+        return self.ell / (t - 1.0 + self.ell)  # in this order the first is exactly 1
 
 
 @dataclass(frozen=True)
 class LogAdaptive(Schedule):
-    r""":math:`\gamma_t = \ell_t / (t + \ell_t - 1)` with :math:`\ell_t = 2 + \log(t + 1)`."""
+    r""":math:`\gamma_t = \ell_t / (t + \ell_t - 1)` with :math:`\ell_t = 2 + \log(t + 1)`.
+
+    Examples
+    --------
+    >>> round(LogAdaptive().weight(10), 3)
+    0.328
+    """
 
     def weight(self, t: int) -> float:
         ell = 2.0 + math.log(t + 1.0)
-        return ell / (t + ell - 1.0)
+        return ell / (t - 1.0 + ell)
 
 
 @dataclass(frozen=True)
 class LastGradient(Schedule):
-    """The weight one: an average with this weight is the last gradient alone (the paper's option B)."""
+    """The weight one: an average with this weight is the last gradient alone (the paper's option B).
+
+    Examples
+    --------
+    >>> LastGradient().weight(7)
+    1.0
+    """
 
     def weight(self, t: int) -> float:
         return 1.0

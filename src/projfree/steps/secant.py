@@ -10,6 +10,8 @@ from projfree.checks import count
 from projfree.objectives.hull import Hull
 from projfree.steps.base import StepRule
 
+SHRINKS = 30
+
 
 @dataclass(frozen=True)
 class Secant(StepRule):
@@ -18,13 +20,22 @@ class Secant(StepRule):
     Parameters
     ----------
     most : int
-        Looks at the function in one iteration, at most.
+        Secant steps in one iteration, at most; more looks only if none of them leads down.
     tol : float
         The slope counts as zero at this fraction of its first size.
 
     Notes
     -----
     The lowest place looked at is returned, so that values never increase.
+
+    Examples
+    --------
+    >>> import math
+    >>> import numpy as np
+    >>> from projfree import QuadraticForm, Secant
+    >>> f = QuadraticForm(np.array([[2.0]]), np.array([2.0]))  # w^2 - 2 w
+    >>> Secant()(1, f.hull((f.point([0.0]), f.point([4.0]))), math.nan)[0]
+    0.25
     """
 
     most: int = 12
@@ -49,5 +60,15 @@ class Secant(StepRule):
             old, old_slope, place = place, slope, min(max(new, 0.0), 1.0)
             if place == old:
                 break
-        best = min(seen, key=lambda s: (seen[s], s))
+        best = _lowest(seen)
+        for _ in range(SHRINKS):  # all places too far: without convexity slopes may mislead
+            if best > 0.0:
+                break
+            place = min(s for s in seen if s > 0.0) / 4.0
+            seen[place] = hull.at(np.array([place])).value
+            best = _lowest(seen)
         return best, best if best > 0.0 else memory
+
+
+def _lowest(seen: dict[float, float]) -> float:
+    return min(seen, key=lambda s: (seen[s], s))

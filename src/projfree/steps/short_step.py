@@ -19,6 +19,15 @@ class ShortStep(StepRule):
         The smoothness constant of f. Without it the curvature along the segment is bounded from the images,
         :math:`L_\ell\,\mathrm{mean}((A(v - w))^2)`, which needs no constant, is never larger than
         :math:`L\|v - w\|^2`, and costs the image of v.
+
+    Examples
+    --------
+    >>> import math
+    >>> import numpy as np
+    >>> from projfree import QuadraticForm, ShortStep
+    >>> f = QuadraticForm(np.array([[2.0]]), np.array([2.0]))  # w^2 - 2 w
+    >>> ShortStep()(1, f.hull((f.point([0.0]), f.point([4.0]))), math.nan)[0]
+    0.25
     """
 
     L: float | None = None

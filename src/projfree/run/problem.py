@@ -1,0 +1,43 @@
+"""Which problem a state or a checkpoint belongs to: averages of tangents of one function bound no other."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from projfree.objectives.base import SmoothFunction
+from projfree.sets.base import ConstraintSet
+from projfree.solvers.base import Solver
+
+
+def fingerprint(f: SmoothFunction, ball: ConstraintSet, solver: Solver) -> dict[str, str]:
+    """The parts of a problem, each as a string that tells it from others."""
+    return {
+        "objective": f.fingerprint(),
+        "set": _describe(ball),
+        "solver": _describe(solver),
+        "shape": str(f.shape),
+    }
+
+
+def refuse_other(name: str, theirs: Mapping[str, str], mine: Mapping[str, str]) -> None:
+    """Raise a sentence that names the first part in which the problems differ."""
+    for part, own in mine.items():
+        if theirs.get(part) != own:
+            raise ValueError(
+                f"{name} is of another problem: its {part} is {theirs.get(part)}, this one is {own}; give the same "
+                f"{part}, or begin anew with `start=`."
+            )
+
+
+def _describe(thing: Any) -> str:
+    if is_dataclass(thing) and not isinstance(thing, type):
+        inside = ", ".join(f"{f.name}={_describe(getattr(thing, f.name))}" for f in fields(thing))
+        return f"{type(thing).__name__}({inside})"
+    if isinstance(thing, np.ndarray):
+        return f"array {thing.shape} {hashlib.sha256(np.ascontiguousarray(thing).tobytes()).hexdigest()[:16]}"
+    return getattr(thing, "__qualname__", None) or repr(thing)

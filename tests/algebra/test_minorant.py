@@ -1,0 +1,204 @@
+"""Minorants: their stated errors bound the rounding, and `lower` is below the minimum, both checked exactly."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from projfree.algebra import UNIT, Minorant, inner
+from projfree.sets import LpBall
+
+D = 3
+seeds = st.integers(0, 2**32 - 1)
+weights = st.just(0.0) | st.floats(1e-9, 1e3)  # nothing underflows; that is an assumption of the error bounds
+
+
+def fractions(x) -> list[Fraction]:
+    return [Fraction(float(v)) for v in np.ravel(x)]
+
+
+class Exact:
+    """The same affine function without rounding."""
+
+    def __init__(self, constant, gradient) -> None:
+        self.constant, self.gradient = Fraction(constant), list(gradient)
+
+    @classmethod
+    def of(cls, m: Minorant) -> Exact:
+        return cls(float(m.constant), fractions(m.gradient))
+
+    def __mul__(self, a: float) -> Exact:
+        return Exact(Fraction(a) * self.constant, [Fraction(a) * g for g in self.gradient])
+
+    __rmul__ = __mul__
+
+    def __add__(self, other: Exact) -> Exact:
+        return Exact(self.constant + other.constant, map(Fraction.__add__, self.gradient, other.gradient))
+
+    def minimum(self, p: float, radius: float) -> Fraction:
+        """Over the ball of l_1 or l_inf; for l_2 to 60 digits, rounded upwards."""
+        sizes = [abs(g) for g in self.gradient]
+        if p == 2:
+            with localcontext(prec=80):
+                square = sum(g * g for g in sizes)
+                root = (Decimal(square.numerator) / Decimal(square.denominator)).sqrt()
+                return self.constant - Fraction(radius) * Fraction(root * (1 - Decimal("1e-60")))
+        return self.constant - Fraction(radius) * (max(sizes) if p == 1 else sum(sizes))
+
+
+def within(m: Minorant, exact: Exact) -> bool:
+    far = abs(Fraction(m.constant) - exact.constant) <= Fraction(m.constant_error)
+    square = sum((Fraction(g) - h) ** 2 for g, h in zip(m.gradient.tolist(), exact.gradient, strict=True))
+    return far and square <= Fraction(m.gradient_error) ** 2
+
+
+def random_minorant(rng: np.random.Generator, scale: float = 1.0) -> Minorant:
+    return Minorant(float(rng.standard_normal() * scale), rng.standard_normal(D) * scale)
+
+
+def long_average(seed: int, steps: int, ell: float) -> tuple[Minorant, Exact]:
+    """The average that Primal Averaging keeps, with tangents of very different sizes."""
+    rng = np.random.default_rng(seed)
+    m, exact = Minorant.zero((D,)), Exact(0, [Fraction(0)] * D)
+    for t in range(1, steps + 1):
+        tangent, a = random_minorant(rng, 10.0 ** rng.integers(-3, 4)), ell / (t - 1 + ell)
+        m, exact = (1.0 - a) * m + a * tangent, (1.0 - a) * exact + a * Exact.of(tangent)
+    return m, exact
+
+
+@settings(max_examples=10)
+@given(seeds, st.sampled_from([1.0, 2.0, 8.0]))
+def test_errors_bound_the_rounding_of_long_averages(seed, ell):
+    m, exact = long_average(seed, 150, ell)
+    assert within(m, exact)
+    assert Exact.of(m).constant != exact.constant, "nothing was rounded, so nothing was tested"
+    assert m.constant_error < 1e-12 * 1e3
+    assert m.gradient_error < 1e-12 * 1e3
+
+
+@given(seeds, weights, weights)
+def test_errors_bound_the_rounding_of_one_sum(seed, a, b):
+    rng = np.random.default_rng(seed)
+    p, q = random_minorant(rng), random_minorant(rng, 1e6)
+    exact = a * Exact.of(p) + b * Exact.of(q)
+    assert within(a * p + b * q, exact)
+    assert within(p + q, Exact.of(p) + Exact.of(q))
+    assert within(a * p, a * Exact.of(p))
+
+
+@given(seeds, weights | weights.map(lambda a: -a))
+def test_errors_bound_the_rounding_of_a_shift(seed, scale):
+    rng = np.random.default_rng(seed)
+    m, direction = random_minorant(rng), rng.standard_normal(D)
+    shifted = m.shifted(direction, scale)
+    assert within(shifted, Exact.of(m) + scale * Exact(0, fractions(direction)))
+    back = shifted.shifted(direction, -scale)
+    assert within(back, Exact.of(m))
+
+
+@settings(max_examples=15)
+@given(seeds, st.sampled_from([1.0, 2.0, math.inf]), st.sampled_from([1e-3, 1.0, 1e3]))
+def test_lower_is_below_the_exact_minimum(seed, p, radius):
+    m, exact = long_average(seed, 40, 2.0)
+    lower, allowance = m.minimum(LpBall(p, radius))
+    lowest = exact.minimum(p, radius)
+    assert Fraction(lower) <= lowest
+    size = abs(m.constant) + radius * float(np.abs(m.gradient).sum())
+    assert float(lowest - Fraction(lower)) <= 2.0 * allowance + 1e-13 * size
+    assert lower == m.lower(LpBall(p, radius))
+
+
+class Sharp:
+    """A set whose support is exact, so that nothing but the last subtractions is rounded."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def support(self, g):
+        return self.value
+
+    def support_error(self, g, support):
+        return 0.0
+
+    def reach(self, shape):
+        return 1.0
+
+
+@given(st.floats(-1e3, 1e3, allow_subnormal=False), st.floats(0.0, 1e3, allow_subnormal=False))
+def test_the_last_subtractions_round_downwards(constant, support):
+    lower = Minorant(constant, np.zeros(1)).lower(Sharp(support))
+    assert Fraction(lower) <= Fraction(constant) - Fraction(support)
+
+
+@given(seeds)
+def test_a_support_that_is_known_is_not_computed_again(seed):
+    m, ball = random_minorant(np.random.default_rng(seed)), LpBall(2, 1.5)
+
+    class Blind(LpBall):
+        def support(self, g):
+            raise AssertionError("asked again")
+
+    assert m.lower(Blind(2, 1.5), ball.support(m.gradient)) == m.lower(ball)
+
+
+def test_stated_errors_lower_the_bound():
+    g, ball = np.array([3.0, 4.0]), LpBall(2, 10.0)
+    exact = Minorant(1.0, g)
+    for m, cost in (
+        (Minorant(1.0, g, constant_error=0.5), 0.5),
+        (Minorant(1.0, g, gradient_error=0.5), 0.5 * 10),
+        (Minorant(1.0, g, curvature_error=0.5), 0.5 * 100),
+    ):
+        assert exact.lower(ball) - m.lower(ball) == pytest.approx(cost, rel=1e-12)
+        half = 0.5 * m + 0.5 * m  # an average of equals has the errors of one
+        assert exact.lower(ball) - half.lower(ball) == pytest.approx(cost, rel=1e-12)
+
+
+@given(seeds, st.floats(0.01, 0.99))
+def test_an_average_with_an_estimate_bounds_nothing(seed, a):
+    rng = np.random.default_rng(seed)
+    m, estimate = random_minorant(rng), Minorant(-math.inf, rng.standard_normal(D))
+    for average in ((1 - a) * m + a * estimate, a * estimate + (1 - a) * m, estimate + m):
+        assert average.constant == -math.inf
+        assert average.minimum(LpBall(2, 1.0)) == (-math.inf, 0.0)
+    np.testing.assert_array_equal(((1 - a) * m + a * estimate).gradient, (1 - a) * m.gradient + a * estimate.gradient)
+
+
+def test_zero_times_an_estimate_is_the_zero_function():
+    nothing = 0.0 * Minorant(-math.inf, np.ones(D))
+    assert nothing.constant == 0.0
+    assert not nothing.gradient.any()
+    assert nothing.constant_error == nothing.gradient_error == 0.0
+
+
+@given(seeds)
+def test_zero_is_neutral(seed):
+    m = random_minorant(np.random.default_rng(seed))
+    total = m + Minorant.zero((D,))
+    assert total.constant == m.constant
+    np.testing.assert_array_equal(total.gradient, m.gradient)
+
+
+@given(seeds)
+def test_call_evaluates(seed):
+    rng = np.random.default_rng(seed)
+    m, w = random_minorant(rng), rng.standard_normal(D)
+    assert m(w) == pytest.approx(m.constant + float(m.gradient @ w), abs=1e-14)
+    W = rng.standard_normal((2, D))
+    assert inner(W, W) == pytest.approx(np.sum(W**2))
+
+
+def test_numpy_scalars_defer():
+    m = np.float64(0.5) * Minorant(2.0, np.ones(2))
+    assert isinstance(m, Minorant)
+    assert m.constant == 1.0
+
+
+def test_unit_is_half_a_unit_in_the_last_place():
+    assert np.finfo(float).eps / 2 == UNIT

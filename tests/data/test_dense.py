@@ -1,0 +1,177 @@
+"""Dense data: A w = X w and its adjoint, block by block, whatever the dtype and layout of X, without a copy."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from projfree import as_data
+from projfree.data import dense
+
+N, D = 150, 5
+RNG = np.random.default_rng(1)
+X = RNG.standard_normal((N, D))
+Y = RNG.standard_normal(N)
+FORMS = {
+    "double": X,
+    "single": X.astype(np.float32),
+    "fortran": np.asfortranarray(X),
+    "single fortran": np.asfortranarray(X.astype(np.float32)),
+    "strided": np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, ::3],
+    "reversed": X[::-1, ::-1],
+    "read-only": np.broadcast_to(X[0], (N, D)),
+}
+
+every_form = pytest.mark.parametrize("name", FORMS)
+outputs = pytest.mark.parametrize("k", [(), (1,), (3,)], ids=["vector", "one column", "three columns"])
+
+
+@pytest.fixture(params=[1 << 20, 1], ids=["one block", "three blocks"], autouse=True)
+def _blocks(request, monkeypatch):
+    monkeypatch.setattr(dense, "BLOCK_BYTES", request.param)
+
+
+@every_form
+@outputs
+def test_image_and_adjoint(name, k):
+    A, rng = FORMS[name].astype(np.float64), np.random.default_rng(2)
+    data = as_data(FORMS[name], Y)
+    w, r = rng.standard_normal((D, *k)), rng.standard_normal((N, *k))
+    assert data.shape(k) == w.shape
+    np.testing.assert_allclose(data.apply(w), A @ w, rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(data.adjoint(r), A.T @ r, rtol=1e-13, atol=1e-12)
+    assert data.apply(w).dtype == data.adjoint(r).dtype == np.float64
+
+
+@every_form
+def test_nothing_is_copied_or_changed(name):
+    form = FORMS[name]
+    before = form.copy()
+    data = as_data(form, Y)
+    data.adjoint(data.apply(np.ones(D)))
+    assert data.X is form or np.shares_memory(data.X, form)
+    assert data.X.dtype == form.dtype
+    np.testing.assert_array_equal(form, before)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_adjoint_identity(seed):
+    rng, data = np.random.default_rng(seed), as_data(X, Y)
+    w, r = rng.standard_normal(D), rng.standard_normal(N)
+    assert np.vdot(data.apply(w), r) == pytest.approx(np.vdot(w, data.adjoint(r)), rel=1e-11, abs=1e-11)
+
+
+def test_one_pass_serves_several_vectors():
+    data, rng = as_data(X, Y), np.random.default_rng(3)
+    vectors = [rng.standard_normal(D) for _ in range(3)]
+    seen = []
+
+    def kernel(rows, *images):
+        seen.append(rows)
+        for image, w in zip(images, vectors, strict=True):
+            np.testing.assert_allclose(image, X[rows] @ w, rtol=1e-12, atol=1e-14)
+        return images[0] - 2 * images[2], np.array([images[1].sum(), len(images[1])])
+
+    before = data.meter.rows
+    sums, adjoint = data.accumulate(vectors, kernel)
+    assert data.meter.rows - before == N
+    np.testing.assert_array_equal(np.concatenate([np.arange(N)[rows] for rows in seen]), np.arange(N))
+    np.testing.assert_allclose(sums, [(X @ vectors[1]).sum(), N], rtol=1e-12)
+    np.testing.assert_allclose(adjoint, X.T @ (X @ (vectors[0] - 2 * vectors[2])), rtol=1e-11)
+
+
+def test_small_blocks_were_forced():
+    """Otherwise the parameter of every test in this file would test nothing."""
+    blocks = list(as_data(X, Y)._blocks())
+    assert len(blocks) == (3 if dense.BLOCK_BYTES == 1 else 1)
+
+
+def test_no_residual_no_adjoint():
+    sums, adjoint = as_data(X, Y).accumulate([], lambda rows: (None, np.ones(1)))
+    assert adjoint is None
+    assert sums[0] >= 1
+
+
+def test_every_read_is_counted_also_of_subsets():
+    data = as_data(X, Y)
+    assert data.meter.rows == 0, "construction checks the data, it does not work with it"
+    data.apply(np.ones(D))
+    data.adjoint(np.ones(N))
+    assert data.meter.rows == 2 * N
+    data.subset(np.arange(7)).apply(np.ones(D))
+    assert data.meter.rows == 2 * N + 7
+    data.smoothness(centred=True)
+    assert data.meter.rows == 3 * N + 7
+
+
+@pytest.mark.parametrize("weight", [None, np.arange(1.0, 6.0)], ids=["plain", "weighted"])
+@pytest.mark.parametrize("m", [1, 2, 5])
+def test_samples_are_unbiased(weight, m):
+    """The mean over all samples of m rows is the sum over all rows, exactly."""
+    data = as_data(X[:5], Y[:5], weight)
+    r = np.arange(5.0) ** 2
+    whole = data.adjoint(r * data.weights(slice(None)))
+    parts = []
+    for rows in map(np.array, itertools.combinations(range(5), m)):
+        part = data.subset(rows)
+        np.testing.assert_array_equal(part.y, Y[rows])
+        parts.append(part.adjoint(r[rows] * part.weights(slice(None))))
+    np.testing.assert_allclose(np.mean(parts, axis=0), whole, rtol=1e-12)
+
+
+def test_weights_are_normalised_whatever_their_scale():
+    for scale in (1.0, 1.7e308, 1e-300):
+        data = as_data(X[:3], Y[:3], np.array([1.0, 0.0, 3.0]) / 3.0 * scale)
+        np.testing.assert_allclose(data.weights(slice(None)), [0.25, 0.0, 0.75], rtol=1e-15)
+    assert as_data(X[:4], Y[:4]).weights(slice(None)) == 0.25
+
+
+@pytest.mark.parametrize("weight", [None, RNG.uniform(size=N)], ids=["plain", "weighted"])
+def test_measures_of_the_rows(weight):
+    data = as_data(X, Y, weight)
+    s = np.full(N, 1 / N) if weight is None else weight / weight.sum()
+    assert data.row_norm == pytest.approx(np.linalg.norm(X, axis=1).max(), rel=1e-14)
+    assert data.mean_square == pytest.approx(s @ np.sum(X**2, axis=1), rel=1e-13)
+    np.testing.assert_allclose(data.mean_row(), s @ X, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("kind", [int, bool, np.uint8, np.float16])
+def test_whole_numbers_and_booleans_become_floats(kind):
+    table = (np.arange(6).reshape(3, 2) % 2).astype(kind)
+    data = as_data(table, [1, 2, 3])
+    assert data.X.dtype == np.float64
+    np.testing.assert_array_equal(data.apply(np.array([1.0, 10.0])), table.astype(float) @ [1.0, 10.0])
+
+
+def test_lists_are_taken():
+    np.testing.assert_array_equal(as_data([[1, 2], [3, 4]], [1, 2]).apply(np.ones(2)), [3.0, 7.0])
+
+
+class TestFingerprint:
+    """The same data have the same fingerprint; whatever differs shows."""
+
+    def test_same(self):
+        assert as_data(X, Y).fingerprint() == as_data(X.copy(), Y.tolist()).fingerprint()
+        assert as_data(np.asfortranarray(X), Y).fingerprint() == as_data(X, Y).fingerprint()
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            lambda: as_data(np.where(np.arange(N)[:, None] == 77, X + 1e-9, X), Y),
+            lambda: as_data(X, np.where(np.arange(N) == 77, Y + 1e-9, Y)),
+            lambda: as_data(X, Y[:, None]),
+            lambda: as_data(X, Y, np.arange(1.0, N + 1)),
+            lambda: as_data(X.astype(np.float32), Y),
+            lambda: as_data(X[:-1], Y[:-1]),
+        ],
+        ids=["an entry", "a target", "shape", "weights", "dtype", "rows"],
+    )
+    def test_different(self, other):
+        assert other().fingerprint() != as_data(X, Y).fingerprint()
+
+    def test_weights_among_each_other(self):
+        assert as_data(X, Y, np.arange(1.0, N + 1)).fingerprint() != as_data(X, Y, np.ones(N)).fingerprint()

@@ -1,0 +1,85 @@
+"""Observed entries of a matrix: (A W)_i = W[row_i, col_i], also where a place is observed more than once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from projfree import Entries, as_data
+from projfree.data import entries
+
+SHAPE = (4, 3)
+
+
+def observed(n=60, seed=0, weight=False):
+    rng = np.random.default_rng(seed)
+    places = Entries(rng.integers(0, 4, n), rng.integers(0, 3, n), SHAPE)
+    return as_data(places, rng.standard_normal(n), rng.uniform(size=n) if weight else None)
+
+
+def as_table(data):
+    """The same linear map as a table on flattened matrices."""
+    X = np.zeros((data.n, 12))
+    X[np.arange(data.n), data.entries.rows * 3 + data.entries.cols] = 1.0
+    return X
+
+
+@pytest.fixture(params=[1 << 13, 7], ids=["one block", "nine blocks"], autouse=True)
+def _blocks(request, monkeypatch):
+    monkeypatch.setattr(entries, "BLOCK_ROWS", request.param)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_image_and_adjoint(seed):
+    rng, data = np.random.default_rng(seed), observed()
+    W, r, X = rng.standard_normal(SHAPE), rng.standard_normal(data.n), as_table(data)
+    np.testing.assert_array_equal(data.apply(W), X @ W.ravel())
+    np.testing.assert_allclose(data.adjoint(r), (X.T @ r).reshape(SHAPE), atol=1e-13)
+    assert np.vdot(data.apply(W), r) == pytest.approx(np.vdot(W, data.adjoint(r)), abs=1e-12)
+
+
+def test_one_pass_serves_several_matrices():
+    data, calls = observed(), []
+
+    def kernel(rows, u, v):
+        calls.append(rows)
+        return u + v, np.array([u.sum()])
+
+    U, V = np.arange(12.0).reshape(SHAPE), np.ones(SHAPE)
+    sums, adjoint = data.accumulate([U, V], kernel)
+    assert len(calls) == (9 if entries.BLOCK_ROWS == 7 else 1)
+    assert data.meter.rows == data.n
+    assert sums[0] == pytest.approx(data.apply(U).sum())
+    np.testing.assert_allclose(adjoint, data.adjoint(data.apply(U + V)), rtol=1e-13)
+
+
+@pytest.mark.parametrize("weight", [False, True], ids=["plain", "weighted"])
+def test_mean_row_and_samples(weight):
+    data = observed(weight=weight)
+    s = np.broadcast_to(data.weights(slice(None)), (data.n,))
+    np.testing.assert_allclose(data.mean_row(), data.adjoint(s), rtol=1e-14)
+    singles = [data.subset(np.array([i])) for i in range(data.n)]
+    np.testing.assert_allclose(np.mean([part.mean_row() for part in singles], axis=0), data.mean_row(), rtol=1e-12)
+    data.subset(np.array([3, 5])).apply(np.ones(SHAPE))
+    assert data.meter.rows == data.n + 2
+
+
+def test_one_prediction_each():
+    data = observed()
+    assert data.shape(()) == SHAPE
+    with pytest.raises(ValueError, match=r"one prediction each; the loss asks for 3\."):
+        data.shape((3,))
+
+
+def test_fingerprints():
+    same = [observed().fingerprint() for _ in range(2)]
+    assert same[0] == same[1]
+    data = observed()
+    moved = Entries(data.entries.rows[::-1], data.entries.cols, SHAPE)
+    larger = Entries(data.entries.rows, data.entries.cols, (5, 3))
+    swapped = Entries(data.entries.rows, (data.entries.cols + 1) % 3, SHAPE)
+    others = [as_data(places, data.y).fingerprint() for places in (moved, larger, swapped)]
+    others += [as_data(data.entries, data.y + 1).fingerprint(), observed(weight=True).fingerprint()]
+    assert len({same[0], *others}) == 6

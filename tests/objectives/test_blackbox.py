@@ -1,0 +1,151 @@
+"""`BlackBox`: what it asks the function, how often, and what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from projfree import BlackBox
+from projfree.algebra import mix
+
+
+class Bowl:
+    """A smooth convex function that remembers where it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[np.ndarray] = []
+
+    def __call__(self, w):
+        self.asked.append(w)
+        return float(np.sum(np.cosh(w))), np.sinh(w)
+
+
+@pytest.fixture
+def bowl():
+    return Bowl()
+
+
+@pytest.fixture
+def f(bowl):
+    return BlackBox(bowl, (3,))
+
+
+def test_value_and_tangent_cost_one_call(f, bowl):
+    x = f.point([0.1, -0.2, 0.3])
+    m = f.minorant(x)
+    assert f.value(x) == pytest.approx(np.cosh(x.w).sum())
+    assert m(x.w) == pytest.approx(f.value(x), rel=1e-14)
+    np.testing.assert_array_equal(m.gradient, np.sinh(x.w))
+    f.minorant(x)
+    assert len(bowl.asked) == f.work == 1
+    assert f.passes == 1.0
+
+
+def test_mixtures_are_asked_anew(f, bowl):
+    """The gradient of a mixture is not the mixture of gradients, which is what images would say."""
+    x, v = f.point(np.ones(3)), f.point(-2 * np.ones(3))
+    f.minorant(x)
+    f.minorant(v)
+    z = mix((0.5, x), (0.5, v))
+    assert not f.knows(z)
+    np.testing.assert_allclose(f.minorant(z).gradient, np.sinh(z.w))
+    assert f.value(z) == pytest.approx(np.cosh(z.w).sum())
+    assert len(bowl.asked) == 3
+
+
+def test_the_function_may_write_to_its_argument():
+    def careless(w):
+        value, gradient = float(w @ w), 2 * w
+        w[:] = np.nan
+        return value, gradient
+
+    f = BlackBox(careless, 2)
+    x = f.point([1.0, 2.0])
+    f.value(x)
+    np.testing.assert_array_equal(x.w, [1.0, 2.0])
+
+
+def test_tangents_lie_below(f):
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        x, w = f.point(rng.standard_normal(3)), rng.standard_normal(3)
+        m = f.minorant(x)
+        assert m(w) - m.constant_error - m.gradient_error * np.linalg.norm(w) <= np.cosh(w).sum()
+        assert m.constant_error <= 1e-13
+
+
+def test_a_segment_costs_one_call_a_look(f, bowl):
+    x, v = f.point(np.ones(3)), f.point(-np.ones(3))
+    m = f.minorant(x)
+    hull = f.hull((x, v), m.gradient)
+    hull.at(np.zeros(1))
+    assert len(bowl.asked) == 1, "the start of the segment has been asked already"
+    hull.at(np.array([0.5]))
+    hull.at(np.array([0.5]))
+    assert len(bowl.asked) == 2
+    assert hull.at(np.array([0.5])).value == pytest.approx(3.0)
+
+
+def test_triangles_need_images(f):
+    points = tuple(f.point(row) for row in np.eye(3))
+    with pytest.raises(TypeError, match=r"needs images, which a BlackBox has not; use PrimalAveraging or FrankWolfe\."):
+        f.hull(points)
+
+
+def test_matrices(bowl):
+    f = BlackBox(bowl, (2, 2))
+    assert f.minorant(f.point(np.eye(2))).gradient.shape == (2, 2)
+
+
+def test_single_precision_and_lists_are_widened():
+    f = BlackBox(lambda w: (np.float32(w @ w), (2 * w).astype(np.float32)), 2)
+    assert f.minorant(f.point([1.0, 2.0])).gradient.dtype == np.float64
+    g = BlackBox(lambda w: (1, [0, 1]), 2)
+    np.testing.assert_array_equal(g.minorant(g.point([1.0, 2.0])).gradient, [0.0, 1.0])
+
+
+ANSWERS = {
+    "shape": (
+        lambda w: (0.0, np.ones(3)),
+        r"gradient of shape \(2,\), got 0\.0 and shape \(3,\); check the function",
+    ),
+    "nan value": (lambda w: (np.nan, w), r"must return a finite value .* got nan and shape \(2,\); check the function"),
+    "inf gradient": (lambda w: (0.0, w / 0.0 if w.any() else w * np.inf), r"`fun\(w\)` must return a finite value"),
+}
+
+
+@pytest.mark.parametrize(("fun", "sentence"), ANSWERS.values(), ids=ANSWERS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the bad function itself warns
+def test_bad_answers(fun, sentence):
+    f = BlackBox(fun, (2,))
+    x = f.point(np.ones(2))
+    with pytest.raises(ValueError, match=sentence):
+        f.value(x)
+    assert x.value is None
+    assert not x.settled, "a refused answer leaves nothing behind"
+
+
+def test_an_object_gradient_is_refused():
+    f = BlackBox(lambda w: (0.0, w.astype(object)), 2)
+    with pytest.raises(TypeError, match=r"`fun\(w\)\[1\]` must hold real numbers, got dtype object"):
+        f.value(f.point(np.ones(2)))
+
+
+def test_settings_are_checked(bowl):
+    with pytest.raises(ValueError, match=r"`BlackBox\(shape=\.\.\.\)` must be a whole number of at least 1, got 0\."):
+        BlackBox(bowl, (3, 0))
+    with pytest.raises(ValueError, match=r"`BlackBox\(smoothness=\.\.\.\)` must be positive and finite, got -1\.0\."):
+        BlackBox(bowl, 3, smoothness=-1.0)
+    with pytest.raises(ValueError, match=r"BlackBox has no `smoothness`; give it one, or use .* `Backtracking\(\)`\."):
+        BlackBox(bowl, 3).smoothness()
+    assert BlackBox(bowl, 3, smoothness=2).smoothness() == 2.0
+
+
+def test_no_rows_to_sample_from(f):
+    with pytest.raises(TypeError, match=r"BlackBox has no rows to sample from; use `sampling=FullBatch\(\)`\."):
+        f.estimate(f.point(np.ones(3)), np.array([0]))
+
+
+def test_the_name_tells_functions_apart(bowl):
+    prints = {BlackBox(bowl, 3, name=name).fingerprint() for name in ("a", "b")}
+    assert len(prints | {BlackBox(bowl, 4, name="a").fingerprint()}) == 3

@@ -1,0 +1,247 @@
+"""Value, gradient and tangent of `Objective`, against formulas written without the package and finite differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import special
+
+from projfree import BiWeight, Entries, Huber, Logistic, Objective, Softmax, Squared, SquaredSigmoid, as_data
+
+FORMULAS = {
+    Squared: lambda u, y: (u - y) ** 2,
+    Huber: lambda u, y: 2 * special.huber(0.7, u - y),
+    BiWeight: lambda u, y: (u - y) ** 2 / (2.25 + (u - y) ** 2),
+    Logistic: lambda u, y: np.logaddexp(0, -y * u),
+    SquaredSigmoid: lambda u, y: ((1 + y) / 2 - special.expit(u)) ** 2,
+    Softmax: lambda u, y: special.logsumexp(u, axis=1) - u[np.arange(len(y)), y],
+}
+LOSSES = [Squared(), Huber(0.7), BiWeight(1.5), Logistic(), SquaredSigmoid()]
+CASES = [*((loss, k) for loss in LOSSES for k in (0, 2)), (Softmax(), 3)]
+
+every_case = pytest.mark.parametrize(("loss", "outputs"), CASES, ids=lambda x: repr(x))
+intercepts = pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])
+weights = pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weighted"])
+few = settings(max_examples=10)
+
+
+def mean_loss(problem, w, b):
+    """The weighted mean of the loss, by the formulas above."""
+    losses = FORMULAS[type(problem.f.loss)](problem.X @ w + b, problem.y)
+    return float(np.sum(problem.s @ losses))
+
+
+@every_case
+@intercepts
+@weights
+def test_value_is_the_mean_loss_at_the_reported_intercept(build, loss, outputs, intercept, weighted):
+    problem = build(loss, outputs, intercept, weighted)
+    for size in (0.1, 1.0, 10.0):
+        x = problem.f.point(problem.w(size))
+        value = problem.f.value(x)
+        assert (x.intercept is None) == (not intercept)
+        b = 0.0 if x.intercept is None else x.intercept
+        assert value == pytest.approx(mean_loss(problem, x.w, b), rel=1e-12)
+        if intercept:
+            assert np.shape(b) == problem.f.outputs
+            nearby = [mean_loss(problem, x.w, b + problem.b(h)) for h in (1e-4, 1e-2) for _ in range(3)]
+            assert value <= min(nearby) + 1e-13
+
+
+@every_case
+@intercepts
+@weights
+def test_gradient_is_the_slope_of_the_value(build, loss, outputs, intercept, weighted):
+    problem = build(loss, outputs, intercept, weighted)
+    x, direction, h = problem.f.point(problem.w()), problem.w(), 1e-5
+    m = problem.f.minorant(x)
+    # By the envelope theorem the slope at a fixed intercept is that of the minimum over intercepts.
+    b = 0.0 if x.intercept is None else x.intercept
+    ends = [mean_loss(problem, x.w + t * direction, b) for t in (-h, h)]
+    assert np.vdot(m.gradient, direction) == pytest.approx((ends[1] - ends[0]) / (2 * h), rel=1e-6, abs=1e-8)
+
+
+@every_case
+@intercepts
+@weights
+def test_tangent_touches_and_tells_the_value(build, loss, outputs, intercept, weighted):
+    problem = build(loss, outputs, intercept, weighted)
+    x, again = (problem.f.point(w) for w in [problem.w()] * 2)
+    m, value = problem.f.minorant(x), problem.f.value(again)
+    assert m(x.w) == pytest.approx(value, rel=1e-12, abs=1e-12)
+    assert problem.f.value(x) == pytest.approx(value, rel=1e-12)
+    assert problem.f.knows(x)
+    if intercept:
+        np.testing.assert_allclose(x.intercept, again.intercept, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(("loss", "outputs"), [case for case in CASES if case[0].convex], ids=lambda x: repr(x))
+@intercepts
+@few
+@given(st.integers(0, 1000), st.sampled_from([0.1, 1.0, 10.0]))
+def test_tangents_lie_below(build, loss, outputs, intercept, seed, size):
+    problem = build(loss, outputs, intercept, weighted=True, seed=seed)
+    x, w = problem.f.point(problem.w(size)), problem.w(size)
+    m, value = problem.f.minorant(x), problem.f.value(problem.f.point(w))
+    reach = float(np.linalg.norm(w))
+    assert m(w) - m.constant_error - m.gradient_error * reach <= value
+    # The errors are of rounding size, so the law is not empty.
+    assert m.constant_error + m.gradient_error * reach <= 1e-11 * (
+        1 + abs(m.constant) + reach * np.abs(m.gradient).sum()
+    )
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_tangent_is_valid_for_a_wrong_image_too(build, intercept):
+    """Drift of images must not break a bound: the constant is formed from the image, whatever it is."""
+    problem = build(Logistic(), intercept=intercept)
+    x, w = problem.f.point(problem.w()), problem.w()
+    x.image.settle(problem.X @ x.w + 0.3 * problem.rng.standard_normal(30))
+    m = problem.f.minorant(x)
+    assert m(w) <= problem.f.value(problem.f.point(w)) + 1e-12
+
+
+def test_squares_find_the_intercept_of_the_image_that_is_held(build):
+    problem = build(Squared(), intercept=True, weighted=True)
+    x = problem.f.point(problem.w())
+    held = problem.X @ x.w + 0.3 * problem.rng.standard_normal(30) + 2.0
+    x.image.settle(held)
+    m = problem.f.minorant(x)
+    b = problem.s @ (problem.y - held)
+    assert float(x.intercept) == pytest.approx(b, rel=1e-12)
+    assert x.value == pytest.approx(problem.s @ (held + b - problem.y) ** 2, rel=1e-12)
+    residual = 2 * problem.s * (held + b - problem.y)
+    np.testing.assert_allclose(m.gradient, problem.X.T @ residual, atol=1e-13)
+    assert m.constant == pytest.approx(x.value - residual @ held, rel=1e-12)
+
+
+def test_sums_are_float64_for_float32_data():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((500, 3)).astype(np.float32), rng.standard_normal(500).astype(np.float32)
+    single = Objective(Squared(), as_data(X, y), fit_intercept=True)
+    double = Objective(Squared(), as_data(X.astype(float), y.astype(float)), fit_intercept=True)
+    w = rng.standard_normal(3)
+    m, reference = single.minorant(single.point(w)), double.minorant(double.point(w))
+    assert m.gradient.dtype == np.float64
+    np.testing.assert_allclose(m.gradient, reference.gradient, rtol=1e-13)
+    assert m.constant == pytest.approx(reference.constant, rel=1e-13)
+
+
+def test_entries_of_a_matrix():
+    rng = np.random.default_rng(0)
+    rows, cols, y = rng.integers(0, 4, 40), rng.integers(0, 3, 40), rng.standard_normal(40)
+    f = Objective(Squared(), as_data(Entries(rows, cols, (4, 3)), y), fit_intercept=True)
+    x = f.point(rng.standard_normal((4, 3)))
+    m = f.minorant(x)
+    residual = x.w[rows, cols] - y
+    residual -= residual.mean()
+    expected = np.zeros((4, 3))
+    np.add.at(expected, (rows, cols), 2 * residual / 40)
+    np.testing.assert_allclose(m.gradient, expected, atol=1e-14)
+    assert f.value(x) == pytest.approx(np.mean(residual**2), rel=1e-12)
+
+
+@every_case
+@intercepts
+def test_samples_estimate_the_gradient(build, loss, outputs, intercept):
+    """The mean over all samples of one row is the gradient, with the intercept held; and no bound can come of it."""
+    problem = build(loss, outputs, intercept, weighted=True)
+    f, x = problem.f, problem.f.point(problem.w())
+    exact = f.minorant(x)  # leaves its intercept at x, where the estimates then find it
+    parts = [f.estimate(x, np.array([i])) for i in range(f.rows)]
+    np.testing.assert_allclose(np.mean([m.gradient for m in parts], axis=0), exact.gradient, atol=1e-9)
+    assert {m.constant for m in parts} == {-np.inf}
+    # A batch that is profiled by itself would see no gradient at all with one row.
+    assert max(np.abs(m.gradient).max() for m in parts) > 1e-4
+
+
+@pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])
+def test_smoothness_bounds_the_change_of_gradients(build, intercept):
+    for loss, outputs in CASES:
+        problem = build(loss, outputs, intercept)
+        L = problem.f.smoothness()
+        for size in (0.01, 1.0):
+            x = problem.f.point(problem.w())
+            m = problem.f.minorant(x)
+            y = problem.f.point(x.w + problem.w(size), x.intercept)
+            change = np.linalg.norm(problem.f.minorant(y).gradient - m.gradient)
+            if loss.convex or not intercept:  # a local intercept may jump
+                assert change <= L * np.linalg.norm(y.w - x.w) * (1 + 1e-9)
+
+
+@intercepts
+@pytest.mark.parametrize("loss", [Squared(), Logistic(), Huber(0.7)], ids=repr)
+def test_recheck_is_value_and_tangent_in_one_read(build, loss, intercept):
+    problem = build(loss, intercept=intercept)
+    f, data = problem.f, problem.f.data
+    w, z = problem.w(), problem.w()
+    for at, tangent_at in ((w, z), (w, w), (np.zeros(4), z), (w, np.zeros(4))):
+        x, y = f.point(at), f.point(tangent_at)
+        value, m = f.value(x), f.minorant(y)
+        before = data.meter.rows
+        found, tangent = f.recheck(at, x.intercept, tangent_at, y.intercept)
+        assert data.meter.rows - before == data.n
+        assert found == pytest.approx(value, rel=1e-13)
+        assert tangent.constant == pytest.approx(m.constant, rel=1e-10, abs=1e-12)
+        np.testing.assert_allclose(tangent.gradient, m.gradient, rtol=1e-9, atol=1e-12)
+
+
+@every_case
+@intercepts
+def test_a_mixture_that_cancels_is_zero(build, loss, outputs, intercept):
+    f = build(loss, outputs, intercept).f
+    zero = f.value(f.point(np.zeros(f.shape)))
+    before = f.data.meter.rows
+    for read in (
+        lambda x: f.value(x),
+        lambda x: f.value((f.minorant(x), x)[1]),
+        lambda x: f.hull((x, x)).at(np.zeros(1)).value,
+    ):
+        x = f.point(np.ones(f.shape))
+        assert f.knows(x - x)
+        assert read(x - x) == pytest.approx(zero, rel=1e-13)
+    assert f.data.meter.rows - before == f.data.n, "only the tangent reads"
+
+
+def test_parameters_are_checked(build):
+    f = build(Squared()).f
+    with pytest.raises(ValueError, match=r"`w` must have the shape \(4,\) of the objective's parameter, got \(3,\)\."):
+        f.point(np.zeros(3))
+    with pytest.raises(ValueError, match=r"`w` must be finite, got nan at index 1"):
+        f.point([0.0, np.nan, 0.0, 0.0])
+    with pytest.raises(TypeError, match=r"`w` must hold real numbers, got dtype object"):
+        f.point(np.zeros(4, dtype=object))
+    assert f.point([1, 0, 0, 0]).w.dtype == np.float64
+
+
+WRONG_TARGETS = {
+    "0/1": (Logistic(), [0, 1, 1], ValueError, r"labels -1 and \+1, got 0\.0 at index 0; encode 0/1 labels as `2 \* y"),
+    "text": (Logistic(), ["a", "b", "b"], TypeError, r"`y` must hold real numbers, got dtype <U1"),
+    "three": (SquaredSigmoid(), [1, -1, 3], ValueError, r"labels -1 and \+1, got 3\.0 at index 2; encode other"),
+    "negative": (Softmax(), [0, 1, -1], ValueError, r"class indices 0, \.\.\., k - 1, got -1\.0 at index 2; encode"),
+    "fraction": (Softmax(), [0, 1, 0.5], ValueError, r"class indices 0, \.\.\., k - 1, got 0\.5 at index 2; encode"),
+    "one class": (Softmax(), [0, 0, 0], ValueError, r"at least two classes, got the index 0 only; give `Softmax\("),
+    "too many": (Softmax(classes=2), [0, 1, 2], ValueError, r"class indices 0, \.\.\., 2 - 1, got 2\.0 at index 2"),
+    "one-hot": (Softmax(), np.eye(3), ValueError, r"one class index a sample, got an array of shape \(3, 3\); turn"),
+}
+
+
+@pytest.mark.parametrize(("loss", "y", "error", "sentence"), WRONG_TARGETS.values(), ids=WRONG_TARGETS)
+def test_wrong_labels(loss, y, error, sentence):
+    with pytest.raises(error, match=sentence):
+        Objective(loss, as_data(np.ones((3, 2)), y))
+
+
+def test_fingerprints_tell_loss_intercept_and_data():
+    X, y = np.eye(3), np.array([1.0, 2.0, 4.0])
+    base = Objective(Huber(1.0), as_data(X, y)).fingerprint()
+    assert base == Objective(Huber(1.0), as_data(X.copy(), y.copy())).fingerprint()
+    others = [
+        Objective(Huber(2.0), as_data(X, y)),
+        Objective(Squared(), as_data(X, y)),
+        Objective(Huber(1.0), as_data(X, y), fit_intercept=True),
+        Objective(Huber(1.0), as_data(X, y + 1)),
+    ]
+    assert len({base, *(f.fingerprint() for f in others)}) == 5

@@ -1,0 +1,172 @@
+"""Callbacks: when they are called, what stops a run, what happens to errors; and the progress bar."""
+
+from __future__ import annotations
+
+import io
+import logging
+import time
+
+import numpy as np
+import pytest
+from rich.console import Console
+from solvers.catalogue import problem
+
+from projfree import LpBall, PrimalAveraging, ProgressBar, Run, Status, minimize
+
+BALL = LpBall(1.5, 1.0)
+
+
+class Closing:
+    """A callback with a `close`, which may fail at a given iteration."""
+
+    def __init__(self, fails_at=0, stops_at=0) -> None:
+        self.calls, self.closed, self.fails_at, self.stops_at = [], 0, fails_at, stops_at
+
+    def __call__(self, run):
+        self.calls.append(run.iteration)
+        if run.iteration == self.fails_at:
+            raise RuntimeError("the callback's own fault")
+        return run.iteration == self.stops_at
+
+    def close(self):
+        self.closed += 1
+
+
+def test_called_after_every_iteration_with_the_run():
+    seen = []
+    result = minimize(problem("squares"), BALL, PrimalAveraging(), max_iter=7, tol=0.0, callbacks=[seen.append])
+    assert len(seen) == 7
+    run = seen[0]
+    assert isinstance(run, Run)
+    assert run is seen[-1]
+    assert (run.iteration, run.passes, run.value, run.bound) == (7, result.n_passes, result.value, result.bound)
+    assert run.seconds == result.seconds
+    assert run.gap == result.gap
+    assert run.relative_gap == result.relative_gap
+    np.testing.assert_array_equal(run.best.w, result.w)
+    assert run.trace is result.trace
+
+
+def test_what_a_callback_sees_on_the_way():
+    f, rows = problem("squares"), []
+    minimize(
+        f, BALL, PrimalAveraging(), max_iter=6, tol=0.0, callbacks=[lambda r: rows.append((r.value, r.bound, r.gap))]
+    )
+    values, bounds, gaps = np.array(rows).T
+    assert np.all(np.diff(values) <= 0)
+    assert np.all(np.diff(bounds) >= 0)
+    np.testing.assert_array_equal(gaps, values - bounds)
+
+
+def test_any_may_stop_and_all_are_called():
+    first, second = Closing(stops_at=3), Closing()
+    result = minimize(problem("squares"), BALL, PrimalAveraging(), callbacks=[first, second])
+    assert result.status is Status.CALLBACK
+    assert result.n_iter == 3
+    assert first.calls == second.calls == [1, 2, 3]
+    assert first.closed == second.closed == 1
+
+
+@pytest.mark.parametrize("answer", [None, False, 0])
+def test_other_answers_do_not_stop(answer):
+    result = minimize(problem("squares"), BALL, PrimalAveraging(), max_iter=3, tol=0.0, callbacks=[lambda run: answer])
+    assert result.status is Status.MAX_ITER
+
+
+def test_errors_come_through_and_everything_is_closed():
+    first, second = Closing(), Closing(fails_at=2)
+    with pytest.raises(RuntimeError, match="the callback's own fault"):
+        minimize(problem("squares"), BALL, PrimalAveraging(), callbacks=[first, second])
+    assert first.closed == second.closed == 1
+
+
+def test_closing_goes_on_after_an_error_in_one():
+    class Broken(Closing):
+        def close(self):
+            super().close()
+            raise OSError("cannot close")
+
+    first, second = Closing(), Broken()
+    with pytest.raises(OSError, match="cannot close"):
+        minimize(problem("squares"), BALL, PrimalAveraging(), max_iter=2, callbacks=[first, second, first])
+    assert second.closed == 1
+    assert first.closed == 2
+
+
+def test_the_time_of_callbacks_is_not_solver_time():
+    result = minimize(
+        problem("squares"), BALL, PrimalAveraging(), max_iter=3, tol=0.0, callbacks=[lambda r: time.sleep(0.1)]
+    )
+    assert result.seconds < 0.3
+
+
+def test_callbacks_do_not_change_the_run():
+    plain, watched = (
+        minimize(problem("logistic"), BALL, PrimalAveraging(), max_iter=20, tol=0.0, callbacks=callbacks)
+        for callbacks in ((), [Closing(), ProgressBar(Console(file=io.StringIO(), force_terminal=True))])
+    )
+    np.testing.assert_array_equal(plain.w, watched.w)
+    assert (plain.value, plain.bound, plain.n_passes) == (watched.value, watched.bound, watched.n_passes)
+
+
+def bar_output(terminal, **settings):
+    stream = io.StringIO()
+    bar = ProgressBar(Console(file=stream, force_terminal=terminal, width=120))
+    result = minimize(problem("squares"), BALL, PrimalAveraging(), callbacks=[bar], **settings)
+    return stream.getvalue(), result, bar
+
+
+def test_progress_bar():
+    text, result, bar = bar_output(True, tol=1e-3)
+    assert "PrimalAveraging" in text
+    assert f"iteration {result.n_iter}" in text
+    assert "gap " in text
+    assert "passes " in text
+    assert text.rstrip().endswith("\x1b[?25h"), "the cursor is back"
+    done = bar._done(1e-3, type("", (), {"iteration": 1, "max_iter": 10, "tol": 1e-3})())
+    assert 0.0 <= done <= 1.0
+
+
+def test_progress_is_logarithmic_in_the_gap():
+    class Fake:
+        solver, iteration, max_iter, tol, passes = PrimalAveraging(), 1, 10**9, 1e-6, 1.0
+        relative_gap = 1.0
+
+    bar = ProgressBar(Console(file=io.StringIO(), force_terminal=True))
+    bar(Fake())
+    shares = [bar._done(gap, Fake()) for gap in (1.0, 1e-2, 1e-3, 1e-6, 1e-9)]
+    bar.close()
+    assert shares == pytest.approx([0.0, 1 / 3, 1 / 2, 1.0, 1.0], abs=1e-8)
+
+
+@pytest.mark.parametrize("case", ["biweight", "squares"])
+def test_progress_bar_without_tolerance_follows_iterations(case):
+    stream = io.StringIO()
+    bar = ProgressBar(Console(file=stream, force_terminal=True, width=120))
+    minimize(problem(case), BALL, max_iter=5, tol=0.0, callbacks=[bar])
+    assert "iteration 5" in stream.getvalue()
+
+
+def test_a_bar_can_be_used_again():
+    stream = io.StringIO()
+    bar = ProgressBar(Console(file=stream, force_terminal=True, width=120))
+    for _ in range(2):
+        minimize(problem("squares"), BALL, PrimalAveraging(), max_iter=3, tol=0.0, callbacks=[bar])
+        assert np.isnan(bar._first)
+    assert stream.getvalue().count("iteration 3") >= 2
+
+
+def test_silence_where_there_is_no_terminal(capfd):
+    assert bar_output(False, max_iter=5)[0] == ""
+    minimize(problem("squares"), BALL, callbacks=[ProgressBar()])
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_run_logs_and_prints_nothing(capfd, caplog):
+    with caplog.at_level(logging.DEBUG):
+        result = minimize(problem("squares"), BALL, PrimalAveraging(), max_iter=4, tol=0.0)
+    assert capfd.readouterr() == ("", "")
+    (record,) = caplog.records
+    assert record.name.startswith("projfree")
+    assert record.levelno == logging.INFO
+    assert record.getMessage() == f"PrimalAveraging: {result.status} after 4 iterations"

@@ -1,0 +1,182 @@
+"""What a run returns: its numbers belong together, and people like to read it."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+from solvers.catalogue import CONVEX, SAMPLED, SOLVERS, X, Y, pairs, problem, solver
+
+from projfree import (
+    CorrectivePrimalAveraging,
+    FrankWolfe,
+    LpBall,
+    Objective,
+    OpenLoop,
+    PrimalAveraging,
+    QuadraticForm,
+    SchattenBall,
+    Simplex,
+    Squared,
+    Status,
+    as_data,
+    minimize,
+)
+
+BALL = LpBall(1.5, 1.0)
+
+
+@pytest.mark.parametrize(("name", "case"), pairs(("PA", "FW, open loop", "PG", "PA, growing"), CONVEX))
+def test_relative_gap_is_relative_to_the_value_or_a_part_of_the_centre(name, case):
+    f = problem(case)
+    result = minimize(f, BALL, solver(name), max_iter=6, start=np.full(f.shape, 0.05))
+    centre = f.reported.value(f.reported.point(np.zeros(f.shape)))
+    assert result.relative_gap == result.gap / max(abs(result.value), 1e-6 * abs(centre))
+
+
+@pytest.mark.parametrize("name", ["FISTA", "FW, exact", "PG"])
+def test_an_optimum_of_zero_is_reached(name):
+    """Relative to the value alone no gap would ever be small enough."""
+    inside = np.array([0.1, -0.2, 0.1, 0.05])
+    f = Objective(Squared(), as_data(X, X @ inside))
+    result, scale = minimize(f, BALL, solver(name), tol=0.3), 1e-6 * np.mean((X @ inside) ** 2)
+    assert result.status is Status.CONVERGED
+    assert result.value < scale
+    assert result.relative_gap == pytest.approx(result.gap / scale)
+    assert result.relative_gap <= 0.3
+
+
+def test_an_optimum_of_zero_at_the_centre():
+    result = minimize(QuadraticForm(np.eye(2), np.zeros(2)), BALL, tol=1e-12)
+    assert result.status in (Status.CONVERGED, Status.PRECISION), "there is nothing that a gap could be relative to"
+    assert result.value == 0.0
+    assert result.gap <= 1e-14
+    assert result.n_iter == 1
+
+
+def test_the_last_look_may_show_that_the_tolerance_was_met():
+    """A limit that is reached in the iteration that converges does not hide it."""
+    needed = minimize(problem("squares"), BALL, FrankWolfe(), tol=1e-3).n_iter
+    for limit in range(1, needed + 2):
+        result = minimize(problem("squares"), BALL, FrankWolfe(), tol=1e-3, max_iter=limit)
+        assert result.status.converged == (result.relative_gap <= 1e-3)
+
+
+def test_a_negative_optimum():
+    result = minimize(QuadraticForm(np.eye(2), np.array([3.0, 4.0])), LpBall(2, 1.0), tol=1e-9)
+    assert result.value == pytest.approx(-4.5, rel=1e-9)
+    assert result.relative_gap == result.gap / 4.5 or result.relative_gap == result.gap / abs(result.value)
+    assert -4.5 * (1 + 1e-8) <= result.bound <= -4.5
+
+
+@pytest.mark.parametrize("name", SOLVERS | SAMPLED)
+def test_fields_belong_together(name):
+    f = problem("logistic, intercept")
+    result = minimize(f, BALL, solver(name), max_iter=9, tol=0.0)
+    assert result.gap == result.value - result.bound
+    assert result.status.converged == (result.relative_gap <= 0.0)
+    assert result.n_iter == result.state.t == result.trace["iteration"][-1]
+    assert result.n_passes == f.work / f.rows
+    assert result.seconds > 0
+    assert result.smallest_gap is None
+    assert result.solver is solver(name)
+    assert np.shape(result.intercept) == ()
+    x = f.point(result.w, result.intercept)
+    assert f.value(x) == pytest.approx(result.value, rel=1e-12)
+    assert float(x.intercept) == pytest.approx(float(result.intercept), abs=1e-9)
+    assert result.certificate.value == result.value
+    assert result.certificate.bound <= result.bound
+
+
+def test_the_best_point_is_returned_not_the_last():
+    """Open-loop steps go up at times; the answer does not."""
+    ups = 0
+    for limit in range(2, 10):
+        f = problem("squares")
+        result = minimize(f, LpBall(1.5, 4.0), FrankWolfe(OpenLoop()), max_iter=limit, tol=0.0)
+        last, best = f.value(result.state.x), np.nanmin(result.trace["value"])
+        ups += last > best * (1 + 1e-9)
+        assert result.value <= min(last, best, f.value(f.point(np.zeros(4)))) * (1 + 1e-14)
+    assert ups > 0
+
+
+@pytest.mark.parametrize("case", ["squares", "logistic, intercept", "biweight"])
+def test_nothing_but_the_point_is_trusted_at_the_end(case):
+    """Images may drift in a long run; the answer is recomputed from the data."""
+
+    def spoil(run):
+        run.best.image.settle(np.full(60, 1e-3))
+        run.best.value = run.value = 1e-9
+
+    f = problem(case)
+    result = minimize(f, BALL, FrankWolfe(OpenLoop()), max_iter=4, tol=0.0, callbacks=[spoil])
+    assert result.value == pytest.approx(f.value(f.point(result.w)), rel=1e-9)
+    assert result.value > 1e-3
+
+
+def test_every_average_is_asked_at_the_end_on_spectral_sets():
+    runs = []
+    f = problem("softmax, intercept")
+    result = minimize(f, SchattenBall(1, 1.0), PrimalAveraging(), max_iter=14, tol=0.0, callbacks=[runs.append])
+    assert result.bound >= max(rung.m.lower(runs[0].ball) for rung in runs[0].ladder.rungs)
+
+
+def test_a_bad_start_is_not_the_answer():
+    result = minimize(problem("squares"), BALL, PrimalAveraging(), start=[0.0, 0.9, 0.0, 0.0], max_iter=10)
+    assert result.value < 0.5 * np.mean((X @ [0.0, 0.9, 0.0, 0.0] - Y) ** 2)
+
+
+def test_a_start_that_is_the_optimum_is_kept():
+    best = minimize(problem("squares"), BALL, tol=1e-8)
+    again = minimize(problem("squares"), BALL, PrimalAveraging(), start=best.w, max_iter=3)
+    assert again.value <= best.value * (1 + 1e-14)
+
+
+def test_sets_whose_centre_is_not_zero():
+    f = QuadraticForm(2 * np.eye(5), np.zeros(5))
+    result = minimize(f, Simplex(), tol=1e-9)
+    assert result.value == pytest.approx(1 / 5, rel=1e-9)
+    assert result.relative_gap == result.gap / result.value
+
+
+def test_the_answer_is_a_copy():
+    result = minimize(problem("squares"), BALL, max_iter=3)
+    result.w[:] = math.nan
+    assert np.isfinite(result.state.x.w).all()
+    assert result.certificate.verify(X, Y).ok
+
+
+def test_default_solvers(monkeypatch):
+    assert isinstance(minimize(problem("squares"), BALL, max_iter=1).solver, CorrectivePrimalAveraging)
+    for case in ("biweight", "calls"):
+        assert isinstance(minimize(problem(case), BALL, max_iter=1).solver, FrankWolfe)
+
+
+NUMBER = r"-?\d[\d.e+-]*"
+
+
+def test_repr_of_a_convex_run():
+    text = repr(minimize(problem("squares"), BALL, PrimalAveraging(OpenLoop(4)), max_iter=7, tol=0.0))
+    lines = [
+        r"Result: stopped after the largest number of iterations",
+        rf"  value        {NUMBER}",
+        rf"  lower bound  {NUMBER}",
+        rf"  certified gap  {NUMBER}  \(relative {NUMBER}\)",
+        rf"  work         7 iterations, {NUMBER} passes, {NUMBER} s",
+        r"  solver       PrimalAveraging\(schedule=OpenLoop\(ell=4\)\)",
+    ]
+    assert re.fullmatch("\n".join(lines), text), text
+
+
+def test_repr_of_a_run_without_convexity():
+    text = repr(minimize(problem("biweight"), BALL, max_iter=2, tol=0.0))
+    lines = [
+        r"Result: stopped after the largest number of iterations",
+        rf"  value        {NUMBER}",
+        rf"  Frank-Wolfe gap  {NUMBER}  \(relative {NUMBER}\)",
+        rf"  work         2 iterations, {NUMBER} passes, {NUMBER} s",
+        r"  solver       FrankWolfe\(\)",
+    ]
+    assert re.fullmatch("\n".join(lines), text), text

@@ -1,0 +1,198 @@
+"""Going on from a state, owning the loop, seeds and starts."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+from solvers.catalogue import SAMPLED, SOLVERS, X, Y, problem, solver
+
+from projfree import (
+    FrankWolfe,
+    GroupBall,
+    LpBall,
+    Objective,
+    PrimalAveraging,
+    QuadraticForm,
+    Simplex,
+    Squared,
+    as_data,
+    iterate,
+    minimize,
+)
+
+BALL = LpBall(1.5, 1.0)
+
+
+@pytest.mark.parametrize("name", SOLVERS | SAMPLED)
+def test_a_run_goes_on_from_the_state_of_a_result(name):
+    """Two halves take the steps of the whole: same iterates, the count of iterations starts again."""
+    whole = minimize(problem("logistic"), BALL, solver(name), max_iter=10, tol=0.0, seed=3)
+    f = problem("logistic")
+    half = minimize(f, BALL, solver(name), max_iter=4, tol=0.0, seed=3)
+    rest = minimize(f, BALL, solver(name), max_iter=6, tol=0.0, state=half.state)
+    assert rest.state.t == whole.state.t
+    assert rest.n_iter == rest.trace["iteration"][-1] <= 6
+    np.testing.assert_allclose(rest.state.x.w, whole.state.x.w, atol=1e-10)
+    np.testing.assert_allclose(rest.trace["gamma"], whole.trace["gamma"][4:], rtol=1e-6)
+    assert rest.bound <= rest.value
+
+
+@pytest.mark.parametrize("name", ["PA", "FW, open loop", "PG", "FISTA", "PA, corrective", "PA, growing"])
+def test_iterate_gives_the_states_of_a_run(name):
+    result = minimize(problem("squares"), BALL, solver(name), max_iter=7, tol=0.0, seed=2)
+    *_, last = islice(iterate(problem("squares"), BALL, solver(name), seed=2), result.n_iter)
+    assert last.t == result.n_iter
+    np.testing.assert_allclose(last.x.w, result.state.x.w, atol=1e-12)
+
+
+def test_iterate_goes_on_from_a_state():
+    f = problem("squares")
+    states = list(islice(iterate(f, BALL, PrimalAveraging()), 6))
+    again = list(islice(iterate(f, BALL, PrimalAveraging(), state=states[2]), 3))
+    for a, b in zip(states[3:], again, strict=True):
+        assert a.t == b.t
+        np.testing.assert_allclose(a.x.w, b.x.w, atol=1e-13)
+
+
+def test_iterate_is_lazy_but_checks_at_the_first_step():
+    f = problem("squares")
+    states = iterate(f, BALL, PrimalAveraging())
+    assert f.work == 0
+    next(states)
+    assert f.work == f.pass_work
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_a_seed_determines_the_run(name):
+    runs = [minimize(problem("squares"), BALL, solver(name), max_iter=5, tol=0.0, seed=seed) for seed in (1, 1, 2)]
+    np.testing.assert_array_equal(runs[0].state.x.w, runs[1].state.x.w)
+    assert runs[0].value == runs[1].value
+    assert not np.array_equal(runs[0].state.x.w, runs[2].state.x.w)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_without_samples_the_seed_does_not_matter(name):
+    runs = [minimize(problem("squares"), BALL, solver(name), max_iter=5, tol=0.0, seed=seed) for seed in (1, 2)]
+    np.testing.assert_array_equal(runs[0].w, runs[1].w)
+
+
+def test_no_global_generator_is_touched():
+    np.random.seed(0)
+    before = np.random.get_state()[1].copy()
+    minimize(problem("squares"), BALL, solver("PG, single"), max_iter=5, tol=0.0)
+    np.testing.assert_array_equal(np.random.get_state()[1], before)
+
+
+@pytest.mark.parametrize("start", [[0.1, 0.2, 0.0, -0.1], np.zeros(4, dtype=int), np.full(4, 0.1, dtype=np.float32)])
+def test_a_start_inside(start):
+    seen = []
+    f = problem("squares")
+    minimize(f, BALL, FrankWolfe(), start=start, max_iter=1, callbacks=[lambda run: seen.append(run.best.w)])
+    first = next(iterate(f, BALL, FrankWolfe(), start=start))
+    np.testing.assert_array_equal(first.at.w, np.asarray(start, dtype=float))
+
+
+def test_runs_start_at_the_centre():
+    first = next(iterate(QuadraticForm(np.eye(4), np.arange(4.0)), Simplex(), FrankWolfe()))
+    np.testing.assert_array_equal(first.at.w, np.full(4, 0.25))
+
+
+BAD_STARTS = {
+    "outside": (
+        [1.0, 1.0, 0.0, 0.0],
+        ValueError,
+        r"^`start` must lie in LpBall\(p=1\.5, radius=1\.0\), got \[1\.0,",
+    ),
+    "nan": ([np.nan, 0, 0, 0], ValueError, r"^`start` must be finite, got nan at index 0"),
+    "shape": (
+        [0.0, 0.0],
+        ValueError,
+        r"^`start` must have the shape \(4,\) of the objective's parameter, got \(2",
+    ),
+    "object": (np.zeros(4, object), TypeError, r"^`start` must hold real numbers, got dtype object"),
+}
+
+
+@pytest.mark.parametrize(("start", "error", "sentence"), BAD_STARTS.values(), ids=BAD_STARTS)
+def test_bad_starts(start, error, sentence):
+    f = problem("squares")
+    for call in (lambda: minimize(f, BALL, start=start), lambda: next(iterate(f, BALL, start=start))):
+        with pytest.raises(error, match=sentence):
+            call()
+    assert f.work == 0
+
+
+def test_the_way_out_of_a_bad_start():
+    with pytest.raises(ValueError, match=r"; scale or project it first\.$"):
+        minimize(problem("squares"), BALL, start=np.ones(4))
+    minimize(problem("squares"), BALL, start=BALL.project(np.ones(4)), max_iter=1)
+
+
+OTHER = {
+    "objective": (Objective(Squared(), as_data(X, 2 * Y)), BALL, PrimalAveraging()),
+    "set": (problem("squares"), LpBall(1.5, 0.1), PrimalAveraging()),
+    "solver": (problem("squares"), BALL, FrankWolfe()),
+}
+
+
+@pytest.mark.parametrize("part", OTHER)
+def test_a_state_of_another_problem(part):
+    """An average of tangents of one function bounds no other: without this rule the bound would be false."""
+    state = minimize(problem("squares"), BALL, PrimalAveraging(), max_iter=5).state
+    f, ball, chosen = OTHER[part]
+    sentence = rf"^`state` is of another problem: its {part} is .*, this one is .*; give the same {part}, or begin anew"
+    for call in (
+        lambda: minimize(f, ball, chosen, state=state),
+        lambda: next(iterate(f, ball, chosen, state=state)),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            call()
+
+
+def test_a_state_that_no_run_made_is_of_no_problem():
+    f, chosen = problem("squares"), PrimalAveraging()
+    state = chosen.init(f, BALL, f.point(np.zeros(4)), 0)
+    with pytest.raises(ValueError, match=r"^`state` is of another problem"):
+        minimize(f, BALL, chosen, state=state)
+
+
+def test_a_result_is_no_state():
+    result = minimize(problem("squares"), BALL, max_iter=1)
+    with pytest.raises(
+        TypeError, match=r"^`state` must be the `state` of a result or the path of a checkpoint, got Result\.$"
+    ):
+        minimize(problem("squares"), BALL, state=result)
+
+
+SETTINGS = {
+    "tol": ({"tol": -1e-3}, ValueError, r"^`tol` must be at least 0, got -0\.001\.$"),
+    "tol nan": ({"tol": np.nan}, ValueError, r"^`tol` must be at least 0, got nan\.$"),
+    "tol text": ({"tol": "small"}, TypeError, r"^`tol` must be a real number, got 'small' of type str\.$"),
+    "max_iter": ({"max_iter": 0}, ValueError, r"^`max_iter` must be a whole number of at least 1, got 0\.$"),
+    "max_iter float": (
+        {"max_iter": 1e3},
+        ValueError,
+        r"^`max_iter` must be a whole number .* got 1000\.0\.$",
+    ),
+    "time_limit": ({"time_limit": 0}, ValueError, r"^`time_limit` must be positive and finite, got 0\.$"),
+    "record": ({"record": -1}, ValueError, r"^`record` must be a whole number of at least 0, got -1\.$"),
+    "seed": ({"seed": -1}, ValueError, r"^`seed` must be a whole number of at least 0, got -1\.$"),
+    "seed text": ({"seed": "x"}, ValueError, r"^`seed` must be a whole number of at least 0, got 'x'\.$"),
+}
+
+
+@pytest.mark.parametrize(("settings", "error", "sentence"), SETTINGS.values(), ids=SETTINGS)
+def test_bad_settings(settings, error, sentence):
+    f = problem("squares")
+    with pytest.raises(error, match=sentence):
+        minimize(f, BALL, **settings)
+    assert f.work == 0
+
+
+def test_shapes_that_do_not_fit_the_set():
+    f = problem("squares")
+    with pytest.raises(ValueError, match=r"`GroupBall` needs matrices .*, got shape \(4,\); for vectors use LpBall\."):
+        minimize(f, GroupBall(2, 1, 1.0))
+    assert f.work == 0

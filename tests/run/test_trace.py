@@ -1,0 +1,147 @@
+"""The trace: its columns, what they mean, and the forms it can take."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+from solvers.catalogue import BENT, SAMPLED, SOLVERS, pairs, problem, solver
+
+from projfree import FrankWolfe, LpBall, PrimalAveraging, Trace, minimize
+
+BALL = LpBall(1.5, 1.0)
+COLUMNS = ["iteration", "passes", "seconds", "value", "bound", "gap", "gamma"]
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return minimize(problem("squares"), BALL, PrimalAveraging(), max_iter=12, tol=0.0).trace
+
+
+@pytest.mark.parametrize("name", SOLVERS | SAMPLED)
+@pytest.mark.parametrize("case", ["logistic", "squares, intercept"])
+def test_columns_of_a_convex_run(name, case):
+    f = problem(case)
+    result = minimize(f, BALL, solver(name), max_iter=12, tol=0.0)
+    trace = result.trace
+    np.testing.assert_array_equal(trace["iteration"], np.arange(1, len(trace) + 1))
+    for column in ("passes", "seconds", "bound"):
+        assert np.all(np.diff(trace[column][np.isfinite(trace[column])]) >= 0), column
+    assert trace["passes"][-1] <= result.n_passes
+    assert trace["seconds"][-1] == result.seconds
+    known = np.isfinite(trace["value"])
+    np.testing.assert_array_equal(trace["gap"][known], (trace["value"] - trace["bound"])[known])
+    assert np.nanmax(trace["bound"]) <= result.value
+    assert trace["gamma"].min() >= 0
+
+
+@pytest.mark.parametrize("name", ["PA", "FW, open loop", "PG", "FISTA", "PA, corrective"])
+def test_values_are_those_of_the_iterates(name):
+    points = []
+    f = problem("logistic, intercept")
+    result = minimize(f, BALL, solver(name), max_iter=8, tol=0.0, callbacks=[lambda run: points.append(run.state.x.w)])
+    values = [f.value(f.point(w)) for w in points]
+    known = np.isfinite(result.trace["value"])
+    assert known.sum() >= 7
+    np.testing.assert_allclose(result.trace["value"][known], np.array(values)[known], rtol=1e-11)
+
+
+@pytest.mark.parametrize(("name", "case"), pairs(("FW, exact", "FW, open loop", "PG"), BENT))
+def test_gaps_of_a_run_without_convexity(name, case):
+    """Each is the Frank-Wolfe gap at its own iterate, and the smallest is remembered with its place."""
+    points = [np.zeros(4)]
+    f = problem(case)
+    result = minimize(f, BALL, solver(name), max_iter=8, tol=0.0, callbacks=[lambda run: points.append(run.state.x.w)])
+    trace = result.trace
+    assert np.isnan(trace["bound"]).all()
+    assert np.isfinite(trace["gap"][:-1]).all()
+    if case == "biweight":  # with a local intercept a fresh start may end in another valley
+        tangents = [f.minorant(f.point(w)) for w in points]
+        gaps = [np.vdot(m.gradient, w) + BALL.support(m.gradient) for m, w in zip(tangents, points, strict=True)]
+        np.testing.assert_allclose(trace["gap"][:-1], gaps[1:-1], rtol=1e-9)
+        assert result.smallest_gap[0] == pytest.approx(min(gaps), rel=1e-9)
+        assert result.smallest_gap[1] == int(np.argmin(gaps))
+
+
+@pytest.mark.parametrize(("record", "rows"), [(1, list(range(1, 13))), (5, [5, 10]), (100, []), (0, [])])
+def test_record(record, rows):
+    result = minimize(problem("squares"), BALL, PrimalAveraging(), max_iter=12, tol=0.0, record=record)
+    assert result.trace["iteration"].tolist() == rows
+    assert len(result.trace) == len(rows)
+
+
+def test_recording_changes_nothing_else():
+    runs = [minimize(problem("logistic"), BALL, FrankWolfe(), max_iter=9, tol=0.0, record=r) for r in (0, 1, 4)]
+    for run in runs[1:]:
+        np.testing.assert_array_equal(run.w, runs[0].w)
+        assert (run.value, run.bound, run.n_passes) == (runs[0].value, runs[0].bound, runs[0].n_passes)
+
+
+def test_columns_by_name(trace):
+    assert list(trace.columns()) == COLUMNS
+    assert trace["iteration"].dtype == np.int64
+    assert all(len(trace[name]) == 12 for name in COLUMNS)
+    with pytest.raises(KeyError, match=r"a trace has the columns iteration, passes, .*, gamma, not 'values'\."):
+        trace["values"]
+
+
+def test_to_pandas(trace):
+    frame = trace.to_pandas()
+    assert list(frame) == COLUMNS
+    np.testing.assert_array_equal(frame["gap"], trace["gap"])
+
+
+def test_to_csv_keeps_every_digit(trace, tmp_path):
+    trace.to_csv(tmp_path / "trace.csv")
+    with open(tmp_path / "trace.csv", newline="", encoding="utf-8") as file:
+        header, *rows = csv.reader(file)
+    assert header == COLUMNS
+    for name, column in zip(COLUMNS, zip(*rows, strict=True), strict=True):
+        np.testing.assert_array_equal([float(x) for x in column], trace[name])
+    assert rows[0][0] == "1"
+
+
+def test_an_empty_trace(tmp_path):
+    empty = Trace()
+    empty.to_csv(tmp_path / "empty.csv")
+    assert (tmp_path / "empty.csv").read_text().strip() == ",".join(COLUMNS)
+    assert len(empty.to_pandas()) == 0
+    assert len(Trace(empty.columns())) == 0
+
+
+def test_columns_and_back(trace):
+    again = Trace(trace.columns())
+    for name in COLUMNS:
+        np.testing.assert_array_equal(again[name], trace[name])
+
+
+@pytest.fixture
+def pyplot():
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    yield plt
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("x", "label"), [("passes", "passes over the data"), ("iteration", "iteration"), ("seconds",) * 2]
+)
+def test_plot(trace, pyplot, x, label):
+    ax = trace.plot(x)
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == (label, "certified gap")
+    (line,) = ax.get_lines()
+    known = trace["gap"] > 0
+    np.testing.assert_array_equal(line.get_xdata(), trace[x][known])
+    np.testing.assert_array_equal(line.get_ydata(), trace["gap"][known])
+
+
+def test_plot_into_given_axes(trace, pyplot):
+    ax = pyplot.figure().add_subplot()
+    assert trace.plot(ax=ax) is ax
+    bent = minimize(problem("biweight"), BALL, max_iter=5, tol=0.0).trace
+    assert bent.plot().get_ylabel() == "Frank-Wolfe gap"

@@ -1,0 +1,107 @@
+"""How often the data are read: one read an iteration wherever the algorithm allows it, and what a run adds."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+from solvers.catalogue import problem, solver
+
+from projfree import LpBall, iterate, minimize
+
+BALL = LpBall(1.5, 1.0)
+STEPS = 12
+#: solver: reads an iteration without intercept, and reads before the first (the smoothness constant)
+ONE = {
+    "PA": 0,
+    "PA, last gradient": 0,
+    "FW, open loop": 0,
+    "FW, adaptive": 0,
+    "FW, short with L": 0,
+    "PG": 1,
+    "FISTA": 1,
+}
+ONE |= {"PG, square root": 1}
+TWO = ("PA, search", "PA, corrective", "FW, short", "FW, exact", "FW, backtracking", "FW, secant")
+
+
+def reads(name, case, steps=STEPS):
+    """Rows read in each iteration, divided by rows."""
+    f = problem(case)
+    counts = [f.work / f.pass_work for _ in islice(iterate(f, BALL, solver(name)), steps)]
+    return np.diff([0.0, *counts])
+
+
+@pytest.mark.parametrize("name", ONE)
+@pytest.mark.parametrize("case", ["squares", "squares, intercept", "logistic"])
+def test_one_read_an_iteration(name, case):
+    expected = np.ones(STEPS)
+    expected[0] += ONE[name]
+    np.testing.assert_array_equal(reads(name, case), expected)
+
+
+@pytest.mark.parametrize("name", TWO)
+@pytest.mark.parametrize("case", ["squares", "squares, intercept", "logistic", "logistic, intercept"])
+def test_rules_that_look_ahead_cost_a_second(name, case):
+    np.testing.assert_array_equal(reads(name, case), np.full(STEPS, 2.0))
+
+
+@pytest.mark.parametrize("name", ["PA", "FW, open loop", "PG", "FISTA"])
+def test_an_intercept_that_depends_on_the_whole_image_costs_a_second(name):
+    """From the third on: the first begin at zero, whose image is known."""
+    np.testing.assert_array_equal(reads(name, "logistic, intercept")[2:], np.full(STEPS - 2, 2.0))
+
+
+@pytest.mark.parametrize("name", ["PG, backtracking", "FISTA, backtracking"])
+def test_backtracking_reads_once_more_for_each_trial(name):
+    counts = reads(name, "squares")
+    assert counts.min() >= 2.0
+    assert np.median(counts) <= 3.0
+
+
+@pytest.mark.parametrize(("name", "rows"), [("PA, minibatch", 8), ("FW, minibatch", 8), ("PG, single", 1)])
+@pytest.mark.parametrize("case", ["squares", "squares, intercept", "logistic, intercept"])
+def test_samples_read_their_rows(name, rows, case):
+    counts = reads(name, case)
+    np.testing.assert_allclose(counts[1:], np.full(STEPS - 1, rows / 60))
+
+
+@pytest.mark.parametrize("case", ["squares", "logistic"])
+def test_growing_samples_read_their_rows(case):
+    np.testing.assert_allclose(reads("PA, growing", case, 10), [min(t**2, 60) / 60 for t in range(1, 11)])
+
+
+@pytest.mark.parametrize("name", [*ONE, *TWO])
+def test_a_run_adds_few_reads(name):
+    """At most one for a tangent at the iterate now and then, and three at the end."""
+    f = problem("squares")
+    result = minimize(f, BALL, solver(name), max_iter=40, tol=0.0)
+    passes = np.diff([0.0, *result.trace["passes"]])
+    usual = 1.0 if name in ONE else 2.0
+    checks = passes[1:] - usual
+    assert set(checks) <= {0.0, 1.0}
+    if name.startswith("PA"):
+        assert 1 <= checks.sum() <= 12
+    else:
+        assert not checks.any(), "these take their tangents at the iterate anyway, or are done before"
+    assert 1.0 <= result.n_passes - result.trace["passes"][-1] <= 3.0
+    assert result.n_passes == f.work / f.pass_work
+
+
+@pytest.mark.parametrize("name", [*ONE, "PA, corrective", "FW, exact"])
+@pytest.mark.parametrize("case", ["squares", "logistic"])
+def test_values_come_with_the_reads(name, case):
+    """The value of every iterate but the last is in the trace, though nobody paid for it."""
+    trace = minimize(problem(case), BALL, solver(name), max_iter=15, tol=0.0).trace
+    assert np.isfinite(trace["value"][:-1]).all()
+
+
+@pytest.mark.parametrize(("name", "calls"), [("PA", 1), ("FW, open loop", 1), ("PG", 1), ("FISTA", 1)])
+def test_calls_of_a_function(name, calls):
+    np.testing.assert_array_equal(reads(name, "calls"), np.full(STEPS, float(calls)))
+
+
+def test_products_with_a_matrix():
+    np.testing.assert_array_equal(reads("FW, exact", "form"), np.full(STEPS, 2.0))
+    np.testing.assert_array_equal(reads("PA", "form")[2:], np.full(STEPS - 2, 2.0))

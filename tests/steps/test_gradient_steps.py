@@ -1,0 +1,93 @@
+"""Steps of projected gradient methods: their lengths, their promises, and what they remember."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from projfree import BacktrackingGradient, InverseSmoothness, InverseSqrt, LpBall, Objective, Squared, as_data
+
+BALL = LpBall(2, 1.0)
+
+
+def take(rule, s, t=1, memory=math.nan, project=BALL.project):
+    return rule(s.f, s.x, s.m, project, t, memory)
+
+
+def test_inverse_smoothness(segment, name):
+    s = segment(name)
+    L = s.f.smoothness()
+    new, eta, memory = take(InverseSmoothness(), s)
+    assert (eta, memory) == (1.0 / L, L)
+    np.testing.assert_array_equal(new.w, BALL.project(s.x.w - s.m.gradient / L))
+    assert s.f.value(new) <= s.f.value(s.x)
+
+
+def test_a_constant_that_is_given_or_known_is_not_computed(segment):
+    s = segment("squares")
+    before = s.f.work
+    assert take(InverseSmoothness(L=5.0), s)[1:] == (0.2, 5.0)
+    assert take(InverseSmoothness(), s, memory=4.0)[1:] == (0.25, 4.0)
+    assert take(InverseSqrt(scale=3.0), s, t=9)[1:] == (1.0, 3.0)
+    assert take(InverseSqrt(), s, t=4, memory=2.0)[1:] == (1.0, 2.0)
+    assert s.f.work == before
+
+
+def test_inverse_square_root(segment, name):
+    s = segment(name)
+    scale = 1.0 / s.f.smoothness()
+    for t in (1, 4, 100):
+        new, eta, memory = take(InverseSqrt(), s, t)
+        assert eta == pytest.approx(scale / math.sqrt(t))
+        assert memory == scale
+        np.testing.assert_allclose(new.w, BALL.project(s.x.w - eta * s.m.gradient), atol=1e-15)
+
+
+def test_backtracking_keeps_its_promise(segment, name):
+    s, memory = segment(name), math.nan
+    for _ in range(3):
+        new, eta, memory = take(BacktrackingGradient(), s, memory=memory)
+        step = new.w - s.x.w
+        promise = s.f.value(s.x) + np.vdot(s.m.gradient, step) + 0.5 / eta * np.sum(step**2)
+        assert s.f.value(new) <= promise + 1e-12 * abs(promise)
+        assert memory == pytest.approx(1.0 / eta)
+        assert memory <= 2.0 * max(s.f.smoothness(), np.linalg.norm(s.m.gradient) / max(1.0, np.linalg.norm(s.x.w)))
+
+
+def test_backtracking_relaxes(segment):
+    rule = BacktrackingGradient(raise_by=3.0, relax_by=0.5)
+    assert take(rule, segment("squares"), memory=1000.0)[2] == 500.0
+
+
+@pytest.mark.parametrize("rule", [InverseSmoothness(), InverseSqrt(), BacktrackingGradient()], ids=repr)
+def test_a_constant_function(rule):
+    """Features that are all zero: no slope, no curvature, and nothing to divide by."""
+    f = Objective(Squared(), as_data(np.zeros((4, 2)), np.ones(4)))
+    x = f.point([0.3, 0.4])
+    new, eta, _ = rule(f, x, f.minorant(x), BALL.project, 1, math.nan)
+    np.testing.assert_array_equal(new.w, x.w)
+    assert eta > 0
+
+
+def test_the_intercept_is_handed_on(segment):
+    s = segment("logistic, intercept")
+    for rule in (InverseSmoothness(), InverseSqrt(), BacktrackingGradient()):
+        assert take(rule, s)[0].hint() is not None
+
+
+REFUSED = [
+    (InverseSmoothness, {"L": -1.0}, "must be positive and finite, got -1.0."),
+    (InverseSqrt, {"scale": 0}, "must be positive and finite, got 0."),
+    (BacktrackingGradient, {"raise_by": 1}, "must be more than 1, got 1; 2 is usual."),
+    (BacktrackingGradient, {"relax_by": -2}, "must be positive and finite, got -2."),
+]
+
+
+@pytest.mark.parametrize(("cls", "setting", "rule"), REFUSED)
+def test_refusals(cls, setting, rule):
+    (name,) = setting
+    with pytest.raises(ValueError, match=re.escape(f"`{cls.__name__}({name}=...)` {rule}")):
+        cls(**setting)

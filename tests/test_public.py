@@ -1,0 +1,160 @@
+"""The public face: the names, the types, the docstrings, and what things look like when they are printed."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import inspect
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import projfree
+
+GROUPS = {
+    "losses": ("BiWeight", "Huber", "Logistic", "Loss", "Softmax", "Squared", "SquaredSigmoid"),
+    "data": ("Data", "Entries", "as_data"),
+    "objectives": ("BlackBox", "Objective", "Perturbed", "QuadraticForm", "perturb"),
+    "balls": ("GroupBall", "LpBall", "SchattenBall", "Weighted"),
+    "other sets": ("Box", "ConstraintSet", "OracleSet", "Simplex"),
+    "projection-free": ("CorrectivePrimalAveraging", "FrankWolfe", "PrimalAveraging"),
+    "projecting": ("AcceleratedProjectedGradient", "ProjectedGradient"),
+    "schedules": ("LastGradient", "LogAdaptive", "OpenLoop"),
+    "line searches": ("Backtracking", "ExactLineSearch", "Secant", "ShortStep"),
+    "gradient steps": ("BacktrackingGradient", "InverseSmoothness", "InverseSqrt"),
+    "sampling": ("FullBatch", "Growing", "Minibatch"),
+    "the run": ("Checkpoint", "ProgressBar", "Run", "iterate", "minimize"),
+    "results": ("Certificate", "Result", "Status", "Trace", "Verification"),
+    "": ("__version__",),
+}
+NAMES = [name for group in GROUPS.values() for name in group]
+PUBLIC = [name for name in NAMES if name != "__version__"]
+CLASSES = [name for name in PUBLIC if inspect.isclass(getattr(projfree, name))]
+
+
+def test_names():
+    """A name that is added or taken away is a decision: write it down here too."""
+    assert sorted(projfree.__all__) == sorted(NAMES)
+    assert len(projfree.__all__) == len(set(projfree.__all__))
+
+
+def test_what_is_listed_is_there():
+    for name in NAMES:
+        assert hasattr(projfree, name)
+
+
+def test_parts_that_come_on_first_use():
+    assert projfree.datasets.__name__ == "projfree.datasets"
+    assert projfree.testing.__name__ == "projfree.testing"
+    with pytest.raises(AttributeError, match=r"module 'projfree' has no attribute 'LassoCV'"):
+        projfree.LassoCV  # noqa: B018 - the look is what is tested
+
+
+def test_version():
+    assert projfree.__version__ == importlib.metadata.version("projfree")
+    assert re.match(r"\d+\.\d+", projfree.__version__)
+
+
+def test_types_are_shipped():
+    assert (Path(projfree.__file__).parent / "py.typed").is_file()
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_docstrings_begin_with_a_sentence(name):
+    text = inspect.getdoc(getattr(projfree, name)) or ""
+    first = text.split("\n\n")[0].strip()
+    assert first.endswith((".", "`")) or ".. math::" in text, first
+    assert len(first.split()) >= 3
+
+
+@pytest.mark.parametrize("name", [name for name in CLASSES if not inspect.isabstract(getattr(projfree, name))])
+def test_classes_show_an_example_or_name_their_source(name):
+    text = inspect.getdoc(getattr(projfree, name))
+    assert ">>>" in text or "References\n" in text
+
+
+@pytest.mark.parametrize("name", ["minimize", "iterate", "as_data"])
+def test_functions_show_an_example(name):
+    assert ">>>" in inspect.getdoc(getattr(projfree, name))
+
+
+@pytest.mark.parametrize("name", [n for n in PUBLIC if inspect.isfunction(getattr(projfree, n))])
+def test_every_argument_of_a_function_is_annotated(name):
+    function = getattr(projfree, name)
+    signature = inspect.signature(function)
+    assert signature.return_annotation is not inspect.Signature.empty
+    for parameter in signature.parameters.values():
+        assert parameter.annotation is not inspect.Parameter.empty, parameter
+
+
+SETTINGS = [
+    projfree.LpBall(1.5, radius=2.0),
+    projfree.GroupBall(2, 1, radius=2.0),
+    projfree.SchattenBall(1, radius=2.0),
+    projfree.Simplex(3.0),
+    projfree.Squared(),
+    projfree.Huber(2.0),
+    projfree.BiWeight(2.0),
+    projfree.Softmax(classes=3),
+    projfree.OpenLoop(4),
+    projfree.ShortStep(L=2.0),
+    projfree.Backtracking(),
+    projfree.Secant(most=5),
+    projfree.InverseSqrt(),
+    projfree.Minibatch(3),
+    projfree.Growing(),
+    projfree.FullBatch(),
+    projfree.PrimalAveraging(projfree.OpenLoop(4), sampling=projfree.Growing()),
+    projfree.FrankWolfe(projfree.Secant()),
+    projfree.AcceleratedProjectedGradient(),
+]
+
+
+@pytest.mark.parametrize("thing", SETTINGS, ids=repr)
+def test_settings_read_like_the_call_that_makes_them(thing):
+    assert eval(repr(thing), vars(projfree)) == thing
+
+
+@pytest.mark.parametrize("thing", SETTINGS, ids=repr)
+def test_settings_cannot_change(thing):
+    for name in inspect.signature(type(thing)).parameters:
+        with pytest.raises(AttributeError):
+            setattr(thing, name, 1.0)
+
+
+EXPONENTS = [
+    (projfree.LpBall, {"p": 0.5, "radius": 1.0}, "p", "0.5"),
+    (projfree.LpBall, {"p": np.nan, "radius": 1.0}, "p", "nan"),
+    (projfree.GroupBall, {"p": 0, "q": 2, "radius": 1.0}, "p", "0"),
+    (projfree.GroupBall, {"p": 2, "q": 0.9, "radius": 1.0}, "q", "0.9"),
+    (projfree.SchattenBall, {"p": -1, "radius": 1.0}, "p", "-1"),
+]
+RADII = [0.0, -1.0, np.inf, np.nan]
+MAKERS = {
+    "LpBall": lambda r: projfree.LpBall(2, r),
+    "GroupBall": lambda r: projfree.GroupBall(2, 1, r),
+    "SchattenBall": lambda r: projfree.SchattenBall(1, r),
+    "Simplex": lambda r: projfree.Simplex(r),
+}
+
+
+@pytest.mark.parametrize(("cls", "settings", "name", "shown"), EXPONENTS)
+def test_bad_exponents(cls, settings, name, shown):
+    with pytest.raises(ValueError, match=rf"^`{cls.__name__}\({name}=\.\.\.\)` must be at least 1, got {shown}\.$"):
+        cls(**settings)
+
+
+def test_numbers_must_be_numbers():
+    with pytest.raises(TypeError, match=r"^`LpBall\(p=\.\.\.\)` must be a real number, got '2' of type str\.$"):
+        projfree.LpBall("2", 1.0)
+    with pytest.raises(TypeError, match=r"^`Simplex\(radius=\.\.\.\)` must be a real number, got True of type bool\.$"):
+        projfree.Simplex(True)
+
+
+@pytest.mark.parametrize("radius", RADII)
+@pytest.mark.parametrize("name", MAKERS)
+def test_bad_radii(name, radius):
+    sentence = rf"^`{name}\(radius=\.\.\.\)` must be positive and finite, got {re.escape(repr(radius))}\.$"
+    with pytest.raises(ValueError, match=sentence):
+        MAKERS[name](radius)
