@@ -1,0 +1,82 @@
+"""Every solver with every step rule and sampling that applies to a problem."""
+
+from __future__ import annotations
+
+import numpy as np
+from agreement.problems import Problem
+
+from projfree import (
+    AcceleratedProjectedGradient,
+    Backtracking,
+    BacktrackingGradient,
+    BlackBox,
+    ConstraintSet,
+    CorrectivePrimalAveraging,
+    ExactLineSearch,
+    FrankWolfe,
+    GroupBall,
+    Growing,
+    InverseSqrt,
+    LastGradient,
+    LogAdaptive,
+    Minibatch,
+    OpenLoop,
+    Perturbed,
+    PrimalAveraging,
+    ProjectedGradient,
+    QuadraticForm,
+    Secant,
+    ShortStep,
+)
+from projfree.objectives import SmoothFunction
+from projfree.solvers import Solver
+
+SEARCHES = (ExactLineSearch(), Secant(), Backtracking())
+FREE: tuple[Solver, ...] = (
+    *(FrankWolfe(rule) for rule in (*SEARCHES, OpenLoop(2), OpenLoop(4), LogAdaptive(), ShortStep())),
+    *(PrimalAveraging(schedule) for schedule in (OpenLoop(2), OpenLoop(6), LogAdaptive())),
+    PrimalAveraging(average=LastGradient()),
+    PrimalAveraging(search=ExactLineSearch()),
+    PrimalAveraging(average=OpenLoop(4), search=Secant()),
+)
+CORRECTIVE: tuple[Solver, ...] = (CorrectivePrimalAveraging(), CorrectivePrimalAveraging(OpenLoop(4)))
+SAMPLED: tuple[Solver, ...] = (
+    PrimalAveraging(sampling=Growing(2)),
+    PrimalAveraging(average=LastGradient(), sampling=Growing(4)),
+    PrimalAveraging(sampling=Minibatch(3)),
+    FrankWolfe(OpenLoop(2), sampling=Growing(2)),
+    FrankWolfe(OpenLoop(2), sampling=Minibatch(2)),
+)
+PROJECTING: tuple[Solver, ...] = (
+    ProjectedGradient(),
+    ProjectedGradient(BacktrackingGradient()),
+    ProjectedGradient(InverseSqrt()),
+    AcceleratedProjectedGradient(),
+    AcceleratedProjectedGradient(BacktrackingGradient()),
+)
+PROJECTING_SAMPLED: tuple[Solver, ...] = (ProjectedGradient(InverseSqrt(), sampling=Minibatch(1)),)
+
+
+def methods(problem: Problem) -> list[Solver]:
+    """The solvers that apply."""
+    f, ball = problem.f, problem.ball
+    inner: SmoothFunction = f.f if isinstance(f, Perturbed) else f
+    sampled = not isinstance(inner, BlackBox | QuadraticForm)
+    out = [*FREE, FrankWolfe(ShortStep(L=max(inner.smoothness(), 1e-300)))]
+    out += CORRECTIVE if f.convex and f.has_images else ()
+    out += SAMPLED if sampled else ()
+    if ball.projectable:
+        out += PROJECTING
+        out += PROJECTING_SAMPLED if sampled else ()
+    return out
+
+
+def draw_method(problem: Problem) -> Solver:
+    """One of them, determined by the problem's number."""
+    choices = methods(problem)
+    return choices[int(np.random.default_rng((3, problem.seed)).integers(len(choices)))]
+
+
+def laborious(ball: ConstraintSet) -> bool:
+    """Whether a projection is a search within a search, a hundred times the work of the others."""
+    return isinstance(ball, GroupBall) and ball.p not in (2.0, ball.q) and ball.q != np.inf

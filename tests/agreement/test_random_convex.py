@@ -1,0 +1,56 @@
+"""Random convex problems: no bound is refuted, no answer is outside, no claim of convergence is false."""
+
+from __future__ import annotations
+
+import pytest
+from agreement.judge import judge, lowest
+from agreement.methods import PROJECTING, PROJECTING_SAMPLED, draw_method, laborious
+from agreement.problems import Problem, convex_problem
+from agreement.referee import referee
+
+from projfree import (
+    AcceleratedProjectedGradient,
+    BlackBox,
+    CorrectivePrimalAveraging,
+    FrankWolfe,
+    Result,
+    SchattenBall,
+    minimize,
+)
+from projfree.solvers import Solver
+
+FAST, ALL = range(264), range(912)
+TOL = 1e-6
+
+
+def polished(problem: Problem, result: Result, iterations: int) -> Result:
+    """Another method from where the first one ended: its point may refute the first, and is judged as well."""
+    f, ball = problem.f.reported, problem.ball
+    solver: Solver = FrankWolfe() if isinstance(f, BlackBox) else CorrectivePrimalAveraging()
+    if ball.projectable and not laborious(ball):
+        solver = AcceleratedProjectedGradient()
+    return minimize(f, ball, solver, start=result.w, tol=1e-13, max_iter=iterations)
+
+
+def check(problem: Problem, iterations: int) -> None:
+    solver = draw_method(problem)
+    most = iterations // 10 if laborious(problem.ball) and solver in (*PROJECTING, *PROJECTING_SAMPLED) else iterations
+    result = minimize(problem.f, problem.ball, solver, tol=TOL, max_iter=most, seed=problem.seed)
+    other = polished(problem, result, iterations)
+    answer = referee(problem)
+    if problem.table.condition == "plain" and not isinstance(problem.ball, SchattenBall):
+        assert answer is not None, "the referee gave up on an easy problem"
+    least = lowest(problem, [result.w, other.w, *([] if answer is None else [answer])])
+    judge(problem, result, least, TOL)
+    judge(problem, other, least, 1e-13)
+
+
+@pytest.mark.parametrize("seed", FAST)
+def test_bounds_hold_and_claims_are_true(seed: int) -> None:
+    check(convex_problem(seed), iterations=40)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", ALL[len(FAST) :])
+def test_bounds_hold_and_claims_are_true_on_more(seed: int) -> None:
+    check(convex_problem(seed), iterations=300)
