@@ -1,0 +1,213 @@
+"""How far a pass over the data is from the machine's memory: ratios to one read of X, in one run.
+
+    python benchmarks/passes.py [--rows 515345] [--repeat 15] [--out benchmarks/results]
+
+"Read" is the fastest of three two-thread kernels over the same array. Everything is interleaved and repeated; the
+figure is the median of a thing over the median of the read. Run it on an idle machine.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from numba import njit
+from rich.console import Console
+from rich.table import Table
+
+from projfree import (
+    BiWeight,
+    Huber,
+    Logistic,
+    LpBall,
+    Objective,
+    PrimalAveraging,
+    Softmax,
+    Squared,
+    SquaredSigmoid,
+    as_data,
+    minimize,
+)
+from projfree.data.threads import default_threads, over_blocks
+
+FAST = {"reassoc", "nsz", "contract", "nnan", "ninf"}
+
+
+@njit(nogil=True, fastmath=FAST)
+def read_sum(x):
+    total = 0.0
+    for i in range(len(x)):
+        total += x[i]
+    return total
+
+
+@njit(nogil=True, fastmath=FAST)
+def read_max(x):
+    largest = x[0]
+    for i in range(len(x)):
+        largest = max(largest, x[i])
+    return largest
+
+
+@njit(nogil=True, fastmath=FAST)
+def read_four(x):
+    a = b = c = d = 0.0
+    for i in range(0, len(x) - 3, 4):
+        a += x[i]
+        b += x[i + 1]
+        c += x[i + 2]
+        d += x[i + 3]
+    return a + b + c + d
+
+
+def reader(X, kernel, threads):
+    flat = X.reshape(-1, order="A")
+    edges = np.linspace(0, len(flat), 65).astype(int)
+    return lambda: over_blocks(lambda k: kernel(flat[edges[k] : edges[k + 1]]), 64, threads)
+
+
+def tangent(loss, X, y, outputs=()):
+    f = Objective(loss, as_data(X, y))
+    w = np.random.default_rng(1).standard_normal((X.shape[1], *f.outputs)) / 10
+
+    def once():
+        return f.minorant(f.point(w))
+
+    return once
+
+
+def measure(tasks, repeat):
+    """Seconds of each task, interleaved; the first round is not counted."""
+    times = {name: [] for name in tasks}
+    for turn in range(repeat + 1):
+        for name, task in tasks.items():
+            begun = time.perf_counter()
+            task()
+            if turn:
+                times[name].append(time.perf_counter() - begun)
+    return {name: float(np.median(seconds)) for name, seconds in times.items()}
+
+
+def averaging(X, y, iterations=100):
+    f, ball = Objective(Logistic(), as_data(X, y)), LpBall(2, radius=1.0)
+    return lambda: minimize(f, ball, PrimalAveraging(), tol=0.0, max_iter=iterations)
+
+
+def in_process(code, repeat=5):
+    """Median seconds that ``code`` says it took in a fresh process."""
+    runs = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(repeat)
+    ]
+    return float(np.median([float(run.stdout) for run in runs]))
+
+
+EMPTY = """
+import time
+from numba import njit
+@njit(nogil=True)
+def nothing(x):
+    return x
+begun = time.perf_counter(); nothing(1.0); print(time.perf_counter() - begun)
+"""
+FIRST = """
+import time, numpy as np
+from projfree import Logistic, Objective, as_data
+X = np.ones((30_000, 90)); y = np.where(np.arange(30_000) % 2, 1.0, -1.0)
+f = Objective(Logistic(), as_data(X, y)); x = f.point(np.ones(90) / 90)
+import numba
+begun = time.perf_counter(); f.minorant(x); print(time.perf_counter() - begun)
+"""
+IMPORT = "import time; b = time.perf_counter(); import {}; print(time.perf_counter() - b)"
+
+
+def rows_of(n, d, threads, repeat):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d))
+    signs, targets = np.sign(rng.standard_normal(n)), rng.standard_normal(n)
+    tasks = {f"read {k.__name__}": reader(X, k, threads) for k in (read_sum, read_max, read_four)}
+    tasks |= {
+        "logistic": tangent(Logistic(), X, signs),
+        "squared": tangent(Squared(), X, targets),
+        "squared sigmoid": tangent(SquaredSigmoid(), X, signs),
+        "bi-weight": tangent(BiWeight(), X, targets),
+        "Huber": tangent(Huber(), X, targets),
+        "logistic, Fortran order": tangent(Logistic(), np.asfortranarray(X), signs),
+        "squared, 8 outputs": tangent(Squared(), X, rng.standard_normal((n, 8))),
+        "softmax, 8 classes": tangent(Softmax(), X, rng.integers(0, 8, n)),
+    }
+    seconds = measure(tasks, repeat)
+    read = min(value for name, value in seconds.items() if name.startswith("read"))
+    speed = X.nbytes / read / 1e9
+    goals = {"squared, 8 outputs": 3.0, "softmax, 8 classes": 5.0}
+    found = [
+        (name, value / read, goals.get(name, 1.5)) for name, value in seconds.items() if not name.startswith("read")
+    ]
+    begun = time.perf_counter()
+    averaging(X, signs)()
+    hundred = time.perf_counter() - begun
+    found.append(("PA, 100 iterations, over 100 logistic passes", hundred / (100 * seconds["logistic"]), 1.15))
+    X32 = X.astype(np.float32)
+    half = measure(
+        {f"read {k.__name__}": reader(X32, k, threads) for k in (read_sum, read_max, read_four)}
+        | {"float32": tangent(Logistic(), X32, signs)},
+        repeat,
+    )
+    found.append(
+        ("logistic, float32 (reads of it)", half["float32"] / min(v for k, v in half.items() if k != "float32"), 2.0)
+    )
+    return speed, found
+
+
+def start_up():
+    first = in_process(FIRST) - in_process(EMPTY)
+    light = in_process(IMPORT.format("projfree")) / in_process(IMPORT.format("numpy, scipy.sparse"))
+    return [
+        ("first call, kernels on disk (s over an empty one)", first, 0.3),
+        ("import, over numpy and scipy.sparse", light, 1.2),
+    ]
+
+
+def sparse(n, d, each, repeat):
+    from scipy import sparse as sp
+
+    rng = np.random.default_rng(0)
+    columns = np.sort(rng.integers(0, d, (n, each), dtype=np.int32), axis=1).ravel()
+    X = sp.csr_array((rng.standard_normal(n * each), columns, np.arange(0, n * each + 1, each)), shape=(n, d))
+    y, w, r = np.sign(rng.standard_normal(n)), rng.standard_normal(d) / 100, rng.standard_normal(n)
+    transposed = X.T
+    seconds = measure({"scipy": lambda: (X @ w, transposed @ r), "ours": tangent(Logistic(), X, y)}, repeat)
+    return [(f"CSR {n:,} x {d:,}, {each} a row, over SciPy", seconds["ours"] / seconds["scipy"], 0.7)]
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--rows", type=int, default=515_345)
+    options.add_argument("--columns", type=int, default=90)
+    options.add_argument("--repeat", type=int, default=15)
+    options.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    chosen = options.parse_args()
+    threads = default_threads()
+    speed, found = rows_of(chosen.rows, chosen.columns, threads, chosen.repeat)
+    found += sparse(chosen.rows, 20_000, 100, max(3, chosen.repeat // 3)) + start_up()
+    table = Table(title=f"{chosen.rows:,} x {chosen.columns}, {threads} threads, one read = {speed:.1f} GB/s")
+    for name in ("pass", "ratio", "target"):
+        table.add_column(name, justify="left" if name == "pass" else "right")
+    for name, ratio, goal in found:
+        table.add_row(name, f"[{'green' if ratio <= goal else 'red'}]{ratio:.2f}[/]", f"{goal:g}")
+    Console().print(table)
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    report = {
+        "GB/s": speed,
+        "threads": threads,
+        "load": os.getloadavg(),
+        "ratios": {name: ratio for name, ratio, _ in found},
+    }
+    (chosen.out / "passes.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
