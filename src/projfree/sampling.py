@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +12,9 @@ import numpy as np
 from projfree.algebra import Minorant, Point
 from projfree.checks import Array, count, positive
 from projfree.objectives.base import SmoothFunction
+
+#: ``draw(m, rng)``: m rows in increasing order, each row with the same probability.
+Draw = Callable[[int, np.random.Generator], Array]
 
 
 class Sampling(ABC):
@@ -19,8 +24,10 @@ class Sampling(ABC):
     def size(self, t: int, n: int) -> int:
         """The number of rows, ``n`` for all of them."""
 
-    def rows(self, t: int, n: int, seed: int) -> Array | None:
+    def rows(self, t: int, n: int, seed: int, draw: Draw | None = None) -> Array | None:
         """The rows of iteration t in increasing order, None for all; a function of the seed and t alone.
+
+        ``draw(m, rng)`` is how the data like to be drawn from, `SmoothFunction.sample`.
 
         Because nothing is carried from one iteration to the next, a resumed run draws what the uninterrupted one
         would have drawn.
@@ -28,11 +35,12 @@ class Sampling(ABC):
         m = self.size(t, n)
         if m >= n:
             return None
-        return np.sort(np.random.default_rng((seed, t)).choice(n, size=m, replace=False, shuffle=False))
+        rng = np.random.default_rng((seed, t))
+        return np.sort(rng.choice(n, size=m, replace=False, shuffle=False)) if draw is None else draw(m, rng)
 
     def gradient(self, f: SmoothFunction, x: Point, t: int, seed: int) -> Minorant:
         """The tangent at ``x`` where all rows are used, else an estimate of its gradient."""
-        rows = None if isinstance(self, FullBatch) else self.rows(t, _rows(f), seed)
+        rows = None if isinstance(self, FullBatch) else self.rows(t, _rows(f), seed, f.sample)
         return f.minorant(x) if rows is None else f.estimate(x, rows)
 
 
@@ -44,7 +52,13 @@ def _rows(f: SmoothFunction) -> int:
 
 @dataclass(frozen=True)
 class FullBatch(Sampling):
-    """All rows, every time."""
+    """All rows, every time.
+
+    Examples
+    --------
+    >>> FullBatch().size(3, n=50)
+    50
+    """
 
     def size(self, t: int, n: int) -> int:
         return n
@@ -58,6 +72,11 @@ class Minibatch(Sampling):
     ----------
     rows_each : int
         Rows an iteration; one is classical stochastic gradient descent.
+
+    Examples
+    --------
+    >>> Minibatch(8).size(3, n=50)
+    8
     """
 
     rows_each: int
@@ -93,4 +112,6 @@ class Growing(Sampling):
         positive("Growing(power=...)", self.power)
 
     def size(self, t: int, n: int) -> int:
-        return int(min(np.ceil(float(t) ** self.power), n))
+        if self.power * math.log(t) >= math.log(n):  # before a power of t can overflow
+            return n
+        return min(math.ceil(math.pow(t, self.power)), n)

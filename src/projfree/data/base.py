@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from projfree.checks import Array, all_finite, real_array
+
+if TYPE_CHECKING:
+    from projfree.data.gram import Gram
 
 #: ``kernel(rows, *images) -> (residual or None, sums)`` for one block of rows: what a pass does with the block.
 Kernel = Callable[..., tuple[Array | None, Array]]
@@ -38,8 +42,14 @@ class Data(ABC):
         The largest Euclidean norm of a row of A.
     mean_square : float
         The weighted mean of the squared norms of the rows of A.
+    feature_names : tuple of str or None
+        Names of the columns, where the table had some.
+    total_weight : float or None
+        The sum of the sample weights as they were given; None where each row counts one.
     """
 
+    feature_names: tuple[str, ...] | None = None
+    total_weight: float | None = None
     n: int
     y: Array
     weight: Array | None
@@ -68,6 +78,10 @@ class Data(ABC):
             adjoint.
         """
 
+    def sample(self, m: int, rng: np.random.Generator) -> Array:
+        """``m`` of the rows in increasing order, each row with the probability ``m / n``; no work of order n."""
+        return np.sort(rng.choice(self.n, size=m, replace=False, shuffle=False))
+
     @abstractmethod
     def subset(self, rows: Array) -> Data:
         """The data of the given rows alone, weighted so that its sums are unbiased for those of all rows."""
@@ -90,20 +104,37 @@ class Data(ABC):
 
     def apply(self, w: Array) -> Array:
         """The image A w, in one pass."""
-        out: list[Array] = []
+        out = np.empty((self.n, *w.shape[len(self.shape(())) :]))
 
         def keep(rows: slice, u: Array) -> tuple[None, Array]:
-            out.append(u)
+            out[rows] = u  # blocks may come in any order
             return None, np.zeros(0)
 
         self.accumulate([w], keep)
-        return np.concatenate(out)
+        return out
 
     def adjoint(self, r: Array) -> Array:
         """The adjoint image, the sum over rows of ``r_i`` times row i of A, in one pass."""
         total = self.accumulate([], lambda rows: (r[rows], np.zeros(0)))[1]
         assert total is not None
         return total
+
+    def tables(self, nbytes: int = 1 << 20) -> Iterator[tuple[slice, Any]]:
+        """The rows of A in order, in float64 tables of about this size, each an array or sparse, good until the next.
+
+        For work outside passes; whoever reads them counts them.
+        """
+        raise TypeError(f"{type(self).__name__} has no table of features; this needs one.")
+
+    def gram(self) -> Gram:
+        """Moments of features and targets, in one pass: all that least squares needs, and open for more rows."""
+        from projfree.data.gram import Gram
+
+        return Gram.of(self)
+
+    def raw(self, w: Array, intercept: Any = None) -> tuple[Array, Array]:
+        """Coefficients and intercept in the units of the table that was given; differ where it is `Standardized`."""
+        return np.asarray(w, dtype=np.float64), np.asarray(0.0 if intercept is None else intercept, dtype=np.float64)
 
 
 def checked_targets(y: Array, n: int) -> Array:
@@ -123,10 +154,11 @@ def checked_weights(weight: Array | None, n: int) -> Array | None:
     weight = all_finite("sample_weight", real_array("sample_weight", weight)).astype(np.float64)
     if weight.shape != (n,):
         raise ValueError(f"`sample_weight` must have one entry for each of the {n} rows, got shape {weight.shape}.")
-    if weight.min() < 0 or weight.sum() <= 0:
+    if weight.min() < 0 or weight.max() <= 0:
         raise ValueError(
-            f"`sample_weight` must be non-negative with a positive sum, got minimum {weight.min():g} "
-            f"and sum {weight.sum():g}; drop the rows that should not count."
+            f"`sample_weight` must be non-negative with a positive sum, got {weight.min():g} to {weight.max():g}; "
+            "drop the rows that should not count."
         )
+    weight = weight / weight.max()  # else the sum may overflow
     normalised: Array = weight / weight.sum()
     return normalised

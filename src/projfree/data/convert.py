@@ -2,24 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
+
 from projfree.data.base import Data
+from projfree.data.chunked import MEMORY, ChunkedData
 from projfree.data.dense import DenseData
 from projfree.data.entries import Entries, EntriesData
+from projfree.data.frames import from_frame, from_series, is_frame
+from projfree.data.moments import column_deviation
+from projfree.data.sources.open import opened
+from projfree.data.sparse import SparseData
+from projfree.data.standardized import Standardized, column_numbers
 
 
-def as_data(X: Any, y: Any, sample_weight: Any = None) -> Data:
+def as_data(
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    centre: Any = False,
+    scale: Any = False,
+    columns: Sequence[str] | None = None,
+    memory: int = MEMORY,
+    threads: int | None = None,
+) -> Data:
     """The data behind an objective.
 
     Parameters
     ----------
-    X : array of shape (n, d) or Entries
-        A table of features, or the places of the observed entries of a matrix.
-    y : array of shape (n,) or (n, k)
-        Targets; with two dimensions the parameter is a matrix of shape ``(d, k)``.
-    sample_weight : array of shape (n,), optional
-        Non-negative weights; the objective is the weighted mean over rows.
+    X : array of shape (n, d), SciPy sparse, data frame, Entries, path or source
+        A table of features, or the places of the observed entries of a matrix. Arrays and CSR are not copied; frames of
+        pandas and polars must have numeric columns, whose names become ``feature_names``. Tables outside memory are the
+        path of a .npy file, a Parquet file or a folder of those, a memory map, or anything with row slices, such as a
+        data set of h5py or an array of Zarr.
+    y : array of shape (n,) or (n, k), str or list of str
+        Targets; with two dimensions the parameter is a matrix of shape ``(d, k)``. With Parquet also the name of a
+        column, or several.
+    sample_weight : array of shape (n,) or str, optional
+        Non-negative weights; the objective is the weighted mean over rows. With Parquet also the name of a column.
+    centre, scale : bool or array of shape (d,)
+        Whether features are centred by their weighted means and divided by their weighted standard deviations (1 for
+        constant columns), or the numbers to use. Nothing is copied: see `Standardized`.
+    columns : sequence of str, optional
+        With Parquet, the columns that are features; by default all that are neither targets nor weights.
+    memory : int
+        Bytes that a pass over a table outside memory may use for buffers.
+    threads : int, optional
+        Threads of a pass; as many as there are cores by default.
 
     Examples
     --------
@@ -32,6 +65,34 @@ def as_data(X: Any, y: Any, sample_weight: Any = None) -> Data:
     """
     if isinstance(X, Data):
         raise TypeError("`as_data` takes an array or Entries; this is data already, pass it to the objective as it is.")
+    y, sample_weight = from_series("y", y), from_series("sample_weight", sample_weight)
+    data = _plain(X, y, sample_weight, columns, memory, threads)
+    return data if centre is False and scale is False else _standardized(data, centre, scale)
+
+
+def _plain(X: Any, y: Any, sample_weight: Any, columns: Sequence[str] | None, memory: int, threads: int | None) -> Data:
     if isinstance(X, Entries):
         return EntriesData(X, y, sample_weight)
-    return DenseData(X, y, sample_weight)
+    outside = None if is_frame(X) else opened(X, y, sample_weight, columns)
+    if outside is not None:
+        return _totalled(ChunkedData(*outside, memory=memory, threads=threads), outside[2])
+    if columns is not None:
+        raise ValueError("`columns` is for Parquet files; choose the columns of `X` itself.")
+    X, names = from_frame("X", X) if is_frame(X) else (X, None)
+    data = (SparseData if sp.issparse(X) else DenseData)(X, y, sample_weight, threads)
+    data.feature_names = names
+    return _totalled(data, sample_weight)
+
+
+def _totalled(data: Data, sample_weight: Any) -> Data:
+    """Note the sum of the weights as given: rows that are appended later count in the same units."""
+    if sample_weight is not None:
+        with np.errstate(over="ignore"):
+            data.total_weight = float(min(np.sum(sample_weight, dtype=np.float64), np.finfo(np.float64).max))
+    return data
+
+
+def _standardized(data: Data, centre: Any, scale: Any) -> Standardized:
+    shift = data.mean_row() if centre is True else np.zeros(data.shape(())) if centre is False else centre
+    by = column_deviation(data) if scale is True else np.ones(data.shape(())) if scale is False else scale
+    return Standardized(data, column_numbers("centre", shift, data), by)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from projfree.algebra import UNIT
-from projfree.checks import Array, all_finite, real_array, shown
+from projfree.checks import Array, all_finite, count, real_array, shown
 from projfree.data.base import Data, Kernel, Meter, checked_targets, checked_weights
+from projfree.data.blocks import Blocks, Partials, dense_pass
+from projfree.data.threads import default_threads
 
 #: Bytes of X in one block: small enough that the adjoint finds the block in the cache that `X_b @ w` filled.
 BLOCK_BYTES = 1 << 20
@@ -19,29 +23,42 @@ GRAM_SIDE = 3_000
 FINGERPRINT_ROWS = 1_000
 
 
-class DenseData(Data):
-    """A two-dimensional float array with targets; X is never copied.
+class Table(Data):
+    """What dense rows share, wherever they are kept: their measures and bounds, from blocks in a fixed order.
 
-    Construction reads X once: it checks that all entries are finite and measures the rows for the rounding
-    allowance of certificates. float32 blocks are widened one at a time, so that sums are float64 throughout.
+    Attributes
+    ----------
+    d : int
+        Number of columns.
+    cut : Blocks
+        How a pass cuts the rows.
     """
 
-    def __init__(self, X: Array, y: Array, sample_weight: Array | None = None) -> None:
-        X = real_array("X", X)
-        if X.ndim != 2 or 0 in X.shape:
-            raise ValueError(f"`X` must be a table with at least one row and one column, got shape {X.shape}.")
-        self.X, self.n, self.meter = X, len(X), Meter()
-        self.y, self.weight = checked_targets(y, self.n), checked_weights(sample_weight, self.n)
-        self._scan()
+    d: int
+    cut: Blocks
+    _mean: Array
+
+    @abstractmethod
+    def _pieces(self, step: int) -> Iterator[tuple[slice, Array]]:
+        """The rows in pieces of ``step``, in order."""
+
+    @abstractmethod
+    def _whole(self) -> Array | None:
+        """All rows, None where they do not fit into memory."""
+
+    @abstractmethod
+    def _not_finite(self, rows: slice, block: Array) -> ValueError | None:
+        """The sentence about the first entry of a block that is not finite, None if all are."""
 
     def _scan(self) -> None:
-        largest, mean_square, mean = 0.0, 0.0, np.zeros(self.X.shape[1])
+        largest, mean_square, mean = 0.0, 0.0, np.zeros(self.d)
         for rows, block in self._blocks():
             with np.errstate(over="ignore", invalid="ignore"):
                 squares = np.einsum("ij,ij->i", block, block)
             if not np.isfinite(squares).all():
-                all_finite("X", self.X)  # names the entry, unless only the squares overflow
-                raise ValueError(f"`X` has entries as large as {shown(np.abs(block).max())}; rescale its columns.")
+                large = shown(np.abs(block).max())
+                too_large = ValueError(f"`X` has entries as large as {large}; rescale its columns.")
+                raise self._not_finite(rows, block) or too_large
             s = self.weights(rows)
             largest = max(largest, float(squares.max()))
             mean_square += float(np.sum(squares * s))
@@ -49,59 +66,39 @@ class DenseData(Data):
         self.row_norm, self.mean_square, self._mean = float(np.sqrt(largest)), mean_square, mean
 
     def _blocks(self) -> Iterator[tuple[slice, Array]]:
-        step = self._block_rows()
-        for start in range(0, self.n, step):
-            rows = slice(start, min(start + step, self.n))
-            yield rows, self.X[rows].astype(np.float64, copy=False)
+        for rows, block in self._pieces(max(64, BLOCK_BYTES // (8 * self.d))):
+            yield rows, block.astype(np.float64, copy=False)
 
-    def _block_rows(self) -> int:
-        return max(64, BLOCK_BYTES // (8 * int(self.X.shape[1])))
+    def tables(self, nbytes: int = 1 << 20) -> Iterator[tuple[slice, Any]]:
+        most = getattr(self, "memory", 4 * nbytes) // 4  # of tables outside memory
+        for rows, block in self._pieces(max(64, min(nbytes, most) // (8 * self.d))):
+            yield rows, block.astype(np.float64, copy=False)
 
     def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
-        return (self.X.shape[1], *outputs)
-
-    def accumulate(self, vectors: Sequence[Array], kernel: Kernel) -> tuple[Array, Array | None]:
-        sums: Array = np.zeros(())
-        adjoint: Array | None = None
-        for rows, block in self._blocks():
-            residual, part = kernel(rows, *(block @ w for w in vectors))
-            sums = sums + part
-            if residual is not None:
-                term = block.T @ residual
-                adjoint = term if adjoint is None else np.add(adjoint, term, out=adjoint)
-        self.meter.rows += self.n
-        return sums, adjoint
-
-    def subset(self, rows: Array) -> DenseData:
-        """The given rows; a weight of ``n s_i / m`` keeps sums unbiased under uniform sampling."""
-        part = object.__new__(DenseData)
-        part.X, part.y, part.n = self.X[rows], self.y[rows], len(rows)
-        part.weight = None if self.weight is None else self.weight[rows] * (self.n / len(rows))
-        part.row_norm, part.mean_square, part._mean = self.row_norm, self.mean_square, self._mean
-        part.meter = self.meter
-        return part
+        return (self.d, *outputs)
 
     def smoothness(self, *, centred: bool) -> float:
-        side = min(self.X.shape)
-        if side > GRAM_SIDE:
+        side = min(self.n, self.d)
+        X = self._whole() if side == self.n and side <= GRAM_SIDE else None
+        if side > GRAM_SIDE or (side == self.n and X is None):
             return self._row_sum_bound()
-        gram = self._gram(centred) if side < self.n else self._outer_gram(centred)
+        gram = self._gram(centred) if X is None else self._outer_gram(X, centred)
         # The Gram matrix and its eigenvalues are rounded; two units a row or column more than covers it.
         largest = float(np.linalg.eigvalsh(gram)[-1])
         return largest + 8.0 * UNIT * (self.summation() + float(side)) * float(np.trace(gram))
 
     def _gram(self, centred: bool) -> Array:
-        gram = np.zeros((self.X.shape[1],) * 2)
-        shift = self._mean if centred else np.zeros(self.X.shape[1])
+        gram = np.zeros((self.d,) * 2)
+        shift = self._mean if centred else np.zeros(self.d)
         for rows, block in self._blocks():
             part = block - shift if centred else block
             gram += (part * np.reshape(self.weights(rows), (-1, 1))).T @ part
         self.meter.rows += self.n
         return gram
 
-    def _outer_gram(self, centred: bool) -> Array:
+    def _outer_gram(self, X: Array, centred: bool) -> Array:
         root = np.sqrt(np.broadcast_to(self.weights(slice(None)), (self.n,)))
-        rows = (self.X.astype(np.float64, copy=False) - (self._mean if centred else 0.0)) * root[:, None]
+        rows = (X.astype(np.float64, copy=False) - (self._mean if centred else 0.0)) * root[:, None]
         self.meter.rows += self.n
         gram: Array = rows @ rows.T
         return gram
@@ -109,8 +106,8 @@ class DenseData(Data):
     def _row_sum_bound(self) -> float:
         # lambda_max of a matrix with entries |sum_i s_i x_ij x_ik| is at most its largest row sum; centring
         # only subtracts a positive semidefinite matrix, so the bound serves both.
-        ones = np.ones(self.X.shape[1])
-        total = np.zeros(self.X.shape[1])
+        ones = np.ones(self.d)
+        total = np.zeros(self.d)
         for rows, block in self._blocks():
             size = np.abs(block)
             total += size.T @ (size @ ones * self.weights(rows))
@@ -121,15 +118,84 @@ class DenseData(Data):
         return self._mean
 
     def summation(self) -> float:
-        blocks = -(-self.n // self._block_rows())
-        # Any order within a block of B rows errs by at most B units, the blocks are added one by one; the
-        # inner product over columns that forms an image does not count: a tangent is valid for any image.
-        return float(min(self.n, self._block_rows()) + blocks + 8)
+        # The inner product over columns that forms an image does not count: a tangent is valid for any image.
+        return self.cut.units()
+
+
+class DenseData(Table):
+    """A two-dimensional float array with targets; X is never copied.
+
+    Construction reads X once: it checks that all entries are finite and measures the rows for the rounding
+    allowance of certificates. float32 blocks are widened one at a time, so that sums are float64 throughout.
+    """
+
+    def __init__(
+        self,
+        X: Array,
+        y: Array,
+        sample_weight: Array | None = None,
+        threads: int | None = None,
+    ) -> None:
+        X = real_array("X", X)
+        if X.ndim != 2 or 0 in X.shape:
+            raise ValueError(f"`X` must be a table with at least one row and one column, got shape {X.shape}.")
+        self.X, self.meter, self.cut = X, Meter(), Blocks.of(len(X))
+        self.n, self.d = X.shape
+        self.threads = default_threads() if threads is None else count("threads", threads)
+        self.y, self.weight = (
+            checked_targets(y, self.n),
+            checked_weights(sample_weight, self.n),
+        )
+        self._scan()
+
+    def _pieces(self, step: int) -> Iterator[tuple[slice, Array]]:
+        for start in range(0, self.n, step):
+            rows = slice(start, min(start + step, self.n))
+            yield rows, self.X[rows]
+
+    def _whole(self) -> Array:
+        return self.X
+
+    def _not_finite(self, rows: slice, block: Array) -> ValueError | None:
+        all_finite("X", self.X)
+        return None
+
+    def accumulate(self, vectors: Sequence[Array], kernel: Kernel) -> tuple[Array, Array | None]:
+        partials = Partials(self.cut.count)
+        dense_pass(self.X, 0, self.cut, vectors, kernel, partials, self.threads)
+        self.meter.rows += self.n
+        return partials.total()
+
+    def subset(self, rows: Array) -> DenseData:
+        """The given rows; a weight of ``n s_i / m`` keeps sums unbiased under uniform sampling."""
+        part = object.__new__(DenseData)
+        part.X, part.y, part.n, part.d = self.X[rows], self.y[rows], len(rows), self.d
+        part.weight = None if self.weight is None else self.weight[rows] * (self.n / len(rows))
+        part.row_norm, part.mean_square, part._mean = (
+            self.row_norm,
+            self.mean_square,
+            self._mean,
+        )
+        part.meter, part.cut, part.threads = (
+            self.meter,
+            Blocks.of(len(rows)),
+            self.threads,
+        )
+        return part
 
     def fingerprint(self) -> str:
-        rows = np.linspace(0, self.n - 1, min(self.n, FINGERPRINT_ROWS)).astype(np.intp)
-        digest = hashlib.sha256(f"{self.X.shape} {self.X.dtype} {self.y.shape}".encode())
-        weight = np.zeros(0) if self.weight is None else self.weight
-        for part in (self.X[rows], self.y, weight):
-            digest.update(np.ascontiguousarray(part).tobytes())
-        return digest.hexdigest()[:16]
+        return table_fingerprint(self, self.X.dtype, self.X[marked_rows(self.n)])
+
+
+def marked_rows(n: int) -> Array:
+    """The evenly spread rows that tell one data set from another."""
+    return np.linspace(0, n - 1, min(n, FINGERPRINT_ROWS)).astype(np.intp)
+
+
+def table_fingerprint(data: Table, dtype: np.dtype[Any], marked: Array) -> str:
+    """A short hash of the shape, the dtype, the marked rows, the targets and the weights."""
+    digest = hashlib.sha256(f"{(data.n, data.d)} {dtype} {data.y.shape}".encode())
+    weight = np.zeros(0) if data.weight is None else data.weight
+    for part in (marked, data.y, weight):
+        digest.update(np.ascontiguousarray(part).tobytes())
+    return digest.hexdigest()[:16]

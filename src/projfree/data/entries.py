@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from projfree.checks import Array, count
+from projfree.checks import Array, count, shown
 from projfree.data.base import Data, Kernel, Meter, checked_targets, checked_weights
 
 #: Entries in one block; sums within a block may be added in any order, so the block bounds their rounding.
@@ -25,6 +25,13 @@ class Entries:
         Zero-based places, one pair for each observed entry; a pair may occur more than once.
     shape : tuple of int
         The shape of the matrix.
+
+    Examples
+    --------
+    >>> from projfree import Entries, as_data
+    >>> ratings = as_data(Entries([0, 2], [1, 0], shape=(3, 2)), [4.0, 5.0])
+    >>> ratings.shape(())
+    (3, 2)
     """
 
     rows: Array
@@ -32,6 +39,8 @@ class Entries:
     shape: tuple[int, int]
 
     def __post_init__(self) -> None:
+        if len(self.shape) != 2:
+            raise ValueError(f"`shape` must be that of a matrix, two whole numbers, got {shown(self.shape)}.")
         m, n = (count("shape", side) for side in self.shape)
         for name, side in (("rows", m), ("cols", n)):
             index = np.asarray(getattr(self, name))

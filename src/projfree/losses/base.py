@@ -33,6 +33,14 @@ class Loss(ABC):
     #: float64 ones stay below 1).
     rounding: float = 16
 
+    #: The name under which compiled kernels know the loss, and its one parameter; None where they do not.
+    native: str | None = None
+
+    @property
+    def parameter(self) -> float:
+        """The number that a compiled kernel of this loss needs."""
+        return 0.0
+
     @property
     @abstractmethod
     def smoothness(self) -> float:

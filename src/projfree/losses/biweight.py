@@ -39,6 +39,7 @@ class BiWeight(Loss):
     scale: float = 1.0
 
     convex = False
+    native = "biweight"
 
     def __post_init__(self) -> None:
         scale = positive("BiWeight(scale=...)", self.scale)
@@ -51,6 +52,10 @@ class BiWeight(Loss):
     @property
     def smoothness(self) -> float:
         return 2 / self.scale**2
+
+    @property
+    def parameter(self) -> float:
+        return self.scale
 
     def value(self, u: Array, y: Array) -> Array:
         # 1 / (1 + (c/r)^2) is right in both limits: an infinite quotient gives 0, a vanished one gives 1.

@@ -43,11 +43,17 @@ class Huber(Loss):
 
     delta: float = 1.0
 
+    native = "huber"
+
     smoothness = 2.0
     rounding = 4  # r: 1/2, doubled by c (2|r| - c), whose two operations add 1; float32 rounds delta too: 5/2
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "delta", positive("Huber(delta=...)", self.delta))
+
+    @property
+    def parameter(self) -> float:
+        return self.delta
 
     def value(self, u: Array, y: Array) -> Array:
         r: Array = np.abs(u - y)

@@ -36,6 +36,7 @@ class Logistic(Loss):
     """
 
     labels = True
+    native = "logistic"
     smoothness = 0.25
     rounding = 10  # value: exp 4, log1p 4, one addition; derivative: exp 4, two operations. y u is exact.
 

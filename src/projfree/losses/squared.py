@@ -29,6 +29,7 @@ class Squared(Loss):
     """
 
     quadratic = True
+    native = "squared"
     smoothness = 2.0
     rounding = 2  # u - y is rounded once (eps / 2), doubled by the square, which is rounded once: 3/2
 

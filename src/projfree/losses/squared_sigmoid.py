@@ -44,6 +44,7 @@ class SquaredSigmoid(Loss):
 
     convex = False
     labels = True
+    native = "squared_sigmoid"
     smoothness = (39 + 55 * math.sqrt(33)) / 2304
     # The derivative is 2 e^2 / (1 + e)^3 or 2 e / (1 + e)^3: an error of e = exp(-|m|) counts at most twice (8),
     # and the operations on it add less than 4. So 12 of the default 16.

@@ -3,8 +3,9 @@
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.blackbox import BlackBox
 from projfree.objectives.erm import Objective
+from projfree.objectives.gram_form import gram_form
 from projfree.objectives.hull import Hull
 from projfree.objectives.perturbed import Perturbed, perturb
 from projfree.objectives.quadratic import QuadraticForm
 
-__all__ = ["BlackBox", "Hull", "Objective", "Perturbed", "QuadraticForm", "SmoothFunction", "perturb"]
+__all__ = ["BlackBox", "Hull", "Objective", "Perturbed", "QuadraticForm", "SmoothFunction", "gram_form", "perturb"]

@@ -14,7 +14,7 @@ from projfree.objectives.base import SmoothFunction
 from projfree.objectives.hull import Hull
 from projfree.objectives.image_hull import ImageHull, SquaresHull
 from projfree.objectives.intercept import no_minimum, profile
-from projfree.objectives.tangent import Sums, block_sums, weigh
+from projfree.objectives.tangent import Sums, TangentKernel, weigh
 
 
 class Objective(SmoothFunction):
@@ -48,19 +48,29 @@ class Objective(SmoothFunction):
         self.loss, self.data, self.fit_intercept = loss, data, bool(fit_intercept)
         self.y = loss.targets(data.y)
         self.outputs = loss.outputs(self.y)
-        self.shape, self.rows, self.convex = data.shape(self.outputs), data.n, loss.convex
+        self.shape, self.rows, self.convex = (
+            data.shape(self.outputs),
+            data.n,
+            loss.convex,
+        )
         self.constant_intercept: Array | None = None
         if self.fit_intercept:
             self.constant_intercept = self._constant_intercept()
 
     def _constant_intercept(self) -> Array:
         """The intercept at w = 0, where every search for an intercept starts."""
-        if self.loss.labels and self.outputs == () and len(np.unique(self.y)) < 2:
-            raise no_minimum(self.y)
-        if self.loss.coupled and len(np.unique(self.y)) < self.outputs[0]:
-            raise no_minimum(self.y)
+        if self.loss.labels:
+            self._check_classes()
         u = np.zeros((self.data.n, *self.outputs))
         return profile(self.loss, u, self.y, self.data.weights(slice(None)), self._first_guess())
+
+    def _check_classes(self) -> None:
+        """Refuse targets whose intercept has no finite minimum: each output needs every class, with some weight."""
+        counted = self.y if self.data.weight is None else self.y[self.data.weight > 0]
+        needed = self.outputs[0] if self.loss.coupled else 2
+        for column in counted.reshape(len(counted), -1).T:
+            if len(np.unique(column)) < needed:
+                raise no_minimum(column)
 
     def _first_guess(self) -> Array | None:
         # A regression loss that is not convex has its minimum among the targets: begin at their median.
@@ -92,10 +102,14 @@ class Objective(SmoothFunction):
         """The image of ``x``; costs one read if part of it is pending."""
         if not x.settled:
             self._pass(x, None, adjoint=False)
-        image = x.image.known()
+        image = self._known(x)
         assert image is not None
         x.image.settle(image)
         return image
+
+    def _known(self, x: Point) -> Array | None:
+        """The known part of the image; zero where all terms of a mixture have cancelled."""
+        return x.image.known() if x.image.terms else np.zeros((self.data.n, *self.outputs))
 
     def _intercept(self, x: Point, u: Array) -> Array | None:
         if self.constant_intercept is None:
@@ -113,7 +127,7 @@ class Objective(SmoothFunction):
         if self.constant_intercept is None:
             return self._tangent(x, None)
         if self.loss.quadratic:
-            return self._tangent(x, np.asarray(self.hint(x), dtype=np.float64))
+            return self._tangent(x, self._centring(x.w))
         return self._tangent(x, self._intercept(x, self.settled(x)))
 
     def recheck(self, w: Array, intercept: Array | None, z: Array, z_intercept: Array | None) -> tuple[float, Minorant]:
@@ -129,7 +143,10 @@ class Objective(SmoothFunction):
     def _tangent(self, x: Point, b: Array | None) -> Minorant:
         packed, g = self._pass(x, b, adjoint=True)
         assert g is not None
-        sums, units = Sums.unpack(packed), self.data.summation() + 2.0 * self.loss.rounding + 8.0
+        sums, units = (
+            Sums.unpack(packed),
+            self.data.summation() + 2.0 * self.loss.rounding + 8.0,
+        )
         constant_error, gradient_error = sums.errors(units, self.data.mean_square)
         if b is not None:
             if self.loss.quadratic:
@@ -139,7 +156,10 @@ class Objective(SmoothFunction):
                 b = b + sums.recentre(self.loss.smoothness).reshape(self.outputs)
             x.anchored(b)
             constant_part, gradient_part = self._intercept_error(sums, b, units)
-            constant_error, gradient_error = constant_error + constant_part, gradient_error + gradient_part
+            constant_error, gradient_error = (
+                constant_error + constant_part,
+                gradient_error + gradient_part,
+            )
         x.value = sums.value
         return Minorant(sums.value - sums.along, g, constant_error, gradient_error)
 
@@ -164,38 +184,38 @@ class Objective(SmoothFunction):
 
     def _pass(self, x: Point, b: Array | None, *, adjoint: bool) -> tuple[Array, Array | None]:
         """One read of the data: meets the pending vectors of ``x`` and, if asked, forms the tangent's sums."""
-        pending, base = x.image.pending(), x.image.known()
-        met = [np.empty((self.data.n, *self.outputs)) for _ in pending]
-        whole = np.empty((self.data.n, *self.outputs)) if pending else base
+        pending, base = x.image.pending(), self._known(x)
+        shape = (self.data.n, *self.outputs)
+        whole = np.empty(shape) if pending else base
         assert whole is not None
-
-        def kernel(rows: slice, *images: Array) -> tuple[Array | None, Array]:
-            u: Array | float = 0.0 if base is None else base[rows]
-            for (_, c), store, image in zip(pending, met, images, strict=True):
-                store[rows] = image
-                u = u + c * image
-            assert isinstance(u, np.ndarray)
-            if pending:
-                whole[rows] = u
-            if not adjoint:
-                return None, np.zeros(())
-            return block_sums(self.loss, u, b, self.y[rows], self.data.weights(rows))
-
+        kernel = TangentKernel(
+            loss=self.loss,
+            y=self.y,
+            b=b,
+            data=self.data,
+            base=base,
+            coefficients=np.array([c for _, c in pending]),
+            met=np.empty((len(pending), *shape)),
+            whole=whole,
+            tangent=adjoint,
+        )
         vectors = [source.vector for source, _ in pending if source.vector is not None]
         sums, g = self.data.accumulate(vectors, kernel)
         # Only now, so that an interrupted pass leaves every source as it was.
-        for (source, _), image in zip(pending, met, strict=True):
+        for (source, _), image in zip(pending, kernel.met, strict=True):
             source.image = image
         x.image.settle(whole)
         return sums, g
+
+    def sample(self, m: int, rng: np.random.Generator) -> Array:
+        return self.data.sample(m, rng)
 
     def estimate(self, x: Point, rows: Array) -> Minorant:
         part, y = self.data.subset(rows), self.y[rows]
         start = self.hint(x) if self.constant_intercept is not None else 0.0
         centred = self.constant_intercept is not None and self.loss.quadratic
         if centred:  # with the means of all rows, which keeps the estimate unbiased
-            mean_image = np.tensordot(self.data.mean_row(), x.w, axes=self.data.mean_row().ndim)
-            start = self._mean_target() - mean_image
+            start = self._centring(x.w)
 
         def kernel(rows: slice, u: Array) -> tuple[Array, Array]:
             r = weigh(self.loss.derivative(u + start, y[rows]), part.weights(rows))
@@ -203,13 +223,22 @@ class Objective(SmoothFunction):
 
         slope, g = part.accumulate([x.w], kernel)
         assert g is not None
-        return Minorant(-np.inf, g - np.multiply.outer(self.data.mean_row(), slope) if centred else g)
+        return Minorant(
+            -np.inf,
+            g - np.multiply.outer(self.data.mean_row(), slope) if centred else g,
+        )
 
-    def _mean_target(self) -> Array:
-        mean: Array = np.sum(weigh(self.y, self.data.weights(slice(None))), axis=0)
-        return mean
+    def _centring(self, w: Array) -> Array:
+        """The intercept of the squared loss, from the mean row of A: O(d), no pass."""
+        row = self.data.mean_row()
+        return np.asarray(self.constant_intercept - np.tensordot(row, w, axes=row.ndim))
 
-    def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
+    def hull(
+        self,
+        points: tuple[Point, ...],
+        gradient: Array | None = None,
+        tilt: Array | None = None,
+    ) -> Hull:
         kind = SquaresHull if self.loss.quadratic else ImageHull
         return kind(self, points, gradient, tilt)
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from projfree.algebra import UNIT
 from projfree.checks import Array
+from projfree.data.base import Data
 from projfree.losses.base import Loss
 
 SCALARS = 6
@@ -49,6 +50,62 @@ def block_sums(loss: Loss, u: Array, b: Array | None, y: Array, s: Array | float
 
 
 @dataclass
+class TangentKernel:
+    """What a pass does with a block of rows: meet the pending vectors, mix, and sum a tangent if asked for one.
+
+    Called with the images of a block it works in NumPy; data that has compiled kernels reads the fields instead.
+
+    Attributes
+    ----------
+    loss, y, b : Loss, array, array or None
+        The loss, the targets of all rows and the intercept.
+    data : Data
+        Whose weights apply.
+    base : ndarray or None
+        The part of the image that is known.
+    coefficients : ndarray
+        Of the pending vectors in the image.
+    met : ndarray of shape (pending, n, ...)
+        Where the images of the pending vectors go.
+    whole : ndarray
+        Where the whole image goes; ``base`` itself if nothing is pending.
+    tangent : bool
+        Whether residuals and sums are wanted.
+    offsets : ndarray or None
+        A number (k numbers) for each pending vector that is added to its images: how a shift of the features enters.
+    """
+
+    loss: Loss
+    y: Array
+    b: Array | None
+    data: Data
+    base: Array | None
+    coefficients: Array
+    met: Array
+    whole: Array
+    tangent: bool
+    offsets: Array | None = None
+
+    def __call__(self, rows: slice, *images: Array) -> tuple[Array | None, Array]:
+        u = self.base[rows] if self.base is not None else np.zeros(())
+        if self.offsets is not None:
+            images = tuple(image + offset for image, offset in zip(images, self.offsets, strict=True))
+        for c, store, image in zip(self.coefficients.tolist(), self.met, images, strict=True):
+            store[rows] = image
+            u = u + c * image
+        if images:
+            self.whole[rows] = u
+        if not self.tangent:
+            return None, np.zeros(())
+        return block_sums(self.loss, u, self.b, self.y[rows], self.data.weights(rows))
+
+    def residual_sum(self, sums: Array) -> Array:
+        """The sum of the residuals over all rows, a number or k numbers, from the sums of a pass."""
+        slope: Array = np.reshape(sums[SCALARS:], (3, *self.whole.shape[1:]))[0]
+        return slope
+
+
+@dataclass
 class Sums:
     r"""Sums over all rows; with k outputs the last three have k entries.
 
@@ -72,7 +129,17 @@ class Sums:
         """From the array that `block_sums` returns, added over blocks."""
         value, size, along, along_size, shifted, square = packed[:SCALARS].tolist()
         slope, slope_size, mean_image = np.reshape(packed[SCALARS:], (3, -1))
-        return cls(value, size, along, along_size, shifted, square, slope, slope_size, mean_image)
+        return cls(
+            value,
+            size,
+            along,
+            along_size,
+            shifted,
+            square,
+            slope,
+            slope_size,
+            mean_image,
+        )
 
     def errors(self, units: float, mean_square: float) -> tuple[float, float]:
         """Bounds on the rounding of the constant, and on the Euclidean norm of that of the gradient.

@@ -1,0 +1,165 @@
+"""Data larger than memory: a pass reads each row once, the next chunk while the current one is used."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+
+from projfree.checks import Array, count
+from projfree.data.base import Kernel, Meter, checked_targets, checked_weights
+from projfree.data.blocks import Blocks, Partials, dense_pass, tile_rows
+from projfree.data.dense import Table, marked_rows, table_fingerprint
+from projfree.data.sources.ahead import Ahead
+from projfree.data.sources.base import Source
+from projfree.data.sources.sample import Rows, draw_runs
+from projfree.data.threads import default_threads
+
+#: Bytes of a chunk where memory allows: large enough to pay for a read, small enough to stay in a shared cache.
+CHUNK_BYTES = 1 << 24
+#: Peak memory of a pass for buffers and decoding, by default.
+MEMORY = 1 << 27
+#: Chunks that begin within a block begin where a tile of the compiled kernels does, by layout.
+C_GRAIN, F_GRAIN = 64, 512
+
+
+class ChunkedData(Table):
+    """The rows of a source with targets; results are those of the same rows in memory, to the last bit.
+
+    Construction reads the source once: it checks that all entries are finite and measures the rows. A pass has two
+    buffers: a thread reads into one while the other is used, and ends with the pass. Images, targets and weights stay
+    in memory. A pass that fails for any reason returns nothing and leaves the data as they were; a file that has
+    changed since construction makes every further pass fail.
+
+    Parameters
+    ----------
+    source : Source
+        Where rows are read from.
+    y, sample_weight : array
+        As for `as_data`.
+    memory : int
+        Bytes that a pass may use beside vectors with one entry a row: two buffers of at most a quarter each, the rest
+        for decoding and copies.
+    threads : int, optional
+        Threads that work on a chunk, beside the one that reads.
+    """
+
+    def __init__(
+        self, source: Source, y: Any, sample_weight: Any = None, memory: int = MEMORY, threads: int | None = None
+    ) -> None:
+        self.source, self.n, self.d, self.meter = source, source.n, source.d, Meter()
+        self.memory, self.cut = count("memory", memory), Blocks.of(source.n)
+        self.threads = default_threads() if threads is None else count("threads", threads)
+        self.feature_names = None if source.columns is None else tuple(source.columns)
+        y = np.asarray(y)
+        if y.ndim and len(y) != self.n:
+            raise ValueError(f"`y` must have one entry for each row of {source.name}, {self.n}, got {len(y)}.")
+        self.y, self.weight = checked_targets(y, self.n), checked_weights(sample_weight, self.n)
+        self._spare: list[tuple[Array, Array]] = []
+        self._marked: list[Array] | None = []
+        source.batch_bytes = self.memory // 32
+        self._scan()
+        self._marks, self._marked = np.concatenate(self._marked), None
+
+    @property
+    def _nbytes(self) -> int:
+        return self.n * self._row_bytes
+
+    @property
+    def _row_bytes(self) -> int:
+        return self.d * self.source.dtype.itemsize
+
+    def _most(self, step: int) -> int:
+        """Rows of a chunk that is made of steps."""
+        fit = min(CHUNK_BYTES, self.memory // 4) // self._row_bytes
+        needed = 4 * min(step, self.n) * self._row_bytes
+        if fit < step and needed > self.memory:
+            raise ValueError(
+                f"`memory` must be at least {needed} bytes for rows of {self.d} columns, got {self.memory}."
+            )
+        return max(step, fit // step * step)
+
+    def _bounds(self) -> list[tuple[int, int]]:
+        """The chunks of a pass: whole blocks, or parts of one that end where a tile ends."""
+        block = self.cut.rows
+        if min(block, self.n) * self._row_bytes <= min(CHUNK_BYTES, self.memory // 4):
+            return _cut(0, self.n, self._most(block))
+        step = self._most(max(F_GRAIN if self.source.fortran else C_GRAIN, tile_rows(self.d)))
+        return [part for first in range(0, self.n, block) for part in _cut(first, min(first + block, self.n), step)]
+
+    def _stream(self, bounds: Sequence[tuple[int, int]]) -> Generator[tuple[int, Array]]:
+        """First row and table of each chunk; a table is good until the next is asked for."""
+        self.source.check()
+        pair = self._buffers(max(stop - start for start, stop in bounds))
+        ahead = Ahead(self.source, bounds[0], pair[0])
+        try:
+            for k, (start, _) in enumerate(bounds):
+                X = ahead.table()
+                if k + 1 < len(bounds):
+                    ahead = Ahead(self.source, bounds[k + 1], pair[(k + 1) % 2])
+                yield start, X
+        finally:
+            ahead.join()
+        self.source.check()
+        self._spare[:] = [pair]  # not after a failure: threads may still look at them
+
+    def _buffers(self, rows: int) -> tuple[Array, Array]:
+        """The buffers of the last pass, or new ones: passes may overlap."""
+        size = rows * self.d
+        pair = self._spare.pop() if self._spare else None
+        if pair is None or len(pair[0]) < size:
+            pair = np.empty(size, self.source.dtype), np.empty(size, self.source.dtype)
+        return pair
+
+    def accumulate(self, vectors: Sequence[Array], kernel: Kernel) -> tuple[Array, Array | None]:
+        partials = Partials(self.cut.count)
+        with closing(self._stream(self._bounds())) as chunks:
+            for start, X in chunks:
+                dense_pass(X, start, self.cut, vectors, kernel, partials, self.threads, self._nbytes)
+        self.meter.rows += self.n
+        return partials.total()
+
+    def _pieces(self, step: int) -> Iterator[tuple[slice, Array]]:
+        marks = marked_rows(self.n)
+        for start, X in self._stream(_cut(0, self.n, self._most(step))):
+            if self._marked is not None:
+                here = marks[(marks >= start) & (marks < start + len(X))]
+                self._marked.append(X[here - start])
+            for first in range(0, len(X), step):
+                part = X[first : first + step]
+                yield slice(start + first, start + first + len(part)), part
+
+    def _whole(self) -> Array | None:
+        if 2 * self._nbytes > self.memory:
+            return None
+        return self.source.read(0, self.n, np.empty(self.n * self.d, self.source.dtype))
+
+    def _not_finite(self, rows: slice, block: Array) -> ValueError | None:
+        bad = np.argwhere(~np.isfinite(block))
+        if not len(bad):
+            return None
+        place = self.source.place(rows.start + int(bad[0, 0]), int(bad[0, 1]))
+        return ValueError(f"{place} is {block[tuple(bad[0])]}; drop or impute such rows first.")
+
+    def sample(self, m: int, rng: np.random.Generator) -> Array:
+        """``m`` rows, drawn singly or in short runs as the source likes it; see `draw_runs`."""
+        return draw_runs(self.n, m, self.source.run, rng) if self.source.run > 1 else super().sample(m, rng)
+
+    def subset(self, rows: Array) -> ChunkedData:
+        """The given increasing rows, read when they are used; a weight of ``n s_i / m`` keeps sums unbiased."""
+        part = object.__new__(ChunkedData)
+        part.__dict__.update(self.__dict__)
+        part.source, part.n, part.y = Rows(self.source, rows), len(rows), self.y[rows]
+        part.weight = None if self.weight is None else self.weight[rows] * (self.n / len(rows))
+        part.cut = Blocks.of(len(rows))
+        part._marks = np.empty((0, self.d))
+        return part
+
+    def fingerprint(self) -> str:
+        return table_fingerprint(self, self.source.dtype, self._marks)
+
+
+def _cut(first: int, last: int, step: int) -> list[tuple[int, int]]:
+    return [(start, min(start + step, last)) for start in range(first, last, step)]

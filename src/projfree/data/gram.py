@@ -1,0 +1,178 @@
+r"""`Gram`: all that least squares needs to know about a table, in one pass and open for more rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from projfree.checks import Array
+from projfree.data.products import LANE_ROWS, product, rough_centre
+from projfree.data.threads import over_blocks, single_blas, tree_sum
+
+if TYPE_CHECKING:
+    from projfree.data.base import Data
+
+#: Sums that are kept apart while rows stream by, so that threads can share the work; fixed, so that they do not show.
+LANES = 4
+#: Bytes of X that are read at a time, at least.
+TABLE_BYTES = 1 << 23
+
+
+class Gram:
+    r"""The weighted moments of features and targets, about a provisional centre.
+
+    With :math:`z_i = (x_i - c, y_i - c_y, 1)` it holds :math:`M = \sum_i s_i z_i z_i^T` in float64, for weights s as
+    they were given (ones if none were). The centre is taken from the first rows: moments about the mean then come out
+    without the cancellation that :math:`X^T X - n m m^T` suffers when a mean is large beside the deviations.
+
+    Attributes
+    ----------
+    matrix : ndarray of shape (d + k + 1, d + k + 1)
+        M.
+    shift : ndarray of shape (d + k,)
+        The centre of features and targets.
+    n : int
+        Rows so far.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import as_data
+    >>> gram = as_data(np.array([[1.0], [2.0]]), [1.0, 4.0]).gram()
+    >>> _ = gram.add(np.array([[3.0]]), [7.0])
+    >>> gram.n, gram.xtx.tolist(), gram.xty.tolist(), gram.mean.tolist()
+    (3, [[14.0]], [30.0], [2.0])
+    """
+
+    def __init__(self, d: int, outputs: tuple[int, ...] = ()) -> None:
+        self.d, self.outputs, self.n = d, outputs, 0
+        width = d + int(np.prod(outputs))
+        self.shift, self.matrix = np.zeros(width), np.zeros((width + 1, width + 1))
+
+    @classmethod
+    def of(cls, data: Data) -> Gram:
+        """The moments of a data set, in one pass."""
+        columns = data.shape(())
+        if len(columns) != 1:
+            raise TypeError(
+                f"`gram` needs a table of features; {type(data).__name__} has a diagonal one, `mean_row()`."
+            )
+        return cls(columns[0], data.y.shape[1:]).include(data)
+
+    def add(self, X: Any, y: Any, sample_weight: Any = None) -> Gram:
+        """Append rows, at their own cost; returns the same object."""
+        from projfree.data.convert import as_data
+
+        return self.include(as_data(X, y, sample_weight))
+
+    def include(self, data: Data) -> Gram:
+        """Append the rows of a data set; returns the same object."""
+        if data.shape(()) != (self.d,) or data.y.shape[1:] != self.outputs:
+            raise ValueError(
+                f"`X` and `y` must have {self.d} columns and trailing shape {self.outputs} like the rows before them, "
+                f"got {data.shape(())[0]} and {data.y.shape[1:]}."
+            )
+        total = float(data.n if data.total_weight is None else data.total_weight)
+        threads = getattr(data, "threads", 1)
+        lanes = np.zeros((LANES, *self.matrix.shape))
+        with single_blas():
+            for rows, table in data.tables(max(TABLE_BYTES, 8 * self.d * LANES * LANE_ROWS)):
+                y = data.y[rows].reshape(table.shape[0], -1).astype(np.float64, copy=False)
+                s = np.ones(len(y)) if data.weight is None else np.sqrt(data.weight[rows] * total)
+                if not self.n and not rows.start:
+                    self.shift = np.concatenate([rough_centre(table), y.mean(axis=0)])
+                self._add_table(table, y, s, lanes, threads)
+        data.meter.rows += data.n
+        # Only now, so that rows of which a read failed do not count in part.
+        self.matrix, self.n = self.matrix + tree_sum(lanes), self.n + data.n
+        return self
+
+    def _add_table(self, table: Any, y: Array, s: Array, lanes: Array, threads: int) -> None:
+        step = -(-len(y) // LANES)
+
+        def lane(k: int) -> None:
+            rows = slice(k * step, min((k + 1) * step, len(y)))
+            if rows.start < rows.stop:
+                lanes[k] += product(table[rows], y[rows], s[rows], self.shift)
+
+        over_blocks(lane, LANES, threads)
+
+    def merge(self, other: Gram) -> Gram:
+        """Take in the rows of another one; returns the same object."""
+        if (other.d, other.outputs) != (self.d, self.outputs):
+            raise ValueError(
+                f"`other` must have {self.d} columns and trailing shape {self.outputs}, got {other.d} and "
+                f"{other.outputs}."
+            )
+        if not self.n:
+            self.shift = other.shift.copy()
+        self.matrix, self.n = self.matrix + other._about(self.shift), self.n + other.n
+        return self
+
+    def standardized(self, shift: Array, scale: Array) -> Gram:
+        """The moments of the features ``(x - shift) / scale``."""
+        out = Gram(self.d, self.outputs)
+        extra = len(self.shift) - self.d
+        by = np.concatenate([scale, np.ones(extra + 1)])
+        out.n, out.matrix = self.n, self.matrix / by / by[:, None]
+        out.shift = (self.shift - np.concatenate([shift, np.zeros(extra)])) / by[:-1]
+        return out
+
+    def _about(self, centre: Array) -> Array:
+        """M for another centre: z changes by a multiple of its last entry, which is one."""
+        P = np.eye(len(self.matrix))
+        P[-1, :-1] = self.shift - centre
+        moved: Array = P.T @ self.matrix @ P
+        return moved
+
+    @property
+    def total_weight(self) -> float:
+        """The sum of the weights."""
+        if not self.n:
+            raise ValueError("This Gram has no rows yet; `add` some first.")
+        return float(self.matrix[-1, -1])
+
+    def _means(self) -> Array:
+        means: Array = self.shift + self.matrix[-1, :-1] / self.total_weight
+        return means
+
+    @property
+    def mean(self) -> Array:
+        """The weighted mean row."""
+        return self._means()[: self.d]
+
+    @property
+    def mean_target(self) -> Array:
+        """The weighted mean target, of shape ``()`` or ``(k,)``."""
+        return self._means()[self.d :].reshape(self.outputs)
+
+    @property
+    def xtx(self) -> Array:
+        """The weighted sum of ``x x^T``."""
+        return self._about(np.zeros_like(self.shift))[: self.d, : self.d]
+
+    @property
+    def xty(self) -> Array:
+        """The weighted sum of ``x y^T``, of shape ``(d,)`` or ``(d, k)``."""
+        return self._about(np.zeros_like(self.shift))[: self.d, self.d : -1].reshape(self.d, *self.outputs)
+
+    def moment(self, about: Array) -> Array:
+        """The weighted mean of ``(x - about) (x - about)^T``."""
+        centre = np.concatenate([about, self.shift[self.d :]])
+        return self._about(centre)[: self.d, : self.d] / self.total_weight
+
+    def quadratic(self, fit_intercept: bool = False) -> tuple[Array, Array, float]:
+        r"""The mean squared error as ``(H, b, c)``, with the intercept, if asked for, minimised out.
+
+        .. math:: \tfrac12 \langle w, H w\rangle - \langle b, w\rangle + c
+
+        Its value for several outputs is summed over them; `intercept` recovers the intercept.
+        """
+        M = self._about(self._means() if fit_intercept else np.zeros_like(self.shift)) * (2.0 / self.total_weight)
+        H, b = M[: self.d, : self.d], M[: self.d, self.d : -1].reshape(self.d, *self.outputs)
+        return (H + H.T) / 2.0, b, 0.5 * float(np.trace(M[self.d : -1, self.d : -1]))
+
+    def intercept(self, w: Array) -> Array:
+        """The best intercept for ``w``."""
+        return np.asarray(self.mean_target - self.mean @ w)

@@ -1,0 +1,66 @@
+"""Measures of columns and rows that are read off a table once, dense or sparse."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from projfree.algebra import UNIT
+from projfree.checks import Array
+
+if TYPE_CHECKING:
+    from projfree.data.base import Data
+
+
+def column_deviation(data: Data) -> Array:
+    """The weighted standard deviation of each column, 1 for a column that is constant up to rounding; one read.
+
+    Deviations are taken from the mean before they are squared, so that a large mean costs no digits.
+    """
+    mean = data.mean_row()
+    first, second, there = np.zeros(len(mean)), np.zeros(len(mean)), np.zeros(len(mean))
+    stored = np.zeros(len(mean), dtype=np.int64)
+    for rows, table in data.tables():
+        s = np.broadcast_to(data.weights(rows), (table.shape[0],))
+        if sp.issparse(table):
+            away = table.data - mean[table.indices]
+            first, second, there = (
+                first + _on(table, away).T @ s,
+                second + _on(table, away**2).T @ s,
+                there + _on(table, np.ones_like(away)).T @ s,
+            )
+            stored += np.bincount(table.indices, minlength=len(mean))
+        else:
+            away = table - mean
+            first, second, stored = first + s @ away, second + s @ away**2, stored + len(s)
+            there += s.sum()
+    absent = np.where(stored == data.n, 0.0, np.maximum(1.0 - there, 0.0))  # the weight of entries not stored
+    variance = second + absent * mean**2 - (first - absent * mean) ** 2
+    deviation = np.sqrt(np.maximum(variance, 0.0))
+    return np.where(deviation <= UNIT * data.summation() * np.hypot(mean, deviation), 1.0, deviation)
+
+
+def row_measures(data: Data, shift: Array, scale: Array) -> tuple[float, float]:
+    r"""The largest norm and the weighted mean squared norm of the rows :math:`(|x_i| + |shift|) / scale`; one read."""
+    largest, mean_square, size = 0.0, 0.0, np.abs(shift)
+    with np.errstate(over="ignore", invalid="ignore"):
+        always = float(np.sum((size / scale) ** 2))
+        for rows, table in data.tables():
+            if sp.issparse(table):
+                x = np.abs(table.data)
+                extra = x * (x + 2.0 * size[table.indices]) / scale[table.indices] ** 2
+                squares = always + _on(table, extra) @ np.ones(len(scale))
+            else:
+                z = (np.abs(table) + size) / scale
+                squares = np.einsum("ij,ij->i", z, z)
+            largest = max(largest, float(squares.max()))
+            mean_square += float(np.sum(squares * data.weights(rows)))
+    if not np.isfinite([largest, mean_square]).all():
+        raise ValueError(f"`scale` is too small for the features, down to {scale.min():g}: scaled rows overflow.")
+    return float(np.sqrt(largest)), mean_square
+
+
+def _on(table: Any, values: Array) -> Any:
+    return sp.csr_array((values, table.indices, table.indptr), shape=table.shape)

@@ -1,0 +1,63 @@
+"""Products of shifted and weighted rows, dense and sparse: what `Gram` adds up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from projfree.checks import Array
+
+#: Rows that are shifted and multiplied at a time: enough to pay for adding a d x d matrix, few enough for the cache.
+LANE_ROWS = 1024
+
+
+def rough_centre(table: Any) -> Array:
+    """A rough mean of the columns that have one worth removing.
+
+    Where a share p <= 1/2 of a sparse column is not zero, the square of its mean is at most p times its mean square
+    (Cauchy-Schwarz): nothing cancels, and the column stays sparse.
+    """
+    if not sp.issparse(table):
+        return np.asarray(table.mean(axis=0))
+    often = np.bincount(table.indices, minlength=table.shape[1]) > 0.5 * table.shape[0]
+    return np.where(often, np.asarray(table.mean(axis=0)).ravel(), 0.0)
+
+
+def product(table: Any, y: Array, s: Array, shift: Array) -> Array:
+    """The sum of ``z z^T`` over rows ``z = s (x - shift_x, y - shift_y, 1)``."""
+    if sp.issparse(table):
+        return _sparse_product(table, y, s, shift)
+    total = np.zeros((len(shift) + 1,) * 2)
+    for first in range(0, len(y), LANE_ROWS):
+        rows = slice(first, first + LANE_ROWS)
+        total += _dense_product(table[rows], y[rows], s[rows], shift)
+    return total
+
+
+def _dense_product(table: Array, y: Array, s: Array, shift: Array) -> Array:
+    z = np.empty((len(y), len(shift) + 1))
+    np.subtract(table, shift[: table.shape[1]], out=z[:, : table.shape[1]])
+    np.subtract(y, shift[table.shape[1] :], out=z[:, table.shape[1] : -1])
+    z[:, -1] = 1.0
+    if (s != 1.0).any():
+        z *= s[:, None]
+    product: Array = z.T @ z  # NumPy sees the same array twice and computes half
+    return product
+
+
+def _sparse_product(table: Any, y: Array, s: Array, shift: Array) -> Array:
+    """As for dense rows; columns with a shift, targets and ones are made dense, the others stay sparse."""
+    d = table.shape[1]
+    moved, still = np.flatnonzero(shift[:d]), np.flatnonzero(shift[:d] == 0.0)
+    full = np.concatenate([moved, np.arange(d, len(shift) + 1)])
+    columns = table.tocsc()
+    rest = sp.diags_array(s) @ columns[:, still]
+    z = np.column_stack([columns[:, moved].toarray() - shift[moved], y - shift[d:], np.ones(len(y))]) * s[:, None]
+    out = np.zeros((len(shift) + 1,) * 2)
+    out[np.ix_(full, full)] = z.T @ z
+    cross = rest.T @ z
+    out[np.ix_(still, full)], out[np.ix_(full, still)] = cross, cross.T
+    out[np.ix_(still, still)] = (rest.T @ rest).toarray()
+    return out

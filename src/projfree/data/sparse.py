@@ -1,0 +1,159 @@
+"""Sparse tables in memory: compressed rows, read once a pass."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from projfree.checks import Array, count
+from projfree.data.base import Data, Kernel, Meter, checked_targets, checked_weights
+from projfree.data.blocks import MOST_BLOCKS, TAKE, THREADED_BYTES, Blocks, Partials, compiled, native_arguments
+from projfree.data.compressed import compressed, row_pieces, row_squares, widened
+from projfree.data.dense import marked_rows
+from projfree.data.spectrum import largest_eigenvalue
+from projfree.data.threads import default_threads, over_blocks, tree_sum
+
+#: Entries that SciPy works on at a time: enough to pay for wrapping them, few enough to widen.
+TILE_ENTRIES = 1 << 17
+#: Bytes of one entry, for sizes that must not depend on how wide the stored indices are.
+ENTRY_BYTES = 12
+#: Entries of the table for each entry of the adjoints of all blocks: clearing and adding them then costs a few percent.
+SHARE = 20
+
+
+def sparse_cut(n: int, d: int, entries: int) -> Blocks:
+    """How a pass cuts sparse rows: as for dense ones, but the adjoints of all blocks must stay small."""
+    most = min(MOST_BLOCKS, max(1, entries // (SHARE * d)))
+    return Blocks(n, max(Blocks.of(n).rows, 64 * math.ceil(n / (64 * most))))
+
+
+class SparseData(Data):
+    """A SciPy sparse matrix or array with targets.
+
+    CSR with float32 or float64 values is held without a copy and must not be changed afterwards; other formats are
+    converted to CSR once. Repeated entries are summed (in a copy), explicit zeros and unsorted columns are fine, and
+    indices may be int32 or int64. Construction checks all entries and indices and measures the rows.
+
+    Parameters
+    ----------
+    X : scipy.sparse matrix or array of shape (n, d)
+    y, sample_weight, threads
+        As for `as_data`.
+
+    Notes
+    -----
+    A pass costs one read of the stored entries. One output and tables of 16 MB and more go through compiled code, the
+    rest through SciPy on views of the rows. Results do not depend on the number of threads.
+    """
+
+    def __init__(self, X: Any, y: Array, sample_weight: Array | None = None, threads: int | None = None) -> None:
+        self._hold(compressed(X))
+        self.meter, self.threads = Meter(), default_threads() if threads is None else count("threads", threads)
+        self.y, self.weight = checked_targets(y, self.n), checked_weights(sample_weight, self.n)
+        self._scan()
+
+    def _hold(self, X: sp.csr_array) -> None:
+        self.X = X
+        self.n, self.d = X.shape
+        self.cut = sparse_cut(self.n, self.d, X.nnz)
+        self.nbytes = ENTRY_BYTES * int(X.nnz)
+
+    def _scan(self) -> None:
+        blocks = self.cut.count
+        mean, squares = np.zeros((blocks, self.d)), np.zeros((blocks, 2))
+
+        def block(k: int) -> None:
+            for rows, tile in self._tiles(k):
+                size, s = row_squares(tile), np.broadcast_to(self.weights(rows), tile.shape[:1])
+                mean[k] += tile.T @ s
+                squares[k] = max(squares[k, 0], size.max()), squares[k, 1] + s @ size
+
+        over_blocks(block, blocks, self._workers())
+        self.row_norm, self.mean_square = math.sqrt(squares[:, 0].max()), float(tree_sum(squares[:, 1:])[0])
+        self._mean = tree_sum(mean)
+
+    def _workers(self) -> int:
+        return self.threads if self.nbytes >= THREADED_BYTES else 1
+
+    def _tiles(self, k: int) -> Iterator[tuple[slice, Any]]:
+        """Block k in pieces whose adjoint, of the length of a row, costs less than their entries."""
+        last = min((k + 1) * self.cut.rows, self.n)
+        for rows, tile in row_pieces(self.X, max(TILE_ENTRIES, 2 * self.d), k * self.cut.rows, last):
+            yield rows, widened(tile)
+
+    def tables(self, nbytes: int = 1 << 20) -> Iterator[tuple[slice, Any]]:
+        for rows, tile in row_pieces(self.X, nbytes // ENTRY_BYTES):
+            yield rows, widened(tile)
+
+    def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
+        return (self.d, *outputs)
+
+    def accumulate(self, vectors: Sequence[Array], kernel: Kernel) -> tuple[Array, Array | None]:
+        partials, threads = Partials(self.cut.count), self._workers()
+        if compiled(kernel, self.nbytes):
+            take = max(1, min(TAKE, self.cut.count // (4 * threads)))
+            work = self._native_work(vectors, kernel, partials, take)
+            over_blocks(work, -(-self.cut.count // take), threads)
+        else:
+            over_blocks(lambda k: self._scipy_block(k, vectors, kernel, partials), self.cut.count, threads)
+        self.meter.rows += self.n
+        return partials.total()
+
+    def _scipy_block(self, k: int, vectors: Sequence[Array], kernel: Kernel, partials: Partials) -> None:
+        total: Array | None = None
+        for rows, tile in self._tiles(k):
+            residual, sums = kernel(rows, *(tile @ w for w in vectors))
+            total = sums if total is None else total + sums
+            if residual is not None:
+                partials.room((self.d, *residual.shape[1:]))[k] += tile.T @ residual
+        partials.sums[k] = total
+
+    def _native_work(
+        self, vectors: Sequence[Array], kernel: Kernel, partials: Partials, take: int
+    ) -> Callable[[int], None]:
+        from projfree.data import native
+
+        X, cut = self.X, self.cut
+        columns = X.indices.view(f"u{X.indices.itemsize}")
+        pointers = X.indptr.astype(np.uint64)
+        rest = native_arguments(vectors, kernel, self.d, partials)
+
+        def work(i: int) -> None:
+            last = min((i + 1) * take, cut.count)
+            native.csr_blocks(X.data, columns, pointers, cut.rows, i * take, last, *rest)
+
+        return work
+
+    def subset(self, rows: Array) -> SparseData:
+        """The given rows; a weight of ``n s_i / m`` keeps sums unbiased under uniform sampling."""
+        part = object.__new__(SparseData)
+        part._hold(self.X[rows])
+        part.y, part.meter, part.threads = self.y[rows], self.meter, self.threads
+        part.weight = None if self.weight is None else self.weight[rows] * (self.n / len(rows))
+        part.row_norm, part.mean_square, part._mean = self.row_norm, self.mean_square, self._mean
+        return part
+
+    def smoothness(self, *, centred: bool) -> float:
+        return largest_eigenvalue(self, np.zeros(self.d), np.ones(self.d), self.mean_square, centred=centred)
+
+    def mean_row(self) -> Array:
+        return self._mean
+
+    def summation(self) -> float:
+        # A column has at most one entry in a row, so a block of B rows adds at most B terms.
+        return self.cut.units()
+
+    def fingerprint(self) -> str:
+        marked = self.X[marked_rows(self.n)]
+        marked.sort_indices()
+        marked.eliminate_zeros()
+        digest = hashlib.sha256(f"sparse {self.X.shape} {self.X.dtype} {self.y.shape}".encode())
+        weight = np.zeros(0) if self.weight is None else self.weight
+        for part in (marked.indptr.astype(np.int64), marked.indices.astype(np.int64), marked.data, self.y, weight):
+            digest.update(np.ascontiguousarray(part).tobytes())
+        return digest.hexdigest()[:16]

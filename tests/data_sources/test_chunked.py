@@ -1,0 +1,354 @@
+"""Rows in files give what the same rows in memory give, to the last bit."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from projfree import (
+    AcceleratedProjectedGradient,
+    BiWeight,
+    CorrectivePrimalAveraging,
+    FrankWolfe,
+    Growing,
+    Huber,
+    Logistic,
+    LpBall,
+    Minibatch,
+    Objective,
+    PrimalAveraging,
+    ProjectedGradient,
+    Softmax,
+    Squared,
+    SquaredSigmoid,
+    as_data,
+    minimize,
+)
+from projfree.data import ChunkedData, NpySource, SliceSource, blocks, chunked, native
+from projfree.data.sources import base
+from projfree.data.sources.sample import draw_runs
+
+N, D = 700, 6
+LOSSES = [Squared(), Logistic(), SquaredSigmoid(), BiWeight(1.5), Huber(0.7), Softmax()]
+SOLVERS = [
+    PrimalAveraging(),
+    PrimalAveraging(sampling=Growing(2)),
+    CorrectivePrimalAveraging(),
+    FrankWolfe(),
+    ProjectedGradient(sampling=Minibatch(40)),
+    AcceleratedProjectedGradient(),
+]
+
+
+def targets(loss, y):
+    if isinstance(loss, Softmax):
+        return (y > -1).astype(int) + (y > 1)
+    return np.sign(y) if loss.labels else y
+
+
+def file_of(folder, X, name="X.npy"):
+    np.save(folder / name, X)
+    return folder / name
+
+
+def same_run(data, other, loss, solver, intercept, iterations=12):
+    runs = [
+        minimize(Objective(loss, d, fit_intercept=intercept), LpBall(1.5, radius=1.0), solver, max_iter=iterations)
+        for d in (data, other)
+    ]
+    np.testing.assert_array_equal(runs[0].w, runs[1].w)
+    assert (runs[0].value, runs[0].bound, runs[0].n_passes) == (runs[1].value, runs[1].bound, runs[1].n_passes)
+
+
+@pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "compiled"])
+def test_runs_agree_with_memory(small, monkeypatch, tmp_path, held, loss, intercept, compiled):
+    if compiled:
+        monkeypatch.setattr(blocks, "NATIVE_BYTES", 0)
+    X, y, weight = held
+    y = targets(loss, y)
+    data = as_data(file_of(tmp_path, X), y, weight)
+    assert isinstance(data, ChunkedData)
+    assert len(data._bounds()) == 6
+    same_run(data, as_data(X, y, weight), loss, PrimalAveraging(), intercept)
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=repr)
+def test_solvers_agree_with_memory(small, tmp_path, held, solver):
+    X, y, _ = held
+    same_run(as_data(file_of(tmp_path, X), y), as_data(X, y), Huber(0.7), solver, True)
+
+
+FORMS = {
+    "single": lambda X: X.astype(np.float32),
+    "fortran": np.asfortranarray,
+    "single fortran": lambda X: np.asfortranarray(X.astype(np.float32)),
+    "whole numbers": lambda X: (X * 10).astype(np.int16),
+    "booleans": lambda X: X > 0,
+    "other byte order": lambda X: X.astype(">f8"),
+    "one column": lambda X: X[:, :1],
+}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "compiled"])
+@pytest.mark.parametrize("form", FORMS)
+def test_layouts(small, monkeypatch, tmp_path, held, form, compiled, threads):
+    if compiled:
+        monkeypatch.setattr(blocks, "NATIVE_BYTES", 0)
+    monkeypatch.setattr(blocks, "THREADED_BYTES", 0)
+    A, y, weight = FORMS[form](held[0]), held[1], held[2]
+    known = A if A.dtype == np.float32 else A.astype(np.float64)
+    data, other = as_data(file_of(tmp_path, A), y, weight, threads=threads), as_data(known, y, weight)
+    assert (data.row_norm, data.mean_square) == (other.row_norm, other.mean_square)
+    np.testing.assert_array_equal(data.mean_row(), other.mean_row())
+    assert data.fingerprint() == other.fingerprint()
+    assert data.smoothness(centred=True) == other.smoothness(centred=True)
+    same_run(data, other, Squared(), PrimalAveraging(), True, 3)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "compiled"])
+def test_chunks_within_a_block(monkeypatch, tmp_path, compiled, order):
+    """Blocks grow with the data; chunks smaller than a block give the same sums."""
+    n, d = 5_000, 3
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 2_240)
+    monkeypatch.setattr(blocks, "TILE_BYTES", 128 * d * 8)
+    monkeypatch.setattr(chunked, "CHUNK_BYTES", 600 * d * 8)
+    monkeypatch.setattr(blocks, "NATIVE_BYTES", 0 if compiled else 1 << 40)
+    rng = np.random.default_rng(0)
+    X, y = np.asarray(rng.standard_normal((n, d)), order=order), rng.standard_normal(n)
+    data = as_data(file_of(tmp_path, X), y)
+    assert len(data._bounds()) > 8
+    same_run(data, as_data(X, y), Huber(0.5), PrimalAveraging(), True, 5)
+
+
+def test_chunks_begin_where_tiles_do():
+    assert chunked.C_GRAIN % native.TILE == chunked.F_GRAIN % native.F_TILE == 0
+
+
+def test_passes_are_counted(small, tmp_path, held):
+    X, y, _ = held
+    data = as_data(file_of(tmp_path, X), y)
+    assert data.meter.rows == 0
+    np.testing.assert_array_equal(data.apply(np.ones(D)), as_data(X, y).apply(np.ones(D)))
+    data.adjoint(np.ones(N))
+    data.subset(np.arange(0, 40, 2)).adjoint(np.ones(20))
+    assert data.meter.rows == 2 * N + 20
+
+
+def test_a_row_is_read_once_a_pass(small, tmp_path, held):
+    class Counting(NpySource):
+        seen = np.zeros(N, int)
+
+        def read(self, start, stop, out):
+            self.seen[start:stop] += 1
+            return super().read(start, stop, out)
+
+    data = ChunkedData(Counting(file_of(tmp_path, held[0])), held[1])
+    assert set(Counting.seen) == {1}, "construction"
+    Objective(Squared(), data).minorant(Objective(Squared(), data).point(np.ones(D)))
+    assert set(Counting.seen) == {2}
+
+
+class TestOtherDoors:
+    def test_memory_maps_and_slices_of_them(self, small, tmp_path, held):
+        X, y, _ = held
+        mapped = np.load(file_of(tmp_path, X), mmap_mode="r")
+        for part, rows in [(mapped, slice(None)), (mapped[13:500], slice(13, 500))]:
+            data = as_data(part, y[rows])
+            assert isinstance(data.source, NpySource)
+            np.testing.assert_array_equal(data.apply(np.ones(D)), as_data(X[rows], y[rows]).apply(np.ones(D)))
+
+    @pytest.mark.parametrize("how", [lambda X: X[::2], lambda X: X[:, 1:4]], ids=["steps", "columns"])
+    def test_maps_that_are_no_run_of_rows(self, small, tmp_path, held, how):
+        X, y, _ = held
+        part = how(np.load(file_of(tmp_path, X), mmap_mode="r"))
+        data = as_data(part, y[: len(part)])
+        assert isinstance(data.source, SliceSource)
+        np.testing.assert_allclose(data.apply(np.ones(part.shape[1])), how(X).sum(axis=1), rtol=1e-13, atol=1e-13)
+
+    def test_private_changes_of_a_map_count(self, tmp_path, held):
+        X, y, _ = held
+        mapped = np.load(file_of(tmp_path, X), mmap_mode="c")
+        mapped[3] = 0.0
+        assert as_data(mapped, y).apply(np.ones(D))[3] == 0.0
+
+    def test_anything_with_row_slices(self, small, held):
+        X, y, _ = held
+
+        class Stored:
+            shape, dtype = X.shape, X.dtype
+
+            def __getitem__(self, rows):
+                assert isinstance(rows, slice)
+                return X[rows]
+
+        same_run(as_data(Stored(), y), as_data(X, y), Squared(), PrimalAveraging(), True)
+
+    @pytest.mark.parametrize("package", ["h5py", "zarr"])
+    def test_real_ones(self, small, tmp_path, held, package):
+        module = pytest.importorskip(package)
+        X, y, _ = held
+        if package == "h5py":
+            with module.File(tmp_path / "x.h5", "w") as file:
+                stored = file.create_dataset("X", data=X)
+                same_run(as_data(stored, y), as_data(X, y), Squared(), PrimalAveraging(), True)
+        else:
+            stored = module.array(X, chunks=(100, D))
+            same_run(as_data(stored, y), as_data(X, y), Squared(), PrimalAveraging(), True)
+
+
+class TestSubset:
+    @pytest.mark.parametrize("order", ["C", "F"])
+    def test_rows(self, small, monkeypatch, tmp_path, held, order):
+        monkeypatch.setattr(base, "WINDOW_BYTES", 50 * D * 8)
+        X, y, weight = np.asarray(held[0], order=order), held[1], held[2]
+        data, other = as_data(file_of(tmp_path, X), y, weight), as_data(X, y, weight)
+        rng = np.random.default_rng(0)
+        for m in (1, 5, 60, 400, N):
+            rows = np.sort(rng.choice(N, m, replace=False))
+            part, known = data.subset(rows), other.subset(rows)
+            np.testing.assert_array_equal(part.y, known.y)
+            np.testing.assert_array_equal(part.weights(slice(None)), known.weights(slice(None)))
+            np.testing.assert_allclose(part.apply(np.ones(D)), known.apply(np.ones(D)), rtol=1e-13, atol=1e-13)
+
+    def test_only_those_rows_are_read(self, tmp_path, held):
+        source = NpySource(file_of(tmp_path, held[0]))
+        spans = []
+
+        def read(start, stop, out):
+            spans.append((start, stop))
+            return NpySource.read(source, start, stop, out)
+
+        source._gather(np.array([3, 4, 5, 300, 301, 650]), np.empty(6 * D), read)
+        assert spans == [(3, 6), (300, 302), (650, 651)]
+
+    @pytest.mark.parametrize(("n", "m", "run"), [(7, 4, 3), (6, 2, 3), (8, 3, 2), (5, 5, 2), (4, 3, 3)])
+    def test_every_row_is_as_likely(self, n, m, run):
+        """Over all cells and all shifts each row is drawn equally often, m rows at a time."""
+
+        class Script:
+            def __init__(self, cells, shift):
+                self.cells, self.shift = cells, shift
+
+            def choice(self, k, size, replace, shuffle=True):
+                return np.array(self.cells)
+
+            def integers(self, k):
+                return self.shift
+
+        needed, cells = -(-m // run), n // run
+        pool, size = (cells, needed) if needed <= cells else (n, m)
+        drawn = [
+            draw_runs(n, m, run, Script(chosen, shift))
+            for chosen in itertools.permutations(range(pool), size)
+            for shift in range(n)
+        ]
+        assert {len(set(rows.tolist())) for rows in drawn} == {m}
+        assert len(set(np.bincount(np.concatenate(drawn), minlength=n))) == 1
+
+    def test_gradients_of_runs_are_unbiased(self, held):
+        X, y, weight = (part[:40] for part in held)
+
+        class Runs(SliceSource):
+            run = 4
+
+        f = Objective(Squared(), ChunkedData(Runs(X), y, weight), fit_intercept=True)
+        x, g = f.point(np.ones(D)), np.zeros(D)
+        whole, draws = f.minorant(x).gradient, 3_000
+        rng = np.random.default_rng(0)
+        parts = np.array([f.estimate(x, f.sample(10, rng)).gradient for _ in range(draws)])
+        g, spread = parts.mean(axis=0), parts.std(axis=0) / np.sqrt(draws)
+        assert np.all(np.abs(g - whole) < 4.5 * spread)
+        assert np.all(spread < 0.05 * np.abs(parts).mean())
+
+
+class TestThreads:
+    def readers(self):
+        return [t for t in threading.enumerate() if t.name == "projfree-reader"]
+
+    def test_no_reader_is_left(self, small, tmp_path, held):
+        data = as_data(file_of(tmp_path, held[0]), held[1])
+        data.apply(np.ones(D))
+        assert not self.readers()
+
+        def fails(rows, u):
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            data.accumulate([np.ones(D)], fails)
+        assert not self.readers()
+        del data
+        gc.collect()
+        assert not self.readers()
+
+    def test_passes_may_overlap(self, small, tmp_path, held):
+        X, y, _ = held
+        data, whole = as_data(file_of(tmp_path, X), y, threads=1), X @ np.ones(D)
+
+        def nested(rows, u):
+            np.testing.assert_allclose(data.apply(np.ones(D)), whole, rtol=1e-12, atol=1e-12)
+            return u, np.zeros(0)
+
+        found = data.accumulate([np.ones(D)], nested)[1]
+        np.testing.assert_allclose(found, X.T @ whole, rtol=1e-11)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_an_interrupt_leaves_things_as_they_were(small, tmp_path, held):
+    X, y, _ = held
+    f = Objective(Logistic(), as_data(file_of(tmp_path, X), np.sign(y), threads=1))
+    g = Objective(Logistic(), as_data(X, np.sign(y), threads=1))
+    x, seen = f.point(np.ones(D)), []
+    kernel_of = type(f.loss).value_and_derivative
+
+    def interrupted(self, u, y):
+        seen.append(len(u))
+        if len(seen) == 5:
+            signal.raise_signal(signal.SIGINT)
+        return kernel_of(self, u, y)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Logistic, "value_and_derivative", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            f.minorant(x)
+    assert not x.settled
+    np.testing.assert_array_equal(f.minorant(x).gradient, g.minorant(g.point(np.ones(D))).gradient)
+
+
+PEAK = """
+import resource, sys
+import numpy as np
+from projfree import Huber, Objective, as_data
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+data = as_data(sys.argv[1], np.zeros(int(sys.argv[2])), memory=1 << 25)
+f = Objective(Huber(1.0), data)
+f.loss.__class__.native = ""
+f.minorant(f.point(np.ones(data.d)))
+sys.stdout.write(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
+"""
+
+
+@pytest.mark.slow
+def test_peak_memory(tmp_path):
+    """300 MB are read in 32 MB, beside some vectors with an entry a row and modules that are loaded on the way."""
+    n, d = 400_000, 94
+    table = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.float64, (n, d))
+    table[:] = np.arange(d)
+    table.flush()
+    del table
+    run = subprocess.run(
+        [sys.executable, "-c", PEAK, str(tmp_path / "X.npy"), str(n)], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert int(run.stdout) * 1024 < (1 << 25) + 10 * 8 * n + (1 << 24)

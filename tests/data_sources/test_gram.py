@@ -1,0 +1,181 @@
+"""The Gram form: one pass, open for more rows, equal to least squares on the data, also far from the origin."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from projfree import Entries, LpBall, Objective, Squared, as_data, minimize
+from projfree.data import Gram
+from projfree.objectives import gram_form
+
+FORMS = {
+    "dense": np.asarray,
+    "fortran": np.asfortranarray,
+    "float32": lambda X: X.astype(np.float32),
+    "csr": sp.csr_array,
+}
+every_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+
+
+@every_form
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("outputs", [(), (2,)])
+def test_sums(agreement, table, form, weighted, outputs):
+    X, _, s = table(3000, 6)
+    y = np.random.default_rng(1).standard_normal((3000, *outputs))
+    A = FORMS["float32"](X).astype(np.float64) if form is FORMS["float32"] else X
+    s = s if weighted else None
+    gram, t = as_data(form(X), y, s).gram(), np.ones(3000) if s is None else s
+    agreement(gram.xtx, (A.T * t) @ A, (np.abs(A).T * t) @ np.abs(A))
+    agreement(gram.xty, (A.T * t) @ y, (np.abs(A).T * t) @ np.abs(y))
+    np.testing.assert_allclose(gram.mean, np.average(A, axis=0, weights=s), atol=1e-14)
+    np.testing.assert_allclose(gram.mean_target, np.average(y, axis=0, weights=s), atol=1e-14)
+    assert gram.total_weight == pytest.approx(t.sum(), rel=1e-13)
+    assert gram.n == 3000
+
+
+@every_form
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("outputs", [(), (2,)])
+@pytest.mark.parametrize("view", [{}, {"centre": True, "scale": True}], ids=["plain", "standardized"])
+def test_form_is_the_objective(table, form, intercept, outputs, view):
+    X, _, s = table(500, 6)
+    rng = np.random.default_rng(2)
+    y = rng.standard_normal((500, *outputs)) + 3.0
+    data = as_data(form(X), y, s, **view)
+    f, gram = Objective(Squared(), data, intercept), data.gram()
+    q = gram_form(gram, intercept)
+    for _ in range(3):
+        w = rng.standard_normal(f.shape)
+        x, z = f.point(w), q.point(w)
+        assert q.value(z) == pytest.approx(f.value(x), rel=1e-12)
+        np.testing.assert_allclose(q.minorant(z).gradient, f.minorant(x).gradient, atol=1e-11)
+        if intercept:
+            np.testing.assert_allclose(gram.intercept(w), x.intercept, atol=1e-11)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("order", ["mixed", "sorted"])
+def test_large_means_do_not_cancel(form, order):
+    """Columns of mean 1e6 and deviation 1: the plain sums would lose twelve of sixteen digits."""
+    rng = np.random.default_rng(3)
+    base = rng.integers(-4, 5, (20_000, 3)) / 4.0
+    base = base[np.argsort(base[:, 0])] if order == "sorted" else base
+    y = base @ [1.0, -2.0, 0.5] + rng.integers(-2, 3, 20_000) + 1e6
+    H, b, c = as_data(form(base + 1e6), y).gram().quadratic(fit_intercept=True)
+    Z, t = base - base.mean(axis=0), y - 1e6 - (y - 1e6).mean()
+    np.testing.assert_allclose(H, 2 * Z.T @ Z / len(Z), atol=1e-13)
+    np.testing.assert_allclose(b, 2 * Z.T @ t / len(Z), atol=1e-12)
+    assert c == pytest.approx(t @ t / len(Z), rel=1e-12)
+
+
+@given(st.integers(0, 2**32 - 1), st.lists(st.integers(1, 30), min_size=1, max_size=5), st.booleans(), st.booleans())
+def test_any_order_of_adding_and_merging(seed, sizes, weighted, sparse):
+    rng = np.random.default_rng(seed)
+    n = sum(sizes)
+    X, y, s = rng.standard_normal((n, 3)) + 5.0, rng.standard_normal(n), rng.uniform(0.5, 2.0, n) if weighted else None
+    X *= rng.random((n, 3)) < 0.8
+    form = sp.csr_array if sparse else np.asarray
+    whole = as_data(form(X), y, s).gram()
+    added, merged, start = Gram(3), Gram(3), 0
+    for m in sizes:
+        rows = slice(start, start + m)
+        part = form(X[rows]), y[rows], None if s is None else s[rows]
+        assert added.add(*part) is added
+        assert merged.merge(Gram(3).add(*part)) is merged
+        start += m
+    for gram in (added, merged):
+        assert gram.n == whole.n
+        assert gram.total_weight == pytest.approx(whole.total_weight, rel=1e-13)
+        for a, b in zip(gram.quadratic(True), whole.quadratic(True), strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-12)
+        np.testing.assert_allclose(gram.xtx, whole.xtx, rtol=1e-12)
+
+
+def test_added_rows_cost_only_themselves(table):
+    X, y, s = table(400, 3)
+    data = as_data(X, y, s)
+    gram = data.gram()
+    assert data.meter.rows == 400
+    matrix = gram.matrix
+    gram.add(X[:5], y[:5], s[:5])
+    assert data.meter.rows == 400
+    assert gram.n == 405
+    assert matrix is not gram.matrix, "what was taken from it before stays"
+
+
+def test_a_failed_read_adds_nothing(table, monkeypatch):
+    X, y, _ = table(400, 3)
+    data, gram = as_data(X, y), as_data(X[:50] + 1.0, y[:50]).gram()
+    before, tables = gram.matrix.copy(), data.tables
+
+    def failing(nbytes):
+        yield from tables(nbytes)
+        raise OSError("the disk has gone")
+
+    monkeypatch.setattr(data, "tables", failing)
+    with pytest.raises(OSError, match="gone"):
+        gram.include(data)
+    assert gram.n == 50
+    np.testing.assert_array_equal(gram.matrix, before)
+
+
+def test_weights_keep_their_units():
+    """Two rows of weight three are six rows."""
+    X, y = np.array([[1.0], [4.0]]), np.array([1.0, -2.0])
+    weighted = as_data(X, y, [3.0, 3.0]).gram().add([[7.0]], [1.0])
+    plain = as_data(np.repeat(X, 3, axis=0), np.repeat(y, 3)).gram().add([[7.0]], [1.0])
+    np.testing.assert_allclose(weighted.xtx, plain.xtx, rtol=1e-14)
+    assert weighted.total_weight == pytest.approx(plain.total_weight, rel=1e-14)
+
+
+@every_form
+def test_threads_do_not_show(table, form):
+    X, y, s = table(5000, 9)
+    first, *others = (as_data(form(X), y, s, threads=threads).gram().matrix for threads in (1, 2, 3))
+    for other in others:
+        np.testing.assert_array_equal(first, other)
+
+
+def test_tables_outside_memory(small, held, tmp_path):
+    X, y, s = held
+    np.save(tmp_path / "X.npy", X)
+    data = as_data(tmp_path / "X.npy", y, s)
+    gram, known = data.gram(), as_data(X, y, s).gram()
+    assert data.meter.rows == len(X)
+    np.testing.assert_allclose(gram.xtx, known.xtx, rtol=1e-12)
+    for a, b in zip(gram.quadratic(True), known.quadratic(True), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
+    scarce = as_data(tmp_path / "X.npy", y, s, memory=1 << 18)
+    np.testing.assert_allclose(scarce.gram().xtx, known.xtx, rtol=1e-12)
+
+
+def test_same_answer_as_the_data(table):
+    X, y, s = table(600, 8)
+    data, ball = as_data(X, y, s), LpBall(1.5, 0.3)
+    f, q = Objective(Squared(), data, fit_intercept=True), gram_form(data.gram(), fit_intercept=True)
+    a, b = minimize(f, ball, tol=1e-8), minimize(q, ball, tol=1e-8)
+    assert max(a.bound, b.bound) <= min(a.value, b.value)
+    assert b.certificate.verify(objective=q).ok
+
+
+def test_dependent_columns_stay_convex():
+    X = np.random.default_rng(4).standard_normal((1000, 10))
+    X = np.hstack([X, X @ np.ones((10, 10)), np.ones((1000, 1))])
+    for intercept in (False, True):
+        assert gram_form(as_data(X, X[:, 0]).gram(), intercept).convex
+
+
+def test_sentences():
+    with pytest.raises(TypeError, match="`gram` needs a table of features; EntriesData"):
+        as_data(Entries([0, 1], [1, 0], shape=(2, 2)), [4.0, 5.0]).gram()
+    with pytest.raises(ValueError, match=r"`X` and `y` must have 3 columns .* got 2 and \(\)"):
+        Gram(3).add(np.ones((2, 2)), np.ones(2))
+    with pytest.raises(ValueError, match=r"`other` must have 3 columns .* got 2 and \(\)"):
+        Gram(3).merge(Gram(2))
+    with pytest.raises(ValueError, match="This Gram has no rows yet; `add` some first"):
+        Gram(3).quadratic()

@@ -1,0 +1,219 @@
+"""Sparse tables: the same numbers as dense ones, whatever format, dtype and order the entries come in."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from projfree import Huber, Logistic, Objective, Softmax, Squared, as_data
+from projfree.data import SparseData, sparse, spectrum
+from projfree.data.compressed import compressed
+
+FORMATS = ["csr", "csc", "coo", "bsr", "lil", "dok", "dia"]
+
+
+def wide(X, dtype):
+    """The same CSR with other indices."""
+    out = sp.csr_array(X)
+    out.indices, out.indptr = out.indices.astype(dtype), out.indptr.astype(dtype)
+    return out
+
+
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csr_matrix])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_agrees_with_dense(judge, table, kind, weighted):
+    X, y, s = table(3000, 7)
+    s = s if weighted else None
+    data = as_data(kind(X), y, s)
+    assert isinstance(data, SparseData)
+    for outputs in ((), (1,), (3,)):
+        judge.linear(data, X, outputs=outputs)
+    judge.measures(data, X)
+    judge.smoothness(data, X)
+    judge.tangents(data, as_data(X, y, s))
+
+
+@pytest.mark.parametrize(("dtype", "index"), [(np.float64, np.int32), (np.float32, np.int64)])
+def test_compiled_agrees_with_dense(judge, table, small_is_large, dtype, index):
+    X, y, s = table(3000, 7)
+    X = X.astype(dtype)
+    judge.tangents(as_data(wide(X, index), y, s), as_data(X, y, s), losses=[Squared(), Logistic(), Huber(0.5)])
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16, bool])
+def test_every_format_and_dtype(judge, kind, dtype):
+    X = (np.arange(60).reshape(20, 3) % 4).astype(dtype)
+    data = as_data(sp.csr_array(X).asformat(kind), np.ones(20))
+    judge.linear(data, X.astype(np.float64))
+    assert data.apply(np.ones(3)).dtype == np.float64
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.integers(1, 6))
+def test_any_triplets(seed, n, d):
+    """Repeated, unsorted and zero entries and empty rows mean what they mean in the dense table."""
+    rng = np.random.default_rng(seed)
+    count = rng.integers(0, 3 * n + 1)
+    rows, cols, values = rng.integers(0, n, count), rng.integers(0, d, count), rng.integers(-2, 3, count) * 1.0
+    order = np.argsort(rows, kind="stable")
+    pointers = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
+    X = sp.csr_array((values[order], cols[order], pointers), shape=(n, d))
+    A = np.zeros((n, d))
+    np.add.at(A, (rows, cols), values)
+    before = X.indices.copy(), X.data.copy()
+    data = as_data(X, np.arange(n))
+    w, r = rng.integers(-3, 4, d) * 1.0, rng.integers(-3, 4, n) * 1.0
+    np.testing.assert_array_equal(data.apply(w), A @ w)
+    np.testing.assert_array_equal(data.adjoint(r), A.T @ r)
+    assert data.row_norm == pytest.approx(np.linalg.norm(A, axis=1).max(), rel=1e-15)
+    np.testing.assert_array_equal(before[0], X.indices)
+    np.testing.assert_array_equal(before[1], X.data)
+
+
+def test_rows_are_not_copied(table):
+    X = sp.csr_array(table(50, 4)[0])
+    for form in (X, sp.csr_matrix(X), wide(X, np.int64), X.astype(np.float32)):
+        held = as_data(form, np.ones(50)).X
+        assert np.shares_memory(held.data, form.data)
+        assert np.shares_memory(held.indices, form.indices)
+    unsorted = X[:, ::-1]
+    assert np.shares_memory(compressed(unsorted).data, unsorted.data), "order does not matter, so nothing is sorted"
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_threads_do_not_show(identical, table, request, native, monkeypatch):
+    request.getfixturevalue("small_is_large")
+    X, y, s = table(9000, 6)
+    if not native:
+        monkeypatch.setattr(sparse, "compiled", lambda *_: False)
+    assert as_data(sp.csr_array(X), y).cut.count == 5
+    identical(lambda threads: as_data(sp.csr_array(X), y, s, threads=threads))
+
+
+def test_blocks_depend_on_the_shape_and_stay_few():
+    for n, d, entries in [(10**6, 10**6, 10**7), (10**6, 20_000, 10**8), (10**5, 10**8, 10**6), (1, 1, 0)]:
+        cut = sparse.sparse_cut(n, d, entries)
+        assert cut.count == 1 or cut.count * d <= entries / 10
+        assert cut.count * cut.rows >= n
+        assert cut.units() >= min(cut.rows, n)
+
+
+def test_certificate(judge, table):
+    X, y, s = table(400, 12)
+    for loss in (Squared(), Logistic()):
+        f = Objective(loss, as_data(sp.csc_array(X), y, s), fit_intercept=True)
+        judge.certificate(f, Objective(loss, as_data(X, y, s), fit_intercept=True))
+
+
+def test_several_outputs(table):
+    X, _, s = table(300, 5)
+    classes = np.arange(300) % 3
+    f, g = (Objective(Softmax(), as_data(form, classes, s), fit_intercept=True) for form in (sp.csr_array(X), X))
+    w = np.random.default_rng(1).standard_normal(f.shape)
+    np.testing.assert_allclose(f.minorant(f.point(w)).gradient, g.minorant(g.point(w)).gradient, atol=1e-13)
+
+
+@pytest.mark.parametrize("m", [1, 2, 5])
+def test_samples_are_unbiased(table, m):
+    X, y, s = table(5, 3)
+    data = as_data(sp.csr_array(X), y, s)
+    r = np.arange(5.0) ** 2
+    parts = []
+    for rows in map(np.array, itertools.combinations(range(5), m)):
+        part = data.subset(rows)
+        np.testing.assert_array_equal(part.y, y[rows])
+        np.testing.assert_allclose(part.apply(np.ones(3)), X[rows].sum(axis=1), atol=1e-14)
+        parts.append(part.adjoint(r[rows] * part.weights(slice(None))))
+    np.testing.assert_allclose(np.mean(parts, axis=0), data.adjoint(r * data.weights(slice(None))), atol=1e-13)
+    assert data.meter.rows == 5 + len(parts) * 2 * m
+
+
+@pytest.mark.parametrize(("n", "d"), [(300, 8), (8, 300)])
+@pytest.mark.parametrize("way", ["gram", "row sums"])
+def test_smoothness_is_an_upper_bound(judge, table, monkeypatch, n, d, way):
+    if way == "row sums":
+        monkeypatch.setattr(spectrum, "GRAM_SIDE", 0)
+    X, y, s = table(n, d)
+    judge.smoothness(as_data(sp.csr_array(X), y, s), X)
+    judge.smoothness(as_data(sp.csr_array(np.abs(X) + 3.0), y, s), np.abs(X) + 3.0)
+
+
+class TestFingerprint:
+    def test_same(self, table):
+        X, y, s = table(80, 5)
+        A = sp.csr_array(X)
+        zero = sp.csr_array(A)
+        zero.data = zero.data.copy()
+        other = sp.csr_array(np.where(X == 0.0, 0.0, X))
+        prints = {as_data(form, y, s).fingerprint() for form in (A, sp.csc_matrix(X), wide(A, np.int64), other)}
+        assert len(prints) == 1
+
+    def test_different(self, table):
+        X, y, s = table(80, 5)
+        forms = [(X, y, s), (2 * X, y, s), (X[:, ::-1], y, s), (X, -y, s), (X, y, None), (X.astype(np.float32), y, s)]
+        assert len({as_data(sp.csr_array(a), b, c).fingerprint() for a, b, c in forms}) == len(forms)
+
+
+def broken(**changes):
+    X = sp.csr_array(np.eye(3))
+    for name, value in changes.items():
+        setattr(X, name, np.array(value, dtype=getattr(X, name).dtype))
+    return X
+
+
+@pytest.mark.parametrize(
+    ("X", "sentence"),
+    [
+        (broken(indices=[0, -1, 2]), r"`X\.indices` must lie between 0 and 2, got -1 in row 1"),
+        (broken(indices=[0, 1, 3]), r"`X\.indices` must lie between 0 and 2, got 3 in row 2"),
+        (broken(indptr=[0, 2, 1, 3]), r"`X\.indptr` must not decrease, got 2 then 1 at row 1"),
+        (broken(indptr=[0, 1, 2, 9]), r"`X` is not a sound sparse matrix: .*; build it anew from triplets"),
+        (broken(data=[1.0, np.nan, 1.0]), r"`X` must be finite, got nan at index \(1, 1\); drop or impute"),
+        (broken(data=[1.0, -np.inf, 1.0]), r"`X` must be finite, got -inf at index \(1, 1\)"),
+        (broken(data=[1.0, 1e200, 1.0]), r"`X` has entries as large as 1e\+200; rescale its columns"),
+        (sp.csr_array((3, 0)), r"`X` must be a table with at least one row and one column, got shape \(3, 0\)"),
+        (sp.csc_array(broken(indices=[0, 1, 2]))[:2], r"`y` must have one row for each of the 2 rows"),
+    ],
+)
+def test_sentences(X, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        as_data(X, np.ones(3))
+
+
+def test_complex_numbers_are_refused():
+    with pytest.raises(TypeError, match=r"`X` must hold real numbers, got dtype complex128; convert it"):
+        as_data(sp.csr_array(np.eye(2) * 1j), np.ones(2))
+
+
+def test_nan_in_the_millionth_row():
+    n = 10**6
+    X = sp.csr_array((np.ones(n), np.zeros(n, np.int32), np.arange(n + 1)), shape=(n, 2))
+    X.data[-1] = np.nan
+    with pytest.raises(ValueError, match=r"got nan at index \(999999, 0\)"):
+        as_data(X, np.ones(n))
+
+
+SECOND = """
+import numpy as np, scipy.sparse as sp
+from projfree import Objective, Logistic, as_data
+from projfree.data import blocks, native
+blocks.NATIVE_BYTES = 0
+f = Objective(Logistic(), as_data(sp.csr_array(np.eye(3)), [1.0, -1.0, 1.0]))
+f.minorant(f.point(np.ones(3)))
+assert native.csr_blocks.stats.cache_hits, "the kernel did not run"
+assert not native.csr_blocks.stats.cache_misses, native.csr_blocks.stats
+"""
+
+
+def test_second_process_finds_the_kernel_on_disk(small_is_large):
+    f = Objective(Logistic(), as_data(sp.csr_array(np.eye(3)), [1.0, -1.0, 1.0]))
+    f.minorant(f.point(np.ones(3)))
+    run = subprocess.run([sys.executable, "-c", SECOND], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
