@@ -6,9 +6,11 @@
 
 A level counts as reached at the first iteration whose best point and best bound are that close, so no solver is
 credited with an accuracy that it could not prove; "true" is the iteration at which the error against a reference
-optimum was in fact below the level. Time is that of the solver alone. rho is the radius in units of R_p, the norm of
-the unconstrained minimiser or, for Adult, which has none, the smallest radius whose optimum is within 1e-3 of the
-infimum.
+optimum was in fact below the level (for solvers that sample rows, as far as values are known). A dash means that the
+run ended at its cap. Passes are rows read / n. Time is that of the solver alone.
+
+rho is the radius in units of R_p, the norm of the unconstrained minimiser or, for Adult, which has none, the smallest
+radius whose optimum is within 1e-3 of the infimum.
 """
 
 from __future__ import annotations
@@ -21,47 +23,11 @@ from typing import Any
 from common import console, machine, reached, save
 from problems import Problem, Target, load
 from rich.markup import escape
+from solvers import QUICK, SOLVERS
 from tables import by_problem, by_solver
 
-from projfree import (
-    AcceleratedProjectedGradient,
-    Backtracking,
-    BacktrackingGradient,
-    CorrectivePrimalAveraging,
-    ExactLineSearch,
-    FrankWolfe,
-    Growing,
-    InverseSqrt,
-    LastGradient,
-    Minibatch,
-    OpenLoop,
-    PrimalAveraging,
-    ProjectedGradient,
-    Secant,
-    ShortStep,
-    minimize,
-)
+from projfree import LpBall, minimize
 
-SOLVERS = {
-    "FW 2/(t+1)": FrankWolfe(OpenLoop()),
-    "FW short step": FrankWolfe(ShortStep()),
-    "FW exact": FrankWolfe(ExactLineSearch()),
-    "FW backtracking": FrankWolfe(Backtracking()),
-    "FW secant": FrankWolfe(Secant()),
-    "PA": PrimalAveraging(),
-    "PA ell=4": PrimalAveraging(OpenLoop(4)),
-    "PA last gradient": PrimalAveraging(average=LastGradient()),
-    "PA line search": PrimalAveraging(search=ExactLineSearch()),
-    "PA corrective": CorrectivePrimalAveraging(),
-    "SPA t^2 rows": PrimalAveraging(sampling=Growing(2)),
-    "SPA published": PrimalAveraging(average=LastGradient(), sampling=Growing(4)),
-    "PGD 1/L": ProjectedGradient(),
-    "PGD backtracking": ProjectedGradient(BacktrackingGradient()),
-    "FISTA 1/L": AcceleratedProjectedGradient(),
-    "FISTA backtracking": AcceleratedProjectedGradient(BacktrackingGradient()),
-    "SGD 32 rows": ProjectedGradient(InverseSqrt(), Minibatch(32)),
-}
-QUICK = ("FW 2/(t+1)", "FW exact", "PA", "PA line search", "PA corrective", "SPA t^2 rows", "FISTA 1/L")
 #: Passes and seconds that one run may take, by data set: on a quiet machine the passes end it.
 CAPS = {"year": (3000.0, 3.0), "adult": (400.0, 4.0)}
 #: No run may take more than this many fair shares of the time left, so that the end comes whatever the machine.
@@ -127,9 +93,7 @@ def main() -> None:
     for key in keys:
         problem = load(key)
         out.print(f"\n[bold]{problem.title}[/], intercept minimised out", highlight=False)
-        minimize(
-            problem.objective(), next(problem.targets(ps[:1], rhos[:1])).ball, max_iter=2
-        )  # compiles what it needs
+        minimize(problem.objective(), LpBall(2, 1.0), max_iter=2)  # compiles what it needs
         rows = []
         for target in problem.targets(ps, rhos):
             measured = []

@@ -48,7 +48,7 @@ def test_sizes():
 
 @pytest.mark.parametrize("m", [1, 3])
 def test_rows_are_uniform_and_change_with_seed_and_iteration(m):
-    n, draws = 6, 3000
+    n, draws = 6, 1000
     counts = np.zeros(n)
     for t in range(1, draws + 1):
         counts[Minibatch(m).rows(t, n, seed=5)] += 1

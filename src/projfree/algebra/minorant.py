@@ -62,7 +62,7 @@ class Minorant:
             constant,
             gradient,
             a * self.constant_error + UNIT * abs(constant),
-            a * self.gradient_error + UNIT * float(np.linalg.norm(gradient)),
+            a * self.gradient_error + UNIT * size(gradient),
             a * self.curvature_error,
         )
 
@@ -74,15 +74,15 @@ class Minorant:
             constant,
             gradient,
             self.constant_error + other.constant_error + UNIT * abs(constant),
-            self.gradient_error + other.gradient_error + UNIT * float(np.linalg.norm(gradient)),
+            self.gradient_error + other.gradient_error + UNIT * size(gradient),
             self.curvature_error + other.curvature_error,
         )
 
     def shifted(self, direction: Array, scale: float) -> Minorant:
         """The function plus ``scale * <direction, w>``, the rounding of the shift included."""
         gradient = self.gradient + scale * direction
-        size = float(np.linalg.norm(gradient)) + 2.0 * abs(scale) * float(np.linalg.norm(direction))
-        error = self.gradient_error + UNIT * size
+        moved = size(gradient) + 2.0 * abs(scale) * size(direction)
+        error = self.gradient_error + UNIT * moved
         return Minorant(self.constant, gradient, self.constant_error, error, self.curvature_error)
 
     def lower(self, ball: Support, support: float | None = None) -> float:
@@ -108,6 +108,16 @@ class Minorant:
         # Four more roundings: the subtraction, the allowance's own sums, and the last subtraction.
         allowance = allowance * (1.0 + 8.0 * UNIT) + 4.0 * UNIT * (abs(self.constant) + abs(support))
         return self.constant - support - allowance, allowance
+
+
+def size(g: Array) -> float:
+    """The Euclidean norm, also where squares would leave the range of floating point."""
+    with np.errstate(over="ignore"):
+        plain = float(np.linalg.norm(g))
+    if 1e-140 < plain < np.inf:
+        return plain
+    largest = float(np.max(np.abs(g), initial=0.0))
+    return largest * float(np.linalg.norm(g / largest)) if 0.0 < largest < np.inf else largest
 
 
 def inner(a: Array, b: Array) -> float:

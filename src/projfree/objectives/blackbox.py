@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
@@ -28,7 +29,7 @@ class BlackBox(SmoothFunction):
     smoothness : float, optional
         An upper bound on the Lipschitz constant of the gradient, for the rules that need one.
     name : str, optional
-        What tells this function from others in a checkpoint.
+        What tells this function from others in a checkpoint; without one no other process can go on from it.
 
     Examples
     --------
@@ -52,7 +53,7 @@ class BlackBox(SmoothFunction):
         self.fun, self.convex, self.name = fun, bool(convex), name
         self.shape = tuple(count("BlackBox(shape=...)", side) for side in sides)
         self._smoothness = None if smoothness is None else positive("BlackBox(smoothness=...)", smoothness)
-        self._calls = 0
+        self._calls, self._token = 0, f"without a name, {uuid4().hex[:8]}"
 
     @property
     def work(self) -> int:
@@ -104,7 +105,8 @@ class BlackBox(SmoothFunction):
         return self._smoothness
 
     def fingerprint(self) -> str:
-        return f"blackbox {self.shape} {self.name}"
+        # Two functions without a name are different, whatever they are called: averages of one bound no other.
+        return f"blackbox {self.shape} {self.name or self._token}"
 
 
 class CallHull(Hull):

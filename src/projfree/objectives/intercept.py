@@ -75,7 +75,8 @@ def _newton(loss: Loss, u: Array, y: Array, s: Array | float, b: Array) -> Array
     def direction(b: Array, g: Array) -> Array:
         # The Hessian may be singular (softmax does not see a common shift), so steps have least norm.
         H = np.tensordot(np.broadcast_to(s, len(u)), loss.second(u + b, y), axes=1)
-        step: Array = -np.linalg.lstsq(H, g, rcond=1e-14)[0]
+        with np.errstate(over="ignore", invalid="ignore"):
+            step: Array = -np.linalg.lstsq(H, g, rcond=1e-14)[0]
         return step
 
     for _ in range(SWEEPS):
@@ -138,6 +139,8 @@ def _descend(
         if np.abs(g).max() <= noise:
             break
         step = direction(b, g)
+        if not np.isfinite(step).all():  # no curvature left to speak of
+            break
         for power in range(30):
             trial = b + step * 0.5**power
             new, g_new, noise_new = evaluate(trial)

@@ -57,7 +57,18 @@ def confirm(run: Run) -> Certificate:
         z = f.point(run.ladder.witness, x.hint())
         other = run.ladder.offer(f.minorant(z), z.w)
         at, bound = (z, other) if other > bound else (at, bound)
+    _refuse_contradiction(run)
     return _certificate(run, at, bound, run.value - bound)
+
+
+def _refuse_contradiction(run: Run) -> None:
+    """A bound above a value that the function takes: what the user promised about f or the set is not so."""
+    if run.bound > run.value + 1e-9 * max(abs(run.value), abs(run.bound)) + 4.0 * run.ladder.allowance:
+        name = type(run.f.reported).__name__
+        raise ValueError(
+            f"the lower bound {run.bound:.10g} exceeds the value {run.value:.10g}: {name} is not convex, or `support` "
+            f"of {run.ball!r} is too small; give `convex=False`, or correct the set."
+        )
 
 
 def _certificate(run: Run, at: Point, bound: float | None, gap: float) -> Certificate:

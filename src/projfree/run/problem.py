@@ -35,6 +35,8 @@ def refuse_other(name: str, theirs: Mapping[str, str], mine: Mapping[str, str]) 
 
 
 def _describe(thing: Any) -> str:
+    if isinstance(thing, ConstraintSet) and (own := thing.fingerprint()):
+        return own
     if is_dataclass(thing) and not isinstance(thing, type):
         inside = ", ".join(f"{f.name}={_describe(getattr(thing, f.name))}" for f in fields(thing))
         return f"{type(thing).__name__}({inside})"

@@ -21,6 +21,8 @@ from projfree.solvers.base import Solver, State
 CHECK_EVERY, CHECK_GROWTH = 5.0, 1.1
 #: The scale of the relative gap is at least this part of the value at the centre.
 CENTRE_SHARE = 1e-6
+#: And at least this, far above the rounding of a function that is zero everywhere.
+LEAST_SCALE = 1e-270
 
 
 @dataclass
@@ -112,7 +114,7 @@ class Run:
         if math.isnan(self.centre_value):
             f = self.f.reported
             self.centre_value = f.value(f.point(self.ball.centre(f.shape)))
-        return max(abs(self.value), CENTRE_SHARE * abs(self.centre_value), float(np.finfo(float).tiny))
+        return max(abs(self.value), CENTRE_SHARE * abs(self.centre_value), LEAST_SCALE)
 
     @property
     def relative_gap(self) -> float:

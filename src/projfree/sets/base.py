@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from projfree.algebra.minorant import size
 from projfree.checks import Array
 
 #: How far outside, relative to its size, a point may lie and still count as contained. Convex combinations and
@@ -55,7 +56,7 @@ class ConstraintSet(ABC):
 
     def support_error(self, g: Array, support: float) -> float:
         """A bound on the rounding error of ``support``, a value that `support` or `oracle` gave for ``g``."""
-        return self.support_rtol(g.shape) * float(np.linalg.norm(g)) * self.reach(g.shape)
+        return self.support_rtol(g.shape) * size(g) * self.reach(g.shape)
 
     @abstractmethod
     def reach(self, shape: Shape) -> float:
@@ -93,6 +94,10 @@ class ConstraintSet(ABC):
     def strong_convexity(self, shape: Shape) -> float:
         r"""A lower bound on the strong convexity modulus :math:`\alpha` of the set in the Euclidean norm, else 0."""
         return 0.0
+
+    def fingerprint(self) -> str:
+        """A string that tells this set from others, empty where its fields do."""
+        return ""
 
     def check_shape(self, shape: Shape) -> None:  # noqa: B027 - most sets take every shape
         """Raise a sentence where points of this shape make no sense for the set."""

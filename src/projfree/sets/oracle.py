@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from uuid import uuid4
 
 import numpy as np
 
@@ -35,7 +36,7 @@ class OracleSet(ConstraintSet):
     support_rtol : float, default 1e-12
         The relative error that ``support`` may have.
     name : str, default "OracleSet"
-        What `repr` shows.
+        What `repr` shows, and what tells this set from others in a checkpoint.
 
     Examples
     --------
@@ -70,6 +71,11 @@ class OracleSet(ConstraintSet):
         self._start = None if start is None else real_array("OracleSet(start=...)", start).copy()
         self._rtol, self._name = positive("OracleSet(support_rtol=...)", support_rtol), name
         self._boxes: dict[Shape, tuple[float, float]] = {}
+        self._token = f"OracleSet without a name, {uuid4().hex[:8]}"
+
+    def fingerprint(self) -> str:
+        # Functions of one name may be of two sets; only a name that the user gives is trusted to tell them apart.
+        return self._token if self._name == "OracleSet" else f"OracleSet {self._name}"
 
     def __repr__(self) -> str:
         return self._name if self._name != "OracleSet" else f"OracleSet(lmo={_title(self._lmo)})"
