@@ -103,7 +103,7 @@ __all__ = [
     "perturb",
 ]
 
-#: Parts that are imported on first use, so that `import projfree` needs NumPy alone.
+#: Parts that are imported on first use, so that `import projfree` loads NumPy alone.
 _LAZY = ("datasets", "testing")
 
 

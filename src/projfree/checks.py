@@ -62,6 +62,18 @@ def real_array(name: str, array: Any) -> Array:
     return out
 
 
+def is_sparse(X: Any) -> bool:
+    """Whether X is a SciPy sparse array or matrix, told without importing SciPy."""
+    return hasattr(X, "tocsr") and hasattr(X, "nnz")
+
+
+def instance(name: str, value: Any, kind: type | tuple[type, ...], example: str) -> None:
+    """Say what `name` must be, with an example, unless `value` is of that kind."""
+    if not isinstance(value, kind):
+        kinds = " or ".join(k.__name__ for k in (kind if isinstance(kind, tuple) else (kind,)))
+        raise TypeError(f"`{name}` must be a {kinds}, got {shown(value)}; use e.g. `{example}`.")
+
+
 def all_finite(name: str, array: Array) -> Array:
     """Return `array`, or name the first entry of it that is NaN or infinite."""
     finite = np.isfinite(array)

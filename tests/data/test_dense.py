@@ -156,7 +156,6 @@ class TestFingerprint:
 
     def test_same(self):
         assert as_data(X, Y).fingerprint() == as_data(X.copy(), Y.tolist()).fingerprint()
-        assert as_data(np.asfortranarray(X), Y).fingerprint() == as_data(X, Y).fingerprint()
 
     @pytest.mark.parametrize(
         "other",

@@ -129,7 +129,7 @@ def test_minimiser(name, k, size):
     assert np.all(m >= 0)
     assert m.sum() <= 1 + 1e-15
     found, first = hull.at(m).value, hull.at(start).value
-    fine = np.linspace(0, 1, 21)
+    fine = np.linspace(0, 1, 13)
     grid = fine[:, None] if k == 2 else np.array([(a, b) for a in fine for b in fine if a + b <= 1])
     lowest = min(hull.at(row).value for row in grid)
     bounds = [{"type": "ineq", "fun": lambda m: 1 - m.sum()}]

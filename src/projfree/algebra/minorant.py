@@ -55,6 +55,8 @@ class Minorant:
 
     def __mul__(self, a: float) -> Minorant:
         a = float(a)
+        if not a >= 0.0:
+            raise ValueError(f"a minorant times {a:g} lies above f; weights of averages must lie between 0 and 1.")
         if a == 0.0:  # also for an estimate, whose constant times zero would be NaN
             return Minorant.zero(self.gradient.shape)
         constant, gradient = a * self.constant, a * self.gradient

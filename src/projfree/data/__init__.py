@@ -1,5 +1,9 @@
 """The linear map and the targets."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from projfree.data.base import Data
 from projfree.data.chunked import ChunkedData
 from projfree.data.convert import as_data
@@ -7,8 +11,10 @@ from projfree.data.dense import DenseData
 from projfree.data.entries import Entries, EntriesData
 from projfree.data.gram import Gram
 from projfree.data.sources import ChangedError, NpySource, ParquetSource, SliceSource, Source, csv_to_parquet
-from projfree.data.sparse import SparseData
 from projfree.data.standardized import Standardized
+
+if TYPE_CHECKING:
+    from projfree.data.sparse import SparseData
 
 __all__ = [
     "ChangedError",
@@ -27,3 +33,11 @@ __all__ = [
     "as_data",
     "csv_to_parquet",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "SparseData":  # on first use, because it brings in SciPy
+        from projfree.data.sparse import SparseData
+
+        return SparseData
+    raise AttributeError(f"module 'projfree.data' has no attribute {name!r}")

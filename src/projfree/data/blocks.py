@@ -17,7 +17,7 @@ from projfree.data.threads import over_blocks, single_blas, tree_sum
 #: Rows of a block, at least: the unit of partial sums. Their number is bounded, so blocks grow with the data.
 BLOCK_ROWS, MOST_BLOCKS = 2048, 256
 #: Bytes of X that NumPy works on at a time: the adjoint should find in the cache what the image has read.
-TILE_BYTES = 1 << 18
+TILE_BYTES = 1 << 20
 #: From this many bytes of X on, compiled kernels pay for loading them.
 NATIVE_BYTES = 1 << 24
 #: Blocks that a thread takes at a time from compiled kernels.

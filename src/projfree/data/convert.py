@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from projfree.checks import is_sparse
 from projfree.data.base import Data
 from projfree.data.chunked import MEMORY, ChunkedData
 from projfree.data.dense import DenseData
@@ -15,7 +15,6 @@ from projfree.data.entries import Entries, EntriesData
 from projfree.data.frames import from_frame, from_series, is_frame
 from projfree.data.moments import column_deviation
 from projfree.data.sources.open import opened
-from projfree.data.sparse import SparseData
 from projfree.data.standardized import Standardized, column_numbers
 
 
@@ -79,7 +78,12 @@ def _plain(X: Any, y: Any, sample_weight: Any, columns: Sequence[str] | None, me
     if columns is not None:
         raise ValueError("`columns` is for Parquet files; choose the columns of `X` itself.")
     X, names = from_frame("X", X) if is_frame(X) else (X, None)
-    data = (SparseData if sp.issparse(X) else DenseData)(X, y, sample_weight, threads)
+    if is_sparse(X):
+        from projfree.data.sparse import SparseData  # brings in SciPy, which dense data do without
+
+        data: Data = SparseData(X, y, sample_weight, threads)
+    else:
+        data = DenseData(X, y, sample_weight, threads)
     data.feature_names = names
     return _totalled(data, sample_weight)
 

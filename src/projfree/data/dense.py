@@ -63,7 +63,9 @@ class Table(Data):
             largest = max(largest, float(squares.max()))
             mean_square += float(np.sum(squares * s))
             mean += np.sum(block * s, axis=0) if isinstance(s, float) else s @ block
-        self.row_norm, self.mean_square, self._mean = float(np.sqrt(largest)), mean_square, mean
+        # Squares below the range of floating point count as zero; no row is longer than these then.
+        self.row_norm, self.mean_square = max(float(np.sqrt(largest)), 1e-150), max(mean_square, 1e-300)
+        self._mean = mean
 
     def _blocks(self) -> Iterator[tuple[slice, Array]]:
         for rows, block in self._pieces(max(64, BLOCK_BYTES // (8 * self.d))):
@@ -193,9 +195,10 @@ def marked_rows(n: int) -> Array:
 
 
 def table_fingerprint(data: Table, dtype: np.dtype[Any], marked: Array) -> str:
-    """A short hash of the shape, the dtype, the marked rows, the targets and the weights."""
+    """A short hash of the shape, the dtype, the marked rows, the targets and the weights, and the means of all rows."""
     digest = hashlib.sha256(f"{(data.n, data.d)} {dtype} {data.y.shape}".encode())
     weight = np.zeros(0) if data.weight is None else data.weight
-    for part in (marked, data.y, weight):
+    means = np.array([data.row_norm, data.mean_square, *data.mean_row()])  # these change with any row
+    for part in (marked, data.y, weight, means):
         digest.update(np.ascontiguousarray(part).tobytes())
     return digest.hexdigest()[:16]

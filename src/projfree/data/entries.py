@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -105,11 +106,20 @@ class EntriesData(Data):
         return float(self.mean_row().max()) * (1.0 + 2.0 * np.finfo(float).eps * self.summation())
 
     def mean_row(self) -> Array:
+        return self._mean
+
+    @cached_property
+    def _mean(self) -> Array:
         return self._scatter(np.broadcast_to(self.weights(slice(None)), (self.n,)))
+
+    @cached_property
+    def _most(self) -> int:
+        """How often a place occurs at most: so many terms the adjoint adds there, one after the other."""
+        return int(np.bincount(self.entries.rows * self.entries.shape[1] + self.entries.cols).max())
 
     def summation(self) -> float:
         blocks = -(-self.n // BLOCK_ROWS)
-        return float(min(self.n, BLOCK_ROWS) + blocks + 8)
+        return float(max(min(self.n, BLOCK_ROWS) + blocks, self._most) + 8)
 
     def fingerprint(self) -> str:
         digest = hashlib.sha256(f"entries {self.entries.shape} {self.n}".encode())

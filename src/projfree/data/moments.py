@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from projfree.algebra import UNIT
-from projfree.checks import Array
+from projfree.checks import Array, is_sparse
 
 if TYPE_CHECKING:
     from projfree.data.base import Data
@@ -24,7 +23,7 @@ def column_deviation(data: Data) -> Array:
     stored = np.zeros(len(mean), dtype=np.int64)
     for rows, table in data.tables():
         s = np.broadcast_to(data.weights(rows), (table.shape[0],))
-        if sp.issparse(table):
+        if is_sparse(table):
             away = table.data - mean[table.indices]
             first, second, there = (
                 first + _on(table, away).T @ s,
@@ -48,7 +47,7 @@ def row_measures(data: Data, shift: Array, scale: Array) -> tuple[float, float]:
     with np.errstate(over="ignore", invalid="ignore"):
         always = float(np.sum((size / scale) ** 2))
         for rows, table in data.tables():
-            if sp.issparse(table):
+            if is_sparse(table):
                 x = np.abs(table.data)
                 extra = x * (x + 2.0 * size[table.indices]) / scale[table.indices] ** 2
                 squares = always + _on(table, extra) @ np.ones(len(scale))
@@ -63,4 +62,4 @@ def row_measures(data: Data, shift: Array, scale: Array) -> tuple[float, float]:
 
 
 def _on(table: Any, values: Array) -> Any:
-    return sp.csr_array((values, table.indices, table.indptr), shape=table.shape)
+    return type(table)((values, table.indices, table.indptr), shape=table.shape)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from projfree.checks import Array
+from projfree.checks import Array, is_sparse
 
 #: Rows that are shifted and multiplied at a time: enough to pay for adding a d x d matrix, few enough for the cache.
 LANE_ROWS = 1024
@@ -19,7 +18,7 @@ def rough_centre(table: Any) -> Array:
     Where a share p <= 1/2 of a sparse column is not zero, the square of its mean is at most p times its mean square
     (Cauchy-Schwarz): nothing cancels, and the column stays sparse.
     """
-    if not sp.issparse(table):
+    if not is_sparse(table):
         return np.asarray(table.mean(axis=0))
     often = np.bincount(table.indices, minlength=table.shape[1]) > 0.5 * table.shape[0]
     return np.where(often, np.asarray(table.mean(axis=0)).ravel(), 0.0)
@@ -27,7 +26,7 @@ def rough_centre(table: Any) -> Array:
 
 def product(table: Any, y: Array, s: Array, shift: Array) -> Array:
     """The sum of ``z z^T`` over rows ``z = s (x - shift_x, y - shift_y, 1)``."""
-    if sp.issparse(table):
+    if is_sparse(table):
         return _sparse_product(table, y, s, shift)
     total = np.zeros((len(shift) + 1,) * 2)
     for first in range(0, len(y), LANE_ROWS):
@@ -53,7 +52,7 @@ def _sparse_product(table: Any, y: Array, s: Array, shift: Array) -> Array:
     moved, still = np.flatnonzero(shift[:d]), np.flatnonzero(shift[:d] == 0.0)
     full = np.concatenate([moved, np.arange(d, len(shift) + 1)])
     columns = table.tocsc()
-    rest = sp.diags_array(s) @ columns[:, still]
+    rest = columns[:, still].multiply(s[:, None]).tocsc()
     z = np.column_stack([columns[:, moved].toarray() - shift[moved], y - shift[d:], np.ones(len(y))]) * s[:, None]
     out = np.zeros((len(shift) + 1,) * 2)
     out[np.ix_(full, full)] = z.T @ z

@@ -154,6 +154,8 @@ class SparseData(Data):
         marked.eliminate_zeros()
         digest = hashlib.sha256(f"sparse {self.X.shape} {self.X.dtype} {self.y.shape}".encode())
         weight = np.zeros(0) if self.weight is None else self.weight
-        for part in (marked.indptr.astype(np.int64), marked.indices.astype(np.int64), marked.data, self.y, weight):
+        means = np.array([self.row_norm, self.mean_square, *self.mean_row()])  # these change with any row
+        places = (marked.indptr.astype(np.int64), marked.indices.astype(np.int64))
+        for part in (*places, marked.data, self.y, weight, means):
             digest.update(np.ascontiguousarray(part).tobytes())
         return digest.hexdigest()[:16]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from projfree.algebra import UNIT
-from projfree.checks import Array
+from projfree.checks import Array, is_sparse
 from projfree.data.dense import GRAM_SIDE
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def largest_eigenvalue(data: Data, shift: Array, scale: Array, trace: float, *, 
 
 
 def _affordable(X: Any) -> bool:
-    return not sp.issparse(X) or float(X.nnz) ** 2 <= SPARSE_WORK * X.shape[0]
+    return not is_sparse(X) or float(X.nnz) ** 2 <= SPARSE_WORK * X.shape[0]
 
 
 def _raised(gram: Array, size: float, units: float) -> float:
@@ -56,11 +55,11 @@ def _raised(gram: Array, size: float, units: float) -> float:
 
 def _outer(X: Any, s: Array, about: Array, scale: Array) -> Array:
     """The Gram matrix of the rows, from a few columns at a time: no shifted copy of the table."""
-    columns = X.tocsc() if sp.issparse(X) else X
+    columns = X.tocsc() if is_sparse(X) else X
     total, root = np.zeros((len(s), len(s))), np.sqrt(s)[:, None]
     for start in range(0, X.shape[1], COLUMNS):
         part = slice(start, start + COLUMNS)
-        table = columns[:, part].toarray() if sp.issparse(X) else columns[:, part]
+        table = columns[:, part].toarray() if is_sparse(X) else columns[:, part]
         z = (table - about[part]) / scale[part] * root
         total += z @ z.T
     return total

@@ -17,7 +17,6 @@ matters of order one, whatever the scale of ``a`` and ``r``.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit
 
 from projfree.checks import Array
 from projfree.numerics.lp_norm import conjugate, row_norms
@@ -96,6 +95,8 @@ class _Rows:
         if self.warm is not None:  # the tangent at the last multiplier; Newton's method corrects it from either side
             last, t_last, speed = self.warm
             t = np.minimum(t, t_last - speed * (c - last))
+        from scipy.special import expit  # here, because importing it takes longer than importing NumPy
+
         stop, before = 1e-8 / max(self.alpha, self.beta), np.inf
         for k in range(_INNER):
             left, right = self.alpha * t + self.sigma, self.beta * t + offset

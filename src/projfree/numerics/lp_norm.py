@@ -42,7 +42,9 @@ def row_norms(x: Array, p: float) -> Array:
 def lp_norm(x: Array, p: float) -> float:
     r"""The norm :math:`\|x\|_p` of all entries of ``x`` together."""
     if p == 2.0:
-        square = float(np.vdot(x, x))
+        # Not a dot product: NumPy adds in pairs, so that the error grows with the logarithm of the size alone.
+        with np.errstate(over="ignore", under="ignore"):
+            square = float(np.square(x.ravel()).sum())
         if _SAFE_SQUARES[0] < square < _SAFE_SQUARES[1]:
             return math.sqrt(square)
     return float(row_norms(x.reshape(1, -1), p)[0])

@@ -10,7 +10,7 @@ from uuid import uuid4
 import numpy as np
 
 from projfree.algebra import UNIT, Minorant, Point, inner
-from projfree.checks import Array, count, positive, real_array, shown
+from projfree.checks import Array, at_least, count, positive, real_array, shown
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.hull import Hull, Local
 
@@ -28,6 +28,9 @@ class BlackBox(SmoothFunction):
         Your word that the function is convex; certificates rest on it.
     smoothness : float, optional
         An upper bound on the Lipschitz constant of the gradient, for the rules that need one.
+    rtol : float, optional
+        The relative error that the value and the gradient may have; by default 16 units in the last place of the
+        dtype that the function returns. Certificates charge it.
     name : str, optional
         What tells this function from others in a checkpoint; without one no other process can go on from it.
 
@@ -48,11 +51,14 @@ class BlackBox(SmoothFunction):
         convex: bool = True,
         smoothness: float | None = None,
         name: str = "",
+        rtol: float | None = None,
     ) -> None:
         sides = (shape,) if isinstance(shape, int) else tuple(shape)
         self.fun, self.convex, self.name = fun, bool(convex), name
         self.shape = tuple(count("BlackBox(shape=...)", side) for side in sides)
         self._smoothness = None if smoothness is None else positive("BlackBox(smoothness=...)", smoothness)
+        self._rtol = None if rtol is None else at_least("BlackBox(rtol=...)", rtol, 0.0)
+        self._coarsest = 0.0
         self._calls, self._token = 0, f"without a name, {uuid4().hex[:8]}"
 
     @property
@@ -65,7 +71,9 @@ class BlackBox(SmoothFunction):
         if x.value is None or not x.settled:
             self._calls += 1
             value, gradient = self.fun(x.w.copy())
-            gradient = real_array("fun(w)[1]", gradient).astype(np.float64)
+            gradient = real_array("fun(w)[1]", gradient)
+            self._coarsest = max(self._coarsest, float(np.finfo(gradient.dtype).eps), _eps(value))
+            gradient = gradient.astype(np.float64)
             if gradient.shape != self.shape or not math.isfinite(value) or not np.isfinite(gradient).all():
                 raise ValueError(
                     f"`fun(w)` must return a finite value and a finite gradient of shape {self.shape}, "
@@ -87,8 +95,9 @@ class BlackBox(SmoothFunction):
         value, gradient = self._call(x)
         along = inner(gradient, x.w)
         size = float(np.linalg.norm(gradient) * np.linalg.norm(x.w))
-        error = UNIT * (4.0 * abs(value) + (x.w.size + 4.0) * size)
-        return Minorant(value - along, gradient, error, 0.0)
+        rtol = 16.0 * self._coarsest if self._rtol is None else self._rtol
+        error = UNIT * (4.0 * abs(value) + (x.w.size + 4.0) * size) + rtol * (abs(value) + size)
+        return Minorant(value - along, gradient, error, rtol * float(np.linalg.norm(gradient)))
 
     def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
         if len(points) > 2:
@@ -107,6 +116,11 @@ class BlackBox(SmoothFunction):
     def fingerprint(self) -> str:
         # Two functions without a name are different, whatever they are called: averages of one bound no other.
         return f"blackbox {self.shape} {self.name or self._token}"
+
+
+def _eps(value: Any) -> float:
+    dtype = np.asarray(value).dtype
+    return float(np.finfo(dtype).eps) if dtype.kind == "f" else 0.0
 
 
 class CallHull(Hull):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from projfree.algebra import UNIT, Image, Minorant, Point
-from projfree.checks import Array
+from projfree.checks import Array, instance
 from projfree.data.base import Data
 from projfree.losses.base import Loss
 from projfree.objectives.base import SmoothFunction
@@ -45,6 +45,8 @@ class Objective(SmoothFunction):
     """
 
     def __init__(self, loss: Loss, data: Data, fit_intercept: bool = False) -> None:
+        instance("loss", loss, Loss, "Objective(Squared(), as_data(X, y))")
+        instance("data", data, Data, "Objective(Squared(), as_data(X, y))")
         self.loss, self.data, self.fit_intercept = loss, data, bool(fit_intercept)
         self.y = loss.targets(data.y)
         self.outputs = loss.outputs(self.y)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from projfree.algebra import UNIT, Minorant, Point, inner
+from projfree.algebra import UNIT, Minorant, Point, inner, size
 from projfree.checks import Array, all_finite, real_array
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.hull import Hull, Local, QuadraticHull
@@ -40,14 +40,15 @@ class QuadraticForm(SmoothFunction):
         H = all_finite("H", real_array("H", H)).astype(np.float64)
         if self.b.ndim not in (1, 2) or H.shape != (len(self.b),) * 2:
             raise ValueError(f"`H` must be square with as many rows as `b`, got {H.shape} and {self.b.shape}.")
-        size = float(np.abs(H).max(initial=0.0))
-        if np.abs(H - H.T).max(initial=0.0) > 1e-12 * size:
+        largest = float(np.abs(H).max(initial=0.0))
+        if np.abs(H - H.T).max(initial=0.0) > 1e-12 * largest:
             raise ValueError("`H` must be symmetric; pass `(H + H.T) / 2`.")
         self.H, self.c = (H + H.T) / 2.0, float(c)
         self.shape = self.b.shape
         self.eigenvalues = np.linalg.eigvalsh(self.H)
         # Eigenvalues err by a modest multiple of d units of the largest.
         self._floor = 8.0 * UNIT * len(H) * float(np.abs(self.eigenvalues).max(initial=0.0))
+        self._norm = size(self.H)
         self.convex = bool(self.eigenvalues[0] >= -self._floor)
         self._calls = 0
 
@@ -79,16 +80,13 @@ class QuadraticForm(SmoothFunction):
         x.image.settle(image)
         x.value = None
         self.value(x)
-        d, size = len(self.b), float(np.linalg.norm(x.w))
-        gradient_error = UNIT * (d + 4.0) * (self._norm() * size + float(np.linalg.norm(self.b)))
+        d, terms, length = len(self.b), x.w.size, size(x.w)
+        gradient_error = UNIT * (d + 4.0) * (self._norm * length + size(self.b))
         along = 0.5 * inner(image, x.w)
-        constant_error = UNIT * (d + 8.0) * (abs(self.c) + self._norm() * size**2) + gradient_error * size
+        constant_error = UNIT * (terms + 8.0) * (abs(self.c) + self._norm * length**2) + gradient_error * length
         # With a lowest eigenvalue of -s a tangent rises above f by s |w - x|^2 / 2 <= s |w|^2 + s |x|^2.
         slack = max(0.0, -float(self.eigenvalues[0])) + self._floor
-        return Minorant(self.c - along, image - self.b, constant_error + slack * size**2, gradient_error, slack)
-
-    def _norm(self) -> float:
-        return float(np.linalg.norm(self.H))
+        return Minorant(self.c - along, image - self.b, constant_error + slack * length**2, gradient_error, slack)
 
     def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
         return FormHull(self, points, gradient, tilt)

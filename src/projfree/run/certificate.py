@@ -24,8 +24,8 @@ class Verification:
 
     Attributes
     ----------
-    feasible : bool
-        Whether the point lies in the set.
+    feasible : bool or None
+        Whether the point lies in the set; None where the set cannot tell.
     value : float
         The objective at the point, recomputed.
     bound : float or None
@@ -46,7 +46,7 @@ class Verification:
     True
     """
 
-    feasible: bool
+    feasible: bool | None
     value: float
     bound: float | None
     gap: float
@@ -93,10 +93,11 @@ class Certificate:
         X, y, sample_weight
             The data, as given to `as_data`.
         objective : SmoothFunction, optional
-            In place of the data, for objectives that are not the mean of a loss.
+            In place of the data, for objectives that are not the mean of a loss, and for data that was centred or
+            scaled.
         """
         value, m = self._recompute(self._objective(X, y, sample_weight, objective))
-        feasible = self.ball.contains(self.w)
+        feasible = self._feasible()
         lower, allowance = m.minimum(self.ball)
         # Sums in another order move values and bounds by their rounding, of which the allowance is a generous bound;
         # where it is large it holds the price of an intercept that fits other data, which is no rounding.
@@ -108,7 +109,15 @@ class Certificate:
         else:
             bound, gap, proved = lower, value - lower, self.bound - lower <= noise
         claimed = max(self.gap, self.tolerance) + 2.0 * noise
-        return Verification(feasible, value, bound, gap, bool(feasible and agrees and proved and gap <= claimed))
+        return Verification(
+            feasible, value, bound, gap, bool(feasible is not False and agrees and proved and gap <= claimed)
+        )
+
+    def _feasible(self) -> bool | None:
+        try:
+            return self.ball.contains(self.w)
+        except NotImplementedError:
+            return None
 
     def _objective(self, X: Any, y: Any, sample_weight: Any, objective: SmoothFunction | None) -> SmoothFunction:
         if objective is not None:

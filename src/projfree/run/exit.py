@@ -67,7 +67,7 @@ def _refuse_contradiction(run: Run) -> None:
         name = type(run.f.reported).__name__
         raise ValueError(
             f"the lower bound {run.bound:.10g} exceeds the value {run.value:.10g}: {name} is not convex, or `support` "
-            f"of {run.ball!r} is too small; give `convex=False`, or correct the set."
+            f"of {run.ball!r} is too small, or either is less accurate than it says (`rtol=`, `support_rtol=`)."
         )
 
 
@@ -91,10 +91,8 @@ def finish(run: Run, status: Status, certificate: Certificate | None) -> Result:
     """The result; recomputes value and bound unless the verdict has just done so."""
     f = run.f.reported
     if certificate is None:
-        last = run.state.x
-        value = f.value(last)
-        if value < run.value:
-            run.best, run.value = last, value
+        f.value(run.state.x)
+        run.settle()  # the last row of the trace, and perhaps the best point
         certificate = confirm(run)
         if status in (Status.MAX_ITER, Status.TIME_LIMIT) and certificate.gap <= run.tol * run.scale:
             status = _reached(run)  # the last look shows that the tolerance was met at the limit

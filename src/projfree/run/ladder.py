@@ -30,8 +30,8 @@ class Ladder:
     r"""Averages of tangents with the weights :math:`\ell/(t + \ell - 1)`, and the best bound any of them gave.
 
     Any convex weights give a valid minorant, so the bound is the maximum over exponents and over time. Each rung
-    keeps the average of its tangent points as a witness: the tangent at that one point proves the same bound (for
-    quadratics a better one), which is what lets a third party check it in one pass.
+    keeps the average of its tangent points as a witness: for quadratics the tangent at that one point proves a bound at
+    least as good, for other functions nearly as good, which is what lets a third party check it in one pass.
     """
 
     def __init__(self, ball: ConstraintSet, shape: tuple[int, ...]) -> None:

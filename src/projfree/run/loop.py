@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from projfree.algebra import Point
-from projfree.checks import all_finite, at_least, count, positive, real_array, shown
+from projfree.checks import all_finite, at_least, count, instance, positive, real_array, shown
 from projfree.objectives.base import SmoothFunction
 from projfree.run.callbacks import Callback, closed
 from projfree.run.certificate import Certificate
@@ -55,8 +55,7 @@ def iterate(
     >>> [state.t for state in islice(iterate(f, LpBall(2, radius=1.0), PrimalAveraging()), 3)]
     [1, 2, 3]
     """
-    solver = solver or default_solver(objective)
-    solver.check(objective, ball)
+    solver = _checked(objective, ball, solver)
     state = _first(objective, ball, solver, start, seed, state)
     while True:
         state = solver.step(objective, ball, state)
@@ -73,7 +72,7 @@ def minimize(
     time_limit: float | None = None,
     start: Any = None,
     seed: int = 0,
-    callbacks: Sequence[Callback] = (),
+    callbacks: Sequence[Callback] | Callback = (),
     record: int = 1,
     state: State | str | os.PathLike[str] | None = None,
 ) -> Result:
@@ -99,12 +98,13 @@ def minimize(
         A point of the set to begin at; by default its centre.
     seed : int
         Determines every random draw.
-    callbacks : sequence of callables
+    callbacks : callable or sequence of callables
         Each is called with the `Run` after every iteration; one that returns True ends it.
     record : int
         Keep a row of the trace every so many iterations; 0 keeps none.
     state : State or path, optional
-        Go on from the state of an earlier result, or from the folder of a `Checkpoint`.
+        Go on from the state of an earlier result, or from the folder of a `Checkpoint`; ``start`` and ``seed`` are then
+        those of the earlier run.
 
     Returns
     -------
@@ -124,8 +124,8 @@ def minimize(
     >>> result.w.round(3), result.status.converged
     (array([0.499, 0.748]), True)
     """
-    solver = solver or default_solver(objective)
-    solver.check(objective, ball)
+    solver = _checked(objective, ball, solver)
+    callbacks = (callbacks,) if callable(callbacks) else callbacks
     at_least("tol", tol, 0.0)
     count("max_iter", max_iter)
     count("record", record, lowest=0)
@@ -137,6 +137,16 @@ def minimize(
         result = finish(run, *_drive(run, callbacks, limit))
     log.info("%s: %s after %d iterations", type(solver).__name__, result.status, result.n_iter)
     return result
+
+
+def _checked(f: SmoothFunction, ball: ConstraintSet, solver: Solver | None) -> Solver:
+    """The solver to use, after saying what is wrong with the three arguments if anything is."""
+    instance("objective", f, SmoothFunction, "Objective(Squared(), as_data(X, y))")
+    instance("ball", ball, ConstraintSet, "LpBall(2, radius=1.0)")
+    solver = default_solver(f) if solver is None else solver
+    instance("solver", solver, Solver, "FrankWolfe()")
+    solver.check(f, ball)
+    return solver
 
 
 def _begin(

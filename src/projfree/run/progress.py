@@ -137,7 +137,7 @@ class Run:
         self.seconds += time.perf_counter() - begun
         self._note(previous, gap, self.iteration - 1)
         self.pending.append(Pending(self._row(), state.x))
-        self._settle()
+        self.settle()
 
     def _learn(self, state: State) -> None:
         if self.f.convex and state.tangent is not None and state.at is not None:
@@ -184,7 +184,7 @@ class Run:
             gamma=self.state.gamma,
         )
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Take the values that the last step made known; give up points that no step will meet again."""
         f, still = self.f.reported, []
         for pending in self.pending:

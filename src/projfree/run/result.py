@@ -24,7 +24,8 @@ class Result:
     value : float
         The objective at ``w``, recomputed at exit.
     bound : float or None
-        A proven lower bound on the minimum over the set; None where the objective is not convex.
+        The best lower bound on the minimum over the set that the run proved; None where the objective is not convex.
+        ``certificate.bound`` is the one recomputed at exit, which `Certificate.verify` checks.
     gap : float
         ``value - bound``; where the objective is not convex the Frank-Wolfe gap at ``w``.
     relative_gap : float

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from projfree.algebra.minorant import UNIT
 from projfree.checks import Array, positive, real_array
 from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, slack
 from projfree.sets.inputs import finite, like, point
@@ -71,6 +72,7 @@ class OracleSet(ConstraintSet):
         self._start = None if start is None else real_array("OracleSet(start=...)", start).copy()
         self._rtol, self._name = positive("OracleSet(support_rtol=...)", support_rtol), name
         self._boxes: dict[Shape, tuple[float, float]] = {}
+        self._coarse = 0.0  # what a function that answers in float32 errs by
         self._token = f"OracleSet without a name, {uuid4().hex[:8]}"
 
     def fingerprint(self) -> str:
@@ -95,10 +97,15 @@ class OracleSet(ConstraintSet):
 
     def support(self, g: Array) -> float:
         c = point(g)
-        return float(self._support(c)) if self._support is not None else float(np.vdot(c, self._answer(-c)))
+        answer = self._support(c) if self._support is not None else np.vdot(c, self._answer(-c))
+        if np.asarray(answer).dtype == np.float32:
+            self._coarse = 8.0 * float(np.finfo(np.float32).eps)
+        return float(answer)
 
     def support_rtol(self, shape: Shape) -> float:
-        return self._rtol
+        # A dot product of our own may add in any order.
+        own = float(np.prod(shape)) * UNIT if self._support is None else 0.0
+        return max(self._rtol, self._coarse) + own
 
     def reach(self, shape: Shape) -> float:
         if self._diameter is not None:

@@ -32,7 +32,8 @@ class State:
     tangent, at : Minorant and Point, or None
         The tangent taken in the last step and where; None where rows were sampled.
     bound : float
-        A lower bound that the step's own oracle call proved, minus infinity where it proved none.
+        A lower bound on the function the solver runs on that the step's own oracle call proved, minus infinity where
+        it proved none.
     gap : float
         The Frank-Wolfe gap at ``at``, NaN where the oracle was asked about something else.
     problem : mapping

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from projfree.algebra import Point, inner
+from projfree.checks import instance
 from projfree.objectives.base import SmoothFunction
 from projfree.sampling import FullBatch, Sampling
 from projfree.sets.base import ConstraintSet
@@ -46,6 +48,10 @@ class FrankWolfe(Solver):
     step_rule: StepRule = field(default_factory=ExactLineSearch)
     sampling: Sampling = field(default_factory=FullBatch)
 
+    def __post_init__(self) -> None:
+        instance("FrankWolfe(step_rule=...)", self.step_rule, StepRule, "FrankWolfe(ExactLineSearch())")
+        instance("FrankWolfe(sampling=...)", self.sampling, Sampling, "Minibatch(32)")
+
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         super().check(f, ball)
         blind = isinstance(self.step_rule, Schedule) or (
@@ -74,6 +80,6 @@ class FrankWolfe(Solver):
             memory=memory,
             tangent=tangent_or_none(m),
             at=x,
-            bound=m.lower(ball, support),
+            bound=m.lower(ball, support) if f.convex else -math.inf,
             gap=inner(m.gradient, x.w) + support,
         )

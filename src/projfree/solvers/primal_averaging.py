@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from types import NoneType
 
 import numpy as np
 
 from projfree.algebra import Minorant, Point
+from projfree.checks import instance
 from projfree.objectives.base import SmoothFunction
 from projfree.sampling import FullBatch, Sampling
 from projfree.sets.base import ConstraintSet
@@ -66,6 +68,13 @@ class PrimalAveraging(Solver):
     search: StepRule | None = None
     sampling: Sampling = field(default_factory=FullBatch)
 
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        instance(f"{name}(schedule=...)", self.schedule, Schedule, "OpenLoop(2)")
+        instance(f"{name}(average=...)", self.average, (Schedule, NoneType), "LastGradient()")
+        instance(f"{name}(search=...)", self.search, (StepRule, NoneType), "ExactLineSearch()")
+        instance(f"{name}(sampling=...)", self.sampling, Sampling, "Growing(2)")
+
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         super().check(f, ball)
         if self.search is not None and not isinstance(self.sampling, FullBatch):
@@ -99,7 +108,7 @@ class PrimalAveraging(Solver):
             memory=memory,
             tangent=tangent_or_none(tangent),
             at=z,
-            bound=m.lower(ball, support),
+            bound=m.lower(ball, support) if f.convex else -math.inf,
         )
 
     def move(self, f: SmoothFunction, state: AveragingState, v: Point, gamma: float) -> tuple[Point, float, float]:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field, replace
 
 from projfree.algebra import Point, inner
+from projfree.checks import instance
 from projfree.objectives.base import SmoothFunction
 from projfree.sampling import FullBatch, Sampling
 from projfree.sets.base import ConstraintSet
@@ -35,6 +36,10 @@ class ProjectedGradient(Solver):
 
     step_rule: GradientStep = field(default_factory=InverseSmoothness)
     sampling: Sampling = field(default_factory=FullBatch)
+
+    def __post_init__(self) -> None:
+        instance("ProjectedGradient(step_rule=...)", self.step_rule, GradientStep, "BacktrackingGradient()")
+        instance("ProjectedGradient(sampling=...)", self.sampling, Sampling, "Minibatch(32)")
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         super().check(f, ball)
@@ -79,6 +84,10 @@ class AcceleratedProjectedGradient(Solver):
     """
 
     step_rule: GradientStep = field(default_factory=InverseSmoothness)
+
+    def __post_init__(self) -> None:
+        kinds = (InverseSmoothness, BacktrackingGradient)
+        instance("AcceleratedProjectedGradient(step_rule=...)", self.step_rule, kinds, "BacktrackingGradient()")
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         super().check(f, ball)
