@@ -171,11 +171,11 @@ def test_repr_of_a_convex_run():
     text = repr(minimize(problem("squares"), BALL, PrimalAveraging(OpenLoop(4)), max_iter=7, tol=0.0))
     lines = [
         r"Result: stopped after the largest number of iterations",
-        rf"  value        {NUMBER}",
-        rf"  lower bound  {NUMBER}",
-        rf"  certified gap  {NUMBER}  \(relative {NUMBER}\)",
-        rf"  work         7 iterations, {NUMBER} passes, {NUMBER} s",
-        r"  solver       PrimalAveraging\(schedule=OpenLoop\(ell=4\)\)",
+        rf"  value            {NUMBER}",
+        rf"  lower bound      {NUMBER}",
+        rf"  certified gap    {NUMBER}  \(relative {NUMBER}\)",
+        rf"  work             7 iterations, {NUMBER} passes, {NUMBER} s",
+        r"  solver           PrimalAveraging\(schedule=OpenLoop\(ell=4\)\)",
     ]
     assert re.fullmatch("\n".join(lines), text), text
 
@@ -184,9 +184,10 @@ def test_repr_of_a_run_without_convexity():
     text = repr(minimize(problem("biweight"), BALL, max_iter=2, tol=0.0))
     lines = [
         r"Result: stopped after the largest number of iterations",
-        rf"  value        {NUMBER}",
+        rf"  value            {NUMBER}",
         rf"  Frank-Wolfe gap  {NUMBER}  \(relative {NUMBER}\)",
-        rf"  work         2 iterations, {NUMBER} passes, {NUMBER} s",
-        r"  solver       FrankWolfe\(\)",
+        rf"  smallest gap     {NUMBER}  at iteration \d",
+        rf"  work             2 iterations, {NUMBER} passes, {NUMBER} s",
+        r"  solver           FrankWolfe\(\)",
     ]
     assert re.fullmatch("\n".join(lines), text), text

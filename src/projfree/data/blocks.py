@@ -19,7 +19,7 @@ BLOCK_ROWS, MOST_BLOCKS = 2048, 256
 #: Bytes of X that NumPy works on at a time: the adjoint should find in the cache what the image has read.
 TILE_BYTES = 1 << 20
 #: From this many bytes of X on, compiled kernels pay for loading them.
-NATIVE_BYTES = 1 << 24
+NATIVE_BYTES = 1 << 26
 #: Blocks that a thread takes at a time from compiled kernels.
 TAKE = 4
 #: From this many bytes of X on, a pass uses several threads.

@@ -72,13 +72,14 @@ class Result:
     solver: Solver
 
     def __repr__(self) -> str:
-        what = "Frank-Wolfe gap" if self.bound is None else "certified gap"
-        lines = [
-            f"Result: {self.status}",
-            f"  value        {self.value:.10g}",
-            *([] if self.bound is None else [f"  lower bound  {self.bound:.10g}"]),
-            f"  {what}  {self.gap:.3g}  (relative {self.relative_gap:.3g})",
-            f"  work         {self.n_iter} iterations, {self.n_passes:.4g} passes, {self.seconds:.3g} s",
-            f"  solver       {self.solver!r}",
-        ]
-        return "\n".join(lines)
+        gap = f"{self.gap:.3g}  (relative {self.relative_gap:.3g})"
+        lines = {"value": f"{self.value:.10g}"}
+        if self.bound is None:
+            lines["Frank-Wolfe gap"] = gap
+            if self.smallest_gap is not None:
+                lines["smallest gap"] = f"{self.smallest_gap[0]:.3g}  at iteration {self.smallest_gap[1]}"
+        else:
+            lines["lower bound"], lines["certified gap"] = f"{self.bound:.10g}", gap
+        lines["work"] = f"{self.n_iter} iterations, {self.n_passes:.4g} passes, {self.seconds:.3g} s"
+        lines["solver"] = repr(self.solver)
+        return "\n".join([f"Result: {self.status}", *(f"  {name:<15}  {text}" for name, text in lines.items())])
