@@ -74,9 +74,9 @@ def main(tol=1e-3, most=300):
     console.print(f"Each run ends at a certified relative gap of {tol:g}, or after {most} iterations.")
     for problem in (regression, classification, completion):
         title, f, ball = problem()
-        table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+        table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, collapse_padding=True)
         table.add_column("solver", no_wrap=True, min_width=21)
-        for name in ("value", "lower bound", "gap", "passes", "seconds", "check"):
+        for name in ("value", "lower bound", "gap", "passes", "s", "check"):
             table.add_column(name, justify="right", no_wrap=True)
         for name, solver in track(SOLVERS.items(), description=f"{title} ...", transient=True, console=console):
             table.add_row(name, *solved(f, ball, solver, tol, most))

@@ -12,6 +12,7 @@ from projfree import LpBall, ProjectedGradient, iterate, minimize
 from projfree.solvers import SOLVERS as CLASSES
 
 BALL = LpBall(1.5, 1.0)
+MAIN = ("PA", "PA, corrective", "PA, growing", "FW, open loop", "FW, exact", "PG", "FISTA")
 MONOTONE = ("PA, corrective", "FW, short", "FW, exact", "FW, backtracking", "FW, secant", "PG", "PG, backtracking")
 
 
@@ -46,7 +47,7 @@ def test_the_catalogue_is_complete():
     assert {type(s) for s in (SOLVERS | SAMPLED).values()} == set(CLASSES)
 
 
-@pytest.mark.parametrize(("name", "case"), pairs(problems=[p for p in CONVEX if p != "huber, intercept"]))
+@pytest.mark.parametrize(("name", "case"), dict.fromkeys(pairs(MAIN, CONVEX) + pairs(problems=CONVEX[:3])))
 def test_convex(name, case, optimum):
     f = problem(case)
     result = minimize(f, BALL, solver(name), max_iter=12, tol=1e-5, callbacks=[stays_inside])

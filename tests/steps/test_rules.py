@@ -80,7 +80,7 @@ def test_short_step_with_the_curvature_along_the_segment(segment, radius):
 
 
 @radii
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_exact_line_search(segment, convex_name, radius, seed):
     s = segment(convex_name, seed, radius)
     gamma, _ = ExactLineSearch()(1, s.hull, math.nan)

@@ -12,6 +12,8 @@ from typing import Any
 
 from projfree.algebra import Point
 from projfree.checks import all_finite, at_least, count, instance, positive, real_array, shown
+from projfree.data.threads import single_blas
+from projfree.objectives import QuadraticForm
 from projfree.objectives.base import SmoothFunction
 from projfree.run.callbacks import Callback, closed
 from projfree.run.certificate import Certificate
@@ -26,6 +28,9 @@ from projfree.solvers.base import Solver, State
 from projfree.steps import Backtracking, ExactLineSearch
 
 log = logging.getLogger(__name__)
+
+#: Matrices of this many entries are worth the threads of BLAS.
+LARGE = 1_000_000
 
 
 def default_solver(f: SmoothFunction) -> Solver:
@@ -133,7 +138,7 @@ def minimize(
     run = _begin(
         objective, ball, solver, tol=tol, max_iter=max_iter, record=record, start=start, seed=seed, state=state
     )
-    with closed(callbacks):
+    with closed(callbacks), single_blas(_small(objective, ball)):
         result = finish(run, *_drive(run, callbacks, limit))
     log.info("%s: %s after %d iterations", type(solver).__name__, result.status, result.n_iter)
     return result
@@ -147,6 +152,16 @@ def _checked(f: SmoothFunction, ball: ConstraintSet, solver: Solver | None) -> S
     instance("solver", solver, Solver, "FrankWolfe()")
     solver.check(f, ball)
     return solver
+
+
+def _small(f: SmoothFunction, ball: ConstraintSet) -> bool:
+    """Whether BLAS works on small pieces only: passes do, on tiles, and have threads of their own.
+
+    Its threads gain nothing on small matrices, and lose a factor of ten or more where another process has a core.
+    """
+    if isinstance(f.reported, QuadraticForm):
+        return f.shape[0] ** 2 < LARGE
+    return not ball.spectral or math.prod(f.shape) < LARGE
 
 
 def _begin(
