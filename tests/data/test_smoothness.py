@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from projfree import Entries, as_data
-from projfree.data import dense
+from projfree.data import spectrum
 
 SHAPES = [(40, 5), (5, 40), (20, 20), (1, 3), (200, 1)]
 
@@ -44,7 +44,7 @@ def test_upper_bound_and_close(shape, centred, weighted):
 @centred
 @weighted
 def test_upper_bound_for_wide_tables(shape, centred, weighted, monkeypatch):
-    monkeypatch.setattr(dense, "GRAM_SIDE", 0)
+    monkeypatch.setattr(spectrum, "GRAM_SIDE", 0)
     X, weight, s = problem(shape, weighted)
     found, true = as_data(X, np.zeros(len(X)), weight).smoothness(centred=centred), largest(X, s, centred)
     assert found >= true * (1 - 1e-15)
@@ -55,7 +55,7 @@ def test_upper_bound_for_wide_tables(shape, centred, weighted, monkeypatch):
 @pytest.mark.parametrize("shape", [(7, 3), (3, 7)], ids=str)
 def test_never_below_the_exact_value(shape, wide, monkeypatch):
     """A table of rank one has a rational eigenvalue, |a|^2 |b|^2 / n: rounding may not fall below it."""
-    monkeypatch.setattr(dense, "GRAM_SIDE", 0 if wide else 3_000)
+    monkeypatch.setattr(spectrum, "GRAM_SIDE", 0 if wide else 3_000)
     for seed in range(20):
         rng = np.random.default_rng(seed)
         a, b = (rng.integers(1, 10**6, size).astype(float) for size in shape)

@@ -131,11 +131,6 @@ class ChunkedData(Table):
                 part = X[first : first + step]
                 yield slice(start + first, start + first + len(part)), part
 
-    def _whole(self) -> Array | None:
-        if 2 * self._nbytes > self.memory:
-            return None
-        return self.source.read(0, self.n, np.empty(self.n * self.d, self.source.dtype))
-
     def _not_finite(self, rows: slice, block: Array) -> ValueError | None:
         bad = np.argwhere(~np.isfinite(block))
         if not len(bad):

@@ -9,16 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from projfree.algebra import UNIT
 from projfree.checks import Array, all_finite, count, real_array, shown
 from projfree.data.base import Data, Kernel, Meter, checked_targets, checked_weights
 from projfree.data.blocks import Blocks, Partials, dense_pass
+from projfree.data.spectrum import largest_eigenvalue
 from projfree.data.threads import default_threads
 
 #: Bytes of X in one block: small enough that the adjoint finds the block in the cache that `X_b @ w` filled.
 BLOCK_BYTES = 1 << 20
-#: Up to this many rows or columns the largest eigenvalue is taken from a Gram matrix; beyond, it is bounded.
-GRAM_SIDE = 3_000
 #: How many evenly spread rows of X tell one data set from another.
 FINGERPRINT_ROWS = 1_000
 
@@ -41,10 +39,6 @@ class Table(Data):
     @abstractmethod
     def _pieces(self, step: int) -> Iterator[tuple[slice, Array]]:
         """The rows in pieces of ``step``, in order."""
-
-    @abstractmethod
-    def _whole(self) -> Array | None:
-        """All rows, None where they do not fit into memory."""
 
     @abstractmethod
     def _not_finite(self, rows: slice, block: Array) -> ValueError | None:
@@ -80,41 +74,7 @@ class Table(Data):
         return (self.d, *outputs)
 
     def smoothness(self, *, centred: bool) -> float:
-        side = min(self.n, self.d)
-        X = self._whole() if side == self.n and side <= GRAM_SIDE else None
-        if side > GRAM_SIDE or (side == self.n and X is None):
-            return self._row_sum_bound()
-        gram = self._gram(centred) if X is None else self._outer_gram(X, centred)
-        # The Gram matrix and its eigenvalues are rounded; two units a row or column more than covers it.
-        largest = float(np.linalg.eigvalsh(gram)[-1])
-        return largest + 8.0 * UNIT * (self.summation() + float(side)) * float(np.trace(gram))
-
-    def _gram(self, centred: bool) -> Array:
-        gram = np.zeros((self.d,) * 2)
-        shift = self._mean if centred else np.zeros(self.d)
-        for rows, block in self._blocks():
-            part = block - shift if centred else block
-            gram += (part * np.reshape(self.weights(rows), (-1, 1))).T @ part
-        self.meter.rows += self.n
-        return gram
-
-    def _outer_gram(self, X: Array, centred: bool) -> Array:
-        root = np.sqrt(np.broadcast_to(self.weights(slice(None)), (self.n,)))
-        rows = (X.astype(np.float64, copy=False) - (self._mean if centred else 0.0)) * root[:, None]
-        self.meter.rows += self.n
-        gram: Array = rows @ rows.T
-        return gram
-
-    def _row_sum_bound(self) -> float:
-        # lambda_max of a matrix with entries |sum_i s_i x_ij x_ik| is at most its largest row sum; centring
-        # only subtracts a positive semidefinite matrix, so the bound serves both.
-        ones = np.ones(self.d)
-        total = np.zeros(self.d)
-        for rows, block in self._blocks():
-            size = np.abs(block)
-            total += size.T @ (size @ ones * self.weights(rows))
-        self.meter.rows += self.n
-        return min(float(total.max()), self.mean_square) * (1.0 + 8.0 * UNIT * self.summation())
+        return largest_eigenvalue(self, np.zeros(self.d), np.ones(self.d), self.mean_square, centred=centred)
 
     def mean_row(self) -> Array:
         return self._mean
@@ -154,9 +114,6 @@ class DenseData(Table):
         for start in range(0, self.n, step):
             rows = slice(start, min(start + step, self.n))
             yield rows, self.X[rows]
-
-    def _whole(self) -> Array:
-        return self.X
 
     def _not_finite(self, rows: slice, block: Array) -> ValueError | None:
         all_finite("X", self.X)

@@ -8,11 +8,12 @@ import numpy as np
 
 from projfree.algebra import UNIT
 from projfree.checks import Array, is_sparse
-from projfree.data.dense import GRAM_SIDE
 
 if TYPE_CHECKING:
     from projfree.data.base import Data
 
+#: Up to this many rows or columns the largest eigenvalue is taken from a Gram matrix; beyond, it is bounded.
+GRAM_SIDE = 3_000
 #: Products that a sparse Gram matrix may cost before the bound by row sums is used instead.
 SPARSE_WORK = 1e9
 #: Columns that are made dense at a time for the Gram matrix of the rows.
