@@ -43,6 +43,7 @@ reproduce: $(STAMP)
 	$(BIN)/python examples/reproduce.py
 
 bench: $(STAMP)
+	$(BIN)/python benchmarks/passes.py
 	$(BIN)/python benchmarks/first_order.py
 
 clean:
