@@ -116,7 +116,7 @@ begun = time.perf_counter(); nothing(1.0); print(time.perf_counter() - begun)
 FIRST = """
 import time, numpy as np
 from projfree import Logistic, Objective, as_data
-X = np.ones((30_000, 90)); y = np.where(np.arange(30_000) % 2, 1.0, -1.0)
+X = np.ones((100_000, 90)); y = np.where(np.arange(100_000) % 2, 1.0, -1.0)
 f = Objective(Logistic(), as_data(X, y)); x = f.point(np.ones(90) / 90)
 import numba
 begun = time.perf_counter(); f.minorant(x); print(time.perf_counter() - begun)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-TILE, F_TILE = 64, 512
+TILE, F_TILE = 32, 512
 FAST = {"reassoc", "nsz", "contract"}
 EXACT = {"nsz", "contract"}
 
@@ -28,14 +28,18 @@ CODES = {
     "huber": HUBER,
 }
 IMAGES_ONLY = -1
+#: Added to a number below 2^51 it leaves the nearest whole number in the last bits; converting would not vectorise.
+MAGIC = 6755399441055744.0
 
 
 @njit(nogil=True, cache=True, fastmath=EXACT)
 def _decay(x, out, exponents):
     """``out = exp(-x)`` for x >= 0: Taylor's polynomial after taking off multiples of log 2, about 2 ulp."""
+    whole = exponents.view(np.float64)
     for i in range(len(x)):
         t = -min(x[i], 700.0)
-        k = np.floor(t * 1.4426950408889634 + 0.5)
+        moved = t * 1.4426950408889634 + MAGIC  # the nearest whole number k stands in its last bits
+        k = moved - MAGIC
         r = (t - k * 0.6931471803691238) - k * 1.9082149292705877e-10
         p = 1.6059043836821613e-10
         p = p * r + 2.08767569878681e-09
@@ -51,10 +55,11 @@ def _decay(x, out, exponents):
         p = p * r + 0.5
         p = p * r + 1.0
         out[i] = p * r + 1.0
-        exponents[i] = (np.int64(k) + 1023) << 52
-    powers = exponents.view(np.float64)
+        whole[i] = moved
     for i in range(len(x)):
-        out[i] *= powers[i]
+        exponents[i] = (exponents[i] + 1023) << 52
+    for i in range(len(x)):
+        out[i] *= whole[i]
 
 
 @njit(nogil=True, cache=True, fastmath=EXACT)
@@ -153,40 +158,27 @@ def _sums(u, b, value, slope, weight, sums):
 
 @njit(nogil=True, cache=True, fastmath=FAST)
 def _dots(X, first, count, v, out):
-    """``out[i] = X[first + i] @ v`` for a tile, four rows at a time."""
-    d = X.shape[1]
-    i = 0
-    while i + 4 <= count:
-        a0 = a1 = a2 = a3 = 0.0
-        for j in range(d):
-            a0 += X[first + i, j] * v[j]
-            a1 += X[first + i + 1, j] * v[j]
-            a2 += X[first + i + 2, j] * v[j]
-            a3 += X[first + i + 3, j] * v[j]
-        out[i], out[i + 1], out[i + 2], out[i + 3] = a0, a1, a2, a3
-        i += 4
-    while i < count:
-        a0 = 0.0
-        for j in range(d):
-            a0 += X[first + i, j] * v[j]
-        out[i] = a0
-        i += 1
+    """``out[i] = X[first + i] @ v`` for a tile; row by row, which is the order that memory is fastest in."""
+    for i in range(count):
+        x = X[first + i]
+        total = 0.0
+        for j in range(len(v)):
+            total += x[j] * v[j]
+        out[i] = total
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)
 def _add_rows(X, first, count, r, g):
-    """``g += sum_i r[i] X[first + i]`` for a tile, four rows at a time."""
-    d = X.shape[1]
+    """``g += sum_i r[i] X[first + i]`` for a tile that is in the cache, four rows at a time."""
     i = 0
     while i + 4 <= count:
+        x0, x1, x2, x3 = X[first + i], X[first + i + 1], X[first + i + 2], X[first + i + 3]
         r0, r1, r2, r3 = r[i], r[i + 1], r[i + 2], r[i + 3]
-        for j in range(d):
-            g[j] += (r0 * X[first + i, j] + r1 * X[first + i + 1, j]) + (
-                r2 * X[first + i + 2, j] + r3 * X[first + i + 3, j]
-            )
+        for j in range(len(g)):
+            g[j] += (r0 * x0[j] + r1 * x1[j]) + (r2 * x2[j] + r3 * x3[j])
         i += 4
     while i < count:
-        for j in range(d):
+        for j in range(len(g)):
             g[j] += r[i] * X[first + i, j]
         i += 1
 

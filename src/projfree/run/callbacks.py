@@ -57,7 +57,9 @@ class ProgressBar:
         bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=30),
-            TextColumn("relative gap {task.fields[gap]}  iteration {task.fields[iteration]}  passes {task.fields[passes]}"),
+            TextColumn(
+                "relative gap {task.fields[gap]}  iteration {task.fields[iteration]}  passes {task.fields[passes]}"
+            ),
             TimeElapsedColumn(),
             console=console,
             disable=not console.is_terminal,
