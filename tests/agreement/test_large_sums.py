@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from projfree import (
     BiWeight,
@@ -102,3 +103,11 @@ def test_no_bound_is_claimed_where_the_function_is_not_convex():
 def test_minorants_are_not_multiplied_by_negative_numbers():
     with pytest.raises(ValueError, match=r"a minorant times -0\.5 lies above f; weights .* between 0 and 1"):
         -0.5 * Minorant(1.0, np.ones(2))
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "scaled"])
+def test_rows_whose_squares_underflow_are_still_charged(kind):
+    X, scale = np.full((3, 2), 1e-170), np.ones(2)
+    data = as_data(sp.csr_array(X) if kind == "sparse" else X, np.ones(3), scale=scale if kind == "scaled" else False)
+    assert data.row_norm >= math.hypot(1e-170, 1e-170)
+    assert math.sqrt(data.mean_square) >= math.hypot(1e-170, 1e-170)

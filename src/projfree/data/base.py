@@ -137,6 +137,14 @@ class Data(ABC):
         return np.asarray(w, dtype=np.float64), np.asarray(0.0 if intercept is None else intercept, dtype=np.float64)
 
 
+def measures(largest: float, mean: float) -> tuple[float, float]:
+    """`row_norm` and `mean_square` from the largest and the mean squared norm of the rows.
+
+    Squares below the range of floating point count as zero in both; no row is longer than the floor then.
+    """
+    return max(float(np.sqrt(largest)), 1e-150), max(mean, 1e-300)
+
+
 def checked_targets(y: Array, n: int) -> Array:
     """``y`` as an array of finite numbers with ``n`` rows and one or two dimensions."""
     y = all_finite("y", real_array("y", y))

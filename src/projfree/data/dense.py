@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array, all_finite, count, real_array, shown
-from projfree.data.base import Data, Kernel, Meter, checked_targets, checked_weights
+from projfree.data.base import Data, Kernel, Meter, checked_targets, checked_weights, measures
 from projfree.data.blocks import Blocks, Partials, dense_pass
 from projfree.data.spectrum import largest_eigenvalue
 from projfree.data.threads import default_threads
@@ -57,8 +57,7 @@ class Table(Data):
             largest = max(largest, float(squares.max()))
             mean_square += float(np.sum(squares * s))
             mean += np.sum(block * s, axis=0) if isinstance(s, float) else s @ block
-        # Squares below the range of floating point count as zero; no row is longer than these then.
-        self.row_norm, self.mean_square = max(float(np.sqrt(largest)), 1e-150), max(mean_square, 1e-300)
+        self.row_norm, self.mean_square = measures(largest, mean_square)
         self._mean = mean
 
     def _blocks(self) -> Iterator[tuple[slice, Array]]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from projfree.algebra import UNIT
 from projfree.checks import Array, is_sparse
-
-if TYPE_CHECKING:
-    from projfree.data.base import Data
+from projfree.data.base import Data, measures
 
 
 def column_deviation(data: Data) -> Array:
@@ -58,7 +56,7 @@ def row_measures(data: Data, shift: Array, scale: Array) -> tuple[float, float]:
             mean_square += float(np.sum(squares * data.weights(rows)))
     if not np.isfinite([largest, mean_square]).all():
         raise ValueError(f"`scale` is too small for the features, down to {scale.min():g}: scaled rows overflow.")
-    return float(np.sqrt(largest)), mean_square
+    return measures(largest, mean_square)
 
 
 def _on(table: Any, values: Array) -> Any:

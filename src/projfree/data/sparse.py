@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from projfree.checks import Array, count
-from projfree.data.base import Data, Kernel, Meter, checked_targets, checked_weights
+from projfree.data.base import Data, Kernel, Meter, checked_targets, checked_weights, measures
 from projfree.data.blocks import MOST_BLOCKS, TAKE, THREADED_BYTES, Blocks, Partials, compiled, native_arguments
 from projfree.data.compressed import compressed, row_pieces, row_squares, widened
 from projfree.data.dense import marked_rows
@@ -74,7 +74,7 @@ class SparseData(Data):
                 squares[k] = max(squares[k, 0], size.max()), squares[k, 1] + s @ size
 
         over_blocks(block, blocks, self._workers())
-        self.row_norm, self.mean_square = math.sqrt(squares[:, 0].max()), float(tree_sum(squares[:, 1:])[0])
+        self.row_norm, self.mean_square = measures(squares[:, 0].max(), float(tree_sum(squares[:, 1:])[0]))
         self._mean = tree_sum(mean)
 
     def _workers(self) -> int:
