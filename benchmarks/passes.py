@@ -1,16 +1,20 @@
 """How far a pass over the data is from the machine's memory: ratios to one read of X, in one run.
 
-    python benchmarks/passes.py [--rows 515345] [--repeat 15] [--out benchmarks/results]
+    python benchmarks/passes.py [--rows 515345] [--repeat 15] [--out benchmarks/results] [--out-of-core]
 
 "Read" is the fastest of three two-thread kernels over the same array. Everything is interleaved and repeated; the
-figure is the median of a thing over the median of the read. Run it on an idle machine.
+figure is the median of a thing over the median of the read. Run it on an idle machine: a run that reads at less than
+80 % of the best speed on record in the results folder calls itself void. With `--out-of-core`, files of 4 GB are
+written to a temporary folder and removed afterwards.
 """
 
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -183,17 +187,119 @@ def sparse(n, d, each, repeat):
     return [(f"CSR {n:,} x {d:,}, {each} a row, over SciPy", seconds["ours"] / seconds["scipy"], 0.7)]
 
 
+def parquet_of(path, X, rows):
+    """Write a table in row groups, piece by piece."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = [f"x{j}" for j in range(X.shape[1])]
+    with pq.ParquetWriter(path, pa.schema([(c, pa.float64()) for c in names]), compression="none") as writer:
+        for first in range(0, len(X), rows):
+            part = np.asfortranarray(X[first : first + rows])
+            columns = [pa.array(part[:, j]) for j in range(part.shape[1])]
+            writer.write_table(pa.table(columns, names=names), row_group_size=rows)
+
+
+def read_parquet(path):
+    """What reading alone costs: every row group, column by column, into one buffer that is used again."""
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(path)
+    out = None
+    for g in range(file.num_row_groups):
+        group = file.read_row_group(g)
+        out = np.empty((group.num_columns, group.num_rows)) if out is None else out
+        for j, column in enumerate(group.columns):
+            out[j, : len(column)] = column.to_numpy()
+
+
+def read_npy(path, nbytes=1 << 24):
+    buffer = bytearray(nbytes)
+    with open(path, "rb", buffering=0) as file:
+        while file.readinto(buffer):
+            pass
+
+
+def streamed_gram(n, d, repeat):
+    import pyarrow.parquet as pq
+
+    X, y = np.random.default_rng(0).standard_normal((n, d)), np.zeros(n)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "X.parquet"
+        parquet_of(path, X, 1 << 16)
+        data = as_data(path, y)
+        seconds = measure({"read": lambda: pq.read_table(path), "gram": data.gram}, repeat)
+    return [(f"Gram of {n:,} x {d} from Parquet, over pyarrow.read_table", seconds["gram"] / seconds["read"], 2.0)]
+
+
+OUT_OF_CORE = """
+import json, resource, sys, time
+import numpy as np
+sys.path.insert(0, {here!r})
+from passes import read_npy, read_parquet
+from projfree import Logistic, Objective, as_data
+path, n, d = {path!r}, {n}, {d}
+y = np.where(np.arange(n) % 2, 1.0, -1.0)
+f = Objective(Logistic(), as_data(path, y))
+times, w = [], np.full(d, 0.01)
+for _ in range({repeat} + 1):
+    begun = time.perf_counter(); f.minorant(f.point(w)); times.append(time.perf_counter() - begun)
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+read, reads = read_npy if path.endswith(".npy") else read_parquet, []
+for _ in range({repeat} + 1):
+    begun = time.perf_counter(); read(path); reads.append(time.perf_counter() - begun)
+print(json.dumps([float(np.median(times[1:])) / float(np.median(reads[1:])), peak]))
+"""
+
+
+def out_of_core(d, repeat, nbytes=4 << 30):
+    """A tangent over a file over reading it, and the peak memory of the process, in MB."""
+    n, found = nbytes // (8 * d), []
+    with tempfile.TemporaryDirectory() as folder:
+        if shutil.disk_usage(folder).free < 3 * nbytes:
+            raise SystemExit(f"--out-of-core needs {3 * nbytes >> 30} GB in {folder}; set TMPDIR to a larger disk.")
+        table = np.lib.format.open_memmap(Path(folder) / "X.npy", "w+", np.float64, (n, d))
+        rng = np.random.default_rng(0)
+        for first in range(0, n, 1 << 16):
+            part = table[first : first + (1 << 16)]
+            part[:] = rng.standard_normal(part.shape)
+        table.flush()
+        parquet_of(Path(folder) / "X.parquet", table, 1 << 16)
+        del table
+        for name in ("X.npy", "X.parquet"):
+            code = OUT_OF_CORE.format(
+                here=str(Path(__file__).parent), path=str(Path(folder) / name), n=n, d=d, repeat=repeat
+            )
+            run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+            ratio, peak = json.loads(run.stdout)
+            kind = f"out of core, {nbytes >> 30} GB {name[1:]}"
+            found += [(f"{kind}, over reading it", ratio, 1.3), (f"{kind}, peak MB", peak, 400.0)]
+    return found
+
+
+def best_speed(folder):
+    """The fastest read on record, in GB/s."""
+    path = folder / "speed.json"
+    return json.loads(path.read_text(encoding="utf-8"))["best GB/s"] if path.exists() else 0.0
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--rows", type=int, default=515_345)
     options.add_argument("--columns", type=int, default=90)
     options.add_argument("--repeat", type=int, default=15)
     options.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    options.add_argument("--out-of-core", action="store_true")
     chosen = options.parse_args()
     threads = default_threads()
     speed, found = rows_of(chosen.rows, chosen.columns, threads, chosen.repeat)
     found += sparse(chosen.rows, 20_000, 100, max(3, chosen.repeat // 3)) + start_up()
-    table = Table(title=f"{chosen.rows:,} x {chosen.columns}, {threads} threads, one read = {speed:.1f} GB/s")
+    found += streamed_gram(chosen.rows, chosen.columns, max(3, chosen.repeat // 3))
+    found += out_of_core(chosen.columns, 3) if chosen.out_of_core else []
+    best = max(best_speed(chosen.out), speed)
+    void = speed < 0.8 * best
+    title = f"{chosen.rows:,} x {chosen.columns}, {threads} threads, one read = {speed:.1f} GB/s"
+    table = Table(title=title + (f": VOID, the best on record is {best:.1f} GB/s" if void else ""))
     for name in ("pass", "ratio", "target"):
         table.add_column(name, justify="left" if name == "pass" else "right")
     for name, ratio, goal in found:
@@ -202,10 +308,12 @@ def main():
     chosen.out.mkdir(parents=True, exist_ok=True)
     report = {
         "GB/s": speed,
+        "void": void,
         "threads": threads,
         "load": os.getloadavg(),
         "ratios": {name: ratio for name, ratio, _ in found},
     }
+    (chosen.out / "speed.json").write_text(json.dumps({"best GB/s": best}), encoding="utf-8")
     (chosen.out / "passes.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
 
 

@@ -11,8 +11,8 @@ EPS = np.finfo(float).eps
 
 
 def compiled(loss, u, y):
-    value, slope, scratch = np.empty_like(u), np.empty_like(u), np.empty_like(u)
-    native.losses(native.CODES[loss.native], loss.parameter, u, y, value, slope, scratch, np.empty(len(u), np.int64))
+    value, slope = np.empty_like(u), np.empty_like(u)
+    native.losses(native.CODES[loss.native], loss.parameter, u, y, value, slope)
     return value, slope
 
 

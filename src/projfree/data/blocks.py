@@ -18,13 +18,16 @@ from projfree.data.threads import over_blocks, single_blas, tree_sum
 BLOCK_ROWS, MOST_BLOCKS = 2048, 256
 #: Bytes of X that NumPy works on at a time: the adjoint should find in the cache what the image has read.
 TILE_BYTES = 1 << 20
-#: From this many bytes of X on, compiled kernels pay for loading them.
-NATIVE_BYTES = 1 << 26
-#: Blocks that a thread takes at a time from compiled kernels.
-TAKE = 4
+#: From this many bytes of X on, compiled kernels pay for loading them: 0.3 s, or 30 tangents of 40 MB in NumPy.
+NATIVE_BYTES = 1 << 25
+#: How often each thread of a compiled pass asks for blocks: seldom, because a call costs some microseconds.
+TAKES = 8
+#: Tables with more outputs go through BLAS, which is as good there.
+MOST_OUTPUTS = 20
 #: From this many bytes of X on, a pass uses several threads.
 THREADED_BYTES = 1 << 21
-SUMS = 9
+#: Sums of a pass: so many, and so many more for each output; see `Sums`.
+SUMS, OUTPUT_SUMS = 6, 3
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ class Partials:
         self.sums: list[Array | None] = [None] * count
         self.adjoints: Array | None = None
         self._packed: Array | None = None
+        self._outputs = 0  # of padded adjoints
         self._lock = Lock()  # two threads may be the first to ask for room
 
     def room(self, shape: tuple[int, ...]) -> Array:
@@ -67,17 +71,24 @@ class Partials:
                 self.adjoints = np.zeros((self.count, *shape))
             return self.adjoints
 
-    def packed(self) -> Array:
+    def packed(self, outputs: int) -> Array:
         """Where compiled kernels add the sums of the blocks; the same for all chunks of a pass."""
         if self._packed is None:
-            self._packed = np.zeros((self.count, SUMS))
-            self.sums = list(self._packed)
+            self._packed = np.zeros((self.count, SUMS + OUTPUT_SUMS * outputs))
         return self._packed
+
+    def padded(self, d: int, outputs: int, lanes: int) -> Array:
+        """`room` for compiled kernels whose outputs are padded to a multiple of ``lanes``."""
+        self._outputs = outputs
+        return self.room((d, -(-outputs // lanes) * lanes))
 
     def total(self) -> tuple[Array, Array | None]:
         """The added sums and adjoint."""
-        sums = tree_sum(np.stack([part for part in self.sums if part is not None]))
-        return sums, None if self.adjoints is None else tree_sum(self.adjoints)
+        parts = [part for part in self.sums if part is not None]
+        sums = tree_sum(np.stack(parts) if self._packed is None else self._packed)
+        if self.adjoints is None:
+            return sums, None
+        return sums, tree_sum(self.adjoints)[..., : self._outputs] if self._outputs else tree_sum(self.adjoints)
 
 
 def tile_rows(d: int) -> int:
@@ -107,37 +118,68 @@ def numpy_block(
     partials.sums[k] = total
 
 
-def compiled(kernel: Any, nbytes: int) -> bool:
-    """Whether a pass with this kernel goes through compiled code."""
+def compiled(kernel: Any, nbytes: int, most_outputs: int = MOST_OUTPUTS) -> bool:
+    """Whether a pass with this kernel goes through compiled code; zero outputs stand for a vector."""
     loss = getattr(kernel, "loss", None)
-    return bool(
-        loss is not None and nbytes >= NATIVE_BYTES and kernel.whole.ndim == 1 and (loss.native or not kernel.tangent)
-    )
+    if loss is None or nbytes < NATIVE_BYTES or not (loss.native or not kernel.tangent):
+        return False
+    outputs = kernel.whole.shape[1:]
+    return not outputs or (len(outputs) == 1 and outputs[0] <= most_outputs)
 
 
 def native_arguments(vectors: Sequence[Array], kernel: Any, d: int, partials: Partials) -> tuple[Any, ...]:
-    """The arguments that all compiled kernels share."""
+    """The arguments that all compiled kernels of one output share."""
     from projfree.data import native
 
-    nothing = np.empty(0)
-    code = native.CODES[kernel.loss.native] if kernel.tangent else native.IMAGES_ONLY
-    adjoints = partials.room((d,)) if kernel.tangent else np.zeros((partials.count, 0))
-    weight = kernel.data.weight
+    m, nothing = len(vectors), np.empty(0)
     return (
-        np.array(vectors, dtype=np.float64).reshape(len(vectors), d),
+        np.array(vectors, dtype=np.float64).reshape(m, d),
         kernel.coefficients.astype(np.float64),
-        np.zeros(len(vectors)) if kernel.offsets is None else np.asarray(kernel.offsets, dtype=np.float64),
+        np.zeros(m) if kernel.offsets is None else np.asarray(kernel.offsets, dtype=np.float64),
         nothing if kernel.base is None else kernel.base,
+        float(kernel.scale),
         kernel.met,
+        kernel.keep,
         kernel.whole,
-        code,
+        native.CODES[kernel.loss.native] if kernel.tangent else native.IMAGES_ONLY,
         float(kernel.loss.parameter),
         kernel.y,
-        nothing if weight is None else weight,
+        nothing if kernel.data.weight is None else kernel.data.weight,
         1.0 / kernel.data.n,
         0.0 if kernel.b is None else float(kernel.b),
-        adjoints,
-        partials.packed(),
+        partials.room((d,)) if kernel.tangent else np.zeros((partials.count, 0)),
+        partials.packed(1),
+    )
+
+
+def output_arguments(vectors: Sequence[Array], kernel: Any, d: int, partials: Partials) -> tuple[Any, ...]:
+    """The arguments of the compiled kernel for several outputs."""
+    from projfree.data import native
+
+    m, k = len(vectors), kernel.whole.shape[1]
+    padded = -(-k // native.LANES) * native.LANES
+    W = np.zeros((m, d, padded))
+    for q, w in enumerate(vectors):
+        W[q, :, :k] = w
+    labels = kernel.y if kernel.loss.coupled else np.empty(0, np.intp)
+    return (
+        W,
+        kernel.coefficients.astype(np.float64),
+        np.zeros((m, k)) if kernel.offsets is None else np.asarray(kernel.offsets, dtype=np.float64).reshape(m, k),
+        np.empty((0, k)) if kernel.base is None else kernel.base,
+        float(kernel.scale),
+        kernel.met,
+        kernel.keep,
+        kernel.whole,
+        native.CODES[kernel.loss.native] if kernel.tangent else native.IMAGES_ONLY,
+        float(kernel.loss.parameter),
+        np.empty(0) if kernel.loss.coupled else np.ascontiguousarray(kernel.y, dtype=np.float64).reshape(-1),
+        labels,
+        np.empty(0) if kernel.data.weight is None else kernel.data.weight,
+        1.0 / kernel.data.n,
+        np.empty(0) if kernel.b is None else np.asarray(kernel.b, dtype=np.float64),
+        partials.padded(d, k, native.LANES) if kernel.tangent else np.zeros((partials.count, 0, padded)),
+        partials.packed(k),
     )
 
 
@@ -159,9 +201,9 @@ def dense_pass(
     first, last = offset // cut.rows, -(-(offset + len(X)) // cut.rows)
     nbytes = X.nbytes if nbytes is None else nbytes
     threads = threads if nbytes >= THREADED_BYTES else 1
-    work = _native_work(X, offset, cut, vectors, kernel, partials, last) if compiled(kernel, nbytes) else None
+    work = _native_work(X, offset, cut, vectors, kernel, partials) if compiled(kernel, nbytes) else None
     if work is not None:
-        over_blocks(lambda i: work(first + i * TAKE), -(-(last - first) // TAKE), threads)
+        over_ranges(work, first, last, threads)
         return
 
     def block(i: int) -> None:
@@ -173,24 +215,26 @@ def dense_pass(
         over_blocks(block, last - first, threads)
 
 
+def over_ranges(work: Callable[[int, int], None], first: int, last: int, threads: int) -> None:
+    """Call ``work`` with the ends of ranges of blocks, a few for each thread."""
+    take = max(1, -(-(last - first) // (TAKES * threads)))
+    over_blocks(
+        lambda i: work(first + i * take, min(first + (i + 1) * take, last)), -(-(last - first) // take), threads
+    )
+
+
 def _native_work(
-    X: Array,
-    offset: int,
-    cut: Blocks,
-    vectors: Sequence[Array],
-    kernel: Kernel,
-    partials: Partials,
-    last: int,
-) -> Callable[[int], None] | None:
-    order = "c" if X.flags.c_contiguous else "f" if X.flags.f_contiguous else ""
-    if not order:
+    X: Array, offset: int, cut: Blocks, vectors: Sequence[Array], kernel: Any, partials: Partials
+) -> Callable[[int, int], None] | None:
+    fortran = not X.flags.c_contiguous
+    if fortran and not X.flags.f_contiguous:
         return None
     from projfree.data import native
 
-    blocks = native.c_blocks if order == "c" else native.f_blocks
-    rest = native_arguments(vectors, kernel, X.shape[1], partials)
-
-    def work(k: int) -> None:
-        blocks(X, offset, cut.rows, k, min(k + TAKE, last), *rest)
-
-    return work
+    d = X.shape[1]
+    if kernel.whole.ndim > 1:
+        rest = output_arguments(vectors, kernel, d, partials)
+        return lambda k, last: native.output_blocks(X, fortran, offset, cut.rows, k, last, *rest)
+    rest = native_arguments(vectors, kernel, d, partials)
+    blocks, lines = (native.f_blocks, X.T) if fortran else (native.c_blocks, X)
+    return lambda k, last: blocks(lines, offset, cut.rows, k, last, *rest)

@@ -12,7 +12,15 @@ import scipy.sparse as sp
 
 from projfree.checks import Array, count
 from projfree.data.base import Data, Kernel, Meter, checked_targets, checked_weights, measures
-from projfree.data.blocks import MOST_BLOCKS, TAKE, THREADED_BYTES, Blocks, Partials, compiled, native_arguments
+from projfree.data.blocks import (
+    MOST_BLOCKS,
+    THREADED_BYTES,
+    Blocks,
+    Partials,
+    compiled,
+    native_arguments,
+    over_ranges,
+)
 from projfree.data.compressed import compressed, row_pieces, row_squares, widened
 from projfree.data.dense import marked_rows
 from projfree.data.spectrum import largest_eigenvalue
@@ -95,10 +103,8 @@ class SparseData(Data):
 
     def accumulate(self, vectors: Sequence[Array], kernel: Kernel) -> tuple[Array, Array | None]:
         partials, threads = Partials(self.cut.count), self._workers()
-        if compiled(kernel, self.nbytes):
-            take = max(1, min(TAKE, self.cut.count // (4 * threads)))
-            work = self._native_work(vectors, kernel, partials, take)
-            over_blocks(work, -(-self.cut.count // take), threads)
+        if compiled(kernel, self.nbytes, 0):
+            over_ranges(self._native_work(vectors, kernel, partials), 0, self.cut.count, threads)
         else:
             over_blocks(lambda k: self._scipy_block(k, vectors, kernel, partials), self.cut.count, threads)
         self.meter.rows += self.n
@@ -113,9 +119,7 @@ class SparseData(Data):
                 partials.room((self.d, *residual.shape[1:]))[k] += tile.T @ residual
         partials.sums[k] = total
 
-    def _native_work(
-        self, vectors: Sequence[Array], kernel: Kernel, partials: Partials, take: int
-    ) -> Callable[[int], None]:
+    def _native_work(self, vectors: Sequence[Array], kernel: Kernel, partials: Partials) -> Callable[[int, int], None]:
         from projfree.data import native
 
         X, cut = self.X, self.cut
@@ -123,11 +127,7 @@ class SparseData(Data):
         pointers = X.indptr.astype(np.uint64)
         rest = native_arguments(vectors, kernel, self.d, partials)
 
-        def work(i: int) -> None:
-            last = min((i + 1) * take, cut.count)
-            native.csr_blocks(X.data, columns, pointers, cut.rows, i * take, last, *rest)
-
-        return work
+        return lambda k, last: native.csr_blocks(X.data, columns, pointers, cut.rows, k, last, *rest)
 
     def subset(self, rows: Array) -> SparseData:
         """The given rows; a weight of ``n s_i / m`` keeps sums unbiased under uniform sampling."""

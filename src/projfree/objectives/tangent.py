@@ -61,14 +61,14 @@ class TangentKernel:
         The loss, the targets of all rows and the intercept.
     data : Data
         Whose weights apply.
-    base : ndarray or None
-        The part of the image that is known.
+    base, scale : ndarray or None, float
+        The part of the image that is known is ``scale * base``.
     coefficients : ndarray
         Of the pending vectors in the image.
     met : ndarray of shape (pending, n, ...)
         Where the images of the pending vectors go.
-    whole : ndarray
-        Where the whole image goes; ``base`` itself if nothing is pending.
+    whole, keep : ndarray, bool
+        An array of the shape of the whole image, and whether that is to be written there.
     tangent : bool
         Whether residuals and sums are wanted.
     offsets : ndarray or None
@@ -84,16 +84,19 @@ class TangentKernel:
     met: Array
     whole: Array
     tangent: bool
+    scale: float = 1.0
+    keep: bool = True
     offsets: Array | None = None
 
     def __call__(self, rows: slice, *images: Array) -> tuple[Array | None, Array]:
-        u = self.base[rows] if self.base is not None else np.zeros(())
+        u = np.zeros(()) if self.base is None else self.base[rows]
+        u = u if self.scale == 1.0 else self.scale * u
         if self.offsets is not None:
             images = tuple(image + offset for image, offset in zip(images, self.offsets, strict=True))
         for c, store, image in zip(self.coefficients.tolist(), self.met, images, strict=True):
             store[rows] = image
             u = u + c * image
-        if images:
+        if self.keep:
             self.whole[rows] = u
         if not self.tangent:
             return None, np.zeros(())

@@ -1,0 +1,153 @@
+"""Compiled passes agree with float64 NumPy to 1e-13 of the sum of absolute terms, whatever the layout and the loss."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from projfree import BiWeight, Huber, Logistic, Objective, Softmax, Squared, SquaredSigmoid, as_data
+from projfree.data import blocks, image_value, native
+from projfree.data.spare import LARGE, Spare
+
+N, D = 2_101, 11  # more than one block, and no multiple of any tile
+TOL = 1e-13
+RNG = np.random.default_rng(3)
+X = RNG.standard_normal((N, D))
+WEIGHT = RNG.uniform(size=N)
+ELEMENTWISE = [Squared(), Logistic(), SquaredSigmoid(), BiWeight(0.7), Huber(0.8)]
+LAYOUTS = {
+    "C": X,
+    "F": np.asfortranarray(X),
+    "single C": X.astype(np.float32),
+    "single F": np.asfortranarray(X.astype(np.float32)),
+}
+
+
+@pytest.fixture(autouse=True)
+def _compiled(monkeypatch):
+    monkeypatch.setattr(blocks, "NATIVE_BYTES", 0)
+    monkeypatch.setattr(blocks, "THREADED_BYTES", 0)
+    monkeypatch.setattr(image_value, "NATIVE_ENTRIES", 0)
+
+
+def targets(loss, k, rng):
+    if isinstance(loss, Softmax):
+        return np.concatenate([np.arange(k), rng.integers(0, k, N - k)])
+    y = rng.standard_normal((N, k) if k else N)
+    return np.where(y > 0, 1.0, -1.0) if loss.labels else y
+
+
+def agrees(loss, table, k, weight, b=None, size=1.0):
+    rng = np.random.default_rng(k)
+    f = Objective(loss, as_data(table, targets(loss, k, rng), weight))
+    w = size * rng.standard_normal((D, *f.outputs))
+    x = f.point(w)
+    A, s = table.astype(np.float64), np.broadcast_to(f.data.weights(slice(None)), N)
+    m = f._tangent(x, b) if b is not None and loss.quadratic is False else f.minorant(x)
+    u = f.settled(x)
+    np.testing.assert_allclose(u, A @ w, rtol=0, atol=TOL * (np.abs(A) @ np.abs(w)).max())
+    losses, slope = loss.value_and_derivative(u if b is None else u + b, f.y)
+    losses, r = (losses.T * s).T, (slope.T * s).T
+    assert abs(m.constant - (losses.sum() - (r * u).sum())) <= TOL * (losses.sum() + np.abs(r * u).sum())
+    assert (np.abs(m.gradient - A.T @ r) <= TOL * (np.abs(A).T @ np.abs(r))).all()
+    assert abs(x.value - losses.sum()) <= TOL * losses.sum()
+    return f, x, losses.sum()
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("loss", ELEMENTWISE, ids=repr)
+def test_one_output(loss, layout, weight):
+    agrees(loss, LAYOUTS[layout], 0, weight)
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("loss", [*ELEMENTWISE, Softmax()], ids=repr)
+@pytest.mark.parametrize("k", [3, 8])
+def test_several_outputs(loss, layout, weight, k):
+    agrees(loss, LAYOUTS[layout], k, weight)
+
+
+@pytest.mark.parametrize("k", range(1, blocks.MOST_OUTPUTS + 2))
+def test_any_number_of_outputs(k):
+    agrees(Squared(), X, k, WEIGHT)
+    if k > 1:
+        agrees(Softmax(), X, k, WEIGHT)
+
+
+def test_many_outputs_fall_back():
+    f = Objective(Squared(), as_data(X, np.zeros((N, blocks.MOST_OUTPUTS + 1))))
+    calls = native.output_blocks.stats.cache_hits, len(native.output_blocks.signatures)
+    f.minorant(f.point(np.ones(f.shape)))
+    assert calls == (native.output_blocks.stats.cache_hits, len(native.output_blocks.signatures))
+
+
+@pytest.mark.parametrize("k", [0, 3])
+def test_intercepts_enter(k):
+    b = np.array(0.3) if not k else np.array([0.3, -0.2, 0.0])
+    agrees(Huber(0.8), X, k, WEIGHT, b)
+
+
+@pytest.mark.parametrize("size", [1e-6, 30.0, 1e4])
+def test_softmax_of_any_size(size):
+    """Beyond 280 exponentials would leave the range; rows are then shifted by their largest entry."""
+    agrees(Softmax(), X, 5, None, size=size)
+
+
+@pytest.mark.parametrize(
+    ("loss", "k"), [(Logistic(), 0), (Huber(), 3), (Softmax(), 4)], ids=["one", "three", "softmax"]
+)
+def test_values_of_mixtures(loss, k):
+    f, x, value = agrees(loss, X, k, WEIGHT)
+    again = f.point(x.w)
+    f.settled(again)
+    assert abs(f.value(again) - value) <= TOL * value
+    other = f.point(np.ones(f.shape))
+    f.settled(other)
+    mixed = 0.25 * x + 0.75 * other
+    u = 0.25 * f.settled(x) + 0.75 * f.settled(other)
+    due = ((loss.value(u, f.y).T) * f.data.weights(slice(None))).sum()
+    assert abs(f.value(mixed) - due) <= TOL * due
+    np.testing.assert_allclose(f.settled(mixed), u, rtol=0, atol=TOL * np.abs(u).max())
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    ("loss", "k"), [(Logistic(), 0), (Squared(), 8), (Softmax(), 5)], ids=["one", "eight", "softmax"]
+)
+def test_threads_do_not_show(loss, k, layout):
+    y = targets(loss, k, np.random.default_rng(k))
+    found = []
+    for threads in (1, 2, 3):
+        f = Objective(loss, as_data(LAYOUTS[layout], y, WEIGHT, threads=threads))
+        x = f.point(np.full(f.shape, 0.1))
+        m = f.minorant(x)
+        found.append((m.constant, x.value, m.gradient.tobytes(), f.value(0.5 * x)))
+    assert found[0] == found[1] == found[2]
+
+
+def test_nan_is_not_lost():
+    f = Objective(Softmax(), as_data(X, targets(Softmax(), 3, RNG)))
+    x = f.point(np.ones(f.shape))
+    x.image.settle(np.full((N, 3), np.nan))
+    assert np.isnan(f.minorant(x).constant)
+
+
+class TestSpare:
+    def test_comes_back_only_when_nobody_looks(self):
+        spare, shape = Spare(), (2, LARGE // 8)
+        first = spare.empty(shape)
+        place, view = first.ctypes.data, first[1]
+        del first
+        second = spare.empty(shape)
+        assert not np.shares_memory(second, view)
+        del view
+        assert spare.empty(shape).ctypes.data == place
+
+    def test_small_and_other_sizes(self):
+        spare = Spare(most=2)
+        assert spare.empty((3,)).shape == (3,)
+        held = [spare.empty((LARGE + k,)) for k in range(5)]
+        assert len({a.ctypes.data for a in held}) == 5
+        assert len(spare._kept) == 2
