@@ -1,0 +1,128 @@
+r"""Exact minimisers of convex quadratics over l_p balls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from projfree.checks import Array
+from projfree.numerics.box_quadratic import minimise_box
+from projfree.numerics.l1_quadratic import minimise_l1
+from projfree.numerics.lp_norm import conjugate, lp_norm
+from projfree.numerics.mirror_newton import MirrorNewton
+from projfree.numerics.pseudo_inverse import pseudo_inverse
+from projfree.numerics.secular import minimise_secular
+from projfree.numerics.unit_ball import Found, Unit
+
+#: A spectral decomposition: eigenvalues in increasing order, and the matrix of their vectors.
+Eigen = tuple[Array, Array]
+
+_NEARLY_ONE = 1.15  # below it the minimiser over the l_1 ball is the better start
+_FEW = 32.0  # roundings that an exact solution may be off by
+_REFINED = 4  # refinements of the minimiser without the ball
+
+
+@dataclass(frozen=True)
+class Solution:
+    r"""A minimiser, and the proof of how good it is.
+
+    Attributes
+    ----------
+    w : ndarray
+        The point, of norm at most the radius up to rounding.
+    multiplier : float
+        The dual norm of the gradient at ``w``, which is the multiplier of the radius.
+    gap : float
+        The Frank-Wolfe gap :math:`\langle g, w\rangle + r\|g\|_q` at ``w``: no point of the ball is lower by more.
+    floor : float
+        The rounding of that gap: a smaller one cannot be told from zero.
+    steps : int
+        Systems solved, or steps of whichever iteration was used.
+    """
+
+    w: Array
+    multiplier: float
+    gap: float
+    floor: float
+    steps: int
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing but a few roundings is left of the gap."""
+        return self.gap <= _FEW * self.floor
+
+
+def minimise_quadratic(
+    H: Array, b: Array, p: float, radius: float, start: Array | None = None, eigen: Eigen | None = None
+) -> Solution:
+    r"""Minimise :math:`\tfrac12\langle w, Hw\rangle - \langle b, w\rangle` over :math:`\|w\|_p \le r`.
+
+    Parameters
+    ----------
+    H : array of shape (d, d)
+        Symmetric and positive semidefinite up to rounding; it may be singular.
+    b : array of shape (d,) or (d, k)
+        H acts on columns, the norm is that of all entries.
+    p : float
+        In ``[1, inf]``.
+    radius : float
+        Positive.
+    start : array, optional
+        The answer to a similar problem: a nearby radius, or a nearby H and b.
+    eigen : pair of arrays, optional
+        The spectral decomposition of H, if it is at hand; with it ``p = 2`` costs O(d^2).
+
+    Notes
+    -----
+    The minimiser without the ball comes first. Where it lies outside, ``p = 2`` is a secular equation if the
+    spectrum is known, ``p = 1`` and ``p = inf`` are active-set methods, and everything between is Newton's method
+    along the mirror curve. Cost: about ten Cholesky factorisations.
+    """
+    if not b.any() or radius == 0.0:
+        return Solution(np.zeros_like(b), lp_norm(b, conjugate(p)), 0.0, 0.0, 0)
+    columns = b.reshape(len(b), -1)
+    unit = Unit(H, columns, p, radius)
+    found = _solve(unit, None if start is None else start.reshape(columns.shape) / radius, eigen)
+    scale = unit.size * radius
+    return Solution(
+        (radius * found.x).reshape(b.shape), unit.size * found.pull, found.gap * scale, found.floor * scale, found.steps
+    )
+
+
+def _solve(unit: Unit, start: Array | None, eigen: Eigen | None) -> Found:
+    if unit.p == 2.0 and (eigen is not None or unit.b.shape[1] > 1):
+        return minimise_secular(unit, eigen)
+    inverse, regular = pseudo_inverse(unit.H)
+    inside = least_norm(unit, inverse)
+    if inside is not None and inside.gap <= 2.0 * inside.floor:
+        return inside
+    if unit.p == 1.0:
+        found = minimise_l1(unit, start)
+    elif math.isinf(unit.p):
+        found = minimise_box(unit, start)
+    else:
+        if start is None and unit.p < _NEARLY_ONE:
+            start = minimise_l1(unit.of_norm(1.0)).x
+        newton = MirrorNewton(unit, None if regular else inverse)
+        found = newton.solve(start)
+        if start is not None and found.gap > _FEW * found.floor:  # led astray by the start
+            cold = newton.solve()
+            found = (cold if cold.gap < found.gap else found).after(found.steps + cold.steps)
+    return inside if inside is not None and inside.gap < found.gap else found
+
+
+def least_norm(unit: Unit, inverse: Callable[[Array], Array]) -> Found | None:
+    """The minimiser of least Euclidean norm without the ball, refined; None where it lies outside."""
+    x, found = np.zeros_like(unit.b), None
+    for step in range(1, _REFINED + 1):
+        x = x + inverse(unit.b - unit.H @ x)
+        if not lp_norm(x, unit.p) <= 1.0 + 1e-6:  # just outside, the gap of the point that is scaled back decides
+            return found
+        new = unit.check(x, None, step)
+        if found is not None and new.gap >= 0.5 * found.gap:
+            return new if new.gap < found.gap else found
+        found = new
+    return found
