@@ -10,11 +10,12 @@ from projfree import (
     Backtracking,
     BacktrackingGradient,
     BlackBox,
+    ConstrainedNewton,
     ConstraintSet,
     CorrectivePrimalAveraging,
+    Direct,
     ExactLineSearch,
     FrankWolfe,
-    GroupBall,
     Growing,
     InverseSqrt,
     LastGradient,
@@ -25,11 +26,15 @@ from projfree import (
     PrimalAveraging,
     ProjectedGradient,
     QuadraticForm,
+    Relay,
     Secant,
     ShortStep,
+    TrustRegionLanczos,
 )
 from projfree.objectives import SmoothFunction
+from projfree.objectives.gram_form import is_quadratic
 from projfree.solvers import Solver
+from projfree.solvers.model import lp_of
 
 SEARCHES = (ExactLineSearch(), Secant(), Backtracking())
 FREE: tuple[Solver, ...] = (
@@ -54,6 +59,7 @@ PROJECTING: tuple[Solver, ...] = (
     AcceleratedProjectedGradient(),
     AcceleratedProjectedGradient(BacktrackingGradient()),
 )
+SECOND_ORDER: tuple[Solver, ...] = (ConstrainedNewton(), Relay(after=4))
 PROJECTING_SAMPLED: tuple[Solver, ...] = (ProjectedGradient(InverseSqrt(), sampling=Minibatch(1)),)
 
 
@@ -67,16 +73,22 @@ def methods(problem: Problem) -> list[Solver]:
     out += SAMPLED if sampled else ()
     if ball.projectable:
         out += PROJECTING
+        if f.has_hessian and ball.projects_quickly:
+            out += SECOND_ORDER if f.convex else SECOND_ORDER[:1]
+            out += exact(f, ball) if f.convex else ()
         out += PROJECTING_SAMPLED if sampled else ()
     return out
+
+
+def exact(f: SmoothFunction, ball: ConstraintSet) -> list[Solver]:
+    """The solvers for quadratics."""
+    if not is_quadratic(f):
+        return []
+    lp = lp_of(ball, f.shape)
+    return [Direct(), *([TrustRegionLanczos()] if lp is not None and lp.p == 2.0 else [])]
 
 
 def draw_method(problem: Problem) -> Solver:
     """One of them, determined by the problem's number."""
     choices = methods(problem)
     return choices[int(np.random.default_rng((3, problem.seed)).integers(len(choices)))]
-
-
-def laborious(ball: ConstraintSet) -> bool:
-    """Whether a projection is a search within a search, a hundred times the work of the others."""
-    return isinstance(ball, GroupBall) and ball.p not in (2.0, ball.q) and ball.q != np.inf

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from agreement.judge import judge, lowest
-from agreement.methods import PROJECTING, PROJECTING_SAMPLED, draw_method, laborious
+from agreement.methods import PROJECTING, PROJECTING_SAMPLED, draw_method
 from agreement.problems import Problem, convex_problem
 from agreement.referee import referee
 
@@ -27,14 +27,18 @@ def polished(problem: Problem, result: Result, iterations: int) -> Result:
     """Another method from where the first one ended: its point may refute the first, and is judged as well."""
     f, ball = problem.f.reported, problem.ball
     solver: Solver = FrankWolfe() if isinstance(f, BlackBox) else CorrectivePrimalAveraging()
-    if ball.projectable and not laborious(ball):
+    if ball.projects_quickly:
         solver = AcceleratedProjectedGradient()
     return minimize(f, ball, solver, start=result.w, tol=1e-13, max_iter=iterations)
 
 
 def check(problem: Problem, iterations: int) -> None:
     solver = draw_method(problem)
-    most = iterations // 10 if laborious(problem.ball) and solver in (*PROJECTING, *PROJECTING_SAMPLED) else iterations
+    most = (
+        iterations // 10
+        if not problem.ball.projects_quickly and solver in (*PROJECTING, *PROJECTING_SAMPLED)
+        else iterations
+    )
     result = minimize(problem.f, problem.ball, solver, tol=TOL, max_iter=most, seed=problem.seed)
     other = polished(problem, result, iterations)
     answer = referee(problem)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement.methods import draw_method, laborious
+from agreement.methods import draw_method
 from agreement.problems import Problem, other_problem
 from agreement.support import support, value_and_gradient
 
@@ -57,7 +57,7 @@ def judge(problem: Problem, result: Result) -> None:
 
 def check(problem: Problem, iterations: int) -> None:
     solver = draw_method(problem)
-    most = iterations // 10 if laborious(problem.ball) else iterations
+    most = iterations // 10 if not problem.ball.projects_quickly else iterations
     result = minimize(problem.f, problem.ball, solver, tol=TOL, max_iter=most, seed=problem.seed)
     judge(problem, result)
     assert result.certificate.verify(objective=problem.f).ok

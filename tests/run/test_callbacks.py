@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 from solvers.catalogue import problem
 
-from projfree import LpBall, PrimalAveraging, ProgressBar, Run, Status, minimize
+from projfree import FrankWolfe, LpBall, PrimalAveraging, ProgressBar, Run, Status, minimize
 
 BALL = LpBall(1.5, 1.0)
 
@@ -143,7 +143,7 @@ def test_progress_is_logarithmic_in_the_gap():
 def test_progress_bar_without_tolerance_follows_iterations(case):
     stream = io.StringIO()
     bar = ProgressBar(Console(file=stream, force_terminal=True, width=120))
-    minimize(problem(case), BALL, max_iter=5, tol=0.0, callbacks=[bar])
+    minimize(problem(case), BALL, FrankWolfe(), max_iter=5, tol=0.0, callbacks=[bar])
     assert "iteration 5" in stream.getvalue()
 
 

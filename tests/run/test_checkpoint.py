@@ -27,6 +27,8 @@ BALL = LpBall(1.5, 1.0)
 EVERY, STOP, END = 3, 5, 7
 MOST = ("squares", "logistic, intercept", "biweight", "sigmoid, intercept")
 SOME = ("PA", "PA, corrective", "PA, growing", "FW, exact", "PG, single", "FISTA")
+CURVED = ("squares", "logistic, intercept", "softmax, intercept", "biweight")
+SOON = ("Newton", "relay", "direct")  # done before the first checkpoint is due, or soon after
 REST = [name for name in PROBLEMS if name not in MOST]
 
 
@@ -58,11 +60,20 @@ def three_runs(make, chosen, ball, folder, **settings):
     return whole, resumed
 
 
-@pytest.mark.parametrize(("name", "case"), pairs(problems=MOST))
+@pytest.mark.parametrize(("name", "case"), [pair for pair in pairs(problems=MOST) if pair[0] not in SOON])
 def test_resumed_equals_uninterrupted(name, case, tmp_path):
     whole, resumed = three_runs(PROBLEMS[case], solver(name), BALL, tmp_path)
     same(whole, resumed)
     assert whole.n_iter == END, "it went on after the checkpoint"
+
+
+@pytest.mark.parametrize(("name", "case"), pairs(SOON, CURVED))
+@pytest.mark.parametrize("stop", [1, 2, 3, 4])
+def test_quick_solvers_resume_at_every_iteration(name, case, stop, tmp_path):
+    settings = {"tol": 1e-12, "seed": 5, "callbacks": [Checkpoint(tmp_path, 1)]}
+    whole = minimize(PROBLEMS[case](), BALL, solver(name), max_iter=6, **settings)
+    minimize(PROBLEMS[case](), BALL, solver(name), max_iter=stop, **settings)
+    same(whole, minimize(PROBLEMS[case](), BALL, solver(name), max_iter=6, state=tmp_path, **settings))
 
 
 @pytest.mark.parametrize(("name", "case"), pairs(SOME, REST))

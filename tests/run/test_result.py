@@ -11,7 +11,6 @@ from solvers.catalogue import CONVEX, SAMPLED, SOLVERS, X, Y, pairs, problem, so
 
 from projfree import (
     BlackBox,
-    CorrectivePrimalAveraging,
     FrankWolfe,
     LastGradient,
     LpBall,
@@ -25,6 +24,7 @@ from projfree import (
     Status,
     as_data,
     minimize,
+    plan,
 )
 
 BALL = LpBall(1.5, 1.0)
@@ -158,10 +158,11 @@ def test_the_answer_is_a_copy():
     assert result.certificate.verify(X, Y).ok
 
 
-def test_default_solvers(monkeypatch):
-    assert isinstance(minimize(problem("squares"), BALL, max_iter=1).solver, CorrectivePrimalAveraging)
-    for case in ("biweight", "calls"):
-        assert isinstance(minimize(problem(case), BALL, max_iter=1).solver, FrankWolfe)
+@pytest.mark.parametrize("case", ["squares", "logistic", "biweight", "calls"])
+def test_without_a_solver_the_plan_decides_and_is_recorded(case):
+    result = minimize(problem(case), BALL, max_iter=1)
+    assert result.solver == result.plan.solver == plan(problem(case), BALL).solver
+    assert minimize(problem(case), BALL, result.solver, max_iter=1).plan is None
 
 
 NUMBER = r"-?\d[\d.e+-]*"
@@ -181,7 +182,7 @@ def test_repr_of_a_convex_run():
 
 
 def test_repr_of_a_run_without_convexity():
-    text = repr(minimize(problem("biweight"), BALL, max_iter=2, tol=0.0))
+    text = repr(minimize(problem("biweight"), BALL, FrankWolfe(), max_iter=2, tol=0.0))
     lines = [
         r"Result: stopped after the largest number of iterations",
         rf"  value            {NUMBER}",

@@ -10,6 +10,7 @@ from projfree import (
     BacktrackingGradient,
     BiWeight,
     BlackBox,
+    ConstrainedNewton,
     CorrectivePrimalAveraging,
     ExactLineSearch,
     FrankWolfe,
@@ -33,6 +34,7 @@ from projfree import (
     SquaredSigmoid,
     as_data,
 )
+from projfree.solvers import Direct, Relay, TrustRegionLanczos
 
 RNG = np.random.default_rng(11)
 X = RNG.standard_normal((60, 4)) * np.array([2.0, 1.0, 0.5, 0.2])  # no solver is done at once
@@ -78,7 +80,10 @@ SOLVERS = {
     "PG, square root": ProjectedGradient(InverseSqrt()),
     "FISTA": AcceleratedProjectedGradient(),
     "FISTA, backtracking": AcceleratedProjectedGradient(BacktrackingGradient()),
+    "Newton": ConstrainedNewton(),
 }
+#: Solvers for some problems only, and those that are done after very few iterations.
+SPECIAL = {"relay": Relay(after=3), "direct": Direct(), "Lanczos": TrustRegionLanczos()}
 SAMPLED = {
     "PA, growing": PrimalAveraging(sampling=Growing(2)),
     "PA, last gradient, growing": PrimalAveraging(average=LastGradient(), sampling=Growing(4)),
@@ -96,19 +101,27 @@ def fits(solver: str, problem: str) -> bool:
     """Whether the solver takes the problem; what it says otherwise is tested with the refusals."""
     if "corrective" in solver:
         return problem not in (*BENT, "calls")
+    if solver == "Newton":
+        return problem != "calls"
+    if solver == "relay":
+        return problem not in (*BENT, "calls")
+    if solver == "direct":
+        return problem in ("squares", "squares, intercept", "form", "perturbed")
+    if solver == "Lanczos":  # a Euclidean ball only
+        return False
     if solver in SAMPLED:
         return problem not in ("calls", "form")
     return True
 
 
-def pairs(solvers=(*SOLVERS, *SAMPLED), problems=tuple(PROBLEMS)):
+def pairs(solvers=(*SOLVERS, *SPECIAL, *SAMPLED), problems=tuple(PROBLEMS)):
     """All pairs of names that fit, as arguments of `pytest.mark.parametrize`."""
     return [(s, p) for s in solvers for p in problems if fits(s, p)]
 
 
 def solver(name: str):
     """The solver of that name."""
-    return (SOLVERS | SAMPLED)[name]
+    return (SOLVERS | SPECIAL | SAMPLED)[name]
 
 
 def problem(name: str):

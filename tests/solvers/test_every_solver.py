@@ -6,7 +6,7 @@ from itertools import islice, pairwise
 
 import numpy as np
 import pytest
-from solvers.catalogue import BENT, CONVEX, PROBLEMS, SAMPLED, SOLVERS, pairs, problem, solver
+from solvers.catalogue import BENT, CONVEX, PROBLEMS, SAMPLED, SOLVERS, SPECIAL, pairs, problem, solver
 
 from projfree import LpBall, ProjectedGradient, iterate, minimize
 from projfree.solvers import SOLVERS as CLASSES
@@ -44,7 +44,7 @@ def stays_inside(run):
 
 
 def test_the_catalogue_is_complete():
-    assert {type(s) for s in (SOLVERS | SAMPLED).values()} == set(CLASSES)
+    assert {type(s) for s in (SOLVERS | SPECIAL | SAMPLED).values()} == set(CLASSES)
 
 
 @pytest.mark.parametrize(("name", "case"), dict.fromkeys(pairs(MAIN, CONVEX) + pairs(problems=CONVEX[:3])))

@@ -11,6 +11,7 @@ import numpy as np
 from projfree.checks import Array, all_finite, real_array
 
 if TYPE_CHECKING:
+    from projfree.algebra import Pattern
     from projfree.data.gram import Gram
 
 #: ``kernel(rows, *images) -> (residual or None, sums)`` for one block of rows: what a pass does with the block.
@@ -46,10 +47,13 @@ class Data(ABC):
         Names of the columns, where the table had some.
     total_weight : float or None
         The sum of the sample weights as they were given; None where each row counts one.
+    pattern : Pattern or None
+        Where adjoints live on observed entries and are never dense, the places of these.
     """
 
     feature_names: tuple[str, ...] | None = None
     total_weight: float | None = None
+    pattern: Pattern | None = None
     n: int
     y: Array
     weight: Array | None
@@ -102,6 +106,10 @@ class Data(ABC):
     def fingerprint(self) -> str:
         """A short hash that tells this data from other data."""
 
+    def forget(self) -> None:
+        """Drop what earlier decompositions left to begin from."""
+        return None
+
     def apply(self, w: Array) -> Array:
         """The image A w, in one pass."""
         out = np.empty((self.n, *w.shape[len(self.shape(())) :]))
@@ -131,6 +139,24 @@ class Data(ABC):
         from projfree.data.gram import Gram
 
         return Gram.of(self)
+
+    def second_moments(self, h: Array, *, centred: bool) -> Array:
+        r"""The sums :math:`\sum_i h_i z_i z_i^T` for each column of non-negative numbers h, in one read.
+
+        Here :math:`z_i = (x_i - c, 1)`, with c = 0 or, if ``centred``, a rough mean row: what has the last
+        coordinate eliminated does not depend on c, but cancels less.
+
+        Parameters
+        ----------
+        h : array of shape (n, m)
+
+        Returns
+        -------
+        ndarray of shape (m, d + 1, d + 1)
+        """
+        from projfree.data.curvature import second_moments
+
+        return second_moments(self, h, centred=centred)
 
     def raw(self, w: Array, intercept: Any = None) -> tuple[Array, Array]:
         """Coefficients and intercept in the units of the table that was given; differ where it is `Standardized`."""

@@ -7,16 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from projfree.checks import Array
-from projfree.data.products import LANE_ROWS, product, rough_centre
-from projfree.data.threads import over_blocks, single_blas, tree_sum
+from projfree.data.products import LANES, add_products, rough_centre, table_bytes
+from projfree.data.threads import single_blas, tree_sum
 
 if TYPE_CHECKING:
     from projfree.data.base import Data
-
-#: Sums that are kept apart while rows stream by, so that threads can share the work; fixed, so that they do not show.
-LANES = 4
-#: Bytes of X that are read at a time, at least.
-TABLE_BYTES = 1 << 23
 
 
 class Gram:
@@ -77,26 +72,16 @@ class Gram:
         threads = getattr(data, "threads", 1)
         lanes = np.zeros((LANES, *self.matrix.shape))
         with single_blas():
-            for rows, table in data.tables(max(TABLE_BYTES, 8 * self.d * LANES * LANE_ROWS)):
+            for rows, table in data.tables(table_bytes(self.d)):
                 y = data.y[rows].reshape(table.shape[0], -1).astype(np.float64, copy=False)
                 s = np.ones(len(y)) if data.weight is None else np.sqrt(data.weight[rows] * total)
                 if not self.n and not rows.start:
                     self.shift = np.concatenate([rough_centre(table), y.mean(axis=0)])
-                self._add_table(table, y, s, lanes, threads)
+                add_products(lanes, table, y, s, self.shift, threads)
         data.meter.rows += data.n
         # Only now, so that rows of which a read failed do not count in part.
         self.matrix, self.n = self.matrix + tree_sum(lanes), self.n + data.n
         return self
-
-    def _add_table(self, table: Any, y: Array, s: Array, lanes: Array, threads: int) -> None:
-        step = -(-len(y) // LANES)
-
-        def lane(k: int) -> None:
-            rows = slice(k * step, min((k + 1) * step, len(y)))
-            if rows.start < rows.stop:
-                lanes[k] += product(table[rows], y[rows], s[rows], self.shift)
-
-        over_blocks(lane, LANES, threads)
 
     def merge(self, other: Gram) -> Gram:
         """Take in the rows of another one; returns the same object."""

@@ -7,7 +7,12 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array, is_sparse
+from projfree.data.threads import over_blocks
 
+#: Sums that are kept apart while rows stream by, so that threads can share the work; fixed, so that they do not show.
+LANES = 4
+#: Bytes of X that are read at a time, at least.
+TABLE_BYTES = 1 << 23
 #: Rows that are shifted and multiplied at a time: enough to pay for adding a d x d matrix, few enough for the cache.
 LANE_ROWS = 1024
 
@@ -22,6 +27,23 @@ def rough_centre(table: Any) -> Array:
         return np.asarray(table.mean(axis=0))
     often = np.bincount(table.indices, minlength=table.shape[1]) > 0.5 * table.shape[0]
     return np.where(often, np.asarray(table.mean(axis=0)).ravel(), 0.0)
+
+
+def table_bytes(d: int) -> int:
+    """Bytes of X to read at a time for products of ``d`` columns."""
+    return max(TABLE_BYTES, 8 * d * LANES * LANE_ROWS)
+
+
+def add_products(lanes: Array, table: Any, y: Array, s: Array, shift: Array, threads: int) -> None:
+    """Add the `product` of the rows of a table to the lanes, in threads."""
+    step = -(-len(y) // LANES)
+
+    def lane(k: int) -> None:
+        rows = slice(k * step, min((k + 1) * step, len(y)))
+        if rows.start < rows.stop:
+            lanes[k] += product(table[rows], y[rows], s[rows], shift)
+
+    over_blocks(lane, LANES, threads)
 
 
 def product(table: Any, y: Array, s: Array, shift: Array) -> Array:

@@ -123,6 +123,13 @@ class Standardized(Data):
     def gram(self) -> Gram:
         return self.data.gram().standardized(self.shift, self.scale)
 
+    def second_moments(self, h: Array, *, centred: bool) -> Array:
+        if not centred:
+            return super().second_moments(h, centred=False)
+        by = np.append(self.scale, 1.0)  # the shift does not matter
+        moments: Array = self.data.second_moments(h, centred=True) / by / by[:, None]
+        return moments
+
     def smoothness(self, *, centred: bool) -> float:
         trace = self.mean_square * (1.0 + 8.0 * UNIT * self.summation())
         return largest_eigenvalue(self.data, self.shift, self.scale, trace, centred=centred)

@@ -62,6 +62,14 @@ class Loss(ABC):
     def second(self, u: Array, y: Array) -> Array:
         """The second derivative: of the shape of ``u``, or ``(n, k, k)`` where the outputs are coupled."""
 
+    def majorant(self, u: Array, y: Array) -> Array:
+        """Curvature for quadratic models, of the shape of `second` and never negative: `second` of a convex loss.
+
+        Losses that are not convex give the curvature of a convex quadratic that touches them at ``u`` and, as far as
+        there is one, lies above them.
+        """
+        return self.second(u, y)
+
     def slopes(self, u: Array, y: Array) -> tuple[Array, Array]:
         """The derivative and the second derivative, for losses where one exponential serves both."""
         return self.derivative(u, y), self.second(u, y)

@@ -80,6 +80,11 @@ class BiWeight(Loss):
         w = self._weight(u - y)
         return (4 * w - 3) * w * w * self.smoothness
 
+    def majorant(self, u: Array, y: Array) -> Array:
+        r""":math:`\ell'/r`: the loss is concave in :math:`r^2`, so this quadratic lies above it."""
+        w = self._weight(u - y)
+        return w * w * self.smoothness
+
     def _weight(self, r: Array) -> Array:
         """c^2 / (c^2 + r^2); zero where r^2 exceeds the floating-point range."""
         with np.errstate(over="ignore"):

@@ -75,5 +75,12 @@ class SquaredSigmoid(Loss):
         out: Array = slope(e) * s * (4 - 6 * s)
         return out
 
+    def majorant(self, u: Array, y: Array) -> Array:
+        r"""Gauss and Newton's :math:`2\,\sigma'(u)^2`: the curvature where the sigmoid is taken as linear."""
+        out = slope(decay(u))
+        out *= out
+        out *= 2
+        return out
+
     def targets(self, y: Array) -> Array:
         return signs(y)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from projfree.algebra import Image, Minorant, Point
+from projfree.algebra import FactoredShape, Image, Minorant, Pattern, Point, Structured
 from projfree.checks import Array, all_finite, real_array
 
 if TYPE_CHECKING:
@@ -85,9 +85,24 @@ class SmoothFunction(ABC):
         """An unbiased estimate of the gradient at ``x`` from some rows; its constant is minus infinity."""
         raise TypeError(f"{type(self).__name__} has no rows to sample from; use `sampling=FullBatch()`.")
 
+    def hessian(self, x: Point) -> Array:
+        """The Hessian at ``x`` as a ``(D, D)`` matrix, D the entries of a parameter; never with negative curvature.
+
+        For functions that are not convex, the curvature of a convex quadratic model that touches them at ``x``.
+        """
+        raise TypeError(f"{type(self).__name__} has no Hessian; use CorrectivePrimalAveraging or FrankWolfe.")
+
+    @property
+    def has_hessian(self) -> bool:
+        """Whether `hessian` works."""
+        return type(self).hessian is not SmoothFunction.hessian
+
     def point(self, w: Any, intercept: Any = None) -> Point:
         """``w`` as a point whose image is still to be met."""
-        w = all_finite("w", real_array("w", w)).astype(np.float64, copy=False)
+        if not isinstance(w, Structured) or not isinstance(self.shape, FactoredShape):
+            w = all_finite("w", real_array("w", w)).astype(np.float64, copy=False)
+        elif not w.finite():
+            raise ValueError("`w` must be finite, got factors with NaN or infinity; look for an overflow upstream.")
         if w.shape != self.shape:
             raise ValueError(f"`w` must have the shape {self.shape} of the objective's parameter, got {w.shape}.")
         x = Point(w, Image.of(w))
@@ -102,6 +117,15 @@ class SmoothFunction(ABC):
     def refreshed(self, x: Point) -> Point:
         """``x`` with nothing but its parameter and a start for its intercept."""
         return self.point(x.w, x.hint())
+
+    @property
+    def pattern(self) -> Pattern | None:
+        """The places of observed entries, where gradients live on them."""
+        return None
+
+    def forget(self) -> None:
+        """Drop what earlier work left behind to begin from, so that a run depends on its arguments alone."""
+        return None
 
     @property
     def reported(self) -> SmoothFunction:

@@ -6,15 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from projfree.algebra import UNIT, Image, Minorant, Point
+from projfree.algebra import UNIT, Image, Minorant, Pattern, Point, is_structured
 from projfree.checks import Array, instance
 from projfree.data.base import Data
+from projfree.data.image_value import can_sum, image_value
+from projfree.data.spare import Spare
 from projfree.losses.base import Loss
 from projfree.objectives.base import SmoothFunction
+from projfree.objectives.curvature import curvature
 from projfree.objectives.hull import Hull
 from projfree.objectives.image_hull import ImageHull, SquaresHull
 from projfree.objectives.intercept import no_minimum, profile
 from projfree.objectives.tangent import Sums, TangentKernel, weigh
+
+FORMS = ("auto", "gram", "data")
 
 
 class Objective(SmoothFunction):
@@ -28,6 +33,9 @@ class Objective(SmoothFunction):
         The linear map and the targets, from `as_data`.
     fit_intercept : bool
         Whether an unconstrained offset is minimised out: exactly for convex losses, locally for others.
+    form : {"auto", "gram", "data"}
+        For the squared loss, whether the plan may go through the Gram matrix: one pass in all, then O(d^2) an
+        iteration. "gram" asks for it, "data" rules it out, "auto" leaves it to the plan.
 
     Notes
     -----
@@ -44,9 +52,16 @@ class Objective(SmoothFunction):
     2.0
     """
 
-    def __init__(self, loss: Loss, data: Data, fit_intercept: bool = False) -> None:
+    def __init__(self, loss: Loss, data: Data, fit_intercept: bool = False, form: str = "auto") -> None:
         instance("loss", loss, Loss, "Objective(Squared(), as_data(X, y))")
         instance("data", data, Data, "Objective(Squared(), as_data(X, y))")
+        if form not in FORMS:
+            raise ValueError(f"`form` must be one of {', '.join(map(repr, FORMS))}, got {form!r}.")
+        if form == "gram" and not (loss.quadratic and len(data.shape(())) == 1):
+            raise ValueError(
+                f'`form="gram"` needs the squared loss on a table of features, got {loss!r}; leave it out.'
+            )
+        self.form = form
         self.loss, self.data, self.fit_intercept = loss, data, bool(fit_intercept)
         self.y = loss.targets(data.y)
         self.outputs = loss.outputs(self.y)
@@ -55,6 +70,7 @@ class Objective(SmoothFunction):
             data.n,
             loss.convex,
         )
+        self._spare = Spare()
         self.constant_intercept: Array | None = None
         if self.fit_intercept:
             self.constant_intercept = self._constant_intercept()
@@ -93,6 +109,8 @@ class Objective(SmoothFunction):
         return self.data.n
 
     def value(self, x: Point) -> float:
+        if x.value is None and self.constant_intercept is None and can_sum(self.loss, self.data, self.outputs):
+            x.value = self._image_value(x)
         if x.value is None:
             u = self.settled(x)
             b = self._intercept(x, u)
@@ -100,18 +118,34 @@ class Objective(SmoothFunction):
             x.value = float(np.sum(weigh(losses, self.data.weights(slice(None)))))
         return x.value
 
+    def _image_value(self, x: Point) -> float:
+        """The value from the image in compiled code, which mixes a new image with an old one on the way."""
+        terms = [(source.image, c) for source, c in x.image.terms.items() if source.image is not None]
+        if not x.settled or not 1 <= len(terms) <= 2:
+            terms = [(self.settled(x), 1.0)]
+        whole = len(terms) == 1 and terms[0][1] == 1.0
+        mixed = None if whole else self._spare.empty((self.data.n, *self.outputs))
+        value = image_value(self.loss, self.data, self.y, None, terms, mixed)
+        if mixed is not None:
+            x.image.settle(mixed)
+        return value
+
     def settled(self, x: Point) -> Array:
         """The image of ``x``; costs one read if part of it is pending."""
         if not x.settled:
             self._pass(x, None, adjoint=False)
-        image = self._known(x)
-        assert image is not None
+        base, scale = self._known(x)
+        assert base is not None
+        image = base if scale == 1.0 else scale * base
         x.image.settle(image)
         return image
 
-    def _known(self, x: Point) -> Array | None:
-        """The known part of the image; zero where all terms of a mixture have cancelled."""
-        return x.image.known() if x.image.terms else np.zeros((self.data.n, *self.outputs))
+    def _known(self, x: Point) -> tuple[Array | None, float]:
+        """The known part of the image as an array and its factor; zero where all terms of a mixture have cancelled."""
+        if not x.image.terms:
+            return np.zeros((self.data.n, *self.outputs)), 1.0
+        known = [(source.image, c) for source, c in x.image.folded().items() if source.image is not None]
+        return known[0] if known else (None, 1.0)
 
     def _intercept(self, x: Point, u: Array) -> Array | None:
         if self.constant_intercept is None:
@@ -147,13 +181,13 @@ class Objective(SmoothFunction):
         assert g is not None
         sums, units = (
             Sums.unpack(packed),
-            self.data.summation() + 2.0 * self.loss.rounding + 8.0,
+            self.data.summation() + 2.0 * self.loss.rounding + 8.0 + sum(self.outputs),
         )
         constant_error, gradient_error = sums.errors(units, self.data.mean_square)
         if b is not None:
             if self.loss.quadratic:
                 slope = sums.slope.reshape(self.outputs)
-                g = g - np.multiply.outer(self.data.mean_row(), slope)
+                g = g - _outer(self.data.mean_row(), slope)
                 gradient_error += UNIT * units * self.data.row_norm * float(np.abs(slope).sum())
                 b = b + sums.recentre(self.loss.smoothness).reshape(self.outputs)
             x.anchored(b)
@@ -186,19 +220,23 @@ class Objective(SmoothFunction):
 
     def _pass(self, x: Point, b: Array | None, *, adjoint: bool) -> tuple[Array, Array | None]:
         """One read of the data: meets the pending vectors of ``x`` and, if asked, forms the tangent's sums."""
-        pending, base = x.image.pending(), self._known(x)
+        pending, (base, scale) = x.image.pending(), self._known(x)
         shape = (self.data.n, *self.outputs)
-        whole = np.empty(shape) if pending else base
-        assert whole is not None
+        met = self._spare.empty((len(pending), *shape))
+        # The image of a single vector is its own whole, and so is one that was known before.
+        single = len(pending) == 1 and base is None and pending[0][1] == 1.0
+        whole = met[0] if single else self._spare.empty(shape) if pending or base is None or scale != 1.0 else base
         kernel = TangentKernel(
             loss=self.loss,
             y=self.y,
             b=b,
             data=self.data,
             base=base,
+            scale=scale,
             coefficients=np.array([c for _, c in pending]),
-            met=np.empty((len(pending), *shape)),
+            met=met,
             whole=whole,
+            keep=whole is not base and not single,
             tangent=adjoint,
         )
         vectors = [source.vector for source, _ in pending if source.vector is not None]
@@ -227,13 +265,19 @@ class Objective(SmoothFunction):
         assert g is not None
         return Minorant(
             -np.inf,
-            g - np.multiply.outer(self.data.mean_row(), slope) if centred else g,
+            g - _outer(self.data.mean_row(), slope) if centred else g,
         )
+
+    def centred_intercept(self, w: Array) -> Array | None:
+        """The intercept of the squared loss at ``w``, None where there is none; no pass."""
+        return None if self.constant_intercept is None else self._centring(w)
 
     def _centring(self, w: Array) -> Array:
         """The intercept of the squared loss, from the mean row of A: O(d), no pass."""
         row = self.data.mean_row()
-        return np.asarray(self.constant_intercept - np.tensordot(row, w, axes=row.ndim))
+        assert self.constant_intercept is not None
+        along: Any = row.inner(w) if is_structured(row) else np.tensordot(row, w, axes=row.ndim)
+        return np.asarray(self.constant_intercept - along)
 
     def hull(
         self,
@@ -244,8 +288,31 @@ class Objective(SmoothFunction):
         kind = SquaresHull if self.loss.quadratic else ImageHull
         return kind(self, points, gradient, tilt)
 
+    def hessian(self, x: Point) -> Array:
+        u = self.settled(x)
+        b = self._intercept(x, u)
+        full = u if b is None else u + b
+        return curvature(self.loss, self.data, full, self.y, intercept=b is not None)
+
+    @property
+    def has_hessian(self) -> bool:
+        return len(self.data.shape(())) == 1  # a table of features; entries of a matrix have too many parameters
+
     def smoothness(self) -> float:
         return self.loss.smoothness * self.data.smoothness(centred=self.fit_intercept and self.convex)
 
+    @property
+    def pattern(self) -> Pattern | None:
+        return self.data.pattern
+
+    def forget(self) -> None:
+        self.data.forget()
+
     def fingerprint(self) -> str:
         return f"{self.loss!r} intercept={self.fit_intercept} {self.data.fingerprint()}"
+
+
+def _outer(row: Array, slope: Array) -> Array:
+    """The outer product of a parameter with one output and the slopes of all outputs."""
+    outer: Array = row * float(slope) if is_structured(row) else np.multiply.outer(row, slope)
+    return outer

@@ -71,6 +71,13 @@ class Perturbed(SmoothFunction):
         own = self.theta * np.array([inner(self.xi, p.w - points[0].w) for p in points[1:]])
         return self.f.hull(points, gradient, own if tilt is None else own + tilt)
 
+    def hessian(self, x: Point) -> Array:
+        return self.f.hessian(x)
+
+    @property
+    def has_hessian(self) -> bool:
+        return self.f.has_hessian
+
     def smoothness(self) -> float:
         return self.f.smoothness()
 

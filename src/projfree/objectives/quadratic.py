@@ -91,6 +91,9 @@ class QuadraticForm(SmoothFunction):
     def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
         return FormHull(self, points, gradient, tilt)
 
+    def hessian(self, x: Point) -> Array:
+        return np.kron(self.H, np.eye(int(np.prod(self.shape[1:]))))
+
     def smoothness(self) -> float:
         return float(self.eigenvalues[-1]) + self._floor
 

@@ -4,6 +4,7 @@ from projfree.run.callbacks import ProgressBar
 from projfree.run.certificate import Certificate, Verification
 from projfree.run.checkpoint import Checkpoint
 from projfree.run.loop import iterate, minimize
+from projfree.run.path import Path, path
 from projfree.run.progress import Run
 from projfree.run.result import Result
 from projfree.run.status import Status
@@ -12,6 +13,7 @@ from projfree.run.trace import Trace
 __all__ = [
     "Certificate",
     "Checkpoint",
+    "Path",
     "ProgressBar",
     "Result",
     "Run",
@@ -20,4 +22,5 @@ __all__ = [
     "Verification",
     "iterate",
     "minimize",
+    "path",
 ]

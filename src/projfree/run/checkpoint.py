@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from projfree import persist
-from projfree.algebra import Minorant, Point
+from projfree.algebra import Minorant, Point, Structured, pack, unpack
 from projfree.checks import count
 from projfree.objectives.base import SmoothFunction
 from projfree.run.ladder import Rung
@@ -83,15 +83,16 @@ def snapshot(run: Run) -> dict[str, Any]:
         "pending": [{"row": p.row, "age": p.age} for p in run.pending],
         "trace": run.trace.columns(),
         "ladder": {name: getattr(ladder, name) for name in LADDER},
-        "witness": ladder.witness,
+        "witness": _plain(ladder.witness),
         "rungs": [{"m": _encode(rung.m), "z": rung.z} for rung in ladder.rungs],
     }
 
 
 def _apply(run: Run, tree: dict[str, Any]) -> None:
     f = run.f
+    f.forget()
     kept = {name: _decode(value, f) for name, value in tree["state"].items()}
-    run.state = type(run.state)(**kept, problem=run.state.problem)
+    run.state = replace(run.solver.restored(f, run.ball, run.state, kept), problem=run.state.problem)
     books = dict(tree["books"])
     run.work_before = books.pop("work") - f.work
     for name, value in books.items():
@@ -104,7 +105,7 @@ def _apply(run: Run, tree: dict[str, Any]) -> None:
     run.trace = Trace(tree["trace"])
     for name, value in tree["ladder"].items():
         setattr(run.ladder, name, value)
-    run.ladder.witness = tree["witness"]
+    run.ladder.witness = _whole(tree["witness"], f)
     run.ladder.rungs = [Rung(_decode(rung["m"], f), rung["z"]) for rung in tree["rungs"]]
 
 
@@ -115,9 +116,9 @@ def _kept(state: Any) -> list[Any]:
 def _encode(value: Any) -> Any:
     if isinstance(value, Point):
         hint = value.hint()
-        return {"type": "point", "w": value.w, "hint": None if hint is None else np.asarray(hint)}
+        return {"type": "point", "w": _plain(value.w), "hint": None if hint is None else np.asarray(hint)}
     if isinstance(value, Minorant):
-        return {"type": "minorant", **{f.name: getattr(value, f.name) for f in fields(value)}}
+        return {"type": "minorant", **{f.name: _plain(getattr(value, f.name)) for f in fields(value)}}
     return value
 
 
@@ -125,4 +126,16 @@ def _decode(value: Any, f: SmoothFunction) -> Any:
     if not isinstance(value, dict):
         return value
     rest = {name: part for name, part in value.items() if name != "type"}
-    return f.point(rest["w"], rest["hint"]) if value["type"] == "point" else Minorant(**rest)
+    if value["type"] == "point":
+        return f.point(_whole(rest["w"], f), rest["hint"])
+    return Minorant(**{**rest, "gradient": _whole(rest["gradient"], f)})
+
+
+def _plain(w: Any) -> Any:
+    """A parameter as arrays."""
+    return pack(w) if isinstance(w, Structured) else w
+
+
+def _whole(w: Any, f: SmoothFunction) -> Any:
+    """A parameter from its arrays; one on the pattern of the data gets that very pattern."""
+    return unpack(w, f.pattern) if isinstance(w, dict) else w

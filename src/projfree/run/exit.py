@@ -18,13 +18,16 @@ def verdict(run: Run) -> tuple[Status, Certificate] | None:
     A run counts as converged only once its claim has been recomputed from the point alone. A recomputation that
     disappoints is not repeated before some passes have gone by.
     """
-    if run.iteration == 0 or run.passes < run.next_confirm or run.relative_gap > max(run.tol, floor(run)):
+    done = run.iteration > 0 and run.state.done
+    if not done and (
+        run.iteration == 0 or run.passes < run.next_confirm or run.relative_gap > max(run.tol, floor(run))
+    ):
         return None
     certificate = confirm(run)
     relative = certificate.gap / run.scale
     if relative <= run.tol:
         return _reached(run), certificate
-    if relative <= floor(run):
+    if done or relative <= floor(run):
         return Status.PRECISION, certificate
     run.next_confirm = run.after(run.passes)
     return None
@@ -48,6 +51,7 @@ def confirm(run: Run) -> Certificate:
     f, x = run.f.reported, run.f.reported.refreshed(run.best)
     m = f.minorant(x)
     run.best, run.value = x, f.value(x)
+    run.gradient = m.gradient
     if not f.convex:
         run.latest_gap = inner(m.gradient, x.w) + run.ball.support(-m.gradient)
         return _certificate(run, x, None, run.latest_gap)
@@ -112,4 +116,12 @@ def finish(run: Run, status: Status, certificate: Certificate | None) -> Result:
         certificate=certificate,
         state=replace(run.state, tangent=None, at=None),
         solver=run.solver,
+        multiplier=multiplier(run),
+        plan=run.plan,
     )
+
+
+def multiplier(run: Run) -> float | None:
+    """The penalty on the norm that the radius amounts to at the best point; None where the set has no radius."""
+    radius = getattr(run.ball, "radius", None)
+    return None if radius is None or run.gradient is None else run.ball.support(-run.gradient) / radius

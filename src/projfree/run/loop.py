@@ -8,9 +8,9 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
-from projfree.algebra import Point
+from projfree.algebra import FactoredShape, Point, Structured
 from projfree.checks import all_finite, at_least, count, instance, positive, real_array, shown
 from projfree.data.threads import single_blas
 from projfree.objectives import QuadraticForm
@@ -23,9 +23,8 @@ from projfree.run.progress import Run
 from projfree.run.result import Result
 from projfree.run.status import Status
 from projfree.sets.base import ConstraintSet
-from projfree.solvers import CorrectivePrimalAveraging, FrankWolfe
+from projfree.solvers.auto import Plan, plan
 from projfree.solvers.base import Solver, State
-from projfree.steps import Backtracking, ExactLineSearch
 
 log = logging.getLogger(__name__)
 
@@ -33,17 +32,10 @@ log = logging.getLogger(__name__)
 LARGE = 1_000_000
 
 
-def default_solver(f: SmoothFunction) -> Solver:
-    """Corrective Primal Averaging where it applies, else Frank-Wolfe with the search that f allows."""
-    if not f.has_images:
-        return FrankWolfe(Backtracking())
-    return CorrectivePrimalAveraging() if f.convex else FrankWolfe(ExactLineSearch())
-
-
 def iterate(
     objective: SmoothFunction,
     ball: ConstraintSet,
-    solver: Solver | None = None,
+    solver: Solver | Literal["auto"] | None = "auto",
     *,
     start: Any = None,
     seed: int = 0,
@@ -60,7 +52,7 @@ def iterate(
     >>> [state.t for state in islice(iterate(f, LpBall(2, radius=1.0), PrimalAveraging()), 3)]
     [1, 2, 3]
     """
-    solver = _checked(objective, ball, solver)
+    solver, _ = _checked(objective, ball, solver, 1e-6)
     state = _first(objective, ball, solver, start, seed, state)
     while True:
         state = solver.step(objective, ball, state)
@@ -70,7 +62,7 @@ def iterate(
 def minimize(
     objective: SmoothFunction,
     ball: ConstraintSet,
-    solver: Solver | None = None,
+    solver: Solver | Literal["auto"] | None = "auto",
     *,
     tol: float = 1e-6,
     max_iter: int = 10_000,
@@ -89,8 +81,8 @@ def minimize(
         What to minimise: `Objective`, `QuadraticForm`, `BlackBox` or `Perturbed`.
     ball : ConstraintSet
         Where.
-    solver : Solver, optional
-        How; by default `CorrectivePrimalAveraging` for convex objectives with images, else `FrankWolfe`.
+    solver : Solver or "auto"
+        How; by default what `plan` finds cheapest, which the result records.
     tol : float
         The run ends when the relative gap, ``(value - bound) / max(|value|, 1e-6 |f0|)``, is at most this, f0
         being the value at the centre of the set. Where the objective is not convex it speaks of the Frank-Wolfe
@@ -129,29 +121,32 @@ def minimize(
     >>> result.w.round(3), result.status.converged
     (array([0.499, 0.748]), True)
     """
-    solver = _checked(objective, ball, solver)
-    callbacks = (callbacks,) if callable(callbacks) else callbacks
     at_least("tol", tol, 0.0)
+    solver, made = _checked(objective, ball, solver, tol)
+    callbacks = (callbacks,) if callable(callbacks) else callbacks
     count("max_iter", max_iter)
     count("record", record, lowest=0)
     limit = math.inf if time_limit is None else positive("time_limit", time_limit)
-    run = _begin(
-        objective, ball, solver, tol=tol, max_iter=max_iter, record=record, start=start, seed=seed, state=state
-    )
+    settings = {"tol": tol, "max_iter": max_iter, "record": record, "plan": made}
+    run = _begin(objective, ball, solver, start=start, seed=seed, state=state, **settings)
     with closed(callbacks), single_blas(_small(objective, ball)):
         result = finish(run, *_drive(run, callbacks, limit))
     log.info("%s: %s after %d iterations", type(solver).__name__, result.status, result.n_iter)
     return result
 
 
-def _checked(f: SmoothFunction, ball: ConstraintSet, solver: Solver | None) -> Solver:
-    """The solver to use, after saying what is wrong with the three arguments if anything is."""
+def _checked(f: SmoothFunction, ball: ConstraintSet, solver: Any, tol: float) -> tuple[Solver, Plan | None]:
+    """The solver to use and the plan behind it, after saying what is wrong with the arguments if anything is."""
     instance("objective", f, SmoothFunction, "Objective(Squared(), as_data(X, y))")
     instance("ball", ball, ConstraintSet, "LpBall(2, radius=1.0)")
-    solver = default_solver(f) if solver is None else solver
-    instance("solver", solver, Solver, "FrankWolfe()")
+    made = None
+    if solver is None or (isinstance(solver, str) and solver == "auto"):
+        ball.check_shape(f.shape)
+        made = plan(f, ball, tol)
+        solver = made.solver
+    instance("solver", solver, Solver, 'FrankWolfe(), or "auto"')
     solver.check(f, ball)
-    return solver
+    return solver, made
 
 
 def _small(f: SmoothFunction, ball: ConstraintSet) -> bool:
@@ -161,7 +156,7 @@ def _small(f: SmoothFunction, ball: ConstraintSet) -> bool:
     """
     if isinstance(f.reported, QuadraticForm):
         return f.shape[0] ** 2 < LARGE
-    return not ball.spectral or math.prod(f.shape) < LARGE
+    return not ball.spectral or isinstance(f.shape, FactoredShape) or math.prod(f.shape) < LARGE
 
 
 def _begin(
@@ -213,10 +208,16 @@ def starting_point(f: SmoothFunction, ball: ConstraintSet, start: Any) -> Point:
     """The start of a run as a point, or a sentence on why it cannot be one."""
     if start is None:
         return f.point(ball.start(f.shape))
-    array = all_finite("start", real_array("start", start))
+    array = start
+    if not isinstance(start, Structured):
+        array = all_finite("start", real_array("start", start))
     if array.shape != f.shape:
         raise ValueError(f"`start` must have the shape {f.shape} of the objective's parameter, got {array.shape}.")
     x = f.point(array)
     if not ball.contains(x.w):
-        raise ValueError(f"`start` must lie in {ball!r}, got {shown(x.w.ravel().tolist())}; scale or project it first.")
+        raise ValueError(f"`start` must lie in {ball!r}, got {_told(x.w)}; scale or project it first.")
     return x
+
+
+def _told(w: Any) -> str:
+    return repr(w) if isinstance(w, Structured) else shown(w.ravel().tolist())

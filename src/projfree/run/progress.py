@@ -6,14 +6,13 @@ import math
 import time
 from dataclasses import dataclass
 
-import numpy as np
-
-from projfree.algebra import Point, inner
+from projfree.algebra import Point, inner, same
 from projfree.checks import Array
 from projfree.objectives.base import SmoothFunction
 from projfree.run.ladder import Ladder
 from projfree.run.trace import Trace
 from projfree.sets.base import ConstraintSet
+from projfree.solvers.auto import Plan
 from projfree.solvers.base import Solver, State
 
 #: A tangent at the iterate is taken when this many passes have gone by, and a tenth of all so far: an interior
@@ -72,7 +71,11 @@ class Run:
         tol: float = 1e-6,
         max_iter: int = 10_000,
         record: int = 1,
+        plan: Plan | None = None,
     ) -> None:
+        self.plan = plan
+        self.gradient: Array | None = None  # at the best point, once it was recomputed
+        f.forget()
         self.f, self.ball, self.solver, self.state = f, ball, solver, state
         self.tol, self.max_iter, self.record = tol, max_iter, record
         self.trace, self.ladder = Trace(), Ladder(ball, f.shape)
@@ -126,17 +129,16 @@ class Run:
         previous, begun = self.state.x, time.perf_counter()
         self.state = state = self.solver.step(self.f, self.ball, self.state)
         gap = math.nan
-        if state.at is previous and state.tangent is not None:
-            self._learn(state)
-            gap = state.gap if self.f.convex else self._stationarity(state.tangent.gradient, previous, state.gap)
+        self._learn(state)
+        at = state.at
+        if state.tangent is not None and (at is previous or at is state.x):  # a tangent at an iterate: no check is due
+            gap = state.gap if self.f.convex else self._stationarity(state.tangent.gradient, at, state.gap)
             self.next_check = self.after(self.passes)
-        else:
-            self._learn(state)
-            if self.passes >= self.next_check:
-                self._check(state.x)
+        elif self.passes >= self.next_check:
+            self._check(state.x)
         self.seconds += time.perf_counter() - begun
-        self._note(previous, gap, self.iteration - 1)
         self.pending.append(Pending(self._row(), state.x))
+        self._note(at, gap, self.iteration - (at is previous))
         self.settle()
 
     def _learn(self, state: State) -> None:
@@ -157,7 +159,7 @@ class Run:
     def _stationarity(self, gradient: Array, x: Point, known: float = math.nan) -> float:
         return inner(gradient, x.w) + self.ball.support(-gradient) if math.isnan(known) else known
 
-    def _note(self, x: Point, gap: float, iteration: int) -> None:
+    def _note(self, x: Point | None, gap: float, iteration: int) -> None:
         """Keep a Frank-Wolfe gap, the measure of stationarity where the objective is not convex."""
         if self.f.convex or math.isnan(gap):
             return
@@ -200,7 +202,7 @@ class Run:
             self.trace.fill(pending.row, value=value)
             if self.f.convex:
                 self.trace.fill(pending.row, gap=value - self.trace.at(pending.row, "bound"))
-        elif self.iteration <= 1 and np.array_equal(pending.x.w, self.ball.centre(self.f.shape)):
+        elif self.iteration <= 1 and same(pending.x.w, self.ball.centre(self.f.shape)):
             self.centre_value = value
         if value < self.value:
             self.best, self.value = pending.x, value

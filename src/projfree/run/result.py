@@ -8,6 +8,7 @@ from projfree.checks import Array
 from projfree.run.certificate import Certificate
 from projfree.run.status import Status
 from projfree.run.trace import Trace
+from projfree.solvers.auto import Plan
 from projfree.solvers.base import Solver, State
 
 
@@ -44,6 +45,11 @@ class Result:
         Where the solver stands, to go on from with ``minimize(..., state=result.state)``.
     solver : Solver
         The solver that ran.
+    multiplier : float or None
+        The dual norm of the gradient at ``w``: the penalty on the norm that this radius amounts to. None for sets
+        without a radius.
+    plan : Plan or None
+        Why this solver was chosen; None where the user did.
 
     Examples
     --------
@@ -70,6 +76,8 @@ class Result:
     certificate: Certificate
     state: State
     solver: Solver
+    multiplier: float | None = None
+    plan: Plan | None = None
 
     def __repr__(self) -> str:
         gap = f"{self.gap:.3g}  (relative {self.relative_gap:.3g})"

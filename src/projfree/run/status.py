@@ -19,7 +19,7 @@ class Status(Enum):
 
     CONVERGED = "converged: the certified gap is within the tolerance"
     STATIONARY = "converged: the Frank-Wolfe gap is within the tolerance"
-    PRECISION = "stopped at the limit of floating-point precision: the gap is within the rounding allowance"
+    PRECISION = "stopped at the limit of floating-point precision: rounding hides what is left of the gap"
     MAX_ITER = "stopped after the largest number of iterations"
     TIME_LIMIT = "stopped by the time limit"
     CALLBACK = "stopped by a callback"

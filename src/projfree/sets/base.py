@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import fields, is_dataclass, replace
+from typing import Self
 
 import numpy as np
 
 from projfree.algebra.minorant import size
+from projfree.algebra.structured import zeros
 from projfree.checks import Array
 
 #: How far outside, relative to its size, a point may lie and still count as contained. Convex combinations and
@@ -18,7 +21,7 @@ Shape = tuple[int, ...]
 
 def slack(w: Array, rtol: float) -> float:
     """``rtol``, but never less than what rounding ``w`` to its own precision (float32) costs."""
-    dtype = np.asarray(w).dtype
+    dtype = w.dtype if hasattr(w, "dtype") else np.asarray(w).dtype
     return max(rtol, 16.0 * float(np.finfo(dtype).eps)) if dtype.kind == "f" else rtol
 
 
@@ -49,6 +52,10 @@ class ConstraintSet(ABC):
     def oracle(self, g: Array) -> tuple[Array, float]:
         """``(lmo(g), support(-g))``, for sets where one computation gives both."""
         return self.lmo(g), self.support(-g)
+
+    def promise(self, g: Array) -> float:
+        """A number not above the support of ``-g``, cheaper than `support` where that needs a whole spectrum."""
+        return self.support(-g)
 
     def support_rtol(self, shape: Shape) -> float:
         """The relative rounding error that `support` may have, proven or generous; certificates add it."""
@@ -91,9 +98,25 @@ class ConstraintSet(ABC):
         """Whether `project` works for this set; projecting solvers ask before they start."""
         return type(self).project is not ConstraintSet.project
 
+    @property
+    def projects_quickly(self) -> bool:
+        """Whether a projection costs about as much as the oracle, so that a thousand of them are no matter."""
+        inner = getattr(self, "ball", None)
+        return self.projectable and (not isinstance(inner, ConstraintSet) or inner.projects_quickly)
+
     def strong_convexity(self, shape: Shape) -> float:
         r"""A lower bound on the strong convexity modulus :math:`\alpha` of the set in the Euclidean norm, else 0."""
         return 0.0
+
+    def resized(self, radius: float) -> Self:
+        """The same kind of set with another radius, where it has one."""
+        names: set[str] = {f.name for f in fields(self)} if is_dataclass(self) else set()
+        if "radius" in names:
+            return replace(self, radius=radius)  # type: ignore[type-var]  # a dataclass, as was just seen
+        if "ball" in names:
+            inner: ConstraintSet = self.ball  # type: ignore[attr-defined]
+            return replace(self, ball=inner.resized(radius))  # type: ignore[type-var]
+        raise TypeError(f"{self!r} has no radius to change; use a norm ball.")
 
     def fingerprint(self) -> str:
         """A string that tells this set from others, empty where its fields do."""
@@ -141,7 +164,8 @@ class NormBall(ConstraintSet):
         return 2.0 * self.reach(shape)
 
     def centre(self, shape: Shape) -> Array:
-        return np.zeros(shape)
+        centre: Array = zeros(shape)  # in factors where the shape asks for them
+        return centre
 
     def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
         return bool(self.norm(w) <= self.radius * (1.0 + slack(w, rtol)))

@@ -1,9 +1,14 @@
 """Algorithms: each an `init` and a `step`."""
 
+from projfree.solvers.auto import Choice, Plan, plan
 from projfree.solvers.base import Solver, State
+from projfree.solvers.direct import Direct
 from projfree.solvers.frank_wolfe import FrankWolfe
+from projfree.solvers.lanczos import TrustRegionLanczos
+from projfree.solvers.newton import ConstrainedNewton
 from projfree.solvers.primal_averaging import CorrectivePrimalAveraging, PrimalAveraging
 from projfree.solvers.projected_gradient import AcceleratedProjectedGradient, ProjectedGradient
+from projfree.solvers.relay import Relay
 
 #: Every solver, for tables and tests that should follow when one is added.
 SOLVERS: tuple[type[Solver], ...] = (
@@ -12,15 +17,26 @@ SOLVERS: tuple[type[Solver], ...] = (
     FrankWolfe,
     ProjectedGradient,
     AcceleratedProjectedGradient,
+    ConstrainedNewton,
+    Direct,
+    TrustRegionLanczos,
+    Relay,
 )
 
 __all__ = [
     "SOLVERS",
     "AcceleratedProjectedGradient",
+    "Choice",
+    "ConstrainedNewton",
     "CorrectivePrimalAveraging",
+    "Direct",
     "FrankWolfe",
+    "Plan",
     "PrimalAveraging",
     "ProjectedGradient",
+    "Relay",
     "Solver",
     "State",
+    "TrustRegionLanczos",
+    "plan",
 ]

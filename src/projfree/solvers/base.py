@@ -36,6 +36,8 @@ class State:
         it proved none.
     gap : float
         The Frank-Wolfe gap at ``at``, NaN where the oracle was asked about something else.
+    done : bool
+        Whether the solver can do no more: any further step would be of rounding size.
     problem : mapping
         What the state belongs to, filled in by the run; it goes on with nothing else.
     """
@@ -49,6 +51,7 @@ class State:
     at: Point | None = field(default=None, metadata={"transient": True})
     bound: float = field(default=-math.inf, metadata={"transient": True})
     gap: float = field(default=math.nan, metadata={"transient": True})
+    done: bool = field(default=False, metadata={"transient": True})
     problem: Mapping[str, str] = field(default_factory=dict, metadata={"transient": True}, repr=False)
 
 
@@ -62,6 +65,14 @@ class Solver(ABC):
     @abstractmethod
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         """One iteration."""
+
+    def carry(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
+        """A first state for another set that contains the iterate of ``state``, with what is true there as well."""
+        return self.init(f, ball, state.x, state.seed)
+
+    def restored(self, f: SmoothFunction, ball: ConstraintSet, first: State, kept: dict[str, Any]) -> State:
+        """The state whose fields a checkpoint has kept, given the first state of a new run."""
+        return type(first)(**kept, problem=first.problem)
 
     def __repr__(self) -> str:
         """The call that makes this solver, without the settings that are as by default."""

@@ -8,7 +8,7 @@ from types import NoneType
 
 import numpy as np
 
-from projfree.algebra import Minorant, Point
+from projfree.algebra import Minorant, Point, zeros
 from projfree.checks import instance
 from projfree.objectives.base import SmoothFunction
 from projfree.sampling import FullBatch, Sampling
@@ -83,7 +83,7 @@ class PrimalAveraging(Solver):
             )
 
     def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> AveragingState:
-        return AveragingState(t=0, x=start, seed=seed, v=start, m=Minorant(-math.inf, np.zeros(f.shape)))
+        return AveragingState(t=0, x=start, seed=seed, v=start, m=Minorant(-math.inf, zeros(f.shape)))
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, AveragingState)

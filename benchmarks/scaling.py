@@ -1,0 +1,84 @@
+"""How the time of a certified solution grows with rows, features and the exponent of the norm.
+
+    python benchmarks/scaling.py [--quick] [--repeat 3]
+
+Standard normal features, half of the norm of the coefficients behind the targets, certified 1e-6, the planned solver.
+The exponent is the slope of log time over log size.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+from common import console, machine, save
+from rich.table import Table
+
+from projfree import Logistic, LpBall, Objective, Squared, as_data, minimize
+
+ROWS, COLUMNS = (10_000, 30_000, 100_000, 300_000), (25, 50, 100, 200, 400)
+EXPONENTS = (1.0, 1.05, 1.1, 1.2, 1.5, 1.8, 2.0)
+
+
+def seconds(loss, n, d, p, repeat):
+    rng = np.random.default_rng(0)
+    X, w = rng.standard_normal((n, d)), rng.standard_normal(d) / np.sqrt(d)
+    u = X @ w
+    y = u + rng.standard_normal(n) if loss == "squared" else np.where(u + rng.logistic(size=n) > 0, 1.0, -1.0)
+    f = Objective(Squared() if loss == "squared" else Logistic(), as_data(X, y), form="auto")
+    ball = LpBall(p, 1.0)
+    ball = ball.resized(0.5 * ball.norm(w))
+    times = []
+    for _ in range(repeat + 1):
+        f = Objective(f.loss, f.data)  # forgets its Gram matrix
+        begun = time.perf_counter()
+        result = minimize(f, ball, tol=1e-6)
+        times.append(time.perf_counter() - begun)
+        assert result.status.converged
+    return float(np.median(times[1:])), type(result.solver).__name__
+
+
+def series(loss, name, sizes, make, repeat):
+    rows = []
+    for size in sizes:
+        spent, solver = seconds(loss, *make(size), repeat)
+        rows.append({"loss": loss, "along": name, "size": size, "seconds": spent, "solver": solver})
+    return rows
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--quick", action="store_true")
+    options.add_argument("--repeat", type=int, default=3)
+    options.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    chosen = options.parse_args()
+    rows, columns = (ROWS[:3], COLUMNS[:4]) if chosen.quick else (ROWS, COLUMNS)
+    found = []
+    for loss in ("squared", "logistic"):
+        found += series(loss, "rows", rows, lambda n: (n, 50, 1.5), chosen.repeat)
+        found += series(loss, "columns", columns, lambda d: (20_000, d, 1.5), chosen.repeat)
+        found += series(loss, "p", EXPONENTS, lambda p: (20_000, 50, p), chosen.repeat)
+    table = Table(title="seconds to a certified 1e-6 by the planned solver")
+    for name in ("loss", "along", "sizes", "seconds", "exponent", "solver"):
+        table.add_column(name)
+    for loss in ("squared", "logistic"):
+        for along in ("rows", "columns", "p"):
+            part = [row for row in found if row["loss"] == loss and row["along"] == along]
+            sizes, times = [row["size"] for row in part], [row["seconds"] for row in part]
+            slope = "" if along == "p" else f"{np.polyfit(np.log(sizes), np.log(times), 1)[0]:.2f}"
+            table.add_row(
+                loss,
+                along,
+                ", ".join(f"{s:g}" for s in sizes),
+                ", ".join(f"{t:.4f}" for t in times),
+                slope,
+                ", ".join(sorted({row["solver"] for row in part})),
+            )
+    console().print(table)
+    save(chosen.out, "scaling", {"machine": machine(), "series": found})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""`path`: one problem over many radii, each solution the start of the next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from projfree.checks import Array, all_finite, real_array
+from projfree.objectives import Objective, QuadraticForm
+from projfree.objectives.base import SmoothFunction
+from projfree.objectives.gram_form import is_quadratic, quadratic_model
+from projfree.run.loop import minimize
+from projfree.run.problem import fingerprint
+from projfree.run.result import Result
+from projfree.sets.base import ConstraintSet
+from projfree.solvers import Direct, plan
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """The solutions for many radii, in the order in which the radii were given.
+
+    Attributes
+    ----------
+    radii : ndarray
+        The radii.
+    results : tuple of Result
+        One for each radius, each with its certificate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import LpBall, QuadraticForm, path
+    >>> path(QuadraticForm(np.eye(2), np.array([3.0, 4.0])), LpBall(2, radius=1.0), [1.0, 10.0]).w.round(6)
+    array([[0.6, 0.8],
+           [3. , 4. ]])
+    """
+
+    radii: Array
+    results: tuple[Result, ...]
+
+    @property
+    def w(self) -> Array:
+        """The solutions, one for each radius along the first axis."""
+        return np.stack([result.w for result in self.results])
+
+    @property
+    def multipliers(self) -> Array:
+        """For each radius the penalty on the norm that it amounts to; decreasing, zero where the ball does not bind."""
+        return np.array([result.multiplier for result in self.results])
+
+    @property
+    def values(self) -> Array:
+        """The objective at each solution."""
+        return np.array([result.value for result in self.results])
+
+    @property
+    def n_passes(self) -> float:
+        """Reads of the data for all radii together."""
+        return float(sum(result.n_passes for result in self.results))
+
+
+def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array, **settings: Any) -> Path:
+    """Minimise an objective over balls of several radii, from the smallest to the largest.
+
+    Squares that the plan solves through their Gram matrix are read once for all radii; a certificate is then one for
+    the quadratic form, whose numbers are sums over rows that were rounded once.
+
+    Each run starts at the solution of the next smaller radius and takes over what still holds there: the Gram matrix,
+    factorisations, the last tangent and Hessian.
+
+    Parameters
+    ----------
+    f : SmoothFunction
+        The objective.
+    ball : ConstraintSet
+        Its radius does not matter.
+    radii : sequence of float
+        In any order.
+    **settings
+        As for `minimize`: solver, tol, max_iter, time_limit, callbacks, ...
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import LpBall, Objective, Squared, as_data, path
+    >>> f = Objective(Squared(), as_data(np.diag([1.0, 2.0, 3.0]), [1.0, 1.0, 1.0]))
+    >>> found = path(f, LpBall(1.5, radius=1.0), [0.1, 0.5, 5.0])
+    >>> found.multipliers.round(3).tolist()
+    [1.797, 0.821, 0.0]
+    """
+    wanted = all_finite("radii", real_array("radii", radii)).astype(np.float64)
+    if wanted.ndim != 1 or not len(wanted):
+        raise ValueError(f"`radii` must be a sequence of positive numbers, got shape {wanted.shape}.")
+    form = _form(f, ball.resized(float(wanted.max())), settings)
+    results: dict[int, Result] = {}
+    before: Result | None = None
+    for k in np.argsort(wanted, kind="stable").tolist():
+        before = _next(f if form is None else form, ball.resized(float(wanted[k])), before, settings)
+        results[k] = before if form is None else _of_rows(f, before)
+    return Path(wanted, tuple(results[k] for k in range(len(wanted))))
+
+
+def _form(f: SmoothFunction, ball: ConstraintSet, settings: dict[str, Any]) -> QuadraticForm | None:
+    """The squares over rows as a quadratic form, where the plan or the user goes through it."""
+    if not (isinstance(f, Objective) and is_quadratic(f)):
+        return None
+    solver = settings.get("solver", "auto")
+    chosen = plan(f, ball, settings.get("tol", 1e-6)).solver if solver in ("auto", None) else solver
+    return quadratic_model(f) if isinstance(chosen, Direct) else None
+
+
+def _of_rows(f: SmoothFunction, result: Result) -> Result:
+    """A result on the form with the intercept that belongs to the rows."""
+    assert isinstance(f, Objective)
+    return replace(result, intercept=f.centred_intercept(result.w))
+
+
+def _next(f: SmoothFunction, ball: ConstraintSet, before: Result | None, settings: dict[str, Any]) -> Result:
+    if before is None:
+        return minimize(f, ball, **settings)
+    solver = before.solver
+    state = replace(solver.carry(f, ball, before.state), problem=fingerprint(f, ball, solver))
+    return replace(minimize(f, ball, **{**settings, "solver": solver, "state": state}), plan=before.plan)

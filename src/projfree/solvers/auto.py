@@ -1,0 +1,258 @@
+"""The plan: which solver fits a problem, and why."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from projfree.checks import at_least, instance
+from projfree.objectives import Objective, QuadraticForm
+from projfree.objectives.base import SmoothFunction
+from projfree.objectives.gram_form import is_quadratic
+from projfree.sets.base import ConstraintSet, NormBall
+from projfree.solvers.base import Solver
+from projfree.solvers.direct import Direct
+from projfree.solvers.frank_wolfe import FrankWolfe
+from projfree.solvers.lanczos import TrustRegionLanczos
+from projfree.solvers.model import MOST_PARAMETERS, lp_of
+from projfree.solvers.newton import ConstrainedNewton
+from projfree.solvers.primal_averaging import CorrectivePrimalAveraging
+from projfree.solvers.projected_gradient import AcceleratedProjectedGradient
+from projfree.solvers.relay import Relay
+from projfree.steps import Backtracking, ExactLineSearch
+
+# Measured by `python benchmarks/auto.py` on its grid of problems; all costs are in reads of X.
+#: A Hessian or Gram matrix of D parameters costs D times this (24 ms for 48,842 x 108, of which one read is 1.5 ms).
+HESSIAN = 0.15
+#: Flops of one model solve, over D^3, and flops in the time in which memory gives one number.
+MODEL_FLOPS, FLOPS_A_READ = 5.0, 8.0
+#: Hessians and further reads that Newton needs.
+NEWTON_HESSIANS, NEWTON_READS = 6.0, 25.0
+#: Iterations of first-order methods over the square of the digits asked for, on problems that are not easy.
+CORRECTIVE, ACCELERATED, LANCZOS, FRANK_WOLFE = 20.0, 40.0, 3.0, 400.0
+#: From this many parameters on a first-order method gets a chance before any Hessian is formed, for so many of the
+#: reads that one would cost: easy problems (small radii) are then done, and others start better.
+RELAY_FROM, RELAY_SHARE = 200, 1.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A solver for a problem and what it is expected to cost.
+
+    Attributes
+    ----------
+    solver : Solver
+        With its settings.
+    reads : float
+        Reads of the data, about.
+    work : float
+        All work, in the time of so many reads.
+    memory : int
+        Bytes beside the data.
+    why : str
+        One clause.
+    """
+
+    solver: Solver
+    reads: float
+    work: float
+    memory: int
+    why: str
+
+    def line(self) -> str:
+        """The choice in one line."""
+        return (
+            f"{self.solver!r}: {self.why}; about {self.reads:,.0f} reads of the data, the work of {self.work:,.0f}, "
+            f"and {self.memory / 1e6:,.1f} MB beside it"
+        )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which solver, why, and which would be next; from `plan`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import LpBall, QuadraticForm, plan
+    >>> made = plan(QuadraticForm(np.eye(2), np.array([3.0, 4.0])), LpBall(1.5, radius=1.0))
+    >>> made.solver
+    Direct()
+    >>> print(made.explain())
+    QuadraticForm (2,) over LpBall(p=1.5, radius=1.0), tolerance 1e-06
+      chosen: Direct(): the minimum of a quadratic, solved for; about ...
+      next:   ...
+    """
+
+    problem: str
+    choices: tuple[Choice, ...]
+
+    @property
+    def solver(self) -> Solver:
+        """The solver of choice."""
+        return self.choices[0].solver
+
+    def explain(self) -> str:
+        """The problem, the choice and the runner-up, in words."""
+        names = ("chosen:", "next:  ")
+        lines = [f"  {name} {choice.line()}" for name, choice in zip(names, self.choices[:2], strict=False)]
+        return "\n".join([self.problem, *lines])
+
+
+def plan(f: SmoothFunction, ball: ConstraintSet, tol: float = 1e-6) -> Plan:
+    """What `minimize` would do with a problem, made from loss, set, shape, storage and tolerance alone.
+
+    Parameters
+    ----------
+    f : SmoothFunction
+        The objective.
+    ball : ConstraintSet
+        The set.
+    tol : float
+        The relative gap asked for.
+
+    Returns
+    -------
+    Plan
+        All solvers that apply, the cheapest first; ``plan(f, ball).explain()`` puts it in words.
+    """
+    instance("objective", f, SmoothFunction, "Objective(Squared(), as_data(X, y))")
+    instance("ball", ball, ConstraintSet, "LpBall(2, radius=1.0)")
+    at_least("tol", tol, 0.0)
+    problem = Problem(f, ball, max(-math.log10(max(tol, 1e-15)), 1.0))
+    found = [choice for rule in RULES if (choice := rule(problem)) is not None]
+    return Plan(problem.describe(tol), tuple(sorted(found, key=lambda choice: choice.work)))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A problem and the digits asked for, with the numbers that rules look at."""
+
+    f: SmoothFunction
+    ball: ConstraintSet
+    digits: float
+
+    def describe(self, tol: float) -> str:
+        """One line."""
+        f, rows = self.f, "" if self.f.rows is None else f"{self.f.rows:,} rows, "
+        what = (
+            f"{f.loss!r}{' with intercept' if f.fit_intercept else ''}"
+            if isinstance(f, Objective)
+            else type(f).__name__
+        )
+        return f"{what} {rows}{f.shape} over {self.ball!r}, tolerance {tol:g}"
+
+    @property
+    def parameters(self) -> int:
+        """Entries of a parameter."""
+        return int(np.prod(self.f.shape))
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a quadratic model over the set can be formed and solved."""
+        return self.f.has_hessian and self.ball.projects_quickly and self.parameters <= MOST_PARAMETERS
+
+    @property
+    def model_work(self) -> float:
+        """Reads that one solve of a model takes the time of."""
+        return MODEL_FLOPS * float(self.parameters) ** 3 / (FLOPS_A_READ * self.size)
+
+    @property
+    def size(self) -> float:
+        """Numbers that a read of the data meets."""
+        if isinstance(self.f, Objective) and hasattr(self.f.data, "nbytes"):
+            return max(1.0, float(self.f.data.nbytes) / 12.0)
+        return float((self.f.rows or self.f.shape[0]) * self.f.shape[0])
+
+    @property
+    def round(self) -> bool:
+        """Whether the set is round enough for averaged vertices: its boundary has no flat pieces."""
+        return isinstance(self.ball, NormBall) and _round(self.ball)
+
+    @property
+    def image_bytes(self) -> int:
+        """Bytes of one image."""
+        return 8 * (self.f.rows or 0) * int(np.prod(self.f.shape[1:]))
+
+
+def direct(problem: Problem) -> Choice | None:
+    """Solve a quadratic, after one pass where it is given by rows."""
+    f, d = problem.f, problem.f.shape[0]
+    if not (is_quadratic(f) and f.convex and problem.ball.projects_quickly) or getattr(f, "form", "auto") == "data":
+        return None
+    asked = getattr(f, "form", "auto") == "gram"
+    if (lp_of(problem.ball, f.shape) is None and problem.parameters > MOST_PARAMETERS) or (
+        d > MOST_PARAMETERS and not asked
+    ):
+        return None
+    gram = 0.0 if isinstance(f, QuadraticForm) else HESSIAN * d + 1.0
+    why = "one pass for the Gram matrix, then an exact solve" if gram else "the minimum of a quadratic, solved for"
+    work = 4.0 + gram + 10.0 * problem.model_work
+    return Choice(Direct(), 3.0 + (gram > 0.0), 0.0 if asked else work, 32 * d * d, why)
+
+
+def newton(problem: Problem) -> Choice | None:
+    """A handful of Hessians, after some cheap iterations where a Hessian is not cheap."""
+    f, D = problem.f, problem.parameters
+    if is_quadratic(f) or not problem.has_model:
+        return None
+    pairs = 0.5 * (D / f.shape[0] + 1.0) if isinstance(f, Objective) and f.loss.coupled else 1.0
+    one = HESSIAN * D * pairs + problem.model_work
+    reads, memory = NEWTON_READS + NEWTON_HESSIANS, 32 * D * D + 6 * problem.image_bytes
+    work, why = reads + NEWTON_HESSIANS * one, f"few parameters ({D:,}), so that a Hessian is cheap"
+    if D < RELAY_FROM or not f.convex:
+        return Choice(ConstrainedNewton(), reads, work, memory, why)
+    first = CorrectivePrimalAveraging() if problem.round else AcceleratedProjectedGradient()
+    after = max(10, round(RELAY_SHARE * one / 3.0))
+    why = f"a Hessian of {D:,} parameters takes the time of {one:,.0f} reads, which may be enough without one"
+    return Choice(Relay(first, ConstrainedNewton(), after), reads + 2.0 * after, work, memory, why)
+
+
+def lanczos(problem: Problem) -> Choice | None:
+    """Krylov spaces for squares over a Euclidean ball."""
+    f, lp = problem.f, lp_of(problem.ball, problem.f.shape)
+    if not (isinstance(f, Objective) and is_quadratic(f) and lp is not None and lp.p == 2.0):
+        return None
+    reads = 1.3 * LANCZOS * problem.digits**2
+    why = "squares over a Euclidean ball, where Krylov spaces need the fewest reads"
+    return Choice(TrustRegionLanczos(), reads, reads, 16 * problem.parameters * 50, why)
+
+
+def corrective(problem: Problem) -> Choice | None:
+    """Corrective Primal Averaging."""
+    f = problem.f
+    if not (f.convex and f.has_images):
+        return None
+    # Over sets with flat pieces vertices repeat, and averages of them converge slowly.
+    reads = 2.0 * CORRECTIVE * (1.0 if problem.round else 10.0) * problem.digits**2
+    why = "a round set, no projection and no Hessian needed" if problem.round else "no projection and no Hessian needed"
+    return Choice(CorrectivePrimalAveraging(), reads, reads, 5 * problem.image_bytes, why)
+
+
+def accelerated(problem: Problem) -> Choice | None:
+    """Accelerated projected gradients."""
+    f = problem.f
+    if not (f.convex and problem.ball.projects_quickly and f.has_images):
+        return None
+    reads = 1.2 * ACCELERATED * problem.digits**2
+    why = "a quick projection and no Hessian needed"
+    return Choice(AcceleratedProjectedGradient(), reads, reads, 4 * problem.image_bytes, why)
+
+
+def frank_wolfe(problem: Problem) -> Choice | None:
+    """Frank-Wolfe, where nothing else applies."""
+    f = problem.f
+    rule = ExactLineSearch() if f.has_images else Backtracking()
+    reads = 2.0 * FRANK_WOLFE * problem.digits**2
+    return Choice(FrankWolfe(rule), reads, reads, 3 * problem.image_bytes, "it descends on every smooth function")
+
+
+RULES = (direct, newton, lanczos, corrective, accelerated, frank_wolfe)
+
+
+def _round(ball: NormBall) -> bool:
+    inner = getattr(ball, "ball", ball)
+    exponents = [getattr(inner, name) for name in ("p", "q") if hasattr(inner, name)]
+    return bool(exponents) and all(1.0 < p < math.inf for p in exponents)

@@ -1,0 +1,159 @@
+"""Quadratics solved outright: one pass for the Gram matrix, then nothing but the certificate."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from projfree.algebra import Minorant, Point, inner
+from projfree.checks import Array
+from projfree.numerics.lp_quadratic import minimise_quadratic
+from projfree.objectives import Objective
+from projfree.objectives.base import SmoothFunction
+from projfree.objectives.gram_form import is_quadratic, quadratic_model, spectrum
+from projfree.sets import Weighted
+from projfree.sets.base import ConstraintSet
+from projfree.solvers.base import Solver, State
+from projfree.solvers.diagonal import diagonal_terms, entries, is_diagonal, minimise_diagonal
+from projfree.solvers.model import check_model, lp_of, minimise_model
+
+#: The most features for which a Gram matrix is formed: it takes 3.2 GB.
+MOST_FEATURES = 20_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class DirectState(State):
+    """A state with the matrix ``H`` of the quadratic and the tangent ``m`` at the iterate; at first None."""
+
+    H: Array | None = None
+    m: Minorant | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Direct(Solver):
+    r"""Minimise a quadratic over the set exactly; the first step is the last.
+
+    .. math:: x_1 = \arg\min_{w \in C} \tfrac12\langle w, H w\rangle - \langle b, w\rangle
+
+    For the squared loss H and b are sums over rows that one pass forms. The tangent on the rows themselves then shows
+    what rounding has left, and one solve with :math:`b = H x - \nabla f(x)` in place of b, at one more read, removes
+    it; later steps do the same again. Over l_p balls, and those that coincide with one, the solve is exact (see
+    `projfree.numerics.lp_quadratic`); other sets need a quick projection. Squares over observed entries of a matrix are
+    solved over the Frobenius ball, entry by entry with one multiplier.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import Direct, LpBall, Objective, Squared, as_data, minimize
+    >>> f = Objective(Squared(), as_data(np.diag([1.0, 2.0, 3.0]), [1.0, 1.0, 1.0]))
+    >>> result = minimize(f, LpBall(1.5, radius=0.5), Direct(), tol=1e-12)
+    >>> result.w.round(4), result.n_iter
+    (array([0.2073, 0.2727, 0.2388]), 1)
+    """
+
+    def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
+        super().check(f, ball)
+        if is_diagonal(f, ball):
+            return
+        if not is_quadratic(f):
+            raise TypeError(
+                f"Direct needs a quadratic of features, a QuadraticForm or Squared() on a table, got {_name(f)}; "
+                "use ConstrainedNewton or CorrectivePrimalAveraging."
+            )
+        if not f.convex:
+            raise TypeError("Direct needs a convex objective; use FrankWolfe(ExactLineSearch()).")
+        if f.shape[0] > MOST_FEATURES:
+            raise ValueError(
+                f"Direct forms a matrix of {f.shape[0]:,} x {f.shape[0]:,} numbers, and takes at most "
+                f"{MOST_FEATURES:,} features; use TrustRegionLanczos or CorrectivePrimalAveraging."
+            )
+        check_model(ball)
+
+    def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> DirectState:
+        return DirectState(t=0, x=start, seed=seed)
+
+    def carry(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> DirectState:
+        assert isinstance(state, DirectState)
+        return DirectState(t=0, x=state.x, seed=state.seed, H=state.H, m=state.m)  # neither knows the set
+
+    def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
+        assert isinstance(state, DirectState)
+        if state.H is None:
+            H, b = _terms(f, ball)
+            x, m = _solve(f, ball, H, b, state.x)
+            return self._refined(f, ball, replace(state, t=1, x=x, m=m, H=H, gamma=1.0))
+        return replace(self._refined(f, ball, state), t=state.t + 1)
+
+    def _refined(self, f: SmoothFunction, ball: ConstraintSet, state: DirectState) -> DirectState:
+        """The state after a solve with b corrected by the data's own gradient, if there is anything to gain."""
+        x, m, H, done = state.x, state.m, state.H, True
+        assert H is not None
+        if m is None or not _exact(ball, m, x):
+            m = f.minorant(x) if m is None else m
+            slope = H * entries(x.w) - entries(m.gradient) if H.ndim == 1 else H @ x.w - m.gradient
+            new, tangent = _solve(f, ball, H, slope, x)
+            if not _gap(ball, tangent, new) < _gap(ball, m, x) and not f.value(new) < f.value(x):
+                new, tangent = x, m  # rounding has won
+            done = new is x
+            x, m = new, tangent
+        bound = m.minimum(ball)[0] if f.convex else -math.inf
+        return replace(state, x=x, m=m, tangent=m, at=x, bound=bound, gap=_gap(ball, m, x), gamma=1.0, done=done)
+
+
+def _terms(f: SmoothFunction, ball: ConstraintSet) -> tuple[Array, Array]:
+    """H, or its diagonal where it has no more, and b."""
+    if is_diagonal(f, ball):
+        assert isinstance(f, Objective)
+        return diagonal_terms(f)
+    form = quadratic_model(f)
+    return form.H, form.b
+
+
+def _solve(f: SmoothFunction, ball: ConstraintSet, H: Array, b: Array, near: Point) -> tuple[Point, Minorant]:
+    """The minimiser of the quadratic, and the tangent of f there."""
+    if H.ndim == 1:
+        assert isinstance(f, Objective)
+        lp = lp_of(ball, f.shape)
+        assert lp is not None
+        x = f.point(minimise_diagonal(f, H, b, lp.radius))
+    else:
+        x = f.point(minimise_form(f, ball, H, b, near.w), near.hint())
+    return x, f.minorant(x)
+
+
+def minimise_form(f: SmoothFunction, ball: ConstraintSet, H: Array, b: Array, start: Array) -> Array:
+    """The minimiser of the quadratic over the set; columns share the matrix."""
+    if (
+        isinstance(ball, Weighted)
+        and lp_of(ball.ball, b.shape) is not None
+        and (b.ndim == 1 or np.ndim(ball.weights) == 0)
+    ):
+        d = np.broadcast_to(ball.weights, b.shape)
+        by = d if b.ndim == 1 else d[:, 0]
+        w = minimise_form(f, ball.ball, H / by / by[:, None], b / d, start * d)
+        return np.asarray(w / d)
+    lp = lp_of(ball, b.shape)
+    if lp is None:
+        return minimise_model(np.kron(H, np.eye(int(np.prod(b.shape[1:])))), b, ball, start)
+    first = start if start.any() else None
+    return minimise_quadratic(H, b, lp.p, lp.radius, first, spectrum(f, H) if lp.p == 2.0 else None).w
+
+
+def _by_row(weights: float | Array, b: Array) -> bool:
+    """Whether all entries of a row have one weight."""
+    return b.ndim == 1 or np.ndim(weights) == 0 or (np.ndim(weights) == 2 and np.shape(weights)[1] == 1)
+
+
+def _name(f: SmoothFunction) -> str:
+    return repr(f.loss) + " on " + type(f.data).__name__ if isinstance(f, Objective) else type(f).__name__
+
+
+def _gap(ball: ConstraintSet, m: Minorant, x: Point) -> float:
+    return inner(m.gradient, x.w) + ball.support(-m.gradient)
+
+
+def _exact(ball: ConstraintSet, m: Minorant, x: Point) -> bool:
+    """Whether the gap at ``x`` is within the rounding that its bound is lowered by anyway."""
+    return _gap(ball, m, x) <= 0.1 * m.minimum(ball)[1]

@@ -1,0 +1,252 @@
+"""`Direct` and `TrustRegionLanczos`: exact in a handful of reads, on every kind of data and every ball they take."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from solvers.catalogue import problem
+
+from projfree import (
+    Box,
+    Checkpoint,
+    CorrectivePrimalAveraging,
+    Entries,
+    GroupBall,
+    Huber,
+    Logistic,
+    LpBall,
+    Objective,
+    QuadraticForm,
+    SchattenBall,
+    Squared,
+    Status,
+    Weighted,
+    as_data,
+    minimize,
+    path,
+)
+from projfree.objectives.gram_form import quadratic_model
+from projfree.solvers import Direct, TrustRegionLanczos
+
+RNG = np.random.default_rng(3)
+N, D = 200, 7
+X = RNG.standard_normal((N, D)) * np.logspace(0, -2, D) + 0.3
+Y = X @ RNG.standard_normal(D) * 3.0 + RNG.standard_normal(N)
+TABLES = {
+    "dense": lambda **kw: as_data(X, Y, **kw),
+    "float32": lambda **kw: as_data(X.astype(np.float32), Y, **kw),
+    "sparse": lambda **kw: as_data(sp.csr_array(X * (np.abs(X) > 0.3)), Y, **kw),
+    "weights": lambda **kw: as_data(X, Y, np.arange(N) % 3, **kw),
+    "outputs": lambda **kw: as_data(X, np.column_stack([Y, -2.0 * Y[::-1]]), **kw),
+    "collinear": lambda **kw: as_data(np.column_stack([X, X[:, :3], np.ones(N), np.zeros(N)]), Y, **kw),
+    "few rows": lambda **kw: as_data(X[:4], Y[:4], **kw),
+}
+BALLS = [LpBall(p, 0.6) for p in (1.0, 1.05, 1.5, 2.0, 4.0, np.inf)]
+
+
+@pytest.mark.parametrize("ball", BALLS, ids=repr)
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("intercept", [False, True])
+def test_the_first_step_is_the_last(table, ball, intercept):
+    f = Objective(Squared(), TABLES[table](), fit_intercept=intercept)
+    result = minimize(f, ball, Direct(), tol=1e-11)
+    assert result.status in (Status.CONVERGED, Status.PRECISION)
+    assert result.n_iter == 1
+    assert result.n_passes <= 4.0  # Gram, tangent, perhaps a refinement, and the check at exit
+    assert result.relative_gap <= 1e-10
+    assert ball.contains(result.w)
+    assert result.certificate.verify(objective=f).ok
+
+
+@pytest.mark.parametrize("centre", [False, True])
+def test_standardised_views(centre):
+    f = Objective(Squared(), TABLES["dense"](centre=centre, scale=True), fit_intercept=True)
+    before = f.work
+    result = minimize(f, LpBall(1.5, 0.6), Direct(), tol=1e-11)
+    assert result.relative_gap <= 1e-10
+    assert f.work - before <= 4 * N
+
+
+def test_data_on_disk(tmp_path):
+    np.save(tmp_path / "X.npy", X)
+    f = Objective(Squared(), as_data(np.load(tmp_path / "X.npy", mmap_mode="r"), Y), fit_intercept=True)
+    plain = minimize(Objective(Squared(), as_data(X, Y), fit_intercept=True), LpBall(1.5, 0.6), Direct(), tol=1e-11)
+    result = minimize(f, LpBall(1.5, 0.6), Direct(), tol=1e-11)
+    np.testing.assert_allclose(result.w, plain.w, rtol=1e-9)
+
+
+@pytest.mark.parametrize("radius", [1e-9, 1e9])
+@pytest.mark.parametrize("p", [1.0, 1.1, 2.0])
+def test_radii_far_from_one(p, radius):
+    f = Objective(Squared(), as_data(X, Y), fit_intercept=True)
+    result = minimize(f, LpBall(p, radius), Direct(), tol=1e-11)
+    assert result.status in (Status.CONVERGED, Status.PRECISION)
+    if radius > 1.0:
+        w = np.linalg.lstsq(X - X.mean(axis=0), Y - Y.mean(), rcond=None)[0]
+        np.testing.assert_allclose(result.w, w, rtol=1e-8)
+
+
+def test_balls_that_coincide_with_an_l_p_ball():
+    f = Objective(Squared(), TABLES["outputs"]())
+    expected = minimize(f, LpBall(2, 0.6), Direct(), tol=1e-11).w
+    for ball in (SchattenBall(2, 0.6), GroupBall(2, 2, 0.6), Weighted(LpBall(2, 1.2), 2.0)):
+        np.testing.assert_allclose(minimize(f, ball, Direct(), tol=1e-11).w, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("p", [1.0, 1.3, 2.0])
+def test_weighted_balls(p):
+    weights = np.linspace(0.5, 2.0, D)
+    result = minimize(Objective(Squared(), as_data(X, Y)), Weighted(LpBall(p, 0.6), weights), Direct(), tol=1e-11)
+    scaled = minimize(Objective(Squared(), as_data(X / weights, Y)), LpBall(p, 0.6), Direct(), tol=1e-11)
+    np.testing.assert_allclose(result.w, scaled.w / weights, atol=1e-9)
+
+
+def test_the_gram_matrix_is_formed_once():
+    f = Objective(Squared(), as_data(X, Y))
+    minimize(f, LpBall(1.5, 0.5), Direct(), tol=1e-11)
+    again = minimize(f, LpBall(1.1, 2.0), Direct(), tol=1e-11)
+    assert again.n_passes <= 2.0
+    assert quadratic_model(f) is quadratic_model(f)
+
+
+@pytest.mark.parametrize("p", [1.0, 1.2, 2.0])
+@pytest.mark.parametrize("case", ["squares, intercept", "form"])
+def test_a_path_costs_two_reads_a_radius(p, case):
+    radii = np.geomspace(0.01, 10.0, 12)
+    found = path(problem(case), LpBall(p, 1.0), radii, solver=Direct(), tol=1e-10)
+    assert found.n_passes <= 3.0 * len(radii) + 2.0
+    assert np.all(np.diff(found.multipliers) <= 1e-9 * found.multipliers[0])
+    for radius, result in zip(radii, found.results, strict=True):
+        cold = minimize(problem(case), LpBall(p, radius), Direct(), tol=1e-10)
+        assert result.value == pytest.approx(cold.value, rel=1e-9)
+        assert result.relative_gap <= 1e-8
+
+
+@pytest.mark.parametrize("solver", [Direct(), TrustRegionLanczos()])
+def test_steps_after_the_last_change_nothing(solver, tmp_path):
+    """They refine; a checkpoint in between is one of the run."""
+    f, ball = Objective(Squared(), as_data(X, Y), fit_intercept=True), LpBall(2, 0.6)
+    first = minimize(f, ball, solver, tol=1e-11)
+    whole = minimize(f, ball, solver, tol=1e-11, state=first.state, max_iter=3)
+    assert whole.value <= first.value * (1.0 + 1e-14)
+    minimize(f, ball, solver, tol=1e-30, max_iter=1, callbacks=[Checkpoint(tmp_path / "c", 1)])
+    resumed = minimize(
+        Objective(Squared(), as_data(X, Y), fit_intercept=True), ball, solver, tol=1e-11, state=tmp_path / "c"
+    )
+    np.testing.assert_allclose(resumed.w, first.w, atol=1e-8)
+
+
+@pytest.mark.parametrize("make", [lambda: Objective(Squared(), as_data(X, Y)), lambda: problem("form")])
+@pytest.mark.parametrize("radius", [0.05, 0.6, 50.0])
+@pytest.mark.parametrize("memory", [100, 5])
+def test_lanczos_agrees(make, radius, memory):
+    ball = LpBall(2, radius)
+    direct = minimize(make(), ball, Direct(), tol=1e-10)
+    result = minimize(make(), ball, TrustRegionLanczos(memory), tol=1e-8, max_iter=300)
+    assert result.status in (Status.CONVERGED, Status.PRECISION)
+    assert result.value - direct.value <= 1e-8 * max(abs(direct.value), 1e-6)
+    assert result.bound <= direct.value
+
+
+@pytest.mark.parametrize("outputs", [False, True])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_lanczos_on_wide_data(outputs, intercept):
+    rng = np.random.default_rng(0)
+    A = sp.random_array((300, 500), density=0.05, rng=rng, data_sampler=rng.standard_normal).tocsr()
+    y = A @ rng.standard_normal((500, 2)) + rng.standard_normal((300, 2)) + 1.0
+    f = Objective(Squared(), as_data(A, y if outputs else y[:, 0]), fit_intercept=intercept)
+    result = minimize(f, LpBall(2, 8.0), TrustRegionLanczos(), tol=1e-7)
+    other = minimize(f, LpBall(2, 8.0), CorrectivePrimalAveraging(), tol=1e-7, max_iter=500)
+    assert result.status.converged
+    assert result.n_passes < other.n_passes
+    assert result.value == pytest.approx(other.value, rel=2e-7)
+    # One read an iteration, one for b, one every third for the certificate, and the check at exit.
+    assert result.n_passes <= result.n_iter * 4.0 / 3.0 + 3.0
+
+
+def test_lanczos_begins_where_it_is_told():
+    f = Objective(Squared(), as_data(X, Y))
+    solution = minimize(f, LpBall(2, 0.6), Direct(), tol=1e-12).w
+    assert minimize(f, LpBall(2, 0.6), TrustRegionLanczos(), start=solution, tol=1e-9).n_iter <= 3
+
+
+def test_lanczos_where_nothing_is_to_do():
+    f = Objective(Squared(), as_data(X, np.zeros(N)))
+    result = minimize(f, LpBall(2, 1.0), TrustRegionLanczos(), tol=1e-6, max_iter=5)
+    assert result.value == 0.0
+    assert not result.w.any()
+
+
+@pytest.mark.parametrize("weights", [None, np.arange(1.0, 41.0)])
+@pytest.mark.parametrize("radius", [0.01, 3.0, 100.0])
+@pytest.mark.parametrize(("ball", "factored"), [(SchattenBall, False), (SchattenBall, True), (LpBall, False)])
+def test_observed_entries_over_the_frobenius_ball(ball, factored, weights, radius):
+    rng = np.random.default_rng(8)
+    rows, cols, values = rng.integers(0, 9, 40), rng.integers(0, 11, 40), rng.standard_normal(40)  # some places twice
+    f = Objective(Squared(), as_data(Entries(rows, cols, shape=(9, 11), factored=factored), values, weights))
+    result = minimize(f, ball(2, radius), Direct(), tol=1e-12)
+    assert result.n_iter == 1
+    assert result.n_passes <= 4.0
+    assert result.relative_gap <= 1e-11 or radius == 100.0
+    other = minimize(f, ball(2, radius), CorrectivePrimalAveraging(), tol=1e-6, max_iter=40)
+    assert result.bound <= other.value
+    assert result.value <= other.value * (1.0 + 1e-12) + 1e-12
+
+
+def test_the_closed_form_of_matrix_completion():
+    """Each place once: the observed matrix, shrunk to the radius."""
+    values = np.array([3.0, -4.0])
+    f = Objective(Squared(), as_data(Entries([0, 2], [1, 0], shape=(3, 2)), values))
+    result = minimize(f, SchattenBall(2, 1.0), Direct(), tol=1e-12)
+    expected = np.zeros((3, 2))
+    expected[[0, 2], [1, 0]] = values / 5.0
+    np.testing.assert_allclose(result.w, expected, atol=1e-15)
+    assert result.value == pytest.approx((5.0 - 1.0) ** 2 / 2.0, rel=1e-14)
+
+
+def test_a_resumed_run_equals_the_uninterrupted_one(tmp_path):
+    rng = np.random.default_rng(1)
+    A, y, ball = rng.standard_normal((80, 60)), rng.standard_normal(80), LpBall(2, 5.0)
+
+    def run(folder, end, **settings):
+        f = Objective(Squared(), as_data(A, y), fit_intercept=True)
+        return minimize(
+            f, ball, TrustRegionLanczos(4), tol=0.0, max_iter=end, callbacks=[Checkpoint(folder, 3)], **settings
+        )
+
+    whole = run(tmp_path / "a", 11)
+    run(tmp_path / "b", 8)
+    resumed = run(tmp_path / "b", 11, state=tmp_path / "b")
+    np.testing.assert_array_equal(whole.w, resumed.w)
+    assert (whole.value, whole.bound, whole.n_passes, whole.n_iter) == (
+        resumed.value,
+        resumed.bound,
+        resumed.n_passes,
+        resumed.n_iter,
+    )
+
+
+ENTRIES = as_data(Entries([0, 1], [1, 0], shape=(2, 3)), [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("solver", "f", "ball", "words"),
+    [
+        (Direct(), Objective(Logistic(), as_data(X, np.sign(Y))), LpBall(2, 1.0), "Logistic.*ConstrainedNewton"),
+        (Direct(), Objective(Huber(1.0), as_data(X, Y)), LpBall(2, 1.0), "Huber.*CorrectivePrimalAveraging"),
+        (Direct(), Objective(Squared(), ENTRIES), SchattenBall(1, 1.0), "EntriesData.*CorrectivePrimalAveraging"),
+        (Direct(), QuadraticForm(np.diag([1.0, -1.0]), np.ones(2)), LpBall(2, 1.0), "convex.*FrankWolfe"),
+        (TrustRegionLanczos(), Objective(Squared(), as_data(X, Y)), LpBall(1.5, 1.0), "Euclidean.*Direct"),
+        (TrustRegionLanczos(), Objective(Squared(), as_data(X, Y)), Box(-1.0, 1.0), "Euclidean.*Direct"),
+        (TrustRegionLanczos(), Objective(Logistic(), as_data(X, np.sign(Y))), LpBall(2, 1.0), "Logistic.*Corrective"),
+    ],
+)
+def test_refusals(solver, f, ball, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        minimize(f, ball, solver)
+
+
+def test_memory_is_checked():
+    with pytest.raises(ValueError, match="memory"):
+        TrustRegionLanczos(memory=2)
