@@ -12,6 +12,7 @@ from projfree.objectives import BlackBox, Objective, Perturbed, QuadraticForm, p
 from projfree.run import (
     Certificate,
     Checkpoint,
+    Path,
     ProgressBar,
     Result,
     Run,
@@ -20,15 +21,22 @@ from projfree.run import (
     Verification,
     iterate,
     minimize,
+    path,
 )
 from projfree.sampling import FullBatch, Growing, Minibatch
-from projfree.sets import Box, ConstraintSet, GroupBall, LpBall, OracleSet, SchattenBall, Simplex, Weighted
+from projfree.sets import Box, ConstraintSet, GroupBall, LpBall, OracleSet, Positive, SchattenBall, Simplex, Weighted
 from projfree.solvers import (
     AcceleratedProjectedGradient,
+    ConstrainedNewton,
     CorrectivePrimalAveraging,
+    Direct,
     FrankWolfe,
+    Plan,
     PrimalAveraging,
     ProjectedGradient,
+    Relay,
+    TrustRegionLanczos,
+    plan,
 )
 from projfree.steps import (
     Backtracking,
@@ -57,9 +65,15 @@ __all__ = [
     "Box",
     "Certificate",
     "Checkpoint",
+    "ConstrainedClassifier",
+    "ConstrainedClassifierCV",
+    "ConstrainedNewton",
+    "ConstrainedRegressor",
+    "ConstrainedRegressorCV",
     "ConstraintSet",
     "CorrectivePrimalAveraging",
     "Data",
+    "Direct",
     "Entries",
     "ExactLineSearch",
     "FrankWolfe",
@@ -78,11 +92,15 @@ __all__ = [
     "Objective",
     "OpenLoop",
     "OracleSet",
+    "Path",
     "Perturbed",
+    "Plan",
+    "Positive",
     "PrimalAveraging",
     "ProgressBar",
     "ProjectedGradient",
     "QuadraticForm",
+    "Relay",
     "Result",
     "Run",
     "SchattenBall",
@@ -94,20 +112,33 @@ __all__ = [
     "SquaredSigmoid",
     "Status",
     "Trace",
+    "TrustRegionLanczos",
     "Verification",
     "Weighted",
     "__version__",
     "as_data",
     "iterate",
     "minimize",
+    "path",
     "perturb",
+    "plan",
 ]
 
+#: Names that are imported on first use, because they bring in scikit-learn, and where they live.
+_ESTIMATORS = {
+    "ConstrainedClassifier": "projfree.estimators",
+    "ConstrainedClassifierCV": "projfree.estimators",
+    "ConstrainedRegressor": "projfree.estimators",
+    "ConstrainedRegressorCV": "projfree.estimators",
+}
+
 #: Parts that are imported on first use, so that `import projfree` loads NumPy alone.
-_LAZY = ("datasets", "testing")
+_LAZY = ("datasets", "estimators", "testing")
 
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return importlib.import_module(f"projfree.{name}")
+    if name in _ESTIMATORS:
+        return getattr(importlib.import_module(_ESTIMATORS[name]), name)
     raise AttributeError(f"module 'projfree' has no attribute {name!r}")

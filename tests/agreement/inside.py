@@ -9,6 +9,7 @@ import numpy as np
 from agreement.exact import DIGITS, ONE, Array, decimals, power
 
 from projfree import Box, ConstraintSet, GroupBall, LpBall, SchattenBall, Simplex, Weighted
+from projfree.sets import Positive, WithFree
 
 #: Norms are right to more digits than this; a point is scaled to lie that much inside.
 MARGIN = Decimal("1." + 69 * "0" + "1")
@@ -26,6 +27,13 @@ def pulled(ball: ConstraintSet, w: Any) -> Array:
             w = np.maximum(w, decimals(np.zeros(w.shape)))
             # The last digit of the sum goes to the largest entry: the sum is the radius to 80 digits.
             return w * (Decimal(ball.radius) / w.sum())
+        if isinstance(ball, WithFree):
+            kept = ~np.isin(np.arange(len(w)), ball.free)
+            w[kept] = pulled(ball.ball, w[kept])
+            w[~kept] = np.clip(w[~kept], -Decimal(ball.bound), Decimal(ball.bound))
+            return w
+        if isinstance(ball, Positive):
+            return pulled(ball.ball, np.maximum(w, decimals(np.zeros(w.shape))))
         size = norm(ball, w)
         radius = Decimal(ball.radius)
         return w * (radius / (size * MARGIN)) if size * MARGIN > radius else w
@@ -39,7 +47,9 @@ def norm(ball: ConstraintSet, w: Array) -> Decimal:
         if isinstance(ball, LpBall):
             return lp(np.ravel(w), ball.p)
         if isinstance(ball, GroupBall):
-            return lp([lp(row, ball.p) for row in w], ball.q)
+            labels = range(len(w)) if ball.groups is None else ball.groups
+            groups = [np.ravel(w[np.equal(labels, label)]) for label in sorted(set(labels))]
+            return lp([lp(group, ball.p) for group in groups], ball.q)
         assert isinstance(ball, SchattenBall)
         return lp(np.ravel(w), 2.0) if ball.p == 2.0 else lp(singular_values(w), ball.p)
 

@@ -22,6 +22,7 @@ from projfree import (
     Softmax,
     Weighted,
 )
+from projfree.sets import Positive, WithFree
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -61,6 +62,13 @@ def _member(ball: ConstraintSet, W: Any) -> list[Any] | None:
         return [W >= 0, cp.sum(W) == ball.radius]
     if isinstance(ball, Box):
         return [ball.lower <= W, ball.upper >= W]
+    if isinstance(ball, WithFree):
+        kept = np.setdiff1d(np.arange(W.shape[0]), ball.free)
+        inside = _member(ball.ball, W[kept])
+        return None if inside is None else [cp.abs(W[list(ball.free)]) <= ball.bound, *inside]
+    if isinstance(ball, Positive):
+        inside = _member(ball.ball, W)
+        return None if inside is None else [W >= 0, *inside]
     norm = _norm(ball, W)
     return None if norm is None else [norm <= ball.radius]
 
@@ -71,7 +79,9 @@ def _norm(ball: ConstraintSet, W: Any) -> Any:
     if isinstance(ball, LpBall):
         return _lp(cp.vec(W, order="C"), ball.p)
     if isinstance(ball, GroupBall):
-        return _lp(cp.hstack([_lp(W[i, :], ball.p) for i in range(W.shape[0])]), ball.q)
+        labels = np.arange(W.shape[0]) if ball.groups is None else np.array(ball.groups)
+        groups = [cp.vec(W[np.flatnonzero(labels == label)], order="C") for label in np.unique(labels)]
+        return _lp(cp.hstack([_lp(group, ball.p) for group in groups]), ball.q)
     assert isinstance(ball, SchattenBall)
     if ball.p == 2.0:
         return cp.norm(W, "fro")

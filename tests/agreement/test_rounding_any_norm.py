@@ -29,16 +29,22 @@ from projfree import (
     minimize,
 )
 from projfree.algebra import Minorant
-from projfree.sets import SETS
+from projfree.sets import SETS, Positive, WithFree
 
 BALLS = [ball for kind in SETS if kind not in (Box, OracleSet) for ball in kind.examples()]
 
 
 def drawn_direction(ball: ConstraintSet, rng: np.random.Generator) -> Array:
     """A direction of a shape that suits the set, sometimes with ties and zeros."""
+    if isinstance(ball, Positive):
+        return drawn_direction(ball.ball, rng)
     shape: tuple[int, ...] = (int(rng.integers(1, 9)),)
     if isinstance(ball, GroupBall | SchattenBall):
         shape = (*shape, int(rng.integers(1, 5)))
+    if isinstance(ball, GroupBall) and ball.groups is not None:
+        shape = (len(ball.groups), *shape[1:])
+    if isinstance(ball, WithFree):
+        shape = (shape[0] + 2,)
     if isinstance(ball, Weighted):
         shape = (3, 3) if isinstance(ball.ball, GroupBall) else (3,)
     G = rng.standard_normal(shape) * 10.0 ** rng.uniform(-2, 2)

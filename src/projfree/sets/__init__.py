@@ -5,15 +5,29 @@ One set a file. A new set is its file, its name here and its place in `SETS`; te
 
 from projfree.sets.base import FEASIBILITY, ConstraintSet, NormBall
 from projfree.sets.box import Box
+from projfree.sets.free import WithFree
 from projfree.sets.group import GroupBall
 from projfree.sets.lp import LpBall
 from projfree.sets.oracle import OracleSet
+from projfree.sets.positive import Positive
 from projfree.sets.schatten import SchattenBall
 from projfree.sets.simplex import Simplex
 from projfree.sets.weighted import Weighted
+from projfree.sets.weighted_schatten import WeightedSchattenBall
 
 #: Every set of the package.
-SETS: tuple[type[ConstraintSet], ...] = (LpBall, GroupBall, SchattenBall, Simplex, Box, Weighted, OracleSet)
+SETS: tuple[type[ConstraintSet], ...] = (
+    LpBall,
+    GroupBall,
+    SchattenBall,
+    Simplex,
+    Box,
+    Weighted,
+    WeightedSchattenBall,
+    Positive,
+    WithFree,
+    OracleSet,
+)
 
 __all__ = [
     "FEASIBILITY",
@@ -24,7 +38,10 @@ __all__ = [
     "LpBall",
     "NormBall",
     "OracleSet",
+    "Positive",
     "SchattenBall",
     "Simplex",
     "Weighted",
+    "WeightedSchattenBall",
+    "WithFree",
 ]

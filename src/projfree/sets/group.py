@@ -1,14 +1,17 @@
-"""The ball of a mixed norm whose groups are the rows of a matrix."""
+"""The ball of a mixed norm whose groups are the rows of a matrix, or any sets of entries."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from projfree.checks import Array, at_least, positive
 from projfree.numerics.group_projection import project_groups
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming, row_norms
 from projfree.sets.base import ConstraintSet, NormBall, Shape
+from projfree.sets.groups import checked_labels, group_sizes, laid_out, taken_back
 from projfree.sets.inputs import finite, largest, like, matrix, point
 from projfree.sets.lp import hoelder, spread
 
@@ -35,6 +38,9 @@ class GroupBall(NormBall):
         The exponents within and across groups, from 1 to ``math.inf``.
     radius : float
         The radius, positive and finite.
+    groups : sequence of int, optional
+        A label for each entry of a vector; entries with one label are a group. For matrices the labels are of rows, and
+        a group is all entries of its rows. By default the rows of a matrix are the groups.
 
     Examples
     --------
@@ -43,31 +49,48 @@ class GroupBall(NormBall):
     >>> GroupBall(2, 1, radius=5.0).lmo(np.array([[3.0, 4.0], [1.0, 0.0]]))
     array([[-3., -4.],
            [ 0.,  0.]])
+    >>> GroupBall(2, 1, radius=5.0, groups=[0, 1, 0]).lmo(np.array([3.0, 1.0, 4.0]))
+    array([-3.,  0., -4.])
     """
 
     p: float
     q: float
     radius: float
+    groups: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "p", at_least("GroupBall(p=...)", self.p, 1.0))
         object.__setattr__(self, "q", at_least("GroupBall(q=...)", self.q, 1.0))
         object.__setattr__(self, "radius", positive("GroupBall(radius=...)", self.radius))
+        if self.groups is not None:
+            object.__setattr__(self, "groups", checked_labels("GroupBall(groups=...)", self.groups))
+
+    def __repr__(self) -> str:
+        labels = "" if self.groups is None else f", groups={self.groups}"
+        return f"GroupBall(p={self.p}, q={self.q}, radius={self.radius}{labels})"
 
     @classmethod
     def examples(cls) -> tuple[ConstraintSet, ...]:
         exponents = ((2.0, 1.0), (math.inf, 1.0), (1.5, 1.2), (1.2, 2.0), (2.0, math.inf), (1.0, 3.0), (1.001, 1.5))
-        return tuple(cls(p, q, 1.5) for p, q in exponents)
+        labelled = tuple(cls(p, q, 1.5, (0, 1, 0)) for p, q in ((2.0, 1.0), (math.inf, 1.5), (1.5, 2.0)))
+        return tuple(cls(p, q, 1.5) for p, q in exponents) + labelled
 
     def check_shape(self, shape: Shape) -> None:
-        matrix("GroupBall", shape, "groups x entries")
+        if self.groups is None:
+            matrix("GroupBall", shape, "groups x entries")
+        elif len(shape) not in (1, 2) or shape[0] != len(self.groups):
+            raise ValueError(
+                f"`GroupBall(groups=...)` has {len(self.groups)} labels, which do not fit points of shape {shape}; "
+                "give one label for each entry, or for each row of a matrix."
+            )
 
     def lmo(self, g: Array) -> Array:
         c = finite("lmo(g)", g)
         self.check_shape(c.shape)
-        c = c / largest(c)  # row norms of denormal numbers would be coarse
-        rows = norming(row_norms(c, conjugate(self.p))[None, :], self.q)[0]
-        return like(g, -self.radius * rows[:, None] * norming(c, self.p))
+        rows = laid_out(c / largest(c), self.groups)  # row norms of denormal numbers would be coarse
+        sizes = norming(row_norms(rows, conjugate(self.p))[None, :], self.q)[0]
+        vertex = -self.radius * sizes[:, None] * norming(rows, self.p)
+        return like(g, taken_back(vertex, self.groups, c.shape))
 
     def norm(self, w: Array) -> float:
         return self._mixed(w, self.p, self.q)
@@ -78,12 +101,24 @@ class GroupBall(NormBall):
     def project(self, w: Array) -> Array:
         x = finite("project(w)", w)
         self.check_shape(x.shape)
-        return like(w, project_groups(x, self.p, self.q, self.radius))
+        nearest = project_groups(laid_out(x, self.groups), self.p, self.q, self.radius)
+        return like(w, taken_back(nearest, self.groups, x.shape))
+
+    @property
+    def projects_quickly(self) -> bool:
+        return self.p in (2.0, self.q) or self.q == math.inf
 
     def reach(self, shape: Shape) -> float:
-        r""":math:`r \max(1, k^{1/2-1/p}) \max(1, n^{1/2-1/q})` for ``n`` groups of ``k`` entries, attained."""
+        r""":math:`r \max(1, k^{1/2-1/p}) \max(1, n^{1/2-1/q})` for ``n`` groups of ``k`` entries, attained.
+
+        Groups of different sizes: :math:`r \|s\|_t` with :math:`s_i = \max(1, k_i^{1/2-1/p})` and
+        :math:`1/t = \max(0, 1/2 - 1/q)`, by Hoelder.
+        """
         self.check_shape(shape)
-        return self.radius * spread(self.p, shape[1]) * spread(self.q, shape[0])
+        if self.groups is None:
+            return self.radius * spread(self.p, shape[1]) * spread(self.q, shape[0])
+        widths = np.array([spread(self.p, int(k)) for k in group_sizes(self.groups, shape)])
+        return self.radius * lp_norm(widths, hoelder(self.q))
 
     def stretch(self, scale: Array) -> float:
         return self.radius * self._mixed(scale, hoelder(self.p), hoelder(self.q))
@@ -107,11 +142,12 @@ class GroupBall(NormBall):
     def strong_convexity(self, shape: Shape) -> float:
         r""":math:`(\min(p,q)-1)\, k^{1/2-1/p}\, n^{1/2-1/q}/r`, by comparing the norm with the Euclidean one; safe."""
         self.check_shape(shape)
-        widths = spread(conjugate(self.p), shape[1]) * spread(conjugate(self.q), shape[0])
+        sizes = group_sizes(self.groups, shape)
+        widths = spread(conjugate(self.p), int(sizes.max())) * spread(conjugate(self.q), len(sizes))
         return self.strong_convexity_own_norm() / widths
 
     def _mixed(self, w: Array, p: float, q: float) -> float:
         x = point(w)
         self.check_shape(x.shape)
         top = largest(x)
-        return top * lp_norm(row_norms(x / top, p), q) if math.isfinite(top) else top
+        return top * lp_norm(row_norms(laid_out(x / top, self.groups), p), q) if math.isfinite(top) else top

@@ -29,9 +29,10 @@ SHAPES = ((1,), (2,), (3,), (7,), (1, 1), (1, 3), (4, 1), (4, 3), (2, 5), (6, 3)
 _SCALES = (1e-310, 1e-300, 1e-155, 1e-10, 1.0, 1e10, 1e155, 1e300)
 _EXPONENTS = st.sampled_from((1.0, 1.001, 1.01, 1.5, 2.0, 2.5, 30.0, 500.0, math.inf)) | st.floats(1.0, 12.0)
 _RADII = st.sampled_from((1e-3, 1.0, 40.0))
+_LABELS = st.sampled_from((None, None, (0, 0, 1), (2, 0, 1, 0), (1, 1, 1, 1), (0, 5, 5, 0, 0, 3, 5)))
 _BUILDERS: dict[type[ConstraintSet], st.SearchStrategy[Any]] = {
     LpBall: st.builds(LpBall, _EXPONENTS, _RADII),
-    GroupBall: st.builds(GroupBall, _EXPONENTS, _EXPONENTS, _RADII),
+    GroupBall: st.builds(GroupBall, _EXPONENTS, _EXPONENTS, _RADII, _LABELS),
     SchattenBall: st.builds(SchattenBall, _EXPONENTS, _RADII),
 }
 

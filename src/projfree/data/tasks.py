@@ -1,0 +1,94 @@
+"""Tasks with rows of their own: (A W)_i = x_i . W[:, task_i]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from projfree.checks import Array, count, is_sparse, real_array
+from projfree.data.base import Data, Kernel
+from projfree.data.sparse import SparseData
+
+
+class TaskData(Data):
+    """A table whose row i belongs to one of several tasks, each with a column of coefficients of its own.
+
+    It is a sparse table with one column for each pair of a feature and a task: row i has its entries in the columns of
+    its task. Passes, weights, bounds and roundings are those of `SparseData`; here a matrix becomes a vector and back.
+
+    Parameters
+    ----------
+    X : array or scipy.sparse of shape (n, d)
+    y, sample_weight
+        As for `as_data`; one target a row.
+    task : array of int of shape (n,)
+        The task of each row, from 0.
+    tasks : int, optional
+        How many there are; by default one more than the largest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> data = TaskData(np.array([[1.0, 2.0], [3.0, 4.0]]), [0.0, 0.0], task=[0, 1])
+    >>> data.apply(np.array([[1.0, 10.0], [1.0, 10.0]])).tolist()
+    [3.0, 70.0]
+    """
+
+    def __init__(self, X: Any, y: Any, task: Any, sample_weight: Any = None, tasks: int | None = None) -> None:
+        task = np.asarray(task)
+        X = X if is_sparse(X) else real_array("X", X)
+        if task.shape != X.shape[:1] or task.dtype.kind not in "iu" or (len(task) and task.min() < 0):
+            raise ValueError(
+                f"`task` must be a whole number from 0 for each of the {X.shape[0]} rows, got {task.dtype} of shape "
+                f"{task.shape}; number the tasks first, e.g. with `np.unique(task, return_inverse=True)[1]`."
+            )
+        most = int(task.max(initial=0))
+        self.features, self.tasks = int(X.shape[1]), most + 1 if tasks is None else count("tasks", tasks, most + 1)
+        self._hold(SparseData(spread_out(X, task, self.tasks), y, sample_weight))
+
+    def _hold(self, table: SparseData) -> None:
+        self.table, self.n, self.y, self.weight, self.meter = table, table.n, table.y, table.weight, table.meter
+        self.row_norm, self.mean_square, self.threads = table.row_norm, table.mean_square, table.threads
+
+    def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
+        if outputs:
+            raise ValueError(f"Rows with a task have one target each; the loss asks for {outputs[0]}.")
+        return self.features, self.tasks
+
+    def accumulate(self, vectors: Sequence[Array], kernel: Kernel) -> tuple[Array, Array | None]:
+        sums, g = self.table.accumulate([np.ravel(w) for w in vectors], kernel)
+        return sums, None if g is None else g.reshape(self.shape(()))
+
+    def subset(self, rows: Array) -> TaskData:
+        part = object.__new__(TaskData)
+        part.features, part.tasks = self.features, self.tasks
+        part._hold(self.table.subset(rows))
+        return part
+
+    def smoothness(self, *, centred: bool) -> float:
+        return self.table.smoothness(centred=centred)
+
+    def mean_row(self) -> Array:
+        return self.table.mean_row().reshape(self.shape(()))
+
+    def summation(self) -> float:
+        return self.table.summation()
+
+    def fingerprint(self) -> str:
+        return f"tasks {self.shape(())} {self.table.fingerprint()}"
+
+
+def spread_out(X: Any, task: Array, tasks: int) -> sp.csr_array:
+    """The table of all pairs: entry (i, j) of X goes to column ``j * tasks + task[i]``."""
+    n, d = X.shape
+    table = sp.csr_array(X)
+    if not is_sparse(X):  # with its zeros, so that every row has d entries whatever they are
+        values, columns = np.ravel(X), np.tile(np.arange(d), n)
+        pointers = np.arange(0, n * d + 1, d)
+    else:
+        values, columns, pointers = table.data, table.indices, table.indptr
+    owner = np.repeat(task, np.diff(pointers))
+    return sp.csr_array((values, columns.astype(np.int64) * tasks + owner, pointers), shape=(n, d * tasks))

@@ -1,0 +1,20 @@
+"""scikit-learn estimators with a radius in place of a penalty."""
+
+from projfree.estimators.classifier import ConstrainedClassifier
+from projfree.estimators.classifier_cv import ConstrainedClassifierCV
+from projfree.estimators.penalties import lasso_alpha, logistic_C, ridge_alpha
+from projfree.estimators.regressor import ConstrainedRegressor
+from projfree.estimators.regressor_cv import ConstrainedRegressorCV
+from projfree.estimators.saving import load, save
+
+__all__ = [
+    "ConstrainedClassifier",
+    "ConstrainedClassifierCV",
+    "ConstrainedRegressor",
+    "ConstrainedRegressorCV",
+    "lasso_alpha",
+    "load",
+    "logistic_C",
+    "ridge_alpha",
+    "save",
+]

@@ -1,0 +1,142 @@
+"""What a fitted estimator answers: predictions, its certificate, its coefficients in other forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from projfree.checks import Array, shown
+from projfree.estimators.callbacks import CallbackSupportMixin
+from projfree.estimators.table import take_column
+from projfree.losses.base import Loss
+from projfree.run import Certificate, Result, Verification
+from projfree.sets import ConstraintSet
+
+
+class Answers(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+    """The part of an estimator that comes after `fit`."""
+
+    # Parameters that every leaf has.
+    loss: Any
+    norm: Any
+    p: float
+    q: float | None
+    radius: Any
+    fit_intercept: bool
+    solver: Any
+    tol: float
+    max_iter: int
+    time_limit: float | None
+    standardize: bool
+    warm_start: bool
+    random_state: Any
+    positive: bool
+    groups: Any
+    free: Any
+    task: Any
+    early_stopping: bool
+    validation_fraction: float
+    n_iter_no_change: int
+
+    # What a fit leaves.
+    coef_: Array
+    intercept_: Any
+    n_iter_: int
+    result_: Result
+    radius_: float | None
+    multiplier_: float | None
+    ball_: ConstraintSet
+    loss_: Loss
+
+    @property
+    def certificate_(self) -> Certificate:
+        """What proves the gap; `verify` checks it against the data."""
+        check_is_fitted(self)
+        return self.result_.certificate
+
+    def verify(self, X: Any, y: Any, sample_weight: Any = None) -> Verification:
+        """Check the certificate of the fit against the data it was fitted on, in one read.
+
+        With early stopping the certificate is about the rows that were not held out; give those.
+        """
+        check_is_fitted(self)
+        names = [name for name in vars(self) if name.endswith("_")]
+        other = type(self)(**self.get_params(deep=False)) if not hasattr(self, "_single") else self._single()
+        for name in names:
+            setattr(other, name, getattr(self, name))
+        problem = other._problem(other._table(X, y, sample_weight), self.loss_)
+        return self.certificate_.verify(objective=problem.objective)
+
+    def save(self, path: Any) -> None:
+        """Write the fitted model to a folder, without pickle; `projfree.estimators.load` reads it back."""
+        from projfree.estimators.saving import save
+
+        check_is_fitted(self)
+        save(self, path)
+
+    @property
+    def sparse_coef_(self) -> Any:
+        """``coef_`` as a SciPy CSR array with one row for each output; small where p is 1."""
+        import scipy.sparse as sp
+
+        check_is_fitted(self)
+        return sp.csr_array(np.atleast_2d(self.coef_))
+
+    def coef_frame(self) -> Any:
+        """The coefficients as a pandas table: features as rows, outputs as columns, the intercept last."""
+        import pandas as pd
+
+        check_is_fitted(self)
+        coef = np.atleast_2d(self.coef_)
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(coef.shape[1])])
+        frame = pd.DataFrame(coef.T, index=list(names), columns=self._output_names(len(coef)))
+        frame.loc["intercept"] = np.broadcast_to(self.intercept_, (len(coef),))
+        return frame
+
+    def _output_names(self, k: int) -> list[Any]:
+        return list(self.tasks_) if self.task is not None else list(range(k))
+
+    def _scores_of(self, X: Any, task: Array | None, fitted: dict[str, Any] | None = None) -> Array:
+        """Linear predictions, of shape (n,) or (n, k)."""
+        held = vars(self) if fitted is None else fitted
+        coef, intercept = held["coef_"], held["intercept_"]
+        if task is not None:
+            own = X.multiply(coef[task]).sum(axis=1) if hasattr(X, "multiply") else np.einsum("ij,ij->i", X, coef[task])
+            return np.asarray(np.ravel(own) + intercept[task])
+        return np.asarray(X @ coef.T + intercept)
+
+    def _linear(self, X: Any) -> Array:
+        check_is_fitted(self)
+        X, labels = self._features(X, reset=False)
+        return self._scores_of(X, self._task_places(labels, reset=False)[0])
+
+    def _features(self, X: Any, *, reset: bool) -> tuple[Any, Array | None]:
+        """The checked features and the labels of the tasks."""
+        labels = None
+        if self.task is not None:
+            X, labels = take_column(X, self.task)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
+        return X, labels
+
+    def _task_places(self, labels: Array | None, *, reset: bool) -> tuple[Array | None, int]:
+        if labels is None:
+            return None, 0
+        if reset:
+            self.tasks_, places = np.unique(labels, return_inverse=True)
+        else:
+            places = np.searchsorted(self.tasks_, labels)
+            places = np.minimum(places, len(self.tasks_) - 1)
+            unknown = self.tasks_[places] != labels
+            if unknown.any():
+                raise ValueError(
+                    f"`X` has the task {shown(labels[unknown][0])}, which was not there when the model was fitted."
+                )
+        return places, len(self.tasks_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,175 @@
+"""What all estimators share: from parameters and rows to a run, and from its result to coefficients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from projfree.checks import Array, count, positive, shown
+from projfree.estimators.answers import Answers
+from projfree.estimators.auto import auto_radius
+from projfree.estimators.balls import inside, labels, make_ball, radius_of
+from projfree.estimators.callbacks import Bridge, EarlyStopping, context_of
+from projfree.estimators.columns import free_columns
+from projfree.estimators.problem import Problem, make_problem
+from projfree.estimators.solving import checked_solver, light, penalty, warn_if_short
+from projfree.estimators.table import Table
+from projfree.losses.base import Loss
+from projfree.run import Result, Run, minimize
+from projfree.sets import ConstraintSet, WithFree
+
+#: Free coefficients of losses other than squares may be this many times as large as the targets and rows suggest.
+ROOM = 1e4
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A problem that waits for its solver."""
+
+    problem: Problem
+    ball: ConstraintSet
+    start: Array | None
+
+
+class ConstrainedModel(Answers):
+    """A linear model whose coefficients lie in a ball."""
+
+    def _losses(self, table: Table) -> Loss:
+        """The loss, or one to begin with where its scale is still to be found."""
+        raise NotImplementedError
+
+    def _refined(self, table: Table, prepared: Prepared) -> Prepared:
+        """The problem with the scale of its loss found, where it has one."""
+        return prepared
+
+    def _hold_out(self, table: Table, rng: Any) -> tuple[Array, Array]:
+        """Rows to fit and rows to score for early stopping."""
+        raise NotImplementedError
+
+    def _shaped(self, coef: Array, intercept: Array) -> dict[str, Any]:
+        """``coef_`` and ``intercept_`` from coefficients of shape (d,) or (d, k)."""
+        raise NotImplementedError
+
+    def _held_out_score(self, table: Table, scores: Array) -> float:
+        """How good predictions are, larger being better."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------ rows
+
+    def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
+        """Features and targets of a fit, checked together."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------ problem
+
+    def _problem(self, table: Table, loss: Loss) -> Problem:
+        names = getattr(self, "feature_names_in_", None)
+        free = free_columns(self.free, table.X.shape[1], names)
+        return make_problem(
+            table, loss, intercept=bool(self.fit_intercept), standardize=bool(self.standardize), free=free
+        )
+
+    def _ball(self, table: Table, problem: Problem) -> ConstraintSet:
+        """The set, with the radius that was asked for."""
+        f, free = problem.objective, problem.free
+        shape = (f.shape[0] - len(free), *f.shape[1:])
+        automatic = self.radius == "auto" and not isinstance(self.norm, ConstraintSet)
+        if isinstance(self.radius, str) and self.radius != "auto":
+            raise ValueError(f"`radius` must be a positive number or 'auto', got {shown(self.radius)}.")
+        radius = 1.0 if automatic or isinstance(self.norm, ConstraintSet) else positive("radius", self.radius)
+        groups = self._kept_groups(table)
+        ball = make_ball(self.norm, self.p, self.q, radius, positive=self.positive, groups=groups, shape=shape)
+        if free:
+            ball = WithFree(ball, free, self._room(table))
+        return ball.resized(auto_radius(f, ball)) if automatic else ball
+
+    def _kept_groups(self, table: Table) -> Any:
+        """The labels without those of free columns."""
+        names = getattr(self, "feature_names_in_", None)
+        free = free_columns(self.free, table.X.shape[1], names)
+        if self.groups is None or not free or self.norm != "group":
+            return self.groups
+        return np.delete(labels(self.groups), list(free))
+
+    def _room(self, table: Table) -> float:
+        size = 1.0 if table.y.dtype.kind in "iu" else float(np.abs(table.y).max(initial=1.0))
+        return ROOM * max(1.0, size)
+
+    def _prepared(self, table: Table) -> Prepared:
+        problem = self._problem(table, self._losses(table))
+        ball = self._ball(table, problem)
+        before = self.result_.w if self.warm_start and hasattr(self, "result_") else None
+        start = inside(ball, before, problem.objective.shape)
+        return self._refined(table, Prepared(problem, ball, start))
+
+    # ------------------------------------------------------------------ run
+
+    def _settings(self, seed: int, prepared: Prepared) -> dict[str, Any]:
+        return {
+            "solver": checked_solver(self.solver, prepared.problem, prepared.ball),
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+            "time_limit": self.time_limit,
+            "seed": seed,
+        }
+
+    def _fit_table(self, table: Table, given: dict[str, Any]) -> Any:
+        rng = check_random_state(self.random_state)
+        seed = int(rng.randint(2**31 - 1))
+        held = None
+        if self.early_stopping:
+            rows, others = self._hold_out(table, rng)
+            table, held = table.part(rows), table.part(others)
+        prepared = self._prepared(table)
+        context = context_of(self, count("max_iter", self.max_iter))
+        stopping = self._stopping(prepared.problem, held)
+        # The command line watches the run, and goes on from a checkpoint of it, through these two.
+        callbacks: list[Any] = [*getattr(self, "_run_callbacks", ()), *([] if stopping is None else [stopping])]
+        if context is not None:
+            context.call_on_fit_task_begin(estimator=self, **given)
+            if getattr(self, "_skl_callbacks", None):
+                callbacks.append(Bridge(self, context, lambda run: self._as_of(prepared.problem, run), given))
+        result = minimize(
+            prepared.problem.objective,
+            prepared.ball,
+            start=prepared.start,
+            callbacks=callbacks,
+            state=getattr(self, "_run_state", None),
+            **self._settings(seed, prepared),
+        )
+        self._adopt(prepared, result)
+        self.validation_scores_ = None if stopping is None else np.array(stopping.scores)
+        if context is not None:
+            fitted = {k: v for k, v in vars(self).items() if k.endswith("_") and not k.startswith("_")}
+            context.call_on_fit_task_end(estimator=self, **given, reconstruction_attributes=lambda: fitted)
+        asked = result.status.name == "CALLBACK"
+        warn_if_short(self, result, self.tol, expected=asked)
+        return self
+
+    def _stopping(self, problem: Problem, held: Table | None) -> EarlyStopping | None:
+        if held is None:
+            return None
+
+        def score(run: Run) -> float:
+            return self._held_out_score(held, self._scores_of(held.X, held.task, self._as_of(problem, run)))
+
+        return EarlyStopping(score, count("n_iter_no_change", self.n_iter_no_change), 0.0)
+
+    def _as_of(self, problem: Problem, run: Run) -> dict[str, Any]:
+        """The attributes that a fit would leave if it ended now."""
+        f, x = problem.objective, run.state.x
+        f.value(x)
+        coef, intercept = problem.raw(x.w, x.intercept)
+        return {**self._shaped(coef, intercept), "n_iter_": run.iteration, "loss_": f.loss}
+
+    def _adopt(self, prepared: Prepared, result: Result) -> None:
+        """Take over what a run found."""
+        problem, ball = prepared.problem, prepared.ball
+        for name, value in self._shaped(*problem.raw(result.w, result.intercept)).items():
+            setattr(self, name, value)
+        self.loss_, self.ball_, self.radius_ = problem.objective.loss, ball, radius_of(ball)
+        self.result_, self.n_iter_ = light(result), max(1, result.n_iter)
+        self.multiplier_ = penalty(problem, ball, result)

@@ -1,0 +1,78 @@
+"""What happens between iterations of a fit: callbacks of scikit-learn, and early stopping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from projfree.run import Run
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # scikit-learn before 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Nothing to support."""
+
+    def with_callbacks(method: Any) -> Any:
+        """The method as it is."""
+        return method
+
+
+__all__ = ["Bridge", "CallbackSupportMixin", "EarlyStopping", "context_of", "with_callbacks"]
+
+
+def context_of(model: Any, subtasks: int) -> Any:
+    """The context of a fit that begins, with its callbacks set up; None where scikit-learn has none."""
+    begin = getattr(model, "_init_callback_context", None)
+    return None if begin is None else begin(max_subtasks=subtasks)
+
+
+class Bridge:
+    """Tells the callbacks of scikit-learn about each iteration; ends the run where one asks for it.
+
+    Parameters
+    ----------
+    model, context
+        The estimator and the context of its fit.
+    attributes : callable
+        ``attributes(run)``: what makes a copy of the estimator ready to predict as of now; asked for only where a
+        callback looks at it, since it may cost a pass.
+    given : dict
+        X, y and metadata of the fit.
+    """
+
+    def __init__(self, model: Any, context: Any, attributes: Callable[[Run], dict[str, Any]], given: Any) -> None:
+        self.model, self.context, self.attributes, self.given = model, context, attributes, given
+
+    def __call__(self, run: Run) -> bool:
+        step = self.context.subcontext(task_name="iteration")
+        ready = {"estimator": self.model, **self.given}
+        step.call_on_fit_task_begin(**ready)
+        return bool(step.call_on_fit_task_end(**ready, reconstruction_attributes=lambda: self.attributes(run)))
+
+
+class EarlyStopping:
+    """Ends a run when the score on rows that were held out has not improved for some iterations.
+
+    Parameters
+    ----------
+    score : callable
+        ``score(run)``, the score of the point of the run on the rows that were held out.
+    patience : int
+        Iterations without improvement.
+    least : float
+        An improvement is more than this.
+    """
+
+    def __init__(self, score: Callable[[Run], float], patience: int, least: float) -> None:
+        self.score, self.patience, self.least = score, patience, least
+        self.scores: list[float] = []
+        self.stopped = False
+
+    def __call__(self, run: Run) -> bool:
+        self.scores.append(self.score(run))
+        best = max(self.scores[: -self.patience], default=float("-inf"))
+        recent = self.scores[-self.patience :]
+        self.stopped = len(self.scores) > self.patience and max(recent) <= best + self.least
+        return self.stopped

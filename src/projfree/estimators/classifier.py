@@ -1,0 +1,270 @@
+"""`ConstrainedClassifier`: linear classification over a ball."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.model_selection import train_test_split
+from sklearn.utils import compute_class_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+
+from projfree.checks import Array, shown
+from projfree.estimators.base import ConstrainedModel
+from projfree.estimators.callbacks import with_callbacks
+from projfree.estimators.table import Table, take_column
+from projfree.losses import Logistic, Softmax, SquaredSigmoid
+from projfree.losses.base import Loss
+
+NAMES = ("logistic", "softmax", "squared_sigmoid")
+
+
+def _has_probabilities(model: Any) -> bool:
+    """Whether the loss models probabilities."""
+    if model.loss in NAMES or isinstance(model.loss, Logistic | Softmax | SquaredSigmoid):
+        return True
+    raise AttributeError(f"`predict_proba` needs a loss that models probabilities, got {shown(model.loss)}.")
+
+
+class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):  # type: ignore[misc]
+    r"""Linear classification whose coefficients lie in a ball, with a certificate.
+
+    .. math:: \min_{w, b}\ \frac{1}{\sum_i s_i} \sum_i s_i\,\ell(\langle x_i, w\rangle + b, y_i)
+              \quad\text{subject to}\quad \|w\| \le r
+
+    Parameters
+    ----------
+    loss : {"logistic", "softmax", "squared_sigmoid"} or Loss
+        ``"logistic"`` is logistic regression: with two classes one vector of coefficients, with more a matrix with a
+        column for each class and the softmax loss. ``"softmax"`` has a column for each class also where there are two.
+        ``"squared_sigmoid"`` is the squared error of a sigmoid, bounded, for noisy labels, and not convex; with more
+        than two classes each class has its sigmoid against the others. A ``Loss`` must be one of labels.
+    norm : {"lp", "group", "schatten"} or ConstraintSet
+        The norm of the ball. With a column for each class the coefficients are a matrix, features x classes: its rows
+        are the groups of ``"group"``, and ``"schatten"`` acts on its singular values. A set is taken as it is, with its
+        own radius; ``p``, ``q`` and ``radius`` play no part then.
+    p, q : float
+        The exponent of the norm; for ``"group"`` the one within groups, and q (1 by default) the one across them.
+    radius : float or "auto"
+        The radius of the ball. ``"auto"`` is the norm of one gradient step from zero, see `ConstrainedRegressor`.
+    fit_intercept : bool
+        Whether an intercept for each output, which the ball does not hold, is minimised out.
+    class_weight : dict, "balanced" or None
+        Weights of classes, as in scikit-learn; they multiply the sample weights.
+    solver, tol, max_iter, time_limit, standardize, warm_start, random_state
+        As in `ConstrainedRegressor`.
+    positive, groups, free, task, early_stopping, validation_fraction, n_iter_no_change
+        As in `ConstrainedRegressor`; ``task`` needs two classes.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels.
+    coef_ : ndarray of shape (1, n_features), (n_classes, n_features) or (n_tasks, n_features)
+    intercept_ : ndarray of shape (1,), (n_classes,) or (n_tasks,)
+    n_iter_, result_, certificate_, multiplier_, radius_, ball_, loss_, validation_scores_, tasks_
+        As in `ConstrainedRegressor`.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where ``X`` has names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import ConstrainedClassifier
+    >>> X, y = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 0.0], [3.0, 1.0]]), ["no", "no", "yes", "yes"]
+    >>> model = ConstrainedClassifier(p=1, radius=2.0).fit(X, y)
+    >>> model.predict([[2.5, 0.0]]), model.coef_.round(3)
+    (array(['yes'], dtype='<U3'), array([[ 1.414, -0.586]]))
+    """
+
+    classes_: Array
+
+    def __init__(
+        self,
+        loss: Any = "logistic",
+        *,
+        norm: Any = "lp",
+        p: float = 2.0,
+        q: float | None = None,
+        radius: Any = 1.0,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        solver: Any = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+        time_limit: float | None = None,
+        standardize: bool = False,
+        warm_start: bool = False,
+        random_state: Any = None,
+        positive: bool = False,
+        groups: Any = None,
+        free: Any = None,
+        task: Any = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+    ) -> None:
+        self.loss = loss
+        self.norm = norm
+        self.p = p
+        self.q = q
+        self.radius = radius
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.standardize = standardize
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.positive = positive
+        self.groups = groups
+        self.free = free
+        self.task = task
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConstrainedClassifier:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, SciPy sparse or data frame of shape (n, d)
+        y : array of shape (n,)
+            Labels of any kind.
+        sample_weight : array of shape (n,), optional
+        """
+        given = {"X": X, "y": y, "metadata": None if sample_weight is None else {"sample_weight": sample_weight}}
+        self._fit_table(self._table(X, y, sample_weight), given)
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores: of the second class with two classes, else one for each."""
+        u = self._linear(X)
+        return u[:, 1] - u[:, 0] if u.ndim == 2 and len(self.classes_) == 2 else u
+
+    def predict(self, X: Any) -> Array:
+        """The labels with the largest scores."""
+        u = self.decision_function(X)
+        labels: Array = self.classes_[(u > 0).astype(np.intp) if u.ndim == 1 else u.argmax(axis=1)]
+        return labels
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """The probability of each class, of shape (n, n_classes).
+
+        Softmax of the scores for the softmax loss, else the sigmoid of the score; where several classes have a sigmoid
+        each, these are divided by their sum.
+        """
+        from scipy.special import expit, softmax
+
+        u = self._linear(X)
+        if self.loss_.coupled:
+            return np.asarray(softmax(u, axis=1))
+        if u.ndim == 1:
+            return np.column_stack([expit(-u), expit(u)])
+        odds = expit(u)
+        # Far from all classes every sigmoid vanishes; scores then decide.
+        total = odds.sum(axis=1, keepdims=True)
+        shares: Array = np.where(total > 0, odds / np.where(total > 0, total, 1.0), softmax(u, axis=1))
+        return shares
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Array:
+        """The logarithm of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            logs: Array = np.log(self.predict_proba(X))
+        return logs
+
+    def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
+        labels = None
+        if self.task is not None:
+            X, labels = take_column(X, self.task)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        check_classification_targets(y)
+        self.classes_, index = np.unique(column_or_1d(y, warn=True), return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"`y` must hold at least two classes, got the one class {shown(self.classes_[0])} only.")
+        weight = self._weights(X, index, sample_weight)
+        task, tasks = self._task_places(labels, reset=True)
+        if task is not None and len(self.classes_) > 2:
+            raise ValueError(f"`task` needs two classes, got {len(self.classes_)}.")
+        return Table(X, self._encoded(index), weight, task, tasks)
+
+    def _weights(self, X: Any, index: Array, sample_weight: Any) -> Array | None:
+        weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        if self.class_weight is None:
+            return weight
+        per_class = compute_class_weight(
+            self.class_weight, classes=self.classes_, y=self.classes_[index], sample_weight=weight
+        )
+        by_row: Array = per_class[index]
+        return by_row if weight is None else by_row * weight
+
+    def _encoded(self, index: Array) -> Array:
+        """Targets as the loss takes them: indices, signs, or signs of each class against the others."""
+        if self._chosen().coupled:
+            return index
+        if len(self.classes_) == 2:
+            return np.where(index == 1, 1.0, -1.0)
+        return np.where(np.arange(len(self.classes_)) == index[:, None], 1.0, -1.0)
+
+    def _chosen(self) -> Loss:
+        k = len(self.classes_)
+        if isinstance(self.loss, Loss):
+            if not self.loss.labels:
+                raise ValueError(f"`loss` must be one of labels, got {shown(self.loss)}; use ConstrainedRegressor.")
+            return self.loss
+        if self.loss == "logistic":
+            return Logistic() if k == 2 else Softmax(k)
+        if self.loss == "softmax":
+            return Softmax(k)
+        if self.loss == "squared_sigmoid":
+            return SquaredSigmoid()
+        raise ValueError(f"`loss` must be one of {', '.join(map(repr, NAMES))} or a Loss, got {shown(self.loss)}.")
+
+    def _losses(self, table: Table) -> Loss:
+        loss = self._chosen()
+        return Softmax(len(self.classes_)) if isinstance(loss, Softmax) else loss
+
+    def _shaped(self, coef: Array, intercept: Array) -> dict[str, Any]:
+        if len(self.classes_) == 2 and coef.ndim == 1:
+            return {"coef_": coef[None, :].copy(), "intercept_": np.reshape(intercept, (1,))}
+        k = 1 if coef.ndim == 1 else coef.shape[1]
+        return {"coef_": np.atleast_2d(coef.T.copy()), "intercept_": np.broadcast_to(intercept, (k,)).copy()}
+
+    def _scores_of(self, X: Any, task: Array | None, fitted: dict[str, Any] | None = None) -> Array:
+        u = super()._scores_of(X, task, fitted)
+        return u[:, 0] if u.ndim == 2 and u.shape[1] == 1 else u
+
+    def _hold_out(self, table: Table, rng: Any) -> tuple[Array, Array]:
+        rows, held = train_test_split(
+            np.arange(len(table.y)),
+            test_size=self.validation_fraction,
+            random_state=rng,
+            stratify=self._index(table.y),
+        )
+        return np.sort(rows), np.sort(held)
+
+    def _index(self, y: Array) -> Array:
+        """Class indices from encoded targets."""
+        if y.ndim == 2:
+            return np.asarray(y.argmax(axis=1))
+        return y if y.dtype.kind in "iu" else (y > 0).astype(np.intp)
+
+    def _held_out_score(self, table: Table, scores: Array) -> float:
+        guess = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return float(accuracy_score(self._index(table.y), guess, sample_weight=table.weight))
+
+    def _output_names(self, k: int) -> list[Any]:
+        if self.task is not None:
+            return list(self.tasks_)
+        return list(self.classes_[1:]) if k == 1 else list(self.classes_)

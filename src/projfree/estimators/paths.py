@@ -1,0 +1,83 @@
+"""Fits over a grid of radii: each the start of the next."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from projfree.checks import Array
+from projfree.estimators.auto import radius_grid
+from projfree.estimators.base import ConstrainedModel, Prepared
+from projfree.estimators.table import Table
+from projfree.run import path
+
+
+@dataclass(frozen=True, eq=False)
+class RadiusPath:
+    """Coefficients for many radii.
+
+    Attributes
+    ----------
+    p : float
+        The exponent of the norm.
+    radii : ndarray of shape (m,)
+        In increasing order.
+    coefs : ndarray of shape (m, ...)
+        ``coef_`` for each radius.
+    intercepts : ndarray of shape (m, ...)
+    multipliers : ndarray of shape (m,)
+        The penalty that each radius amounts to; NaN where the set has no norm.
+    values, gaps : ndarray of shape (m,)
+        The mean loss on the training rows and its relative gap.
+    """
+
+    p: float
+    radii: Array
+    coefs: Array
+    intercepts: Array
+    multipliers: Array
+    values: Array
+    gaps: Array
+
+    @classmethod
+    def of(cls, p: float, radii: Array, models: list[ConstrainedModel]) -> RadiusPath:
+        """From the models of `fit_path`."""
+        return cls(
+            p,
+            radii,
+            np.stack([m.coef_ for m in models]),
+            np.stack([np.asarray(m.intercept_) for m in models]),
+            np.array([np.nan if m.multiplier_ is None else m.multiplier_ for m in models]),
+            np.array([m.result_.value for m in models]),
+            np.array([m.result_.relative_gap for m in models]),
+        )
+
+
+def fit_path(model: ConstrainedModel, table: Table, radii: Array, seed: int) -> list[ConstrainedModel]:
+    """A fitted copy of the model for each radius, from the smallest to the largest.
+
+    The scale of a robust loss is found once, over the largest ball.
+    """
+    model.radius = float(radii[-1])
+    prepared = model._prepared(table)
+    problem = prepared.problem
+    results = path(problem.objective, prepared.ball, radii, record=0, **model._settings(seed, prepared)).results
+    models = []
+    for radius, result in zip(radii.tolist(), results, strict=True):
+        fitted = copy.copy(model)
+        fitted.radius = radius
+        fitted._adopt(Prepared(problem, prepared.ball.resized(radius), None), result)
+        models.append(fitted)
+    return models
+
+
+def grid(model: ConstrainedModel, table: Table, radii: Any) -> Array:
+    """The radii of a path: those given, or so many around the cheap choice for these rows."""
+    if isinstance(radii, int | np.integer):
+        problem = model._problem(table, model._losses(table))
+        model.radius = 1.0
+        return radius_grid(problem.objective, model._ball(table, problem), int(radii))
+    return np.unique(np.asarray(radii, dtype=np.float64))

@@ -1,0 +1,127 @@
+"""`ConstrainedRegressorCV`: regression over a ball whose radius is chosen by cross-validation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from projfree.estimators.callbacks import with_callbacks
+from projfree.estimators.cv import SearchMixin
+from projfree.estimators.regressor import ConstrainedRegressor
+
+
+class ConstrainedRegressorCV(SearchMixin, ConstrainedRegressor):
+    """ConstrainedRegressor with radius and exponent chosen by cross-validation along warm-started paths.
+
+    Parameters
+    ----------
+    loss, norm, q, fit_intercept, solver, tol, max_iter, time_limit, standardize
+        As in `ConstrainedRegressor`.
+    p : float or sequence of float
+        The exponent of the norm, or several to choose from.
+    radii : int or array
+        The radii to try, or how many. A number asks for a geometric grid around ``radius="auto"`` of all rows, from
+        that radius divided by 30 to 30 times it, for each p.
+    cv : int, splitter or iterable, optional
+        As in scikit-learn; 5 folds by default.
+    scoring : str or callable, optional
+        What is maximised; by default the coefficient of determination. Sample weights reach it where it takes some.
+    rule : {"best", "one_standard_error"}
+        The radius with the best mean score, or the smallest one within a standard error of it (for the best p).
+    random_state, positive, groups, free, task
+        As in `ConstrainedRegressor`.
+    n_jobs : int, optional
+        Processes of joblib over exponents and folds.
+
+    Attributes
+    ----------
+    radius_, p_ : float
+        The choice.
+    radii_ : ndarray of shape (n_p, n_radii)
+        What was tried.
+    scores_ : ndarray of shape (n_p, n_radii, n_folds)
+    best_score_ : float
+        The mean score of the choice.
+    path_ : RadiusPath
+        Coefficients, multipliers, values and gaps over all radii for the chosen p, from all rows.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where ``X`` has names.
+
+    All other attributes are those of `ConstrainedRegressor` for the chosen radius, fitted on all rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import ConstrainedRegressorCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((100, 10))
+    >>> y = X[:, 0] - X[:, 1] + rng.standard_normal(100)
+    >>> model = ConstrainedRegressorCV(p=[1, 2], radii=8).fit(X, y)
+    >>> model.p_, model.scores_.shape, model.path_.coefs.shape
+    (1.0, (2, 8, 5), (8, 10))
+    """
+
+    _kind = ConstrainedRegressor
+
+    def __init__(
+        self,
+        loss: Any = "squared",
+        *,
+        norm: Any = "lp",
+        p: Any = 2.0,
+        q: float | None = None,
+        radii: Any = 20,
+        cv: Any = None,
+        scoring: Any = None,
+        rule: str = "best",
+        fit_intercept: bool = True,
+        solver: Any = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+        time_limit: float | None = None,
+        standardize: bool = False,
+        random_state: Any = None,
+        positive: bool = False,
+        groups: Any = None,
+        free: Any = None,
+        task: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.norm = norm
+        self.p = p
+        self.q = q
+        self.radii = radii
+        self.cv = cv
+        self.scoring = scoring
+        self.rule = rule
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.standardize = standardize
+        self.random_state = random_state
+        self.positive = positive
+        self.groups = groups
+        self.free = free
+        self.task = task
+        self.n_jobs = n_jobs
+
+    warm_start = False
+    early_stopping = False
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> ConstrainedRegressorCV:
+        """Choose radius and exponent, and fit all rows with them.
+
+        Parameters
+        ----------
+        X : array, SciPy sparse or data frame of shape (n, d)
+        y : array of shape (n,) or (n, k)
+        sample_weight : array of shape (n,), optional
+        **params
+            ``groups`` for the splitter; with metadata routing anything that splitter and scorer ask for.
+        """
+        self._search(X, y, sample_weight, params)
+        return self

@@ -1,0 +1,160 @@
+"""Fitted models on disk: a folder of JSON and npz, versioned, without pickle.
+
+The tree that `projfree.persist` writes is ``{"version", "class", "parameters", "fitted"}``. Losses, sets, solvers,
+results and their parts stand in it as ``{"type": name, "fields": {...}}``; only names of `TYPES` are read back, so a
+file can make nothing else.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from dataclasses import fields, is_dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from projfree import losses, persist, sampling, sets, solvers, steps
+from projfree.algebra import Image, Point
+from projfree.checks import shown
+from projfree.estimators.base import ConstrainedModel
+from projfree.estimators.paths import RadiusPath
+from projfree.run import Certificate, Result, Status, Trace
+from projfree.solvers.base import State
+
+KIND, VERSION = "model", 1
+CLASSES = ("ConstrainedRegressor", "ConstrainedClassifier", "ConstrainedRegressorCV", "ConstrainedClassifierCV")
+#: What only a fit needs: written where it is plain, left out where it is an object.
+FOR_FITS = ("cv", "scoring", "random_state")
+#: Parts of a result that no saved model has.
+DROPPED = {Result: ("state", "plan"), Certificate: ()}
+
+TYPES: dict[str, type] = {
+    name: value
+    for room in (losses, sets, solvers, steps, sampling)
+    for name, value in vars(room).items()
+    if isinstance(value, type) and is_dataclass(value)
+} | {cls.__name__: cls for cls in (Result, Certificate, RadiusPath)}
+
+
+def save(model: ConstrainedModel, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model to the folder ``path``, replacing atomically a model that was saved there before.
+
+    Parameters
+    ----------
+    model : estimator
+        One of the four of the package, fitted. Losses, sets and solvers must be of the package too. Splitters, scorers
+        and random states that are objects are left out: a loaded model predicts the same and has the same result, but
+        a search would be set up anew.
+    path : path-like
+        A new or empty folder, or one written by `save`.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile
+    >>> from projfree import ConstrainedRegressor
+    >>> from projfree.estimators import load, save
+    >>> model = ConstrainedRegressor().fit(np.eye(3), [1.0, 2.0, 3.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, folder)
+    ...     load(folder)
+    ConstrainedRegressor()
+    """
+    name = type(model).__name__
+    if name not in CLASSES or not hasattr(model, "result_"):
+        raise TypeError(f"`save` takes a fitted model, one of {', '.join(CLASSES)}, got {shown(model)}.")
+    given = model.get_params(deep=False)
+    parameters = {key: _plain_or_none(value) if key in FOR_FITS else encode(value, key) for key, value in given.items()}
+    fitted = {key: encode(value, key) for key, value in vars(model).items() if key.endswith("_") and key[0] != "_"}
+    tree = {"version": VERSION, "class": name, "parameters": parameters, "fitted": fitted}
+    persist.save(path, tree, kind=KIND)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model back from the folder that `save` wrote.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where there is none.
+    ValueError
+        Where the folder is damaged, holds something else, or was written by a newer version.
+    """
+    tree = persist.load(path, kind=KIND)
+    if not isinstance(tree, dict) or type(tree.get("version")) is not int or tree.get("class") not in CLASSES:
+        raise ValueError(f"{str(path)!r} is damaged: it holds no model; restore it from a copy, or save again.")
+    if tree["version"] > VERSION:
+        raise ValueError(
+            f"{str(path)!r} holds a model of version {tree['version']}, and this projfree reads up to {VERSION}; "
+            "upgrade projfree."
+        )
+    cls = getattr(importlib.import_module("projfree.estimators"), tree["class"])
+    model = cls(**{key: decode(value, path) for key, value in tree["parameters"].items()})
+    for key, value in tree["fitted"].items():
+        setattr(model, key, decode(value, path))
+    return model
+
+
+def encode(value: Any, where: str) -> Any:
+    """``value`` in the terms of `projfree.persist`."""
+    if value is None or isinstance(value, bool | int | float | str | np.generic):
+        return value
+    if isinstance(value, np.ndarray):
+        return value if not value.dtype.hasobject else _tagged("objects", [encode(v, where) for v in value.tolist()])
+    if isinstance(value, list | tuple):
+        return type(value)(encode(item, where) for item in value)
+    if isinstance(value, dict):
+        return _tagged("pairs", [(encode(k, where), encode(v, where)) for k, v in value.items()])
+    if isinstance(value, Status):
+        return _tagged("status", value.name)
+    if isinstance(value, Trace):
+        return _tagged("trace", value.columns())
+    if TYPES.get(type(value).__name__) is type(value):
+        left_out = DROPPED.get(type(value), ())
+        inside = {
+            f.name: encode(getattr(value, f.name), where) for f in fields(cast("Any", value)) if f.name not in left_out
+        }
+        return {"type": type(value).__name__, "fields": inside}
+    raise TypeError(
+        f"`save` cannot write `{where}` = {shown(value)}; it writes numbers, strings, arrays, and losses, sets and "
+        "solvers of projfree."
+    )
+
+
+def decode(value: Any, path: Any) -> Any:
+    """Undo `encode`."""
+    if isinstance(value, list | tuple):
+        return type(value)(decode(item, path) for item in value)
+    if not isinstance(value, dict):
+        return value
+    name = value.get("type")
+    if name in _READERS:
+        return _READERS[name](value["fields"], path)
+    if name not in TYPES:
+        raise ValueError(f"{str(path)!r} needs {shown(name)}, which this projfree does not know; upgrade projfree.")
+    inside = {key: decode(item, path) for key, item in value["fields"].items()}
+    if name == "Result":
+        inside["state"] = State(t=inside["n_iter"], x=Point(inside["w"], Image.of(inside["w"])))
+    return TYPES[name](**inside)
+
+
+def _objects(items: Any, path: Any) -> Any:
+    out = np.empty(len(items), dtype=object)
+    out[:] = [decode(item, path) for item in items]
+    return out
+
+
+_READERS: dict[str, Any] = {
+    "objects": _objects,
+    "pairs": lambda pairs, path: {decode(k, path): decode(v, path) for k, v in pairs},
+    "status": lambda name, path: Status[name],
+    "trace": lambda columns, path: Trace(columns),
+}
+
+
+def _tagged(name: str, content: Any) -> dict[str, Any]:
+    return {"type": name, "fields": content}
+
+
+def _plain_or_none(value: Any) -> Any:
+    return value if value is None or isinstance(value, bool | int | float | str) else None

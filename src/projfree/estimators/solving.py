@@ -1,0 +1,66 @@
+"""A run for an estimator: what is kept of it, and the warning where it stopped short."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
+
+from projfree.algebra import Image, Point
+from projfree.checks import shown
+from projfree.estimators.balls import multiplier
+from projfree.estimators.problem import Problem
+from projfree.run import Result, Status
+from projfree.sets import WithFree
+from projfree.sets.base import ConstraintSet
+from projfree.solvers import AcceleratedProjectedGradient, ProjectedGradient
+from projfree.solvers.base import Solver, State
+from projfree.steps import BacktrackingGradient
+
+
+def checked_solver(solver: Any, problem: Problem, ball: ConstraintSet) -> Any:
+    """The solver as `minimize` takes it."""
+    if isinstance(solver, Solver):
+        return solver
+    if not isinstance(solver, str) or solver != "auto":
+        raise TypeError(f"`solver` must be 'auto' or a Solver such as `PrimalAveraging()`, got {shown(solver)}.")
+    f = problem.objective
+    if f.has_hessian or not ball.projectable:
+        return solver
+    # Tasks have many parameters and few rows each; balls of matrices, and free coordinates far from their bounds, are
+    # where projections beat vertices by far.
+    return AcceleratedProjectedGradient() if f.convex else ProjectedGradient(BacktrackingGradient())
+
+
+def light(result: Result) -> Result:
+    """The result without anything of the size of the data; its state is that of no run, and none goes on from it."""
+    x = Point(result.w, Image.of(result.w))
+    return replace(result, state=State(t=result.n_iter, x=x))
+
+
+def penalty(problem: Problem, ball: ConstraintSet, result: Result) -> float | None:
+    """The multiplier of the radius at the point found."""
+    if result.multiplier is not None or not isinstance(ball, WithFree):
+        return result.multiplier
+    f = problem.objective
+    return multiplier(ball, f.minorant(f.point(result.w, result.intercept)).gradient)
+
+
+def warn_if_short(model: Any, result: Result, tol: float, expected: bool = False) -> None:
+    """Say by how much a run missed its tolerance; not where it was meant to stop (``expected``)."""
+    if result.status.converged or result.relative_gap <= tol or expected:
+        return
+    kind = "certified relative gap" if result.bound is not None else "relative Frank-Wolfe gap"
+    way = {
+        Status.MAX_ITER: "raise `max_iter`, loosen `tol`, or try another `solver`",
+        Status.TIME_LIMIT: "raise `time_limit`, or loosen `tol`",
+        Status.PRECISION: "loosen `tol`",
+    }.get(result.status, "fit again for a smaller one")
+    warnings.warn(
+        f"{type(model).__name__} {result.status} ({result.n_iter} iterations): the {kind} is "
+        f"{result.relative_gap:.2g}, above tol={tol:g}; {way}.",
+        ConvergenceWarning,
+        stacklevel=5,
+    )

@@ -1,0 +1,52 @@
+"""The checked rows of a fit, and parts of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from projfree.checks import Array, shown
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Features, encoded targets, weights and, where there are tasks, the task of each row."""
+
+    X: Any
+    y: Array
+    weight: Array | None = None
+    task: Array | None = None
+    #: How many tasks there are, also where a part of the rows has fewer.
+    tasks: int = 0
+
+    def part(self, rows: Array) -> Table:
+        """Some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        task = None if self.task is None else self.task[rows]
+        return Table(self.X[rows], self.y[rows], weight, task, self.tasks)
+
+    @property
+    def total(self) -> float:
+        """The sum of the weights."""
+        return float(self.X.shape[0] if self.weight is None else self.weight.sum())
+
+
+def take_column(X: Any, column: int | str) -> tuple[Any, Array]:
+    """The table without one column, named or numbered, and that column."""
+    if hasattr(X, "columns"):
+        names = list(X.columns)
+        name = names[column] if isinstance(column, int) and column not in names else column
+        if name not in names:
+            raise ValueError(f"`task` must name a column of `X`, got {shown(column)}.")
+        rest = X.drop(columns=[name]) if hasattr(X, "iloc") else X.drop(name)
+        return rest, np.asarray(X[name])
+    if not isinstance(column, int | np.integer):
+        raise ValueError(f"`task` must be the number of a column where `X` has no names, got {shown(column)}.")
+    X = X.tocsc() if hasattr(X, "tocsc") else np.asarray(X)
+    if X.ndim != 2 or not -X.shape[1] <= column < X.shape[1]:
+        raise ValueError(f"`task` must be the number of a column of `X`, got {shown(column)}.")
+    rest = np.arange(X.shape[1]) != column % X.shape[1]
+    own = X[:, [column]]
+    return X[:, rest], np.ravel(own.toarray() if hasattr(own, "toarray") else own)

@@ -1,0 +1,107 @@
+"""The part of a norm ball where no entry is negative."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from projfree.checks import Array, shown
+from projfree.sets.base import FEASIBILITY, ConstraintSet, NormBall, Shape, slack
+from projfree.sets.group import GroupBall
+from projfree.sets.inputs import finite, like, point
+from projfree.sets.lp import LpBall
+from projfree.sets.weighted import Weighted
+
+
+@dataclass(frozen=True)
+class Positive(ConstraintSet):
+    r"""All arrays with :math:`w \ge 0` and :math:`\|w\| \le r`, for a norm that depends on absolute values alone.
+
+    Every w of the set has :math:`\langle g, w\rangle \le \langle g_+, w\rangle \le r \|g_+\|_*` with
+    :math:`g_+ = \max(g, 0)`, and the ball's own vertex for :math:`g_+` has no negative entry. So
+
+    .. math:: \operatorname{lmo}(g) = \operatorname{lmo}_{\text{ball}}(\min(g, 0)), \qquad
+              \operatorname{support}(g) = r \|\max(g, 0)\|_*, \qquad
+              \operatorname{project}(w) = \operatorname{project}_{\text{ball}}(\max(w, 0)) :
+
+    moving an entry from below zero to zero shortens both the norm and the distance to any point of the orthant. The
+    centre is 0. Flat faces leave no strong convexity.
+
+    Parameters
+    ----------
+    ball : NormBall
+        An `LpBall` or `GroupBall`, or a `Weighted` one of these. The norms of spectral balls depend on signs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree.sets import LpBall, Positive
+    >>> Positive(LpBall(2, radius=5.0)).lmo(np.array([-3.0, 2.0, -4.0]))
+    array([3., 0., 4.])
+    >>> Positive(LpBall(1, radius=1.0)).project(np.array([2.0, -1.5, 1.5]))
+    array([0.75, 0.  , 0.25])
+    """
+
+    ball: NormBall
+
+    def __post_init__(self) -> None:
+        inner = self.ball.ball if isinstance(self.ball, Weighted) else self.ball
+        if not isinstance(inner, LpBall | GroupBall):
+            raise TypeError(
+                "`Positive(ball=...)` must be an LpBall or a GroupBall, or a Weighted one of these, "
+                f"got {shown(self.ball)}."
+            )
+
+    @classmethod
+    def examples(cls) -> tuple[ConstraintSet, ...]:
+        lp = tuple(cls(LpBall(p, 1.5)) for p in (1.0, 1.1, 2.0, 3.0, math.inf))
+        weights = np.array([0.1, 1.0, 5.0])
+        return (*lp, cls(GroupBall(2.0, 1.0, 1.5)), cls(Weighted(LpBall(1.5, 2.0), weights)))
+
+    @property
+    def radius(self) -> float:
+        """The radius of the ball."""
+        return self.ball.radius
+
+    def check_shape(self, shape: Shape) -> None:
+        self.ball.check_shape(shape)
+
+    def lmo(self, g: Array) -> Array:
+        return like(g, self.ball.lmo(np.minimum(finite("lmo(g)", g), 0.0)))
+
+    def support(self, g: Array) -> float:
+        return self.ball.support(np.maximum(point(g), 0.0))
+
+    def support_rtol(self, shape: Shape) -> float:
+        return self.ball.support_rtol(shape)
+
+    def support_error(self, g: Array, support: float) -> float:
+        # A norm of what is left of g, a sum of like-signed terms: its error is relative to itself.
+        return self.support_rtol(g.shape) * abs(support)
+
+    def reach(self, shape: Shape) -> float:
+        return self.ball.reach(shape)
+
+    def diameter(self, shape: Shape) -> float:
+        r""":math:`\sqrt 2` times the reach, as :math:`|u - w|^2 \le |u|^2 + |w|^2` where no entry is negative."""
+        return self.reach(shape) * (math.sqrt(2.0) if int(np.prod(shape)) > 1 else 1.0)
+
+    def centre(self, shape: Shape) -> Array:
+        return np.zeros(shape)
+
+    def random(self, shape: Shape, rng: np.random.Generator) -> Array:
+        return np.abs(self.ball.random(shape, rng))
+
+    def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
+        x = point(w)
+        least = -slack(w, rtol) * self.reach(x.shape)
+        return bool(np.min(x, initial=0.0) >= least and self.ball.contains(w, rtol))
+
+    @property
+    def projectable(self) -> bool:
+        return self.ball.projectable
+
+    def project(self, w: Array) -> Array:
+        return like(w, self.ball.project(np.maximum(finite("project(w)", w), 0.0)))
