@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from projfree.algebra.structured import is_structured, zeros
 from projfree.checks import Array
 
 #: Half a unit in the last place of a float64: every rounded operation errs by at most this, relatively.
@@ -48,7 +49,7 @@ class Minorant:
     @classmethod
     def zero(cls, shape: tuple[int, ...]) -> Minorant:
         """The zero function, the neutral element of averaging."""
-        return cls(0.0, np.zeros(shape))
+        return cls(0.0, zeros(shape))
 
     def __call__(self, w: Array) -> float:
         return self.constant + inner(self.gradient, w)
@@ -114,6 +115,8 @@ class Minorant:
 
 def size(g: Array) -> float:
     """The Euclidean norm, also where squares would leave the range of floating point."""
+    if is_structured(g):
+        return g.size()
     with np.errstate(over="ignore"):
         plain = float(np.linalg.norm(g))
     if 1e-140 < plain < np.inf:
@@ -122,6 +125,13 @@ def size(g: Array) -> float:
     return largest * float(np.linalg.norm(g / largest)) if 0.0 < largest < np.inf else largest
 
 
+def square(g: Array) -> float:
+    """The sum of the squares of all entries."""
+    return g.size() ** 2 if is_structured(g) else float(np.sum(g**2))
+
+
 def inner(a: Array, b: Array) -> float:
     """The sum of the products of entries, for vectors and matrices alike."""
-    return float(np.vdot(a, b))
+    if is_structured(a):
+        return a.inner(b)
+    return b.inner(a) if is_structured(b) else float(np.vdot(a, b))

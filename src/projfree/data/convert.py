@@ -12,6 +12,7 @@ from projfree.data.base import Data
 from projfree.data.chunked import MEMORY, ChunkedData
 from projfree.data.dense import DenseData
 from projfree.data.entries import Entries, EntriesData
+from projfree.data.factored_entries import FactoredEntriesData
 from projfree.data.frames import from_frame, from_series, is_frame
 from projfree.data.moments import column_deviation
 from projfree.data.sources.open import opened
@@ -71,7 +72,7 @@ def as_data(
 
 def _plain(X: Any, y: Any, sample_weight: Any, columns: Sequence[str] | None, memory: int, threads: int | None) -> Data:
     if isinstance(X, Entries):
-        return EntriesData(X, y, sample_weight)
+        return FactoredEntriesData(X, y, sample_weight) if X.factored else EntriesData(X, y, sample_weight)
     outside = None if is_frame(X) else opened(X, y, sample_weight, columns)
     if outside is not None:
         return _totalled(ChunkedData(*outside, memory=memory, threads=threads), outside[2])

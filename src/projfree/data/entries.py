@@ -14,6 +14,8 @@ from projfree.data.base import Data, Kernel, Meter, checked_targets, checked_wei
 
 #: Entries in one block; sums within a block may be added in any order, so the block bounds their rounding.
 BLOCK_ROWS = 1 << 13
+#: Matrices of at least so many entries are not formed, unless asked for.
+FACTORED = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +28,9 @@ class Entries:
         Zero-based places, one pair for each observed entry; a pair may occur more than once.
     shape : tuple of int
         The shape of the matrix.
+    factored : bool, optional
+        Whether the matrix is never formed: gradients live on the observed entries, iterates in factors (`LowRank`).
+        By default from a million entries on.
 
     Examples
     --------
@@ -38,6 +43,7 @@ class Entries:
     rows: Array
     cols: Array
     shape: tuple[int, int]
+    factored: bool | None = None
 
     def __post_init__(self) -> None:
         if len(self.shape) != 2:
@@ -54,7 +60,9 @@ class Entries:
                     f"`{name}` must lie between 0 and {side - 1}, got {index.min()} to {index.max()}; "
                     "map labels to places first, e.g. with `np.unique(labels, return_inverse=True)`."
                 )
-            object.__setattr__(self, name, index.astype(np.intp))
+            object.__setattr__(self, name, index.astype(np.intp, copy=False))
+        if self.factored is None:
+            object.__setattr__(self, "factored", m * n >= FACTORED)
         if len(self.rows) != len(self.cols):
             raise ValueError(f"`rows` and `cols` must be of one length, got {len(self.rows)} and {len(self.cols)}.")
 

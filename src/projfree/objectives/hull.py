@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from projfree.algebra import UNIT, Point, inner, mix
+from projfree.algebra import UNIT, Point, inner, mix, square
 from projfree.checks import Array
 from projfree.numerics.corner import minimise_on_corner
 from projfree.numerics.newton_root import bracketed_root
@@ -63,7 +63,7 @@ class Hull(ABC):
     @property
     def squared_length(self) -> float:
         """The squared distance of the first two points."""
-        return float(np.sum((self.points[1].w - self.points[0].w) ** 2))
+        return square(self.points[1].w - self.points[0].w)
 
     def at(self, m: Array) -> Local:
         """Value, gradient and Hessian at ``m``."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from projfree.algebra import Minorant
+from projfree.algebra import Minorant, inner
 from projfree.checks import Array
 from projfree.data import as_data
 from projfree.losses.base import Loss
@@ -105,7 +103,7 @@ class Certificate:
         noise = AGREEMENT * max(abs(value), abs(self.value)) + min(allowance, AGREEMENT * size)
         agrees = abs(value - self.value) <= noise
         if self.bound is None:
-            bound, gap, proved = None, float(np.vdot(m.gradient, self.w)) + self.ball.support(-m.gradient), True
+            bound, gap, proved = None, inner(m.gradient, self.w) + self.ball.support(-m.gradient), True
         else:
             bound, gap, proved = lower, value - lower, self.bound - lower <= noise
         claimed = max(self.gap, self.tolerance) + 2.0 * noise

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
-from projfree.algebra import Minorant
+from projfree.algebra import FactoredShape, Minorant, zeros
 from projfree.checks import Array
 from projfree.sets.base import ConstraintSet
 
@@ -20,10 +18,13 @@ GROWTH = 1.3
 
 @dataclass
 class Rung:
-    """An average of tangents and, with the same weights, of the places where they were taken."""
+    """An average of tangents and, with the same weights, of the places where they were taken.
+
+    Averages of matrices in factors would need a decomposition each; there ``z`` is None, and single tangents witness.
+    """
 
     m: Minorant
-    z: Array
+    z: Array | None
 
 
 class Ladder:
@@ -37,7 +38,8 @@ class Ladder:
     def __init__(self, ball: ConstraintSet, shape: tuple[int, ...]) -> None:
         self.ball = ball
         # Minus infinity until the first tangent replaces it: zero lies below no negative function.
-        self.rungs = [Rung(Minorant(-math.inf, np.zeros(shape)), np.zeros(shape)) for _ in ELLS]
+        self.factored = isinstance(shape, FactoredShape)
+        self.rungs = [Rung(Minorant(-math.inf, zeros(shape)), None if self.factored else zeros(shape)) for _ in ELLS]
         self.count, self.due = 0, 1
         self.bound, self.allowance = -math.inf, 0.0
         self.witness: Array | None = None
@@ -52,23 +54,38 @@ class Ladder:
         for ell, rung in zip(ELLS, self.rungs, strict=True):
             old = 1.0 - ell / (self.count - 1.0 + ell)
             new = 1.0 - old  # so that the two add up to one exactly
-            rung.m, rung.z = old * rung.m + new * m, old * rung.z + new * z
+            rung.m = old * rung.m + new * m
+            if rung.z is not None:
+                rung.z = old * rung.z + new * z
         if not self.ball.spectral or self.count >= self.due:
             self.due = max(self.count + 1, math.ceil(GROWTH * self.count))
             self.evaluate()
-            self.offer(m, z)
+            if not self._hopeless(m):
+                self.offer(m, z)
         if known > self.bound:
             self.bound = known
 
     def evaluate(self) -> None:
-        """Ask every rung for its bound."""
-        for rung in self.rungs if self.count else ():
+        """Ask every rung for its bound; of matrices in factors the most promising one, as a bound costs a spectrum."""
+        rungs = self.rungs if self.count else []
+        if self.factored and self.ball.spectral and rungs:
+            rungs = [max(rungs, key=lambda rung: self._promise(rung.m))]
+            rungs = [] if self._hopeless(rungs[0].m) else rungs
+        for rung in rungs:
             self.offer(rung.m, rung.z)
 
-    def offer(self, m: Minorant, z: Array) -> float:
+    def _promise(self, m: Minorant) -> float:
+        """What the bound of a minorant can be at most."""
+        return m.constant - self.ball.promise(m.gradient) if math.isfinite(m.constant) else -math.inf
+
+    def _hopeless(self, m: Minorant) -> bool:
+        """Whether a bound that costs a spectrum cannot be the best."""
+        return self.factored and self.ball.spectral and self._promise(m) <= self.bound
+
+    def offer(self, m: Minorant, z: Array | None) -> float:
         """Take the bound of one minorant, with the place that witnesses it; return that bound."""
         bound, allowance = m.minimum(self.ball)
-        if bound > self.witnessed:
+        if z is not None and bound > self.witnessed:
             self.witnessed, self.witness = bound, z
         if bound > self.bound:
             self.bound, self.allowance = bound, allowance

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from projfree.algebra import is_structured
 from projfree.checks import Array, at_least, positive
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming
 from projfree.numerics.lp_projection import project
 from projfree.numerics.svd import singular_values, svd, svd_error
+from projfree.sets import spectral
 from projfree.sets.base import ConstraintSet, NormBall, Shape
 from projfree.sets.inputs import finite, largest, like, matrix, point
 from projfree.sets.lp import spread
@@ -28,6 +30,12 @@ class SchattenBall(NormBall):
     the first singular pair for ``p = 1``, :math:`-r U V^T` over the numerical range of ``G`` for ``p = inf``.
     ``p = 2`` needs no singular values: :math:`-r G/\|G\|_F`, and the projection is a rescaling. Cost otherwise: one
     dense singular value decomposition, O(m n min(m, n)); `oracle` gives vertex and support from a single one.
+
+    Matrices that are never formed (`LowRank`, `OnPattern`, sums of them) get answers in factors. Up to 1,024 rows or
+    columns the whole spectrum comes from the Gram matrix of the smaller side; beyond, leading singular triples from
+    block subspace iterations that begin where the last call on the same pattern ended. Such a vertex is feasible and
+    nearly optimal, and `support` stays an upper bound: from all eigenvalues of the Gram matrix up to 5,000 on the
+    smaller side, else by the Frobenius and Schatten-4 mass that the triples leave out.
 
     Parameters
     ----------
@@ -71,6 +79,8 @@ class SchattenBall(NormBall):
         return self.oracle(g)[0]
 
     def oracle(self, g: Array) -> tuple[Array, float]:
+        if is_structured(g):
+            return spectral.oracle(g, self.p, self.radius)
         c = finite("lmo(g)", g)
         self.check_shape(c.shape)
         if not self.spectral:
@@ -82,13 +92,23 @@ class SchattenBall(NormBall):
         vertex = -self.radius * (u * weights) @ vt
         return like(g, vertex), self.radius * (top * lp_norm(s, conjugate(self.p)))
 
+    def promise(self, g: Array) -> float:
+        return spectral.promise(g, self.p, self.radius) if is_structured(g) else self.support(g)
+
     def norm(self, w: Array) -> float:
+        if is_structured(w):
+            return spectral.norm(w, self.p)
         return self._spectral_norm(point(w), self.p)
 
     def dual_norm(self, g: Array) -> float:
+        if is_structured(g):
+            return spectral.support(g, self.p, 1.0)
         return self._spectral_norm(point(g), conjugate(self.p))
 
     def project(self, w: Array) -> Array:
+        if is_structured(w):
+            nearest: Array = spectral.projection(w, self.p, self.radius)
+            return nearest
         c = finite("project(w)", w)
         self.check_shape(c.shape)
         if not self.spectral:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from projfree.algebra import UNIT, Minorant, Point, inner
+from projfree.algebra import UNIT, Minorant, Point, inner, size, square
 from projfree.checks import Array, positive
 from projfree.objectives.base import SmoothFunction
 from projfree.steps.backtracking import TRIALS, check_factors
@@ -129,13 +129,13 @@ class BacktrackingGradient(GradientStep):
     def __call__(
         self, f: SmoothFunction, x: Point, m: Minorant, project: Project, t: int, memory: float
     ) -> tuple[Point, float, float]:
-        value, size = f.value(x), float(np.linalg.norm(m.gradient))
-        M = memory * self.relax_by if memory > 0.0 else max(size / max(1.0, float(np.linalg.norm(x.w))), 1e-300)
+        value = f.value(x)
+        M = memory * self.relax_by if memory > 0.0 else max(size(m.gradient) / max(1.0, size(x.w)), 1e-300)
         new = x
         for _ in range(TRIALS):
             new = f.point(project(x.w - m.gradient / M), x.hint())
             step = new.w - x.w
-            promise = value + inner(m.gradient, step) + 0.5 * M * float(np.sum(step**2))
+            promise = value + inner(m.gradient, step) + 0.5 * M * square(step)
             if f.value(new) <= promise + 4.0 * UNIT * abs(value):
                 break
             M *= self.raise_by

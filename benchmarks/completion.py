@@ -1,0 +1,167 @@
+"""Matrix completion against its peers, one method and one split a call, so that peers can live in another environment.
+
+    python benchmarks/completion.py rmse 1m --method projfree --seeds 0 1 2 3 4
+    other/python benchmarks/completion.py rmse 1m --method surprise --seeds 0 1 2 3 4
+    python benchmarks/completion.py memory --ratings 20000000
+    python benchmarks/completion.py oracle
+
+Protocol: rows in file order, ``perm = default_rng(seed).permutation(n)``, the test part is the first tenth of ``perm``
+(100K: the first fifth); predictions clipped to 1..5; what a method tunes it tunes on a tenth of the training part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import os
+import resource
+import time
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+
+def ratings(size):
+    """Users, films and ratings of MovieLens, from PROJFREE_DATA; read here, since peers' environments lack projfree."""
+    folder, name = Path(os.environ["PROJFREE_DATA"]), "ml-100k/u.data*" if size == "100k" else "ml-1m/ratings*.dat*"
+    path = next(folder.glob(name))
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            text = archive.read(archive.namelist()[0]).decode()
+    else:
+        text = (gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()).decode()
+    rows = len(text.splitlines())
+    table = np.array(text.replace("::", " ").split(), dtype=np.int64).reshape(rows, -1)
+    users = np.unique(table[:, 0], return_inverse=True)[1]
+    items = np.unique(table[:, 1], return_inverse=True)[1]
+    return users, items, table[:, 2].astype(float)
+
+
+def split(n, size, seed):
+    perm = np.random.default_rng(seed).permutation(n)
+    cut = n // 5 if size == "100k" else n // 10
+    return perm[cut:], perm[:cut]
+
+
+def projfree(train, radius=None, **settings):
+    from projfree.estimators.completion import MatrixCompletion
+
+    model = MatrixCompletion(radius=radius, **settings).fit(train)
+    return model.predict, f"radius {model.radius_:.4g} gap {model.relative_gap_:.2g}"
+
+
+def surprise(train, kind="SVD", **settings):
+    import pandas as pd
+    import surprise as peer
+
+    frame = pd.DataFrame({"u": train[0], "i": train[1], "r": train[2]})
+    data = peer.Dataset.load_from_df(frame, peer.Reader(rating_scale=(1, 5))).build_full_trainset()
+    model = getattr(peer, kind)(random_state=0, **settings).fit(data)
+    return lambda pairs: np.array([model.predict(u, i).est for u, i in zip(*pairs, strict=True)]), kind
+
+
+def cmfrec(train, k=40, lambda_=None):
+    import pandas as pd
+    from cmfrec import CMF
+
+    frame = pd.DataFrame({"UserId": train[0], "ItemId": train[1], "Rating": train[2]})
+    best = lambda_
+    if best is None:  # on a tenth of the training part
+        order = np.random.default_rng(0).permutation(len(frame))
+        cut = len(frame) // 10
+        inside, out = frame.iloc[order[cut:]], frame.iloc[order[:cut]]
+        errors = {}
+        for penalty in (5.0, 10.0, 15.0, 20.0, 30.0):
+            model = CMF(k=k, lambda_=penalty, verbose=False, nthreads=2, random_state=0).fit(inside)
+            errors[penalty] = np.mean((np.clip(model.predict(out.UserId, out.ItemId), 1, 5) - out.Rating) ** 2)
+        best = min(errors, key=errors.get)
+    begun = time.perf_counter()
+    model = CMF(k=k, lambda_=best, verbose=False, nthreads=2, random_state=0).fit(frame)
+    note = f"lambda {best:g}, last fit {time.perf_counter() - begun:.1f} s"
+    return lambda pairs: np.nan_to_num(model.predict(*pairs), nan=float(train[2].mean())), note
+
+
+METHODS = {
+    "projfree": lambda train: projfree(train, certify=False),
+    "projfree-1.1": lambda train: projfree(train, p=1.1, certify=False),
+    "projfree-1.2": lambda train: projfree(train, p=1.2, certify=False),
+    "projfree-plain": lambda train: projfree(train, weight_power=0.0, certify=False),
+    "projfree-no-offsets": lambda train: projfree(train, offsets=(True, False, False), certify=False),
+    "projfree-given": lambda train: projfree(train, radius=4617.0, sweeps=8, certify=False),
+    "projfree-certified": lambda train: projfree(train, rank=100, sweeps=60),
+    "surprise": surprise,
+    "surprise-svdpp": lambda train: surprise(train, "SVDpp", cache_ratings=True),
+    "cmfrec": cmfrec,
+}
+
+
+def rmse(args):
+    users, items, values = ratings(args.size)
+    found = []
+    for seed in args.seeds:
+        train, test = split(len(values), args.size, seed)
+        begun = time.perf_counter()
+        predict, note = METHODS[args.method]((users[train], items[train], values[train]))
+        seconds = time.perf_counter() - begun
+        error = np.clip(predict((users[test], items[test])), 1, 5) - values[test]
+        found.append(float(np.sqrt(np.mean(error**2))))
+        print(f"{args.size} {args.method} seed {seed}: RMSE {found[-1]:.4f}  fit {seconds:.1f} s  {note}", flush=True)
+    print(f"{args.size} {args.method}: mean RMSE {np.mean(found):.4f}", flush=True)
+
+
+def synthetic(count, shape=(140_000, 27_000)):
+    rng = np.random.default_rng(0)
+    users = (shape[0] * rng.random(count) ** 2).astype(np.int32)
+    items = (shape[1] * rng.random(count) ** 2).astype(np.int32)
+    return users, items, np.clip(np.rint(3.5 + rng.standard_normal(count, dtype=np.float32)), 1, 5).astype(float)
+
+
+def memory(args):
+    from projfree import Entries, Objective, PrimalAveraging, SchattenBall, Squared, as_data, minimize
+
+    users, items, values = synthetic(args.ratings)
+    f = Objective(Squared(), as_data(Entries(users, items, (140_000, 27_000)), values - 3.5))
+    begun = time.perf_counter()
+    result = minimize(f, SchattenBall(1.2, 2000.0), PrimalAveraging(), max_iter=20, tol=0.0, record=0)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    seconds = time.perf_counter() - begun
+    print(f"{args.ratings:,} ratings: {seconds:.1f} s for 20 iterations, peak {peak:.2f} GB, {result.w}", flush=True)
+
+
+def oracle(args):
+    from scipy.sparse.linalg import svds
+
+    from projfree import Entries, Objective, SchattenBall, Squared, as_data
+    from projfree.algebra import LowRank, OnPattern
+    from projfree.data.threads import single_blas
+
+    users, items, values = ratings("1m")
+    shape = (int(users.max()) + 1, int(items.max()) + 1)
+    data = as_data(Entries(users, items, shape), values - values.mean())
+    f, ball = Objective(Squared(), data), SchattenBall(1.2, 1.0)
+    g = f.minorant(f.point(LowRank(shape, ()))).gradient
+    rng = np.random.default_rng(0)
+    with single_blas():
+        ball.lmo(g)
+        for step in range(3):
+            g = OnPattern(g.pattern, g.values * (1.0 + 0.02 * rng.standard_normal(len(g.values))))
+            start = g.pattern.warm["oracle 1.2"][:, 0].copy()
+            begun = time.perf_counter()
+            v, _ = ball.oracle(g)
+            ours, begun = time.perf_counter() - begun, time.perf_counter()
+            svds(g.pattern.matrix(g.values), k=v.rank, v0=start, tol=1e-3)
+            theirs = time.perf_counter() - begun
+            ratio = theirs / ours
+            print(f"call {step}: rank {v.rank}, {ours:.3f} s, svds {theirs:.3f} s, ratio {ratio:.1f}", flush=True)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("what", choices=["rmse", "memory", "oracle"])
+    parser.add_argument("size", nargs="?", default="100k", choices=["100k", "1m"])
+    parser.add_argument("--method", default="projfree", choices=METHODS)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--ratings", type=int, default=1_000_000)
+    arguments = parser.parse_args()
+    {"rmse": rmse, "memory": memory, "oracle": oracle}[arguments.what](arguments)

@@ -1,0 +1,143 @@
+"""`OnPattern`: a matrix that is zero outside the observed entries, such as every gradient of matrix completion."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from projfree.algebra.pattern import Pattern
+from projfree.algebra.structured import Structured
+from projfree.checks import Array
+from projfree.numerics.parallel import over_rows
+
+
+class OnPattern(Structured):
+    """Values at the places of a `Pattern`, zero elsewhere.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        The places.
+    values : ndarray
+        One number for each.
+    """
+
+    def __init__(self, pattern: Pattern, values: Array) -> None:
+        self.pattern, self.values, self.shape = pattern, values, pattern.shape
+        self.low, self.on = None, self
+
+    def __mul__(self, a: Any) -> OnPattern:
+        return OnPattern(self.pattern, self.values * float(a))
+
+    @cached_property
+    def _by_column(self) -> Array:
+        return np.asarray(self.values[self.pattern.by_column[2]])
+
+    def times(self, block: Array) -> Array:
+        at = self.pattern
+        return _product(at.indptr, at.indices, self.values, block)
+
+    def transposed_times(self, block: Array) -> Array:
+        indptr, indices, _ = self.pattern.by_column
+        return _product(indptr, indices, self._by_column, block)
+
+    def of_pairs(self, rows: Array, cols: Array) -> Array:
+        n = self.shape[1]
+        key = self.pattern.rows.astype(np.int64) * n + self.pattern.indices
+        wanted = np.asarray(rows, dtype=np.int64) * n + cols
+        place = np.minimum(np.searchsorted(key, wanted), max(len(key) - 1, 0))
+        return np.where(key[place] == wanted, self.values[place], 0.0) if len(key) else np.zeros(len(wanted))
+
+    def slab(self, start: int, stop: int) -> Array:
+        out, at = np.zeros((stop - start, self.shape[1])), self.pattern
+        part = slice(int(at.indptr[start]), int(at.indptr[stop]))
+        out[at.rows[part] - start, at.indices[part]] = self.values[part]
+        return out
+
+    def column_slab(self, start: int, stop: int) -> Array:
+        indptr, rows, _ = self.pattern.by_column
+        part, out = slice(int(indptr[start]), int(indptr[stop])), np.zeros((self.shape[0], stop - start))
+        out[rows[part], np.repeat(np.arange(stop - start), np.diff(indptr[start : stop + 1]))] = self._by_column[part]
+        return out
+
+    def scaled(self, rows: Array, cols: Array) -> OnPattern:
+        return OnPattern(self.pattern, self.values * rows[self.pattern.rows] * cols[self.pattern.indices])
+
+    def inner(self, other: Any) -> float:
+        if isinstance(other, OnPattern) and other.pattern is self.pattern:
+            return float(self.values @ other.values)
+        if isinstance(other, np.ndarray):
+            return float(self.values @ other[self.pattern.rows, self.pattern.indices])
+        return float(sum(self.values @ part.on_places(self.pattern) for part in other.parts()))
+
+    def on_places(self, pattern: Pattern) -> Array:
+        """The entries at the places of a pattern."""
+        return self.values if pattern is self.pattern else self.of_pairs(pattern.rows, pattern.indices)
+
+    def size(self) -> float:
+        from projfree.algebra.minorant import size
+
+        return size(self.values)
+
+    def any(self) -> bool:
+        return bool(self.values.any())
+
+    def finite(self) -> bool:
+        return bool(np.isfinite(self.values).all())
+
+    @cached_property
+    def gram_square(self) -> float:
+        r""":math:`\|G G^T\|_F^2`, the fourth power of the Schatten-4 norm, without forming the Gram matrix."""
+        from projfree.numerics.entries_kernels import gram_rows_square
+
+        kernel: Any = gram_rows_square
+        own, other = self._both()
+        out = np.empty(min(self.shape))
+        over_rows(lambda start, stop: kernel(*own, *other, len(out), out, start, stop), own[0])
+        return float(out.sum())
+
+    def gram(self) -> Array:
+        """The Gram matrix of the smaller side, from the sparse rows."""
+        from projfree.numerics.entries_kernels import gram_rows
+
+        kernel: Any = gram_rows
+        own, other = self._both()
+        out = np.zeros((min(self.shape), min(self.shape)))
+        over_rows(lambda start, stop: kernel(*own, *other, out, start, stop), own[0])
+        return out
+
+    def _both(self) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+        """Pointers, indices and values along the smaller side, and along the other."""
+        by_row = (self.pattern.indptr, self.pattern.indices, self.values)
+        by_column = (*self.pattern.by_column[:2], self._by_column)
+        return (by_row, by_column) if self.shape[0] <= self.shape[1] else (by_column, by_row)
+
+    def describe(self) -> str:
+        """A few words."""
+        return f"{self.pattern.count:,} entries"
+
+
+def _product(indptr: Array, indices: Array, values: Array, block: Array) -> Array:
+    from projfree.numerics.entries_kernels import times_block
+
+    block = np.ascontiguousarray(block)
+    out = np.empty((len(indptr) - 1, block.shape[1]))
+    over_rows(lambda start, stop: times_block(indptr, indices, values, block, out, start, stop), indptr)
+    return out
+
+
+def added(parts: list[OnPattern]) -> OnPattern:
+    """The sum of matrices on patterns, on the union of their places where they differ."""
+    first, *rest = parts
+    if all(part.pattern is first.pattern for part in rest):
+        values = first.values
+        for part in rest:
+            values = values + part.values
+        return OnPattern(first.pattern, values)
+    rows = np.concatenate([part.pattern.rows for part in parts])
+    cols = np.concatenate([part.pattern.indices for part in parts])
+    pattern, order, place = Pattern.of(rows, cols, (first.shape[0], first.shape[1]))
+    values = np.concatenate([part.values for part in parts])[order]
+    return OnPattern(pattern, values if place is None else np.bincount(place, weights=values))

@@ -1,0 +1,238 @@
+r"""Singular values of matrices that are only known by their products: exactly where one side is small, else leading
+ones by block subspace iteration from the last call's subspace, with a proven bound on what they leave out.
+
+For orthonormal P and :math:`P P^T G = P\,\mathrm{diag}(\theta)\,Q^T`, in an orthonormal basis that begins with P,
+
+.. math:: G G^T = \begin{pmatrix} \mathrm{diag}(\theta^2) & F^T \\ F & C \end{pmatrix}, \qquad
+   \|G\|_{S_q}^2 \le \Bigl(\sum_i \theta_i^q + \operatorname{tr} C^{q/2}\Bigr)^{2/q} + 2^{2/q} \|F\|_{S_{q/2}}
+
+for :math:`q \ge 2` by the triangle inequality; :math:`\operatorname{tr} C = \|G\|_F^2 - \sum_i\theta_i^2` and
+:math:`\|C\|_F^2 = \|G G^T\|_F^2 - \sum_i \theta_i^4 - 2 \|F\|_F^2` are known, and bound the rest of its powers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from projfree.checks import Array
+from projfree.numerics.lp_norm import lp_norm
+from projfree.numerics.svd import svd
+
+#: Up to so many entries a matrix is made dense; up to so many on the smaller side its whole spectrum is taken from the
+#: Gram matrix in every call, and up to so many where a bound is asked for.
+DENSE_ENTRIES, EVERY_SIDE, BOUND_SIDE = 1 << 18, 1024, 5000
+#: The block begins with so many columns and grows, up to the most, while its last one still counts for this share.
+FIRST_BLOCK, MOST_BLOCK, SHARE = 16, 64, 3e-3
+#: Iterations end when one adds less than this part to the norm that is asked for.
+TOLERANCE, STEPS = 1e-3, 12
+#: A bound is sharp enough when it is this close, relatively, to what is attained.
+SHARP = 2e-3
+#: Rows that are made dense at a time for a Gram matrix.
+SLAB = 512
+EPS = float(np.finfo(np.float64).eps)
+
+
+class Operator(Protocol):
+    """What is asked of a matrix."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def times(self, block: Array) -> Array: ...
+
+    def transposed_times(self, block: Array) -> Array: ...
+
+    def slab(self, start: int, stop: int) -> Array: ...
+
+    def column_slab(self, start: int, stop: int) -> Array: ...
+
+    def size(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Singular triples ``left, values, right``.
+
+    Where ``whole`` is False the values are those of a compression, each a lower bound on the one of its rank. Where it
+    is True they are all there, their squares up to ``error`` beside the backward error of a decomposition.
+    """
+
+    left: Array
+    values: Array
+    right: Array
+    whole: bool
+    error: float = 0.0
+
+    def norm(self, q: float) -> float:
+        """The l_q norm of the values: a lower bound on the Schatten norm, exact to rounding where all are there."""
+        return lp_norm(self.values, q)
+
+    def upper(self, q: float) -> float:
+        """An upper bound on the Schatten norm, where all values are there."""
+        return lp_norm(np.sqrt(self.values**2 + self.error), q)
+
+
+#: From singular values, those that the answer is made of; the block grows until the last one no longer counts.
+Weights = Callable[[Array], Array]
+
+
+def spectrum(g: Operator, weights: Weights, warm: dict[str, Array], key: str) -> Spectrum:
+    """The whole spectrum where a side is small, else as many leading triples as ``weights`` gives a share to."""
+    m, n = g.shape
+    if m * n <= DENSE_ENTRIES:
+        u, s, vt = svd(g.slab(0, m))
+        return Spectrum(u, s, vt.T, True)
+    if min(m, n) <= EVERY_SIDE:
+        return _by_gram(g)
+    found = leading(g, weights, warm.get(key))
+    warm[key] = found.right
+    return found
+
+
+def gram(g: Operator) -> tuple[Array, float]:
+    """The Gram matrix of the smaller side and a bound on the norm of its rounding error and that of its eigenvalues."""
+    m, n = g.shape
+    side = min(m, n)
+    total = g.gram() if hasattr(g, "gram") else np.zeros((side, side))
+    for start in range(0, 0 if hasattr(g, "gram") else max(m, n), SLAB):
+        stop = min(start + SLAB, max(m, n))
+        part = g.slab(start, stop) if m >= n else g.column_slab(start, stop).T
+        total += part.T @ part
+    # Sums of up to max(m, n) products, then the backward error of a symmetric eigensolver.
+    return total, EPS * (max(m, n) + 8.0 * side) * float(np.trace(total))
+
+
+def _by_gram(g: Operator) -> Spectrum:
+    total, error = gram(g)
+    squares, vectors = np.linalg.eigh(total)
+    squares, vectors = squares[::-1], vectors[:, ::-1]
+    values = np.sqrt(np.maximum(squares, 0.0))
+    inverse = np.where(values > 1e-7 * values[0], 1.0 / np.where(values > 0.0, values, 1.0), 0.0)
+    if g.shape[0] >= g.shape[1]:
+        return Spectrum(g.times(vectors) * inverse, values, vectors, True, error)
+    return Spectrum(vectors, values, g.transposed_times(vectors) * inverse, True, error)
+
+
+def leading(g: Operator, weights: Weights, start: Array | None) -> Spectrum:
+    """Leading singular triples by block subspace iteration from ``start``; the block grows while its end counts."""
+    m, n = g.shape
+    most = min(m, n, MOST_BLOCK)
+    basis = _more(start, min(FIRST_BLOCK, most), n)
+    found = Spectrum(np.zeros((m, 0)), np.zeros(0), np.zeros((n, 0)), False)
+    for _ in range(STEPS):
+        before, found = _step(g, basis)
+        share = weights(found.values)
+        first, after = float(share[: len(before)] @ before), float(share @ found.values)
+        basis = found.right
+        if after - first > TOLERANCE * after:
+            continue
+        if basis.shape[1] >= most or share[-1] <= SHARE * share[0]:
+            break
+        basis = _more(basis, min(2 * basis.shape[1], most), n)
+    return found
+
+
+def _step(g: Operator, basis: Array) -> tuple[Array, Spectrum]:
+    """One multiplication by G and one by its transpose: the values before the second, and the triples after it."""
+    q, r = orthonormal(g.times(basis))
+    o, s = orthonormal(g.transposed_times(q))
+    u, values, vt = svd(s)
+    return np.linalg.svd(r, compute_uv=False), Spectrum(q @ vt.T, values, o @ u, False)
+
+
+def orthonormal(block: Array) -> tuple[Array, Array]:
+    """QR of a tall block: twice by Cholesky, which is matrix products alone, else by reflections."""
+    q, r = block, np.eye(block.shape[1])
+    try:
+        for _ in range(2):
+            upper = np.linalg.cholesky(q.T @ q).T
+            if np.diag(upper).min() <= 1e-6 * np.diag(upper).max():  # too near to dependent for this way
+                return np.linalg.qr(block)
+            q, r = q @ np.linalg.inv(upper), upper @ r
+    except np.linalg.LinAlgError:
+        return np.linalg.qr(block)
+    return q, r
+
+
+def glance(g: Operator, warm: Array) -> Array:
+    """Lower bounds on leading singular values, from one multiplication each by G and its transpose."""
+    return _step(g, warm)[1].values
+
+
+def _more(basis: Array | None, columns: int, n: int) -> Array:
+    """The basis with so many columns, the new ones random but the same each time; orthonormal."""
+    have = 0 if basis is None else basis.shape[1]
+    if have >= columns and basis is not None:
+        return basis
+    new = np.random.default_rng((n, columns)).standard_normal((n, columns - have))
+    return orthonormal(new if basis is None else np.concatenate([basis, new], axis=1))[0]
+
+
+def norm_bound(g: Operator, q: float, found: Spectrum) -> float:
+    r"""A proven upper bound on :math:`\|G\|_{S_q}`, from all eigenvalues of the Gram matrix or from leading triples."""
+    side, frobenius = min(g.shape), g.size()
+    plain = frobenius * (1.0 if q >= 2.0 else side ** (1.0 / q - 0.5))
+    if q == 2.0:
+        return plain
+    if q > 2.0 and side > EVERY_SIDE:
+        plain, sharp = _by_tail(g, q, found, plain)
+        if sharp:
+            return plain
+    if side > BOUND_SIDE:
+        return plain
+    total, error = gram(g)
+    return min(plain, lp_norm(np.sqrt(np.maximum(np.linalg.eigvalsh(total), 0.0) + error), q))
+
+
+def _by_tail(g: Operator, q: float, found: Spectrum, plain: float) -> tuple[float, bool]:
+    """The tail bound with blocks that grow until it is sharp, and whether it is."""
+    # Where the Gram matrix fits, its eigenvalues are there sooner than the sharp bound of a flat spectrum.
+    most = min(*g.shape, MOST_BLOCK) if min(g.shape) > BOUND_SIDE else len(found.values)
+    while True:
+        plain = min(plain, tail_bound(g, q, found, g.size()))
+        if plain <= (1.0 + SHARP) * found.norm(q):
+            return plain, True
+        if len(found.values) >= most:
+            return plain, False
+        basis = _more(found.right, min(2 * len(found.values), most), g.shape[1])
+        for _ in range(2):
+            basis = _step(g, basis)[1].right
+        found = _step(g, basis)[1]
+
+
+def tail_bound(g: Operator, q: float, found: Spectrum, frobenius: float) -> float:
+    """The bound of this module's head, for triples whose ``left`` is orthonormal."""
+    theta, noise = found.values, 64.0 * EPS * sum(g.shape)
+    applied = g.times(found.right * theta)  # G G^T P
+    rest = applied - found.left @ (found.left.T @ applied)
+    rest = rest - found.left @ (found.left.T @ rest)
+    off = np.linalg.svd(np.linalg.qr(rest, mode="r"), compute_uv=False)
+    trace = max(frobenius**2 - float(theta @ theta), 0.0) + noise * frobenius**2
+    square = trace**2
+    if q >= 4.0 and hasattr(g, "gram_square"):
+        # From the Schatten-4 norm, which sees the tail much better than the trace does.
+        fourth = float(g.gram_square)
+        square = min(square, max(fourth - float(np.sum(theta**4)) - 2.0 * float(off @ off), 0.0) + noise * fourth)
+    top = math.sqrt(square)
+    side = 2.0 ** (2.0 / q) * lp_norm(off, q / 2.0) if math.isfinite(q) else float(off[0])
+    return math.sqrt((_joined(theta, trace, square, top, q) + side) * (1.0 + noise) + noise * frobenius**2)
+
+
+def _joined(theta: Array, trace: float, square: float, top: float, q: float) -> float:
+    r""":math:`(\sum\theta^q + \operatorname{tr} C^{q/2})^{2/q}`, scaled so that powers stay in range."""
+    largest = float(theta[0]) ** 2 if len(theta) else 0.0
+    if math.isinf(q):
+        return max(largest, top)
+    scale = max(largest, top)
+    if scale == 0.0:
+        return 0.0
+    relative = top / scale
+    tail = (
+        (square / scale**2) * relative ** (q / 2.0 - 2.0) if q >= 4.0 else trace / scale * relative ** (q / 2.0 - 1.0)
+    )
+    return scale * float((np.sum((theta**2 / scale) ** (q / 2.0)) + tail) ** (2.0 / q))

@@ -1,0 +1,125 @@
+"""Schatten balls on matrices that are never formed: vertices and projections in factors, supports on the safe side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from projfree.algebra import LowRank, Structured
+from projfree.checks import Array
+from projfree.numerics.lp_norm import conjugate, lp_norm, norming
+from projfree.numerics.lp_projection import project
+from projfree.numerics.subspace import DENSE_ENTRIES, EVERY_SIDE, Spectrum, Weights, glance, norm_bound, spectrum
+
+#: Components of a vertex of a large matrix that weigh less than this part of the first are left out.
+FAINT = 1e-6
+
+
+def oracle(g: Structured, p: float, radius: float, key: str = "oracle") -> tuple[Any, float]:
+    """The vertex and an upper bound on the support; the vertex is feasible whatever the spectrum leaves out.
+
+    The bound is the best that costs no more than the vertex did: sharp where the whole spectrum was taken.
+    """
+    _check_finite("lmo(g)", g)
+    size = g.size()
+    if size == 0.0:
+        return LowRank(g.shape, ()), 0.0
+    if p == 2.0:
+        return g * (-radius / size), radius * size
+    unit = g / size
+    found = _spectrum(unit, lambda s: norming(s[None, :], p)[0], f"{key} {p}")
+    weights = norming(_counted(found, unit)[None, :], p)[0]
+    if p < 2.0 and np.prod(g.shape) > DENSE_ENTRIES:  # columns that no step would notice
+        weights = np.where(weights > FAINT * weights.max(), weights, 0.0)
+    vertex = _factors(found, -radius * weights)
+    if p > 2.0:  # small singular values count as much as large ones, and their vectors are the least accurate
+        vertex = vertex * min(1.0, radius / max(norm(vertex, p), 1e-300))
+    q = conjugate(p)
+    upper = found.upper(q) if found.whole else _plain_bound(unit, q)
+    return vertex, radius * (size * upper)
+
+
+def support(g: Structured, p: float, radius: float) -> float:
+    """A proven upper bound on the support: sharp where a side has up to 5,000 rows, else by the tail bound."""
+    q, size = conjugate(p), g.size()
+    if not np.isfinite(size):
+        return size
+    if size == 0.0 or p == 2.0:
+        return radius * size
+    unit = g / size
+    if isinstance(unit, LowRank):
+        return radius * size * lp_norm(unit.singular_values(), q)
+    m, n = g.shape
+    if m * n > DENSE_ENTRIES and min(m, n) <= EVERY_SIDE:  # eigenvalues of the Gram matrix alone, no vectors
+        empty = Spectrum(np.zeros((m, 0)), np.zeros(0), np.zeros((n, 0)), False)
+        return radius * size * norm_bound(unit, q, empty)
+    # From a start of its own: whoever checks a bound must find the same one, whatever was computed before.
+    found = spectrum(unit, lambda s: norming(s[None, :], p)[0], {}, "support")
+    return radius * size * (found.upper(q) if found.whole else norm_bound(unit, q, found))
+
+
+def promise(g: Structured, p: float, radius: float, key: str = "oracle") -> float:
+    """A lower bound on the support, from leading singular values."""
+    size = g.size()
+    if size == 0.0 or p == 2.0:
+        return radius * size
+    unit = g / size
+    warm = None if g.on is None else g.on.pattern.warm.get(f"{key} {p}")
+    if warm is not None:
+        return radius * size * lp_norm(glance(unit, warm), conjugate(p)) * (1.0 - 1e-9)
+    found = _spectrum(unit, lambda s: norming(s[None, :], p)[0], f"{key} {p}")
+    return radius * size * lp_norm(_counted(found, unit), conjugate(p)) * (1.0 - 1e-9)
+
+
+def projection(w: Structured, p: float, radius: float) -> Any:
+    """The Euclidean projection; where no side is small, of the leading part of ``w``, which is feasible too."""
+    _check_finite("project(w)", w)
+    size = w.size()
+    if p == 2.0:
+        return w if size <= radius else w * (radius / size)
+    if isinstance(w, LowRank):
+        u, s, v = w.decomposed()
+        found = Spectrum(u, s, v, True)
+    else:
+        found = _spectrum(w, lambda s: project(s, p, radius), "projection")
+    if found.whole and lp_norm(found.values, p) <= radius:
+        return w if isinstance(w, LowRank) else _factors(found, _counted(found, w))
+    return _factors(found, project(_counted(found, w), p, radius))
+
+
+def norm(w: Structured, p: float) -> float:
+    """The Schatten norm, exact for factors; for others never too small."""
+    if isinstance(w, LowRank):
+        return lp_norm(w.singular_values(), p) if w.terms else 0.0
+    size = w.size()
+    return size if p == 2.0 or size == 0.0 else support(w, conjugate(p), 1.0)
+
+
+def _spectrum(g: Structured, weights: Weights, key: str) -> Spectrum:
+    return spectrum(g, weights, {} if g.on is None else g.on.pattern.warm, key)
+
+
+def _counted(found: Spectrum, g: Structured) -> Array:
+    """The values with those at the level of rounding taken as zero: their vectors mean nothing."""
+    values = found.values
+    level = max(g.shape) * float(np.finfo(np.float64).eps)
+    if found.whole and np.prod(g.shape) > DENSE_ENTRIES:
+        level = 1e-7  # from a Gram matrix, which squares the condition
+    return np.where(values > level * values.max(initial=0.0), values, 0.0)
+
+
+def _factors(found: Spectrum, values: Array) -> LowRank:
+    kept = values != 0.0
+    return LowRank.of(found.left[:, kept] * values[kept], found.right[:, kept])
+
+
+def _plain_bound(g: Structured, q: float) -> float:
+    return g.size() * (1.0 if q >= 2.0 else min(g.shape) ** (1.0 / q - 0.5))
+
+
+def _check_finite(call: str, g: Structured) -> None:
+    if not g.finite():
+        raise ValueError(
+            f"`{call}` needs finite entries, got NaN or infinity; the function or the step that made it has overflowed."
+        )

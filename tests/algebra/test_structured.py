@@ -1,0 +1,168 @@
+"""Matrices that are never formed agree with the dense ones they stand for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from projfree.algebra import (
+    FactoredShape,
+    LowRank,
+    Minorant,
+    Mixture,
+    OnPattern,
+    Pattern,
+    Point,
+    Structured,
+    inner,
+    pack,
+    same,
+    size,
+    square,
+    unpack,
+    zeros,
+)
+from projfree.algebra.image import Image
+
+SHAPE = (7, 5)
+
+
+def patterned(rng, count=12, pattern=None):
+    if pattern is None:
+        flat = np.sort(rng.choice(35, count, replace=False))
+        pattern = Pattern.of(flat // 5, flat % 5, SHAPE)[0]
+    return OnPattern(pattern, rng.standard_normal(pattern.count))
+
+
+def low(rng, rank=2):
+    return LowRank.of(rng.standard_normal((7, rank)), rng.standard_normal((5, rank)))
+
+
+def every_kind(rng):
+    on = patterned(rng)
+    return [low(rng), on, low(rng) + on, LowRank(SHAPE, ()), low(rng, 1) - 2.0 * low(rng, 3)]
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_operations_agree_with_dense_ones(seed):
+    rng = np.random.default_rng(seed)
+    block, other = rng.standard_normal((5, 3)), rng.standard_normal((7, 2))
+    rows, cols = rng.integers(0, 7, 9), rng.integers(0, 5, 9)
+    d, e = rng.uniform(0.5, 2.0, 7), rng.uniform(0.5, 2.0, 5)
+    for w in every_kind(rng):
+        dense = w.toarray()
+        close = {"rtol": 1e-12, "atol": 1e-12}
+        np.testing.assert_allclose(w.times(block), dense @ block, **close)
+        np.testing.assert_allclose(w.transposed_times(other), dense.T @ other, **close)
+        np.testing.assert_allclose(w.of_pairs(rows, cols), dense[rows, cols], **close)
+        np.testing.assert_allclose(w.slab(2, 5), dense[2:5], **close)
+        np.testing.assert_allclose(w.column_slab(1, 4), dense[:, 1:4], **close)
+        np.testing.assert_allclose(w.scaled(d, e).toarray(), d[:, None] * dense * e, **close)
+        np.testing.assert_allclose((-w / 4.0).toarray(), -dense / 4.0, **close)
+        np.testing.assert_allclose(w + dense, 2.0 * dense, **close)
+        np.testing.assert_allclose(dense - w, 0.0 * dense, **close)
+        assert size(w) == pytest.approx(np.linalg.norm(dense), abs=1e-7)
+        assert square(w) == pytest.approx(np.sum(dense**2), abs=1e-7)
+        assert w.any() == dense.any()
+        for v in every_kind(rng):
+            np.testing.assert_allclose((0.5 * w + 2.0 * v).toarray(), 0.5 * dense + 2.0 * v.toarray(), **close)
+            assert inner(w, v) == pytest.approx(np.sum(dense * v.toarray()), abs=1e-10)
+            assert inner(w, v.toarray()) == pytest.approx(inner(w.toarray(), v), abs=1e-10)
+
+
+def test_kinds_of_sums():
+    rng = np.random.default_rng(0)
+    on = patterned(rng)
+    again = patterned(rng, pattern=on.pattern)
+    assert isinstance(on + again, OnPattern)
+    assert (on + again).pattern is on.pattern
+    assert isinstance(on + low(rng), Mixture)
+    assert isinstance(zeros(on.shape) + on, OnPattern)
+    assert isinstance(low(rng) + low(rng), LowRank)
+    assert isinstance(zeros(FactoredShape(SHAPE)), LowRank)
+    assert isinstance(zeros(SHAPE), np.ndarray)
+    assert same(on, on)
+    assert not same(on, again)
+    assert same(zeros(on.shape), LowRank(SHAPE, ()))
+    assert np.float64(2.0) * on is not NotImplemented
+    assert isinstance(np.float64(2.0) * on, OnPattern)
+
+
+def test_factors_are_shared_until_columns_abound():
+    rng = np.random.default_rng(0)
+    v, w = low(rng, 2), low(rng, 1)
+    x = 0.5 * v + 0.5 * w
+    assert (0.5 * x + 0.5 * v).rank == 3  # v is one of its terms already
+    total, dense = x, x.toarray()
+    for _ in range(40):
+        new = low(rng, 1)
+        total, dense = 0.9 * total + 0.1 * new, 0.9 * dense + 0.1 * new.toarray()
+    assert total.rank <= 10  # twice the smaller side
+    np.testing.assert_allclose(total.toarray(), dense, rtol=1e-12, atol=1e-13)
+    assert np.linalg.norm(total.toarray() - dense) <= total.cut + 1e-14 * np.linalg.norm(dense)
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(1e-6, 0.9))
+def test_what_compression_cuts_is_bounded_and_no_norm_grows(seed, cut):
+    rng = np.random.default_rng(seed)
+    w = LowRank.of(rng.standard_normal((7, 5)) * np.logspace(0, -4, 5), rng.standard_normal((5, 5)))
+    short = w.compressed(cut)
+    away = np.linalg.norm(short.toarray() - w.toarray())
+    assert away <= short.cut <= cut * size(w) + 1e-12 * size(w)
+    kept = short.singular_values()
+    assert (kept <= w.singular_values()[: len(kept)] * (1 + 1e-12)).all()
+    assert (3.0 * short).cut == pytest.approx(3.0 * short.cut)
+
+
+def test_patterns_of_two_kinds_are_united():
+    rng = np.random.default_rng(3)
+    a, b = patterned(rng), patterned(rng, 20)
+    np.testing.assert_allclose((a + b).toarray(), a.toarray() + b.toarray())
+
+
+def test_repeated_places():
+    rows, cols = np.array([2, 0, 2, 2]), np.array([1, 0, 1, 3])
+    pattern, order, place = Pattern.of(rows, cols, (3, 4))
+    assert pattern.count == 3
+    np.testing.assert_array_equal(place, [0, 1, 1, 2])
+    np.testing.assert_array_equal(pattern.rows[place], rows[order])
+    np.testing.assert_array_equal(pattern.indices[place], cols[order])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_gram_of_the_smaller_side(seed):
+    on = patterned(np.random.default_rng(seed), 20)
+    dense = on.toarray()
+    np.testing.assert_allclose(on.gram(), dense.T @ dense, atol=1e-13)
+    assert on.gram_square == pytest.approx(np.sum((dense.T @ dense) ** 2))
+
+
+@pytest.mark.parametrize("kind", range(5))
+def test_packing(kind):
+    w = every_kind(np.random.default_rng(1))[kind]
+    again = unpack(pack(w), w.on.pattern if w.on is not None else None)
+    np.testing.assert_allclose(again.toarray(), w.toarray(), rtol=1e-14, atol=1e-15)
+    assert isinstance(again, Structured)
+    if w.on is not None:
+        assert again.on.pattern is w.on.pattern
+        assert unpack(pack(w)).on.pattern is not w.on.pattern
+
+
+def test_points_and_minorants_of_factors():
+    rng = np.random.default_rng(0)
+    v, g = low(rng), patterned(rng)
+    x = 0.25 * Point(v, Image.of(v)) + 0.75 * Point(v, Image.of(v))
+    np.testing.assert_allclose(x.w.toarray(), v.toarray())
+    m = 0.0 * Minorant(3.0, g) + 0.5 * Minorant(1.0, g)
+    assert isinstance(m.gradient, OnPattern)
+    assert m(v) == pytest.approx(0.5 + 0.5 * inner(g, v))
+
+
+def test_a_dense_giant_is_refused():
+    giant = LowRank((100_000, 100_000), ())
+    with pytest.raises(ValueError, match="a dense 100000 x 100000 matrix has 10,000,000,000 entries"):
+        giant.toarray()
+    assert repr(giant) == "<100000 x 100000 matrix: zero>"
+    assert giant.copy() is giant

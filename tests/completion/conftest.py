@@ -1,0 +1,27 @@
+"""The tests of this folder find their problems as `completion.problems`; sizes choose how a spectrum is found."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from projfree.numerics import subspace
+from projfree.sets import spectral
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+
+@pytest.fixture(params=["whole", "gram", "subspace"])
+def tier(request, monkeypatch):
+    """How the spectrum is found: densely, from the Gram matrix, by subspaces; large sizes choose the latter two."""
+    if request.param != "whole":
+        monkeypatch.setattr(subspace, "DENSE_ENTRIES", 0)
+        monkeypatch.setattr(spectral, "DENSE_ENTRIES", 0)
+    if request.param == "subspace":
+        for module in (subspace, spectral):
+            monkeypatch.setattr(module, "EVERY_SIDE", 0)
+        monkeypatch.setattr(subspace, "BOUND_SIDE", 0)
+        monkeypatch.setattr(subspace, "FIRST_BLOCK", 4)
+    return request.param

@@ -1,0 +1,236 @@
+"""The estimator: every form of ratings, any labels, and clear sentences for what cannot be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from completion.problems import entries
+from sklearn.base import clone
+
+from projfree import ProgressBar
+from projfree.estimators.completion import MatrixCompletion
+from projfree.estimators.completion_cv import MatrixCompletionCV
+
+SHAPE = (30, 20)
+
+
+@pytest.fixture(scope="module")
+def ratings():
+    return entries(*SHAPE, 300, seed=3)
+
+
+def quick(**settings):
+    return MatrixCompletion(**{"rank": 4, "radius": 15.0, **settings})
+
+
+def test_every_form_gives_the_same_model(ratings):
+    rows, cols, y = ratings
+    frame = pd.DataFrame({"rating": y, "item": cols, "user": rows})
+    forms = [
+        (rows, cols, y),
+        np.column_stack([rows, cols, y]),
+        list(zip(rows.tolist(), cols.tolist(), y.tolist(), strict=True)),
+        frame,
+        sp.coo_array((y, (rows, cols)), shape=SHAPE),
+        sp.csr_matrix((y, (rows, cols)), shape=SHAPE),
+    ]
+    first = quick().fit(forms[0]).predict((rows, cols))
+    for form in forms[1:]:
+        np.testing.assert_allclose(quick().fit(form).predict((rows, cols)), first, rtol=1e-9)
+    np.testing.assert_allclose(quick().fit((rows, cols), y).predict((rows, cols)), first, rtol=1e-12)
+
+
+def test_labels_of_any_kind(ratings):
+    rows, cols, y = ratings
+    users, items = np.array([f"u{r:02d}" for r in rows]), np.array([f"i{c:02d}" for c in cols], dtype=object)
+    named = quick().fit((users, items, y))
+    plain = quick().fit((rows, cols, y))
+    np.testing.assert_allclose(named.predict((users, items)), plain.predict((rows, cols)))
+    with pytest.raises(TypeError, match="labels of one type, got int and str"):
+        quick().fit(([1, 2], np.array([1, "a"], dtype=object), [1.0, 2.0]))
+
+
+def test_the_gap_is_proved_and_can_be_closed(ratings):
+    model = quick(rank=15, sweeps=60).fit(ratings)
+    assert 0.0 <= model.relative_gap_ < 0.05
+    assert model.norm_ <= model.radius_ * (1 + 1e-9)
+    value = model.value_
+    model.certify_to(1e-4)
+    assert model.relative_gap_ <= 1e-4
+    assert model.value_ <= value * (1 + 1e-9)
+    assert model.bound_ <= model.value_
+    for p in (1.0, 1.2):
+        tight = quick(p=p, radius=10.0, tol=1e-3).fit(ratings)
+        assert tight.relative_gap_ <= 1e-3
+    assert np.isnan(quick(certify=False).fit(ratings).bound_)
+
+
+@pytest.mark.parametrize("loss", ["huber", "logistic"])
+def test_other_losses(ratings, loss):
+    rows, cols, y = ratings
+    y = np.where(y > 3.0, 1.0, -1.0) if loss == "logistic" else y
+    model = quick(loss=loss, radius=20.0, sweeps=80, rank=10, tol=2e-2).fit((rows, cols, y))
+    assert model.relative_gap_ <= 2e-2
+    assert model.score((rows, cols, y)) > 0.5
+
+
+def test_sweeps_descend_on_the_penalised_problem(ratings):
+    """With a fixed strength and p = 1 no sweep raises squares + ridge + penalty."""
+    from projfree.estimators.completion_fit import make_problem
+    from projfree.losses import Huber, Squared
+
+    rows, cols, y = ratings
+    for loss in (Squared(), Huber(0.5)):
+        settings = {"loss": loss, "p": 1.0, "power": 0.25, "ridge": 2.0, "kinds": (False, True, True), "base": 3.0}
+        problem, _ = make_problem(rows, cols, y, None, SHAPE, **settings)
+        state, last = problem.begin(5, 0), np.inf
+        for _ in range(15):
+            state = problem.sweep(state, 1.5)
+            ridge = 0.5 * loss.smoothness * 2.0 * float(state.rows @ state.rows + state.cols @ state.cols)
+            total = float(loss.value(problem.predictions(state), problem.y).sum()) + ridge + 3.0 * state.sigma.sum()
+            assert total <= last * (1 + 1e-9)
+            last = total
+
+
+def test_unseen_users_and_items_fall_back_to_offsets(ratings):
+    model = quick().fit(ratings)
+    f = model.factors_
+    new = model.decision_function([(999, 3), (4, 999), (999, 999)])
+    expected = f.base + f.shift + np.array([f.cols[3], f.rows[4], 0.0])
+    np.testing.assert_allclose(new, expected)
+
+
+def test_recommendations(ratings):
+    rows, cols, _ = ratings
+    model = quick().fit(ratings)
+    items, scores = model.recommend(5, n=4)
+    assert not set(items) & set(cols[rows == 5])
+    assert (np.diff(scores) <= 0).all()
+    everything, _ = model.recommend(5, n=100, exclude_seen=False)
+    assert len(everything) == SHAPE[1]
+    with pytest.raises(ValueError, match="must be a user of the fit, got 77"):
+        model.recommend(77)
+
+
+def test_folding_in_a_known_user_gives_its_own_row(ratings):
+    rows, cols, y = ratings
+    model = quick(sweeps=80, certify=False, weight_power=0.0).fit(ratings)
+    mine = rows == 5
+    users, folded = model.transform((rows[mine], cols[mine], y[mine]))
+    assert users.tolist() == [5]
+    f = model.factors_
+    np.testing.assert_allclose(folded[0, 0], f.rows[5], atol=0.05)
+    np.testing.assert_allclose(folded[0, 1:] @ f.right.T, f.left[5] @ f.right.T, atol=0.2)
+
+
+def test_more_ratings_later(ratings):
+    rows, cols, y = ratings
+    model = quick().fit((rows[:250], cols[:250], y[:250]))
+    model.partial_fit((np.append(rows[250:], 99), np.append(cols[250:], 3), np.append(y[250:], 3.0)))
+    assert 99 in model.user_ids_
+    whole = quick().fit((np.append(rows, 99), np.append(cols, 3), np.append(y, 3.0)))
+    assert model.rmse(ratings) == pytest.approx(whole.rmse(ratings), rel=0.1)
+    fresh = quick().partial_fit(ratings)
+    np.testing.assert_allclose(fresh.predict((rows, cols)), quick().fit(ratings).predict((rows, cols)))
+
+
+def test_a_later_rating_replaces_an_earlier_one(ratings):
+    rows, cols, y = ratings
+    twice = (np.append(rows[0], rows), np.append(cols[0], cols), np.append(99.0, y))
+    np.testing.assert_allclose(quick().fit(twice).predict((rows, cols)), quick().fit(ratings).predict((rows, cols)))
+
+
+def test_weights(ratings):
+    rows, cols, y = ratings
+    kept = np.arange(len(y)) % 3 > 0
+    ghosts = quick(weight_power=0.0).fit(
+        (rows, cols, np.where(kept, y, 50.0)), sample_weight=np.where(kept, 1.0, 1e-12)
+    )
+    assert ghosts.rmse((rows[kept], cols[kept], y[kept])) < 1.0
+
+
+def test_save_and_load(ratings, tmp_path):
+    rows, cols, _ = ratings
+    model = quick(p=1.1).fit(ratings)
+    model.save(tmp_path / "model")
+    again = MatrixCompletion.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict((rows, cols)), model.predict((rows, cols)))
+    assert again.get_params()["p"] == 1.1
+    assert again.relative_gap_ == model.relative_gap_
+    np.testing.assert_array_equal(again.recommend(5)[0], model.recommend(5)[0])
+
+
+def test_a_checkpoint_is_gone_on_from(ratings, tmp_path):
+    rows, cols, _ = ratings
+    folder = tmp_path / "sweeps"
+    quick(sweeps=3, checkpoint=folder, certify=False).fit(ratings)
+    seen = []
+    resumed = quick(sweeps=6, checkpoint=folder, certify=False, callbacks=[lambda run: seen.append(run.iteration)])
+    resumed.fit(ratings)
+    assert seen == [4, 5, 6]
+    whole = quick(sweeps=6, certify=False).fit(ratings)
+    np.testing.assert_array_equal(resumed.predict((rows, cols)), whole.predict((rows, cols)))
+    with pytest.raises(ValueError, match="other ratings or settings"):
+        quick(rank=3, checkpoint=folder).fit(ratings)
+
+
+def test_callbacks_early_stopping_and_time(ratings):
+    calls = []
+    model = quick(callbacks=[lambda run: calls.append(run.iteration) or len(calls) == 2, ProgressBar()]).fit(ratings)
+    assert model.n_iter_ == 2
+    assert quick(time_limit=1e-9, certify=False).fit(ratings).n_iter_ == 0
+    stopped = quick(rank=15, early_stopping=True, sweeps=200, n_iter_no_change=2).fit(ratings)
+    assert stopped.n_iter_ < 200
+
+
+def test_the_radius_is_found(ratings):
+    rows, cols, y = entries(60, 40, 2000, seed=1, noise=0.5)
+    rows, cols, y, test = rows[500:], cols[500:], y[500:], (rows[:500], cols[:500], y[:500])
+    model = MatrixCompletion(rank=8, certify=False).fit((rows, cols, y))
+    assert model.rmse(test) < 0.9 * MatrixCompletion(radius=1e-3, certify=False).fit((rows, cols, y)).rmse(test)
+    assert clone(model).radius is None
+
+
+def test_search_over_exponents(ratings):
+    search = MatrixCompletionCV(ps=(1.0, 1.2), folds=2, parts=5, estimator=quick(certify=False)).fit(ratings)
+    assert search.best_p_ in (1.0, 1.2)
+    assert len(search.errors_[1.0]) == 2
+    assert search.best_error_ == min(np.mean([e for e, _ in v]) for v in search.errors_.values())
+    assert search.score(ratings) == search.model_.score(ratings)
+    with pytest.raises(ValueError, match="needs at least 20 ratings"):
+        MatrixCompletionCV().fit(([0], [0], [1.0]))
+
+
+@pytest.mark.parametrize(
+    ("X", "settings", "words"),
+    [
+        (([0], [1], [np.nan]), {}, "`ratings` must be finite, got nan"),
+        (([], [], []), {}, "at least one rating"),
+        (([0, 1], [1], [1.0, 2.0]), {}, "an item for each user"),
+        (([0.5], [1], [1.0]), {}, "whole numbers or strings, got 0.5"),
+        (np.ones((3, 4)), {}, "got 4 columns"),
+        (([0], [1]), {}, "needs the ratings"),
+        (([0], [1], [1.0]), {"p": 2.0}, "must be below 2"),
+        (([0], [1], [1.0]), {"p": 0.5}, "at least 1"),
+        (([0], [1], [1.0]), {"radius": -1.0}, "positive and finite"),
+        (([0], [1], [1.0]), {"loss": "hinge"}, "must be one of squared, huber, logistic"),
+        (([0], [1], [1.0]), {"validation_fraction": 1.0}, "must be below 1"),
+        (pd.DataFrame({"who": [1], "item": [2], "rating": [3.0]}), {}, "no column 'user'"),
+    ],
+    ids=str,
+)
+def test_bad_input(X, settings, words):
+    with pytest.raises(ValueError, match=words):
+        quick(**settings).fit(X)
+
+
+def test_one_rating_empty_rows_and_a_wide_ball():
+    with pytest.warns(UserWarning, match="larger than these ratings need"):
+        one = quick(radius=100.0).fit(([0], [0], [4.0]))
+    assert one.predict([(0, 0)])[0] == pytest.approx(4.0)
+    auto = MatrixCompletion().fit(([0], [0], [4.0]))
+    assert auto.predict([(0, 0)])[0] == pytest.approx(4.0)
+    empty = quick(radius=0.1).fit(sp.coo_array(([4.0, 2.0], ([0, 2], [0, 2])), shape=(5, 4)))
+    assert np.isfinite(empty.predict([(1, 1), (4, 3)])).all()

@@ -1,0 +1,137 @@
+"""The spectral oracle on gradients that live on a pattern: feasible vertices, supports never too small."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from completion.problems import entries
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from projfree.algebra import LowRank, OnPattern, Pattern, inner
+from projfree.numerics.lp_norm import norming
+from projfree.numerics.subspace import leading, tail_bound
+from projfree.sets import SchattenBall, WeightedSchattenBall
+
+PS = (1.0, 1.1, 1.2, 4.0 / 3.0, 1.5, 2.0, 3.0, math.inf)
+
+
+def gradient(kind, seed, m=12, n=9):
+    rng = np.random.default_rng(seed)
+    if kind == "row":
+        m = 1
+    elif kind == "column":
+        n = 1
+    dense = rng.standard_normal((m, n))
+    if kind == "zero":
+        dense[:] = 0.0
+    elif kind == "rank one":
+        dense = np.outer(dense[:, 0], dense[0])
+    elif kind == "clustered":
+        u, _, vt = np.linalg.svd(dense, full_matrices=False)
+        dense = u * np.where(np.arange(min(m, n)) < 6, 1.0, 1e-3) @ vt
+    elif kind == "sparse":
+        dense *= rng.random((m, n)) < 0.3
+    elif kind == "tiny":
+        dense *= 1e-200
+    rows, cols = np.nonzero(np.ones((m, n)) if kind != "sparse" else dense)
+    if not len(rows):
+        rows, cols = np.array([0]), np.array([0])
+    pattern = Pattern.of(rows, cols, (m, n))[0]
+    return OnPattern(pattern, dense[pattern.rows, pattern.indices]), dense
+
+
+KINDS = ("plain", "zero", "rank one", "clustered", "sparse", "row", "column", "tiny")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("p", PS)
+def test_vertices_and_supports(tier, kind, p):
+    g, dense = gradient(kind, 1)
+    plain, weighted = SchattenBall(p, 1.5), WeightedSchattenBall(p, 1.5, *_weights(dense.shape))
+    for ball in (plain, weighted):
+        exact = ball.support(dense)
+        v, support = ball.oracle(g)
+        assert ball.contains(v)
+        assert ball.contains(v.toarray(), 1e-9)
+        reached = -inner(g, v)
+        assert reached <= exact * (1 + 1e-9)
+        # The support that a bound is made of is an upper bound, up to the allowance that the bound adds.
+        slack = 1.0 - ball.support_rtol(dense.shape)
+        for upper in (support, ball.support(g), ball.dual_norm(g) * ball.radius):
+            assert upper >= exact * slack
+        assert ball.promise(g) <= exact * (1 + 1e-12)
+        if tier != "subspace":
+            assert reached == pytest.approx(exact, rel=1e-5)
+            assert ball.support(g) == pytest.approx(exact, rel=1e-5)
+        elif p <= 1.5:
+            assert reached >= 0.97 * exact
+
+
+def _weights(shape):
+    rng = np.random.default_rng(5)
+    return rng.uniform(0.5, 2.0, shape[0]), rng.uniform(0.5, 2.0, shape[1])
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([2.0, 2.5, 3.0, 4.0, 6.0, 11.0, math.inf]), st.integers(1, 5))
+def test_the_tail_bound_is_an_upper_bound_for_any_subspace(seed, q, k):
+    """Also for subspaces that are not invariant: random ones, and ones after a single multiplication."""
+    rng = np.random.default_rng(seed)
+    g, dense = gradient(("plain", "clustered", "sparse", "rank one")[seed % 4], seed)
+    values = np.linalg.svd(dense, compute_uv=False)
+    exact = values[0] if math.isinf(q) else float(np.sum(values**q) ** (1.0 / q))
+    p = 1.0 if math.isinf(q) else q / (q - 1.0)
+    start = np.linalg.qr(rng.standard_normal((dense.shape[1], k)))[0]
+    from projfree.numerics.subspace import _step
+
+    for found in (_step(g, start)[1], leading(g, lambda s: norming(s[None, :], p)[0], start)):
+        assert tail_bound(g, q, found, g.size()) >= exact * (1 - 1e-12)
+        assert found.norm(q) <= exact * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("p", [1.0, 1.2, 1.7, 2.0, 3.0])
+def test_projections(tier, p):
+    rng = np.random.default_rng(0)
+    g, _ = gradient("sparse", 2)
+    low = LowRank.of(rng.standard_normal((12, 2)), rng.standard_normal((9, 2)))
+    ball = SchattenBall(p, 2.0)
+    for w in (low + g, low, g, 1e-3 * low):
+        found, exact = ball.project(w), ball.project(w.toarray())
+        assert ball.contains(found)
+        if tier != "subspace":
+            np.testing.assert_allclose(found.toarray(), exact, atol=1e-6)
+        elif p <= 1.2:
+            assert np.linalg.norm(found.toarray() - exact) <= 0.05 * np.linalg.norm(exact)
+
+
+def test_warm_calls_take_fewer_products(monkeypatch):
+    from projfree.numerics import subspace
+    from projfree.sets import spectral
+
+    for module in (subspace, spectral):
+        monkeypatch.setattr(module, "DENSE_ENTRIES", 0)
+        monkeypatch.setattr(module, "EVERY_SIDE", 0)
+    rows, cols, y = entries(60, 45, 900)
+    pattern, order, _ = Pattern.of(rows, cols, (60, 45))
+    g, calls = OnPattern(pattern, y[order] - 3.0), []
+    plain = OnPattern.times
+    monkeypatch.setattr(OnPattern, "times", lambda self, block: calls.append(1) or plain(self, block))
+    ball = SchattenBall(1.1, 1.0)
+    ball.lmo(g)
+    cold = len(calls)
+    ball.lmo(g + 0.001 * OnPattern(pattern, np.random.default_rng(0).standard_normal(900)))
+    assert len(calls) - cold < cold
+
+
+def test_overflow_is_named():
+    g, _ = gradient("plain", 0)
+    bad = OnPattern(g.pattern, np.full(g.pattern.count, np.inf))
+    with pytest.raises(ValueError, match="needs finite entries"):
+        SchattenBall(1.2, 1.0).lmo(bad)
+    with pytest.raises(ValueError, match=r"weights for 12 rows and 9 columns"):
+        WeightedSchattenBall(1.2, 1.0, np.ones(12), np.ones(9)).lmo(np.ones((3, 3)))
+    with pytest.raises(ValueError, match="vector of positive weights"):
+        WeightedSchattenBall(1.2, 1.0, np.zeros(2), np.ones(9))

@@ -1,0 +1,206 @@
+"""Every solver on matrices in factors: the answers of the dense problem, and bounds that a referee agrees with."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from completion.problems import both, entries
+
+from projfree import (
+    AcceleratedProjectedGradient,
+    BacktrackingGradient,
+    Checkpoint,
+    CorrectivePrimalAveraging,
+    Entries,
+    FrankWolfe,
+    Growing,
+    Huber,
+    Logistic,
+    LpBall,
+    Objective,
+    PrimalAveraging,
+    ProjectedGradient,
+    SchattenBall,
+    Squared,
+    as_data,
+    minimize,
+)
+from projfree.algebra import LowRank, OnPattern
+from projfree.objectives.offsets import OffsetObjective
+from projfree.sets import WeightedSchattenBall
+
+SHAPE = (12, 9)
+SOLVERS = (
+    FrankWolfe(),
+    PrimalAveraging(),
+    CorrectivePrimalAveraging(),
+    AcceleratedProjectedGradient(),
+    ProjectedGradient(BacktrackingGradient()),
+)
+PROBLEMS = {"squared": Squared(), "huber": Huber(0.5), "logistic": Logistic()}
+
+
+def targets(loss, y):
+    return np.where(y > 3.0, 1.0, -1.0) if loss.labels else y
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=repr)
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("p", [1.0, 1.2, 2.0])
+def test_factors_do_what_dense_matrices_do(solver, name, p):
+    loss = PROBLEMS[name]
+    rows, cols, y = entries()
+    dense, factored = (
+        minimize(Objective(loss, data, fit_intercept=name == "squared"), SchattenBall(p, 4.0), solver, max_iter=25)
+        for data in both(rows, cols, targets(loss, y), SHAPE)
+    )
+    assert isinstance(factored.w, OnPattern if p == 2.0 else LowRank)
+    assert factored.value == pytest.approx(dense.value, rel=1e-8)
+    assert factored.bound <= dense.value * (1 + 1e-9)
+    np.testing.assert_allclose(factored.w.toarray(), dense.w, atol=1e-3)
+    found = factored.certificate.verify(Entries(rows, cols, SHAPE, factored=True), targets(loss, y))
+    assert found.ok
+
+
+def optimum(loss, rows, cols, y, ridge=None, base=0.0, weights=None, weight=None, radius=4.0):
+    """The minimum over the (weighted) nuclear ball, by a conic solver."""
+    import cvxpy as cp
+
+    X = cp.Variable(SHAPE)
+    b0, b, c = cp.Variable(), cp.Variable(SHAPE[0]), cp.Variable(SHAPE[1])
+    free = ridge is not None
+    u = cp.hstack([X[i, j] + (b0 + b[i] + c[j] if free else 0.0) for i, j in zip(rows, cols, strict=True)]) + base
+    if loss.labels:
+        each = cp.logistic(-cp.multiply(y, u))
+    else:
+        each = cp.huber(u - y, loss.delta) if isinstance(loss, Huber) else cp.square(u - y)
+    s = np.full(len(y), 1.0 / len(y)) if weight is None else weight / weight.sum()
+    total = s @ each
+    if free:
+        penalty = b0**2 + cp.sum_squares(b) + cp.sum_squares(c)
+        total = total + 0.5 * loss.smoothness * ridge / len(y) * penalty
+    d, e = (np.ones(SHAPE[0]), np.ones(SHAPE[1])) if weights is None else weights
+    inside = cp.normNuc(cp.multiply(np.outer(d, e), X)) <= radius
+    return cp.Problem(cp.Minimize(total), [inside]).solve(solver="CLARABEL")
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_referee_agrees(name, tier):
+    loss, (rows, cols, y) = PROBLEMS[name], entries()
+    y = targets(loss, y)
+    best = optimum(loss, rows, cols, y)
+    f = Objective(loss, both(rows, cols, y, SHAPE)[1])
+    for solver in SOLVERS:
+        result = minimize(f, SchattenBall(1.0, 4.0), solver, tol=1e-3, max_iter=120)
+        assert result.bound <= best + 1e-6
+        assert result.value >= best - 1e-6
+        assert tier == "subspace" or result.value <= best * 1.02
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_referee_agrees_on_offsets(name, weighted, tier):
+    loss, (rows, cols, y) = PROBLEMS[name], entries()
+    y, rng = targets(loss, y), np.random.default_rng(1)
+    base = 0.0 if loss.labels else 3.0
+    weights = (rng.uniform(0.5, 2.0, 12), rng.uniform(0.5, 2.0, 9)) if weighted else None
+    weight = rng.uniform(0.0, 2.0, len(y)) if weighted else None
+    best = optimum(loss, rows, cols, y, 2.0, base, weights, weight)
+    ball = SchattenBall(1.0, 4.0) if weights is None else WeightedSchattenBall(1.0, 4.0, *weights)
+    f = OffsetObjective(loss, both(rows, cols, y, SHAPE, weight)[1], ridge=2.0, base=base)
+    for solver in (FrankWolfe(), CorrectivePrimalAveraging(), PrimalAveraging(sampling=Growing(2))):
+        result = minimize(f, ball, solver, tol=1e-3, max_iter=100)
+        assert result.bound <= best + 1e-6
+        assert result.value >= best - 1e-6
+        assert result.certificate.verify(objective=f).ok
+    assert tier == "subspace" or result.value <= best * 1.05
+
+
+@pytest.mark.parametrize("loss", PROBLEMS.values(), ids=list(PROBLEMS))
+def test_a_tangent_is_a_bound_for_any_offsets(loss):
+    """The minorant lies below the function also where the offsets are nowhere near optimal."""
+    rows, cols, y = entries()
+    f = OffsetObjective(loss, both(rows, cols, targets(loss, y), SHAPE)[1], ridge=2.0)
+    rng = np.random.default_rng(0)
+
+    def point():
+        return f.point(LowRank.of(rng.standard_normal((12, 2)), rng.standard_normal((9, 2))))
+
+    for size in (0.0, 0.1, 3.0):
+        x = point()
+        x.anchored(f.profiled(point())[1] + size * rng.standard_normal(22))
+        m = f.minorant(x)
+        for _ in range(5):
+            z = point()
+            assert m(z.w) <= f.value(z) + 1e-10
+    x = point()
+    assert f.minorant(x)(x.w) == pytest.approx(f.value(x), rel=1e-12)
+
+
+def test_offsets_exist_for_rows_without_ratings():
+    data = as_data(Entries([0, 0], [0, 1], (3, 2), factored=True), [5.0, 4.0])
+    f = OffsetObjective(Squared(), data, ridge=1.0)
+    x = f.point(LowRank((3, 2), ()))
+    assert np.isfinite(f.value(x))
+    assert x.intercept[2] == x.intercept[3] == 0.0
+    only_rows = OffsetObjective(Squared(), data, ridge=1.0, kinds=(False, True, False))
+    assert only_rows.value(only_rows.point(LowRank((3, 2), ()))) > f.value(x)
+
+
+def test_the_frobenius_ball_has_a_closed_form():
+    """Over the Schatten-2 ball the answer is min(1, r / norm) times the observed entries, and one step finds it."""
+    rows, cols, y = entries()
+    f = Objective(Squared(), both(rows, cols, y, SHAPE)[1])
+    for radius in (0.5 * np.linalg.norm(y), 12_000.0):
+        result = minimize(f, SchattenBall(2.0, radius), FrankWolfe(), tol=1e-9, max_iter=200)
+        share = min(1.0, radius / np.linalg.norm(y))
+        np.testing.assert_allclose(result.w.of_pairs(rows, cols), share * y, rtol=1e-4)
+        assert result.value == pytest.approx(max(np.linalg.norm(y) - radius, 0.0) ** 2 / len(y), abs=1e-8)
+
+
+def test_repeated_entries_count_each():
+    rows, cols, y = np.array([0, 0, 1]), np.array([1, 1, 0]), np.array([1.0, 3.0, 2.0])
+    dense, factored = (
+        minimize(Objective(Squared(), data), SchattenBall(1.2, 9.0), tol=1e-9) for data in both(rows, cols, y, (2, 2))
+    )
+    assert factored.value == pytest.approx(dense.value, abs=1e-9)
+    assert factored.w.of_pairs([0], [1])[0] == pytest.approx(2.0, abs=1e-3)
+
+
+def test_one_entry():
+    data = as_data(Entries([0], [0], (1, 1), factored=True), [3.0])
+    assert minimize(Objective(Squared(), data), SchattenBall(1.0, 2.0)).value == pytest.approx(1.0)
+
+
+def test_other_balls_take_the_dense_matrix():
+    rows, cols, y = entries()
+    dense, factored = (minimize(Objective(Squared(), data), LpBall(1.5, 4.0)) for data in both(rows, cols, y, SHAPE))
+    assert factored.value == pytest.approx(dense.value, rel=1e-9)
+
+
+def test_starts_in_factors():
+    rows, cols, y = entries()
+    f, ball = Objective(Squared(), both(rows, cols, y, SHAPE)[1]), SchattenBall(1.2, 4.0)
+    first = minimize(f, ball, tol=1e-4)
+    again = minimize(f, ball, FrankWolfe(), tol=1e-3, start=first.w)
+    assert again.n_iter <= 2
+    with pytest.raises(ValueError, match="`start` must lie in"):
+        minimize(f, ball, start=3.0 * first.w)
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=repr)
+def test_a_resumed_run_takes_the_same_steps(solver, tmp_path, tier):
+    rows, cols, y = entries()
+    f, ball = Objective(Squared(), both(rows, cols, y, SHAPE)[1]), SchattenBall(1.1, 4.0)
+    whole = minimize(f, ball, solver, tol=0.0, max_iter=11, callbacks=[Checkpoint(tmp_path / "a", 6)])
+    minimize(f, ball, solver, tol=0.0, max_iter=6, callbacks=[Checkpoint(tmp_path / "b", 6)])
+    resumed = minimize(f, ball, solver, tol=0.0, max_iter=11, state=tmp_path / "b")
+    np.testing.assert_array_equal(resumed.w.toarray(), whole.w.toarray())
+    assert resumed.bound == whole.bound
+
+
+def test_runs_repeat_themselves(tier):
+    rows, cols, y = entries()
+    f, ball = Objective(Squared(), both(rows, cols, y, SHAPE)[1]), SchattenBall(1.1, 4.0)
+    first, second = (minimize(f, ball, max_iter=5, tol=0.0) for _ in range(2))
+    np.testing.assert_array_equal(first.w.toarray(), second.w.toarray())
