@@ -40,7 +40,7 @@ format: $(STAMP)
 	$(BIN)/ruff format $(wildcard $(SOURCES))
 
 reproduce: $(STAMP)
-	$(BIN)/python examples/reproduce.py
+	$(BIN)/projfree reproduce --quick --out reproduction
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/passes.py

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from projfree.datasets import load_year_sample, year_stand_in
+from projfree.datasets import load_year_sample, movielens_stand_in, year_stand_in
 
 
 @pytest.fixture(scope="module")
@@ -68,3 +68,27 @@ def test_bad_dtype_and_seed():
         year_stand_in(n=5, dtype=np.int64)
     with pytest.raises(ValueError, match="at least 0"):
         year_stand_in(n=5, seed=-1)
+
+
+def test_ratings_of_the_right_shape():
+    ratings = movielens_stand_in("100k", seed=1)
+    assert ratings.shape == (943, 1682)
+    assert len(ratings.values) == 100_000
+    assert set(ratings.values) == {1.0, 2.0, 3.0, 4.0, 5.0}
+    assert len(np.unique(ratings.rows * 1682 + ratings.cols)) == 100_000
+    assert len(np.unique(ratings.rows)) == 943
+    assert len(np.unique(ratings.cols)) == 1682
+    assert 3.3 < ratings.values.mean() < 3.7
+    assert "stand-in" in ratings.name
+    assert "not real data" in ratings.description
+
+
+def test_ratings_depend_on_the_seed_alone():
+    a, b, c = (movielens_stand_in("100k", seed=seed) for seed in (0, 0, 1))
+    assert np.array_equal(a.values, b.values)
+    assert not np.array_equal(a.values, c.values)
+
+
+def test_other_size_of_ratings():
+    with pytest.raises(ValueError, match="must be '100k' or '1m', got '10m'"):
+        movielens_stand_in("10m")

@@ -102,7 +102,7 @@ def test_missing(tmp_path, monkeypatch, value):
     if value:
         monkeypatch.setenv("PROJFREE_DATA", value)
     why = r"there is none in '\.'" if value else "that variable is not set"
-    with pytest.raises(FileNotFoundError, match=rf"`load_year\(\)` needs YearPredictionMSD.txt .*{why}; get it from"):
+    with pytest.raises(FileNotFoundError, match=rf"`load_year\(\)` needs YearPredictionMSD.txt .*{why}.*; get it from"):
         load_year()
 
 

@@ -1,4 +1,4 @@
-"""The root of the command line: `projfree --version` and `projfree --help`."""
+"""The root of the command line: `projfree --version`, `projfree --help` and the commands."""
 
 from __future__ import annotations
 
@@ -7,7 +7,21 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(name="projfree", no_args_is_help=True, add_completion=False)
+from projfree.cli import complete, data, explain, fit, listing, predict, reproduce
+
+EPILOG = (
+    "Exit codes: 0 done; 1 done, but a tolerance was not reached or an experiment failed; 2 bad input, nothing "
+    "written; 130 interrupted, the command that goes on is printed."
+)
+app = typer.Typer(
+    name="projfree",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    epilog=EPILOG,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 
 def _show_version(wanted: bool) -> None:
@@ -23,6 +37,15 @@ def _root(
     ] = False,
 ) -> None:
     """Projection-free optimization over norm balls, with a certificate for every convex answer."""
+
+
+app.command("fit", epilog=fit.EPILOG)(fit.fit)
+app.command("predict", epilog=predict.EPILOG)(predict.predict)
+app.command("complete", epilog=complete.EPILOG)(complete.complete)
+app.command("explain", epilog=explain.EPILOG)(explain.explain)
+app.command("reproduce", epilog=reproduce.EPILOG)(reproduce.reproduce)
+app.add_typer(data.app, name="data")
+app.command("list", epilog=listing.EPILOG)(listing.listing)
 
 
 def main() -> None:

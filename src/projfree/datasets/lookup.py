@@ -1,4 +1,4 @@
-"""Where data files are: in the folder that PROJFREE_DATA names, or in the package."""
+"""Where data files are: in the folder that PROJFREE_DATA names, in the cache, in the package, or at their home."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import TextIO
 import numpy as np
 
 from projfree.checks import Array
+from projfree.datasets.download import Home, cache_folder, fetch
 
 VARIABLE = "PROJFREE_DATA"
 _SUFFIXES = ("", ".gz", ".zip")
@@ -27,21 +28,33 @@ def packaged(name: str) -> dict[str, Array]:
         return dict(arrays)
 
 
-def find(call: str, folder: str, names: tuple[str, ...], home: str) -> Path:
-    """The first of ``names`` (plain, .gz or .zip) in ``folder`` of PROJFREE_DATA or in PROJFREE_DATA itself.
+def present(home: Home) -> Path | None:
+    """The file of a data set (plain, .gz or .zip) below PROJFREE_DATA or in the cache, None where it is in neither."""
+    roots = [Path(root)] if (root := os.environ.get(VARIABLE)) else []
+    for base in (*roots, cache_folder()):
+        for name in home.names:
+            for folder in (base / home.folder, base):
+                for suffix in _SUFFIXES:
+                    if (folder / (name + suffix)).is_file():
+                        return folder / (name + suffix)
+    return None
 
-    ``call`` and ``home`` (where the data live) make the sentence that a user without the file reads.
-    """
+
+def find(call: str, home: Home, download: bool = True) -> Path:
+    """The file of a data set, downloaded if need be; ``call`` begins the sentence that a user without it reads."""
+    if (path := present(home)) is not None:
+        return path
+    why = ""
+    if download and home.url:
+        try:
+            return fetch(home)
+        except OSError as error:
+            why = f"; the download from {home.url} failed ({type(error).__name__})"
     root = os.environ.get(VARIABLE)
-    for name in names if root else ():
-        for base in (Path(str(root)) / folder, Path(str(root))):
-            for suffix in _SUFFIXES:
-                if (base / (name + suffix)).is_file():
-                    return base / (name + suffix)
-    where = f"there is none in {root!r}" if root else "that variable is not set"
+    where = f"there is none in {root!r} or in the cache" if root else "that variable is not set"
     raise FileNotFoundError(
-        f"`{call}` needs {' or '.join(names)} (plain, .gz or .zip) in the folder {folder} of the directory that "
-        f"{VARIABLE} names, and {where}; get it from {home} and set {VARIABLE}."
+        f"`{call}` needs {' or '.join(home.names)} (plain, .gz or .zip) in the folder {home.folder} of the directory "
+        f"that {VARIABLE} names, and {where}{why}; get it from {home.page} and set {VARIABLE}."
     )
 
 

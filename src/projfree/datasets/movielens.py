@@ -1,4 +1,4 @@
-"""MovieLens ratings, read from files that you have; their licence forbids to pass them on."""
+"""MovieLens ratings, from your files or from their home; their licence forbids to pass them on."""
 
 from __future__ import annotations
 
@@ -10,34 +10,26 @@ import numpy as np
 
 from projfree.checks import Array, shown
 from projfree.datasets.base import Ratings
+from projfree.datasets.download import HOMES, Home
 from projfree.datasets.lookup import find, open_text
 
 
 @dataclass(frozen=True)
 class _Source:
-    folder: str
-    names: tuple[str, ...]
+    home: Home
     separator: str
     n: int
     shape: tuple[int, int]
-    home: str
 
 
 _SOURCES = {
-    "100k": _Source("ml-100k", ("u.data",), "\t", 100_000, (943, 1_682), "grouplens.org/datasets/movielens/100k"),
-    "1m": _Source(
-        "ml-1m",
-        ("ratings.dat", "ratings_no_timestamp.dat"),
-        "::",
-        1_000_209,
-        (6_040, 3_706),
-        "grouplens.org/datasets/movielens/1m",
-    ),
+    "100k": _Source(HOMES["movielens-100k"], "\t", 100_000, (943, 1_682)),
+    "1m": _Source(HOMES["movielens-1m"], "::", 1_000_209, (6_040, 3_706)),
 }
 
 
-def load_movielens(size: Literal["100k", "1m"] = "100k") -> Ratings:
-    """Load the ratings of MovieLens 100K (943 x 1,682) or 1M (6,040 x 3,706) from PROJFREE_DATA.
+def load_movielens(size: Literal["100k", "1m"] = "100k", *, download: bool = True) -> Ratings:
+    """Load the ratings of MovieLens 100K (943 x 1,682) or 1M (6,040 x 3,706).
 
     Users are rows and films are columns, in the order of their ids; films without a rating have no column.
 
@@ -45,12 +37,14 @@ def load_movielens(size: Literal["100k", "1m"] = "100k") -> Ratings:
     ----------
     size : {"100k", "1m"}
         ``"100k"`` reads ``ml-100k/u.data``, ``"1m"`` reads ``ml-1m/ratings.dat`` or, without the time column,
-        ``ml-1m/ratings_no_timestamp.dat``; each plain, .gz or .zip.
+        ``ml-1m/ratings_no_timestamp.dat``; each plain, .gz or .zip, below PROJFREE_DATA or in the cache.
+    download : bool
+        Whether a file that is in neither place is got from GroupLens.
     """
     if size not in _SOURCES:
         raise ValueError(f"`load_movielens(size=...)` must be '100k' or '1m', got {shown(size)}.")
     source = _SOURCES[size]
-    path = find(f"load_movielens({size!r})", source.folder, source.names, source.home)
+    path = find(f"load_movielens({size!r})", source.home, download)
     table = _table(path, source)
     row_ids, rows = np.unique(table[:, 0], return_inverse=True)
     col_ids, cols = np.unique(table[:, 1], return_inverse=True)
@@ -87,5 +81,5 @@ def _table(path: Path, source: _Source) -> Array:
 def _not_original(path: Path, source: _Source, found: str) -> ValueError:
     return ValueError(
         f"`load_movielens` expects {source.n:,} ratings of {source.shape[0]:,} users and {source.shape[1]:,} films in "
-        f"{str(path)!r}, but it holds {found}; get it again from {source.home}."
+        f"{str(path)!r}, but it holds {found}; get it again from {source.home.page}."
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from projfree.datasets.base import Dataset
+from projfree.datasets.download import HOMES
 from projfree.datasets.lookup import find
 
 SHAPE, N_TASKS = (15_362, 28), 139
-HOME = "a copy of the multi-task School data, as an npz file with X, y and task"
 
 
 def load_school() -> Dataset:
@@ -16,7 +16,7 @@ def load_school() -> Dataset:
 
     ``task`` holds the school of each row, from 0 to 138. The file is not packaged because of its licence.
     """
-    path = find("load_school()", "school", ("school.npz",), HOME)
+    path = find("load_school()", HOMES["school"])
     with np.load(path, allow_pickle=False) as arrays:
         missing = sorted({"X", "y", "task"} - set(arrays.files))
         if missing:

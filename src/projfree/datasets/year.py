@@ -11,12 +11,12 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.datasets.base import Dataset, standardized
+from projfree.datasets.download import HOMES
 from projfree.datasets.lookup import find, open_text, packaged
 
 FEATURES = tuple([f"timbre_avg_{i}" for i in range(1, 13)] + [f"timbre_cov_{i}" for i in range(1, 79)])
 N_ROWS, N_TRAIN = 515_345, 463_715
 FIRST_ROW = (2001.0, 49.94357, 21.47114, 73.0775, 8.74861)
-HOME = "the UCI Machine Learning Repository, data set 203 (doi:10.24432/C50K61)"
 LICENCE = "CC BY 4.0; Bertin-Mahieux, UCI Machine Learning Repository, doi:10.24432/C50K61"
 _BLOCK = 20_000
 
@@ -57,22 +57,26 @@ def decode_columns(planes: Array, lowest: Array) -> Array:
     return np.ascontiguousarray(whole.T) / 1e5
 
 
-def load_year(path: str | os.PathLike[str] | None = None, standardize: bool = True) -> Dataset:
-    """Load the original YearPredictionMSD, 515,345 x 90, from a file that you have.
+def load_year(
+    path: str | os.PathLike[str] | None = None, standardize: bool = True, *, download: bool = True
+) -> Dataset:
+    """Load the original YearPredictionMSD, 515,345 x 90.
 
     Parameters
     ----------
     path : path-like, optional
-        ``YearPredictionMSD.txt``, plain or as .zip or .gz; by default it is looked for in PROJFREE_DATA.
+        ``YearPredictionMSD.txt``, plain or as .zip or .gz; by default looked for below PROJFREE_DATA and in the cache.
     standardize : bool
         Centre and scale the columns of X by all rows.
+    download : bool
+        Whether a file that is in neither place is got from the UCI repository (200 MB).
 
     Raises
     ------
     ValueError
         Where the file is not the original: its shape and its first row are checked.
     """
-    found = Path(path) if path else find("load_year()", "year_prediction_msd", ("YearPredictionMSD.txt",), HOME)
+    found = Path(path) if path else find("load_year()", HOMES["year"], download)
     with open_text(found) as text:
         X, y = parse(text, N_ROWS, str(found))
     return Dataset(
@@ -108,5 +112,5 @@ def parse(text: TextIO, n_rows: int, path: str) -> tuple[Array, Array]:
 def _not_original(path: str, n_rows: int, why: str) -> ValueError:
     return ValueError(
         f"`load_year` expects the original YearPredictionMSD.txt with {n_rows:,} rows of 91 numbers, but {path!r} is "
-        f"not that: {why}; get it again from {HOME}."
+        f"not that: {why}; get it again from {HOMES['year'].page}."
     )

@@ -1,0 +1,115 @@
+"""The homes of data that are not packaged, and how a file gets from there into the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Home:
+    """Where a data set lives.
+
+    Parameters
+    ----------
+    folder, names : str and tuple of str
+        The folder and the file names to look for, the first as in the archive.
+    page : str
+        What a person is told to visit.
+    url : str
+        An archive with the first file in it; empty where there is none to download.
+    sha256 : str
+        Of the first file, uncompressed, where it is known; else the loaders check shape and first rows.
+    """
+
+    folder: str
+    names: tuple[str, ...]
+    page: str
+    url: str = ""
+    sha256: str = ""
+
+
+HOMES = {
+    "movielens-100k": Home(
+        "ml-100k",
+        ("u.data",),
+        "grouplens.org/datasets/movielens/100k",
+        "https://files.grouplens.org/datasets/movielens/ml-100k.zip",
+        "06416e597f82b7342361e41163890c81036900f418ad91315590814211dca490",
+    ),
+    "movielens-1m": Home(
+        "ml-1m",
+        ("ratings.dat", "ratings_no_timestamp.dat"),
+        "grouplens.org/datasets/movielens/1m",
+        "https://files.grouplens.org/datasets/movielens/ml-1m.zip",
+    ),
+    "year": Home(
+        "year_prediction_msd",
+        ("YearPredictionMSD.txt",),
+        "the UCI Machine Learning Repository, data set 203 (doi:10.24432/C50K61)",
+        "https://archive.ics.uci.edu/static/public/203/yearpredictionmsd.zip",
+    ),
+    "school": Home(
+        "school", ("school.npz",), "a copy of the multi-task School data, as an npz file with X, y and task"
+    ),
+}
+
+
+def cache_folder() -> Path:
+    """The folder of downloaded files, in the place that the operating system has for caches."""
+    import pooch
+
+    return Path(pooch.os_cache("projfree"))
+
+
+def fetch(home: Home, progress: Any = None) -> Path:
+    """Download an archive into the cache, whole or not at all, and check it.
+
+    Parameters
+    ----------
+    progress : object, optional
+        A progress bar as pooch wants it, with ``total``, ``update``, ``reset`` and ``close``.
+
+    Raises
+    ------
+    OSError
+        Where the home cannot be reached.
+    ValueError
+        Where what came is not the archive; it is not kept.
+    """
+    import pooch
+
+    target = cache_folder() / home.folder / (home.names[0] + ".zip")
+    beside = f".{home.names[0]}.{os.getpid()}.part"
+    pooch.utils.get_logger().setLevel("ERROR")
+    loader = pooch.HTTPDownloader(progressbar=progress) if progress is not None else pooch.HTTPDownloader()
+    came = Path(pooch.retrieve(home.url, None, fname=beside, path=target.parent, downloader=loader))
+    try:
+        check(came, home)
+        os.replace(came, target)
+    finally:
+        came.unlink(missing_ok=True)
+    return target
+
+
+def check(path: Path, home: Home) -> None:
+    """Raise unless ``path`` is a whole archive with the file in it, by checksum where one is known."""
+    name, wrong = home.names[0], ""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = [m for m in archive.namelist() if m.rsplit("/", 1)[-1] == name]
+            if not members:
+                wrong = f"it holds no {name}"
+            elif home.sha256:
+                found = hashlib.sha256(archive.read(members[0])).hexdigest()
+                wrong = "" if found == home.sha256 else f"the sha256 of {name} is {found}, not {home.sha256}"
+            elif archive.testzip() is not None:
+                wrong = "a checksum within it does not fit"
+    except zipfile.BadZipFile:
+        wrong = "it is no zip archive"
+    if wrong:
+        raise ValueError(f"what came from {home.url} is not the data: {wrong}; try again, or get it from {home.page}.")

@@ -1,0 +1,50 @@
+"""What the figures of a run depend on: the machine and the versions."""
+
+from __future__ import annotations
+
+import os
+import platform
+from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import numpy as np
+
+PACKAGES = ("projfree", "numpy", "scipy", "numba", "cvxpy", "clarabel")
+
+
+def facts() -> dict[str, str]:
+    """Machine and versions, each as a short text."""
+    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return {
+        "date": datetime.now().astimezone().isoformat(timespec="minutes"),
+        "processor": _processor(),
+        "cores": str(cores),
+        "memory": _memory(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "blas": f"{blas['name']} {blas['version']}, one thread",
+        **{name: found for name in PACKAGES if (found := _version(name))},
+    }
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
+    models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor() or platform.machine()
+
+
+def _memory() -> str:
+    try:
+        return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB"
+    except (ValueError, OSError, AttributeError):
+        return "unknown"

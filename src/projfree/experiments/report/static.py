@@ -1,0 +1,103 @@
+"""Panels as PNG and SVG files for papers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from projfree.experiments.base import Panel, Series
+from projfree.experiments.report.style import LIGHT, LINESTYLES, MARKERS, place
+
+RC: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "0.92",
+    "legend.frameon": False,
+    "legend.fontsize": 7.5,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "projfree",
+}
+
+
+def save(panel: Panel, folder: Path, stem: str) -> Iterator[Path]:
+    """Write a panel as ``stem.svg`` and ``stem.png``."""
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with rc_context(RC):
+        drawing = Figure(figsize=(5.2, 3.5))
+        FigureCanvasAgg(drawing)
+        ax = drawing.add_subplot()
+        bars = [series for series in panel.series if series.style == "bar"]
+        for k, series in enumerate(panel.series):
+            if series.style == "bar":
+                _bars(ax, series, k, bars)
+            elif len(series.y):
+                _line(ax, series, k)
+        ax.set(xlabel=panel.xlabel, ylabel=panel.ylabel)
+        ax.set_title(_wrapped(panel.title), loc="left")
+        for wanted, axis, scale in (
+            (panel.logx and not bars, ax.xaxis, ax.set_xscale),
+            (panel.logy, ax.yaxis, ax.set_yscale),
+        ):
+            if wanted:
+                scale("log")
+                axis.set_major_formatter(_power)
+                axis.set_minor_formatter("")
+        ax.legend(loc="best")
+        if panel.note:
+            drawing.text(0.99, 0.005, panel.note, ha="right", va="bottom", fontsize=6, color="0.35")
+        drawing.subplots_adjust(left=0.14, right=0.98, top=0.86, bottom=0.17)
+        for kind, settings in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 160})):
+            path = folder / f"{stem}.{kind}"
+            drawing.savefig(path, **settings)
+            yield path
+
+
+def _power(value: float, _: float) -> str:
+    """A power of ten in plain characters: mathematical typesetting would take most of the time of a figure."""
+    exponent = round(np.log10(value)) if value > 0 else 0
+    if 0.01 <= value <= 1000:
+        return f"{value:g}"
+    return "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+def _line(ax: Any, series: Series, position: int) -> None:
+    k = place(series.colour, position)
+    points = series.style == "points"
+    style = "none" if points else "--" if series.style == "dashed" else LINESTYLES[k]
+    marker = MARKERS[k] if points or len(series.y) <= 12 else None
+    ax.plot(
+        series.x,
+        series.y,
+        color=LIGHT[k],
+        linestyle=style,
+        marker=marker,
+        markersize=4,
+        linewidth=1.5,
+        label=series.name,
+    )
+    if series.mark is not None:
+        ax.axvline(series.mark, color=LIGHT[k], linestyle=":", linewidth=1.0)
+
+
+def _bars(ax: Any, series: Series, position: int, bars: list[Series]) -> None:
+    names = list(dict.fromkeys(str(x) for other in bars for x in other.x))
+    width = 0.8 / len(bars)
+    at = np.array([names.index(str(x)) for x in series.x]) + width * (bars.index(series) - (len(bars) - 1) / 2)
+    ax.bar(at, series.y, width, color=LIGHT[place(series.colour, position)], label=series.name)
+    ax.set_xticks(range(len(names)), names, rotation=20 if len(names) > 5 else 0)
+
+
+def _wrapped(title: str, width: int = 68) -> str:
+    import textwrap
+
+    return "\n".join(textwrap.wrap(title, width))

@@ -1,0 +1,97 @@
+"""The one flat table of results: a Parquet file, rewritten whole and atomically after every task."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from projfree.experiments.base import Row
+
+TEXT = ("experiment", "task", "data", "problem", "set", "solver", "variant", "measure", "note")
+NUMBERS = ("p", "radius", "rho", "passes", "seconds", "value")
+COUNTS = ("seed", "t")
+#: One row is one measured number, ``measure`` and ``value``; the rest says where it was measured.
+COLUMNS = (*TEXT, *COUNTS, *NUMBERS, "stand_in")
+FILE = "results.parquet"
+#: The measure of the row that says that a task is complete; its value is the wall time in seconds.
+DONE, FAILED = "wall", "failed"
+
+
+class Store:
+    """The results of one run in a folder.
+
+    Parameters
+    ----------
+    folder : path
+        Where ``results.parquet`` lives.
+    facts : dict
+        What every row shares: mode, machine, versions. Kept in the file's metadata.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], facts: dict[str, str]) -> None:
+        self.path, self.facts, self.rows = Path(folder) / FILE, dict(facts), list[Row]()
+
+    @classmethod
+    def resumed(cls, folder: str | os.PathLike[str], facts: dict[str, str]) -> Store:
+        """The store in a folder with what it holds, or a sentence on why it cannot be gone on with."""
+        store = cls(folder, facts)
+        if not store.path.exists():
+            return store
+        import pyarrow.parquet as pq
+
+        table = pq.read_table(store.path)
+        kept, rows = json.loads(table.schema.metadata[b"projfree"]), table.to_pylist()
+        for name in ("mode", "projfree", "processor"):
+            if kept.get(name) != facts.get(name):
+                raise ValueError(
+                    f"the results in {str(store.path)!r} are of another run: their {name} is {kept.get(name)}, now "
+                    "it is "
+                    f"{facts.get(name)}; give another --out, or leave out --resume to begin anew."
+                )
+        failed = {row["task"] for row in rows if row["measure"] == FAILED}
+        store.rows = [row for row in rows if row["task"] not in failed]
+        return store
+
+    def done(self) -> set[str]:
+        """The tasks that are complete."""
+        return {row["task"] for row in self.rows if row["measure"] == DONE}
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Add the rows of a task and write the file."""
+        self.rows.extend(rows)
+        self.write()
+
+    def write(self) -> None:
+        """Write the table beside its place, then move it there in one step."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        columns = {name: [row.get(name) for row in self.rows] for name in COLUMNS}
+        table = pa.table(columns, schema=_schema(pa, self.facts))
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        beside = self.path.with_suffix(".tmp")
+        pq.write_table(table, beside, compression="zstd")
+        os.replace(beside, self.path)
+
+
+def _schema(pa: Any, facts: dict[str, str]) -> Any:
+    fields = [(name, pa.string()) for name in TEXT]
+    fields += [(name, pa.int64()) for name in COUNTS] + [(name, pa.float64()) for name in NUMBERS]
+    return pa.schema([*fields, ("stand_in", pa.bool_())], metadata={"projfree": json.dumps(facts)})
+
+
+def read(path: str | os.PathLike[str]) -> tuple[Any, dict[str, str]]:
+    """The table as a data frame, and the facts that its rows share."""
+    import pandas as pd
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path)
+    facts = json.loads(table.schema.metadata[b"projfree"])
+    frame = pd.DataFrame({name: table[name].to_pylist() for name in COLUMNS})
+    for name in TEXT:
+        frame[name] = frame[name].where(frame[name].notna(), "")
+    frame["stand_in"] = frame["stand_in"].fillna(False).astype(bool)
+    return frame, facts
