@@ -7,9 +7,9 @@ import pytest
 from solvers.catalogue import BENT, CONVEX, PROBLEMS, X, Y, problem
 
 from projfree import (
+    AcceleratedProjectedGradient,
     BlackBox,
     ConstrainedNewton,
-    CorrectivePrimalAveraging,
     GroupBall,
     Huber,
     Logistic,
@@ -45,7 +45,7 @@ def test_certified_to_many_digits_in_a_few_iterations(case, ball):
 def test_matrices(ball):
     f = Objective(Softmax(), as_data(X, np.arange(60) % 3), fit_intercept=True)
     quick = minimize(f, ball, ConstrainedNewton(), tol=1e-9, max_iter=40)
-    slow = minimize(f, ball, CorrectivePrimalAveraging(), tol=1e-6)
+    slow = minimize(f, ball, AcceleratedProjectedGradient(), tol=1e-6)
     assert quick.status.converged
     assert slow.bound <= quick.value <= slow.value + 1e-9
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -59,8 +60,9 @@ def tree_sum(parts: Array) -> Array:
     return total
 
 
-@lru_cache(maxsize=1)
-def _controller() -> Any:
+@lru_cache(maxsize=2)
+def _controller(with_scipy: bool) -> Any:
+    """A handle on the BLAS libraries that are loaded; SciPy brings one of its own, and may come later than NumPy's."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
@@ -72,5 +74,5 @@ def single_blas(wanted: bool = True) -> Iterator[None]:
     if not wanted:
         yield
         return
-    with _controller().limit(limits=1, user_api="blas"):
+    with _controller("scipy.linalg" in sys.modules).limit(limits=1, user_api="blas"):
         yield
