@@ -21,6 +21,8 @@ GROUPS = {
         "ConstrainedClassifierCV",
         "ConstrainedRegressor",
         "ConstrainedRegressorCV",
+        "MatrixCompletion",
+        "MatrixCompletionCV",
     ),
     "balls": ("GroupBall", "LpBall", "SchattenBall", "Weighted"),
     "other sets": ("Box", "ConstraintSet", "OracleSet", "Positive", "Simplex"),

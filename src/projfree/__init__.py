@@ -88,6 +88,8 @@ __all__ = [
     "Logistic",
     "Loss",
     "LpBall",
+    "MatrixCompletion",
+    "MatrixCompletionCV",
     "Minibatch",
     "Objective",
     "OpenLoop",
@@ -130,6 +132,8 @@ _ESTIMATORS = {
     "ConstrainedClassifierCV": "projfree.estimators",
     "ConstrainedRegressor": "projfree.estimators",
     "ConstrainedRegressorCV": "projfree.estimators",
+    "MatrixCompletion": "projfree.estimators",
+    "MatrixCompletionCV": "projfree.estimators",
 }
 
 #: Parts that are imported on first use, so that `import projfree` loads NumPy alone.

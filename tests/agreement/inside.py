@@ -9,7 +9,7 @@ import numpy as np
 from agreement.exact import DIGITS, ONE, Array, decimals, power
 
 from projfree import Box, ConstraintSet, GroupBall, LpBall, SchattenBall, Simplex, Weighted
-from projfree.sets import Positive, WithFree
+from projfree.sets import Positive, WeightedSchattenBall, WithFree
 
 #: Norms are right to more digits than this; a point is scaled to lie that much inside.
 MARGIN = Decimal("1." + 69 * "0" + "1")
@@ -50,6 +50,8 @@ def norm(ball: ConstraintSet, w: Array) -> Decimal:
             labels = range(len(w)) if ball.groups is None else ball.groups
             groups = [np.ravel(w[np.equal(labels, label)]) for label in sorted(set(labels))]
             return lp([lp(group, ball.p) for group in groups], ball.q)
+        if isinstance(ball, WeightedSchattenBall):
+            return norm(ball.ball, decimals(ball.rows)[:, None] * w * decimals(ball.cols))
         assert isinstance(ball, SchattenBall)
         return lp(np.ravel(w), 2.0) if ball.p == 2.0 else lp(singular_values(w), ball.p)
 

@@ -22,7 +22,7 @@ from projfree import (
     Softmax,
     Weighted,
 )
-from projfree.sets import Positive, WithFree
+from projfree.sets import Positive, WeightedSchattenBall, WithFree
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -82,6 +82,8 @@ def _norm(ball: ConstraintSet, W: Any) -> Any:
         labels = np.arange(W.shape[0]) if ball.groups is None else np.array(ball.groups)
         groups = [cp.vec(W[np.flatnonzero(labels == label)], order="C") for label in np.unique(labels)]
         return _lp(cp.hstack([_lp(group, ball.p) for group in groups]), ball.q)
+    if isinstance(ball, WeightedSchattenBall):
+        return _norm(ball.ball, np.diag(ball.rows) @ W @ np.diag(ball.cols))
     assert isinstance(ball, SchattenBall)
     if ball.p == 2.0:
         return cp.norm(W, "fro")

@@ -15,9 +15,7 @@ MOST = 5_000
 STILL, CALM = 1e-13, 3
 
 
-def project_descent(
-    H: Array, b: Array, project: Callable[[Array], Array], start: Array, largest: float
-) -> Array:
+def project_descent(H: Array, b: Array, project: Callable[[Array], Array], start: Array, largest: float) -> Array:
     r"""A minimiser of :math:`\tfrac12\langle w, Hw\rangle - \langle b, w\rangle` over a set.
 
     FISTA, restarted where its momentum points uphill. Its answer is as good as `MOST` steps make it.

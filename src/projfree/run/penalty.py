@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from projfree.checks import instance, positive
 from projfree.objectives import Objective
@@ -22,6 +23,43 @@ ACCURACY, SOLUTIONS = 1e-9, 1e-11
 MOST = 60
 #: Logarithms of penalties are told apart up to this distance.
 FAR = 2.0
+
+
+def lasso_alpha(multiplier: float) -> float:
+    r"""``alpha`` of `Lasso`, `MultiTaskLasso` and the group lasso: :math:`\mu / 2`, as they halve the squares.
+
+    Examples
+    --------
+    >>> lasso_alpha(0.5)
+    0.25
+    """
+    return multiplier / 2.0
+
+
+def ridge_alpha(multiplier: float, radius: float, n: float) -> float:
+    r"""``alpha`` of `Ridge`: :math:`\mu n / (2 r)`, from the sum of squares plus :math:`\alpha \|w\|_2^2`.
+
+    Examples
+    --------
+    >>> ridge_alpha(0.5, radius=2.0, n=100)
+    12.5
+    """
+    return multiplier * n / (2.0 * radius)
+
+
+def logistic_C(multiplier: float, radius: float, n: float, p: float = 2.0) -> float:
+    r"""``C`` of `LogisticRegression`: :math:`r / (n \mu)` for l_2 and :math:`1 / (n \mu)` for l_1.
+
+    Examples
+    --------
+    >>> logistic_C(0.5, radius=2.0, n=100), logistic_C(0.5, radius=2.0, n=100, p=1)
+    (0.04, 0.02)
+    """
+    if p not in (1.0, 2.0):
+        raise ValueError(f"`p` must be 1 or 2, the penalties that LogisticRegression has, got {p:g}.")
+    if multiplier <= 0.0:
+        return math.inf
+    return (radius if p == 2.0 else 1.0) / (n * multiplier)
 
 
 @dataclass(frozen=True)
@@ -45,10 +83,10 @@ class Penalty:
 
 #: Each penalty under the name of the estimator that has it.
 PENALTIES = {
-    "Ridge": Penalty("alpha", lambda mu, r, n: mu * n / (2.0 * r)),
-    "Lasso": Penalty("alpha", lambda mu, r, n: mu / 2.0),
-    "LogisticRegression l2": Penalty("C", lambda mu, r, n: r / (n * mu) if mu > 0.0 else math.inf, grows=True),
-    "LogisticRegression l1": Penalty("C", lambda mu, r, n: 1.0 / (n * mu) if mu > 0.0 else math.inf, grows=True),
+    "Ridge": Penalty("alpha", ridge_alpha),
+    "Lasso": Penalty("alpha", lambda multiplier, radius, n: lasso_alpha(multiplier)),
+    "LogisticRegression l2": Penalty("C", logistic_C, grows=True),
+    "LogisticRegression l1": Penalty("C", partial(logistic_C, p=1.0), grows=True),
 }
 
 

@@ -11,6 +11,7 @@ from projfree.checks import at_least, instance
 from projfree.objectives import Objective, QuadraticForm
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.gram_form import is_quadratic
+from projfree.sets import WithFree
 from projfree.sets.base import ConstraintSet, NormBall
 from projfree.solvers.base import Solver
 from projfree.solvers.direct import Direct
@@ -152,6 +153,8 @@ class Problem:
     @property
     def has_model(self) -> bool:
         """Whether a quadratic model over the set can be formed and solved."""
+        if isinstance(self.ball, WithFree):  # so wide that models would need far more digits than the answer
+            return False
         return self.f.has_hessian and self.ball.projects_quickly and self.parameters <= MOST_PARAMETERS
 
     @property

@@ -19,8 +19,8 @@ ARMIJO = 0.1
 #: The last Hessian serves again while the Frank-Wolfe gap falls by this factor a step: forming a new one costs as
 #: much as ten passes at 100 features.
 FAITHFUL = 0.25
-#: Gaps this small beside the value may be all rounding.
-NEAR = 1e-8
+#: A promised decrease of this many roundings of the value is none.
+NOTHING = 16.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,7 @@ class ConstrainedNewton(Solver):
         x = state.x
         m = f.minorant(x) if state.m is None else state.m
         H = f.hessian(x) if state.H is None else state.H
-        new, tangent, gamma = self._move(f, ball, x, m, H)
+        new, tangent, gamma, promised = self._move(f, ball, x, m, H)
         before, after = _gap(ball, m, x), _gap(ball, tangent, new)
         return replace(
             state,
@@ -91,28 +91,23 @@ class ConstrainedNewton(Solver):
             at=new,
             bound=tangent.minimum(ball)[0] if f.convex else -math.inf,
             gap=after,
-            done=state.H is None and self._stuck(f.value(x) - f.value(new), before, after, abs(f.value(x))),
+            done=state.H is None and promised <= NOTHING * UNIT * abs(f.value(x)),
         )
-
-    @staticmethod
-    def _stuck(fall: float, before: float, after: float, size: float) -> bool:
-        """Whether a step with a new Hessian gained nothing, so near the minimum that rounding is to blame."""
-        return fall <= 4.0 * UNIT * size and after > FAITHFUL * before and before <= NEAR * size
 
     def _move(
         self, f: SmoothFunction, ball: ConstraintSet, x: Point, m: Minorant, H: Array
-    ) -> tuple[Point, Minorant, float]:
-        """The next iterate, the tangent there, and the step."""
+    ) -> tuple[Point, Minorant, float, float]:
+        """The next iterate, the tangent there, the step, and the decrease that the gradient promised."""
         b = H @ x.w.ravel() - m.gradient.ravel()
         v = f.point(minimise_model(H, b.reshape(f.shape), ball, x.w), x.hint())
         promised = inner(m.gradient, x.w - v.w)
         tangent = f.minorant(v)
         if f.value(v) <= f.value(x) - ARMIJO * promised + 4.0 * UNIT * abs(f.value(x)):
-            return v, tangent, 1.0
+            return v, tangent, 1.0, promised
         hull = f.hull((x, v), m.gradient)
         place = hull.minimise(np.zeros(1))
         new = hull.mix(place)
-        return new, f.minorant(new), float(place[0])
+        return new, f.minorant(new), float(place[0]), promised
 
 
 def _gap(ball: ConstraintSet, m: Minorant, x: Point) -> float:
