@@ -33,7 +33,8 @@ def fitted():
     return [
         (ConstrainedRegressor().fit(X, y), X, y),
         (ConstrainedRegressor(Huber(0.3), norm=ball, solver=PrimalAveraging(), tol=1e-2).fit(X, y), X, y),
-        (ConstrainedRegressor("biweight", free=[1]).fit(X, y), X, y),
+        (ConstrainedRegressor("biweight").fit(X, y), X, y),
+        (ConstrainedRegressor(free=[1]).fit(X, y), X, y),
         (ConstrainedRegressor(norm="group", task="task").fit(frame, y), frame, y),
         (ConstrainedClassifier(class_weight={"no": 2.0, "yes": 1.0, "perhaps": 1.0}).fit(X, labels), X, labels),
         (ConstrainedRegressorCV(p=[1, 2], radii=3, cv=KFold(3)).fit(frame[["a", "b"]], y), frame[["a", "b"]], y),
@@ -41,7 +42,7 @@ def fitted():
     ]
 
 
-@pytest.mark.parametrize("case", range(7))
+@pytest.mark.parametrize("case", range(8))
 def test_a_loaded_model_is_the_saved_one(tmp_path, case):
     model, X, y = fitted()[case]
     model.save(tmp_path / "model")

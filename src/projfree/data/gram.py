@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from projfree.algebra import UNIT
 from projfree.checks import Array
-from projfree.data.products import LANES, add_products, rough_centre, table_bytes
+from projfree.data.products import LANE_ROWS, LANES, add_products, rough_centre, table_bytes
 from projfree.data.threads import single_blas, tree_sum
 
 if TYPE_CHECKING:
@@ -157,6 +158,19 @@ class Gram:
         M = self._about(self._means() if fit_intercept else np.zeros_like(self.shift)) * (2.0 / self.total_weight)
         H, b = M[: self.d, : self.d], M[: self.d, self.d : -1].reshape(self.d, *self.outputs)
         return (H + H.T) / 2.0, b, 0.5 * float(np.trace(M[self.d : -1, self.d : -1]))
+
+    def errors(self, fit_intercept: bool = False) -> tuple[float, float]:
+        r"""Numbers e and k such that the form of `quadratic` errs by at most :math:`e + k \|w\|^2 / 2`.
+
+        Each entry of M is a sum of products :math:`s z_a z_b`, in blocks of `LANE_ROWS` rows that are added one after
+        the other; by Cauchy-Schwarz the absolute terms of :math:`\langle w, M w\rangle` are at most twice the mean
+        square of :math:`\|x\|\|w\|` and of y. Moving the centre and the sums of sums are covered by a factor of four.
+        """
+        M = self.matrix if fit_intercept else self._about(np.zeros_like(self.shift))
+        square = np.diag(M) / self.total_weight
+        units = LANE_ROWS + self.n / (LANES * LANE_ROWS) + len(M) + 64.0
+        share = 8.0 * UNIT * units
+        return share * float(square[self.d : -1].sum()), 2.0 * share * float(square[: self.d].sum())
 
     def intercept(self, w: Array) -> Array:
         """The best intercept for ``w``."""

@@ -18,6 +18,10 @@ from projfree.objectives import Objective
 Back = Callable[[Array, Any], tuple[Array, Array]]
 
 
+#: A column is explained by others if no more than this part of it is left.
+EXPLAINED = 1e-12
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """What is minimised.
@@ -58,7 +62,10 @@ def _partialled(table: Table, loss: Loss, intercept: bool, standardize: bool, fr
     F = np.column_stack([F, np.ones(len(F))]) if intercept else F
     fit = _projection(F, table.weight)
     BX, By = fit(X[:, kept]), fit(table.y)
-    data = as_data(X[:, kept] - F @ BX, table.y - F @ By, table.weight, scale=standardize)
+    rest = X[:, kept] - F @ BX
+    # What the free columns explain entirely leaves rounding, which scaling would make a feature.
+    rest[:, np.linalg.norm(rest, axis=0) <= EXPLAINED * np.linalg.norm(X[:, kept], axis=0)] = 0.0
+    data = as_data(rest, table.y - F @ By, table.weight, scale=standardize)
 
     def raw(w: Array, _: Any) -> tuple[Array, Array]:
         inner = data.raw(w)[0]

@@ -171,7 +171,10 @@ class Objective(SmoothFunction):
         at, tangent_at = self.point(w), self.point(z)
         # With the coefficient zero w joins the vectors that the pass meets, but not the image of z.
         tangent_at.image = Image({**tangent_at.image.terms, **dict.fromkeys(at.image.terms, 0.0)})
-        m = self._tangent(tangent_at, z_intercept)
+        if self.constant_intercept is not None and z_intercept is None:
+            m = self.minorant(tangent_at)  # finds the intercept itself: a tangent without one bounds another function
+        else:
+            m = self._tangent(tangent_at, z_intercept)
         if intercept is not None:
             at.anchored(intercept)
         return self.value(at), m

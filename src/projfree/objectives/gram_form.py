@@ -41,7 +41,7 @@ def gram_form(gram: Gram, fit_intercept: bool = False) -> QuadraticForm:
     >>> f.value(f.point([1.0]))
     2.0
     """
-    return QuadraticForm(*gram.quadratic(fit_intercept))
+    return QuadraticForm(*gram.quadratic(fit_intercept), errors=gram.errors(fit_intercept))
 
 
 def is_quadratic(f: SmoothFunction) -> bool:

@@ -25,6 +25,9 @@ class QuadraticForm(SmoothFunction):
         Its shape is the shape of the parameter; H acts on columns.
     c : float
         The constant.
+    errors : pair of float
+        Numbers e and k where H, b and c are sums that were rounded: the function meant differs from this one by at most
+        e + k |w|^2 / 2. Bounds are lowered so that both they and gaps hold for the function meant.
 
     Examples
     --------
@@ -35,7 +38,7 @@ class QuadraticForm(SmoothFunction):
     -1.0
     """
 
-    def __init__(self, H: Any, b: Any, c: float = 0.0) -> None:
+    def __init__(self, H: Any, b: Any, c: float = 0.0, errors: tuple[float, float] = (0.0, 0.0)) -> None:
         self.b = all_finite("b", real_array("b", b)).astype(np.float64)
         H = all_finite("H", real_array("H", H)).astype(np.float64)
         if self.b.ndim not in (1, 2) or H.shape != (len(self.b),) * 2:
@@ -43,7 +46,7 @@ class QuadraticForm(SmoothFunction):
         largest = float(np.abs(H).max(initial=0.0))
         if np.abs(H - H.T).max(initial=0.0) > 1e-12 * largest:
             raise ValueError("`H` must be symmetric; pass `(H + H.T) / 2`.")
-        self.H, self.c = (H + H.T) / 2.0, float(c)
+        self.H, self.c, self.errors = (H + H.T) / 2.0, float(c), errors
         self.shape = self.b.shape
         self.eigenvalues = np.linalg.eigvalsh(self.H)
         # Eigenvalues err by a modest multiple of d units of the largest.
@@ -86,7 +89,9 @@ class QuadraticForm(SmoothFunction):
         constant_error = UNIT * (terms + 8.0) * (abs(self.c) + self._norm * length**2) + gradient_error * length
         # With a lowest eigenvalue of -s a tangent rises above f by s |w - x|^2 / 2 <= s |w|^2 + s |x|^2.
         slack = max(0.0, -float(self.eigenvalues[0])) + self._floor
-        return Minorant(self.c - along, image - self.b, constant_error + slack * length**2, gradient_error, slack)
+        # Twice what the sums may err by: once for the bound, once for the value that it is compared with.
+        constant_error, slack = constant_error + slack * length**2 + 2.0 * self.errors[0], slack + self.errors[1]
+        return Minorant(self.c - along, image - self.b, constant_error, gradient_error, slack)
 
     def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
         return FormHull(self, points, gradient, tilt)

@@ -106,10 +106,10 @@ class Certificate:
             bound, gap, proved = None, inner(m.gradient, self.w) + self.ball.support(-m.gradient), True
         else:
             bound, gap, proved = lower, value - lower, self.bound - lower <= noise
-        claimed = max(self.gap, self.tolerance) + 2.0 * noise
-        return Verification(
-            feasible, value, bound, gap, bool(feasible is not False and agrees and proved and gap <= claimed)
-        )
+        # A bound above the value is no proof of anything.
+        claimed, possible = max(self.gap, self.tolerance) + 2.0 * noise, gap >= -2.0 * noise
+        good = feasible is not False and agrees and proved and possible and gap <= claimed
+        return Verification(feasible, value, bound, gap, bool(good))
 
     def _feasible(self) -> bool | None:
         try:

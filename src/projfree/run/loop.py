@@ -144,7 +144,7 @@ def _checked(f: SmoothFunction, ball: ConstraintSet, solver: Any, tol: float) ->
         ball.check_shape(f.shape)
         made = plan(f, ball, tol)
         solver = made.solver
-    instance("solver", solver, Solver, 'FrankWolfe(), or "auto"')
+    instance("solver", solver, Solver, "FrankWolfe()")
     solver.check(f, ball)
     return solver, made
 

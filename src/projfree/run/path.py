@@ -116,7 +116,11 @@ def _form(f: SmoothFunction, ball: ConstraintSet, settings: dict[str, Any]) -> Q
 def _of_rows(f: SmoothFunction, result: Result) -> Result:
     """A result on the form with the intercept that belongs to the rows."""
     assert isinstance(f, Objective)
-    return replace(result, intercept=f.centred_intercept(result.w))
+    own, b = result.certificate, f.centred_intercept
+    certificate = replace(
+        own, loss=f.loss, intercept=b(own.w), witness_intercept=None if own.witness is None else b(own.witness)
+    )
+    return replace(result, intercept=b(result.w), certificate=certificate)
 
 
 def _next(f: SmoothFunction, ball: ConstraintSet, before: Result | None, settings: dict[str, Any]) -> Result:

@@ -164,6 +164,11 @@ def radius_of(f: Objective, ball: ConstraintSet, estimator: str, value: float) -
         low -= 2.0
     while excess(high) < 0.0 and len(before) < MOST:
         high += 2.0
+    if excess(low) > 0.0 or excess(high) < 0.0:
+        raise ValueError(
+            f"no radius of {ball!r} amounts to {penalty.name}={value:g}: at such a penalty all coefficients are zero, "
+            f"or the ball does not bind; use a {'larger' if penalty.grows else 'smaller'} value."
+        )
     return math.exp(brentq(excess, low, high, xtol=ACCURACY, rtol=ACCURACY))
 
 

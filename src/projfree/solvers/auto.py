@@ -153,7 +153,9 @@ class Problem:
     @property
     def has_model(self) -> bool:
         """Whether a quadratic model over the set can be formed and solved."""
-        if isinstance(self.ball, WithFree):  # so wide that models would need far more digits than the answer
+        if (
+            isinstance(self.ball, WithFree) and self.f.convex
+        ):  # so wide that models would need far more digits than the answer
             return False
         return self.f.has_hessian and self.ball.projects_quickly and self.parameters <= MOST_PARAMETERS
 

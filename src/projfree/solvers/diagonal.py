@@ -8,6 +8,8 @@ import numpy as np
 
 from projfree.algebra import FactoredShape, OnPattern, zeros
 from projfree.checks import Array
+from projfree.data.entries import EntriesData
+from projfree.data.factored_entries import FactoredEntriesData
 from projfree.numerics.secular import secular_root
 from projfree.objectives import Objective
 from projfree.objectives.base import SmoothFunction
@@ -17,7 +19,12 @@ from projfree.solvers.model import lp_of
 
 def is_diagonal(f: SmoothFunction, ball: ConstraintSet) -> bool:
     """Whether the problem is one of squares at observed entries, without intercept, over a Frobenius ball."""
-    if not (isinstance(f, Objective) and f.loss.quadratic and not f.fit_intercept and len(f.data.shape(())) == 2):
+    if not (
+        isinstance(f, Objective)
+        and f.loss.quadratic
+        and not f.fit_intercept
+        and isinstance(f.data, EntriesData | FactoredEntriesData)
+    ):
         return False
     lp = lp_of(ball, f.shape)
     return lp is not None and lp.p == 2.0

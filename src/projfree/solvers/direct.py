@@ -83,7 +83,7 @@ class Direct(Solver):
         if state.H is None:
             H, b = _terms(f, ball)
             x, m = _solve(f, ball, H, b, state.x)
-            return self._refined(f, ball, replace(state, t=1, x=x, m=m, H=H, gamma=1.0))
+            return self._refined(f, ball, replace(state, t=state.t + 1, x=x, m=m, H=H, gamma=1.0))
         return replace(self._refined(f, ball, state), t=state.t + 1)
 
     def _refined(self, f: SmoothFunction, ball: ConstraintSet, state: DirectState) -> DirectState:
@@ -139,11 +139,6 @@ def minimise_form(f: SmoothFunction, ball: ConstraintSet, H: Array, b: Array, st
         return minimise_model(np.kron(H, np.eye(int(np.prod(b.shape[1:])))), b, ball, start)
     first = start if start.any() else None
     return minimise_quadratic(H, b, lp.p, lp.radius, first, spectrum(f, H) if lp.p == 2.0 else None).w
-
-
-def _by_row(weights: float | Array, b: Array) -> bool:
-    """Whether all entries of a row have one weight."""
-    return b.ndim == 1 or np.ndim(weights) == 0 or (np.ndim(weights) == 2 and np.shape(weights)[1] == 1)
 
 
 def _name(f: SmoothFunction) -> str:

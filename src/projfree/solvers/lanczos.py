@@ -133,6 +133,7 @@ class TrustRegionLanczos(Solver):
             direction=found.direction,
             tangent=f.minorant(x) if due else None,
             at=x if due else None,
+            done=done,
         )
 
 

@@ -19,7 +19,7 @@ def lp_of(ball: ConstraintSet, shape: tuple[int, ...]) -> LpBall | None:
     if isinstance(ball, LpBall):
         return ball
     if isinstance(ball, SchattenBall) and (ball.p == 2.0 or min(shape) == 1):
-        return LpBall(ball.p if min(shape) == 1 and ball.p != 2.0 else 2.0, ball.radius)
+        return LpBall(2.0, ball.radius)  # a single row or column has one singular value, its length
     if isinstance(ball, GroupBall) and ball.p == ball.q:
         return LpBall(ball.p, ball.radius)
     return None
