@@ -15,6 +15,7 @@ from projfree.objectives.gram_form import is_quadratic, quadratic_model
 from projfree.run.loop import minimize
 from projfree.run.problem import fingerprint
 from projfree.run.result import Result
+from projfree.run.status import Status
 from projfree.sets.base import ConstraintSet
 from projfree.solvers import Direct, plan
 
@@ -66,8 +67,8 @@ class Path:
 def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array, **settings: Any) -> Path:
     """Minimise an objective over balls of several radii, from the smallest to the largest.
 
-    Squares that the plan solves through their Gram matrix are read once for all radii; a certificate is then one for
-    the quadratic form, whose numbers are sums over rows that were rounded once.
+    Squares that the plan solves through their Gram matrix are read once for all radii. Bounds are then lowered by what
+    the sums in that matrix may have been rounded by; where this hides the tolerance, the rows are read again.
 
     Each run starts at the solution of the next smaller radius and takes over what still holds there: the Gram matrix,
     factorisations, the last tangent and Hessian.
@@ -100,7 +101,7 @@ def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array,
     before: Result | None = None
     for k in np.argsort(wanted, kind="stable").tolist():
         before = _next(f if form is None else form, ball.resized(float(wanted[k])), before, settings)
-        results[k] = before if form is None else _of_rows(f, before)
+        results[k] = before if form is None else _of_rows(f, before, settings)
     return Path(wanted, tuple(results[k] for k in range(len(wanted))))
 
 
@@ -113,10 +114,13 @@ def _form(f: SmoothFunction, ball: ConstraintSet, settings: dict[str, Any]) -> Q
     return quadratic_model(f) if isinstance(chosen, Direct) else None
 
 
-def _of_rows(f: SmoothFunction, result: Result) -> Result:
-    """A result on the form with the intercept that belongs to the rows."""
+def _of_rows(f: SmoothFunction, result: Result, settings: dict[str, Any]) -> Result:
+    """A result on the form as one on the rows: with its intercept, or read anew where the form is too coarse."""
     assert isinstance(f, Objective)
     own, b = result.certificate, f.centred_intercept
+    if result.status is Status.PRECISION:
+        again = {**settings, "solver": result.solver, "start": result.w, "state": None}
+        return replace(minimize(f, own.ball, **again), plan=result.plan)
     certificate = replace(
         own, loss=f.loss, intercept=b(own.w), witness_intercept=None if own.witness is None else b(own.witness)
     )
