@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from projfree.data import Data, Entries, as_data
@@ -50,11 +49,6 @@ from projfree.steps import (
     Secant,
     ShortStep,
 )
-
-try:
-    __version__ = version("projfree")
-except PackageNotFoundError:  # a source tree that was never installed
-    __version__ = "0+unknown"
 
 __all__ = [
     "AcceleratedProjectedGradient",
@@ -140,7 +134,18 @@ _ESTIMATORS = {
 _LAZY = ("datasets", "estimators", "testing")
 
 
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("projfree")
+    except PackageNotFoundError:  # a source tree that was never installed
+        return "0+unknown"
+
+
 def __getattr__(name: str) -> Any:
+    if name == "__version__":  # reading the package's metadata is a sixth of the import
+        return _version()
     if name in _LAZY:
         return importlib.import_module(f"projfree.{name}")
     if name in _ESTIMATORS:

@@ -9,13 +9,33 @@ MOST_PENDING = 2
 
 
 class Source:
-    """A vector and, once some pass over the data has met it, its image. Compared by identity."""
+    """A vector and, once some pass over the data has met it, its image. Compared by identity.
 
-    __slots__ = ("image", "vector")
+    An image may also be given as ``parts``, a sum of known arrays that is formed when it is first asked for.
+    """
 
-    def __init__(self, vector: Array | None, image: Array | None = None) -> None:
-        self.vector = vector
-        self.image = image
+    __slots__ = ("_image", "parts", "vector")
+
+    def __init__(
+        self, vector: Array | None, image: Array | None = None, parts: list[tuple[float, Array]] | None = None
+    ) -> None:
+        self.vector, self._image, self.parts = vector, image, parts
+
+    @property
+    def known(self) -> bool:
+        """Whether a pass has met it."""
+        return self._image is not None or self.parts is not None
+
+    @property
+    def image(self) -> Array | None:
+        """The image, None while no pass has met the vector."""
+        if self.parts is not None:
+            self.image = _combine(self.parts)
+        return self._image
+
+    @image.setter
+    def image(self, image: Array) -> None:
+        self._image, self.parts = image, None
 
 
 class Image:
@@ -43,16 +63,15 @@ class Image:
         return Image({source: c for source, c in terms.items() if c != 0.0})
 
     def folded(self) -> dict[Source, float]:
-        """The terms, after adding up the known ones in place."""
-        known = [(c, s.image) for s, c in self.terms.items() if s.image is not None]
-        if len(known) > 1:
-            pending = {s: c for s, c in self.terms.items() if s.image is None}
-            self.terms = {Source(None, _combine(known)): 1.0, **pending}
+        """The terms, after joining the known ones to one source in place."""
+        if sum(s.known for s in self.terms) > 1:
+            parts = [(c, s.image) for s, c in self.terms.items() if s.image is not None]
+            self.terms = {Source(None, parts=parts): 1.0, **dict(self.pending())}
         return self.terms
 
     def pending(self) -> list[tuple[Source, float]]:
         """The sources that no pass has met, with their coefficients."""
-        return [(s, c) for s, c in self.terms.items() if s.image is None]
+        return [(s, c) for s, c in self.terms.items() if not s.known]
 
     def known(self) -> Array | None:
         """The sum of the known terms; None where there are none."""

@@ -18,7 +18,7 @@ from projfree.data.sources.sample import Rows, draw_runs
 from projfree.data.threads import default_threads
 
 #: Bytes of a chunk where memory allows: large enough to pay for a read, small enough to stay in a shared cache.
-CHUNK_BYTES = 1 << 24
+CHUNK_BYTES = 1 << 23
 #: Peak memory of a pass for buffers and decoding, by default.
 MEMORY = 1 << 27
 #: Chunks that begin within a block begin where a tile of the compiled kernels does, by layout.
@@ -59,7 +59,7 @@ class ChunkedData(Table):
         self.y, self.weight = checked_targets(y, self.n), checked_weights(sample_weight, self.n)
         self._spare: list[tuple[Array, Array]] = []
         self._marked: list[Array] | None = []
-        source.batch_bytes = self.memory // 32
+        source.batch_bytes = self.memory // 8
         self._scan()
         self._marks, self._marked = np.concatenate(self._marked), None
 
@@ -86,22 +86,20 @@ class ChunkedData(Table):
         block = self.cut.rows
         if min(block, self.n) * self._row_bytes <= min(CHUNK_BYTES, self.memory // 4):
             return _cut(0, self.n, self._most(block))
-        step = self._most(max(F_GRAIN if self.source.fortran else C_GRAIN, tile_rows(self.d)))
+        grain = max(F_GRAIN if self.source.fortran else C_GRAIN, tile_rows(self.d))
+        parts = -(-block // self._most(grain))
+        step = -(-block // (parts * grain)) * grain  # of equal size: a small one would not hide the read of a large one
         return [part for first in range(0, self.n, block) for part in _cut(first, min(first + block, self.n), step)]
 
     def _stream(self, bounds: Sequence[tuple[int, int]]) -> Generator[tuple[int, Array]]:
         """First row and table of each chunk; a table is good until the next is asked for."""
         self.source.check()
         pair = self._buffers(max(stop - start for start, stop in bounds))
-        ahead = Ahead(self.source, bounds[0], pair[0])
+        ahead = Ahead(self.source, bounds, pair)
         try:
-            for k, (start, _) in enumerate(bounds):
-                X = ahead.table()
-                if k + 1 < len(bounds):
-                    ahead = Ahead(self.source, bounds[k + 1], pair[(k + 1) % 2])
-                yield start, X
+            yield from ahead
         finally:
-            ahead.join()
+            ahead.close()
         self.source.check()
         self._spare[:] = [pair]  # not after a failure: threads may still look at them
 

@@ -22,20 +22,20 @@ def can_sum(loss: Any, data: Data, outputs: tuple[int, ...]) -> bool:
 
 
 def image_value(
-    loss: Any, data: Data, y: Array, b: Array | None, terms: list[tuple[Array, float]], mixed: Array | None
+    loss: Any, data: Data, y: Array, b: Array | None, terms: list[tuple[float, Array]], mixed: Array | None
 ) -> float:
     """The weighted mean of the loss at a mixture of one or two images.
 
     Parameters
     ----------
-    terms : list of (array, float)
-        Images and their coefficients.
+    terms : list of (float, array)
+        Coefficients and images.
     mixed : ndarray or None
         Where the mixture goes; None if there is one image with the coefficient one.
     """
     from projfree.data import native
 
-    (base, scale), (other, factor) = terms if len(terms) == 2 else (terms[0], (terms[0][0], 0.0))
+    (scale, base), (factor, other) = terms if len(terms) == 2 else (terms[0], (0.0, terms[0][1]))
     cut, k = Blocks.of(data.n), base.shape[1] if base.ndim > 1 else 1
     sums, nothing = np.zeros((cut.count, 2)), np.empty(0)
     rest = (

@@ -58,7 +58,8 @@ def product(table: Any, y: Array, s: Array, shift: Array) -> Array:
 
 
 def _dense_product(table: Array, y: Array, s: Array, shift: Array) -> Array:
-    z = np.empty((len(y), len(shift) + 1))
+    # In the order of the table: turning it round would cost as much as the product.
+    z = np.empty((len(y), len(shift) + 1), order="F" if table.strides[0] < table.strides[1] else "C")
     np.subtract(table, shift[: table.shape[1]], out=z[:, : table.shape[1]])
     np.subtract(y, shift[table.shape[1] :], out=z[:, table.shape[1] : -1])
     z[:, -1] = 1.0

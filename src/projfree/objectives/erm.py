@@ -120,13 +120,19 @@ class Objective(SmoothFunction):
 
     def _image_value(self, x: Point) -> float:
         """The value from the image in compiled code, which mixes a new image with an old one on the way."""
-        terms = [(source.image, c) for source, c in x.image.terms.items() if source.image is not None]
-        if not x.settled or not 1 <= len(terms) <= 2:
-            terms = [(self.settled(x), 1.0)]
-        whole = len(terms) == 1 and terms[0][1] == 1.0
+        if not x.settled or not x.image.terms:
+            self.settled(x)
+        ((source, c),) = x.image.folded().items()
+        parts = source.parts
+        if parts is None or len(parts) > 2 or c != 1.0:
+            assert source.image is not None
+            parts = [(c, source.image)]
+        whole = len(parts) == 1 and parts[0][0] == 1.0
         mixed = None if whole else self._spare.empty((self.data.n, *self.outputs))
-        value = image_value(self.loss, self.data, self.y, None, terms, mixed)
-        if mixed is not None:
+        value = image_value(self.loss, self.data, self.y, None, parts, mixed)
+        if mixed is not None and c == 1.0:
+            source.image = mixed  # for all mixtures with it
+        elif mixed is not None:
             x.image.settle(mixed)
         return value
 

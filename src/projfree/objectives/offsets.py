@@ -100,8 +100,9 @@ class OffsetObjective(SmoothFunction):
         pending, known = x.image.pending(), x.image.known() if x.image.terms else None
         image = np.zeros(self.data.n) if known is None else known
         for source, c in pending:
-            source.image = self.data.image(source.vector)
-            image = image + c * source.image
+            met = self.data.image(source.vector)
+            source.image = met
+            image = image + c * met
         self.data.meter.rows += self.data.n if pending else 0
         x.image.settle(image)
         return image

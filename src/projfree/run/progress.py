@@ -15,9 +15,9 @@ from projfree.sets.base import ConstraintSet
 from projfree.solvers.auto import Plan
 from projfree.solvers.base import Solver, State
 
-#: A tangent at the iterate is taken when this many passes have gone by, and a tenth of all so far: an interior
-#: optimum is certified only there, and in the long run it costs a few per cent.
-CHECK_EVERY, CHECK_GROWTH = 5.0, 1.1
+#: A tangent at the iterate is taken when this many passes have gone by, and a tenth of all so far, or half of them if
+#: the last one proved nothing new: an interior optimum is certified only there.
+CHECK_EVERY, CHECK_GROWTH, IDLE_GROWTH = 5.0, 1.1, 1.5
 #: The scale of the relative gap is at least this part of the value at the centre.
 CENTRE_SHARE = 1e-6
 #: And at least this, far above the rounding of a function that is zero everywhere.
@@ -149,12 +149,13 @@ class Run:
 
     def _check(self, x: Point) -> None:
         """Take a tangent at the iterate: the bound that serves an interior optimum too."""
-        m = self.f.reported.minorant(x)
+        m, before = self.f.reported.minorant(x), self.bound
         if self.f.convex:
             self.ladder.offer(m, x.w)
         else:
             self._note(x, self._stationarity(m.gradient, x), self.iteration)
-        self.next_check = self.after(self.passes)
+        idle = self.f.convex and self.bound <= before
+        self.next_check = self.after(self.passes, IDLE_GROWTH if idle else CHECK_GROWTH)
 
     def _stationarity(self, gradient: Array, x: Point, known: float = math.nan) -> float:
         return inner(gradient, x.w) + self.ball.support(-gradient) if math.isnan(known) else known
@@ -171,9 +172,9 @@ class Run:
                 self.trace.fill(pending.row, gap=gap)
 
     @staticmethod
-    def after(passes: float) -> float:
+    def after(passes: float, growth: float = CHECK_GROWTH) -> float:
         """The number of passes at which the next look is due."""
-        return CHECK_GROWTH * passes + CHECK_EVERY
+        return growth * passes + CHECK_EVERY
 
     def _row(self) -> int | None:
         if not self.record or self.iteration % self.record:

@@ -2,36 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from queue import SimpleQueue
 from threading import Thread
+
+import numpy as np
 
 from projfree.checks import Array
 from projfree.data.sources.base import Source
 
 
-class Ahead(Thread):
-    """One read in the background; what goes wrong there is raised where the rows are asked for.
+class Ahead:
+    """The chunks of one pass, read by a thread of its own into two buffers that take turns.
 
-    A thread for each read, because a pool would have to be closed on every way out of a pass; starting one costs a few
-    hundredths of reading a chunk.
+    What goes wrong there is raised where the rows are asked for. `close` ends the thread, however far the pass came.
     """
 
-    def __init__(self, source: Source, bounds: tuple[int, int], out: Array) -> None:
-        super().__init__(name="projfree-reader", daemon=True)
-        self.source, self.bounds, self.out = source, bounds, out
-        self.found: Array | None = None
-        self.error: BaseException | None = None
-        self.start()
+    def __init__(self, source: Source, bounds: Sequence[tuple[int, int]], pair: tuple[Array, Array]) -> None:
+        self.source, self.bounds = source, bounds
+        self._free: SimpleQueue[Array] = SimpleQueue()
+        self._ready: SimpleQueue[tuple[Array, Array] | BaseException] = SimpleQueue()
+        self._closed = False
+        for buffer in pair:
+            self._free.put(buffer)
+        self._thread = Thread(target=self._read, name="projfree-reader", daemon=True)
+        self._thread.start()
 
-    def run(self) -> None:
+    def _read(self) -> None:
         try:
-            self.found = self.source.read(*self.bounds, self.out)
+            for start, stop in self.bounds:
+                buffer = self._free.get()
+                if self._closed:
+                    return
+                self._ready.put((buffer, self.source.read(start, stop, buffer)))
         except BaseException as error:
-            self.error = error
+            self._ready.put(error)
 
-    def table(self) -> Array:
-        """The rows, as soon as they are there."""
-        self.join()
-        if self.error is not None:
-            raise self.error
-        assert self.found is not None
-        return self.found
+    def __iter__(self) -> Iterator[tuple[int, Array]]:
+        """First row and table of each chunk; a table is good until the next is asked for."""
+        for start, _ in self.bounds:
+            found = self._ready.get()
+            if isinstance(found, BaseException):
+                raise found
+            yield start, found[1]
+            self._free.put(found[0])
+
+    def close(self) -> None:
+        """End the thread, after the read that it may be at."""
+        self._closed = True
+        self._free.put(np.empty(0))
+        self._thread.join()

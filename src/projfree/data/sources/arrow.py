@@ -23,11 +23,12 @@ def parquet_files(path: Path) -> list[Path]:
     return found
 
 
-def open_parquet(path: Path, metadata: Any = None) -> Any:
-    """A Parquet file that is read in small pieces, or the sentence that it is none."""
+def open_parquet(path: Path, metadata: Any = None, pieces: bool = True) -> Any:
+    """A Parquet file, whose columns are read in small pieces or one row group at a time, or what is wrong with it."""
     arrow, parquet = need_arrow("pyarrow"), need_arrow("pyarrow.parquet")
     try:
-        return parquet.ParquetFile(path, metadata=metadata, buffer_size=BUFFER_BYTES, pre_buffer=False)
+        buffer = BUFFER_BYTES if pieces else 0
+        return parquet.ParquetFile(path, metadata=metadata, buffer_size=buffer, pre_buffer=False)
     except (arrow.ArrowInvalid, OSError) as error:
         raise ValueError(f"{path} is no Parquet file, or is truncated: {shown(str(error))}") from None
 

@@ -126,7 +126,8 @@ class ParquetSource(Source):
             stamp.check()
             groups = range(group if i == file else 0, self.heads[i].num_row_groups)
             try:
-                opened = open_parquet(stamp.path, metadata=self.heads[i])
+                largest = max((self.heads[i].row_group(g).total_byte_size for g in groups), default=0)
+                opened = open_parquet(stamp.path, self.heads[i], pieces=largest > 2 * self.batch_bytes)
                 yield from opened.iter_batches(rows, list(groups), columns=list(columns))
             except OSError as error:
                 stamp.check()
