@@ -1,6 +1,6 @@
 """Is the plan the right one? Every problem of a fixed grid, by every solver, to a certified relative gap.
 
-    python benchmarks/auto.py [--tol 1e-4] [--only TEXT] [--limit 10] [--repeat 3]
+    python benchmarks/auto.py [--tol 1e-4] [--only TEXT] [--limit 10] [--repeat 3] [--large]
 
 For each problem the seconds of the plan's solver over those of the best one; problems that the best one does in under
 50 ms are shown but not judged. Solvers are interleaved; the figure is the smallest of the repeats.
@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from common import console, machine, save
-from grid import cases
+from grid import cases, large
 from rich.table import Table
 
 from projfree import minimize, plan
@@ -51,12 +51,13 @@ def main():
     options.add_argument("--limit", type=float, default=10.0)
     options.add_argument("--repeat", type=int, default=2)
     options.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    options.add_argument("--large", action="store_true", help="sparse logistic regression up to 500,000 x 20,000")
     chosen = options.parse_args()
     table = Table(title=f"the plan against the best solver, certified {chosen.tol:g}")
     for name in ("problem", "planned", "s", "best", "s", "ratio"):
         table.add_column(name, justify="right" if name in ("s", "ratio") else "left")
     rows = []
-    for case in cases():
+    for case in large() if chosen.large else cases():
         if chosen.only not in case.name:
             continue
         planned, times = judge(case, chosen.tol, chosen.limit, chosen.repeat)

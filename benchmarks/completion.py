@@ -51,6 +51,30 @@ def projfree(train, radius=None, **settings):
     return model.predict, f"radius {model.radius_:.4g} gap {model.relative_gap_:.2g}"
 
 
+def held_out(train):
+    """The training part without its tuning tenth, and that tenth."""
+    order = np.random.default_rng(0).permutation(len(train[2]))
+    cut = len(order) // 10
+    return [tuple(column[rows] for column in train) for rows in (order[cut:], order[:cut])]
+
+
+def tuned(fit, settings):
+    """``fit`` with the settings whose RMSE on the tuning tenth is least, on all of the training part."""
+
+    def choose(train):
+        inside, out = held_out(train)
+        errors = []
+        for chosen in settings:
+            predict, _ = fit(inside, **chosen)
+            errors.append(float(np.mean((np.clip(predict(out[:2]), 1, 5) - out[2]) ** 2)))
+        best = settings[int(np.argmin(errors))]
+        begun = time.perf_counter()
+        predict, note = fit(train, **best)
+        return predict, f"{best} {note}, last fit {time.perf_counter() - begun:.1f} s"
+
+    return choose
+
+
 def surprise(train, kind="SVD", **settings):
     import pandas as pd
     import surprise as peer
@@ -61,27 +85,19 @@ def surprise(train, kind="SVD", **settings):
     return lambda pairs: np.array([model.predict(u, i).est for u, i in zip(*pairs, strict=True)]), kind
 
 
-def cmfrec(train, k=40, lambda_=None):
+def cmfrec(train, **settings):
     import pandas as pd
     from cmfrec import CMF
 
     frame = pd.DataFrame({"UserId": train[0], "ItemId": train[1], "Rating": train[2]})
-    best = lambda_
-    if best is None:  # on a tenth of the training part
-        order = np.random.default_rng(0).permutation(len(frame))
-        cut = len(frame) // 10
-        inside, out = frame.iloc[order[cut:]], frame.iloc[order[:cut]]
-        errors = {}
-        for penalty in (5.0, 10.0, 15.0, 20.0, 30.0):
-            model = CMF(k=k, lambda_=penalty, verbose=False, nthreads=2, random_state=0).fit(inside)
-            errors[penalty] = np.mean((np.clip(model.predict(out.UserId, out.ItemId), 1, 5) - out.Rating) ** 2)
-        best = min(errors, key=errors.get)
-    begun = time.perf_counter()
-    model = CMF(k=k, lambda_=best, verbose=False, nthreads=2, random_state=0).fit(frame)
-    note = f"lambda {best:g}, last fit {time.perf_counter() - begun:.1f} s"
-    return lambda pairs: np.nan_to_num(model.predict(*pairs), nan=float(train[2].mean())), note
+    model = CMF(verbose=False, nthreads=2, random_state=0, **settings).fit(frame)
+    return lambda pairs: np.nan_to_num(model.predict(*pairs), nan=float(train[2].mean())), "cmfrec"
 
 
+#: What each method may choose from.
+OURS = [{"p": p, "weight_power": a, "certify": False} for p in (1.0, 1.1, 1.2) for a in (0.0, 0.25, 0.5)]
+CMFREC = [{"k": 40, "lambda_": penalty} for penalty in (5.0, 10.0, 15.0, 20.0, 30.0)]
+SURPRISE = [{"reg_all": penalty, "n_epochs": n} for penalty in (0.02, 0.05, 0.1) for n in (20, 40)]
 METHODS = {
     "projfree": lambda train: projfree(train, certify=False),
     "projfree-1.1": lambda train: projfree(train, p=1.1, certify=False),
@@ -90,9 +106,11 @@ METHODS = {
     "projfree-no-offsets": lambda train: projfree(train, offsets=(True, False, False), certify=False),
     "projfree-given": lambda train: projfree(train, radius=4617.0, sweeps=8, certify=False),
     "projfree-certified": lambda train: projfree(train, rank=100, sweeps=60),
+    "projfree-tuned": tuned(projfree, OURS),
     "surprise": surprise,
+    "surprise-tuned": tuned(surprise, SURPRISE),
     "surprise-svdpp": lambda train: surprise(train, "SVDpp", cache_ratings=True),
-    "cmfrec": cmfrec,
+    "cmfrec-tuned": tuned(cmfrec, CMFREC),
 }
 
 

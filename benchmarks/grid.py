@@ -20,6 +20,11 @@ SHAPES = {
     "sparse 8,000 x 5,000": (8_000, 5_000, 0.01, 3.0),
     "sparse 100,000 x 400": (100_000, 400, 0.02, 3.0),
 }
+#: For logistic regression alone, with 100 entries a row.
+LARGE = {
+    "sparse 8,000 x 5,000, 100 a row": (8_000, 5_000, 0.02, 3.0),
+    "large 500,000 x 20,000": (500_000, 20_000, 0.005, 3.0),
+}
 LOSSES = {"squared": Squared(), "logistic": Logistic(), "huber": Huber(1.0), "softmax": Softmax()}
 VECTOR_BALLS = {f"l_{p:g}": p for p in (1.0, 1.1, 1.5, 2.0, np.inf)}
 CLASSES = 4
@@ -58,7 +63,7 @@ class Case:
 def table(shape: str) -> tuple[Any, np.ndarray]:
     from scipy import sparse
 
-    n, d, share, condition = SHAPES[shape]
+    n, d, share, condition = (SHAPES | LARGE)[shape]
     rng = np.random.default_rng(0)
     spread = np.geomspace(1.0, 1.0 / condition, d)
     W = rng.standard_normal((d, CLASSES)) * (rng.random((d, 1)) < 0.3) / np.sqrt(d * share)
@@ -83,6 +88,11 @@ def matrix_ball(name: str, W: np.ndarray, part: float) -> Any:
         name
     ]
     return ball.resized(part * ball.norm(W))
+
+
+def large() -> list[Case]:
+    """What a sparse problem of a user's size asks of the plan."""
+    return [Case("logistic", ball, shape, r) for shape in LARGE for ball in ("l_2", "l_1.5", "l_1.1") for r in RADII]
 
 
 def cases() -> list[Case]:

@@ -134,7 +134,7 @@ def test_columns_share_the_ball(p):
     np.testing.assert_allclose(w, long.reshape(6, 3), atol=1e-7 * radius)
 
 
-@pytest.mark.parametrize("p", EXPONENTS)
+@pytest.mark.parametrize("p", [p for p in EXPONENTS if p != 2.0])  # a secular equation needs no start
 def test_a_start_saves_steps_and_changes_nothing(p):
     H, b, radius = draw(np.random.default_rng(11), 40, 1e4, p, 0.3)
     cold = solved(H, b, p, radius)

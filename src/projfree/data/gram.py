@@ -107,10 +107,10 @@ class Gram:
 
     def _about(self, centre: Array) -> Array:
         """M for another centre: z changes by a multiple of its last entry, which is one."""
-        P = np.eye(len(self.matrix))
-        P[-1, :-1] = self.shift - centre
-        moved: Array = P.T @ self.matrix @ P
-        return moved
+        move = np.append(self.shift - centre, 0.0)
+        last = self.matrix[-1]
+        cross = np.outer(move, last + 0.5 * last[-1] * move)
+        return self.matrix + cross + cross.T
 
     @property
     def total_weight(self) -> float:

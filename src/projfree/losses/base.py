@@ -62,6 +62,11 @@ class Loss(ABC):
     def second(self, u: Array, y: Array) -> Array:
         """The second derivative: of the shape of ``u``, or ``(n, k, k)`` where the outputs are coupled."""
 
+    def summed_second(self, u: Array, y: Array, s: Array) -> Array:
+        """The sum over rows of `second` with the weights ``s``, of shape ``(k, k)`` where the outputs are coupled."""
+        summed: Array = np.tensordot(s, self.second(u, y), axes=1)
+        return summed
+
     def majorant(self, u: Array, y: Array) -> Array:
         """Curvature for quadratic models, of the shape of `second` and never negative: `second` of a convex loss.
 

@@ -75,6 +75,12 @@ class Softmax(Loss):
         out[:, j, j] += p
         return out
 
+    def summed_second(self, u: Array, y: Array, s: Array) -> Array:
+        p = self.probabilities(u)
+        weighted = p * s[:, None]
+        summed: Array = np.diag(weighted.sum(axis=0)) - weighted.T @ p
+        return summed
+
     def curvature(self, u: Array, y: Array, a: Array, b: Array) -> Array:
         r"""The covariance :math:`\sum_j p_j (a_j - \bar a)(b_j - \bar b)` with :math:`\bar a = \sum_j p_j a_j`."""
         # The same number as sum p a b - (sum p a)(sum p b), but never negative for a = b.

@@ -77,9 +77,9 @@ def minimise_quadratic(
 
     Notes
     -----
-    The minimiser without the ball comes first. Where it lies outside, ``p = 2`` is a secular equation if the
-    spectrum is known, ``p = 1`` and ``p = inf`` are active-set methods, and everything between is Newton's method
-    along the mirror curve. Cost: about ten Cholesky factorisations.
+    ``p = 2`` is a secular equation in the spectrum. Elsewhere the minimiser without the ball comes first; where it
+    lies outside, ``p = 1`` and ``p = inf`` are active-set methods, and everything between is Newton's method along the
+    mirror curve. Cost: about ten Cholesky factorisations.
     """
     if not b.any() or radius == 0.0:
         return Solution(np.zeros_like(b), lp_norm(b, conjugate(p)), 0.0, 0.0, 0)
@@ -93,7 +93,7 @@ def minimise_quadratic(
 
 
 def _solve(unit: Unit, start: Array | None, eigen: Eigen | None) -> Found:
-    if unit.p == 2.0 and (eigen is not None or unit.b.shape[1] > 1):
+    if unit.p == 2.0:
         return minimise_secular(unit, eigen)
     inverse, regular = pseudo_inverse(unit.H)
     inside = least_norm(unit, inverse)

@@ -74,7 +74,7 @@ def _root(loss: Loss, u: Array, y: Array, s: Array | float, start: float) -> flo
 def _newton(loss: Loss, u: Array, y: Array, s: Array | float, b: Array) -> Array:
     def direction(b: Array, g: Array) -> Array:
         # The Hessian may be singular (softmax does not see a common shift), so steps have least norm.
-        H = np.tensordot(np.broadcast_to(s, len(u)), loss.second(u + b, y), axes=1)
+        H = loss.summed_second(u + b, y, np.broadcast_to(s, len(u)))
         with np.errstate(over="ignore", invalid="ignore"):
             step: Array = -np.linalg.lstsq(H, g, rcond=1e-14)[0]
         return step

@@ -22,20 +22,31 @@ from projfree.solvers.newton import ConstrainedNewton
 from projfree.solvers.primal_averaging import CorrectivePrimalAveraging
 from projfree.solvers.projected_gradient import AcceleratedProjectedGradient
 from projfree.solvers.relay import Relay
-from projfree.steps import Backtracking, ExactLineSearch
+from projfree.steps import Backtracking, BacktrackingGradient, ExactLineSearch
 
 # Measured by `python benchmarks/auto.py` on its grid of problems; all costs are in reads of X.
 #: A Hessian or Gram matrix of D parameters costs D times this (24 ms for 48,842 x 108, of which one read is 1.5 ms).
 HESSIAN = 0.15
 #: Flops of one model solve, over D^3, and flops in the time in which memory gives one number.
 MODEL_FLOPS, FLOPS_A_READ = 5.0, 8.0
-#: Hessians and further reads that Newton needs.
-NEWTON_HESSIANS, NEWTON_READS = 6.0, 25.0
+#: A tangent costs a read and a half for one output, and this part of a read for each of several.
+TANGENT, OUTPUT = 1.5, 0.4
+#: A search along images, for an intercept or a step, costs a row so many numbers' time for each output (3.4 ms for
+#: 48,842 rows); a coupled loss costs more.
+SEARCH, COUPLED_SEARCH = 250.0, 400.0
+#: Hessians and tangents that Newton needs for each digit.
+NEWTON_HESSIANS, NEWTON_TANGENTS = 0.5, 1.5
 #: Iterations of first-order methods over the square of the digits asked for, on problems that are not easy.
-CORRECTIVE, ACCELERATED, LANCZOS, FRANK_WOLFE = 20.0, 40.0, 3.0, 400.0
+CORRECTIVE, ACCELERATED, LANCZOS, FRANK_WOLFE = 4.0, 5.0, 12.0, 400.0
 #: From this many parameters on a first-order method gets a chance before any Hessian is formed, for so many of the
-#: reads that one would cost: easy problems (small radii) are then done, and others start better.
-RELAY_FROM, RELAY_SHARE = 200, 1.0
+#: reads that one would cost: easy problems (small radii) are then done, and others start better. Unless that is few.
+RELAY_FROM, RELAY_SHARE, FEW = 200, 1.0, 8
+#: The smallest exponent of a ball that is round enough for averages of vertices to beat projections.
+ROUND = 1.3
+#: Iterations of averages before accelerated gradients take over, and those after which a look at the norm decides.
+AVERAGES, LOOK = 100, 8
+#: The share for Krylov spaces before a Gram matrix is formed; model solves that an exact solution takes the time of.
+KRYLOV_SHARE, EXACT_SOLVE = 0.08, 3.0
 
 
 @dataclass(frozen=True)
@@ -165,6 +176,23 @@ class Problem:
         return MODEL_FLOPS * float(self.parameters) ** 3 / (FLOPS_A_READ * self.size)
 
     @property
+    def tangent(self) -> float:
+        """Reads that a tangent takes the time of, its intercept included."""
+        f, k = self.f, int(np.prod(self.f.shape[1:]))
+        if not isinstance(f, Objective):
+            return 1.0
+        one = TANGENT if k == 1 else 1.0 + OUTPUT * k
+        return one if f.loss.quadratic or not f.fit_intercept else one + 1.0 + self.search
+
+    @property
+    def search(self) -> float:
+        """Reads that a search along images takes the time of."""
+        f, k = self.f, int(np.prod(self.f.shape[1:]))
+        if not isinstance(f, Objective):
+            return 0.0
+        return (COUPLED_SEARCH if f.loss.coupled else SEARCH) * k * (f.rows or 1) / self.size
+
+    @property
     def size(self) -> float:
         """Numbers that a read of the data meets."""
         if isinstance(self.f, Objective) and hasattr(self.f.data, "nbytes"):
@@ -194,7 +222,13 @@ def direct(problem: Problem) -> Choice | None:
         return None
     gram = 0.0 if isinstance(f, QuadraticForm) else HESSIAN * d + 1.0
     why = "one pass for the Gram matrix, then an exact solve" if gram else "the minimum of a quadratic, solved for"
-    work = 4.0 + gram + 10.0 * problem.model_work
+    work = 4.0 + gram + EXACT_SOLVE * problem.model_work
+    after = round(KRYLOV_SHARE * work / problem.tangent)
+    if gram and not asked and d >= RELAY_FROM and after >= FEW and lanczos(problem) is not None:
+        why = (
+            f"a Gram matrix of {d:,} features and its spectrum take the time of {work:,.0f} reads, perhaps for nothing"
+        )
+        return Choice(Relay(TrustRegionLanczos(), Direct(), after), 4.0 + after, work, 32 * d * d, why)
     return Choice(Direct(), 3.0 + (gram > 0.0), 0.0 if asked else work, 32 * d * d, why)
 
 
@@ -205,12 +239,15 @@ def newton(problem: Problem) -> Choice | None:
         return None
     pairs = 0.5 * (D / f.shape[0] + 1.0) if isinstance(f, Objective) and f.loss.coupled else 1.0
     one = HESSIAN * D * pairs + problem.model_work
-    reads, memory = NEWTON_READS + NEWTON_HESSIANS, 32 * D * D + 6 * problem.image_bytes
-    work, why = reads + NEWTON_HESSIANS * one, f"few parameters ({D:,}), so that a Hessian is cheap"
+    hessians, tangents = 1.0 + NEWTON_HESSIANS * problem.digits, 2.0 + NEWTON_TANGENTS * problem.digits
+    reads, memory = hessians + 2.0 * tangents, 32 * D * D + 6 * problem.image_bytes
+    work, why = tangents * problem.tangent + hessians * one, f"few parameters ({D:,}), so that a Hessian is cheap"
     if D < RELAY_FROM or not f.convex:
         return Choice(ConstrainedNewton(), reads, work, memory, why)
-    first = CorrectivePrimalAveraging() if problem.round else AcceleratedProjectedGradient()
-    after = max(10, round(RELAY_SHARE * one / 3.0))
+    first = CorrectivePrimalAveraging() if problem.round else AcceleratedProjectedGradient(BacktrackingGradient())
+    after = round(RELAY_SHARE * one / (2.0 * problem.tangent + problem.search))
+    if after < FEW:
+        return Choice(ConstrainedNewton(), reads, work, memory, why)
     why = f"a Hessian of {D:,} parameters takes the time of {one:,.0f} reads, which may be enough without one"
     return Choice(Relay(first, ConstrainedNewton(), after), reads + 2.0 * after, work, memory, why)
 
@@ -222,18 +259,23 @@ def lanczos(problem: Problem) -> Choice | None:
         return None
     reads = 1.3 * LANCZOS * problem.digits**2
     why = "squares over a Euclidean ball, where Krylov spaces need the fewest reads"
-    return Choice(TrustRegionLanczos(), reads, reads, 16 * problem.parameters * 50, why)
+    return Choice(TrustRegionLanczos(), reads, reads * problem.tangent, 16 * problem.parameters * 50, why)
 
 
 def corrective(problem: Problem) -> Choice | None:
-    """Corrective Primal Averaging."""
+    """Corrective Primal Averaging; with accelerated gradients behind it for minima inside, where there is a choice."""
     f = problem.f
     if not (f.convex and f.has_images):
         return None
     # Over sets with flat pieces vertices repeat, and averages of them converge slowly.
-    reads = 2.0 * CORRECTIVE * (1.0 if problem.round else 10.0) * problem.digits**2
+    steps = CORRECTIVE * (1.0 if problem.round else 10.0) * problem.digits**2
+    work = steps * (2.0 * problem.tangent + problem.search)
+    solver: Solver = CorrectivePrimalAveraging()
     why = "a round set, no projection and no Hessian needed" if problem.round else "no projection and no Hessian needed"
-    return Choice(CorrectivePrimalAveraging(), reads, reads, 5 * problem.image_bytes, why)
+    if problem.round and problem.ball.projects_quickly:
+        solver = Relay(solver, AcceleratedProjectedGradient(BacktrackingGradient()), AVERAGES, LOOK)
+        why = "averages of vertices suit a round set, accelerated gradients a minimum inside it; no Hessian needed"
+    return Choice(solver, 2.0 * steps, work, 5 * problem.image_bytes, why)
 
 
 def accelerated(problem: Problem) -> Choice | None:
@@ -241,9 +283,10 @@ def accelerated(problem: Problem) -> Choice | None:
     f = problem.f
     if not (f.convex and problem.ball.projects_quickly and f.has_images):
         return None
-    reads = 1.2 * ACCELERATED * problem.digits**2
+    reads = 2.2 * ACCELERATED * problem.digits**2
     why = "a quick projection and no Hessian needed"
-    return Choice(AcceleratedProjectedGradient(), reads, reads, 4 * problem.image_bytes, why)
+    solver = AcceleratedProjectedGradient(BacktrackingGradient())
+    return Choice(solver, reads, reads * problem.tangent, 4 * problem.image_bytes, why)
 
 
 def frank_wolfe(problem: Problem) -> Choice | None:
@@ -251,7 +294,13 @@ def frank_wolfe(problem: Problem) -> Choice | None:
     f = problem.f
     rule = ExactLineSearch() if f.has_images else Backtracking()
     reads = 2.0 * FRANK_WOLFE * problem.digits**2
-    return Choice(FrankWolfe(rule), reads, reads, 3 * problem.image_bytes, "it descends on every smooth function")
+    return Choice(
+        FrankWolfe(rule),
+        reads,
+        reads * problem.tangent,
+        3 * problem.image_bytes,
+        "it descends on every smooth function",
+    )
 
 
 RULES = (direct, newton, lanczos, corrective, accelerated, frank_wolfe)
@@ -260,4 +309,4 @@ RULES = (direct, newton, lanczos, corrective, accelerated, frank_wolfe)
 def _round(ball: NormBall) -> bool:
     inner = getattr(ball, "ball", ball)
     exponents = [getattr(inner, name) for name in ("p", "q") if hasattr(inner, name)]
-    return bool(exponents) and all(1.0 < p < math.inf for p in exponents)
+    return bool(exponents) and all(ROUND <= p < math.inf for p in exponents)

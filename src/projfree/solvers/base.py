@@ -36,6 +36,8 @@ class State:
         it proved none.
     gap : float
         The Frank-Wolfe gap at ``at``, NaN where the oracle was asked about something else.
+    leg : int
+        Which solver of a `Relay` is at work: 0 or 1.
     done : bool
         Whether the solver can do no more: any further step would be of rounding size.
     problem : mapping
@@ -47,6 +49,7 @@ class State:
     seed: int = 0
     gamma: float = math.nan
     memory: float = math.nan
+    leg: int = 0
     tangent: Minorant | None = field(default=None, metadata={"transient": True})
     at: Point | None = field(default=None, metadata={"transient": True})
     bound: float = field(default=-math.inf, metadata={"transient": True})

@@ -8,10 +8,13 @@ from typing import Any
 from projfree.algebra import Point
 from projfree.checks import count, instance
 from projfree.objectives.base import SmoothFunction
-from projfree.sets.base import ConstraintSet
+from projfree.sets.base import ConstraintSet, NormBall
 from projfree.solvers.base import Solver, State
 from projfree.solvers.newton import ConstrainedNewton
 from projfree.solvers.primal_averaging import CorrectivePrimalAveraging
+
+#: An iterate whose norm is less than this part of the radius lies well inside.
+INSIDE = 0.9
 
 
 @dataclass(frozen=True, repr=False)
@@ -19,6 +22,7 @@ class Relay(Solver):
     """Run one solver for some iterations; where that was not enough, another one goes on from its iterate.
 
     A first-order method may be done before a single Hessian is formed; if not, the start that it leaves saves some.
+    Averages of vertices are fast while the minimum lies on the boundary: an iterate well inside tells that it does not.
 
     Parameters
     ----------
@@ -26,6 +30,8 @@ class Relay(Solver):
         The two.
     after : int
         Iterations of the first.
+    look : int, optional
+        Iterations after which the first ends early if its iterate lies well inside the ball; never by default.
 
     Examples
     --------
@@ -39,11 +45,14 @@ class Relay(Solver):
     first: Solver = field(default_factory=CorrectivePrimalAveraging)
     then: Solver = field(default_factory=ConstrainedNewton)
     after: int = 30
+    look: int | None = None
 
     def __post_init__(self) -> None:
         instance("Relay(first=...)", self.first, Solver, "CorrectivePrimalAveraging()")
         instance("Relay(then=...)", self.then, Solver, "ConstrainedNewton()")
         count("Relay(after=...)", self.after)
+        if self.look is not None:
+            count("Relay(look=...)", self.look)
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         self.first.check(f, ball)
@@ -53,18 +62,21 @@ class Relay(Solver):
         return self.first.init(f, ball, start, seed)
 
     def carry(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
-        if state.t <= self.after:
-            return self.first.carry(f, ball, state)
-        return replace(self.then.carry(f, ball, state), t=state.t)
+        return replace(self._at_work(state.leg).carry(f, ball, state), leg=state.leg)
 
     def restored(self, f: SmoothFunction, ball: ConstraintSet, first: State, kept: dict[str, Any]) -> State:
-        if kept["t"] <= self.after:
-            return self.first.restored(f, ball, first, kept)
-        return self.then.restored(f, ball, self.then.init(f, ball, first.x, first.seed), kept)
+        solver = self._at_work(kept["leg"])
+        return solver.restored(f, ball, solver.init(f, ball, first.x, first.seed), kept)
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
-        if state.t < self.after:
-            return self.first.step(f, ball, state)
-        if state.t == self.after:
-            state = replace(self.then.init(f, ball, state.x, state.seed), t=state.t, problem=state.problem)
-        return self.then.step(f, ball, state)
+        if state.leg == 0 and (state.t >= self.after or (state.t == self.look and _well_inside(ball, state))):
+            begun = self.then.init(f, ball, state.x, state.seed)
+            state = replace(begun, t=state.t, problem=state.problem, leg=1)
+        return self._at_work(state.leg).step(f, ball, state)
+
+    def _at_work(self, leg: int) -> Solver:
+        return self.then if leg else self.first
+
+
+def _well_inside(ball: ConstraintSet, state: State) -> bool:
+    return isinstance(ball, NormBall) and ball.norm(state.x.w) < INSIDE * ball.radius

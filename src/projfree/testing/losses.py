@@ -87,6 +87,15 @@ def curvature_is_the_second_applied(loss: Loss, u: Array, y: Array) -> None:
     assert not loss.convex or np.all(loss.curvature(u, y, a, a) >= 0)
 
 
+def summed_second_is_the_sum(loss: Loss, u: Array, y: Array) -> None:
+    """`summed_second` is the weighted sum of `second` over rows, up to the rounding of its terms."""
+    s = np.linspace(0.0, 1.0, len(u))
+    terms = np.abs(s.reshape(-1, *(1,) * (loss.second(u, y).ndim - 1)) * loss.second(u, y)).sum(axis=0)
+    expected = np.tensordot(s, loss.second(u, y), axes=1)
+    slack = 64.0 * len(u) * float(np.finfo(u.dtype).eps) * terms + 1e-30
+    assert np.all(np.abs(loss.summed_second(u, y, s) - expected) <= slack)
+
+
 def smoothness_bounds_the_second(loss: Loss, u: Array, y: Array) -> None:
     """No eigenvalue of the second derivative exceeds `smoothness`, and none is negative if the loss is convex."""
     eigenvalues = _eigenvalues(loss, u, y)
@@ -179,6 +188,7 @@ LAWS: tuple[Callable[[Loss, Array, Array], None], ...] = (
     derivative_is_the_slope_of_the_value,
     second_is_the_slope_of_the_derivative,
     curvature_is_the_second_applied,
+    summed_second_is_the_sum,
 )
 UNIVERSAL_LAWS: tuple[Callable[[Loss, Array, Array], None], ...] = (
     smoothness_bounds_the_second,
