@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -31,6 +32,10 @@ class Finding:
     verdict: Verdict
     ours: str
     reason: str
+
+    def __post_init__(self) -> None:
+        for name in ("ours", "reason"):  # a minus before a number, as the paper prints it
+            object.__setattr__(self, name, re.sub(r"(?<![\w.)])-(?=[\d.])", "−", getattr(self, name)))
 
 
 @dataclass(frozen=True)

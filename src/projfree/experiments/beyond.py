@@ -156,10 +156,11 @@ def judge_corrective(table: Any) -> Finding:
     shown, good = [], []
     for (kind, ball), rows in select(table, problem=["least squares", "logistic"]).groupby(["problem", "set"]):
         (slow, slow_done), (fast, fast_done) = (_cost(rows, name, "passes") for name in ("PA", "corrective PA"))
-        if fast_done:
+        if fast_done and not slow_done and slow <= fast:
+            shown.append(f"not known on {kind}, {ball}: PA was cut off with fewer passes than the other needed")
+        elif fast_done:
             shown.append(f"{'' if slow_done else '≥ '}{number(slow / fast, 1)}× on {kind}, {ball}")
-            if slow_done or slow > fast:  # PA cut off with fewer passes than the other needed: nothing is known
-                good.append(slow > fast)
+            good.append(slow > fast)
     if not good:
         return NOTHING
     verdict = Verdict.HOLDS if all(good) else Verdict.PARTLY if any(good) else Verdict.FAILS
