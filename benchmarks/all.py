@@ -85,7 +85,7 @@ def main():
     options.add_argument("--only", nargs="*", default=SECTIONS, choices=SECTIONS)
     options.add_argument("--out", type=Path, default=HERE / "results")
     chosen = options.parse_args()
-    fast = {"passes": ["--repeat", "5"], "auto": ["--repeat", "1", "--limit", "3"]}
+    fast = {"passes": ["--repeat", "5"], "auto": ["--repeat", "1", "--limit", "3", "--only", "logistic, l_1.5"]}
     for name in chosen.only:
         extra = fast.get(name, ["--quick"]) if chosen.quick else []
         subprocess.run([sys.executable, str(HERE / f"{name}.py"), "--out", str(chosen.out), *extra], check=True)

@@ -5,7 +5,7 @@ python benchmarks/estimators.py speed | school | robust
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 import warnings
 
@@ -164,4 +164,7 @@ def robust() -> list[tuple[str, float, float]]:
 
 
 if __name__ == "__main__":
-    {"speed": speed, "school": school, "robust": robust}[sys.argv[1] if len(sys.argv) > 1 else "speed"]()
+    options = argparse.ArgumentParser(description=__doc__)
+    parts = {"speed": speed, "school": school, "robust": robust}
+    options.add_argument("part", nargs="?", default="speed", choices=parts)
+    parts[options.parse_args().part]()

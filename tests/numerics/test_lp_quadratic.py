@@ -161,3 +161,9 @@ def test_the_multiplier_falls_as_the_radius_grows(p):
     multipliers = [solved(H, b, p, rho * radius).multiplier for rho in (0.01, 0.1, 0.5, 0.9, 1.1)]
     assert multipliers == sorted(multipliers, reverse=True)
     assert multipliers[-1] <= 1e-9 * multipliers[0]
+
+
+def test_scales_beyond_floating_point_have_an_answer():
+    found = minimise_quadratic(np.eye(3), np.full(3, 1e-310), 2.0, 2.0)
+    assert np.isfinite(found.w).all()
+    assert np.linalg.norm(found.w) <= 2.0

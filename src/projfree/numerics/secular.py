@@ -22,7 +22,9 @@ _EPS = float(np.finfo(np.float64).eps)
 
 def minimise_secular(unit: Unit, eigen: tuple[Array, Array] | None = None) -> Found:
     """The minimiser over the Frobenius ball; ``eigen`` is the decomposition of the matrix before it was scaled."""
-    h, V = np.linalg.eigh(unit.H) if eigen is None else (eigen[0] * unit.ratio, eigen[1])
+    h, V = (
+        np.linalg.eigh(unit.H) if eigen is None or not math.isfinite(unit.ratio) else (eigen[0] * unit.ratio, eigen[1])
+    )
     dust = 4.0 * len(h) * _EPS
     null = h <= dust * float(np.abs(h).max())
     h, beta = np.where(null, 0.0, h), V.T @ unit.b

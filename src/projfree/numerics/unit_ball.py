@@ -40,8 +40,9 @@ class Unit:
     def __init__(self, H: Array, b: Array, p: float, radius: float) -> None:
         self.p, self.q = p, conjugate(p)
         self.size = lp_norm(b, self.q)
-        self.ratio = radius / self.size
-        self.b, self.H = b / self.size, H * self.ratio
+        with np.errstate(over="ignore", invalid="ignore"):  # whoever asks checks that H is finite
+            self.ratio = float(np.float64(radius) / self.size)
+            self.b, self.H = b / self.size, H * self.ratio if np.isfinite(self.ratio) else H * radius / self.size
         self.sizes = np.abs(self.H)
 
     def of_norm(self, p: float) -> Unit:

@@ -176,9 +176,14 @@ class Problem:
         return MODEL_FLOPS * float(self.parameters) ** 3 / (FLOPS_A_READ * self.size)
 
     @property
+    def outputs(self) -> int:
+        """Predictions for each row; tasks and entries of a matrix have one each."""
+        return int(np.prod(self.f.outputs)) if isinstance(self.f, Objective) else int(np.prod(self.f.shape[1:]))
+
+    @property
     def tangent(self) -> float:
         """Reads that a tangent takes the time of, its intercept included."""
-        f, k = self.f, int(np.prod(self.f.shape[1:]))
+        f, k = self.f, self.outputs
         if not isinstance(f, Objective):
             return 1.0
         one = TANGENT if k == 1 else 1.0 + OUTPUT * k
@@ -187,10 +192,10 @@ class Problem:
     @property
     def search(self) -> float:
         """Reads that a search along images takes the time of."""
-        f, k = self.f, int(np.prod(self.f.shape[1:]))
+        f = self.f
         if not isinstance(f, Objective):
             return 0.0
-        return (COUPLED_SEARCH if f.loss.coupled else SEARCH) * k * (f.rows or 1) / self.size
+        return (COUPLED_SEARCH if f.loss.coupled else SEARCH) * self.outputs * (f.rows or 1) / self.size
 
     @property
     def size(self) -> float:
@@ -207,7 +212,7 @@ class Problem:
     @property
     def image_bytes(self) -> int:
         """Bytes of one image."""
-        return 8 * (self.f.rows or 0) * int(np.prod(self.f.shape[1:]))
+        return 8 * (self.f.rows or 0) * self.outputs
 
 
 def direct(problem: Problem) -> Choice | None:
@@ -293,14 +298,10 @@ def frank_wolfe(problem: Problem) -> Choice | None:
     """Frank-Wolfe, where nothing else applies."""
     f = problem.f
     rule = ExactLineSearch() if f.has_images else Backtracking()
-    reads = 2.0 * FRANK_WOLFE * problem.digits**2
-    return Choice(
-        FrankWolfe(rule),
-        reads,
-        reads * problem.tangent,
-        3 * problem.image_bytes,
-        "it descends on every smooth function",
-    )
+    steps = FRANK_WOLFE * problem.digits**2
+    work = steps * (2.0 * problem.tangent + problem.search)
+    why = "it descends on every smooth function"
+    return Choice(FrankWolfe(rule), 2.0 * steps, work, 3 * problem.image_bytes, why)
 
 
 RULES = (direct, newton, lanczos, corrective, accelerated, frank_wolfe)

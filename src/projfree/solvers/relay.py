@@ -50,6 +50,8 @@ class Relay(Solver):
     def __post_init__(self) -> None:
         instance("Relay(first=...)", self.first, Solver, "CorrectivePrimalAveraging()")
         instance("Relay(then=...)", self.then, Solver, "ConstrainedNewton()")
+        if isinstance(self.first, Relay) or isinstance(self.then, Relay):
+            raise TypeError("Relay takes two plain solvers, got a Relay among them; put the cheapest two in one.")
         count("Relay(after=...)", self.after)
         if self.look is not None:
             count("Relay(look=...)", self.look)
@@ -69,10 +71,15 @@ class Relay(Solver):
         return solver.restored(f, ball, solver.init(f, ball, first.x, first.seed), kept)
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
-        if state.leg == 0 and (state.t >= self.after or (state.t == self.look and _well_inside(ball, state))):
+        if state.leg == 0 and state.t < self.after and not (state.t == self.look and _well_inside(ball, state)):
+            new = self.first.step(f, ball, state)
+            if not new.done:
+                return new
+            state = replace(new, t=state.t)  # it can do no more: the other one has the rest of this turn
+        if state.leg == 0:
             begun = self.then.init(f, ball, state.x, state.seed)
             state = replace(begun, t=state.t, problem=state.problem, leg=1)
-        return self._at_work(state.leg).step(f, ball, state)
+        return self.then.step(f, ball, state)
 
     def _at_work(self, leg: int) -> Solver:
         return self.then if leg else self.first
