@@ -40,6 +40,7 @@ def figure(found: dict, path: Path) -> None:
 def ratios(ax, found):
     names = [name for name in found if isinstance(found[name], int | float)]
     ax.barh(names, [found[name] for name in names], color="#4477aa")
+    ax.margins(y=0.01)
     ax.invert_yaxis()
     ax.tick_params(axis="y", labelsize=7)
     ax.set(title="passes, in units of their reference", xlabel="ratio")
@@ -53,7 +54,7 @@ def times(ax, found):
             if value and math.isfinite(value):
                 ours = name.startswith("projfree")
                 ax.plot(value / best, k, "o" if ours else "x", color="#4477aa" if ours else "#cc6677")
-    ax.set(xscale="log", title="time to 1e-6 over the best (dots: ours, crosses: peers)", xlabel="ratio")
+    ax.set(xscale="log", title="time to 1e-6 over the best", xlabel="ratio (dots: ours, crosses: peers)")
     ax.set_yticks(range(len(found)), [name.split(" x ")[0] for name in found], fontsize=7)
 
 
@@ -76,7 +77,7 @@ def plans(ax, found):
     values = sorted(row["ratio"] for row in found if row["judged"] and math.isfinite(row["ratio"] or math.inf))
     ax.step(values, [(k + 1) / len(values) for k in range(len(values))], where="post", color="#4477aa")
     ax.axvline(1.5, color="#bbbbbb")
-    ax.set(title="the plan over the best solver, share of problems", xlabel="ratio", ylabel="share")
+    ax.set(title="the plan over the best solver", xlabel="ratio", ylabel="share of problems")
 
 
 def main():
