@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,12 +34,9 @@ def reproduce(
     json: Json = False,
 ) -> None:
     """Measure the paper's experiments, judge its claims by stated rules, and write a report."""
-    try:
-        import pandas  # noqa: F401
-        import plotly  # noqa: F401
-        import pyarrow  # noqa: F401
-    except ImportError as error:
-        fail(f"reproduce needs {error.name}; pip install 'projfree[reproduce]'.")
+    for needed in ("pandas", "plotly", "pyarrow"):
+        if find_spec(needed) is None:
+            fail(f"reproduce needs {needed}; pip install 'projfree[reproduce]'.")
     from projfree.experiments import EXPERIMENTS, machine
     from projfree.experiments.report import build
     from projfree.experiments.runner import run

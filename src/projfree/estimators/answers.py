@@ -16,7 +16,7 @@ from projfree.run import Certificate, Result, Verification
 from projfree.sets import ConstraintSet
 
 
-class Answers(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+class Answers(CallbackSupportMixin, BaseEstimator):
     """The part of an estimator that comes after `fit`."""
 
     # Parameters that every leaf has.

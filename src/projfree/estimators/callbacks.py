@@ -11,7 +11,7 @@ try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:  # scikit-learn before 1.9
 
-    class CallbackSupportMixin:  # type: ignore[no-redef]
+    class CallbackSupportMixin:  # type: ignore[no-redef]  # the one of the two that exists
         """Nothing to support."""
 
     def with_callbacks(method: Any) -> Any:

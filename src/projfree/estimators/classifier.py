@@ -30,7 +30,7 @@ def _has_probabilities(model: Any) -> bool:
     raise AttributeError(f"`predict_proba` needs a loss that models probabilities, got {shown(model.loss)}.")
 
 
-class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):  # type: ignore[misc]
+class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
     r"""Linear classification whose coefficients lie in a ball, with a certificate.
 
     .. math:: \min_{w, b}\ \frac{1}{\sum_i s_i} \sum_i s_i\,\ell(\langle x_i, w\rangle + b, y_i)
@@ -131,7 +131,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):  # type: ignore[
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConstrainedClassifier:
         """Fit the model.
 
@@ -157,7 +157,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):  # type: ignore[
         labels: Array = self.classes_[(u > 0).astype(np.intp) if u.ndim == 1 else u.argmax(axis=1)]
         return labels
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Array:
         """The probability of each class, of shape (n, n_classes).
 
@@ -177,7 +177,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):  # type: ignore[
         shares: Array = np.where(total > 0, odds / np.where(total > 0, total, 1.0), softmax(u, axis=1))
         return shares
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> Array:
         """The logarithm of `predict_proba`."""
         with np.errstate(divide="ignore"):

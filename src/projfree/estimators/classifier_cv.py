@@ -113,7 +113,7 @@ class ConstrainedClassifierCV(SearchMixin, ConstrainedClassifier):
     warm_start = False
     early_stopping = False
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> ConstrainedClassifierCV:
         """Choose radius and exponent, and fit all rows with them.
 

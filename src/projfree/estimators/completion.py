@@ -35,7 +35,7 @@ WIDE = 1e-3
 LOSSES = {"squared": Squared, "huber": Huber, "logistic": Logistic}
 
 
-class MatrixCompletion(CompletionModel, BaseEstimator):  # type: ignore[misc]
+class MatrixCompletion(CompletionModel, BaseEstimator):
     r"""Complete a matrix from some of its entries, over a ball of a weighted Schatten norm.
 
     .. math:: \min_{\|D_r^a X D_c^a\|_{S_p} \le r,\ b}\ \frac1n\sum_i \ell(X_{u_i v_i} + b_0 + b_{u_i} + b_{v_i}, y_i)

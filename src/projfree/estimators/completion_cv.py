@@ -17,7 +17,7 @@ from projfree.estimators.completion_path import choose_strength
 from projfree.estimators.ratings import read
 
 
-class MatrixCompletionCV(BaseEstimator):  # type: ignore[misc]
+class MatrixCompletionCV(BaseEstimator):
     """`MatrixCompletion` with the exponent and the radius chosen on held-out ratings.
 
     For each exponent a path of penalties, from strong to weak and each point begun at the last, is fitted to the

@@ -26,6 +26,8 @@ ARRAYS = ("user_ids_", "item_ids_", "_rows", "_cols", "_values", "_weight")
 class CompletionModel:
     """The part of `MatrixCompletion` that needs no solver."""
 
+    get_params: Callable[..., dict[str, Any]]  # scikit-learn's
+    result_: Any
     factors_: Factors
     user_ids_: Array
     item_ids_: Array
@@ -126,7 +128,7 @@ class CompletionModel:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a folder, atomically and without pickle."""
         check_is_fitted(self, "factors_")
-        params = {name: _kept(name, value) for name, value in self.get_params(deep=False).items()}  # type: ignore[attr-defined]
+        params = {name: _kept(name, value) for name, value in self.get_params(deep=False).items()}
         tree = {
             "params": params,
             "factors": _packed(self.factors_),
@@ -149,14 +151,14 @@ class CompletionModel:
             setattr(model, name, value)
         low, high = tree["rating_range"]
         model.rating_range_, model.factors_ = (low, high), Factors(**tree["factors"])
-        model.result_ = None  # type: ignore[attr-defined]
+        model.result_ = None
         return model
 
     def _saver(self, problem: Alternating, data: Any, state: Factors, strength: float) -> Any:
         """What saves a sweep, and where to begin: at the checkpoint, if it is of this problem."""
         if self.checkpoint is None:
             return None, state, strength, 0
-        settings = {k: str(v) for k, v in self.get_params(deep=False).items() if k not in VOLATILE}  # type: ignore[attr-defined]
+        settings = {k: str(v) for k, v in self.get_params(deep=False).items() if k not in VOLATILE}
         key = hashlib.sha256(f"{settings} {data.fingerprint()}".encode()).hexdigest()[:16]
         done = 0
         if persist.exists(self.checkpoint):

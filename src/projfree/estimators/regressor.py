@@ -26,7 +26,7 @@ SCALE_TOL, SCALE_ITERATIONS = 1e-3, 500
 LEAST_SCALE = 1e-3
 
 
-class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):  # type: ignore[misc]
+class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
     r"""Linear regression whose coefficients lie in a ball, with a certificate.
 
     .. math:: \min_{w, b}\ \frac{1}{\sum_i s_i} \sum_i s_i\,\ell(\langle x_i, w\rangle + b, y_i)
@@ -162,7 +162,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel): 
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConstrainedRegressor:
         """Fit the model.
 

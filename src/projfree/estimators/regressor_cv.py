@@ -111,7 +111,7 @@ class ConstrainedRegressorCV(SearchMixin, ConstrainedRegressor):
     warm_start = False
     early_stopping = False
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> ConstrainedRegressorCV:
         """Choose radius and exponent, and fit all rows with them.
 

@@ -26,7 +26,7 @@ from projfree.solvers import (
     PrimalAveraging,
     plan,
 )
-from projfree.solvers.base import Solver
+from projfree.solvers.base import Solver, State
 from projfree.steps import ExactLineSearch
 
 #: Relative error at which methods are compared, and the one at which a run ends.
@@ -53,11 +53,14 @@ def raced(mode: Mode, kind: str, p: float, rho: float) -> Task:
         if kind == "least squares":
             ball = problem.ball(p, rho)
             best = problem.minimum(ball)
-            error = lambda state: problem.error(state.x.w, best)  # noqa: E731
         else:
             ball = LpBall(p, rho)
             best = certified(problem.reference, ball, 1e-11, seconds / 6)
-            error = lambda state: problem.value(state.x.w) - best.value  # noqa: E731
+
+        def error(state: State) -> float:
+            w = state.x.w
+            return float(problem.error(w, best) if kind == "least squares" else problem.value(w) - best.value)
+
         place = {**problem.place, "problem": kind, "set": f"l_{p:g}", "p": p, "radius": ball.radius, "rho": rho}
         auto = plan(problem.objective("auto"), ball, LEVEL).solver
         solvers = {**SOLVERS, **({"Newton": ConstrainedNewton()} if kind == "logistic" else {}), "auto": auto}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from projfree.experiments.base import Claim, Experiment, Finding, Mode, Panel, Row, Series, Task
-from projfree.experiments.judging import judge_factor, noted, number, ratios, select
+from projfree.experiments.judging import judge_factor, number, ratios, select, time_panel
 from projfree.experiments.measure import follow
 from projfree.experiments.problems import LeastSquares
 from projfree.experiments.sources import year
@@ -52,7 +52,7 @@ def compared(mode: Mode, features: str) -> Task:
                         lambda state: best.value + problem.error(state.x.w, best),  # noqa: B023 - used at once
                         most=6_000,
                         seconds=seconds / len(RHOS[features]) / REPEATS[features] / 2,
-                        until=lambda old, new: abs(new - old) <= 0.02 * old and new <= 1.02 * best.value,  # noqa: B023
+                        until=lambda old, new: abs(new - old) <= 0.02 * old and new <= 1.02 * best.value,  # noqa: B023 - too
                     )
                     here = {**place, "solver": name, "seed": repeat}
                     yield from converged_rows(curve, curve.converged(best.value, problem.start), here)
@@ -89,17 +89,9 @@ def panels(table: Any) -> list[Panel]:
         out.append(Panel(f"factors-{features}", title, "ρ = r / ‖w_unc‖", "time / time of PA", series, alt=alt))
     for features, rows in select(table, measure="loss", rho=[0.5, 0.02]).groupby("variant", sort=False):
         rho = rows["rho"].iloc[0]
-        series = []
-        for place, (name, part) in enumerate(rows.groupby("solver", sort=False)):
-            times = select(table, variant=features, rho=rho, solver=name, measure="time")["value"]
-            mark = float(times.median()) if len(times) else None
-            series.append(
-                Series(str(name), part["seconds"].to_numpy(), part["value"].to_numpy(), colour=place, mark=mark)
-            )
+        times = select(table, variant=features, rho=rho, measure="time")
         title = f"Loss against time, {features} features, ρ = {rho:g}"
-        marks = "; ".join(f"{s.name} {s.mark:.3g} s" for s in series if s.mark is not None)
-        alt = f"{title}. Convergence, dotted: {marks}."
-        out.append(Panel(f"loss-{features}", title, "solver time (s)", "loss", series, alt=alt, note=noted(rows)))
+        out.append(time_panel(f"loss-{features}", title, rows, times))
     return out
 
 

@@ -145,6 +145,18 @@ def error_panel(rows: Any, key: str, title: str, x: str = "t", **more: Any) -> P
     )
 
 
+def time_panel(key: str, title: str, rows: Any, times: Any, rule: str = "Convergence") -> Panel:
+    """Loss against solver time, a line for each solver, dotted where ``times`` says that it converged."""
+    series = []
+    for place, (name, part) in enumerate(rows.groupby("solver", sort=False)):
+        own = select(times, solver=name)["value"]
+        mark = float(own.median()) if len(own) else None
+        series.append(Series(str(name), part["seconds"].to_numpy(), part["value"].to_numpy(), colour=place, mark=mark))
+    marks = "; ".join(f"{s.name} {s.mark:.3g} s" for s in series if s.mark is not None)
+    alt = f"{title}. {rule}, dotted: {marks or 'none'}."
+    return Panel(key, title, "solver time (s)", "loss", series, alt=alt, note=noted(rows))
+
+
 def described(lines: Sequence[Series]) -> str:
     """Each line by its first and last point, for the text alternative."""
     parts = [

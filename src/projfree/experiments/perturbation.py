@@ -121,7 +121,7 @@ def bound_three(mode: Mode) -> Task:
             best, solver, moved, worst = problem.minimum(ball), PrimalAveraging(), 0.0, 0.0
             first = solver.init(f, ball, f.point(ball.start(f.shape)), 0)
             for old, new in pairwise([first, *islice(iterate(f, ball, solver), 500)]):
-                moved += float(np.sum((new.v.w - old.v.w) ** 2))  # type: ignore[attr-defined]
+                moved += float(np.sum((new.v.w - old.v.w) ** 2))  # type: ignore[attr-defined]  # PA's v
                 bound = 2.0 * L * moved / (new.t * (new.t + 1))
                 worst = max(worst, problem.error(new.x.w, best) / bound)
             yield {**problem.place, "problem": "bound (3)", "rho": rho, "measure": "share", "value": worst}

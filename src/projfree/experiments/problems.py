@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from projfree.algebra import inner
 from projfree.checks import Array
 from projfree.data import Entries, as_data
 from projfree.experiments.measure import follow
@@ -62,7 +61,7 @@ def by_projection(f: Any, ball: ConstraintSet, most: int, seconds: float) -> Min
 
     follow(f, ball, AcceleratedProjectedGradient(), keep, most=most, seconds=seconds)
     m = f.minorant(best[1])
-    return Minimum(best[1].w, best[0], inner(m.gradient, best[1].w) + ball.support(-m.gradient))
+    return Minimum(best[1].w, best[0], ball.gap(m.gradient, best[1].w))
 
 
 class Fit:

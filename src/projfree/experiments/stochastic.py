@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from projfree.experiments.base import Claim, Experiment, Finding, Mode, Panel, Row, Series, Task, Verdict
-from projfree.experiments.judging import decided, noted, number, select
+from projfree.experiments.base import Claim, Experiment, Finding, Mode, Panel, Row, Task, Verdict
+from projfree.experiments.judging import decided, number, select, time_panel
 from projfree.experiments.measure import Curve, follow
 from projfree.experiments.peers import MOST_CALLS, GeneralProjection, descend, general_available
 from projfree.experiments.problems import LeastSquares
@@ -147,17 +147,9 @@ def panels(table: Any) -> list[Panel]:
     """Loss against time for each ball."""
     out = []
     for (p, rho), rows in select(table, measure="loss").groupby(["p", "rho"]):
-        series = []
-        for place, (name, part) in enumerate(rows.groupby("solver", sort=False)):
-            times = select(table, p=p, rho=rho, solver=name, measure="time")["value"]
-            mark = float(times.iloc[0]) if len(times) else None
-            series.append(
-                Series(str(name), part["seconds"].to_numpy(), part["value"].to_numpy(), colour=place, mark=mark)
-            )
+        times = select(table, p=p, rho=rho, measure="time")
         title = f"Loss against time, {rows['data'].iloc[0]}, l_{p:g}, ρ = {rho:g}"
-        marks = "; ".join(f"{s.name} {s.mark:.3g} s" for s in series if s.mark is not None)
-        alt = f"{title}. Convergence, dotted: {marks or 'none'}."
-        out.append(Panel(f"l{p:g}-{rho:g}", title, "solver time (s)", "loss", series, alt=alt, note=noted(rows)))
+        out.append(time_panel(f"l{p:g}-{rho:g}", title, rows, times))
     return out
 
 

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from projfree.experiments.base import Claim, Experiment, Finding, Mode, Panel, Row, Series, Task, Verdict
-from projfree.experiments.judging import judge_factor, noted, number, ratios, select
+from projfree.experiments.judging import judge_factor, number, ratios, select, time_panel
 from projfree.experiments.measure import Curve, follow
 from projfree.experiments.peers import RecomputedLineSearch
 from projfree.experiments.problems import Completion, LeastSquares
@@ -147,17 +147,10 @@ def panels(table: Any) -> list[Panel]:
     for (problem, rho), rows in losses.groupby(["problem", "rho"]):
         if problem == "regression" and rho not in (0.7, 1.0):
             continue
-        series = []
-        for place, name in enumerate(SOLVERS):
-            part = rows[rows["solver"] == name]
-            times = select(table, problem=problem, rho=rho, solver=name, measure="time")["value"]
-            mark = float(times.median()) if len(times) else None
-            series.append(Series(name, part["seconds"].to_numpy(), part["value"].to_numpy(), colour=place, mark=mark))
+        times = select(table, problem=problem, rho=rho, measure="time")
         where = f"{rows['data'].iloc[0]}, {rows['set'].iloc[0]}, r = {rows['radius'].iloc[0]:.3g}"
-        marks = "; ".join(f"{s.name} {s.mark:.3g} s" for s in series if s.mark is not None)
         title = f"Loss against time, {problem}: {where} (ρ = {rho:.3g})"
-        alt = f"{title}. Convergence by the paper's rule, dotted: {marks or 'none'}."
-        out.append(Panel(f"{problem}-{rho:.2g}", title, "solver time (s)", "loss", series, alt=alt, note=noted(rows)))
+        out.append(time_panel(f"{problem}-{rho:.2g}", title, rows, times, "Convergence by the paper's rule"))
     rows = select(table, problem="regression")
     if len(rows):
         series = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from projfree.algebra import Minorant, inner
+from projfree.algebra import Minorant
 from projfree.checks import Array
 from projfree.data import as_data
 from projfree.losses.base import Loss
@@ -103,7 +103,7 @@ class Certificate:
         noise = AGREEMENT * max(abs(value), abs(self.value)) + min(allowance, AGREEMENT * size)
         agrees = abs(value - self.value) <= noise
         if self.bound is None:
-            bound, gap, proved = None, inner(m.gradient, self.w) + self.ball.support(-m.gradient), True
+            bound, gap, proved = None, self.ball.gap(m.gradient, self.w), True
         else:
             bound, gap, proved = lower, value - lower, self.bound - lower <= noise
         # A bound above the value is no proof of anything.

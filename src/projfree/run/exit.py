@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from projfree.algebra import Point, inner
+from projfree.algebra import Point
 from projfree.objectives import Objective
 from projfree.run.certificate import Certificate
 from projfree.run.progress import Run
@@ -53,7 +53,7 @@ def confirm(run: Run) -> Certificate:
     run.best, run.value = x, f.value(x)
     run.gradient = m.gradient
     if not f.convex:
-        run.latest_gap = inner(m.gradient, x.w) + run.ball.support(-m.gradient)
+        run.latest_gap = run.ball.gap(m.gradient, x.w)
         return _certificate(run, x, None, run.latest_gap)
     run.ladder.evaluate()
     at, bound = x, run.ladder.offer(m, x.w)

@@ -113,7 +113,7 @@ def penalty_of(result: Result, f: Objective, estimator: str) -> float:
     """
     if result.multiplier is None:
         raise TypeError(f"a penalty belongs to a norm ball with a radius, got {result.certificate.ball!r}.")
-    radius: float = result.certificate.ball.radius  # type: ignore[attr-defined]
+    radius: float = result.certificate.ball.radius  # type: ignore[attr-defined]  # it has a multiplier
     return float(f"{_known(estimator).of(result.multiplier, radius, _total(f)):.12g}")
 
 

@@ -6,7 +6,7 @@ import math
 import time
 from dataclasses import dataclass
 
-from projfree.algebra import Point, inner, same
+from projfree.algebra import Point, same
 from projfree.checks import Array
 from projfree.objectives.base import SmoothFunction
 from projfree.run.ladder import Ladder
@@ -158,7 +158,7 @@ class Run:
         self.next_check = self.after(self.passes, IDLE_GROWTH if idle else CHECK_GROWTH)
 
     def _stationarity(self, gradient: Array, x: Point, known: float = math.nan) -> float:
-        return inner(gradient, x.w) + self.ball.support(-gradient) if math.isnan(known) else known
+        return self.ball.gap(gradient, x.w) if math.isnan(known) else known
 
     def _note(self, x: Point | None, gap: float, iteration: int) -> None:
         """Keep a Frank-Wolfe gap, the measure of stationarity where the objective is not convex."""

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from projfree.algebra.minorant import size
+from projfree.algebra.minorant import inner, size
 from projfree.algebra.structured import zeros
 from projfree.checks import Array
 
@@ -56,6 +56,10 @@ class ConstraintSet(ABC):
     def promise(self, g: Array) -> float:
         """A number not above the support of ``-g``, cheaper than `support` where that needs a whole spectrum."""
         return self.support(-g)
+
+    def gap(self, gradient: Array, w: Array) -> float:
+        r"""The Frank-Wolfe gap :math:`\max_{v \in C}\langle g, w - v\rangle`; with a gradient it bounds f(w) - f*."""
+        return inner(gradient, w) + self.support(-gradient)
 
     def support_rtol(self, shape: Shape) -> float:
         """The relative rounding error that `support` may have, proven or generous; certificates add it."""
@@ -114,8 +118,8 @@ class ConstraintSet(ABC):
         if "radius" in names:
             return replace(self, radius=radius)  # type: ignore[type-var]  # a dataclass, as was just seen
         if "ball" in names:
-            inner: ConstraintSet = self.ball  # type: ignore[attr-defined]
-            return replace(self, ball=inner.resized(radius))  # type: ignore[type-var]
+            ball: ConstraintSet = self.ball  # type: ignore[attr-defined]  # one of its fields, as was just seen
+            return replace(self, ball=ball.resized(radius))  # type: ignore[type-var]  # a dataclass as well
         raise TypeError(f"{self!r} has no radius to change; use a norm ball.")
 
     def fingerprint(self) -> str:

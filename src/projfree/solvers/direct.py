@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from projfree.algebra import Minorant, Point, inner
+from projfree.algebra import Minorant, Point
 from projfree.checks import Array
 from projfree.numerics.lp_quadratic import minimise_quadratic
 from projfree.objectives import Objective
@@ -94,12 +94,14 @@ class Direct(Solver):
             m = f.minorant(x) if m is None else m
             slope = H * entries(x.w) - entries(m.gradient) if H.ndim == 1 else H @ x.w - m.gradient
             new, tangent = _solve(f, ball, H, slope, x)
-            if not _gap(ball, tangent, new) < _gap(ball, m, x) and not f.value(new) < f.value(x):
+            if not ball.gap(tangent.gradient, new.w) < ball.gap(m.gradient, x.w) and not f.value(new) < f.value(x):
                 new, tangent = x, m  # rounding has won
             done = new is x
             x, m = new, tangent
         bound = m.minimum(ball)[0] if f.convex else -math.inf
-        return replace(state, x=x, m=m, tangent=m, at=x, bound=bound, gap=_gap(ball, m, x), gamma=1.0, done=done)
+        return replace(
+            state, x=x, m=m, tangent=m, at=x, bound=bound, gap=ball.gap(m.gradient, x.w), gamma=1.0, done=done
+        )
 
 
 def _terms(f: SmoothFunction, ball: ConstraintSet) -> tuple[Array, Array]:
@@ -145,10 +147,6 @@ def _name(f: SmoothFunction) -> str:
     return repr(f.loss) + " on " + type(f.data).__name__ if isinstance(f, Objective) else type(f).__name__
 
 
-def _gap(ball: ConstraintSet, m: Minorant, x: Point) -> float:
-    return inner(m.gradient, x.w) + ball.support(-m.gradient)
-
-
 def _exact(ball: ConstraintSet, m: Minorant, x: Point) -> bool:
     """Whether the gap at ``x`` is within the rounding that its bound is lowered by anyway."""
-    return _gap(ball, m, x) <= 0.1 * m.minimum(ball)[1]
+    return ball.gap(m.gradient, x.w) <= 0.1 * m.minimum(ball)[1]

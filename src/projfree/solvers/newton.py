@@ -79,7 +79,7 @@ class ConstrainedNewton(Solver):
         m = f.minorant(x) if state.m is None else state.m
         H = f.hessian(x) if state.H is None else state.H
         new, tangent, gamma, promised = self._move(f, ball, x, m, H)
-        before, after = _gap(ball, m, x), _gap(ball, tangent, new)
+        before, after = ball.gap(m.gradient, x.w), ball.gap(tangent.gradient, new.w)
         return replace(
             state,
             t=state.t + 1,
@@ -108,7 +108,3 @@ class ConstrainedNewton(Solver):
         place = hull.minimise(np.zeros(1))
         new = hull.mix(place)
         return new, f.minorant(new), float(place[0]), promised
-
-
-def _gap(ball: ConstraintSet, m: Minorant, x: Point) -> float:
-    return inner(m.gradient, x.w) + ball.support(-m.gradient)

@@ -4,8 +4,6 @@ A tile stays in the cache between its two uses. Images are formed line by line, 
 fastest in; lines are added to the adjoint eight at a time, which spares most of its loads and stores.
 """
 
-# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, no-check-untyped-defs
-
 from __future__ import annotations
 
 import numpy as np

@@ -6,11 +6,9 @@ remainders, and register blocking for several outputs does not happen at all. Al
 widened as they are loaded. A line is a row of a C-ordered table or a column of a Fortran-ordered one.
 """
 
-# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, no-check-untyped-defs
-
 from __future__ import annotations
 
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic

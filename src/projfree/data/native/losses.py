@@ -4,8 +4,6 @@ What must be accurate relative to its size is compiled with `EXACT`; sums may be
 rounding allowance covers for any order within a block.
 """
 
-# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, no-check-untyped-defs
-
 from __future__ import annotations
 
 import math

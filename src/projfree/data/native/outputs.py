@@ -4,8 +4,6 @@ A tile of rows is copied first, whatever its dtype and layout, as float64 in C o
 and makes one kernel serve all tables. Outputs are padded with zeros to a multiple of the vector length.
 """
 
-# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, no-check-untyped-defs
-
 from __future__ import annotations
 
 import numpy as np

@@ -6,8 +6,6 @@ keep every loop with a quotient from being vectorised, and costs the logistic lo
 interpolate at Chebyshev nodes; their error is below 2e-17.
 """
 
-# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, no-check-untyped-defs
-
 from __future__ import annotations
 
 from numba import njit

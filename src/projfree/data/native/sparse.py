@@ -1,7 +1,5 @@
 """One output: a pass over blocks of compressed sparse rows."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, no-check-untyped-defs
-
 from __future__ import annotations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The value of known images: mixed and summed without a temporary."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, no-check-untyped-defs
-
 from __future__ import annotations
 
 import numpy as np
