@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from projfree import Entries, Objective, Squared, as_data
 from projfree.algebra import (
     FactoredShape,
     LowRank,
@@ -17,6 +21,7 @@ from projfree.algebra import (
     Point,
     Structured,
     inner,
+    lowrank,
     pack,
     same,
     size,
@@ -114,6 +119,64 @@ def test_what_compression_cuts_is_bounded_and_no_norm_grows(seed, cut):
     kept = short.singular_values()
     assert (kept <= w.singular_values()[: len(kept)] * (1 + 1e-12)).all()
     assert (3.0 * short).cut == pytest.approx(3.0 * short.cut)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 8), st.sampled_from([1e-3, 1.0, 1e6]))
+def test_what_memory_cuts_is_bounded_and_no_norm_grows(seed, columns, scale):
+    rng = np.random.default_rng(seed)
+    # Terms of very unequal size, among them one twice and one almost in the span of another.
+    first = LowRank.of(scale * rng.standard_normal((9, 4)), rng.standard_normal((8, 4)))
+    second = LowRank.of(*(f + 1e-9 * rng.standard_normal(f.shape) for f in first.factors()))
+    w = 0.5 * first + 0.3 * first + 0.2 * second + 1e-7 * LowRank.of(np.eye(9)[:, :5], np.eye(8)[:, :5])
+    short = w.shortened_to(columns)
+    sigma, ours = np.linalg.svd(w.toarray())[1], np.linalg.svd(short.toarray())[1]
+    distance = np.linalg.norm(w.toarray() - short.toarray())
+    assert short.shortened
+    assert short.rank <= columns
+    assert np.linalg.norm(sigma[columns:]) * (1 - 1e-6) <= distance + 1e-5 * sigma[0]
+    assert distance <= short.cut
+    assert short.cut <= np.linalg.norm(sigma[columns:]) + 2e-5 * sigma[0]
+    for p in (1.0, 1.2, 2.0, np.inf):
+        assert np.linalg.norm(ours, p) <= np.linalg.norm(sigma, p)
+
+
+def test_a_mixture_that_memory_cut_has_an_image_of_its_own(monkeypatch):
+    rng = np.random.default_rng(0)
+    data = as_data(Entries(rng.integers(0, 9, 40), rng.integers(0, 8, 40), (9, 8), factored=True), rng.normal(size=40))
+    f = Objective(Squared(), data)
+    points = [f.point(LowRank.of(rng.standard_normal((9, 3)), rng.standard_normal((8, 3)))) for _ in range(2)]
+    for x in points:
+        f.value(x)
+    whole = 0.5 * points[0] + 0.5 * points[1]
+    monkeypatch.setattr(lowrank, "FACTOR_BYTES", 0)
+    monkeypatch.setattr(lowrank, "FEWEST_COLUMNS", 4)
+    mixed = 0.5 * points[0] + 0.5 * points[1]
+    assert mixed.w.rank == 2
+    assert f.value(mixed) == pytest.approx(f.value(f.point(mixed.w)), rel=1e-12)
+    assert f.value(mixed) != pytest.approx(f.value(whole), rel=1e-3)
+
+
+def test_nothing_waits_for_the_collector():
+    rng = np.random.default_rng(0)
+    gc.disable()
+    try:
+        for make in (low, patterned, lambda rng: low(rng) + patterned(rng)):
+            w = make(rng)
+            seen = weakref.ref(w)
+            del w
+            assert seen() is None
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-120, 1.0, 1e120, 1e300])
+def test_multiples_share_values_where_that_is_safe(scale):
+    on = patterned(np.random.default_rng(0))
+    large, block = on * scale, np.ones((5, 2))
+    assert (large.stored is on.stored) == (scale == 1.0)
+    np.testing.assert_allclose((large * (1.0 / scale)).times(block), on.times(block), rtol=1e-9)
+    assert large.finite()
+    assert not (on * np.inf).finite()
 
 
 def test_patterns_of_two_kinds_are_united():

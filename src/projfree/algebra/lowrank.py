@@ -11,10 +11,16 @@ from projfree.algebra.pattern import FactoredShape, Pattern
 from projfree.algebra.structured import Structured
 from projfree.checks import Array
 from projfree.numerics.parallel import over_rows
+from projfree.numerics.subspace import orthonormal
 from projfree.numerics.svd import svd
 
 #: Mixtures with more columns than this, and than twice what the last compression left, are compressed.
 MOST_COLUMNS = 512
+#: The factors of one mixture take no more memory than this, or so many columns; beyond, the smallest singular values
+#: go, down to half of it, and what they were is counted.
+FACTOR_BYTES, FEWEST_COLUMNS = 1 << 28, 160
+#: There, singular values below this part of the first go too, and the rest shrinks by so much.
+FAINT, SHRINK = 1e-5, 1e-8
 #: What a compression may cut, relative to the Frobenius norm: rounding on small matrices, a little more on large ones.
 SMALL_SIDE, CUT_SMALL, CUT_LARGE = 1024, 1e-13, 1e-7
 
@@ -61,7 +67,12 @@ class LowRank(Structured):
 
     def __init__(self, shape: Sequence[int], terms: Sequence[tuple[float, Factor]]) -> None:
         self.shape, self.terms = FactoredShape(shape), tuple(terms)
-        self.low, self.on = self, None
+        #: Whether more than rounding was cut to make this sum fit its memory; it then has an image of its own.
+        self.shortened = False
+
+    @property
+    def low(self) -> LowRank:
+        return self  # no attribute: a cycle would keep the memory until it is looked for
 
     @classmethod
     def of(cls, left: Array, right: Array, cut: float = 0.0) -> LowRank:
@@ -78,8 +89,13 @@ class LowRank(Structured):
                 found[factor] = found.get(factor, 0.0) + c
         total = cls(shape, [(c, factor) for factor, c in found.items() if c != 0.0])
         least = max((factor.rank for _, factor in total.terms), default=0)
-        limit = max(min(MOST_COLUMNS, 2 * min(shape)), 2 * least)
-        return total.compressed() if total.rank > limit else total
+        fit = max(FACTOR_BYTES // (8 * (shape[0] + shape[1])), FEWEST_COLUMNS)
+        if total.rank > fit:
+            return total.shortened_to(fit // 2)
+        if total.rank > max(min(MOST_COLUMNS, 2 * min(shape)), 2 * least):
+            total = total.compressed()
+        total.shortened = any(part.shortened for part in parts)
+        return total
 
     def __mul__(self, a: Any) -> LowRank:
         a = float(a)
@@ -108,8 +124,8 @@ class LowRank(Structured):
     def decomposed(self) -> tuple[Array, Array, Array]:
         """The singular value decomposition ``(U, sigma, V)`` with orthonormal columns, by QR of both factors."""
         left, right = self.factors()
-        q, r = np.linalg.qr(left)
-        o, s = np.linalg.qr(right)
+        q, r = orthonormal(left)
+        o, s = orthonormal(right)
         u, sigma, vt = svd(r @ s.T)
         return q @ u, sigma, o @ vt.T
 
@@ -119,8 +135,37 @@ class LowRank(Structured):
         r, s = np.linalg.qr(left)[1], np.linalg.qr(right)[1]
         return svd(r @ s.T)[1]
 
+    def shortened_to(self, columns: int) -> LowRank:
+        """The leading part of the matrix in so many columns, with no more memory than the result takes.
+
+        From Gram matrices of the factors, which know singular values to half the digits: smaller ones go too, and the
+        rest shrinks by more than the rounding, so that no Schatten norm grows. `cut` counts all of it.
+        """
+        left, right = (_root(self._gram(side)) for side in ("left", "right"))
+        u, sigma, vt = svd(left[0] @ right[0].T)
+        keep = min(columns, int(np.count_nonzero(sigma > FAINT * sigma.max(initial=0.0))))
+        lost = float(np.linalg.norm(sigma[keep:])) + 2.0 * SHRINK * float(np.linalg.norm(sigma))
+        lost += left[2] * float(np.linalg.norm(right[0], 2)) + right[2] * float(np.linalg.norm(left[0], 2))
+        ours = self._combined("left", left[1] @ (u[:, :keep] * ((1.0 - SHRINK) * sigma[:keep])))
+        kept = LowRank.of(ours, self._combined("right", right[1] @ vt[:keep].T), self.cut + lost)
+        kept.shortened = True
+        return kept
+
+    def _gram(self, side: str) -> Array:
+        """``B.T @ B`` of all columns of one side, coefficients with the left ones; the columns stay where they are."""
+        blocks = [(c if side == "left" else 1.0, getattr(factor, side)) for c, factor in self.terms]
+        return np.block([[(a * b) * (one.T @ two) for b, two in blocks] for a, one in blocks])
+
+    def _combined(self, side: str, mix: Array) -> Array:
+        """``B @ mix`` for all columns B of one side, as in `_gram`."""
+        total, start = np.zeros((self.shape[side == "right"], mix.shape[1])), 0
+        for c, factor in self.terms:
+            total += getattr(factor, side) @ ((c if side == "left" else 1.0) * mix[start : start + factor.rank])
+            start += factor.rank
+        return total
+
     def compressed(self, cut: float | None = None) -> LowRank:
-        """The same matrix with as few columns as the relative cut allows; what was cut is added to `cut`.
+        """The same matrix with as few columns as the relative cut allows; what went is added to `cut`.
 
         Singular values are only dropped, so no Schatten norm grows.
         """
@@ -198,3 +243,15 @@ class LowRank(Structured):
     def describe(self) -> str:
         """A few words."""
         return f"rank {self.rank} at most" if self.terms else "zero"
+
+
+def _root(gram: Array) -> tuple[Array, Array, float]:
+    """``T`` with ``T.T @ T`` equal to the Gram matrix, its pseudo-inverse, and the size of what is left out.
+
+    That is what rounding of the Gram matrix hides.
+    """
+    squares, vectors = np.linalg.eigh(gram)
+    noise = len(gram) * float(np.finfo(float).eps) * float(squares[-1])
+    real = squares > noise
+    roots, vectors = np.sqrt(squares[real]), vectors[:, real]
+    return roots[:, None] * vectors.T, vectors / roots, float(np.sqrt(2.0 * noise * np.count_nonzero(~real)))

@@ -12,36 +12,65 @@ from projfree.algebra.structured import Structured
 from projfree.checks import Array
 from projfree.numerics.parallel import over_rows
 
+#: Numbers of this size can be multiplied lazily without leaving the range of floating point.
+LEAST, MOST = 1e-100, 1e100
+#: Entries that are added at a time, so that no product of all of them takes memory.
+BLOCK = 1 << 16
+
+
+class Stored:
+    """The numbers that scaled matrices share, with what was found out about them."""
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+
+    @cached_property
+    def size(self) -> float:
+        """The Euclidean norm."""
+        from projfree.algebra.minorant import size
+
+        return size(self.array)
+
 
 class OnPattern(Structured):
-    """Values at the places of a `Pattern`, zero elsewhere.
+    """Values at the places of a `Pattern`, zero elsewhere; multiples share them.
 
     Parameters
     ----------
     pattern : Pattern
         The places.
-    values : ndarray
+    values : ndarray or Stored
         One number for each.
+    factor : float
+        What they are multiplied by.
     """
 
-    def __init__(self, pattern: Pattern, values: Array) -> None:
-        self.pattern, self.values, self.shape = pattern, values, pattern.shape
-        self.low, self.on = None, self
+    def __init__(self, pattern: Pattern, values: Array | Stored, factor: float = 1.0) -> None:
+        self.pattern, self.shape, self.factor = pattern, pattern.shape, factor
+        self.stored = values if isinstance(values, Stored) else Stored(values)
+
+    @property
+    def on(self) -> OnPattern:
+        return self  # no attribute: a cycle would keep the memory until it is looked for
+
+    @property
+    def values(self) -> Array:
+        """One number for each place."""
+        return self.stored.array if self.factor == 1.0 else self.stored.array * self.factor
 
     def __mul__(self, a: Any) -> OnPattern:
+        factor = self.factor * float(a)
+        if LEAST < abs(factor) < MOST and LEAST < self.stored.size < MOST:
+            return OnPattern(self.pattern, self.stored, factor)
         return OnPattern(self.pattern, self.values * float(a))
-
-    @cached_property
-    def _by_column(self) -> Array:
-        return np.asarray(self.values[self.pattern.by_column[2]])
 
     def times(self, block: Array) -> Array:
         at = self.pattern
-        return _product(at.indptr, at.indices, self.values, block)
+        return _product(at.indptr, at.indices, self.stored.array, block * self.factor)
 
     def transposed_times(self, block: Array) -> Array:
         indptr, indices, _ = self.pattern.by_column
-        return _product(indptr, indices, self._by_column, block)
+        return _product(indptr, indices, self.pattern.column_values(self.stored), block * self.factor)
 
     def of_pairs(self, rows: Array, cols: Array) -> Array:
         n = self.shape[1]
@@ -59,33 +88,36 @@ class OnPattern(Structured):
     def column_slab(self, start: int, stop: int) -> Array:
         indptr, rows, _ = self.pattern.by_column
         part, out = slice(int(indptr[start]), int(indptr[stop])), np.zeros((self.shape[0], stop - start))
-        out[rows[part], np.repeat(np.arange(stop - start), np.diff(indptr[start : stop + 1]))] = self._by_column[part]
+        out[rows[part], np.repeat(np.arange(stop - start), np.diff(indptr[start : stop + 1]))] = (
+            self.pattern.column_values(self.stored)[part] * self.factor
+        )
         return out
 
     def scaled(self, rows: Array, cols: Array) -> OnPattern:
         return OnPattern(self.pattern, self.values * rows[self.pattern.rows] * cols[self.pattern.indices])
 
     def inner(self, other: Any) -> float:
+        own = self.stored.array
         if isinstance(other, OnPattern) and other.pattern is self.pattern:
-            return float(self.values @ other.values)
+            return float(own @ other.stored.array) * self.factor * other.factor
         if isinstance(other, np.ndarray):
-            return float(self.values @ other[self.pattern.rows, self.pattern.indices])
-        return float(sum(self.values @ part.on_places(self.pattern) for part in other.parts()))
+            return float(own @ other[self.pattern.rows, self.pattern.indices]) * self.factor
+        return float(sum(own @ part.on_places(self.pattern) for part in other.parts())) * self.factor
 
     def on_places(self, pattern: Pattern) -> Array:
         """The entries at the places of a pattern."""
         return self.values if pattern is self.pattern else self.of_pairs(pattern.rows, pattern.indices)
 
     def size(self) -> float:
-        from projfree.algebra.minorant import size
-
-        return size(self.values)
+        return abs(self.factor) * self.stored.size
 
     def any(self) -> bool:
-        return bool(self.values.any())
+        return self.factor != 0.0 and bool(self.stored.array.any())
 
     def finite(self) -> bool:
-        return bool(np.isfinite(self.values).all())
+        # A finite norm says it of all; only an infinite one, which finite numbers may have, needs a look at each.
+        size = self.size()
+        return bool(np.isfinite(size) or np.isfinite(self.values).all())
 
     @cached_property
     def gram_square(self) -> float:
@@ -96,7 +128,7 @@ class OnPattern(Structured):
         own, other = self._both()
         out = np.empty(min(self.shape))
         over_rows(lambda start, stop: kernel(*own, *other, len(out), out, start, stop), own[0])
-        return float(out.sum())
+        return float(out.sum()) * self.factor**4
 
     def gram(self) -> Array:
         """The Gram matrix of the smaller side, from the sparse rows."""
@@ -106,12 +138,13 @@ class OnPattern(Structured):
         own, other = self._both()
         out = np.zeros((min(self.shape), min(self.shape)))
         over_rows(lambda start, stop: kernel(*own, *other, out, start, stop), own[0])
+        out *= self.factor**2
         return out
 
     def _both(self) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-        """Pointers, indices and values along the smaller side, and along the other."""
-        by_row = (self.pattern.indptr, self.pattern.indices, self.values)
-        by_column = (*self.pattern.by_column[:2], self._by_column)
+        """Pointers, indices and stored values along the smaller side, and along the other."""
+        by_row = (self.pattern.indptr, self.pattern.indices, self.stored.array)
+        by_column = (*self.pattern.by_column[:2], self.pattern.column_values(self.stored))
         return (by_row, by_column) if self.shape[0] <= self.shape[1] else (by_column, by_row)
 
     def describe(self) -> str:
@@ -131,11 +164,16 @@ def _product(indptr: Array, indices: Array, values: Array, block: Array) -> Arra
 def added(parts: list[OnPattern]) -> OnPattern:
     """The sum of matrices on patterns, on the union of their places where they differ."""
     first, *rest = parts
+    if not rest:
+        return first
     if all(part.pattern is first.pattern for part in rest):
-        values = first.values
-        for part in rest:
-            values = values + part.values
-        return OnPattern(first.pattern, values)
+        total = np.empty(first.pattern.count)
+        for start in range(0, len(total), BLOCK):
+            at = slice(start, start + BLOCK)
+            np.multiply(first.stored.array[at], first.factor, out=total[at])
+            for part in rest:
+                total[at] += part.stored.array[at] * part.factor
+        return OnPattern(first.pattern, total)
     rows = np.concatenate([part.pattern.rows for part in parts])
     cols = np.concatenate([part.pattern.indices for part in parts])
     pattern, order, place = Pattern.of(rows, cols, (first.shape[0], first.shape[1]))

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import numpy as np
 
 from projfree.checks import Array
+
+if TYPE_CHECKING:
+    from projfree.algebra.on_pattern import Stored
 
 
 class FactoredShape(tuple[int, ...]):
@@ -33,6 +37,7 @@ class Pattern:
         self.shape = FactoredShape(shape)
         self.indptr, self.indices = indptr, indices
         self.warm: dict[str, Array] = {}
+        self._turned: tuple[Any, Array] | None = None
 
     @classmethod
     def of(cls, rows: Array, cols: Array, shape: tuple[int, int]) -> tuple[Pattern, Array, Array | None]:
@@ -45,7 +50,7 @@ class Pattern:
         new[:1], new[1:] = True, key[1:] != key[:-1]
         place = None
         if not new.all():
-            place = np.cumsum(new) - 1
+            place = (np.cumsum(new) - 1).astype(np.int32 if len(key) < 2**31 else np.int64)
             key = key[new]
         indptr = np.searchsorted(key, np.arange(m + 1, dtype=np.int64) * n)
         return cls(indptr.astype(np.int64), (key % n).astype(np.int32), shape), order, place
@@ -67,6 +72,13 @@ class Pattern:
         counts = np.bincount(self.indices, minlength=self.shape[1])
         indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         return indptr, self.rows[order], order
+
+    def column_values(self, stored: Stored) -> Array:
+        """The numbers in the order of `by_column`; those asked for last are kept."""
+        if self._turned is None or self._turned[0]() is not stored:
+            self._turned = None  # before the next takes its memory
+            self._turned = ref(stored), stored.array[self.by_column[2]]
+        return self._turned[1]
 
     def matrix(self, values: Array) -> Any:
         """A SciPy matrix of compressed sparse rows with these values."""

@@ -26,15 +26,21 @@ class Structured:
     ----------
     shape : FactoredShape
         The shape.
-    low, on : LowRank or None, OnPattern or None
-        The two parts.
     """
 
     shape: FactoredShape
-    low: LowRank | None
-    on: OnPattern | None
     dtype, ndim = np.dtype(np.float64), 2
     __array_ufunc__ = None
+
+    @property
+    def low(self) -> LowRank | None:
+        """The part in factors."""
+        return None
+
+    @property
+    def on(self) -> OnPattern | None:
+        """The part on the observed entries."""
+        return None
 
     def __mul__(self, a: Any) -> Any:
         raise NotImplementedError
@@ -139,12 +145,18 @@ class Mixture(Structured):
     """A low-rank matrix plus one on the pattern: what a gradient step makes of a low-rank iterate."""
 
     def __init__(self, low: LowRank, on: OnPattern) -> None:
-        self.shape, self.low, self.on = low.shape, low, on
+        self.shape, self._low, self._on = low.shape, low, on
+
+    @property
+    def low(self) -> LowRank:
+        return self._low
+
+    @property
+    def on(self) -> OnPattern:
+        return self._on
 
     def __mul__(self, a: Any) -> Any:
-        assert self.low is not None
-        assert self.on is not None
-        return Mixture(self.low * a, self.on * a)
+        return Mixture(self._low * a, self._on * a)
 
 
 def is_structured(w: Any) -> TypeGuard[Structured]:

@@ -28,10 +28,13 @@ from projfree.numerics.svd import svd
 DENSE_ENTRIES, EVERY_SIDE, BOUND_SIDE = 1 << 18, 1024, 5000
 #: The block begins with so many columns and grows, up to the most, while its last one still counts for this share.
 FIRST_BLOCK, MOST_BLOCK, SHARE = 16, 64, 3e-3
-#: Iterations end when one adds less than this part to the norm that is asked for.
-TOLERANCE, STEPS = 1e-3, 12
+#: Iterations end when one adds less than this part to the norm that is asked for, or after so many: from scratch, and
+#: from the subspace of the last call, whose matrix differs little.
+TOLERANCE, STEPS, WARM_STEPS = 1e-3, 12, 3
 #: A bound is sharp enough when it is this close, relatively, to what is attained.
 SHARP = 2e-3
+#: Columns count as orthonormal when their Gram matrix is so close to the identity in every norm.
+DEPENDENCE = 1e-12
 #: Rows that are made dense at a time for a Gram matrix.
 SLAB = 512
 EPS = float(np.finfo(np.float64).eps)
@@ -124,7 +127,7 @@ def leading(g: Operator, weights: Weights, start: Array | None) -> Spectrum:
     most = min(m, n, MOST_BLOCK)
     basis = _more(start, min(FIRST_BLOCK, most), n)
     found = Spectrum(np.zeros((m, 0)), np.zeros(0), np.zeros((n, 0)), False)
-    for _ in range(STEPS):
+    for _ in range(STEPS if start is None else WARM_STEPS):
         before, found = _step(g, basis)
         share = weights(found.values)
         first, after = float(share[: len(before)] @ before), float(share @ found.values)
@@ -146,11 +149,16 @@ def _step(g: Operator, basis: Array) -> tuple[Array, Spectrum]:
 
 
 def orthonormal(block: Array) -> tuple[Array, Array]:
-    """QR of a tall block: twice by Cholesky, which is matrix products alone, else by reflections."""
+    """QR of a tall block: by Cholesky, which is matrix products alone, twice where once leaves more than a trace of
+    dependence; else by reflections.
+    """
     q, r = block, np.eye(block.shape[1])
     try:
         for _ in range(2):
-            upper = np.linalg.cholesky(q.T @ q).T
+            gram = q.T @ q
+            if q is not block and np.abs(gram - np.eye(len(gram))).max() <= DEPENDENCE / len(gram):
+                break
+            upper = np.linalg.cholesky(gram).T
             if np.diag(upper).min() <= 1e-6 * np.diag(upper).max():  # too near to dependent for this way
                 return np.linalg.qr(block)
             q, r = q @ np.linalg.inv(upper), upper @ r
@@ -160,8 +168,9 @@ def orthonormal(block: Array) -> tuple[Array, Array]:
 
 
 def glance(g: Operator, warm: Array) -> Array:
-    """Lower bounds on leading singular values, from one multiplication each by G and its transpose."""
-    return _step(g, warm)[1].values
+    """Lower bounds on leading singular values, from one multiplication by G."""
+    image = g.times(warm)
+    return np.sqrt(np.maximum(np.linalg.eigvalsh(image.T @ image)[::-1], 0.0))
 
 
 def _more(basis: Array | None, columns: int, n: int) -> Array:
@@ -190,7 +199,7 @@ def norm_bound(g: Operator, q: float, found: Spectrum) -> float:
 
 
 def _by_tail(g: Operator, q: float, found: Spectrum, plain: float) -> tuple[float, bool]:
-    """The tail bound with blocks that grow until it is sharp, and whether it is."""
+    """The tail bound, with the largest block where the first is not sharp, and whether it is."""
     # Where the Gram matrix fits, its eigenvalues are there sooner than the sharp bound of a flat spectrum.
     most = min(*g.shape, MOST_BLOCK) if min(g.shape) > BOUND_SIDE else len(found.values)
     while True:
@@ -199,7 +208,7 @@ def _by_tail(g: Operator, q: float, found: Spectrum, plain: float) -> tuple[floa
             return plain, True
         if len(found.values) >= most:
             return plain, False
-        basis = _more(found.right, min(2 * len(found.values), most), g.shape[1])
+        basis = _more(found.right, most, g.shape[1])
         for _ in range(2):
             basis = _step(g, basis)[1].right
         found = _step(g, basis)[1]
@@ -208,16 +217,16 @@ def _by_tail(g: Operator, q: float, found: Spectrum, plain: float) -> tuple[floa
 def tail_bound(g: Operator, q: float, found: Spectrum, frobenius: float) -> float:
     """The bound of this module's head, for triples whose ``left`` is orthonormal."""
     theta, noise = found.values, 64.0 * EPS * sum(g.shape)
-    applied = g.times(found.right * theta)  # G G^T P
-    rest = applied - found.left @ (found.left.T @ applied)
-    rest = rest - found.left @ (found.left.T @ rest)
-    off = np.linalg.svd(np.linalg.qr(rest, mode="r"), compute_uv=False)
+    applied = g.times(found.right * theta)  # G G^T P, then what of it is not in P
+    applied -= found.left @ (found.left.T @ applied)
+    squares = np.maximum(np.linalg.eigvalsh(applied.T @ applied)[::-1], 0.0)
+    off = np.sqrt(squares + noise * float(squares.sum()))
     trace = max(frobenius**2 - float(theta @ theta), 0.0) + noise * frobenius**2
     square = trace**2
     if q >= 4.0 and hasattr(g, "gram_square"):
         # From the Schatten-4 norm, which sees the tail much better than the trace does.
         fourth = float(g.gram_square)
-        square = min(square, max(fourth - float(np.sum(theta**4)) - 2.0 * float(off @ off), 0.0) + noise * fourth)
+        square = min(square, max(fourth - float(np.sum(theta**4)) - 2.0 * float(squares.sum()), 0.0) + noise * fourth)
     top = math.sqrt(square)
     side = 2.0 ** (2.0 / q) * lp_norm(off, q / 2.0) if math.isfinite(q) else float(off[0])
     return math.sqrt((_joined(theta, trace, square, top, q) + side) * (1.0 + noise) + noise * frobenius**2)

@@ -57,6 +57,7 @@ def confirm(run: Run) -> Certificate:
         return _certificate(run, x, None, run.latest_gap)
     run.ladder.evaluate()
     at, bound = x, run.ladder.offer(m, x.w)
+    run.support = m.constant - bound
     if run.value - bound > run.tol * run.scale and run.ladder.witness is not None and run.ladder.witness is not x.w:
         z = f.point(run.ladder.witness, x.hint())
         other = run.ladder.offer(f.minorant(z), z.w)
@@ -124,4 +125,8 @@ def finish(run: Run, status: Status, certificate: Certificate | None) -> Result:
 def multiplier(run: Run) -> float | None:
     """The penalty on the norm that the radius amounts to at the best point; None where the set has no radius."""
     radius = getattr(run.ball, "radius", None)
-    return None if radius is None or run.gradient is None else run.ball.support(-run.gradient) / radius
+    if radius is None or run.gradient is None:
+        return None
+    if run.ladder.factored and run.f.convex:  # where it costs a spectrum, the one that the bound was made of
+        return float(max(run.support, 0.0) / radius)
+    return float(run.ball.support(-run.gradient) / radius)

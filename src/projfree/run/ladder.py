@@ -11,9 +11,11 @@ from projfree.sets.base import ConstraintSet
 
 #: Averaging exponents. Two is Primal Averaging's own; larger ones forget early tangents sooner and certify 10 to
 #: 100 times earlier. The last tangent alone, the Frank-Wolfe bound, is always tried too.
-ELLS = (2.0, 4.0, 8.0, 16.0)
-#: On spectral sets, where a dual norm costs a decomposition, averages are evaluated at counts that grow like this.
-GROWTH = 1.3
+#: Of large matrices in factors, where each average takes as much memory as the data, there are two.
+ELLS, LARGE_ELLS = (2.0, 4.0, 8.0, 16.0), (2.0, 8.0)
+#: On spectral sets, where a dual norm costs a decomposition, averages are evaluated at counts that grow like this; for
+#: matrices in factors with so many entries, where it costs as much as several steps, from a later one and at fewer.
+GROWTH, LARGE_GROWTH, LARGE_FIRST, LARGE = 1.3, 2.0, 4, 1_000_000
 
 
 @dataclass
@@ -39,8 +41,13 @@ class Ladder:
         self.ball = ball
         # Minus infinity until the first tangent replaces it: zero lies below no negative function.
         self.factored = isinstance(shape, FactoredShape)
-        self.rungs = [Rung(Minorant(-math.inf, zeros(shape)), None if self.factored else zeros(shape)) for _ in ELLS]
-        self.count, self.due = 0, 1
+        large = self.factored and math.prod(shape) >= LARGE
+        self.ells: tuple[float, ...] = LARGE_ELLS if large else ELLS
+        self.growth = LARGE_GROWTH if large else GROWTH
+        self.rungs = [
+            Rung(Minorant(-math.inf, zeros(shape)), None if self.factored else zeros(shape)) for _ in self.ells
+        ]
+        self.count, self.due = 0, LARGE_FIRST if large else 1
         self.bound, self.allowance = -math.inf, 0.0
         self.witness: Array | None = None
         self.witnessed = -math.inf
@@ -51,16 +58,16 @@ class Ladder:
         ``known`` is a bound that the solver's own oracle call has already proved.
         """
         self.count += 1
-        for ell, rung in zip(ELLS, self.rungs, strict=True):
+        for ell, rung in zip(self.ells, self.rungs, strict=True):
             old = 1.0 - ell / (self.count - 1.0 + ell)
             new = 1.0 - old  # so that the two add up to one exactly
             rung.m = old * rung.m + new * m
             if rung.z is not None:
                 rung.z = old * rung.z + new * z
         if not self.ball.spectral or self.count >= self.due:
-            self.due = max(self.count + 1, math.ceil(GROWTH * self.count))
+            self.due = max(self.count + 1, math.ceil(self.growth * self.count))
             self.evaluate()
-            if not self._hopeless(m):
+            if not self.hopeless(m):
                 self.offer(m, z)
         if known > self.bound:
             self.bound = known
@@ -69,8 +76,9 @@ class Ladder:
         """Ask every rung for its bound; of matrices in factors the most promising one, as a bound costs a spectrum."""
         rungs = self.rungs if self.count else []
         if self.factored and self.ball.spectral and rungs:
-            rungs = [max(rungs, key=lambda rung: self._promise(rung.m))]
-            rungs = [] if self._hopeless(rungs[0].m) else rungs
+            promises = [self._promise(rung.m) for rung in rungs]
+            best = max(promises)
+            rungs = [rungs[promises.index(best)]] if best > self.bound else []
         for rung in rungs:
             self.offer(rung.m, rung.z)
 
@@ -78,7 +86,7 @@ class Ladder:
         """What the bound of a minorant can be at most."""
         return m.constant - self.ball.promise(m.gradient) if math.isfinite(m.constant) else -math.inf
 
-    def _hopeless(self, m: Minorant) -> bool:
+    def hopeless(self, m: Minorant) -> bool:
         """Whether a bound that costs a spectrum cannot be the best."""
         return self.factored and self.ball.spectral and self._promise(m) <= self.bound
 

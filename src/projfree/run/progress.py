@@ -74,7 +74,9 @@ class Run:
         plan: Plan | None = None,
     ) -> None:
         self.plan = plan
-        self.gradient: Array | None = None  # at the best point, once it was recomputed
+        # The gradient at the best point and the support of the set there, once they were recomputed.
+        self.gradient: Array | None = None
+        self.support = math.nan
         f.forget()
         self.f, self.ball, self.solver, self.state = f, ball, solver, state
         self.tol, self.max_iter, self.record = tol, max_iter, record
@@ -151,7 +153,8 @@ class Run:
         """Take a tangent at the iterate: the bound that serves an interior optimum too."""
         m, before = self.f.reported.minorant(x), self.bound
         if self.f.convex:
-            self.ladder.offer(m, x.w)
+            if not self.ladder.hopeless(m):
+                self.ladder.offer(m, x.w)
         else:
             self._note(x, self._stationarity(m.gradient, x), self.iteration)
         idle = self.f.convex and self.bound <= before

@@ -12,8 +12,9 @@ from projfree.numerics.lp_norm import conjugate, lp_norm, norming
 from projfree.numerics.lp_projection import project
 from projfree.numerics.subspace import DENSE_ENTRIES, EVERY_SIDE, Spectrum, Weights, glance, norm_bound, spectrum
 
-#: Components of a vertex of a large matrix that weigh less than this part of the first are left out.
-FAINT = 1e-6
+#: Components of a vertex of a large matrix that weigh less than this part of the first are left out: of one whose
+#: spectrum is known, and of one whose leading part is.
+FAINT, FAINT_LEADING = 1e-6, 1e-4
 
 
 def oracle(g: Structured, p: float, radius: float, key: str = "oracle") -> tuple[Any, float]:
@@ -31,7 +32,8 @@ def oracle(g: Structured, p: float, radius: float, key: str = "oracle") -> tuple
     found = _spectrum(unit, lambda s: norming(s[None, :], p)[0], f"{key} {p}")
     weights = norming(_counted(found, unit)[None, :], p)[0]
     if p < 2.0 and np.prod(g.shape) > DENSE_ENTRIES:  # columns that no step would notice
-        weights = np.where(weights > FAINT * weights.max(), weights, 0.0)
+        faint = FAINT if found.whole else FAINT_LEADING
+        weights = np.where(weights > faint * weights.max(), weights, 0.0)
     vertex = _factors(found, -radius * weights)
     if p > 2.0:  # small singular values count as much as large ones, and their vectors are the least accurate
         vertex = vertex * min(1.0, radius / max(norm(vertex, p), 1e-300))
