@@ -10,8 +10,10 @@ from completion.problems import entries
 from sklearn.base import clone
 
 from projfree import ProgressBar
+from projfree.estimators import completion_growth
 from projfree.estimators.completion import MatrixCompletion
 from projfree.estimators.completion_cv import MatrixCompletionCV
+from projfree.estimators.completion_fit import ball_of, objective_of
 
 SHAPE = (30, 20)
 
@@ -65,6 +67,27 @@ def test_the_gap_is_proved_and_can_be_closed(ratings):
         tight = quick(p=p, radius=10.0, tol=1e-3).fit(ratings)
         assert tight.relative_gap_ <= 1e-3
     assert np.isnan(quick(certify=False).fit(ratings).bound_)
+
+
+def test_components_grow_until_the_gap_is_small(ratings, monkeypatch):
+    model = quick(p=1.2, radius=10.0, rank=2, sweeps=60).fit(ratings)
+    problem, data = model._problem(slice(None))
+    before = model.relative_gap_
+    assert not completion_growth.worth_growing(problem)  # the convex solvers have the whole spectrum
+    monkeypatch.setattr(completion_growth, "EVERY_SIDE", 4)
+    assert completion_growth.worth_growing(problem)
+    state, _ = completion_growth.grow(problem, data, model.factors_, model.strength_, model.radius_, 1e-2, None)
+    f, ball = objective_of(problem, data), ball_of(problem, model.radius_)
+    x = f.point(state.matrix, state.offsets)
+    gap = (f.value(x) - f.minorant(x).lower(ball)) / f.value(x)
+    assert before > 0.015
+    assert 0.0 <= gap <= 1e-2
+    assert len(state.sigma) > 2
+    assert ball.contains(state.matrix)
+    one, _ = completion_growth.grow(problem, data, model.factors_, model.strength_, model.radius_, 1e-2, 0.0)
+    assert len(one.sigma) == 2  # no time
+    model.certify_to(1e-3)
+    assert model.relative_gap_ <= 1e-3
 
 
 @pytest.mark.parametrize("loss", ["huber", "logistic"])

@@ -88,7 +88,7 @@ class Alternating:
         ``strength`` is :math:`\lambda\sigma_1^{p-1}`, the ridge of the leading component: good ones hardly depend on p.
         """
         for side in (0, 1):
-            state = self._centred(self._balanced(self._half(state, strength, side)))
+            state = self._centred(self.balanced(self._half(state, strength, side)))
         return state
 
     def _half(self, state: Factors, strength: float, side: int) -> Factors:
@@ -137,7 +137,8 @@ class Alternating:
             shift, parts[name] = shift + mean, own - mean
         return replace(state, shift=shift, **parts)
 
-    def _balanced(self, state: Factors) -> Factors:
+    def balanced(self, state: Factors) -> Factors:
+        """The same matrix with the root of its weighted singular values in both factors."""
         d, e = self.row_weights[:, None], self.col_weights[:, None]
         q, r = np.linalg.qr(state.left * d)
         o, s = np.linalg.qr(state.right * e)

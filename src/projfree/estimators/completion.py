@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from dataclasses import replace
 from typing import Any, Self
@@ -22,6 +23,7 @@ from projfree.estimators.completion_fit import (
     objective_of,
     sweeps,
 )
+from projfree.estimators.completion_growth import grow, worth_growing
 from projfree.estimators.completion_model import CompletionModel, merged
 from projfree.estimators.completion_path import choose_strength
 from projfree.estimators.ratings import last_of_each, read
@@ -60,11 +62,11 @@ class MatrixCompletion(CompletionModel, BaseEstimator):
     weight_power : float
         The power a of the smoothed row and column frequencies in the norm; 0 is the plain norm.
     rank : int
-        Components of the sweeps. The convex answer may have more.
+        Components of the sweeps. A certified answer may have more.
     sweeps : int
         The largest number of sweeps.
     tol : float, optional
-        Go on with a convex solver until the relative gap is at most this. By default the gap is computed, not reduced.
+        Go on as `certify_to` does until the relative gap is at most this. By default the gap is computed, not reduced.
     solver : Solver, optional
         The convex solver; `CorrectivePrimalAveraging` by default.
     max_iter : int
@@ -207,9 +209,18 @@ class MatrixCompletion(CompletionModel, BaseEstimator):
         return self._fit(state)
 
     def certify_to(self, tol: float, *, time_limit: float | None = None) -> Self:
-        """Go on with the convex solver until the relative gap is at most ``tol``, or a limit is met."""
+        """Go on until the relative gap is at most ``tol``, or a limit is met.
+
+        Large matrices get more components first, as many as sweeps can bear; then the convex solver goes on.
+        """
         check_is_fitted(self, "factors_")
         problem, data = self._problem(slice(None))
+        begun = time.monotonic()
+        if worth_growing(problem):
+            given = (self.factors_, self.strength_, self.radius_, tol, time_limit)
+            self.factors_, self.strength_ = grow(problem, data, *given)
+        if time_limit is not None:
+            time_limit = max(time_limit - (time.monotonic() - begun), 1e-3)
         f, ball = objective_of(problem, data), ball_of(problem, self.radius_)
         result = minimize(
             f,

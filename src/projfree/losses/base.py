@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -32,6 +33,8 @@ class Loss(ABC):
     #: counts its own; the common assumption is that NumPy's exp and log1p err by at most 4 ulp (float32 kernels;
     #: float64 ones stay below 1).
     rounding: float = 16
+    #: The second derivative of one prediction changes by at most this part of itself a unit.
+    bend: float = math.inf
 
     #: The name under which compiled kernels know the loss, and its one parameter; None where they do not.
     native: str | None = None

@@ -38,6 +38,7 @@ class Logistic(Loss):
     labels = True
     native = "logistic"
     smoothness = 0.25
+    bend = 1.0
     rounding = 10  # value: exp 4, log1p 4, one addition; derivative: exp 4, two operations. y u is exact.
 
     def value(self, u: Array, y: Array) -> Array:

@@ -45,10 +45,12 @@ def bracketed_root(fun: Increasing, low: float, high: float, start: float) -> fl
     return x
 
 
-def increasing_root(fun: Increasing, start: float, width: float = 1.0) -> float:
-    """The root of ``fun`` on the whole line; `NoRootError` where there is none within about 1e18 widths.
+def increasing_root(fun: Increasing, start: float, width: float = 1.0, bend: float = math.inf) -> float:
+    r"""The root of ``fun`` on the whole line; `NoRootError` where there is none within about 1e18 widths.
 
-    From a good start Newton alone ends it; once a step fails to halve the value, a bracket is grown by doubling.
+    From a good start Newton alone ends it; once a step fails to halve the value, a bracket is grown by doubling. Where
+    the slope changes by at most ``bend`` times itself a unit, what a step leaves is known beforehand, and a last look
+    that would only find noise is spared.
     """
     x = start
     value, slope, noise = fun(x)
@@ -58,13 +60,18 @@ def increasing_root(fun: Increasing, start: float, width: float = 1.0) -> float:
         if not slope > 0 or not abs(value / slope) <= 64 * width:
             break
         trial = x - value / slope
-        if trial == x:
-            return x
+        if trial == x or _settles(trial - x, slope, noise, bend):
+            return trial
         new_value, new_slope, noise = fun(trial)
         if not abs(new_value) <= abs(value) / 2:
             break
         x, value, slope = trial, new_value, new_slope
     return _by_expansion(fun, x, value, width)
+
+
+def _settles(step: float, slope: float, noise: float, bend: float) -> bool:
+    """Whether the value after a Newton step is noise, by the mean value theorem for the slope."""
+    return bend * abs(step) <= 1.0 and 0.5 * bend * step**2 * slope * math.e <= noise
 
 
 def _by_expansion(fun: Increasing, start: float, value: float, width: float) -> float:

@@ -84,13 +84,13 @@ class Spectrum:
 Weights = Callable[[Array], Array]
 
 
-def spectrum(g: Operator, weights: Weights, warm: dict[str, Array], key: str) -> Spectrum:
-    """The whole spectrum where a side is small, else as many leading triples as ``weights`` gives a share to."""
+def spectrum(g: Operator, weights: Weights, warm: dict[str, Array], key: str, small: int | None = None) -> Spectrum:
+    """The whole spectrum where a side is ``small`` (or `EVERY_SIDE`), else leading triples that ``weights`` counts."""
     m, n = g.shape
     if m * n <= DENSE_ENTRIES:
         u, s, vt = svd(g.slab(0, m))
         return Spectrum(u, s, vt.T, True)
-    if min(m, n) <= EVERY_SIDE:
+    if min(m, n) <= (EVERY_SIDE if small is None else small):
         return _by_gram(g)
     found = leading(g, weights, warm.get(key))
     warm[key] = found.right

@@ -66,7 +66,7 @@ def _root(loss: Loss, u: Array, y: Array, s: Array | float, start: float) -> flo
         return float(r.sum()), float((h * s).sum()), NOISE * UNIT * float(np.abs(r).sum())
 
     try:
-        return increasing_root(slope, start)
+        return increasing_root(slope, start, bend=loss.bend)
     except NoRootError:
         raise no_minimum(y) from None
 

@@ -17,10 +17,13 @@ from projfree.numerics.subspace import DENSE_ENTRIES, EVERY_SIDE, Spectrum, Weig
 FAINT, FAINT_LEADING = 1e-6, 1e-4
 
 
-def oracle(g: Structured, p: float, radius: float, key: str = "oracle") -> tuple[Any, float]:
+def oracle(
+    g: Structured, p: float, radius: float, key: str = "oracle", *, small: int | None = None
+) -> tuple[Any, float]:
     """The vertex and an upper bound on the support; the vertex is feasible whatever the spectrum leaves out.
 
-    The bound is the best that costs no more than the vertex did: sharp where the whole spectrum was taken.
+    The bound is the best that costs no more than the vertex did: sharp where the whole spectrum was taken, because one
+    side is at most ``small``.
     """
     _check_finite("lmo(g)", g)
     size = g.size()
@@ -29,7 +32,7 @@ def oracle(g: Structured, p: float, radius: float, key: str = "oracle") -> tuple
     if p == 2.0:
         return g * (-radius / size), radius * size
     unit = g / size
-    found = _spectrum(unit, lambda s: norming(s[None, :], p)[0], f"{key} {p}")
+    found = _spectrum(unit, lambda s: norming(s[None, :], p)[0], f"{key} {p}", small)
     weights = norming(_counted(found, unit)[None, :], p)[0]
     if p < 2.0 and np.prod(g.shape) > DENSE_ENTRIES:  # columns that no step would notice
         faint = FAINT if found.whole else FAINT_LEADING
@@ -98,8 +101,8 @@ def norm(w: Structured, p: float) -> float:
     return size if p == 2.0 or size == 0.0 else support(w, conjugate(p), 1.0)
 
 
-def _spectrum(g: Structured, weights: Weights, key: str) -> Spectrum:
-    return spectrum(g, weights, {} if g.on is None else g.on.pattern.warm, key)
+def _spectrum(g: Structured, weights: Weights, key: str, small: int | None = None) -> Spectrum:
+    return spectrum(g, weights, {} if g.on is None else g.on.pattern.warm, key, small)
 
 
 def _counted(found: Spectrum, g: Structured) -> Array:

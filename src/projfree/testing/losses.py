@@ -95,6 +95,15 @@ def summed_second_is_the_sum(loss: Loss, u: Array, y: Array) -> None:
     assert np.all(np.abs(loss.summed_second(u, y, s) - expected) <= slack)
 
 
+def bend_bounds_the_change_of_the_second(loss: Loss, u: Array, y: Array) -> None:
+    """Between predictions a unit step apart the second derivative changes by a factor of at most exp(bend)."""
+    if loss.coupled or not np.isfinite(loss.bend):
+        return
+    here, there = (loss.second(v.astype(np.float64), y) for v in (u, u + 1.0))
+    for one, two in ((here, there), (there, here)):
+        assert np.all(one <= np.exp(loss.bend) * two * (1.0 + 64 * np.finfo(u.dtype).eps) + 1e-300)
+
+
 def smoothness_bounds_the_second(loss: Loss, u: Array, y: Array) -> None:
     """No eigenvalue of the second derivative exceeds `smoothness`, and none is negative if the loss is convex."""
     eigenvalues = _eigenvalues(loss, u, y)
@@ -190,6 +199,7 @@ LAWS: tuple[Callable[[Loss, Array, Array], None], ...] = (
     summed_second_is_the_sum,
 )
 UNIVERSAL_LAWS: tuple[Callable[[Loss, Array, Array], None], ...] = (
+    bend_bounds_the_change_of_the_second,
     smoothness_bounds_the_second,
     value_and_derivative_is_both,
     results_are_accurate,
