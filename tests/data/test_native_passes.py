@@ -151,3 +151,43 @@ class TestSpare:
         held = [spare.empty((LARGE + k,)) for k in range(5)]
         assert len({a.ctypes.data for a in held}) == 5
         assert len(spare._kept) == 2
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Huber(0.7)], ids=repr)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_slopes_for_the_intercept(monkeypatch, loss, weighted):
+    rng = np.random.default_rng(1)
+    n = 5_000
+    X, y = rng.standard_normal((n, 3)), np.where(rng.random(n) < 0.3, 1.0, -1.0)
+    weight = rng.random(n) if weighted else None
+    assert image_value.slope_sums(loss, as_data(X, y, weight), y) is None  # too little to load compiled code for
+    monkeypatch.setattr(image_value, "NATIVE_BYTES", 0)
+    monkeypatch.setattr(image_value, "THREADED_ROWS", 0)
+    assert image_value.slope_sums(Squared(), as_data(X, y, weight), y) is None
+    found = {}
+    for threads in (1, 2, 5):
+        data = as_data(X, y, weight, threads=threads)
+        sums = image_value.slope_sums(loss, data, y)
+        found[threads] = [sums(scale * X[:, 0], b) for scale in (1.0, 300.0) for b in (-2.0, 0.0, 1e3)]
+    assert found[1] == found[2] == found[5]
+    s = data.weights(slice(None))
+    for (scale, b), own in zip([(a, b) for a in (1.0, 300.0) for b in (-2.0, 0.0, 1e3)], found[1], strict=True):
+        r, h = loss.slopes(scale * X[:, 0] + b, y)
+        size = np.abs(r * s).sum()
+        assert own[0] == pytest.approx((r * s).sum(), abs=1e-13 * size)
+        assert own[1] == pytest.approx((h * s).sum(), rel=1e-12, abs=1e-300)
+        assert own[2] == pytest.approx(size, rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Huber(0.7)], ids=repr)
+def test_an_intercept_by_compiled_slopes(monkeypatch, loss):
+    rng = np.random.default_rng(2)
+    X, y = rng.standard_normal((3_000, 4)), np.where(rng.random(3_000) < 0.2, 1.0, -1.0)
+    w = np.array([1.0, -2.0, 0.5, 3.0])
+    found = []
+    for limit in (1 << 60, 0):
+        monkeypatch.setattr(image_value, "NATIVE_BYTES", limit)
+        f = Objective(loss, as_data(X, y), fit_intercept=True)
+        x = f.point(w)
+        found.append((f.value(x), float(x.intercept)))
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-12)

@@ -49,11 +49,14 @@ class Data(ABC):
         The sum of the sample weights as they were given; None where each row counts one.
     pattern : Pattern or None
         Where adjoints live on observed entries and are never dense, the places of these.
+    nbytes : int
+        What a pass reads; 0 where no compiled kernel does.
     """
 
     feature_names: tuple[str, ...] | None = None
     total_weight: float | None = None
     pattern: Pattern | None = None
+    nbytes: int = 0
     n: int
     y: Array
     weight: Array | None

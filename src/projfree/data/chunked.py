@@ -64,7 +64,7 @@ class ChunkedData(Table):
         self._marks, self._marked = np.concatenate(self._marked), None
 
     @property
-    def _nbytes(self) -> int:
+    def nbytes(self) -> int:  # type: ignore[override]
         return self.n * self._row_bytes
 
     @property
@@ -115,7 +115,7 @@ class ChunkedData(Table):
         partials = Partials(self.cut.count)
         with closing(self._stream(self._bounds())) as chunks:
             for start, X in chunks:
-                dense_pass(X, start, self.cut, vectors, kernel, partials, self.threads, self._nbytes)
+                dense_pass(X, start, self.cut, vectors, kernel, partials, self.threads, self.nbytes)
         self.meter.rows += self.n
         return partials.total()
 

@@ -101,7 +101,7 @@ class DenseData(Table):
         if X.ndim != 2 or 0 in X.shape:
             raise ValueError(f"`X` must be a table with at least one row and one column, got shape {X.shape}.")
         self.X, self.meter, self.cut = X, Meter(), Blocks.of(len(X))
-        self.n, self.d = X.shape
+        (self.n, self.d), self.nbytes = X.shape, X.nbytes
         self.threads = default_threads() if threads is None else count("threads", threads)
         self.y, self.weight = (
             checked_targets(y, self.n),
@@ -128,6 +128,7 @@ class DenseData(Table):
         """The given rows; a weight of ``n s_i / m`` keeps sums unbiased under uniform sampling."""
         part = object.__new__(DenseData)
         part.X, part.y, part.n, part.d = self.X[rows], self.y[rows], len(rows), self.d
+        part.nbytes = part.X.nbytes
         part.weight = None if self.weight is None else self.weight[rows] * (self.n / len(rows))
         part.row_norm, part.mean_square, part._mean = (
             self.row_norm,

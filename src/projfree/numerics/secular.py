@@ -10,6 +10,7 @@ method from the left climbs monotonically to the root.
 from __future__ import annotations
 
 import math
+from weakref import ref
 
 import numpy as np
 
@@ -18,6 +19,25 @@ from projfree.numerics.unit_ball import Found, Unit
 
 _STEPS = 200  # 4-10 are usual
 _EPS = float(np.finfo(np.float64).eps)
+
+
+#: Matrices that were decomposed lately, and what came of it: one serves many radii, and several steps of a solver.
+_KEPT: list[tuple[ref[Array], tuple[Array, Array]]] = []
+_MOST_KEPT = 4
+
+
+def decomposed(H: Array) -> tuple[Array, Array]:
+    """The eigenvalues and eigenvectors of a matrix that nobody changes, computed once."""
+    for matrix, eigen in list(_KEPT):
+        if matrix() is H:
+            return eigen
+    h, V = np.linalg.eigh(H)
+    _KEPT[:] = [(ref(H, _drop), (h, V)), *_KEPT][:_MOST_KEPT]
+    return h, V
+
+
+def _drop(gone: ref[Array]) -> None:
+    _KEPT[:] = [kept for kept in _KEPT if kept[0] is not gone]
 
 
 def minimise_secular(unit: Unit, eigen: tuple[Array, Array] | None = None) -> Found:

@@ -9,7 +9,7 @@ import numpy as np
 from projfree.algebra import UNIT, Image, Minorant, Pattern, Point, is_structured
 from projfree.checks import Array, instance
 from projfree.data.base import Data
-from projfree.data.image_value import can_sum, image_value
+from projfree.data.image_value import can_sum, image_value, slope_sums
 from projfree.data.spare import Spare
 from projfree.losses.base import Loss
 from projfree.objectives.base import SmoothFunction
@@ -80,7 +80,7 @@ class Objective(SmoothFunction):
         if self.loss.labels:
             self._check_classes()
         u = np.zeros((self.data.n, *self.outputs))
-        return profile(self.loss, u, self.y, self.data.weights(slice(None)), self._first_guess())
+        return self.profiled(u, self._first_guess())
 
     def _check_classes(self) -> None:
         """Refuse targets whose intercept has no finite minimum: each output needs every class, with some weight."""
@@ -157,8 +157,13 @@ class Objective(SmoothFunction):
         if self.constant_intercept is None:
             return None
         if x.intercept is None:
-            x.anchored(profile(self.loss, u, self.y, self.data.weights(slice(None)), self.hint(x)))
+            x.anchored(self.profiled(u, self.hint(x)))
         return x.intercept
+
+    def profiled(self, u: Array, start: Array | float | None) -> Array:
+        """The intercept of the image ``u``, searched for from ``start``."""
+        sums = None if self.outputs else slope_sums(self.loss, self.data, self.y)
+        return profile(self.loss, u, self.y, self.data.weights(slice(None)), start, sums)
 
     def hint(self, x: Point) -> Array | float | None:
         """Where the search for the intercept of ``x`` starts."""

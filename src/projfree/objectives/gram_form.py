@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from weakref import WeakKeyDictionary
 
-import numpy as np
-
-from projfree.checks import Array
 from projfree.data.gram import Gram
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.erm import Objective
@@ -15,7 +12,6 @@ from projfree.objectives.quadratic import QuadraticForm
 
 # What one pass or one decomposition found, for as long as the objective lives: `path` asks many times.
 _FORMS: WeakKeyDictionary[Objective, QuadraticForm] = WeakKeyDictionary()
-_SPECTRA: WeakKeyDictionary[SmoothFunction, tuple[Array, Array, Array]] = WeakKeyDictionary()
 
 
 def gram_form(gram: Gram, fit_intercept: bool = False) -> QuadraticForm:
@@ -79,11 +75,3 @@ def quadratic_model(f: SmoothFunction) -> QuadraticForm:
     if f not in _FORMS:
         _FORMS[f] = gram_form(f.data.gram(), f.fit_intercept)
     return _FORMS[f]
-
-
-def spectrum(f: SmoothFunction, H: Array) -> tuple[Array, Array]:
-    """The eigenvalues and eigenvectors of the matrix of ``f``, computed once."""
-    known = _SPECTRA.get(f)
-    if known is None or known[0] is not H:
-        known = _SPECTRA[f] = (H, *np.linalg.eigh(H))
-    return known[1:]

@@ -9,7 +9,7 @@ import numpy as np
 from projfree.algebra import Point
 from projfree.checks import Array
 from projfree.objectives.hull import Hull, Local, QuadraticHull, reduced
-from projfree.objectives.intercept import joint_curvature, profile
+from projfree.objectives.intercept import joint_curvature
 from projfree.objectives.tangent import weigh
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class ImageHull(Hull):
             return None
         # Convex: from the last place looked at. Otherwise from the first point, so that a place has one value.
         start = self._b if f.convex and self._b is not None else f.hint(self.points[0])
-        self._b = profile(f.loss, u, f.y, self.images.weights, start)
+        self._b = f.profiled(u, start)
         return self._b
 
     def _place(self, m: Array) -> Array:

@@ -24,7 +24,13 @@ NOISE = 16.0
 STUCK, SWEEPS = 1e-8, 10
 
 
-def profile(loss: Loss, u: Array, y: Array, s: Array | float, start: Array | float | None) -> Array:
+#: ``(u, b)`` to the weighted sums of first derivatives at ``u + b``, of second ones, and of the sizes of the first.
+SlopeSums = Callable[[Array, float], tuple[float, float, float]]
+
+
+def profile(
+    loss: Loss, u: Array, y: Array, s: Array | float, start: Array | float | None, sums: SlopeSums | None = None
+) -> Array:
     """The intercept of the image ``u``: shape ``()`` for one output, ``(k,)`` for several.
 
     Parameters
@@ -33,6 +39,8 @@ def profile(loss: Loss, u: Array, y: Array, s: Array | float, start: Array | flo
         Normalised sample weights.
     start : array or float, optional
         Where the search begins; for losses that are not convex the result depends on it.
+    sums : callable, optional
+        Compiled sums for one output.
     """
     b = np.broadcast_to(np.asarray(0.0 if start is None else start, dtype=np.float64), u.shape[1:]).copy()
     if loss.quadratic:
@@ -42,7 +50,7 @@ def profile(loss: Loss, u: Array, y: Array, s: Array | float, start: Array | flo
     if loss.coupled:
         return _newton(loss, u, y, s, b)
     if u.ndim == 1:
-        return np.asarray(_root(loss, u, y, s, float(b)))
+        return np.asarray(_root(loss, u, y, s, float(b), sums))
     return np.array([_root(loss, u[:, j], y[:, j], s, float(b[j])) for j in range(u.shape[1])])
 
 
@@ -59,8 +67,11 @@ def _weighted(r: Array, s: Array | float) -> Array:
     return weighted
 
 
-def _root(loss: Loss, u: Array, y: Array, s: Array | float, start: float) -> float:
+def _root(loss: Loss, u: Array, y: Array, s: Array | float, start: float, sums: SlopeSums | None = None) -> float:
     def slope(b: float) -> tuple[float, float, float]:
+        if sums is not None:
+            first, second, size = sums(u, b)
+            return first, second, NOISE * UNIT * size
         r, h = loss.slopes(u + b, y)
         r = r * s
         return float(r.sum()), float((h * s).sum()), NOISE * UNIT * float(np.abs(r).sum())

@@ -10,9 +10,10 @@ import numpy as np
 from projfree.algebra import Minorant, Point
 from projfree.checks import Array
 from projfree.numerics.lp_quadratic import minimise_quadratic
+from projfree.numerics.secular import decomposed
 from projfree.objectives import Objective
 from projfree.objectives.base import SmoothFunction
-from projfree.objectives.gram_form import is_quadratic, quadratic_model, spectrum
+from projfree.objectives.gram_form import is_quadratic, quadratic_model
 from projfree.sets import Weighted
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver, State
@@ -140,7 +141,7 @@ def minimise_form(f: SmoothFunction, ball: ConstraintSet, H: Array, b: Array, st
     if lp is None:
         return minimise_model(np.kron(H, np.eye(int(np.prod(b.shape[1:])))), b, ball, start)
     first = start if start.any() else None
-    return minimise_quadratic(H, b, lp.p, lp.radius, first, spectrum(f, H) if lp.p == 2.0 else None).w
+    return minimise_quadratic(H, b, lp.p, lp.radius, first, decomposed(H) if lp.p == 2.0 else None).w
 
 
 def _name(f: SmoothFunction) -> str:

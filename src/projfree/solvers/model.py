@@ -54,8 +54,10 @@ def minimise_model(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Arr
     lp = lp_of(ball, b.shape)
     if lp is not None:
         from projfree.numerics.lp_quadratic import minimise_quadratic
+        from projfree.numerics.secular import decomposed
 
-        w: Array = minimise_quadratic(H, b.ravel(), lp.p, lp.radius, start=start.ravel()).w.reshape(b.shape)
+        eigen = decomposed(H) if lp.p == 2.0 else None
+        w: Array = minimise_quadratic(H, b.ravel(), lp.p, lp.radius, start.ravel(), eigen).w.reshape(b.shape)
         return w
     from projfree.numerics.projected_quadratic import project_descent
 

@@ -11,7 +11,7 @@ from projfree.data.native.lanes import LANES
 from projfree.data.native.losses import CODES, IMAGES_ONLY, losses, softmax
 from projfree.data.native.outputs import output_blocks
 from projfree.data.native.sparse import csr_blocks
-from projfree.data.native.values import value_blocks
+from projfree.data.native.values import slope_blocks, value_blocks
 
 __all__ = [
     "CODES",
@@ -24,6 +24,7 @@ __all__ = [
     "f_blocks",
     "losses",
     "output_blocks",
+    "slope_blocks",
     "softmax",
     "value_blocks",
 ]

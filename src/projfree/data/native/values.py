@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from projfree.data.native.losses import SOFTMAX, losses, softmax
+from projfree.data.native.losses import HUBER, LOGISTIC, SOFTMAX, losses, softmax
 from projfree.data.native.outputs import add_values
-from projfree.data.native.scalars import EXACT
+from projfree.data.native.scalars import EXACT, FAST, exponential
 
 #: Rows of a tile.
 ROWS = 64
@@ -55,3 +55,48 @@ def value_blocks(
                         value[i * k] += value[i * k + c]
                     value[i] = value[i * k]
                 add_values(value, s, 1, sums[block])
+
+
+@njit(nogil=True, cache=True, error_model="numpy", fastmath=EXACT)
+def _slopes(code, parameter, u, b, y, slope, second):
+    """First and second derivatives at ``u + b``, of losses that are convex and not quadratic."""
+    if code == LOGISTIC:
+        for i in range(len(u)):
+            full = u[i] + b
+            a = abs(full)
+            e = exponential(-(700.0 if a > 700.0 else a))
+            q = 1.0 / (1.0 + e)
+            slope[i] = -y[i] * ((e if y[i] * full > 0.0 else 1.0) * q)
+            second[i] = e * q * q
+    elif code == HUBER:
+        for i in range(len(u)):
+            r = (u[i] + b) - y[i]
+            slope[i] = 2.0 * min(max(r, -parameter), parameter)
+            second[i] = 2.0 if abs(r) <= parameter else 0.0
+
+
+@njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+def _add_slopes(slope, second, weight, sums):
+    g = h = size = 0.0
+    for i in range(len(slope)):
+        r = slope[i] * weight[i]
+        g += r
+        h += second[i] * weight[i]
+        size += abs(r)
+    sums[0] += g
+    sums[1] += h
+    sums[2] += size
+
+
+@njit(nogil=True, cache=True, error_model="numpy", fastmath=EXACT)
+def slope_blocks(n, rows, first_block, last_block, u, b, code, parameter, y, weight, uniform, sums):
+    """The weighted sums of first derivatives at ``u + b``, of second ones, and of the sizes of the first."""
+    space, uniforms = np.empty((2, ROWS)), np.full(ROWS, uniform)
+    for block in range(first_block, last_block):
+        stop = min((block + 1) * rows, n)
+        for first in range(block * rows, stop, ROWS):
+            last = min(first + ROWS, stop)
+            slope, second = space[0, : last - first], space[1, : last - first]
+            s = weight[first:last] if len(weight) else uniforms[: last - first]
+            _slopes(code, parameter, u[first:last], b, y[first:last], slope, second)
+            _add_slopes(slope, second, s, sums[block])
