@@ -2,11 +2,13 @@
 
     python benchmarks/completion.py rmse 1m --method projfree --seeds 0 1 2 3 4
     other/python benchmarks/completion.py rmse 1m --method surprise --seeds 0 1 2 3 4
+    python benchmarks/completion.py rmse --file ratings.tab --method projfree-defaults
     python benchmarks/completion.py memory --ratings 20000000
     python benchmarks/completion.py oracle
 
 Protocol: rows in file order, ``perm = default_rng(seed).permutation(n)``, the test part is the first tenth of ``perm``
-(100K: the first fifth); predictions clipped to 1..5; what a method tunes it tunes on a tenth of the training part.
+(others: the first fifth); predictions clipped to the range of the ratings; what a method tunes it tunes on a tenth of
+the training part. A file of one's own has user, item and rating in its first three columns, lines of text ignored.
 """
 
 from __future__ import annotations
@@ -38,9 +40,22 @@ def ratings(size):
     return users, items, table[:, 2].astype(float)
 
 
+def own_ratings(path):
+    """The first three columns of a text file, as far as they are numbers."""
+    rows = []
+    for line in Path(path).read_text().splitlines():
+        parts = line.replace(",", " ").split()[:3]
+        try:
+            rows.append([float(part) for part in parts])
+        except ValueError:  # a heading
+            continue
+    users, items, values = np.array([row for row in rows if len(row) == 3]).T
+    return np.unique(users, return_inverse=True)[1], np.unique(items, return_inverse=True)[1], values
+
+
 def split(n, size, seed):
     perm = np.random.default_rng(seed).permutation(n)
-    cut = n // 5 if size == "100k" else n // 10
+    cut = n // 10 if size == "1m" else n // 5
     return perm[cut:], perm[:cut]
 
 
@@ -58,6 +73,11 @@ def held_out(train):
     return [tuple(column[rows] for column in train) for rows in (order[cut:], order[:cut])]
 
 
+def scale(train):
+    """The smallest and the largest rating."""
+    return float(train[2].min()), float(train[2].max())
+
+
 def tuned(fit, settings):
     """``fit`` with the settings whose RMSE on the tuning tenth is least, on all of the training part."""
 
@@ -66,7 +86,7 @@ def tuned(fit, settings):
         errors = []
         for chosen in settings:
             predict, _ = fit(inside, **chosen)
-            errors.append(float(np.mean((np.clip(predict(out[:2]), 1, 5) - out[2]) ** 2)))
+            errors.append(float(np.mean((np.clip(predict(out[:2]), *scale(train)) - out[2]) ** 2)))
         best = settings[int(np.argmin(errors))]
         begun = time.perf_counter()
         predict, note = fit(train, **best)
@@ -80,7 +100,7 @@ def surprise(train, kind="SVD", **settings):
     import surprise as peer
 
     frame = pd.DataFrame({"u": train[0], "i": train[1], "r": train[2]})
-    data = peer.Dataset.load_from_df(frame, peer.Reader(rating_scale=(1, 5))).build_full_trainset()
+    data = peer.Dataset.load_from_df(frame, peer.Reader(rating_scale=scale(train))).build_full_trainset()
     model = getattr(peer, kind)(random_state=0, **settings).fit(data)
     return lambda pairs: np.array([model.predict(u, i).est for u, i in zip(*pairs, strict=True)]), kind
 
@@ -100,12 +120,13 @@ CMFREC = [{"k": 40, "lambda_": penalty} for penalty in (5.0, 10.0, 15.0, 20.0, 3
 SURPRISE = [{"reg_all": penalty, "n_epochs": n} for penalty in (0.02, 0.05, 0.1) for n in (20, 40)]
 METHODS = {
     "projfree": lambda train: projfree(train, certify=False),
+    "projfree-defaults": projfree,
     "projfree-1.1": lambda train: projfree(train, p=1.1, certify=False),
     "projfree-1.2": lambda train: projfree(train, p=1.2, certify=False),
     "projfree-plain": lambda train: projfree(train, weight_power=0.0, certify=False),
     "projfree-no-offsets": lambda train: projfree(train, offsets=(True, False, False), certify=False),
     "projfree-given": lambda train: projfree(train, radius=4617.0, sweeps=8, certify=False),
-    "projfree-certified": lambda train: projfree(train, rank=100, sweeps=60),
+    "projfree-certified": lambda train: projfree(train, radius=1400.0, p=1.2, rank=60, tol=1e-2),
     "projfree-tuned": tuned(projfree, OURS),
     "surprise": surprise,
     "surprise-tuned": tuned(surprise, SURPRISE),
@@ -115,17 +136,17 @@ METHODS = {
 
 
 def rmse(args):
-    users, items, values = ratings(args.size)
-    found = []
+    users, items, values = ratings(args.size) if args.file is None else own_ratings(args.file)
+    name, found = args.size if args.file is None else Path(args.file).name, []
     for seed in args.seeds:
-        train, test = split(len(values), args.size, seed)
+        train, test = split(len(values), name, seed)
         begun = time.perf_counter()
         predict, note = METHODS[args.method]((users[train], items[train], values[train]))
         seconds = time.perf_counter() - begun
-        error = np.clip(predict((users[test], items[test])), 1, 5) - values[test]
+        error = np.clip(predict((users[test], items[test])), *scale([None, None, values])) - values[test]
         found.append(float(np.sqrt(np.mean(error**2))))
-        print(f"{args.size} {args.method} seed {seed}: RMSE {found[-1]:.4f}  fit {seconds:.1f} s  {note}", flush=True)
-    print(f"{args.size} {args.method}: mean RMSE {np.mean(found):.4f}", flush=True)
+        print(f"{name} {args.method} seed {seed}: RMSE {found[-1]:.4f}  fit {seconds:.1f} s  {note}", flush=True)
+    print(f"{name} {args.method}: mean RMSE {np.mean(found):.4f}", flush=True)
 
 
 def synthetic(count, shape=(140_000, 27_000), rank=20):
@@ -193,6 +214,7 @@ if __name__ == "__main__":
     parser.add_argument("size", nargs="?", default="100k", choices=["100k", "1m"])
     parser.add_argument("--method", default="projfree", choices=METHODS)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--file")
     parser.add_argument("--ratings", type=int, default=1_000_000)
     arguments = parser.parse_args()
     {"rmse": rmse, "memory": memory, "oracle": oracle}[arguments.what](arguments)

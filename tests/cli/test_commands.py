@@ -141,6 +141,7 @@ def test_list_follows_the_package(kind):
 
     everything = {"losses": projfree.losses.LOSSES, "sets": projfree.sets.SETS, "solvers": projfree.solvers.SOLVERS}
     assert set(json.loads(call("list", kind, "--json").output)) == {cls.__name__ for cls in everything[kind]}
+    assert "\\" not in call("list", kind).output  # words, no formulas
 
 
 def test_data(monkeypatch, tmp_path):

@@ -43,4 +43,4 @@ def listing(
 def _sentence(cls: type[Any]) -> str:
     """The first sentence of a docstring, without its markup."""
     first = (inspect.getdoc(cls) or "").split("\n\n")[0].replace("\n", " ")
-    return first.replace(":math:", "").replace("`", "")
+    return first.replace("`", "")

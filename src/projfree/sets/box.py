@@ -14,7 +14,9 @@ from projfree.sets.inputs import finite, largest, like, point
 
 @dataclass(frozen=True, eq=False)
 class Box(ConstraintSet):
-    r"""All arrays with :math:`l \le w \le u`, entry by entry.
+    r"""All arrays between two bounds, entry by entry.
+
+    .. math:: l \le w \le u
 
     The oracle takes ``l`` where ``g`` is positive, ``u`` where it is negative and the middle where it is 0. The support
     :math:`\sum_j \max(l_j g_j, u_j g_j)` may cancel; it is returned with a bound on its own rounding error added, so

@@ -16,7 +16,9 @@ from projfree.sets.lp import LpBall
 
 @dataclass(frozen=True)
 class WithFree(ConstraintSet):
-    r"""The product :math:`C \times [-R, R]^m`: entries ``free`` of a vector, or rows of a matrix, lie outside the ball.
+    r"""A set whose ``free`` entries of a vector, or rows of a matrix, lie outside the ball.
+
+    .. math:: C \times [-R, R]^m
 
     Solvers need compact sets, so the free entries have a bound, meant to be far beyond what the data can ask for. A
     certificate is then one over the product; the multiplier of the ball is not touched by it.

@@ -18,7 +18,9 @@ from projfree.sets.lp import hoelder, spread
 
 @dataclass(frozen=True)
 class GroupBall(NormBall):
-    r"""All matrices with :math:`\|W\|_{p,q} = (\sum_i \|W_i\|_p^q)^{1/q} \le r`, the rows :math:`W_i` being the groups.
+    r"""All matrices whose group norm is at most the radius: the l_q norm of the l_p norms of their rows.
+
+    .. math:: \|W\|_{p,q} = \Bigl(\sum_i \|W_i\|_p^q\Bigr)^{1/q} \le r
 
     With the conjugate exponents ``z`` of ``p`` and ``s`` of ``q``, the oracle is
 

@@ -16,7 +16,9 @@ from projfree.sets.inputs import finite, like, point
 
 @dataclass(frozen=True)
 class LpBall(NormBall):
-    r"""All arrays with :math:`\|w\|_p = (\sum_j |w_j|^p)^{1/p} \le r`, entry by entry whatever their shape.
+    r"""All arrays whose l_p norm is at most the radius, entry by entry whatever their shape.
+
+    .. math:: \|w\|_p = \Bigl(\sum_j |w_j|^p\Bigr)^{1/p} \le r
 
     With :math:`1/p + 1/q = 1` the oracle is
 

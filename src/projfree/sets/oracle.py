@@ -16,7 +16,7 @@ from projfree.sets.lp import LpBall
 
 
 class OracleSet(ConstraintSet):
-    r"""A compact convex set, known by a function that minimises :math:`\langle g, v\rangle` over it.
+    r"""A compact convex set, known by a function that minimises linear functions over it.
 
     Projection-free solvers and their certificates need no more than ``lmo`` and ``support``.
 

@@ -17,7 +17,9 @@ from projfree.sets.weighted import Weighted
 
 @dataclass(frozen=True)
 class Positive(ConstraintSet):
-    r"""All arrays with :math:`w \ge 0` and :math:`\|w\| \le r`, for a norm that depends on absolute values alone.
+    r"""All arrays of a norm ball without negative entries, for a norm that depends on absolute values alone.
+
+    .. math:: w \ge 0, \qquad \|w\| \le r
 
     Every w of the set has :math:`\langle g, w\rangle \le \langle g_+, w\rangle \le r \|g_+\|_*` with
     :math:`g_+ = \max(g, 0)`, and the ball's own vertex for :math:`g_+` has no negative entry. So

@@ -20,7 +20,9 @@ from projfree.sets.lp import spread
 
 @dataclass(frozen=True)
 class SchattenBall(NormBall):
-    r"""All matrices with :math:`\|W\|_{S_p} = (\sum_i \sigma_i(W)^p)^{1/p} \le r`.
+    r"""All matrices whose Schatten norm, the l_p norm of their singular values, is at most the radius.
+
+    .. math:: \|W\|_{S_p} = \Bigl(\sum_i \sigma_i(W)^p\Bigr)^{1/p} \le r
 
     ``p = 1`` is the nuclear norm, ``p = 2`` the Frobenius norm, ``p = inf`` the spectral norm. With
     :math:`G = U \operatorname{diag}(\sigma) V^T` and :math:`1/p + 1/q = 1`,

@@ -15,7 +15,9 @@ from projfree.sets.inputs import finite, like, point
 
 @dataclass(frozen=True)
 class Simplex(ConstraintSet):
-    r"""All arrays with :math:`w \ge 0` and :math:`\sum_j w_j = r`, whatever their shape.
+    r"""All arrays without negative entries that add up to the radius, whatever their shape.
+
+    .. math:: w \ge 0, \qquad \sum_j w_j = r
 
     The oracle puts everything on the first smallest entry of ``g``; the support is :math:`r \max_j g_j`. The centre is
     :math:`r/d` everywhere. The projection finds its threshold by sorting (Duchi et al. 2008).

@@ -18,7 +18,9 @@ from projfree.sets.lp import LpBall
 
 @dataclass(frozen=True, eq=False)
 class Weighted(NormBall):
-    r"""All arrays with :math:`\|d \circ w\| \le r`, for a norm ball of radius ``r`` and weights :math:`d > 0`.
+    r"""All arrays that lie in a norm ball once their entries are multiplied by positive weights.
+
+    .. math:: \|d \circ w\| \le r, \qquad d > 0
 
     So features can carry scales: a larger weight makes an entry more expensive. Everything follows from the ball,
 

@@ -19,7 +19,9 @@ from projfree.sets.schatten import SchattenBall
 
 @dataclass(frozen=True, eq=False)
 class WeightedSchattenBall(NormBall):
-    r"""All matrices with :math:`\|D_r W D_c\|_{S_p} \le r`, for positive weights of rows and of columns.
+    r"""All matrices in a Schatten ball once rows and columns are multiplied by positive weights.
+
+    .. math:: \|D_r W D_c\|_{S_p} \le r
 
     With weights that are powers of how often rows and columns were observed it corrects for entries that are not
     missing at random. All of it follows from the plain ball,

@@ -122,7 +122,9 @@ class PrimalAveraging(Solver):
 
 @dataclass(frozen=True, repr=False)
 class CorrectivePrimalAveraging(PrimalAveraging):
-    r"""Primal Averaging whose iterate minimises f over :math:`\mathrm{conv}\{x_{t-1}, v_t, v_{t-1}\}`.
+    r"""Primal Averaging whose iterate minimises f over the hull of the last iterate and the last two vertices.
+
+    .. math:: x_t = \arg\min\,\{f(x) : x \in \mathrm{conv}\{x_{t-1}, v_t, v_{t-1}\}\}
 
     The hull contains the point of Primal Averaging, so its rate and certificate carry over; the values decrease,
     and no constant is needed. Two reads of the data an iteration. It needs a convex function with images.

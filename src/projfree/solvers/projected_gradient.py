@@ -16,7 +16,9 @@ from projfree.steps import BacktrackingGradient, GradientStep, InverseSmoothness
 
 @dataclass(frozen=True, repr=False)
 class ProjectedGradient(Solver):
-    r"""A gradient step and a projection: :math:`x_t = P_C(x_{t-1} - \eta_t\nabla f(x_{t-1}))`.
+    r"""A gradient step, then a projection.
+
+    .. math:: x_t = P_C(x_{t-1} - \eta_t\nabla f(x_{t-1}))
 
     Parameters
     ----------

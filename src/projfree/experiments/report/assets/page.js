@@ -39,7 +39,7 @@
       hovermode: "closest",
       hoverlabel: { namelength: -1 },
       showlegend: true,
-      legend: { orientation: "h", y: -0.22, x: 0, font: { size: width < 480 ? 11 : 12 } },
+      legend: { orientation: "h", y: height < 320 ? -0.32 : -0.22, x: 0, font: { size: width < 480 ? 11 : 12 } },
       shapes: figure.marks.map((mark) => ({
         type: "line", xref: "x", yref: "paper", x0: mark.x, x1: mark.x, y0: 0, y1: 1,
         line: { color: palette[mark.colour], dash: "dot", width: 1.5 },
@@ -59,8 +59,10 @@
   const plots = [...document.querySelectorAll(".plot")];
   async function draw(plot) {
     const figure = content.figures[plot.dataset.key];
-    plot.dataset.width = plot.clientWidth;
-    await Plotly.react(plot, traces(figure), layout(figure, plot.clientWidth, plot.clientHeight), config);
+    // On paper the size is the style sheet's own: the page has not been laid out for it yet.
+    const [width, height] = printing ? [325, 300] : [plot.clientWidth, plot.clientHeight];
+    plot.dataset.width = width;
+    await Plotly.react(plot, traces(figure), layout(figure, width, height), config);
     plot.dataset.drawn = "yes";
   }
   async function drawAll() {
@@ -70,11 +72,11 @@
   dark.addEventListener("change", drawAll);
   const watch = new ResizeObserver((seen) => {
     for (const { target } of seen) {
-      if (target.dataset.drawn && Math.abs(target.clientWidth - Number(target.dataset.width)) > 1) draw(target);
+      if (!printing && target.dataset.drawn && Math.abs(target.clientWidth - Number(target.dataset.width)) > 1) draw(target);
     }
   });
   plots.forEach((plot) => watch.observe(plot));
-  addEventListener("beforeprint", () => { printing = true; drawAll(); });
+  addEventListener("beforeprint", () => { printing = true; plots.forEach(draw); }); // at once: nobody waits for promises
   addEventListener("afterprint", () => { printing = false; drawAll(); });
 
   const table = document.querySelector("#summary table");
