@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -117,12 +118,13 @@ def size(g: Array) -> float:
     """The Euclidean norm, also where squares would leave the range of floating point."""
     if is_structured(g):
         return g.size()
+    flat = g.ravel()
     with np.errstate(over="ignore"):
-        plain = float(np.linalg.norm(g))
-    if 1e-140 < plain < np.inf:
+        plain = math.sqrt(float(np.dot(flat, flat)))
+    if 1e-140 < plain < math.inf:
         return plain
-    largest = float(np.max(np.abs(g), initial=0.0))
-    return largest * float(np.linalg.norm(g / largest)) if 0.0 < largest < np.inf else largest
+    largest = float(np.max(np.abs(flat), initial=0.0))
+    return largest * float(np.linalg.norm(flat / largest)) if 0.0 < largest < math.inf else largest
 
 
 def square(g: Array) -> float:

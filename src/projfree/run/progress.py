@@ -15,9 +15,9 @@ from projfree.sets.base import ConstraintSet
 from projfree.solvers.auto import Plan
 from projfree.solvers.base import Solver, State
 
-#: A tangent at the iterate is taken when this many passes have gone by, and a tenth of all so far, or half of them if
+#: A tangent at the iterate is taken when this many passes have gone by, and a tenth of all so far, or as many again if
 #: the last one proved nothing new: an interior optimum is certified only there.
-CHECK_EVERY, CHECK_GROWTH, IDLE_GROWTH = 5.0, 1.1, 1.5
+CHECK_EVERY, CHECK_GROWTH, IDLE_GROWTH = 5.0, 1.1, 2.0
 #: The scale of the relative gap is at least this part of the value at the centre.
 CENTRE_SHARE = 1e-6
 #: And at least this, far above the rounding of a function that is zero everywhere.

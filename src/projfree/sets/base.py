@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import fields, is_dataclass, replace
 from typing import Self
 
 import numpy as np
 
-from projfree.algebra.minorant import inner, size
+from projfree.algebra.minorant import UNIT, inner, size
 from projfree.algebra.structured import zeros
 from projfree.checks import Array
 
@@ -63,7 +64,7 @@ class ConstraintSet(ABC):
 
     def support_rtol(self, shape: Shape) -> float:
         """The relative rounding error that `support` may have, proven or generous; certificates add it."""
-        return float(np.finfo(np.float64).eps) * (16.0 + 2.0 * float(np.log2(max(2, int(np.prod(shape))))))
+        return 2.0 * UNIT * (16.0 + 2.0 * math.log2(max(2, math.prod(shape))))
 
     def support_error(self, g: Array, support: float) -> float:
         """A bound on the rounding error of ``support``, a value that `support` or `oracle` gave for ``g``."""

@@ -75,7 +75,7 @@ class LpBall(NormBall):
 
     def reach(self, shape: Shape) -> float:
         r""":math:`r \max(1, d^{1/2 - 1/p})`, attained."""
-        return self.radius * spread(self.p, int(np.prod(shape)))
+        return self.radius * spread(self.p, math.prod(shape))
 
     def stretch(self, scale: Array) -> float:
         r""":math:`r \|s\|_t` with :math:`1/t = \max(0, 1/2 - 1/p)`, by Hoelder, attained."""
@@ -95,7 +95,7 @@ class LpBall(NormBall):
 
 def spread(p: float, d: int) -> float:
     r""":math:`\max \|w\|_2` over the unit l_p ball of dimension ``d``: :math:`\max(1, d^{1/2-1/p})`."""
-    return float(np.power(float(max(d, 1)), 1.0 / hoelder(p)))
+    return math.pow(max(d, 1), 1.0 / hoelder(p))
 
 
 def hoelder(p: float) -> float:
