@@ -88,7 +88,7 @@ def main():
     chosen = options.parse_args()
     fast = {"passes": ["--repeat", "5"], "auto": ["--repeat", "1", "--limit", "3", "--only", "logistic, l_1.5"]}
     for name in chosen.only:
-        extra = fast.get(name, ["--quick"]) if chosen.quick else []
+        extra = fast.get(name, ["--quick"]) if chosen.quick else ["--out-of-core"] if name == "passes" else []
         subprocess.run([sys.executable, str(HERE / f"{name}.py"), "--out", str(chosen.out), *extra], check=True)
     found = {name: newest(chosen.out, name) for name in SECTIONS}
     (chosen.out / "bench.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
