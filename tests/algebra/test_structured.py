@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import weakref
 
 import numpy as np
@@ -10,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projfree import Entries, Objective, Squared, as_data
 from projfree.algebra import (
     FactoredShape,
     LowRank,
@@ -131,7 +131,6 @@ def test_what_memory_cuts_is_bounded_and_no_norm_grows(seed, columns, scale):
     short = w.shortened_to(columns)
     sigma, ours = np.linalg.svd(w.toarray())[1], np.linalg.svd(short.toarray())[1]
     distance = np.linalg.norm(w.toarray() - short.toarray())
-    assert short.shortened
     assert short.rank <= columns
     assert np.linalg.norm(sigma[columns:]) * (1 - 1e-6) <= distance + 1e-5 * sigma[0]
     assert distance <= short.cut
@@ -140,20 +139,34 @@ def test_what_memory_cuts_is_bounded_and_no_norm_grows(seed, columns, scale):
         assert np.linalg.norm(ours, p) <= np.linalg.norm(sigma, p)
 
 
-def test_a_mixture_that_memory_cut_has_an_image_of_its_own(monkeypatch):
+def test_room_for_factors(monkeypatch):
     rng = np.random.default_rng(0)
-    data = as_data(Entries(rng.integers(0, 9, 40), rng.integers(0, 8, 40), (9, 8), factored=True), rng.normal(size=40))
-    f = Objective(Squared(), data)
-    points = [f.point(LowRank.of(rng.standard_normal((9, 3)), rng.standard_normal((8, 3)))) for _ in range(2)]
-    for x in points:
-        f.value(x)
-    whole = 0.5 * points[0] + 0.5 * points[1]
+    w = low(rng, 2) + low(rng, 2)
+    assert w.fits
     monkeypatch.setattr(lowrank, "FACTOR_BYTES", 0)
-    monkeypatch.setattr(lowrank, "FEWEST_COLUMNS", 4)
-    mixed = 0.5 * points[0] + 0.5 * points[1]
-    assert mixed.w.rank == 2
-    assert f.value(mixed) == pytest.approx(f.value(f.point(mixed.w)), rel=1e-12)
-    assert f.value(mixed) != pytest.approx(f.value(whole), rel=1e-3)
+    monkeypatch.setattr(lowrank, "FEWEST_COLUMNS", 3)
+    assert w.room == 4  # twice its widest term
+    assert w.fits
+    assert w.shortened() is w
+    wider = w + low(rng, 1)
+    assert wider.room == 4
+    assert not wider.fits
+    assert wider.shortened().rank == 2
+    monkeypatch.setattr(lowrank, "FEWEST_COLUMNS", 5)
+    assert (wider + low(rng, 2)).fits  # no compression leaves more columns than the smaller side has
+
+
+def test_nothing_columns_are_decomposed():
+    u, sigma, v = LowRank((3, 4), ()).decomposed()
+    assert (u.shape, sigma.shape, v.shape) == ((3, 0), (0,), (4, 0))
+
+
+def test_a_pattern_is_pickled_without_what_it_keeps():
+    on = patterned(np.random.default_rng(0))
+    on.transposed_times(np.ones((7, 2)))
+    again = pickle.loads(pickle.dumps(on))
+    np.testing.assert_array_equal(again.toarray(), on.toarray())
+    np.testing.assert_array_equal(again.transposed_times(np.eye(7)), on.transposed_times(np.eye(7)))
 
 
 def test_nothing_waits_for_the_collector():
@@ -169,7 +182,7 @@ def test_nothing_waits_for_the_collector():
         gc.enable()
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1e-120, 1.0, 1e120, 1e300])
+@pytest.mark.parametrize("scale", [1e-300, 1e-120, 1e-70, 1.0, 1e70, 1e120, 1e300])
 def test_multiples_share_values_where_that_is_safe(scale):
     on = patterned(np.random.default_rng(0))
     large, block = on * scale, np.ones((5, 2))

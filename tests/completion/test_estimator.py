@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -86,8 +88,24 @@ def test_components_grow_until_the_gap_is_small(ratings, monkeypatch):
     assert ball.contains(state.matrix)
     one, _ = completion_growth.grow(problem, data, model.factors_, model.strength_, model.radius_, 1e-2, 0.0)
     assert len(one.sigma) == 2  # no time
+    monkeypatch.setattr(completion_growth, "MOST_RANK", 1)
+    same, strength = completion_growth.grow(problem, data, model.factors_, model.strength_, model.radius_, 1e-2)
+    assert same is model.factors_  # more than sweeps can bear already
+    assert strength == model.strength_
+    monkeypatch.undo()
     model.certify_to(1e-3)
     assert model.relative_gap_ <= 1e-3
+
+
+@pytest.mark.parametrize("p", [1.0, 1.2])
+def test_ratings_that_are_all_the_same(p, monkeypatch):
+    rng = np.random.default_rng(0)
+    constant = (rng.integers(0, 30, 200), rng.integers(0, 20, 200), np.full(200, 4.0))
+    monkeypatch.setattr(completion_growth, "EVERY_SIDE", 4)
+    model = MatrixCompletion(p=p, radius=1.0, rank=3, sweeps=3).fit(constant).certify_to(1e-6)
+    assert model.value_ <= 1e-12
+    np.testing.assert_allclose(model.predict(constant[:2]), 4.0)
+    assert pickle.loads(pickle.dumps(model)).value_ == model.value_
 
 
 @pytest.mark.parametrize("loss", ["huber", "logistic"])

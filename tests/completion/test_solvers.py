@@ -25,9 +25,10 @@ from projfree import (
     as_data,
     minimize,
 )
-from projfree.algebra import LowRank, OnPattern
+from projfree.algebra import LowRank, OnPattern, lowrank
+from projfree.numerics import subspace
 from projfree.objectives.offsets import OffsetObjective
-from projfree.sets import WeightedSchattenBall
+from projfree.sets import WeightedSchattenBall, spectral
 
 SHAPE = (12, 9)
 SOLVERS = (
@@ -204,3 +205,31 @@ def test_runs_repeat_themselves(tier):
     f, ball = Objective(Squared(), both(rows, cols, y, SHAPE)[1]), SchattenBall(1.1, 4.0)
     first, second = (minimize(f, ball, max_iter=5, tol=0.0) for _ in range(2))
     np.testing.assert_array_equal(first.w.toarray(), second.w.toarray())
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("solver", [FrankWolfe(), PrimalAveraging(), CorrectivePrimalAveraging()], ids=repr)
+def test_iterates_that_outgrow_their_memory(monkeypatch, solver, weighted):
+    for module in (subspace, spectral):  # leading parts of spectra, as of large matrices
+        monkeypatch.setattr(module, "DENSE_ENTRIES", 0)
+        monkeypatch.setattr(module, "EVERY_SIDE", 0)
+    monkeypatch.setattr(subspace, "FIRST_BLOCK", 4)
+    rng = np.random.default_rng(0)
+    rows, cols, y = entries(30, 20, 300, seed=3)
+    data = as_data(Entries(rows, cols, (30, 20), factored=True), y)
+    weights = (np.exp(rng.standard_normal(30)), np.exp(rng.standard_normal(20)))
+    ball = WeightedSchattenBall(1.3, 40.0, *weights) if weighted else SchattenBall(1.3, 40.0)
+    monkeypatch.setattr(lowrank, "FACTOR_BYTES", 0)
+    monkeypatch.setattr(lowrank, "FEWEST_COLUMNS", 4)
+    monkeypatch.setattr(subspace, "MOST_BLOCK", 4)
+    f = Objective(Squared(), data)
+    cut = []
+    shortened = LowRank.shortened_to
+    monkeypatch.setattr(LowRank, "shortened_to", lambda w, k: cut.append(k) or shortened(w, k))
+    result = minimize(f, ball, solver, tol=1e-9, max_iter=40)
+    assert cut  # else this test shows nothing
+    assert result.w.rank <= 12
+    assert ball.contains(result.w)
+    assert result.value == pytest.approx(f.value(f.point(result.w)), rel=1e-12)
+    assert result.certificate.verify(objective=f).ok
+    assert result.bound <= result.value

@@ -16,7 +16,7 @@ from projfree.numerics.svd import svd
 
 #: Mixtures with more columns than this, and than twice what the last compression left, are compressed.
 MOST_COLUMNS = 512
-#: The factors of one mixture take no more memory than this, or so many columns; beyond, the smallest singular values
+#: The factors of an iterate take no more memory than this, or so many columns; beyond, the smallest singular values
 #: go, down to half of it, and what they were is counted.
 FACTOR_BYTES, FEWEST_COLUMNS = 1 << 28, 160
 #: There, singular values below this part of the first go too, and the rest shrinks by so much.
@@ -67,8 +67,6 @@ class LowRank(Structured):
 
     def __init__(self, shape: Sequence[int], terms: Sequence[tuple[float, Factor]]) -> None:
         self.shape, self.terms = FactoredShape(shape), tuple(terms)
-        #: Whether more than rounding was cut to make this sum fit its memory; it then has an image of its own.
-        self.shortened = False
 
     @property
     def low(self) -> LowRank:
@@ -89,13 +87,8 @@ class LowRank(Structured):
                 found[factor] = found.get(factor, 0.0) + c
         total = cls(shape, [(c, factor) for factor, c in found.items() if c != 0.0])
         least = max((factor.rank for _, factor in total.terms), default=0)
-        fit = max(FACTOR_BYTES // (8 * (shape[0] + shape[1])), FEWEST_COLUMNS)
-        if total.rank > fit:
-            return total.shortened_to(fit // 2)
-        if total.rank > max(min(MOST_COLUMNS, 2 * min(shape)), 2 * least):
-            total = total.compressed()
-        total.shortened = any(part.shortened for part in parts)
-        return total
+        limit = max(min(MOST_COLUMNS, 2 * min(shape)), 2 * least)
+        return total.compressed() if total.rank > limit else total
 
     def __mul__(self, a: Any) -> LowRank:
         a = float(a)
@@ -135,6 +128,21 @@ class LowRank(Structured):
         r, s = np.linalg.qr(left)[1], np.linalg.qr(right)[1]
         return svd(r @ s.T)[1]
 
+    @property
+    def room(self) -> int:
+        """The columns that an iterate may have; at least twice those of its widest term, so that steps are not lost."""
+        least = max((factor.rank for _, factor in self.terms), default=0)
+        return max(FACTOR_BYTES // (8 * (self.shape[0] + self.shape[1])), FEWEST_COLUMNS, 2 * least)
+
+    @property
+    def fits(self) -> bool:
+        """Whether there is room; always where the smaller side fits, as a compression leaves no more columns."""
+        return self.rank <= self.room or min(self.shape) <= self.room
+
+    def shortened(self) -> LowRank:
+        """The matrix itself where it fits, else its leading part in half of the room."""
+        return self if self.fits else self.shortened_to(self.room // 2)
+
     def shortened_to(self, columns: int) -> LowRank:
         """The leading part of the matrix in so many columns, with no more memory than the result takes.
 
@@ -147,9 +155,7 @@ class LowRank(Structured):
         lost = float(np.linalg.norm(sigma[keep:])) + 2.0 * SHRINK * float(np.linalg.norm(sigma))
         lost += left[2] * float(np.linalg.norm(right[0], 2)) + right[2] * float(np.linalg.norm(left[0], 2))
         ours = self._combined("left", left[1] @ (u[:, :keep] * ((1.0 - SHRINK) * sigma[:keep])))
-        kept = LowRank.of(ours, self._combined("right", right[1] @ vt[:keep].T), self.cut + lost)
-        kept.shortened = True
-        return kept
+        return LowRank.of(ours, self._combined("right", right[1] @ vt[:keep].T), self.cut + lost)
 
     def _gram(self, side: str) -> Array:
         """``B.T @ B`` of all columns of one side, coefficients with the left ones; the columns stay where they are."""

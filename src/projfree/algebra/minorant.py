@@ -118,7 +118,7 @@ def size(g: Array) -> float:
     """The Euclidean norm, also where squares would leave the range of floating point."""
     if is_structured(g):
         return g.size()
-    flat = g.ravel()
+    flat = g.ravel() if g.dtype.kind == "f" else g.ravel().astype(np.float64)
     with np.errstate(over="ignore"):
         plain = math.sqrt(float(np.dot(flat, flat)))
     if 1e-140 < plain < math.inf:

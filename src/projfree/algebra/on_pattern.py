@@ -12,8 +12,8 @@ from projfree.algebra.structured import Structured
 from projfree.checks import Array
 from projfree.numerics.parallel import over_rows
 
-#: Numbers of this size can be multiplied lazily without leaving the range of floating point.
-LEAST, MOST = 1e-100, 1e100
+#: Numbers of this size can be multiplied lazily: even their fourth powers stay in the range of floating point.
+LEAST, MOST = 1e-60, 1e60
 #: Entries that are added at a time, so that no product of all of them takes memory.
 BLOCK = 1 << 16
 
@@ -77,12 +77,16 @@ class OnPattern(Structured):
         key = self.pattern.rows.astype(np.int64) * n + self.pattern.indices
         wanted = np.asarray(rows, dtype=np.int64) * n + cols
         place = np.minimum(np.searchsorted(key, wanted), max(len(key) - 1, 0))
-        return np.where(key[place] == wanted, self.values[place], 0.0) if len(key) else np.zeros(len(wanted))
+        return (
+            np.where(key[place] == wanted, self.stored.array[place] * self.factor, 0.0)
+            if len(key)
+            else np.zeros(len(wanted))
+        )
 
     def slab(self, start: int, stop: int) -> Array:
         out, at = np.zeros((stop - start, self.shape[1])), self.pattern
         part = slice(int(at.indptr[start]), int(at.indptr[stop]))
-        out[at.rows[part] - start, at.indices[part]] = self.values[part]
+        out[at.rows[part] - start, at.indices[part]] = self.stored.array[part] * self.factor
         return out
 
     def column_slab(self, start: int, stop: int) -> Array:

@@ -75,10 +75,14 @@ class Pattern:
 
     def column_values(self, stored: Stored) -> Array:
         """The numbers in the order of `by_column`; those asked for last are kept."""
-        if self._turned is None or self._turned[0]() is not stored:
-            self._turned = None  # before the next takes its memory
-            self._turned = ref(stored), stored.array[self.by_column[2]]
-        return self._turned[1]
+        kept = self._turned  # another thread may replace it
+        if kept is None or kept[0]() is not stored:
+            self._turned = kept = None  # before the next takes its memory
+            self._turned = kept = ref(stored), stored.array[self.by_column[2]]
+        return kept[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_turned": None}
 
     def matrix(self, values: Array) -> Any:
         """A SciPy matrix of compressed sparse rows with these values."""

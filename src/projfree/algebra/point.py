@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from projfree.algebra.image import MOST_PENDING, Image
-from projfree.algebra.structured import is_structured
 from projfree.checks import Array
 
 
@@ -71,6 +70,6 @@ def mix(*terms: tuple[float, Point]) -> Point:
         w = w + b * point.w
         image = image.mixed(1.0, point.image, float(b))
         mass, moment = mass + abs(b) * point.mass, moment + abs(b) * point.moment
-    if len(image.pending()) > MOST_PENDING or (is_structured(w) and w.low is not None and w.low.shortened):
+    if len(image.pending()) > MOST_PENDING:
         image = Image.of(w)
     return Point(w, image, mass, moment)

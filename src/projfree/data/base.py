@@ -51,12 +51,15 @@ class Data(ABC):
         Where adjoints live on observed entries and are never dense, the places of these.
     nbytes : int
         What a pass reads; 0 where no compiled kernel does.
+    stored : int or None
+        The numbers that a sparse table holds; None for others, which hold all.
     """
 
     feature_names: tuple[str, ...] | None = None
     total_weight: float | None = None
     pattern: Pattern | None = None
     nbytes: int = 0
+    stored: int | None = None
     n: int
     y: Array
     weight: Array | None

@@ -69,7 +69,7 @@ class SparseData(Data):
         self.X = X
         self.n, self.d = X.shape
         self.cut = sparse_cut(self.n, self.d, X.nnz)
-        self.nbytes = ENTRY_BYTES * int(X.nnz)
+        self.stored, self.nbytes = int(X.nnz), ENTRY_BYTES * int(X.nnz)
 
     def _scan(self) -> None:
         blocks = self.cut.count

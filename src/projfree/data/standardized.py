@@ -57,7 +57,7 @@ class Standardized(Data):
 
     def _hold(self, data: Data) -> None:
         self.data, self.n, self.y, self.weight, self.meter = data, data.n, data.y, data.weight, data.meter
-        self.threads, self.nbytes = getattr(data, "threads", 1), data.nbytes
+        self.threads, self.nbytes, self.stored = getattr(data, "threads", 1), data.nbytes, data.stored
 
     def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
         return self.data.shape(outputs)

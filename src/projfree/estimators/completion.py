@@ -217,7 +217,7 @@ class MatrixCompletion(CompletionModel, BaseEstimator):
         problem, data = self._problem(slice(None))
         begun = time.monotonic()
         if worth_growing(problem):
-            given = (self.factors_, self.strength_, self.radius_, tol, time_limit)
+            given = (self.factors_, self.strength_, self.radius_, tol, time_limit, tuple(self.callbacks))
             self.factors_, self.strength_ = grow(problem, data, *given)
         if time_limit is not None:
             time_limit = max(time_limit - (time.monotonic() - begun), 1e-3)

@@ -8,11 +8,13 @@ The components that it lacks are close to those of the vertex; a few sweeps sett
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from projfree.algebra import LowRank
 from projfree.data.factored_entries import FactoredEntriesData
 from projfree.data.threads import single_blas
 from projfree.estimators.alternating import Alternating, Factors
@@ -38,11 +40,15 @@ def grow(
     strength: float,
     radius: float,
     tol: float,
-    time_limit: float | None,
+    time_limit: float | None = None,
+    callbacks: Sequence[Callable[[Any], bool | None]] = (),
 ) -> tuple[Factors, float]:
     """The state with as many components as the tolerance needs, or a limit allows, and the strength of its penalty."""
     f, ball, begun = objective_of(problem, data), ball_of(problem, radius), time.monotonic()
-    best, least = state, np.inf
+    best, least = (state, strength), np.inf
+    floor = 1e-6 * abs(float(f.value(f.point(LowRank(f.shape, ()))))) + 1e-300
+    if not 0 < len(state.sigma) <= MOST_RANK:
+        return best
     while True:
         state = _at_the_boundary(f, problem, state, radius)
         x = f.point(state.matrix, state.offsets)
@@ -51,16 +57,18 @@ def grow(
             gradient: Any = tangent.gradient
             lowered = gradient.scaled(1.0 / problem.row_weights, 1.0 / problem.col_weights)
             vertex, support = spectral.oracle(lowered, problem.p, radius, "weighted", small=BOUND_SIDE)
-        gap = (f.value(x) - tangent.lower(ball, support)) / abs(f.value(x))
+        gap = (f.value(x) - tangent.lower(ball, support)) / max(abs(f.value(x)), floor)
         falling, rank = gap < FALLING * least, len(state.sigma)
-        best, least = (state, gap) if gap < least else (best, least)
+        best, least = ((state, strength), gap) if gap < least else (best, least)
         wanted = min(MORE * rank, MOST_RANK, vertex.rank)
-        late = time_limit is not None and time.monotonic() - begun >= time_limit
-        if gap <= BELOW * tol or late or not (falling or wanted > rank):
-            return best, strength
+        left = np.inf if time_limit is None else time_limit - (time.monotonic() - begun)
+        if gap <= BELOW * tol or left <= 0.0 or not (falling or wanted > rank):
+            break
         if wanted > rank:
             state = _extended(problem, state, vertex, wanted)
-        state, strength, _ = sweeps(problem, state, strength, count=SWEEPS, radius=radius)
+        given = (problem, state, strength)
+        state, strength, _ = sweeps(*given, count=SWEEPS, radius=radius, callbacks=callbacks, time_limit=left)
+    return best
 
 
 def _extended(problem: Alternating, state: Factors, vertex: Any, rank: int) -> Factors:

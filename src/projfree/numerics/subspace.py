@@ -153,6 +153,8 @@ def orthonormal(block: Array) -> tuple[Array, Array]:
     dependence; else by reflections.
     """
     q, r = block, np.eye(block.shape[1])
+    if not block.shape[1]:
+        return q, r
     try:
         for _ in range(2):
             gram = q.T @ q

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from projfree.algebra import Point
+from projfree.algebra import UNIT, Point
 from projfree.objectives import Objective
 from projfree.run.certificate import Certificate
 from projfree.run.progress import Run
 from projfree.run.result import Result
 from projfree.run.status import Status
+from projfree.sets.base import NormBall
 
 
 def verdict(run: Run) -> tuple[Status, Certificate] | None:
@@ -48,7 +49,7 @@ def confirm(run: Run) -> Certificate:
     The tangent at the point itself is tried first; where it does not reach the tolerance, that at the ladder's
     witness costs one more pass.
     """
-    f, x = run.f.reported, run.f.reported.refreshed(run.best)
+    f, x = run.f.reported, _inside(run)
     m = f.minorant(x)
     run.best, run.value = x, f.value(x)
     run.gradient = m.gradient
@@ -64,6 +65,15 @@ def confirm(run: Run) -> Certificate:
         at, bound = (z, other) if other > bound else (at, bound)
     _refuse_contradiction(run)
     return _certificate(run, at, bound, run.value - bound)
+
+
+def _inside(run: Run) -> Point:
+    """The best point with nothing but its parameter; one in factors is scaled back where compressions let it out."""
+    f, best, ball = run.f.reported, run.best, run.ball
+    norm = ball.norm(best.w) if run.ladder.factored and isinstance(ball, NormBall) else 0.0
+    if isinstance(ball, NormBall) and norm > ball.radius:
+        return f.point(best.w * (ball.radius / norm * (1.0 - 4.0 * UNIT)), best.hint())
+    return f.refreshed(best)
 
 
 def _refuse_contradiction(run: Run) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from projfree.algebra import Point, same
 from projfree.checks import Array
@@ -129,7 +129,7 @@ class Run:
     def advance(self) -> None:
         """One step of the solver, and what it teaches."""
         previous, begun = self.state.x, time.perf_counter()
-        self.state = state = self.solver.step(self.f, self.ball, self.state)
+        self.state = state = self._shortened(self.solver.step(self.f, self.ball, self.state))
         gap = math.nan
         self._learn(state)
         at = state.at
@@ -142,6 +142,11 @@ class Run:
         self.pending.append(Pending(self._row(), state.x))
         self._note(at, gap, self.iteration - (at is previous))
         self.settle()
+
+    def _shortened(self, state: State) -> State:
+        """The state with an iterate whose factors fit their memory; one that was cut meets the data anew."""
+        short = self.ball.shortened(state.x.w)
+        return state if short is state.x.w else replace(state, x=self.f.point(short, state.x.hint()))
 
     def _learn(self, state: State) -> None:
         if self.f.convex and state.tangent is not None and state.at is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import fields, is_dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -93,6 +93,10 @@ class ConstraintSet(ABC):
     @abstractmethod
     def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
         """Whether ``w`` lies in the set, up to the relative slack ``rtol``."""
+
+    def shortened(self, w: Any) -> Any:
+        """``w`` itself, or where it is a matrix whose factors have grown too large, a smaller one nearby in the set."""
+        return w
 
     def project(self, w: Array) -> Array:
         """The Euclidean projection of ``w`` onto the set."""

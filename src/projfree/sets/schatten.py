@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from projfree.algebra import is_structured
+from projfree.algebra import LowRank, is_structured
 from projfree.checks import Array, at_least, positive
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming
 from projfree.numerics.lp_projection import project
@@ -106,6 +107,9 @@ class SchattenBall(NormBall):
         if is_structured(g):
             return spectral.support(g, self.p, 1.0)
         return self._spectral_norm(point(g), conjugate(self.p))
+
+    def shortened(self, w: Any) -> Any:
+        return w.shortened() if isinstance(w, LowRank) else w
 
     def project(self, w: Array) -> Array:
         if is_structured(w):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from projfree.algebra import Structured, is_structured
+from projfree.algebra import LowRank, Structured, is_structured
 from projfree.checks import Array, all_finite, at_least, positive, real_array, shown
 from projfree.sets import spectral
 from projfree.sets.base import ConstraintSet, NormBall, Shape
@@ -115,6 +115,12 @@ class WeightedSchattenBall(NormBall):
         x = point(w)
         top = largest(x)
         return top * self.ball.norm(x / top * self._table) if math.isfinite(top) else top
+
+    def shortened(self, w: Any) -> Any:
+        if not isinstance(w, LowRank) or w.fits:
+            return w
+        # In the ball's own coordinates, where no norm grows when singular values go.
+        return self._lowered(w.scaled(self.rows, self.cols).shortened())
 
     def dual_norm(self, g: Array) -> float:
         self.check_shape(np.shape(g))

@@ -200,8 +200,8 @@ class Problem:
     @property
     def size(self) -> float:
         """Numbers that a read of the data meets."""
-        if isinstance(self.f, Objective) and hasattr(self.f.data, "nbytes"):
-            return max(1.0, float(self.f.data.nbytes) / 12.0)
+        if isinstance(self.f, Objective) and self.f.data.stored is not None:
+            return max(1.0, float(self.f.data.stored))
         return float((self.f.rows or self.f.shape[0]) * self.f.shape[0])
 
     @property

@@ -126,8 +126,9 @@ class CorrectivePrimalAveraging(PrimalAveraging):
 
     .. math:: x_t = \arg\min\,\{f(x) : x \in \mathrm{conv}\{x_{t-1}, v_t, v_{t-1}\}\}
 
-    The hull contains the point of Primal Averaging, so its rate and certificate carry over; the values decrease,
-    and no constant is needed. Two reads of the data an iteration. It needs a convex function with images.
+    The hull contains the point of Primal Averaging, so its rate and certificate carry over; the values decrease (but
+    where the factors of a matrix are cut to fit their memory), and no constant is needed. Two reads of the data an
+    iteration. It needs a convex function with images.
 
     Examples
     --------
