@@ -31,20 +31,25 @@ def figure(found: dict, path: Path) -> None:
     from matplotlib import pyplot as plt
 
     shown, axes = plt.subplots(2, 2, figsize=(13, 9), constrained_layout=True)
-    ratios(axes[0, 0], found.get("passes", {}).get("ratios", {}))
+    passes = found.get("passes", {})
+    ratios(axes[0, 0], passes.get("ratios", {}), passes.get("targets", {}))
     times(axes[0, 1], found.get("peers", {}).get("seconds", {}))
     growth(axes[1, 0], found.get("scaling", {}).get("series", []))
     plans(axes[1, 1], found.get("auto", {}).get("problems", []))
     shown.savefig(path, dpi=130)
 
 
-def ratios(ax, found):
-    names = [name for name in found if isinstance(found[name], int | float)]
-    ax.barh(names, [found[name] for name in names], color="#4477aa")
-    ax.margins(y=0.01)
+def ratios(ax, found, goals):
+    """Each figure over its target, so that all share one axis; the figure itself stands beside its bar."""
+    names = [name for name in found if goals.get(name)]
+    shares = [found[name] / goals[name] for name in names]
+    bars = ax.barh(names, shares, color=["#4477aa" if share <= 1.0 else "#cc6677" for share in shares])
+    ax.bar_label(bars, [f"{found[name]:.3g}" for name in names], fontsize=7, padding=3)
+    ax.axvline(1.0, color="#bbbbbb")
+    ax.margins(x=0.12, y=0.01)
     ax.invert_yaxis()
     ax.tick_params(axis="y", labelsize=7)
-    ax.set(title="passes, in units of their reference", xlabel="ratio")
+    ax.set(title="passes and start-up over their targets", xlabel="figure / target (the figure beside the bar)")
 
 
 def times(ax, found):

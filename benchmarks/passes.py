@@ -319,6 +319,7 @@ def main():
         "threads": threads,
         "load": os.getloadavg(),
         "ratios": {name: ratio for name, ratio, _ in found},
+        "targets": {name: goal for name, _, goal in found},
     }
     (chosen.out / "speed.json").write_text(json.dumps({"best GB/s": best}), encoding="utf-8")
     (chosen.out / "passes.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
