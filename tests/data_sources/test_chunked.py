@@ -318,10 +318,13 @@ def test_an_interrupt_leaves_things_as_they_were(small, tmp_path, held):
             signal.raise_signal(signal.SIGINT)
         return kernel_of(self, u, y)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Logistic, "value_and_derivative", interrupted)
-        with pytest.raises(KeyboardInterrupt):
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background ignore it
+    try:
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(Logistic, "value_and_derivative", interrupted)
             f.minorant(x)
+    finally:
+        signal.signal(signal.SIGINT, handler)
     assert not x.settled
     np.testing.assert_array_equal(f.minorant(x).gradient, g.minorant(g.point(np.ones(D))).gradient)
 
