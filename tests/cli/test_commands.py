@@ -198,7 +198,13 @@ def slow_fit(tmp_path):
 
 @pytest.mark.slow
 def test_ctrl_c_saves_a_checkpoint_and_prints_how_to_go_on(slow_fit, tmp_path):
-    process = subprocess.Popen([COMMAND, *slow_fit], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [COMMAND, *slow_fit],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # jobs in the background ignore it
+    )
     time.sleep(6)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)

@@ -134,7 +134,13 @@ print(result.status.name, result.n_iter, flush=True)
 
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
 def test_a_real_signal_in_the_middle_of_a_step():
-    child = subprocess.Popen([sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # jobs in the background ignore it
+    )
     assert child.stdout.readline() == "sleeping\n", child.stderr.read()
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=30)
