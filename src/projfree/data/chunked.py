@@ -51,6 +51,7 @@ class ChunkedData(Table):
     ) -> None:
         self.source, self.n, self.d, self.meter = source, source.n, source.d, Meter()
         self.memory, self.cut = count("memory", memory), Blocks.of(source.n)
+        self.nbytes = self.n * self._row_bytes
         self.threads = default_threads() if threads is None else count("threads", threads)
         self.feature_names = None if source.columns is None else tuple(source.columns)
         y = np.asarray(y)
@@ -62,10 +63,6 @@ class ChunkedData(Table):
         source.batch_bytes = self.memory // 8
         self._scan()
         self._marks, self._marked = np.concatenate(self._marked), None
-
-    @property
-    def nbytes(self) -> int:  # type: ignore[override]
-        return self.n * self._row_bytes
 
     @property
     def _row_bytes(self) -> int:
@@ -146,7 +143,7 @@ class ChunkedData(Table):
         part.__dict__.update(self.__dict__)
         part.source, part.n, part.y = Rows(self.source, rows), len(rows), self.y[rows]
         part.weight = None if self.weight is None else self.weight[rows] * (self.n / len(rows))
-        part.cut = Blocks.of(len(rows))
+        part.cut, part.nbytes = Blocks.of(len(rows)), len(rows) * self._row_bytes
         part._marks = np.empty((0, self.d))
         return part
 

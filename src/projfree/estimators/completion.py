@@ -12,7 +12,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from projfree.algebra import LowRank
 from projfree.checks import Array, at_least, count, positive, shown
 from projfree.estimators.alternating import Factors, strongest
 from projfree.estimators.completion_fit import (
@@ -21,6 +20,7 @@ from projfree.estimators.completion_fit import (
     from_result,
     make_problem,
     objective_of,
+    relative,
     sweeps,
 )
 from projfree.estimators.completion_growth import grow, worth_growing
@@ -371,15 +371,10 @@ class MatrixCompletion(CompletionModel, BaseEstimator):
             self.value_, self.bound_ = f.value(x), tangent.lower(ball)
             assert x.intercept is not None
             self.factors_ = self._with_offsets(np.asarray(x.intercept))
-            self.relative_gap_ = (self.value_ - self.bound_) / max(abs(self.value_), self._floor(f), 1e-300)
+            self.relative_gap_ = relative(f, self.value_, self.bound_)
         if self.tol is not None and not self.relative_gap_ <= self.tol:
             self.certify_to(self.tol, time_limit=self.time_limit)
         return self
-
-    @staticmethod
-    def _floor(f: Any) -> float:
-        """The least that gaps are relative to: a millionth of the value without a matrix, as in every run."""
-        return 1e-6 * abs(float(f.value(f.point(LowRank(f.shape, ())))))
 
     def _with_offsets(self, b: Array) -> Factors:
         m = len(self.user_ids_)

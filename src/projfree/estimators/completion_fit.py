@@ -142,6 +142,12 @@ def objective_of(problem: Alternating, data: FactoredEntriesData) -> OffsetObjec
     return OffsetObjective(problem.loss, data, problem.ridge, problem.kinds, problem.base)
 
 
+def relative(f: OffsetObjective, value: float, bound: float) -> float:
+    """The gap over the value, or over a millionth of the value without a matrix, as in every run."""
+    floor = 1e-6 * abs(float(f.value(f.point(LowRank(f.shape, ())))))
+    return (value - bound) / max(abs(value), floor, 1e-300)
+
+
 def from_result(problem: Alternating, w: Any, offsets: Array) -> Factors:
     """The factors of a convex answer."""
     low = w.low if w.low is not None else LowRank(w.shape, ())

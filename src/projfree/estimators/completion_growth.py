@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from projfree.algebra import LowRank
 from projfree.data.factored_entries import FactoredEntriesData
 from projfree.data.threads import single_blas
 from projfree.estimators.alternating import Alternating, Factors
-from projfree.estimators.completion_fit import ball_of, fitted_into, objective_of, sweeps
+from projfree.estimators.completion_fit import ball_of, fitted_into, objective_of, relative, sweeps
 from projfree.numerics.subspace import BOUND_SIDE, EVERY_SIDE
 from projfree.sets import spectral
 
@@ -46,7 +45,6 @@ def grow(
     """The state with as many components as the tolerance needs, or a limit allows, and the strength of its penalty."""
     f, ball, begun = objective_of(problem, data), ball_of(problem, radius), time.monotonic()
     best, least = (state, strength), np.inf
-    floor = 1e-6 * abs(float(f.value(f.point(LowRank(f.shape, ()))))) + 1e-300
     if not 0 < len(state.sigma) <= MOST_RANK:
         return best
     while True:
@@ -57,7 +55,7 @@ def grow(
             gradient: Any = tangent.gradient
             lowered = gradient.scaled(1.0 / problem.row_weights, 1.0 / problem.col_weights)
             vertex, support = spectral.oracle(lowered, problem.p, radius, "weighted", small=BOUND_SIDE)
-        gap = (f.value(x) - tangent.lower(ball, support)) / max(abs(f.value(x)), floor)
+        gap = relative(f, f.value(x), tangent.lower(ball, support))
         falling, rank = gap < FALLING * least, len(state.sigma)
         best, least = ((state, strength), gap) if gap < least else (best, least)
         wanted = min(MORE * rank, MOST_RANK, vertex.rank)

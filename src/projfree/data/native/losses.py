@@ -30,7 +30,7 @@ FLOOR = -72.08730677823394
 
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=EXACT)
-def _decay(u):
+def decay(u):
     """exp(-|u|), held at e^-700."""
     a = abs(u)
     return exponential(-(700.0 if a > 700.0 else a))
@@ -47,12 +47,12 @@ def losses(code, parameter, u, y, value, slope):
             slope[i] = 2.0 * r
     elif code == LOGISTIC:
         for i in range(n):
-            m, e = y[i] * u[i], _decay(u[i])
+            m, e = y[i] * u[i], decay(u[i])
             value[i] = log1p_of_part(e) - min(m, 0.0)
             slope[i] = -y[i] * ((e if m > 0.0 else 1.0) / (1.0 + e))
     elif code == SQUARED_SIGMOID:
         for i in range(n):
-            m, e = y[i] * u[i], _decay(u[i])
+            m, e = y[i] * u[i], decay(u[i])
             q = 1.0 / (1.0 + e)
             s = (e if m > 0.0 else 1.0) * q
             value[i] = s * s

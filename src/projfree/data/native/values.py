@@ -1,13 +1,13 @@
-"""The value of known images: mixed and summed without a temporary."""
+"""Sums over known images, of values and of slopes, without a temporary."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-from projfree.data.native.losses import HUBER, LOGISTIC, SOFTMAX, losses, softmax
+from projfree.data.native.losses import HUBER, LOGISTIC, SOFTMAX, decay, losses, softmax
 from projfree.data.native.outputs import add_values
-from projfree.data.native.scalars import EXACT, FAST, exponential
+from projfree.data.native.scalars import EXACT, FAST
 
 #: Rows of a tile.
 ROWS = 64
@@ -63,8 +63,7 @@ def _slopes(code, parameter, u, b, y, slope, second):
     if code == LOGISTIC:
         for i in range(len(u)):
             full = u[i] + b
-            a = abs(full)
-            e = exponential(-(700.0 if a > 700.0 else a))
+            e = decay(full)
             q = 1.0 / (1.0 + e)
             slope[i] = -y[i] * ((e if y[i] * full > 0.0 else 1.0) * q)
             second[i] = e * q * q
