@@ -13,8 +13,19 @@ import pytest
 from solvers.catalogue import CONVEX, SAMPLED, SOLVERS, pairs, problem, solver
 
 import projfree
-from projfree import CorrectivePrimalAveraging, FrankWolfe, LpBall, PrimalAveraging, QuadraticForm, Status, minimize
+from projfree import (
+    CorrectivePrimalAveraging,
+    FrankWolfe,
+    LpBall,
+    PrimalAveraging,
+    QuadraticForm,
+    Run,
+    Status,
+    minimize,
+    path,
+)
 from projfree.data import DenseData
+from projfree.experiments.problems import certified
 
 BALL = LpBall(1.5, 1.0)
 PACKAGE = str(Path(projfree.__file__).parent)
@@ -145,3 +156,15 @@ def test_a_real_signal_in_the_middle_of_a_step():
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=30)
     assert (out, err) == ("INTERRUPTED 3\n", ""), "one call was for the value at the centre"
+
+
+def test_one_run_among_many_ends_them_all():
+    f = problem("logistic, intercept")
+    with pytest.raises(KeyboardInterrupt):
+        path(f, BALL, [0.5, 1.0, 2.0], solver=PrimalAveraging(), tol=0.0, callbacks=[interrupt_at(6)])
+
+
+def test_a_minimum_of_an_experiment_is_never_half_found(monkeypatch):
+    monkeypatch.setattr(Run, "advance", lambda run: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        certified(problem("logistic, intercept"), BALL, 1e-6, 10.0)

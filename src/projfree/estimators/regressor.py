@@ -19,6 +19,7 @@ from projfree.estimators.table import Table, take_column
 from projfree.losses import BiWeight, Huber, Squared
 from projfree.losses.base import Loss
 from projfree.run import minimize
+from projfree.run.result import one_of_many
 
 #: The fit that finds the scale of residuals ends at this relative gap; the scale needs two digits.
 SCALE_TOL, SCALE_ITERATIONS = 1e-3, 500
@@ -227,7 +228,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
             max_iter=SCALE_ITERATIONS,
             record=0,
         )
-        fitted = self._shaped(*problem.raw(first.w, first.intercept))
+        fitted = self._shaped(*problem.raw(one_of_many(first).w, first.intercept))
         scale = residual_scale(table.y - self._scores_of(table.X, table.task, fitted), table.weight)
         scale = max(scale, LEAST_SCALE * residual_scale(table.y, table.weight))
         loss = Huber(HUBER * scale) if self.loss == "huber" else BiWeight(BIWEIGHT * scale)

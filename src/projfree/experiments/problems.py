@@ -17,6 +17,7 @@ from projfree.losses import Squared
 from projfree.losses.base import Loss
 from projfree.objectives import Objective, QuadraticForm
 from projfree.run import minimize
+from projfree.run.result import one_of_many
 from projfree.sets import LpBall, SchattenBall
 from projfree.sets.base import ConstraintSet
 from projfree.solvers import AcceleratedProjectedGradient, ConstrainedNewton, CorrectivePrimalAveraging
@@ -40,7 +41,8 @@ def certified(f: Any, ball: ConstraintSet, tol: float, seconds: float) -> Minimu
         solvers.insert(0, ConstrainedNewton())
     for solver in solvers:
         start = None if best is None else best.w
-        found = minimize(f, ball, solver, tol=tol, max_iter=100_000, time_limit=seconds / 2, record=0, start=start)
+        run = minimize(f, ball, solver, tol=tol, max_iter=100_000, time_limit=seconds / 2, record=0, start=start)
+        found = one_of_many(run)
         if best is None or found.gap < best.gap:
             best = Minimum(found.w, found.value, found.gap)
         if found.relative_gap <= tol:

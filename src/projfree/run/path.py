@@ -14,7 +14,7 @@ from projfree.objectives.base import SmoothFunction
 from projfree.objectives.gram_form import is_quadratic, quadratic_model
 from projfree.run.loop import minimize
 from projfree.run.problem import fingerprint
-from projfree.run.result import Result
+from projfree.run.result import Result, one_of_many
 from projfree.run.status import Status
 from projfree.sets.base import ConstraintSet
 from projfree.solvers import Direct, plan
@@ -120,7 +120,7 @@ def _of_rows(f: SmoothFunction, result: Result, settings: dict[str, Any]) -> Res
     own, b = result.certificate, f.centred_intercept
     if result.status is Status.PRECISION:
         again = {**settings, "solver": result.solver, "start": result.w, "state": None}
-        return replace(minimize(f, own.ball, **again), plan=result.plan)
+        return replace(one_of_many(minimize(f, own.ball, **again)), plan=result.plan)
     certificate = replace(
         own, loss=f.loss, intercept=b(own.w), witness_intercept=None if own.witness is None else b(own.witness)
     )
@@ -129,7 +129,8 @@ def _of_rows(f: SmoothFunction, result: Result, settings: dict[str, Any]) -> Res
 
 def _next(f: SmoothFunction, ball: ConstraintSet, before: Result | None, settings: dict[str, Any]) -> Result:
     if before is None:
-        return minimize(f, ball, **settings)
+        return one_of_many(minimize(f, ball, **settings))
     solver = before.solver
     state = replace(solver.carry(f, ball, before.state), problem=fingerprint(f, ball, solver))
-    return replace(minimize(f, ball, **{**settings, "solver": solver, "state": state}), plan=before.plan)
+    found = one_of_many(minimize(f, ball, **{**settings, "solver": solver, "state": state}))
+    return replace(found, plan=before.plan)

@@ -15,7 +15,7 @@ from functools import partial
 from projfree.checks import instance, positive
 from projfree.objectives import Objective
 from projfree.run.loop import minimize
-from projfree.run.result import Result
+from projfree.run.result import Result, one_of_many
 from projfree.sets.base import ConstraintSet
 
 #: The relative accuracy of the radius, and of the values of the solutions on the way.
@@ -152,7 +152,7 @@ def radius_of(f: Objective, ball: ConstraintSet, estimator: str, value: float) -
         """Positive where the radius is too large."""
         here = ball.resized(math.exp(log_radius))
         start = before[-1].w if before and here.contains(before[-1].w) else None
-        result = minimize(f, here, tol=SOLUTIONS, start=start, max_iter=100_000)
+        result = one_of_many(minimize(f, here, tol=SOLUTIONS, start=start, max_iter=100_000))
         before.append(result)
         found = penalty.of(result.multiplier or 0.0, math.exp(log_radius), n)
         if found <= 0.0 or math.isinf(found):

@@ -91,3 +91,10 @@ class Result:
         lines["work"] = f"{self.n_iter} iterations, {self.n_passes:.4g} passes, {self.seconds:.3g} s"
         lines["solver"] = repr(self.solver)
         return "\n".join([f"Result: {self.status}", *(f"  {name:<15}  {text}" for name, text in lines.items())])
+
+
+def one_of_many(result: Result) -> Result:
+    """The result of one run among several; an interrupt that ended it ends them all."""
+    if result.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return result
