@@ -117,5 +117,5 @@ EXPERIMENT = Experiment(
               factor("standardised", "accelerated GD")),
     ),
     panels=panels,
-    budget={"quick": 14.0, "full": 1200.0},
+    budget={"quick": 14.0, "full": 900.0},
 )  # fmt: skip

@@ -118,5 +118,5 @@ EXPERIMENT = Experiment(
               "0.1", judge_number),
     ),
     panels=panels,
-    budget={"quick": 18.0, "full": 1500.0},
+    budget={"quick": 18.0, "full": 1100.0},
 )  # fmt: skip

@@ -285,5 +285,5 @@ EXPERIMENT = Experiment(
               "holds if the printed formula reaches the dual norm", judge_group),
     ),
     panels=panels,
-    budget={"quick": 11.0, "full": 300.0},
+    budget={"quick": 11.0, "full": 250.0},
 )  # fmt: skip

@@ -192,5 +192,5 @@ EXPERIMENT = Experiment(
         for kind in ((PAPER, OURS) if ball in ("l_1.5", "Schatten-2", "l_inf") else (PAPER,))
     ),
     panels=panels,
-    budget={"quick": 22.0, "full": 900.0},
+    budget={"quick": 22.0, "full": 700.0},
 )

@@ -181,5 +181,5 @@ EXPERIMENT = Experiment(
               judge_example),
     ),
     panels=panels,
-    budget={"quick": 16.0, "full": 1500.0},
+    budget={"quick": 16.0, "full": 1100.0},
 )  # fmt: skip

@@ -299,7 +299,7 @@ EXPERIMENT = Experiment(
         ),
     ),
     panels=panels,
-    budget={"quick": 42.0, "full": 2400.0},
+    budget={"quick": 42.0, "full": 1800.0},
 )
 
 

@@ -186,5 +186,5 @@ EXPERIMENT = Experiment(
               "25.1×", "ours", RULE, factor(1.1, "SPA (A, t²)", "SGD", 25.1)),
     ),
     panels=panels,
-    budget={"quick": 30.0, "full": 1800.0},
+    budget={"quick": 30.0, "full": 1350.0},
 )  # fmt: skip

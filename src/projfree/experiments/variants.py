@@ -198,5 +198,5 @@ EXPERIMENT = Experiment(
               "Figure 6b", RULE, completion_factor("FWLS", 11.7)),
     ),
     panels=panels,
-    budget={"quick": 20.0, "full": 1800.0},
+    budget={"quick": 20.0, "full": 1350.0},
 )  # fmt: skip
