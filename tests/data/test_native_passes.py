@@ -4,8 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from projfree import BiWeight, Huber, Logistic, Objective, Softmax, Squared, SquaredSigmoid, as_data
+from projfree import (
+    BiWeight,
+    Huber,
+    Logistic,
+    LpBall,
+    Objective,
+    PrimalAveraging,
+    Softmax,
+    Squared,
+    SquaredSigmoid,
+    as_data,
+    minimize,
+)
 from projfree.data import blocks, image_value, native
 from projfree.data.spare import LARGE, Spare
 
@@ -191,3 +204,54 @@ def test_an_intercept_by_compiled_slopes(monkeypatch, loss):
         x = f.point(w)
         found.append((f.value(x), float(x.intercept)))
     np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
+
+
+BESIDE = {**LAYOUTS, "sparse": sp.csr_array(X * (X > 0.3))}
+
+
+@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "NumPy"])
+@pytest.mark.parametrize("centred", [False, True], ids=["raw", "centred"])
+@pytest.mark.parametrize("layout", BESIDE)
+@pytest.mark.parametrize("loss", ELEMENTWISE, ids=repr)
+def test_a_point_beside_gets_its_value_in_the_same_read(loss, layout, centred, compiled, monkeypatch):
+    if not compiled:
+        monkeypatch.setattr(blocks, "NATIVE_BYTES", 1 << 40)
+    rng = np.random.default_rng(5)
+    shift = {"centre": rng.standard_normal(D)} if centred else {}
+    f = Objective(loss, as_data(BESIDE[layout], targets(loss, 0, rng), WEIGHT, **shift))
+    x, v = f.point(rng.standard_normal(D)), f.point(rng.standard_normal(D))
+    f.minorant(x)
+    new = 0.7 * x + 0.3 * v
+    z = 0.6 * new + 0.4 * v
+    alone, read = f.minorant(f.point(z.w)), f.data.meter.rows
+    z.beside = new
+    m = f.minorant(z)
+    assert f.data.meter.rows == read + N
+    assert z.beside is None
+    assert new.value == pytest.approx(f.value(f.point(new.w)), rel=1e-12)
+    np.testing.assert_allclose(f.settled(new), f.data.apply(new.w), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(f.settled(z), f.data.apply(z.w), rtol=0, atol=1e-12)
+    assert m.constant == pytest.approx(alone.constant, rel=1e-12, abs=1e-13)
+    np.testing.assert_allclose(m.gradient, alone.gradient, rtol=0, atol=1e-12)
+
+
+def test_a_point_beside_that_a_pass_does_not_complete_is_left_alone():
+    f = Objective(Logistic(), as_data(X, np.sign(X[:, 0])))
+    x, v, other = (f.point(RNG.standard_normal(D)) for _ in range(3))
+    z = 0.5 * x + 0.5 * v
+    for stranger in (0.5 * x + 0.5 * other, other):
+        z.beside = stranger
+        f.minorant(z)
+        assert stranger.value is None
+        assert not stranger.settled
+
+
+def test_averaging_reads_the_rows_once_an_iteration():
+    f = Objective(Logistic(), as_data(X, np.sign(X[:, 0] + X[:, 1] ** 2)))
+    met = []
+    run = minimize(
+        f, LpBall(1.5, 1.0), PrimalAveraging(), tol=0.0, max_iter=20, callbacks=lambda run: met.append(run.state.x.w)
+    )
+    assert run.n_passes <= 23  # the value of the last, and at most two looks at exit
+    values = [f.value(f.point(w)) for w in met]
+    np.testing.assert_allclose(run.trace["value"], values, rtol=1e-13)

@@ -74,17 +74,17 @@ def test_growing_samples_read_their_rows(case):
 
 @pytest.mark.parametrize("name", [*ONE, *TWO])
 def test_a_run_adds_few_reads(name):
-    """At most one for a tangent at the iterate now and then, and three at the end."""
+    """One for a tangent at the iterate now and then where its own are worse, and at most three at the end."""
     f = problem("squares")
     result = minimize(f, BALL, solver(name), max_iter=40, tol=0.0)
     passes = np.diff([0.0, *result.trace["passes"]])
     usual = 1.0 if name in ONE else 2.0
     checks = passes[1:] - usual
     assert set(checks) <= {0.0, 1.0}
-    if name.startswith("PA"):
+    if name in TWO and name.startswith("PA"):
         assert 1 <= checks.sum() <= 12
     else:
-        assert not checks.any(), "these take their tangents at the iterate anyway, or are done before"
+        assert not checks.any(), "these take tangents at the iterate or as good as there, or are done before"
     assert 1.0 <= result.n_passes - result.trace["passes"][-1] <= 3.0
     assert result.n_passes == f.work / f.pass_work
 

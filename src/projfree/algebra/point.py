@@ -14,7 +14,8 @@ class Point:
 
     ``mass`` and ``moment`` hold a start for the intercept in homogeneous form: ``moment / mass`` where ``mass``
     is positive. Oracle vertices have mass zero, so a mixture inherits the intercept of the points that have one.
-    ``value`` and ``intercept`` are filled in by the objective once it has evaluated the point.
+    ``value`` and ``intercept`` are filled in by the objective once it has evaluated the point. ``beside`` is another
+    mixture of the same points, whose value the next pass may give on the way.
     """
 
     w: Array
@@ -23,6 +24,7 @@ class Point:
     moment: Array | float = 0.0
     intercept: Array | None = None
     value: float | None = None
+    beside: Point | None = None
 
     # NumPy scalars must not try to broadcast over a Point: let `Point.__rmul__` answer.
     __array_ufunc__ = None

@@ -71,10 +71,10 @@ class Partials:
                 self.adjoints = np.zeros((self.count, *shape))
             return self.adjoints
 
-    def packed(self, outputs: int) -> Array:
+    def packed(self, outputs: int, beside: bool = False) -> Array:
         """Where compiled kernels add the sums of the blocks; the same for all chunks of a pass."""
         if self._packed is None:
-            self._packed = np.zeros((self.count, SUMS + OUTPUT_SUMS * outputs))
+            self._packed = np.zeros((self.count, SUMS + OUTPUT_SUMS * outputs + beside))
         return self._packed
 
     def padded(self, d: int, outputs: int, lanes: int) -> Array:
@@ -131,7 +131,7 @@ def native_arguments(vectors: Sequence[Array], kernel: Any, d: int, partials: Pa
     """The arguments that all compiled kernels of one output share."""
     from projfree.data import native
 
-    m, nothing = len(vectors), np.empty(0)
+    m, nothing, beside = len(vectors), np.empty(0), kernel.beside
     return (
         np.array(vectors, dtype=np.float64).reshape(m, d),
         kernel.coefficients.astype(np.float64),
@@ -141,6 +141,9 @@ def native_arguments(vectors: Sequence[Array], kernel: Any, d: int, partials: Pa
         kernel.met,
         kernel.keep,
         kernel.whole,
+        0.0 if beside is None else float(beside.scale),
+        nothing if beside is None else beside.coefficients.astype(np.float64),
+        nothing if beside is None else beside.image,
         native.CODES[kernel.loss.native] if kernel.tangent else native.IMAGES_ONLY,
         float(kernel.loss.parameter),
         kernel.y,
@@ -148,7 +151,7 @@ def native_arguments(vectors: Sequence[Array], kernel: Any, d: int, partials: Pa
         1.0 / kernel.data.n,
         0.0 if kernel.b is None else float(kernel.b),
         partials.room((d,)) if kernel.tangent else np.zeros((partials.count, 0)),
-        partials.packed(1),
+        partials.packed(1, beside is not None),
     )
 
 

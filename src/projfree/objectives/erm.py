@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from projfree.algebra import UNIT, Image, Minorant, Pattern, Point, is_structured
+from projfree.algebra import UNIT, Image, Minorant, Pattern, Point, Source, is_structured
 from projfree.checks import Array, instance
 from projfree.data.base import Data
 from projfree.data.image_value import can_sum, image_value, slope_sums
@@ -17,7 +17,7 @@ from projfree.objectives.curvature import curvature
 from projfree.objectives.hull import Hull
 from projfree.objectives.image_hull import ImageHull, SquaresHull
 from projfree.objectives.intercept import no_minimum, profile
-from projfree.objectives.tangent import Sums, TangentKernel, weigh
+from projfree.objectives.tangent import Beside, Sums, TangentKernel, weigh
 
 FORMS = ("auto", "gram", "data")
 
@@ -237,8 +237,10 @@ class Objective(SmoothFunction):
         pending, (base, scale) = x.image.pending(), self._known(x)
         shape = (self.data.n, *self.outputs)
         met = self._spare.empty((len(pending), *shape))
-        # The image of a single vector is its own whole, and so is one that was known before.
-        single = len(pending) == 1 and base is None and pending[0][1] == 1.0
+        beside = self._beside(x, pending) if adjoint else None
+        # The image of a single vector is its own whole, and so is one that was known before. Whoever has a point beside
+        # it is a mixture that is not met again.
+        single = beside is not None or (len(pending) == 1 and base is None and pending[0][1] == 1.0)
         whole = met[0] if single else self._spare.empty(shape) if pending or base is None or scale != 1.0 else base
         kernel = TangentKernel(
             loss=self.loss,
@@ -252,14 +254,32 @@ class Objective(SmoothFunction):
             whole=whole,
             keep=whole is not base and not single,
             tangent=adjoint,
+            beside=beside,
         )
         vectors = [source.vector for source, _ in pending if source.vector is not None]
         sums, g = self.data.accumulate(vectors, kernel)
         # Only now, so that an interrupted pass leaves every source as it was.
         for (source, _), image in zip(pending, kernel.met, strict=True):
             source.image = image
-        x.image.settle(whole)
-        return sums, g
+        if beside is None:
+            x.image.settle(whole)
+            return sums, g
+        assert x.beside is not None
+        x.beside.image.settle(beside.image)
+        x.beside.value, x.beside = float(sums[-1]), None
+        return sums[:-1], g
+
+    def _beside(self, x: Point, pending: list[tuple[Source, float]]) -> Beside | None:
+        """The point beside ``x``, where this pass completes its image and there are rows enough to gain by it."""
+        other = x.beside
+        if other is None or other.settled or self.outputs or self.constant_intercept is not None:
+            return None
+        met, terms = [source for source, _ in pending], other.image.folded()
+        known = [source for source in x.image.folded() if source.known]
+        if not set(terms) <= {*met, *known} or not can_sum(self.loss, self.data, self.outputs):
+            return None
+        coefficients = np.array([terms.get(source, 0.0) for source in met])
+        return Beside(sum(terms.get(source, 0.0) for source in known), coefficients, self._spare.empty((self.data.n,)))
 
     def sample(self, m: int, rng: np.random.Generator) -> Array:
         return self.data.sample(m, rng)

@@ -11,6 +11,7 @@ the inequality is true for whatever image that is; only the rounding of the sums
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,6 +51,23 @@ def block_sums(loss: Loss, u: Array, b: Array | None, y: Array, s: Array | float
 
 
 @dataclass
+class Beside:
+    """A second mixture of what a pass meets, of which only image and mean loss are wanted; there is no intercept.
+
+    Attributes
+    ----------
+    scale, coefficients : float, ndarray
+        Of the known part and of the pending vectors.
+    image : ndarray
+        Where its image goes.
+    """
+
+    scale: float
+    coefficients: Array
+    image: Array
+
+
+@dataclass
 class TangentKernel:
     """What a pass does with a block of rows: meet the pending vectors, mix, and sum a tangent if asked for one.
 
@@ -73,6 +91,8 @@ class TangentKernel:
         Whether residuals and sums are wanted.
     offsets : ndarray or None
         A number (k numbers) for each pending vector that is added to its images: how a shift of the features enters.
+    beside : Beside or None
+        A second mixture; its mean loss comes behind the sums of the tangent.
     """
 
     loss: Loss
@@ -87,25 +107,37 @@ class TangentKernel:
     scale: float = 1.0
     keep: bool = True
     offsets: Array | None = None
+    beside: Beside | None = None
 
     def __call__(self, rows: slice, *images: Array) -> tuple[Array | None, Array]:
-        u = np.zeros(()) if self.base is None else self.base[rows]
-        u = u if self.scale == 1.0 else self.scale * u
         if self.offsets is not None:
             images = tuple(image + offset for image, offset in zip(images, self.offsets, strict=True))
-        for c, store, image in zip(self.coefficients.tolist(), self.met, images, strict=True):
+        for store, image in zip(self.met, images, strict=True):
             store[rows] = image
-            u = u + c * image
+        u = self._mixed(rows, self.scale, self.coefficients, images)
         if self.keep:
             self.whole[rows] = u
         if not self.tangent:
             return None, np.zeros(())
-        return block_sums(self.loss, u, self.b, self.y[rows], self.data.weights(rows))
+        y, s = self.y[rows], self.data.weights(rows)
+        r, sums = block_sums(self.loss, u, self.b, y, s)
+        if self.beside is None:
+            return r, sums
+        image = self._mixed(rows, self.beside.scale, self.beside.coefficients, images)
+        self.beside.image[rows] = image
+        return r, np.append(sums, weigh(self.loss.value(image, y), s).sum())
+
+    def _mixed(self, rows: slice, scale: float, coefficients: Array, images: tuple[Array, ...]) -> Array:
+        u = np.zeros(()) if self.base is None else self.base[rows]
+        u = u if scale == 1.0 else scale * u
+        for c, image in zip(coefficients.tolist(), images, strict=True):
+            u = u + c * image
+        return u
 
     def residual_sum(self, sums: Array) -> Array:
         """The sum of the residuals over all rows, a number or k numbers, from the sums of a pass."""
-        slope: Array = np.reshape(sums[SCALARS:], (3, *self.whole.shape[1:]))[0]
-        return slope
+        outputs = self.whole.shape[1:]
+        return sums[SCALARS : SCALARS + math.prod(outputs)].reshape(outputs)
 
 
 @dataclass

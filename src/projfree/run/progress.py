@@ -136,7 +136,9 @@ class Run:
         if state.tangent is not None and (at is previous or at is state.x):  # a tangent at an iterate: no check is due
             gap = state.gap if self.f.convex else self._stationarity(state.tangent.gradient, at, state.gap)
             self.next_check = self.after(self.passes)
-        elif self.passes >= self.next_check:
+        elif self.passes >= self.next_check and not (
+            self.f.convex and state.tangent is not None and self.solver.tangents_suffice
+        ):
             self._check(state.x)
         self.seconds += time.perf_counter() - begun
         self.pending.append(Pending(self._row(), state.x))

@@ -61,6 +61,11 @@ class State:
 class Solver(ABC):
     """One algorithm, as a frozen dataclass of its settings."""
 
+    @property
+    def tangents_suffice(self) -> bool:
+        """Whether the tangents it takes, of a convex function, prove as much as tangents at its iterates would."""
+        return False
+
     @abstractmethod
     def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> State:
         """The state before the first iteration."""

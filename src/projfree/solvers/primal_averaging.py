@@ -75,6 +75,11 @@ class PrimalAveraging(Solver):
         instance(f"{name}(search=...)", self.search, (StepRule, NoneType), "ExactLineSearch()")
         instance(f"{name}(sampling=...)", self.sampling, Sampling, "Growing(2)")
 
+    @property
+    def tangents_suffice(self) -> bool:
+        # Without a search x is no nearer to the optimum than z is; measured over balls, losses and radii.
+        return self.search is None
+
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         super().check(f, ball)
         if self.search is not None and not isinstance(self.sampling, FullBatch):
@@ -91,6 +96,7 @@ class PrimalAveraging(Solver):
         gamma = self.schedule.weight(t)
         old = 1.0 - (gamma if self.average is None else self.average.weight(t))
         z = (1.0 - gamma) * state.x + gamma * state.v
+        z.beside = state.x
         tangent = self.sampling.gradient(f, z, t, state.seed)
         m = old * state.m + (1.0 - old) * tangent  # the two weights add up to one exactly
         vertex, support = ball.oracle(m.gradient)
@@ -138,6 +144,10 @@ class CorrectivePrimalAveraging(PrimalAveraging):
     >>> minimize(f, LpBall(1.5, radius=0.5), CorrectivePrimalAveraging(), tol=1e-9).w.round(4)
     array([0.2073, 0.2727, 0.2388])
     """
+
+    @property
+    def tangents_suffice(self) -> bool:
+        return False
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         super().check(f, ball)

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from projfree.data.native.lanes import TOGETHER, add_eight, add_one, dot
-from projfree.data.native.losses import IMAGES_ONLY, mix, tile_loss
+from projfree.data.native.losses import IMAGES_ONLY, mix, tile_beside, tile_loss
 from projfree.data.native.scalars import EXACT
 
 #: Rows of a tile, at most: both are halved for wide tables, down to eight and 64, until a tile fits into `CACHE` bytes.
@@ -40,7 +40,7 @@ def _add_lines(X, line, start, lines, r, out, count):
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=EXACT)
 def c_blocks(
     X, offset, rows, first_block, last_block, vectors, coefficients, offsets, base, scale, met, keep, whole,
-    code, parameter, y, weight, uniform, b, gradients, sums,
+    beside_scale, beside_coefficients, beside, code, parameter, y, weight, uniform, b, gradients, sums,
 ):  # fmt: skip
     """Blocks of ``rows`` rows each of a C-ordered array whose first row is row ``offset`` of the data.
 
@@ -57,6 +57,11 @@ def c_blocks(
                 for i in range(count):
                     met[k, first + i] = dot(X, first - offset + i, 0, vectors[k], d)
             mix(base, scale, coefficients, offsets, met, first, count, keep, whole, u)
+            if len(beside):
+                tile_beside(
+                    first, count, base, beside_scale, beside_coefficients, met, beside, code, parameter, y, weight,
+                    uniform, space, sums[block],
+                )  # fmt: skip
             if code != IMAGES_ONLY:
                 tile_loss(first, count, u, code, parameter, y, weight, uniform, b, space, sums[block])
                 _add_lines(X, first - offset, 0, count, space[0], gradients[block], d)
@@ -65,7 +70,7 @@ def c_blocks(
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=EXACT)
 def f_blocks(
     T, offset, rows, first_block, last_block, vectors, coefficients, offsets, base, scale, met, keep, whole,
-    code, parameter, y, weight, uniform, b, gradients, sums,
+    beside_scale, beside_coefficients, beside, code, parameter, y, weight, uniform, b, gradients, sums,
 ):  # fmt: skip
     """`c_blocks` for a Fortran-ordered array, given as its transpose."""
     end, d = offset + T.shape[1], T.shape[0]
@@ -80,6 +85,11 @@ def f_blocks(
                 image[:] = 0.0
                 _add_lines(T, 0, first - offset, d, vectors[k], image, count)
             mix(base, scale, coefficients, offsets, met, first, count, keep, whole, u)
+            if len(beside):
+                tile_beside(
+                    first, count, base, beside_scale, beside_coefficients, met, beside, code, parameter, y, weight,
+                    uniform, space, sums[block],
+                )  # fmt: skip
             if code != IMAGES_ONLY:
                 tile_loss(first, count, u, code, parameter, y, weight, uniform, b, space, sums[block])
                 for j in range(d):

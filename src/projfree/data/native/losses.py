@@ -38,7 +38,10 @@ def decay(u):
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=EXACT)
 def losses(code, parameter, u, y, value, slope):
-    """Value and derivative of predictions, each by itself."""
+    """Value and derivative of predictions, each by itself.
+
+    Exponentials have a loop of their own: with a logarithm in the same one, the registers do not suffice.
+    """
     n = len(u)
     if code == SQUARED:
         for i in range(n):
@@ -47,7 +50,9 @@ def losses(code, parameter, u, y, value, slope):
             slope[i] = 2.0 * r
     elif code == LOGISTIC:
         for i in range(n):
-            m, e = y[i] * u[i], decay(u[i])
+            value[i] = decay(u[i])
+        for i in range(n):
+            m, e = y[i] * u[i], value[i]
             value[i] = log1p_of_part(e) - min(m, 0.0)
             slope[i] = -y[i] * ((e if m > 0.0 else 1.0) / (1.0 + e))
     elif code == SQUARED_SIGMOID:
@@ -160,8 +165,11 @@ def add_sums(u, b, value, slope, weight, sums):
 def tile_loss(first, count, u, code, parameter, y, weight, uniform, b, space, sums):
     """The weighted derivatives of a tile, into the first row of ``space``, and its sums."""
     slope, value, full, s = space[0], space[1], space[2], space[3]
-    for i in range(count):
-        full[i] = u[i] + b
+    if b == 0.0:
+        full = u
+    else:
+        for i in range(count):
+            full[i] = u[i] + b
     if len(weight):
         s = weight[first : first + count]
     else:
@@ -171,16 +179,52 @@ def tile_loss(first, count, u, code, parameter, y, weight, uniform, b, space, su
     add_sums(u[:count], b, value[:count], slope[:count], s[:count], sums)
 
 
+@njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+def _weighed(value, weight, uniform):
+    """The weighted sum of values; without weights all have the same."""
+    total = 0.0
+    if len(weight):
+        for i in range(len(value)):
+            total += weight[i] * value[i]
+    else:
+        for i in range(len(value)):
+            total += uniform * value[i]
+    return total
+
+
+@njit(nogil=True, cache=True, error_model="numpy", fastmath=EXACT)
+def _combine(base, scale, coefficients, met, first, count, u):
+    """The known part and the vectors met of a tile; loops without branches, so that they vectorise."""
+    if len(base):
+        for i in range(count):
+            u[i] = scale * base[first + i]
+    else:
+        for i in range(count):
+            u[i] = 0.0
+    for k in range(len(coefficients)):
+        c, image = coefficients[k], met[k, first : first + count]
+        for i in range(count):
+            u[i] += c * image[i]
+
+
+@njit(nogil=True, cache=True, error_model="numpy", fastmath=EXACT)
+def tile_beside(first, count, base, scale, coefficients, met, image, code, parameter, y, weight, uniform, space, sums):
+    """A second mixture of what a tile has met: its image, and its mean loss onto the last of the sums."""
+    slope, value, u = space[0], space[1], image[first : first + count]
+    _combine(base, scale, coefficients, met, first, count, u)
+    losses(code, parameter, u, y[first : first + count], value, slope)
+    sums[-1] += _weighed(value[:count], weight[first : first + count], uniform)
+
+
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=EXACT)
 def mix(base, scale, coefficients, offsets, met, first, count, keep, whole, u):
     """The images of a tile from the known part and the vectors just met, which get their offsets here."""
-    for i in range(count):
-        t = scale * base[first + i] if len(base) else 0.0
-        for k in range(len(coefficients)):
-            image = met[k, first + i] + offsets[k]
-            met[k, first + i] = image
-            t += coefficients[k] * image
-        u[i] = t
+    for k in range(len(coefficients)):
+        if offsets[k] != 0.0:
+            image = met[k, first : first + count]
+            for i in range(count):
+                image[i] += offsets[k]
+    _combine(base, scale, coefficients, met, first, count, u)
     if keep:
         for i in range(count):
             whole[first + i] = u[i]
