@@ -40,7 +40,7 @@ def decay(u):
 def losses(code, parameter, u, y, value, slope):
     """Value and derivative of predictions, each by itself.
 
-    Exponentials have a loop of their own: with a logarithm in the same one, the registers do not suffice.
+    Exponentials have a loop of their own: with what follows in the same one, the registers do not suffice.
     """
     n = len(u)
     if code == SQUARED:
@@ -57,7 +57,9 @@ def losses(code, parameter, u, y, value, slope):
             slope[i] = -y[i] * ((e if m > 0.0 else 1.0) / (1.0 + e))
     elif code == SQUARED_SIGMOID:
         for i in range(n):
-            m, e = y[i] * u[i], decay(u[i])
+            value[i] = decay(u[i])
+        for i in range(n):
+            m, e = y[i] * u[i], value[i]
             q = 1.0 / (1.0 + e)
             s = (e if m > 0.0 else 1.0) * q
             value[i] = s * s
