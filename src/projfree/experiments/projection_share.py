@@ -57,7 +57,7 @@ def shares(
             continue
         begun, state = time.perf_counter(), None
         for state in descend(f, project, lambda t: eta if batch is None else eta / math.sqrt(t), batch):
-            if state.t >= most or (state.t >= 2 and time.perf_counter() - begun >= seconds / 2):
+            if state.t >= most or time.perf_counter() - begun >= seconds / 2:
                 break
         assert state is not None
         here = {**place, "solver": "GD" if batch is None else "SGD", "note": kind, "t": state.t}
@@ -192,5 +192,5 @@ EXPERIMENT = Experiment(
         for kind in ((PAPER, OURS) if ball in ("l_1.5", "Schatten-2", "l_inf") else (PAPER,))
     ),
     panels=panels,
-    budget={"quick": 22.0, "full": 700.0},
+    budget={"quick": 22.0, "full": 1200.0},
 )

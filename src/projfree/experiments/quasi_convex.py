@@ -41,9 +41,10 @@ def classification(mode: Mode, radius: float) -> Task:
         n = len(problem.table.y)
         place = {**problem.place, "problem": "squared sigmoid", "set": "l_2", "p": 2.0, "radius": radius}
         yield {**place, "measure": "minimum", "value": n * best.value, "note": best.how}
-        for seed in range(2 if mode == "quick" else 5):
+        seeds = 2 if mode == "quick" else 5
+        for seed in range(seeds):
             start = ball.random(problem.reference.shape, np.random.default_rng(1000 + seed))
-            curve, _, _ = line_search_run(problem.reference, ball, most, seconds * 0.2, start)
+            curve, _, _ = line_search_run(problem.reference, ball, most, seconds * 0.4 / seeds, start)
             here = {**place, "solver": "FWLS", "seed": seed}
             error = n * (curve.value - best.value)
             yield from curve.rows("error", best.value, **here)
