@@ -220,3 +220,17 @@ def test_ctrl_c_saves_a_checkpoint_and_prints_how_to_go_on(slow_fit, tmp_path):
     assert again.returncode == 1, again.stderr
     assert (tmp_path / "m").exists()
     assert not (tmp_path / "m.checkpoint").exists()
+
+
+def test_an_interrupt_before_the_run_that_is_kept(folder, tmp_path, monkeypatch):
+    """Huber's scale has a run of its own; what it leaves is no state to go on from."""
+
+    def stopped(*arguments, **settings):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("projfree.estimators.regressor.minimize", stopped)
+    words = ("fit", folder / "numbers.parquet", "--target", "y", "--loss", "huber", "--radius", 4)
+    fitted = call(*words, "--out", tmp_path / "model")
+    assert fitted.exit_code == 130
+    assert "nothing was written" in fitted.output
+    assert not list(tmp_path.iterdir())

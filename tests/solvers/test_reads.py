@@ -105,3 +105,11 @@ def test_calls_of_a_function(name, calls):
 def test_products_with_a_matrix():
     np.testing.assert_array_equal(reads("FW, exact", "form"), np.full(STEPS, 2.0))
     np.testing.assert_array_equal(reads("PA", "form")[2:], np.full(STEPS - 2, 2.0))
+
+
+@pytest.mark.parametrize("case", ["squares", "calls"])
+def test_averaging_ends_as_soon_as_it_is_certified(case):
+    """Also where nothing but a tangent at the iterate tells its value, as for a function that is called."""
+    result = minimize(problem(case), LpBall(1.5, 0.1), solver("PA"), tol=1e-3, max_iter=2_000)
+    assert result.status.converged
+    assert result.n_iter < 200

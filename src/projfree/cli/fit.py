@@ -60,7 +60,10 @@ def fit(
         model._run_state = str(kept)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the status is reported below
-        model.fit(part_of(rows.X, train), rows.y[train])
+        try:
+            model.fit(part_of(rows.X, train), rows.y[train])
+        except KeyboardInterrupt:  # in what comes before the run that is kept
+            _interrupted(keeper, kept)
     result = model.result_
     if result.status is Status.INTERRUPTED:
         _interrupted(keeper, kept)

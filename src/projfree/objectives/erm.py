@@ -8,6 +8,7 @@ import numpy as np
 
 from projfree.algebra import UNIT, Image, Minorant, Pattern, Point, Source, is_structured
 from projfree.checks import Array, instance
+from projfree.data import blocks
 from projfree.data.base import Data
 from projfree.data.image_value import can_sum, image_value, slope_sums
 from projfree.data.spare import Spare
@@ -238,10 +239,11 @@ class Objective(SmoothFunction):
         shape = (self.data.n, *self.outputs)
         met = self._spare.empty((len(pending), *shape))
         beside = self._beside(x, pending) if adjoint else None
-        # The image of a single vector is its own whole, and so is one that was known before. Whoever has a point beside
-        # it is a mixture that is not met again.
-        single = beside is not None or (len(pending) == 1 and base is None and pending[0][1] == 1.0)
-        whole = met[0] if single else self._spare.empty(shape) if pending or base is None or scale != 1.0 else base
+        # The image of a single vector is its own whole, and so is one that was known before. A mixture with a point
+        # beside it is left in parts, since it is that point that goes on.
+        single = len(pending) == 1 and base is None and pending[0][1] == 1.0
+        in_parts = single or beside is not None
+        whole = met[0] if in_parts else self._spare.empty(shape) if pending or base is None or scale != 1.0 else base
         kernel = TangentKernel(
             loss=self.loss,
             y=self.y,
@@ -252,7 +254,7 @@ class Objective(SmoothFunction):
             coefficients=np.array([c for _, c in pending]),
             met=met,
             whole=whole,
-            keep=whole is not base and not single,
+            keep=whole is not base and not in_parts,
             tangent=adjoint,
             beside=beside,
         )
@@ -270,13 +272,13 @@ class Objective(SmoothFunction):
         return sums[:-1], g
 
     def _beside(self, x: Point, pending: list[tuple[Source, float]]) -> Beside | None:
-        """The point beside ``x``, where this pass completes its image and there are rows enough to gain by it."""
+        """The point beside ``x``, where a compiled pass completes its image."""
         other = x.beside
         if other is None or other.settled or self.outputs or self.constant_intercept is not None:
             return None
         met, terms = [source for source, _ in pending], other.image.folded()
         known = [source for source in x.image.folded() if source.known]
-        if not set(terms) <= {*met, *known} or not can_sum(self.loss, self.data, self.outputs):
+        if not set(terms) <= {*met, *known} or not self.loss.native or self.data.nbytes < blocks.NATIVE_BYTES:
             return None
         coefficients = np.array([terms.get(source, 0.0) for source in met])
         return Beside(sum(terms.get(source, 0.0) for source in known), coefficients, self._spare.empty((self.data.n,)))

@@ -84,6 +84,10 @@ def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array,
     **settings
         As for `minimize`: solver, tol, max_iter, time_limit, callbacks, ...
 
+    Notes
+    -----
+    Ctrl-C raises KeyboardInterrupt: a path of which radii are missing is none.
+
     Examples
     --------
     >>> import numpy as np

@@ -63,7 +63,7 @@ class Solver(ABC):
 
     @property
     def tangents_suffice(self) -> bool:
-        """Whether the tangents it takes, of a convex function, prove as much as tangents at its iterates would."""
+        """Whether its tangents of a convex function, on a round set, prove as much as those at its iterates would."""
         return False
 
     @abstractmethod

@@ -77,7 +77,7 @@ class PrimalAveraging(Solver):
 
     @property
     def tangents_suffice(self) -> bool:
-        # Without a search x is no nearer to the optimum than z is; measured over balls, losses and radii.
+        # Without a search x is hardly nearer to the optimum than z is.
         return self.search is None
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:

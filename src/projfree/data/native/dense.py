@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from projfree.data.native.lanes import TOGETHER, add_eight, add_one, dot
-from projfree.data.native.losses import IMAGES_ONLY, mix, tile_beside, tile_loss
+from projfree.data.native.losses import IMAGES_ONLY, tile_of_images
 from projfree.data.native.scalars import EXACT
 
 #: Rows of a tile, at most: both are halved for wide tables, down to eight and 64, until a tile fits into `CACHE` bytes.
@@ -56,14 +56,11 @@ def c_blocks(
             for k in range(len(coefficients)):
                 for i in range(count):
                     met[k, first + i] = dot(X, first - offset + i, 0, vectors[k], d)
-            mix(base, scale, coefficients, offsets, met, first, count, keep, whole, u)
-            if len(beside):
-                tile_beside(
-                    first, count, base, beside_scale, beside_coefficients, met, beside, code, parameter, y, weight,
-                    uniform, space, sums[block],
-                )  # fmt: skip
+            tile_of_images(
+                first, count, coefficients, offsets, base, scale, met, keep, whole, beside_scale, beside_coefficients,
+                beside, code, parameter, y, weight, uniform, b, u, space, sums[block],
+            )  # fmt: skip
             if code != IMAGES_ONLY:
-                tile_loss(first, count, u, code, parameter, y, weight, uniform, b, space, sums[block])
                 _add_lines(X, first - offset, 0, count, space[0], gradients[block], d)
 
 
@@ -84,13 +81,10 @@ def f_blocks(
                 image = met[k, first : first + count]
                 image[:] = 0.0
                 _add_lines(T, 0, first - offset, d, vectors[k], image, count)
-            mix(base, scale, coefficients, offsets, met, first, count, keep, whole, u)
-            if len(beside):
-                tile_beside(
-                    first, count, base, beside_scale, beside_coefficients, met, beside, code, parameter, y, weight,
-                    uniform, space, sums[block],
-                )  # fmt: skip
+            tile_of_images(
+                first, count, coefficients, offsets, base, scale, met, keep, whole, beside_scale, beside_coefficients,
+                beside, code, parameter, y, weight, uniform, b, u, space, sums[block],
+            )  # fmt: skip
             if code != IMAGES_ONLY:
-                tile_loss(first, count, u, code, parameter, y, weight, uniform, b, space, sums[block])
                 for j in range(d):
                     gradients[block, j] += dot(T, j, first - offset, space[0], count)

@@ -230,3 +230,19 @@ def mix(base, scale, coefficients, offsets, met, first, count, keep, whole, u):
     if keep:
         for i in range(count):
             whole[first + i] = u[i]
+
+
+@njit(nogil=True, cache=True, error_model="numpy", fastmath=EXACT)
+def tile_of_images(
+    first, count, coefficients, offsets, base, scale, met, keep, whole, beside_scale, beside_coefficients, beside,
+    code, parameter, y, weight, uniform, b, u, space, sums,
+):  # fmt: skip
+    """All that a pass does with the images of a tile; weighted derivatives go to the first row of ``space``."""
+    mix(base, scale, coefficients, offsets, met, first, count, keep, whole, u)
+    if len(beside):
+        tile_beside(
+            first, count, base, beside_scale, beside_coefficients, met, beside, code, parameter, y, weight, uniform,
+            space, sums,
+        )  # fmt: skip
+    if code != IMAGES_ONLY:
+        tile_loss(first, count, u, code, parameter, y, weight, uniform, b, space, sums)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from projfree.data.native.losses import IMAGES_ONLY, mix, tile_beside, tile_loss
+from projfree.data.native.losses import IMAGES_ONLY, tile_of_images
 from projfree.data.native.scalars import EXACT
 
 #: Rows of a tile.
@@ -60,12 +60,9 @@ def csr_blocks(
             count = min(ROWS, stop - first)
             for k in range(len(coefficients)):
                 _dots(values, columns, pointers, first, count, vectors[k], met[k, first : first + count])
-            mix(base, scale, coefficients, offsets, met, first, count, keep, whole, u)
-            if len(beside):
-                tile_beside(
-                    first, count, base, beside_scale, beside_coefficients, met, beside, code, parameter, y, weight,
-                    uniform, space, sums[block],
-                )  # fmt: skip
+            tile_of_images(
+                first, count, coefficients, offsets, base, scale, met, keep, whole, beside_scale, beside_coefficients,
+                beside, code, parameter, y, weight, uniform, b, u, space, sums[block],
+            )  # fmt: skip
             if code != IMAGES_ONLY:
-                tile_loss(first, count, u, code, parameter, y, weight, uniform, b, space, sums[block])
                 _add_rows(values, columns, pointers, first, count, space[0], gradients[block])
