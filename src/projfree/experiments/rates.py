@@ -158,7 +158,7 @@ def tasks(mode: Mode) -> list[Task]:
 
 
 def _settings(rows: Any) -> dict[str, list[float]]:
-    return {f"r = {r:g} on {w}": list(g["value"]) for (r, w), g in rows.groupby(["radius", "variant"])}
+    return {f"r = {number(r, 0)} on {w}": list(g["value"]) for (r, w), g in rows.groupby(["radius", "variant"])}
 
 
 def judge_number(problem: str, paper: float, **wanted: Any) -> Any:

@@ -148,7 +148,7 @@ def panels(table: Any) -> list[Panel]:
         if problem == "regression" and rho not in (0.7, 1.0):
             continue
         times = select(table, problem=problem, rho=rho, measure="time")
-        where = f"{rows['data'].iloc[0]}, {rows['set'].iloc[0]}, r = {rows['radius'].iloc[0]:.3g}"
+        where = f"{rows['data'].iloc[0]}, {rows['set'].iloc[0]}, r = {number(rows['radius'].iloc[0])}"
         title = f"Loss against time, {problem}: {where} (ρ = {rho:.3g})"
         out.append(time_panel(f"{problem}-{rho:.2g}", title, rows, times, "Convergence by the paper's rule"))
     rows = select(table, problem="regression")

@@ -7,6 +7,14 @@
 
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+  // Where a legend begins, in heights of the plot: under the title of the axis, however little of the height it leaves.
+  function below(figure, width, height) {
+    const named = figure.traces.filter((trace) => trace.showlegend !== false).map((trace) => trace.name || "");
+    const wide = 45 + 6.2 * Math.max(0, ...named.map((name) => name.length));
+    const rows = Math.ceil(named.length / Math.max(1, Math.floor((width - 64) / wide)));
+    return -52 / Math.max(100, height - 86 - 19 * rows);
+  }
+
   function layout(figure, width, height) {
     const palette = dark.matches && !printing ? content.dark : content.light;
     // One label a decade on a logarithmic axis, unless there is less than a decade to label.
@@ -39,7 +47,7 @@
       hovermode: "closest",
       hoverlabel: { namelength: -1 },
       showlegend: true,
-      legend: { orientation: "h", y: height < 320 ? -0.32 : -0.22, x: 0, font: { size: width < 480 ? 11 : 12 } },
+      legend: { orientation: "h", y: below(figure, width, height), x: 0, font: { size: width < 480 ? 11 : 12 } },
       shapes: figure.marks.map((mark) => ({
         type: "line", xref: "x", yref: "paper", x0: mark.x, x1: mark.x, y0: 0, y1: 1,
         line: { color: palette[mark.colour], dash: "dot", width: 1.5 },
