@@ -199,6 +199,19 @@ class TestChanges:
                 f.minorant(x)
         assert not x.settled
 
+    def test_a_file_cut_off_while_it_is_read(self, npy):
+        """It is seen to end too early before anybody looks at its stamp again."""
+        source, fill = NpySource(npy), NpySource._fill
+
+        def cut(self, file, flat, place):
+            truncate(npy, 0.4)
+            fill(self, file, flat, place)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(NpySource, "_fill", cut)
+            with pytest.raises(ChangedError, match="has changed"):
+                source.read(0, source.n, np.empty(source.n * source.d))
+
     def test_a_failed_read_reaches_the_caller_and_the_next_pass_works(self, small, npy, held):
         class Flaky(NpySource):
             broken = False

@@ -108,6 +108,7 @@ class NpySource(Source):
         while done < len(view):  # one read stops at two gigabytes, and where a signal arrives
             got = file.readinto(view[done:])
             if not got:
+                self.stamp.check(file.fileno())  # cut off while it was read
                 raise ValueError(f"{self.name} ends {len(view) - done} bytes too early at byte {file.tell()}.")
             done += got
 
