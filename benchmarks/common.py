@@ -15,6 +15,7 @@ import numpy as np
 from rich.console import Console
 
 from projfree import Result
+from projfree.runtime import cores
 
 #: Relative gaps and errors that count, in the order in which they are shown.
 LEVELS = (2e-2, 1e-4, 1e-6)
@@ -36,7 +37,7 @@ def machine() -> dict[str, str]:
     packages = ", ".join(f"{name} {version(name)}" for name in ("projfree", "numpy", "scipy", "numba"))
     return {
         "date": datetime.now().astimezone().isoformat(timespec="minutes"),
-        "processor": f"{_processor()}, {len(os.sched_getaffinity(0))} cores, {_memory()}, {platform.system()}",
+        "processor": f"{_processor()}, {cores()} cores, {_memory()}, {platform.system()}",
         "software": f"Python {platform.python_version()}, {packages}, {blas['name']} {blas['version']}",
         "threads": " ".join(threads) or "not limited",
         "commit": _commit(),

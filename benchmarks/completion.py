@@ -186,7 +186,7 @@ def oracle(args):
 
     from projfree import Entries, Objective, SchattenBall, Squared, as_data
     from projfree.algebra import LowRank, OnPattern
-    from projfree.data.threads import single_blas
+    from projfree.runtime import single_blas
 
     users, items, values = ratings("1m")
     shape = (int(users.max()) + 1, int(items.max()) + 1)

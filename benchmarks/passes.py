@@ -36,7 +36,7 @@ from projfree import (
     as_data,
     minimize,
 )
-from projfree.data.threads import default_threads, over_blocks
+from projfree.runtime import default_threads, over_blocks
 
 FAST = {"reassoc", "nsz", "contract", "nnan", "ninf"}
 

@@ -18,6 +18,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # A part of the package may import itself and whatever stands in a line above its own.
 LAYERS = [
     {"checks"},
+    {"runtime"},
     {"numerics"},
     {"algebra", "persist"},
     {"losses", "sets", "data", "datasets"},

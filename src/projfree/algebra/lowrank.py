@@ -10,9 +10,9 @@ import numpy as np
 from projfree.algebra.pattern import FactoredShape, Pattern
 from projfree.algebra.structured import Structured
 from projfree.checks import Array
-from projfree.numerics.parallel import over_rows
 from projfree.numerics.subspace import orthonormal
 from projfree.numerics.svd import svd
+from projfree.runtime import over_rows
 
 #: Mixtures with more columns than this, and than twice what the last compression left, are compressed.
 MOST_COLUMNS = 512

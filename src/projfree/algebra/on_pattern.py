@@ -10,7 +10,7 @@ import numpy as np
 from projfree.algebra.pattern import Pattern
 from projfree.algebra.structured import Structured
 from projfree.checks import Array
-from projfree.numerics.parallel import over_rows
+from projfree.runtime import over_rows
 
 #: Numbers of this size can be multiplied lazily: even their fourth powers stay in the range of floating point.
 LEAST, MOST = 1e-60, 1e60

@@ -12,7 +12,8 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.data.base import Kernel
-from projfree.data.threads import over_blocks, single_blas, tree_sum
+from projfree.numerics.sums import tree_sum
+from projfree.runtime import over_blocks, single_blas
 
 #: Rows of a block, at least: the unit of partial sums. Their number is bounded, so blocks grow with the data.
 BLOCK_ROWS, MOST_BLOCKS = 2048, 256

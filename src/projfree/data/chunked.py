@@ -15,7 +15,7 @@ from projfree.data.dense import Table, marked_rows, table_fingerprint
 from projfree.data.sources.ahead import Ahead
 from projfree.data.sources.base import Source
 from projfree.data.sources.sample import Rows, draw_runs
-from projfree.data.threads import default_threads
+from projfree.runtime import default_threads
 
 #: Bytes of a chunk where memory allows: large enough to pay for a read, small enough to stay in a shared cache.
 CHUNK_BYTES = 1 << 23

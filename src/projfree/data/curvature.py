@@ -7,7 +7,8 @@ import numpy as np
 from projfree.checks import Array
 from projfree.data.base import Data
 from projfree.data.products import LANES, add_products, rough_centre, table_bytes
-from projfree.data.threads import single_blas, tree_sum
+from projfree.numerics.sums import tree_sum
+from projfree.runtime import single_blas
 
 
 def second_moments(data: Data, h: Array, *, centred: bool) -> Array:

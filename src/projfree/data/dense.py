@@ -13,7 +13,7 @@ from projfree.checks import Array, all_finite, count, real_array, shown
 from projfree.data.base import Data, Kernel, Meter, checked_targets, checked_weights, measures
 from projfree.data.blocks import Blocks, Partials, dense_pass
 from projfree.data.spectrum import largest_eigenvalue
-from projfree.data.threads import default_threads
+from projfree.runtime import default_threads
 
 #: Bytes of X in one block: small enough that the adjoint finds the block in the cache that `X_b @ w` filled.
 BLOCK_BYTES = 1 << 20

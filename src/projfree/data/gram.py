@@ -9,7 +9,8 @@ import numpy as np
 from projfree.algebra import UNIT
 from projfree.checks import Array
 from projfree.data.products import LANE_ROWS, LANES, add_products, rough_centre, table_bytes
-from projfree.data.threads import single_blas, tree_sum
+from projfree.numerics.sums import tree_sum
+from projfree.runtime import single_blas
 
 if TYPE_CHECKING:
     from projfree.data.base import Data

@@ -10,7 +10,7 @@ import numpy as np
 from projfree.checks import Array
 from projfree.data.base import Data
 from projfree.data.blocks import MOST_OUTPUTS, NATIVE_BYTES, Blocks, over_ranges
-from projfree.data.threads import tree_sum
+from projfree.numerics.sums import tree_sum
 
 #: From this many predictions on, compiled code pays for loading it.
 NATIVE_ENTRIES = 1 << 18

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array, is_sparse
-from projfree.data.threads import over_blocks
+from projfree.runtime import over_blocks
 
 #: Sums that are kept apart while rows stream by, so that threads can share the work; fixed, so that they do not show.
 LANES = 4

@@ -24,7 +24,8 @@ from projfree.data.blocks import (
 from projfree.data.compressed import compressed, row_pieces, row_squares, widened
 from projfree.data.dense import marked_rows
 from projfree.data.spectrum import largest_eigenvalue
-from projfree.data.threads import default_threads, over_blocks, tree_sum
+from projfree.numerics.sums import tree_sum
+from projfree.runtime import default_threads, over_blocks
 
 #: Entries that SciPy works on at a time: enough to pay for wrapping them, few enough to widen.
 TILE_ENTRIES = 1 << 17

@@ -22,9 +22,9 @@ from projfree.algebra import LowRank, OnPattern, Pattern
 from projfree.checks import Array
 from projfree.losses.base import Loss
 from projfree.numerics.lp_norm import lp_norm, norming
-from projfree.numerics.parallel import over_rows
 from projfree.numerics.subspace import spectrum
 from projfree.numerics.svd import svd
+from projfree.runtime import over_rows
 
 #: Singular values count as at least this part of the largest in the ridge, which p > 1 would let vanish with them.
 LEAST = 1e-6

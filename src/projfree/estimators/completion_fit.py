@@ -13,10 +13,10 @@ from projfree.algebra import LowRank
 from projfree.checks import Array
 from projfree.data import Entries
 from projfree.data.factored_entries import FactoredEntriesData
-from projfree.data.threads import single_blas
 from projfree.estimators.alternating import Alternating, Factors
 from projfree.losses.base import Loss
 from projfree.objectives.offsets import OffsetObjective
+from projfree.runtime import single_blas
 from projfree.sets import SchattenBall, WeightedSchattenBall
 
 #: How strongly the strength of the penalty follows the norm that is wanted, and the most it changes in a sweep.

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from projfree.data.factored_entries import FactoredEntriesData
-from projfree.data.threads import single_blas
 from projfree.estimators.alternating import Alternating, Factors
 from projfree.estimators.completion_fit import ball_of, fitted_into, objective_of, relative, sweeps
 from projfree.numerics.subspace import BOUND_SIDE, EVERY_SIDE
+from projfree.runtime import single_blas
 from projfree.sets import spectral
 
 #: A round multiplies the components by this, up to the most that sweeps can bear, and sweeps so often.

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from projfree.data.threads import single_blas
 from projfree.estimators.alternating import Alternating, Factors, strongest
+from projfree.runtime import single_blas
 
 #: The path: strengths fall by this factor from this part of the strongest, with so many sweeps each.
 FIRST, FACTOR, SWEEPS, POINTS = 0.9, 0.8, 4, 30

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from projfree.data.threads import single_blas
 from projfree.experiments.base import Claim, Experiment, Finding, Mode, Panel, Row, Series, Task, Verdict
 from projfree.experiments.judging import NOTHING, error_panel, noted, number, select, span
 from projfree.experiments.measure import follow
@@ -18,6 +17,7 @@ from projfree.experiments.sources import adult, dense_block, year
 from projfree.losses import Logistic
 from projfree.run import minimize
 from projfree.run.result import one_of_many
+from projfree.runtime import single_blas
 from projfree.sets import LpBall, SchattenBall
 from projfree.solvers import (
     AcceleratedProjectedGradient,

@@ -10,17 +10,18 @@ from pathlib import Path
 
 import numpy as np
 
+from projfree.runtime import cores
+
 PACKAGES = ("projfree", "numpy", "scipy", "numba", "cvxpy", "clarabel")
 
 
 def facts() -> dict[str, str]:
     """Machine and versions, each as a short text."""
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return {
         "date": datetime.now().astimezone().isoformat(timespec="minutes"),
         "processor": _processor(),
-        "cores": str(cores),
+        "cores": str(cores()),
         "memory": _memory(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),

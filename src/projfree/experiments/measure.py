@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array
-from projfree.data.threads import single_blas
 from projfree.experiments.base import Row
 from projfree.objectives.base import SmoothFunction
 from projfree.run import iterate
+from projfree.runtime import single_blas
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver, State
 

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from projfree.data.threads import single_blas
 from projfree.experiments.base import Experiment, Mode, Row, Task
 from projfree.experiments.sources import release
 from projfree.experiments.store import DONE, FAILED, Store
+from projfree.runtime import single_blas
 
 #: A task may take this many fair shares of the time left, since others need less.
 SHARES = 1.3

@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 from projfree.algebra import FactoredShape, Point, Structured
 from projfree.checks import all_finite, at_least, count, instance, positive, real_array, shown
-from projfree.data.threads import single_blas
 from projfree.objectives import QuadraticForm
 from projfree.objectives.base import SmoothFunction
 from projfree.run.callbacks import Callback, closed
@@ -22,6 +21,7 @@ from projfree.run.problem import fingerprint, refuse_other
 from projfree.run.progress import Run
 from projfree.run.result import Result
 from projfree.run.status import Status
+from projfree.runtime import single_blas
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.auto import Plan, plan
 from projfree.solvers.base import Solver, State

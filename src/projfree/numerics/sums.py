@@ -1,0 +1,16 @@
+"""Sums whose rounding does not depend on who adds them up."""
+
+from __future__ import annotations
+
+from projfree.checks import Array
+
+
+def tree_sum(parts: Array) -> Array:
+    """The sum over the first axis as a binary tree, the same for any number of threads; ``parts`` is overwritten."""
+    count = len(parts)
+    while count > 1:
+        half = (count + 1) // 2
+        parts[: count - half] += parts[half:count]
+        count = half
+    total: Array = parts[0].copy()
+    return total

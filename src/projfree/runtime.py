@@ -1,0 +1,189 @@
+"""Threads: how many there are, the one pool of them, and limits on those of BLAS; all of it survives a fork."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from functools import lru_cache
+from itertools import pairwise
+from threading import RLock, get_ident
+from typing import Any
+
+import numpy as np
+
+from projfree.checks import Array
+
+#: Threads of the pool, at least; they are started when they are needed first.
+POOL = 32
+#: Ranges of rows for each thread, so that one heavy range does not keep the others waiting.
+PIECES = 16
+#: With fewer stored entries than this the work is done before a thread has started.
+WORTHWHILE = 20_000
+
+# Held while any state of this module changes, and during a fork, so that a child never sees half of a change.
+_lock = RLock()
+_pool: ThreadPoolExecutor | None = None
+
+
+def cores() -> int:
+    """The number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def default_threads() -> int:
+    """As many threads as there are `cores`, or fewer where ``OMP_NUM_THREADS`` says so."""
+    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()  # a list has a number for each level
+    return min(cores(), int(asked)) if asked.isdecimal() and int(asked) > 0 else cores()
+
+
+def _submit(work: Callable[[], None]) -> Future[None]:
+    global _pool
+    with _lock:
+        if _pool is None:
+            _pool = ThreadPoolExecutor(max(POOL, 2 * cores()), thread_name_prefix="projfree")
+        return _pool.submit(work)
+
+
+def over_blocks(work: Callable[[int], None], count: int, threads: int) -> None:
+    """Call ``work(0), ..., work(count - 1)``, in any order, on so many threads; an exception ends it and is raised.
+
+    The calling thread is one of them and never waits for a call that has not begun. So calls may nest and overlap,
+    however busy the pool is, and when this returns or raises nothing is at work any more.
+    """
+    todo = deque(range(count))
+    if threads <= 1 or count <= 1:
+        _run(work, todo)
+        return
+    helpers: list[Future[None]] = []
+    try:
+        for _ in range(min(threads, count) - 1):
+            helpers.append(_submit(lambda: _run(work, todo)))
+        _run(work, todo)
+    finally:
+        todo.clear()
+        begun = [helper for helper in helpers if not helper.cancel()]
+        wait(begun)
+    for helper in begun:
+        helper.result()
+
+
+def _run(work: Callable[[int], None], todo: deque[int]) -> None:
+    """Take one number after the other and work on it, until none is left."""
+    while True:
+        try:
+            k = todo.popleft()
+        except IndexError:  # looking first would not do: another thread may take the last one in between
+            return
+        try:
+            work(k)
+        except BaseException:
+            todo.clear()
+            raise
+
+
+def over_rows(work: Callable[[int, int], None], indptr: Array) -> None:
+    """Call ``work(start, stop)`` on ranges of rows that cover a compressed pattern and hold about equally many entries.
+
+    Rows must be independent, because the ranges depend on the number of threads.
+    """
+    rows, threads = len(indptr) - 1, default_threads()
+    if threads <= 1 or indptr[-1] < WORTHWHILE:
+        work(0, rows)
+        return
+    marks = np.linspace(0, int(indptr[-1]), PIECES * threads + 1)
+    ends = np.unique(np.concatenate([[0], np.searchsorted(indptr, marks[1:-1]), [rows]])).tolist()
+    ranges = list(pairwise(ends))
+    over_blocks(lambda k: work(*ranges[k]), len(ranges), threads)
+
+
+class _SingleBlas:
+    """The limit of one thread for BLAS, which holds from the first that asks for it until the last has ended.
+
+    The limit is one number of the whole process: a limit that each caller sets and restores by itself would, where
+    callers overlap, be restored too early by the first and left in place for ever by the last.
+    """
+
+    def __init__(self) -> None:
+        self._holders: dict[object, int] = {}  # each with the thread that it runs in
+        self._before: dict[str, tuple[Any, int]] = {}  # the libraries that are limited, with their former numbers
+
+    def acquire(self) -> object:
+        libraries, holder = _blas_libraries("scipy.linalg" in sys.modules), object()
+        with _lock:
+            self._holders[holder] = get_ident()
+            for library in libraries:
+                if library.filepath not in self._before:
+                    self._before[library.filepath] = library, library.num_threads
+                    _set_threads(library, 1)
+        return holder
+
+    def release(self, holder: object) -> None:
+        with _lock:
+            self._holders.pop(holder, None)
+            self._restore_if_free()
+
+    def after_fork(self) -> None:
+        """Forget the holders of other threads, which do not exist in the child."""
+        self._holders = {holder: thread for holder, thread in self._holders.items() if thread == get_ident()}
+        self._restore_if_free()
+
+    def _restore_if_free(self) -> None:
+        if self._holders:
+            return
+        for library, number in self._before.values():
+            if library.num_threads == 1:  # else somebody has set another number since, who knows better
+                _set_threads(library, number)
+        self._before.clear()
+
+
+def _set_threads(library: Any, number: int) -> None:
+    # From version 3.8 on, threadpoolctl ignores all threads but the one that set a number of OpenBLAS before. The
+    # last that ends is often another thread than the first, so that claim is dropped on both sides.
+    drop = getattr(library, "clear_controlling_thread", lambda force: None)
+    drop(force=True)
+    library.set_num_threads(number)
+    drop(force=True)
+
+
+@lru_cache(maxsize=2)
+def _blas_libraries(with_scipy: bool) -> list[Any]:
+    """The BLAS libraries that are loaded; SciPy brings one of its own, and may come later than NumPy's."""
+    from threadpoolctl import ThreadpoolController
+
+    libraries: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
+    return libraries
+
+
+_single = _SingleBlas()
+
+
+@contextmanager
+def single_blas(wanted: bool = True) -> Iterator[None]:
+    """Keep BLAS to one thread, if wanted: its threads would fight with ours, and add in another order.
+
+    Blocks may nest, and overlap in other threads: the limit ends with the last of them.
+    """
+    if not wanted:
+        yield
+        return
+    holder = _single.acquire()
+    try:
+        yield
+    finally:
+        _single.release(holder)
+
+
+def _in_child() -> None:
+    """Start without threads: of all threads only the one that forked goes on in the child."""
+    global _pool
+    _pool = None
+    _single.after_fork()
+    _lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_in_child)

@@ -1,0 +1,122 @@
+"""A child process finds a pool of its own and the limits of the thread that forked, and never hangs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+# A child that hangs is ended by its alarm, so that no test leaves a process behind.
+APPLY = """
+import os, signal, sys, threading
+import numpy as np
+from projfree import as_data
+from projfree.data import blocks
+blocks.THREADED_BYTES = 0
+data = as_data(np.ones((40_000, 3)), np.ones(40_000), threads=2)
+def count():
+    return len([t for t in threading.enumerate() if t.name.startswith("projfree")])
+def right():
+    return bool((data.apply(np.ones(3)) == 3.0).all())
+assert right() and count()
+"""
+
+FORK = (
+    APPLY
+    + """
+child = os.fork()
+if child == 0:
+    signal.alarm(30)
+    os._exit(0 if count() == 0 and right() and count() else 1)
+assert os.waitpid(child, 0)[1] == 0
+assert right()
+"""
+)
+
+FORK_WHILE_LIMITED = (
+    APPLY
+    + """
+import scipy.linalg
+from threadpoolctl import threadpool_info
+from projfree.runtime import single_blas
+def blas():
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+assert blas() == {2}
+inside, leave = threading.Event(), threading.Event()
+def other():
+    with single_blas():
+        inside.set()
+        leave.wait()
+threading.Thread(target=other).start()
+inside.wait()
+assert blas() == {1}
+if OWN:
+    with single_blas():
+        child = os.fork()
+        held = blas()
+else:
+    child, held = os.fork(), {1}
+if child == 0:
+    signal.alarm(30)
+    A = np.ones((300, 300))
+    os._exit(0 if held == {1} and blas() == {2} and (A @ A == 300).all() and right() else 1)
+assert os.waitpid(child, 0)[1] == 0
+assert blas() == {1}
+leave.set()
+"""
+)
+
+# The pool and the limit change all the time in two threads while a third one forks.
+FORK_ANY_TIME = (
+    APPLY
+    + """
+from projfree.runtime import single_blas
+stop = threading.Event()
+def busy():
+    while not stop.is_set():
+        with single_blas():
+            right()
+threads = [threading.Thread(target=busy) for _ in range(2)]
+for thread in threads:
+    thread.start()
+for _ in range(20):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        with single_blas():
+            os._exit(0 if right() else 1)
+    assert os.waitpid(child, 0)[1] == 0
+stop.set()
+"""
+)
+
+
+def python(code):
+    """Run code in a new process, which fails if it takes a minute."""
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "2"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout.split()
+
+
+def test_a_pass_in_the_child():
+    python(FORK)
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["another thread", "both"])
+def test_the_limit_of_a_thread_that_the_child_lacks(own):
+    python(f"OWN = {own}\n" + FORK_WHILE_LIMITED)
+
+
+def test_at_any_moment():
+    python(FORK_ANY_TIME)
