@@ -46,13 +46,37 @@ def _number(name: str, value: float) -> float:
     return float(value)
 
 
+def refuse_masked(**arrays: Any) -> None:
+    """Raise where an array has masked entries: they are missing, and the numbers below a mask mean nothing."""
+    for name, array in arrays.items():
+        if np.ma.is_masked(array):
+            mask = np.ma.getmaskarray(array)
+            raise ValueError(
+                f"`{name}` must not have masked entries, got {np.count_nonzero(mask)}, the first at index "
+                f"{_first(mask)}; drop those rows or fill them first, e.g. with `.filled(...)`."
+            )
+
+
+def _first(found: Array) -> int | tuple[int, ...]:
+    """The index of the first entry that is true: a number for a vector."""
+    where = tuple(np.argwhere(found)[0].tolist())
+    return where[0] if len(where) == 1 else where
+
+
+def plain_array(name: str, array: Any) -> Array:
+    """`array` as a NumPy array in the byte order of this machine, without a copy where it is one already."""
+    refuse_masked(**{name: array})
+    out = np.asarray(array)
+    return out if out.dtype.isnative else out.astype(out.dtype.newbyteorder("="))
+
+
 def real_array(name: str, array: Any) -> Array:
     """`array` as a NumPy array of floats, without a copy where it is one already.
 
     Integers and booleans become float64; float32 stays. Objects, strings and complex numbers are refused:
     they mean that something upstream went wrong, and a silent conversion would hide it.
     """
-    out = np.asarray(array)
+    out = plain_array(name, array)
     if out.dtype.kind in "iub" or out.dtype == np.float16:
         return out.astype(np.float64)
     if out.dtype not in (np.float32, np.float64):
@@ -78,9 +102,8 @@ def all_finite(name: str, array: Array) -> Array:
     """Return `array`, or name the first entry of it that is NaN or infinite."""
     finite = np.isfinite(array)
     if not finite.all():
-        where = tuple(int(i) for i in np.argwhere(~finite)[0])
-        index = where[0] if len(where) == 1 else where
+        index = _first(~finite)
         raise ValueError(
-            f"`{name}` must be finite, got {shown(array[where])} at index {index}; drop or impute such entries first."
+            f"`{name}` must be finite, got {shown(array[index])} at index {index}; drop or impute such entries first."
         )
     return array

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from projfree.checks import Array, count
+from projfree.checks import Array, count, plain_array
 from projfree.data.base import Kernel, Meter, checked_targets, checked_weights
 from projfree.data.blocks import Blocks, Partials, dense_pass, tile_rows
 from projfree.data.dense import Table, marked_rows, table_fingerprint
@@ -54,7 +54,7 @@ class ChunkedData(Table):
         self.nbytes = self.n * self._row_bytes
         self.threads = default_threads() if threads is None else count("threads", threads)
         self.feature_names = None if source.columns is None else tuple(source.columns)
-        y = np.asarray(y)
+        y = plain_array("y", y)
         if y.ndim and len(y) != self.n:
             raise ValueError(f"`y` must have one entry for each row of {source.name}, {self.n}, got {len(y)}.")
         self.y, self.weight = checked_targets(y, self.n), checked_weights(sample_weight, self.n)

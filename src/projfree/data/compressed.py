@@ -23,11 +23,11 @@ def compressed(X: Any) -> sp.csr_array:
     """
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(f"`X` must be a table with at least one row and one column, got shape {X.shape}.")
-    if X.dtype.kind not in "iub" and X.dtype not in (np.float32, np.float64):
+    if X.dtype.kind not in "iub" and X.dtype.newbyteorder("=") not in (np.float32, np.float64):
         raise TypeError(
             f"`X` must hold real numbers, got dtype {X.dtype}; convert it first, e.g. with `.astype(float)`."
         )
-    rows = _summed(_checked(_rows(X)))
+    rows = _summed(_checked(_rows(X if X.dtype.isnative else X.astype(X.dtype.newbyteorder("=")))))
     if rows.dtype.kind in "iub":
         rows = with_values(rows, rows.data.astype(np.float64))
     return rows

@@ -35,10 +35,11 @@ def as_data(
     Parameters
     ----------
     X : array of shape (n, d), SciPy sparse, data frame, Entries, path or source
-        A table of features, or the places of the observed entries of a matrix. Arrays and CSR are not copied; frames of
-        pandas and polars must have numeric columns, whose names become ``feature_names``. Tables outside memory are the
-        path of a .npy file, a Parquet file or a folder of those, a memory map, or anything with row slices, such as a
-        data set of h5py or an array of Zarr.
+        A table of features, or the places of the observed entries of a matrix. Arrays and CSR are not copied, unless
+        their byte order is not that of this machine; masked entries are refused like NaN. Frames of pandas and polars
+        must have numeric columns, whose names become ``feature_names``. Tables outside memory are the path of a .npy
+        file, a Parquet file or a folder of those, a memory map, or anything with row slices, such as a data set of
+        h5py or an array of Zarr.
     y : array of shape (n,) or (n, k), str or list of str
         Targets; with two dimensions the parameter is a matrix of shape ``(d, k)``. With Parquet also the name of a
         column, or several.

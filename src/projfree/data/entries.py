@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from projfree.checks import Array, count, shown
+from projfree.checks import Array, count, plain_array, shown
 from projfree.data.base import Data, Kernel, Meter, checked_targets, checked_weights
 
 #: Entries in one block; sums within a block may be added in any order, so the block bounds their rounding.
@@ -50,7 +50,7 @@ class Entries:
             raise ValueError(f"`shape` must be that of a matrix, two whole numbers, got {shown(self.shape)}.")
         m, n = (count("shape", side) for side in self.shape)
         for name, side in (("rows", m), ("cols", n)):
-            index = np.asarray(getattr(self, name))
+            index = plain_array(name, getattr(self, name))
             if index.ndim != 1 or not len(index) or index.dtype.kind not in "iu":
                 raise ValueError(
                     f"`{name}` must be a non-empty vector of whole numbers, got {index.dtype} {index.shape}."

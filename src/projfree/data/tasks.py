@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from projfree.checks import Array, count, is_sparse, real_array
+from projfree.checks import Array, count, is_sparse, plain_array, real_array
 from projfree.data.base import Data, Kernel
 from projfree.data.sparse import SparseData
 
@@ -38,7 +38,7 @@ class TaskData(Data):
     """
 
     def __init__(self, X: Any, y: Any, task: Any, sample_weight: Any = None, tasks: int | None = None) -> None:
-        task = np.asarray(task)
+        task = plain_array("task", task)
         X = X if is_sparse(X) else real_array("X", X)
         if task.shape != X.shape[:1] or task.dtype.kind not in "iu" or (len(task) and task.min() < 0):
             raise ValueError(

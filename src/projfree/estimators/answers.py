@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from projfree.checks import Array, shown
+from projfree.checks import Array, refuse_masked, shown
 from projfree.estimators.callbacks import CallbackSupportMixin
 from projfree.estimators.table import take_column
 from projfree.losses.base import Loss
@@ -115,6 +115,7 @@ class Answers(CallbackSupportMixin, BaseEstimator):
 
     def _features(self, X: Any, *, reset: bool) -> tuple[Any, Array | None]:
         """The checked features and the labels of the tasks."""
+        refuse_masked(X=X)
         labels = None
         if self.task is not None:
             X, labels = take_column(X, self.task)

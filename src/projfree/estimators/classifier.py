@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
-from projfree.checks import Array, shown
+from projfree.checks import Array, refuse_masked, shown
 from projfree.estimators.base import ConstrainedModel
 from projfree.estimators.callbacks import with_callbacks
 from projfree.estimators.table import Table, take_column
@@ -185,6 +185,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         return logs
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
+        refuse_masked(X=X, y=y, sample_weight=sample_weight)
         labels = None
         if self.task is not None:
             X, labels = take_column(X, self.task)

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from projfree.checks import Array, at_least, count, positive, shown
+from projfree.checks import Array, at_least, count, plain_array, positive, shown
 from projfree.estimators.alternating import Factors, strongest
 from projfree.estimators.completion_fit import (
     ball_of,
@@ -203,7 +203,11 @@ class MatrixCompletion(CompletionModel, BaseEstimator):
         state = merged(self.factors_, self.user_ids_, users, self.item_ids_, items)
         rows = np.concatenate([np.searchsorted(users, self.user_ids_)[self._rows], np.searchsorted(users, new.users)])
         cols = np.concatenate([np.searchsorted(items, self.item_ids_)[self._cols], np.searchsorted(items, new.items)])
-        weight = None if sample_weight is None else np.concatenate([self._weight, np.asarray(sample_weight)])
+        weight = (
+            None
+            if sample_weight is None
+            else np.concatenate([self._weight, plain_array("sample_weight", sample_weight)])
+        )
         self.user_ids_, self.item_ids_ = users, items
         self._take(rows, cols, np.concatenate([self._values, new.values]), weight)
         return self._fit(state)
@@ -276,7 +280,7 @@ class MatrixCompletion(CompletionModel, BaseEstimator):
 
     def _take(self, rows: Array, cols: Array, values: Array, weight: Any) -> None:
         """Keep the ratings, of each pair the last."""
-        weight = None if weight is None else np.asarray(weight, dtype=np.float64)
+        weight = None if weight is None else plain_array("sample_weight", weight).astype(np.float64, copy=False)
         if weight is not None and weight.shape != values.shape:
             raise ValueError(f"`sample_weight` must have one entry for each rating, got shape {weight.shape}.")
         kept = last_of_each(rows, cols, len(self.item_ids_))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from projfree.checks import Array, all_finite, is_sparse, real_array, shown
+from projfree.checks import Array, all_finite, is_sparse, plain_array, real_array, shown
 from projfree.data.frames import is_frame
 
 FORMS = (
@@ -62,14 +62,14 @@ def _parts(X: Any, columns: Sequence[str]) -> list[Any]:
         return list(X)
     if isinstance(X, list) and X and isinstance(X[0], tuple | list):
         return [np.asarray(part) for part in zip(*X, strict=True)]
-    table = np.asarray(X)
+    table = plain_array("X", X)
     if table.ndim != 2:
         raise ValueError(f"`X` must be {FORMS}, got shape {table.shape}.")
     return list(table.T)
 
 
 def _labels(name: str, labels: Any) -> Array:
-    array = np.asarray(labels)
+    array = plain_array(name, labels)
     if array.dtype.kind == "f":
         whole = all_finite(name, array).astype(np.int64)
         if not np.array_equal(whole, array):

@@ -10,7 +10,7 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
 
-from projfree.checks import Array, shown
+from projfree.checks import Array, refuse_masked, shown
 from projfree.estimators.base import ConstrainedModel, Prepared
 from projfree.estimators.callbacks import with_callbacks
 from projfree.estimators.robust import BIWEIGHT, HUBER, residual_scale
@@ -182,6 +182,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         return self._linear(X)
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
+        refuse_masked(X=X, y=y, sample_weight=sample_weight)
         labels = None
         if self.task is not None:
             X, labels = take_column(X, self.task)

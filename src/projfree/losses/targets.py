@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from projfree.checks import Array, all_finite, real_array, shown
+from projfree.checks import Array, all_finite, plain_array, real_array, shown
 
 _ENCODE = "encode the classes first, e.g. with `names, y = np.unique(y, return_inverse=True)`"
 
@@ -18,7 +18,7 @@ def reals(y: Any) -> Array:
 
 def signs(y: Any) -> Array:
     """`y` as floats that are all -1 or +1, or a sentence on how to get there."""
-    out = np.asarray(y)
+    out = plain_array("y", y)
     if out.dtype.kind not in "iubf":
         raise TypeError(
             f"`y` must hold the labels -1 and +1, got dtype {out.dtype}; "
@@ -38,7 +38,7 @@ def signs(y: Any) -> Array:
 
 def indices(y: Any, classes: int | None) -> Array:
     """`y` as integers 0, ..., classes - 1; without `classes` the largest index decides."""
-    out = np.asarray(y)
+    out = plain_array("y", y)
     if out.dtype.kind not in "iubf":
         raise TypeError(f"`y` must hold class indices 0, ..., k - 1, got dtype {out.dtype}; {_ENCODE}.")
     if out.ndim != 1:

@@ -45,7 +45,7 @@ class NpySource(Source):
         # A single column is both: C order, as for an array in memory.
         self.fortran = fortran and 1 not in shape
         self.run = 64 if self.fortran else 1
-        self.dtype = np.dtype(np.float32 if dtype == np.float32 else np.float64)
+        self.dtype = np.dtype(np.float32 if dtype.newbyteorder("=") == np.float32 else np.float64)
         held, due = stamp.seen[2] - offset, self.n * self.d * dtype.itemsize
         if held < due:
             whole = "" if self.fortran else f" (up to row {held // (self.d * dtype.itemsize)} of {self.n})"

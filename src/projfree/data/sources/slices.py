@@ -30,7 +30,7 @@ class SliceSource(Source):
         if dtype.kind not in "fiub" or dtype.itemsize > 8:
             raise TypeError(f"{self.name} must hold real numbers, got dtype {dtype}; convert it first.")
         self.X, self.shape, (self.n, self.d) = X, shape, (int(side) for side in shape)
-        self.dtype = np.dtype(np.float32 if dtype == np.float32 else np.float64)
+        self.dtype = np.dtype(np.float32 if dtype.newbyteorder("=") == np.float32 else np.float64)
 
     def read(self, start: int, stop: int, out: Array) -> Array:
         table = self.table(out, stop - start)
@@ -38,7 +38,11 @@ class SliceSource(Source):
         step = max(1, self.batch_bytes // (self.d * self.dtype.itemsize))
         for first in range(start, stop, step):
             last = min(first + step, stop)
-            part = np.asarray(self.X[first:last])
+            part = self.X[first:last]
+            if np.ma.is_masked(part):  # netCDF marks missing entries so
+                row, column = np.argwhere(np.ma.getmaskarray(part))[0].tolist()
+                raise ValueError(f"{self.place(first + row, column)} is masked; drop or impute such rows first.")
+            part = np.asarray(part)
             if part.shape != (last - first, self.d):
                 raise ValueError(f"Rows {first} to {last} of {self.name} came as {shown(part.shape)}.")
             table[first - start : last - start] = part
