@@ -64,6 +64,9 @@ class ChunkedData(Table):
         self._scan()
         self._marks, self._marked = np.concatenate(self._marked), None
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_spare": []}  # a copy has buffers of its own
+
     @property
     def _row_bytes(self) -> int:
         return self.d * self.source.dtype.itemsize

@@ -45,17 +45,18 @@ class ParquetSource(Source):
     ) -> None:
         self.name = str(path)
         self.stamps = [Stamp.of(file) for file in parquet_files(existing(path))]
-        self.heads = [open_parquet(stamp.path).metadata for stamp in self.stamps]
-        schema = self.heads[0].schema.to_arrow_schema()
+        heads = [open_parquet(stamp.path).metadata for stamp in self.stamps]
+        self.heads: list[Any] = list(heads)  # None in a copy until the file is read
+        schema = heads[0].schema.to_arrow_schema()
         names = [name for name in schema.names if name not in without] if columns is None else list(columns)
         self.columns = names
-        for stamp, head in zip(self.stamps, self.heads, strict=True):
+        for stamp, head in zip(self.stamps, heads, strict=True):
             refuse_other_schema(names + list(without), schema, stamp.path, head.schema.to_arrow_schema(), self.name)
         self.dtype = np.dtype(np.float32 if all(is_single(schema.field(c).type) for c in names) else np.float64)
         # Where each row group begins: (row, file, group), so that a read finds its place.
         self.groups: list[tuple[int, int, int]] = []
         self.n, self.d, self.begins = 0, len(names), []
-        for i, head in enumerate(self.heads):
+        for i, head in enumerate(heads):
             self.begins.append(self.n)
             for g in range(head.num_row_groups):
                 if head.row_group(g).num_rows:
@@ -63,15 +64,33 @@ class ParquetSource(Source):
                     self.n += head.row_group(g).num_rows
         if not self.n or not self.d:
             raise ValueError(f"{self.name} must have at least one row and one column, got {self.n} and {self.d}.")
-        self._lock, self._next, self._batches, self._rest = Lock(), -1, iter(()), None
+        self._begin()
 
     columns: list[str]
     _next: int
     _batches: Iterator[Any]
     _rest: Any
 
+    def _begin(self) -> None:
+        """Nothing is open, and no other thread reads."""
+        self._lock, self._process = Lock(), os.getpid()
+        self._next, self._batches, self._rest = -1, iter(()), None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy starts from; it opens the files itself when it reads first."""
+        state = self.__dict__ | {"heads": [None] * len(self.heads)}
+        for name in ("_lock", "_process", "_next", "_batches", "_rest"):
+            del state[name]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._begin()
+
     def read(self, start: int, stop: int, out: Array) -> Array:
         table = self.table(out, stop - start)
+        if self._process != os.getpid():  # after a fork the lock may belong to a thread that does not exist here
+            self._begin()
         with self._lock:
             try:
                 self._fill(table, start, stop)
@@ -124,10 +143,11 @@ class ParquetSource(Source):
         for i in range(file, len(self.stamps)):
             stamp = self.stamps[i]
             stamp.check()
-            groups = range(group if i == file else 0, self.heads[i].num_row_groups)
+            head = self.heads[i] = self.heads[i] or open_parquet(stamp.path).metadata
+            groups = range(group if i == file else 0, head.num_row_groups)
             try:
-                largest = max((self.heads[i].row_group(g).total_byte_size for g in groups), default=0)
-                opened = open_parquet(stamp.path, self.heads[i], pieces=largest > 2 * self.batch_bytes)
+                largest = max((head.row_group(g).total_byte_size for g in groups), default=0)
+                opened = open_parquet(stamp.path, head, pieces=largest > 2 * self.batch_bytes)
                 yield from opened.iter_batches(rows, list(groups), columns=list(columns))
             except OSError as error:
                 stamp.check()
