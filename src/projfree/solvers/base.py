@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, cast
+
+import numpy as np
 
 from projfree.algebra import Minorant, Point
 from projfree.objectives.base import SmoothFunction
@@ -84,13 +86,21 @@ class Solver(ABC):
 
     def __repr__(self) -> str:
         """The call that makes this solver, without the settings that are as by default."""
-        plain = type(self)()
-        settings = [f.name for f in fields(cast("Any", self)) if getattr(self, f.name) != getattr(plain, f.name)]
+        settings = [f.name for f in fields(cast("Any", self)) if f.init and _is_told(f, getattr(self, f.name))]
         return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in settings)})"
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         """Raise a sentence where the solver cannot run on this problem."""
         ball.check_shape(f.shape)
+
+
+def _is_told(setting: Field[Any], value: Any) -> bool:
+    """Whether a setting differs from its default; one without a default always does."""
+    default = setting.default if setting.default_factory is MISSING else setting.default_factory()
+    if default is MISSING:
+        return True
+    differs = value != default
+    return bool(np.any(differs)) or np.shape(value) != np.shape(default)  # arrays compare entry by entry
 
 
 def tangent_or_none(m: Minorant) -> Minorant | None:
