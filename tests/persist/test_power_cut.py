@@ -1,0 +1,107 @@
+"""A power cut keeps what was flushed and may lose all else: nothing is made to count, or removed, before that."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from projfree import persist
+from projfree.data import csv_to_parquet
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="other systems do not flush folders")
+
+
+class Disk:
+    """What has reached the disk: sizes of files and entries of folders, as they were when they were flushed last."""
+
+    def __init__(self, monkeypatch):
+        self.kept = {}
+        self.fsync = os.fsync
+        monkeypatch.setattr(os, "fsync", self.flush)
+
+    def flush(self, descriptor):
+        self.fsync(descriptor)
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            self.kept[status.st_ino] = {
+                name: os.stat(name, dir_fd=descriptor).st_ino for name in os.listdir(descriptor)
+            }
+        else:
+            self.kept[status.st_ino] = status.st_size
+
+    def has(self, path):
+        """Whether all of a file, and its name in the folder, would survive."""
+        status = os.stat(path)
+        return self.kept.get(status.st_ino) == status.st_size and self.names(path)
+
+    def names(self, path):
+        """Whether the name in the folder would lead to this file or folder."""
+        entries = self.kept.get(os.stat(path.parent).st_ino, {})
+        return entries.get(path.name) == os.stat(path).st_ino
+
+
+@pytest.fixture
+def disk(monkeypatch):
+    return Disk(monkeypatch)
+
+
+def save(path, value):
+    persist.save(path, {"value": value, "a": np.full(3000, value)}, kind="test")
+
+
+def test_content_is_on_the_disk_before_it_counts(tmp_path, monkeypatch, disk):
+    replace, seen = os.replace, []
+
+    def checked(source, target):
+        generation = Path(target).parent / json.loads(Path(source).read_bytes())["generation"]
+        seen.append(generation)
+        assert disk.kept[os.stat(source).st_ino] == os.stat(source).st_size
+        assert disk.names(generation)
+        assert disk.has(generation / "tree.json")
+        assert disk.has(generation / "arrays.npz")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", checked)
+    for value in (1, 2):
+        save(tmp_path / "state", value)
+    assert len(set(seen)) == 2
+
+
+def test_the_old_content_goes_when_the_new_is_on_the_disk(tmp_path, monkeypatch, disk):
+    pointer, unlink, seen = tmp_path / "state" / "projfree.json", os.unlink, []
+
+    def checked(path, **more):
+        seen.append(Path(path).name)
+        assert disk.has(pointer)
+        unlink(path, **more)
+
+    for value in (1, 2):
+        save(tmp_path / "state", value)
+        monkeypatch.setattr(os, "unlink", checked)
+    assert sorted(seen) == ["arrays.npz", "tree.json"]
+
+
+def test_a_new_folder_is_on_the_disk_at_the_end(tmp_path, disk):
+    save(tmp_path / "state", 1)
+    assert disk.names(tmp_path / "state")
+    assert disk.has(tmp_path / "state" / "projfree.json")
+
+
+def test_a_converted_table_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch, disk):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n3,4\n")
+    replace, seen = os.replace, []
+
+    def checked(source, target):
+        seen.append(target)
+        assert disk.kept[os.stat(source).st_ino] == os.stat(source).st_size
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", checked)
+    csv_to_parquet(tmp_path / "x.csv", tmp_path / "x.parquet")
+    assert seen == [tmp_path / "x.parquet"]
