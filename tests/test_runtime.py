@@ -104,6 +104,26 @@ class TestBlocks:
         with pytest.raises(ValueError, match="in a helper"):
             runtime.over_blocks(work, 2, 2)
 
+    def test_a_thread_that_cannot_start_ends_the_rest(self, monkeypatch):
+        submit, asked, seen, begun = runtime._submit, [], [], threading.Event()
+
+        def failing(work):
+            asked.append(work)
+            if len(asked) == 2:
+                assert begun.wait(20)
+                raise RuntimeError("can't start new thread")
+            return submit(work)
+
+        def work(k):
+            seen.append(k)
+            begun.set()
+            time.sleep(0.001)
+
+        monkeypatch.setattr(runtime, "_submit", failing)
+        with pytest.raises(RuntimeError, match="can't start"):
+            runtime.over_blocks(work, 1000, 3)
+        assert len(seen) < 50
+
     @pytest.mark.parametrize("threads", ["1", "2", "3"])
     def test_ranges_of_rows(self, monkeypatch, threads):
         monkeypatch.setattr(runtime, "WORTHWHILE", 0)
