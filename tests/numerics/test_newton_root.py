@@ -98,3 +98,13 @@ def test_no_root(sign):
     with pytest.raises(NoRootError):
         increasing_root(fun, 0.0)
     assert bracketed_root(fun, -1.0, 2.0, 0.0) == (-1.0 if sign > 0 else 2.0)
+
+
+@pytest.mark.parametrize("root", [3e19, -2e36, 5e120, -1e250])
+def test_roots_far_beyond_what_doubling_reaches(root):
+    """As the intercept of predictions of that size has."""
+
+    def fun(x: float) -> tuple[float, float, float]:
+        return math.copysign(min(abs(x - root), 1.0), x - root), float(abs(x - root) < 1.0), 1e-16
+
+    assert increasing_root(fun, 0.0) == pytest.approx(root, rel=1e-12)

@@ -8,7 +8,8 @@ from collections.abc import Callable
 #: ``fun(x) -> (value, slope, noise)``: an increasing function, its derivative and the rounding of its value.
 Increasing = Callable[[float], tuple[float, float, float]]
 
-EXPANSIONS = 60
+#: A bracket is grown by doubling so often, then by a larger factor up to the range of doubles: predictions may be huge.
+DOUBLINGS, LEAP, FARTHEST = 60, 1e3, 1e300
 NEWTON_STEPS = 20
 REFINEMENTS = 100
 
@@ -46,7 +47,7 @@ def bracketed_root(fun: Increasing, low: float, high: float, start: float) -> fl
 
 
 def increasing_root(fun: Increasing, start: float, width: float = 1.0, bend: float = math.inf) -> float:
-    r"""The root of ``fun`` on the whole line; `NoRootError` where there is none within about 1e18 widths.
+    r"""The root of ``fun`` on the whole line; `NoRootError` where there is none within 1e300.
 
     From a good start Newton alone ends it; once a step fails to halve the value, a bracket is grown by doubling. Where
     the slope changes by at most ``bend`` times itself a unit, what a step leaves is known beforehand, and a last look
@@ -76,13 +77,15 @@ def _settles(step: float, slope: float, noise: float, bend: float) -> bool:
 
 def _by_expansion(fun: Increasing, start: float, value: float, width: float) -> float:
     sign, inner, reach = (-1.0 if value > 0 else 1.0), start, width
-    for _ in range(EXPANSIONS):
+    doubled = 0
+    while reach <= FARTHEST:
         outer = start + sign * reach
         value_out, _, noise_out = fun(outer)
         if value_out * sign >= -noise_out:
             between = _secant(inner, value, outer, value_out)
             return bracketed_root(fun, min(inner, outer), max(inner, outer), between)
-        inner, value, reach = outer, value_out, 2.0 * reach
+        inner, value, doubled = outer, value_out, doubled + 1
+        reach *= 2.0 if doubled < DOUBLINGS else LEAP
     raise NoRootError
 
 
