@@ -167,3 +167,34 @@ def test_scales_beyond_floating_point_have_an_answer():
     found = minimise_quadratic(np.eye(3), np.full(3, 1e-310), 2.0, 2.0)
     assert np.isfinite(found.w).all()
     assert np.linalg.norm(found.w) <= 2.0
+
+
+@pytest.mark.parametrize(("p", "radius", "columns", "seed"), [(1.01, 10.0, 0, 63), (2.0, 1e30, 6, 755)])
+def test_another_method_goes_on_where_the_first_fails(p, radius, columns, seed):
+    """Newton's method led astray by a start, or a spectrum that hides small columns."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((21, 20)) * 10.0 ** rng.integers(-columns, columns + 1, 20)
+    H, b = X.T @ X / 21, X.T @ rng.standard_normal((21, 3)) / 21
+    start = rng.standard_normal(b.shape)
+    found = minimise_quadratic(H, b, p, radius, radius * start / np.abs(start).sum())
+    assert lp_norm(found.w, p) <= radius * (1.0 + 1e-13)
+    assert found.gap <= 1e-3 * radius * lp_norm(b, conjugate(p))
+
+
+@given(
+    st.sampled_from([1.0, 1.001, 1.1, 2.0, 3.0, 30.0, 1e3, 1e6, np.inf]),
+    st.sampled_from([1e-30, 1e-3, 0.1, 1.0, 1e6, 7e22, 1e30]),
+    st.sampled_from([1e-8, 1.0, 1e3, 1e8]),
+    st.booleans(),
+    st.sampled_from([None, 1e-3, 1.0]),
+    st.integers(0, 10**6),
+)
+def test_every_size_has_an_answer(p, radius, scale, far, near, seed):
+    """Feasible and finite, with a gap that is as claimed and no worse than that of zero but for rounding."""
+    rng = np.random.default_rng(seed)
+    X = scale + rng.standard_normal((9, 4)) if far else scale * rng.standard_normal((9, 4))
+    H, b, start = X.T @ X / 9, X.T @ rng.standard_normal((9, 2)) / 9, rng.standard_normal((4, 2))
+    found = minimise_quadratic(H, b, p, radius, None if near is None else start * (near * radius / np.abs(start).sum()))
+    assert np.isfinite(found.w).all()
+    assert lp_norm(found.w, p) <= radius * (1.0 + 1e-9)
+    assert found.gap <= max(radius * lp_norm(b, conjugate(p)), 32.0 * found.floor)

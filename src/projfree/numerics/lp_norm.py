@@ -50,6 +50,12 @@ def lp_norm(x: Array, p: float) -> float:
     return float(row_norms(x.reshape(1, -1), p)[0])
 
 
+def power(x: float, p: float) -> float:
+    """``x ** p`` for ``x >= 0``, infinite where it overflows; Python's own power raises an exception there."""
+    with np.errstate(over="ignore", under="ignore", divide="ignore"):
+        return float(np.float64(x) ** p)
+
+
 def norming(c: Array, p: float) -> Array:
     r"""The rows :math:`v` with :math:`\|v\|_p = 1` and :math:`\langle c, v\rangle = \|c\|_q`, 0 where the row is 0.
 

@@ -12,7 +12,9 @@ from projfree.checks import Array
 from projfree.numerics.box_quadratic import minimise_box
 from projfree.numerics.l1_quadratic import minimise_l1
 from projfree.numerics.lp_norm import conjugate, lp_norm
+from projfree.numerics.lp_projection import project
 from projfree.numerics.mirror_newton import MirrorNewton
+from projfree.numerics.projected_quadratic import project_descent
 from projfree.numerics.pseudo_inverse import pseudo_inverse
 from projfree.numerics.secular import minimise_secular
 from projfree.numerics.unit_ball import Found, Unit
@@ -22,6 +24,7 @@ Eigen = tuple[Array, Array]
 
 _NEARLY_ONE = 1.15  # below it the minimiser over the l_1 ball is the better start
 _FEW = 32.0  # roundings that an exact solution may be off by
+_POOR = 1e-3  # a gap, next to that at zero, at which a method has failed and another one is tried
 _REFINED = 4  # refinements of the minimiser without the ball
 
 
@@ -79,7 +82,8 @@ def minimise_quadratic(
     -----
     ``p = 2`` is a secular equation in the spectrum. Elsewhere the minimiser without the ball comes first; where it
     lies outside, ``p = 1`` and ``p = inf`` are active-set methods, and everything between is Newton's method along the
-    mirror curve. Cost: about ten Cholesky factorisations.
+    mirror curve. Cost: about ten Cholesky factorisations. Where rounding or overflow keeps a method from a good point,
+    accelerated projected gradients go on from the best one.
     """
     if not b.any() or radius == 0.0:
         return Solution(np.zeros_like(b), lp_norm(b, conjugate(p)), 0.0, 0.0, 0)
@@ -95,8 +99,8 @@ def minimise_quadratic(
 
 
 def _solve(unit: Unit, start: Array | None, eigen: Eigen | None) -> Found:
-    if unit.p == 2.0:
-        return minimise_secular(unit, eigen)
+    if unit.p == 2.0 and (found := minimise_secular(unit, eigen)).gap <= _FEW * found.floor:
+        return found
     inverse, regular = pseudo_inverse(unit.H)
     inside = least_norm(unit, inverse)
     if inside is not None and inside.gap <= 2.0 * inside.floor:
@@ -105,15 +109,30 @@ def _solve(unit: Unit, start: Array | None, eigen: Eigen | None) -> Found:
         found = minimise_l1(unit, start)
     elif math.isinf(unit.p):
         found = minimise_box(unit, start)
-    else:
-        if start is None and unit.p < _NEARLY_ONE:
-            start = minimise_l1(unit.of_norm(1.0)).x
-        newton = MirrorNewton(unit, None if regular else inverse)
-        found = newton.solve(start)
-        if start is not None and found.gap > _FEW * found.floor:  # led astray by the start
-            cold = newton.solve()
-            found = (cold if cold.gap < found.gap else found).after(found.steps + cold.steps)
-    return inside if inside is not None and inside.gap < found.gap else found
+    elif unit.p != 2.0:
+        found = _mirrored(unit, start, None if regular else inverse)
+    found = inside if inside is not None and inside.gap < found.gap else found
+    return found if found.gap <= max(_POOR, _FEW * found.floor) else _descended(unit, found)
+
+
+def _mirrored(unit: Unit, start: Array | None, inverse: Callable[[Array], Array] | None) -> Found:
+    """Newton's method along the mirror curve from a start, and once more without where it led astray."""
+    if start is None and unit.p < _NEARLY_ONE:
+        start = minimise_l1(unit.of_norm(1.0)).x
+    newton = MirrorNewton(unit, inverse)
+    found = newton.solve(start)
+    if start is not None and found.gap > _FEW * found.floor:
+        cold = newton.solve()
+        found = (cold if cold.gap < found.gap else found).after(found.steps + cold.steps)
+    return found
+
+
+def _descended(unit: Unit, found: Found) -> Found:
+    """The better of ``found``, which is far from the minimum, and where projected gradients lead from there."""
+    largest = float(np.linalg.eigvalsh(unit.H)[-1]) * (1.0 + 1e-12)
+    x = project_descent(unit.H, unit.b, lambda y: project(y, unit.p, 1.0), found.x, largest)
+    other = unit.check(x, None, found.steps)
+    return other if other.gap < found.gap else found
 
 
 def least_norm(unit: Unit, inverse: Callable[[Array], Array]) -> Found | None:

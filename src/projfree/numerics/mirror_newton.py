@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree.checks import Array
-from projfree.numerics.lp_norm import lp_norm
+from projfree.numerics.lp_norm import lp_norm, power
 from projfree.numerics.mirror_curve import Place, on_curve
 from projfree.numerics.mirror_step import Step, linearise
 from projfree.numerics.unit_ball import Found, Unit
@@ -26,6 +26,7 @@ from projfree.numerics.unit_ball import Found, Unit
 _STEPS = 300  # 5-20 are usual
 _IDLE = 10  # steps without progress after which only rounding is left
 _FALL = 10.0  # by how much the penalty may fall in one step
+_LEAST = 1e-290  # a penalty below this is none, and its logarithm soon out of range
 _SHORT = 4  # short steps after which a change of the penalty counts as too large
 
 
@@ -77,6 +78,8 @@ class MirrorNewton:
         best, idle, short, fresh = unit.check(np.zeros_like(unit.b)), 0, 0, True
         origin: Step | None = None  # from which the penalty was last changed
         for step in range(1, _STEPS + 1):
+            if not penalty > _LEAST or not np.isfinite(place.x).all():
+                break  # out of the range of doubles: the best point so far is the answer
             image = unit.H @ place.x
             found = unit.check(place.x, image, step)
             idle = 0 if found.gap < 0.5 * best.gap else idle + 1
@@ -86,7 +89,7 @@ class MirrorNewton:
             now = linearise(unit, place, penalty, image, self.h)
             norm, shift = now.norm, now.change(now.inner)
             ahead = norm + shift
-            off, weight = abs(ahead - 1.0), penalty * norm**self.p
+            off, weight = abs(ahead - 1.0), penalty * power(norm, self.p)
             close = now.decrement <= 0.1 * off * off * weight and abs(shift) <= 0.3 * off
             if ahead > 0.0 and (close or now.decrement <= best.floor):
                 doubt = abs(shift) / max(off, 1e-300)
@@ -97,7 +100,8 @@ class MirrorNewton:
                     landed = unit.check(place.x + self.inverse(unit.b - image), None, step)
                     best = landed if landed.gap < best.gap else best
                 fall = min(fall * fall, 1e4) if fresh and wanted < penalty / fall else min(fall, _FALL)
-                origin, penalty = now, bracket.place(min(max(wanted, penalty / fall), max(fall, 3.0) * penalty), doubt)
+                wanted = bracket.place(min(max(wanted, penalty / fall), max(fall, 3.0) * penalty), doubt)
+                origin, penalty = now, max(wanted, _LEAST)
                 place, fresh, short = now.leap(penalty), True, 0
             elif (
                 origin is not None
@@ -105,7 +109,7 @@ class MirrorNewton:
                 and (abs(math.log(penalty / origin.penalty)) > 0.02)
             ):
                 fall = max(1.5, math.sqrt(max(penalty / origin.penalty, origin.penalty / penalty)))
-                penalty = math.sqrt(penalty * origin.penalty)
+                penalty = max(math.sqrt(penalty * origin.penalty), _LEAST)
                 place, short = origin.leap(penalty), 0
             else:
                 place, t = now.search(self.h)
@@ -117,7 +121,8 @@ class MirrorNewton:
         unit = self.unit
         if start is not None and start.any():
             pull = unit.b - unit.H @ start
-            penalty = min(1.0, float(np.vdot(pull, start)) / lp_norm(start, self.p) ** self.p)
+            gain, weight = float(np.vdot(pull, start)), power(lp_norm(start, self.p), self.p)
+            penalty = min(1.0, gain / weight) if weight > 0.0 else float(gain > 0.0)
             if penalty > 1e-14:
                 return on_curve(self.h * start + pull, self.h, penalty, self.p), penalty
         return on_curve(unit.b, self.h, 1.0, self.p), 1.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree.checks import Array
-from projfree.numerics.lp_norm import lp_norm
+from projfree.numerics.lp_norm import lp_norm, power
 from projfree.numerics.mirror_curve import Place, on_curve
 from projfree.numerics.unit_ball import Unit
 
@@ -37,7 +37,13 @@ class Step:
 
     def change(self, way: Array) -> float:
         """The derivative of the norm along a direction."""
-        return float(self.norm ** (1.0 - self.unit.p) * np.vdot(self.place.s, way))
+        p, norm = self.unit.p, self.norm
+        if norm == 0.0:
+            return 0.0
+        if p < 2.0:  # here s is the finer of the two, and its power of the norm is harmless
+            return power(norm, 1.0 - p) * float(np.vdot(self.place.s, way))
+        x = self.place.x / norm
+        return float(np.vdot(np.copysign(np.abs(x) ** (p - 1.0), x), way))
 
     def leap(self, penalty: float) -> Place:
         """The point that is expected at another penalty."""
@@ -61,7 +67,7 @@ class Step:
 
     def _penalised(self, x: Array, image: Array) -> float:
         p = self.unit.p
-        return float(np.vdot(0.5 * image - self.unit.b, x) + self.penalty / p * lp_norm(x, p) ** p)
+        return float(np.vdot(0.5 * image - self.unit.b, x) + self.penalty / p * power(lp_norm(x, p), p))
 
 
 def linearise(unit: Unit, place: Place, penalty: float, image: Array, diagonal: Array) -> Step:

@@ -22,8 +22,8 @@ def project_descent(H: Array, b: Array, project: Callable[[Array], Array], start
 
     Parameters
     ----------
-    H : array of shape (D, D)
-        Symmetric, acting on the entries of w in C order, without negative eigenvalues.
+    H : array of shape (D, D) or (d, d)
+        Symmetric, without negative eigenvalues, acting on all D entries of w in C order or on each column of d.
     b, start : array
         Of the shape of w.
     project : callable
@@ -36,8 +36,9 @@ def project_descent(H: Array, b: Array, project: Callable[[Array], Array], start
     if not math.isfinite(eta):  # a linear function, or one that vanishes
         scale = float(np.abs(b).max(initial=0.0))
         return x if scale == 0.0 else project(start + b * (1e8 * (1.0 + np.abs(start).max()) / scale))
+    shape = (b.size,) if len(H) == b.size else b.shape
     for _ in range(MOST):
-        new = project(y + eta * (b - (H @ y.ravel()).reshape(b.shape)))
+        new = project(y + eta * (b - (H @ y.reshape(shape)).reshape(b.shape)))
         move = new - x
         if np.vdot(y - new, move) > 0.0:
             theta_new, momentum = 1.0, 0.0
