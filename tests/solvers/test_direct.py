@@ -171,6 +171,19 @@ def test_lanczos_begins_where_it_is_told():
     assert minimize(f, LpBall(2, 0.6), TrustRegionLanczos(), start=solution, tol=1e-9).n_iter <= 3
 
 
+@pytest.mark.parametrize(("level", "intercept"), [(0.0, False), (0.0, True), (0.1, True)])
+@pytest.mark.parametrize("tol", [0.0, 1e-6])
+def test_krylov_spaces_end_at_once_where_the_gradient_at_zero_is_zero(level, intercept, tol):
+    X = np.random.default_rng(0).standard_normal((20, 40))
+    f = Objective(Squared(), as_data(X, np.full(20, level)), fit_intercept=intercept)
+    result = minimize(f, LpBall(2, 1.0), TrustRegionLanczos(), tol=tol)
+    assert result.n_iter == 1
+    assert result.n_passes <= 5.0
+    assert not result.w.any()
+    assert result.gap <= 1e-280
+    assert result.certificate.verify(objective=f).ok
+
+
 def test_lanczos_where_nothing_is_to_do():
     f = Objective(Squared(), as_data(X, np.zeros(N)))
     result = minimize(f, LpBall(2, 1.0), TrustRegionLanczos(), tol=1e-6, max_iter=5)

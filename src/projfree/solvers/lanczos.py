@@ -118,8 +118,8 @@ class TrustRegionLanczos(Solver):
     def _moved(f: SmoothFunction, radius: float, state: KrylovState, done: bool) -> State:
         """The state at the minimiser over the space, with a tangent there if one is due."""
         assert state.b is not None
-        if not state.space.size:  # b is zero, and the start with it
-            return replace(state, gamma=1.0, tangent=None, at=None)
+        if not state.space.size:  # b is zero, and so is the start, which is then a minimiser
+            return replace(state, gamma=1.0, tangent=f.minorant(state.x), at=state.x, done=True)
         found, last = state.space.minimise(state.b, radius), state.memory
         norm = float(np.linalg.norm(found.x))
         x = f.point((found.x * min(1.0, radius / norm if norm > 0.0 else 1.0)).reshape(f.shape), state.x.hint())
