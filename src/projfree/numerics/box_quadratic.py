@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from projfree.checks import Array
+from projfree.deadline import expired
 from projfree.numerics.flat_step import flat_step
 from projfree.numerics.unit_ball import Found, Unit
 
@@ -36,7 +37,7 @@ def _column(H: Array, b: Array, x: Array) -> tuple[Array, int]:
             best, least = x, gap
         way, whole = _direction(H, x, g, noise)
         floor = 0.5 * _EPS * float(np.abs(b).sum() + rows @ np.abs(x))
-        if least <= floor or idle > _IDLE or not way.any():
+        if least <= floor or idle > _IDLE or not way.any() or expired():
             break
         x, fall = _move(H, x, g, way, whole)
         idle = 0 if fall > 0.0 else idle + 1

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from projfree.checks import Array
+from projfree.deadline import expired
 from projfree.numerics.flat_step import flat_step, regular_solve
 from projfree.numerics.unit_ball import Found, Unit
 
@@ -46,7 +47,7 @@ class _Face:
             found = self.unit.check(self.x(), None, step)
             idle = 0 if found.gap < 0.9 * best.gap else idle + 1
             best = found if found.gap < best.gap else best
-            if best.gap <= best.floor or idle >= _IDLE or full >= _REFINED:
+            if best.gap <= best.floor or idle >= _IDLE or full >= _REFINED or expired():
                 break
             full = 0 if self.admit(best.floor) else full + 1  # with no vertex to take in, steps refine
         return best.after(step)
@@ -80,7 +81,7 @@ class _Face:
             if self.slack > 0.0:
                 self.slack = 0.0 if tight else self.slack - length * spent
             self.keep(~hit)
-            if not hit.any() and not tight:
+            if (not hit.any() and not tight) or expired():
                 return
 
     def keep(self, on: Array) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree.checks import Array
+from projfree.deadline import expired
 from projfree.numerics.box_quadratic import minimise_box
 from projfree.numerics.l1_quadratic import minimise_l1
 from projfree.numerics.lp_norm import conjugate, lp_norm
@@ -112,7 +113,7 @@ def _solve(unit: Unit, start: Array | None, eigen: Eigen | None) -> Found:
     elif unit.p != 2.0:
         found = _mirrored(unit, start, None if regular else inverse)
     found = inside if inside is not None and inside.gap < found.gap else found
-    return found if found.gap <= max(_POOR, _FEW * found.floor) else _descended(unit, found)
+    return found if found.gap <= max(_POOR, _FEW * found.floor) or expired() else _descended(unit, found)
 
 
 def _mirrored(unit: Unit, start: Array | None, inverse: Callable[[Array], Array] | None) -> Found:
@@ -121,7 +122,7 @@ def _mirrored(unit: Unit, start: Array | None, inverse: Callable[[Array], Array]
         start = minimise_l1(unit.of_norm(1.0)).x
     newton = MirrorNewton(unit, inverse)
     found = newton.solve(start)
-    if start is not None and found.gap > _FEW * found.floor:
+    if start is not None and found.gap > _FEW * found.floor and not expired():
         cold = newton.solve()
         found = (cold if cold.gap < found.gap else found).after(found.steps + cold.steps)
     return found

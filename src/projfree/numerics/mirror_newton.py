@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree.checks import Array
+from projfree.deadline import expired
 from projfree.numerics.lp_norm import lp_norm, power
 from projfree.numerics.mirror_curve import Place, on_curve
 from projfree.numerics.mirror_step import Step, linearise
@@ -84,7 +85,7 @@ class MirrorNewton:
             found = unit.check(place.x, image, step)
             idle = 0 if found.gap < 0.5 * best.gap else idle + 1
             best = found if found.gap < best.gap else best
-            if best.gap <= best.floor or idle >= (_IDLE if best.gap <= 1e3 * best.floor else 8 * _IDLE):
+            if expired() or best.gap <= best.floor or idle >= (_IDLE if best.gap <= 1e3 * best.floor else 8 * _IDLE):
                 break
             now = linearise(unit, place, penalty, image, self.h)
             norm, shift = now.norm, now.change(now.inner)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from projfree.checks import Array
+from projfree.deadline import expired
 
 #: Steps at most; restarted momentum needs about the square root of the condition number of them for each digit.
 MOST = 5_000
@@ -18,7 +19,8 @@ STILL, CALM = 1e-13, 3
 def project_descent(H: Array, b: Array, project: Callable[[Array], Array], start: Array, largest: float) -> Array:
     r"""A minimiser of :math:`\tfrac12\langle w, Hw\rangle - \langle b, w\rangle` over a set.
 
-    FISTA, restarted where its momentum points uphill. Its answer is as good as `MOST` steps make it.
+    FISTA, restarted where its momentum points uphill. Its answer is as good as `MOST` steps make it, or those before
+    the deadline.
 
     Parameters
     ----------
@@ -47,6 +49,6 @@ def project_descent(H: Array, b: Array, project: Callable[[Array], Array], start
             momentum = (theta - 1.0) / theta_new
         x, y, theta = new, new + momentum * move, theta_new
         calm = calm + 1 if np.abs(move).max() <= STILL * np.abs(new).max() else 0
-        if calm == CALM:  # one short step may be a turning point
+        if calm == CALM or expired():  # one short step may be a turning point
             break
     return x

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from projfree.checks import Array
+from projfree.deadline import expired
 
 _ROUNDS = 120  # bisection alone needs about 60 in the ranges that occur here; 8-12 are usual
 _EPS = float(np.finfo(np.float64).eps)
@@ -16,7 +17,8 @@ def falling_roots(fun: Callable[[Array], Array], low: Array, high: Array) -> tup
     """Bracket the root in ``[low, high]`` of each decreasing function by two neighbouring numbers.
 
     ``fun`` maps the vector of arguments to the vector of values. Inverse quadratic interpolation where it is safe,
-    bisection elsewhere. Where a function does not change its sign, both numbers are the end nearest to a root.
+    bisection elsewhere. Where a function does not change its sign, both numbers are the end nearest to a root. At the
+    deadline the bracket is as narrow as it has become.
 
     References
     ----------
@@ -28,7 +30,7 @@ def falling_roots(fun: Callable[[Array], Array], low: Array, high: Array) -> tup
     a, b = np.where(live, a, stuck), np.where(live, b, stuck)
     t = np.full_like(a, 0.5)
     for _ in range(_ROUNDS):
-        if not live.any():
+        if not live.any() or expired():
             break
         x = np.where(live, a + t * (b - a), a)
         fx = fun(x)

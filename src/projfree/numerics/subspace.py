@@ -20,6 +20,7 @@ from typing import Protocol
 import numpy as np
 
 from projfree.checks import Array
+from projfree.deadline import expired
 from projfree.numerics.lp_norm import lp_norm
 from projfree.numerics.svd import svd
 
@@ -132,6 +133,8 @@ def leading(g: Operator, weights: Weights, start: Array | None) -> Spectrum:
         share = weights(found.values)
         first, after = float(share[: len(before)] @ before), float(share @ found.values)
         basis = found.right
+        if expired():
+            break
         if after - first > TOLERANCE * after:
             continue
         if basis.shape[1] >= most or share[-1] <= SHARE * share[0]:
@@ -208,7 +211,7 @@ def _by_tail(g: Operator, q: float, found: Spectrum, plain: float) -> tuple[floa
         plain = min(plain, tail_bound(g, q, found, g.size()))
         if plain <= (1.0 + SHARP) * found.norm(q):
             return plain, True
-        if len(found.values) >= most:
+        if len(found.values) >= most or expired():
             return plain, False
         basis = _more(found.right, most, g.shape[1])
         for _ in range(2):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from projfree.algebra import UNIT, Point, inner, mix, square
 from projfree.checks import Array
+from projfree.deadline import expired
 from projfree.numerics.corner import minimise_on_corner
 from projfree.numerics.newton_root import bracketed_root
 
@@ -103,6 +105,8 @@ class Hull(ABC):
             if there.value > here.value:
                 break
             place, here = new, there
+            if expired():
+                break
         return self._leave(place, here)
 
     def _place(self, m: Array) -> Array:
@@ -132,7 +136,8 @@ class Hull(ABC):
         def slope(s: float) -> tuple[float, float, float]:
             here = self._look(place + s * direction)
             first, second = float(here.gradient @ direction), float(direction @ here.hessian @ direction)
-            return first, second, max(4.0 * UNIT * abs(here.value), abs(initial) * enough)
+            noise = math.inf if expired() else max(4.0 * UNIT * abs(here.value), abs(initial) * enough)
+            return first, second, noise
 
         initial = float(self._look(place).gradient @ direction)
         return bracketed_root(slope, 0.0, 1.0, start)

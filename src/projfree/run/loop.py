@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import math
 import os
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 from projfree.algebra import FactoredShape, Point, Structured
 from projfree.checks import all_finite, at_least, count, instance, positive, real_array, shown
+from projfree.deadline import deadline, expired
 from projfree.objectives import QuadraticForm
 from projfree.objectives.base import SmoothFunction
 from projfree.run.callbacks import Callback, closed
@@ -90,7 +90,7 @@ def minimize(
     max_iter : int
         The largest number of iterations.
     time_limit : float, optional
-        Seconds after which no further iteration is begun; the exit check comes on top.
+        Seconds after which no further iteration is begun, and a long one ends early; the exit check comes on top.
     start : array, optional
         A point of the set to begin at; by default its centre.
     seed : int
@@ -130,7 +130,9 @@ def minimize(
     settings = {"tol": tol, "max_iter": max_iter, "record": record, "plan": made}
     run = _begin(objective, ball, solver, start=start, seed=seed, state=state, **settings)
     with closed(callbacks), single_blas(_small(objective, ball)):
-        result = finish(run, *_drive(run, callbacks, limit))
+        with deadline(limit):
+            ended = _drive(run, callbacks)
+        result = finish(run, *ended)
     log.info("%s: %s after %d iterations", type(solver).__name__, result.status, result.n_iter)
     return result
 
@@ -186,8 +188,7 @@ def _first(f: SmoothFunction, ball: ConstraintSet, solver: Solver, start: Any, s
     return state
 
 
-def _drive(run: Run, callbacks: Sequence[Callback], limit: float) -> tuple[Status, Certificate | None]:
-    begun = time.monotonic()
+def _drive(run: Run, callbacks: Sequence[Callback]) -> tuple[Status, Certificate | None]:
     try:
         while True:
             ended = verdict(run)
@@ -195,7 +196,7 @@ def _drive(run: Run, callbacks: Sequence[Callback], limit: float) -> tuple[Statu
                 return ended
             if run.iteration >= run.max_iter:
                 return Status.MAX_ITER, None
-            if time.monotonic() - begun >= limit:
+            if expired():
                 return Status.TIME_LIMIT, None
             run.advance()
             if any([callback(run) for callback in callbacks]):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from projfree.algebra import Point, same
 from projfree.checks import Array
+from projfree.deadline import expired
 from projfree.objectives.base import SmoothFunction
 from projfree.run.ladder import Ladder
 from projfree.run.trace import Trace
@@ -131,6 +132,8 @@ class Run:
         """One step of the solver, and what it teaches."""
         previous, begun = self.state.x, time.perf_counter()
         self.state = state = self._shortened(self.solver.step(self.f, self.ball, self.state))
+        if state.done and expired():  # it may have ended early, and then says nothing about what was possible
+            self.state = state = replace(state, done=False)
         gap = math.nan
         self._learn(state)
         at = state.at

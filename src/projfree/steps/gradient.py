@@ -11,6 +11,7 @@ import numpy as np
 
 from projfree.algebra import UNIT, Minorant, Point, inner, size, square
 from projfree.checks import Array, positive
+from projfree.deadline import expired
 from projfree.objectives.base import SmoothFunction
 from projfree.steps.backtracking import TRIALS, check_factors
 
@@ -136,7 +137,7 @@ class BacktrackingGradient(GradientStep):
             new = f.point(project(x.w - m.gradient / M), x.hint())
             step = new.w - x.w
             promise = value + inner(m.gradient, step) + 0.5 * M * square(step)
-            if f.value(new) <= promise + 4.0 * UNIT * abs(value):
+            if f.value(new) <= promise + 4.0 * UNIT * abs(value) or expired():
                 break
             M *= self.raise_by
         return new, 1.0 / M, M

@@ -1,0 +1,43 @@
+"""The time at which a run must end, for the loops inside of a step that may take long."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_END: ContextVar[float] = ContextVar("projfree deadline", default=math.inf)
+
+
+@contextmanager
+def deadline(seconds: float) -> Iterator[None]:
+    """Let `expired` be True from so many seconds on; within another deadline the earlier of the two counts.
+
+    Threads that are started inside do not know of it.
+
+    Examples
+    --------
+    >>> from projfree.deadline import deadline, expired
+    >>> with deadline(0.0):
+    ...     expired()
+    True
+    >>> expired()
+    False
+    """
+    token = _END.set(min(_END.get(), time.monotonic() + seconds))
+    try:
+        yield
+    finally:
+        _END.reset(token)
+
+
+def expired() -> bool:
+    """Whether the deadline has passed; False where there is none.
+
+    A loop that asks this between its turns ends with what it has, which must be as valid as its answer: a feasible
+    point, a proven bound. Without a deadline no clock is read.
+    """
+    end = _END.get()
+    return end < math.inf and time.monotonic() >= end

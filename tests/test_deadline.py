@@ -1,0 +1,237 @@
+"""Deadlines: inner loops end with a valid answer, and a run that ended early does not claim to be done.
+
+No test looks at the clock of the machine: a clock of their own moves by one second whenever it is read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+import projfree.deadline
+from projfree import (
+    AcceleratedProjectedGradient,
+    BacktrackingGradient,
+    BlackBox,
+    ConstrainedNewton,
+    Direct,
+    GroupBall,
+    Logistic,
+    LpBall,
+    Objective,
+    QuadraticForm,
+    Relay,
+    SchattenBall,
+    Status,
+    as_data,
+    minimize,
+)
+from projfree.algebra import LowRank
+from projfree.deadline import deadline, expired
+from projfree.numerics.group_projection import project_groups
+from projfree.numerics.lp_norm import lp_norm, row_norms
+from projfree.numerics.lp_quadratic import minimise_quadratic
+from projfree.numerics.projected_quadratic import project_descent
+from projfree.numerics.roots import falling_roots
+from projfree.numerics.subspace import leading
+from projfree.sets import WithFree
+from projfree.solvers.base import Solver, State
+
+
+class Clock:
+    """Seconds are readings."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        self.now += 1.0
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(projfree.deadline, "time", made)
+    return made
+
+
+def test_no_deadline_reads_no_clock(clock):
+    assert not expired()
+    assert clock.now == 0.0
+
+
+def test_the_earlier_deadline_counts_and_ends_with_its_block(clock):
+    with deadline(2.5):
+        with deadline(100.0):
+            assert not expired()
+            assert expired()
+        with deadline(0.0):
+            assert expired()
+        assert expired()
+    assert not expired()
+    with deadline(100.0):
+        with pytest.raises(KeyError), deadline(0.0):
+            raise KeyError
+        assert not expired()
+    assert not expired()
+
+
+def hard(outputs: tuple[int, ...] = ()):
+    """A quadratic of condition 1e8 whose minimiser lies outside of small balls."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((90, 30)) * np.geomspace(1e-4, 1.0, 30)
+    return X.T @ X / 90, X.T @ rng.standard_normal((90, *outputs)) / 90
+
+
+@pytest.mark.parametrize("p", [1.0, 1.01, 1.5, 3.0, 1e3, np.inf])
+@pytest.mark.parametrize("outputs", [(), (3,)])
+def test_quadratics_over_lp_balls(p, outputs):
+    H, b = hard(outputs)
+    free = minimise_quadratic(H, b, p, 0.3)
+    with deadline(1e9):
+        assert np.array_equal(minimise_quadratic(H, b, p, 0.3).w, free.w)
+    with deadline(0.0):
+        found = minimise_quadratic(H, b, p, 0.3)
+    assert found.steps <= max(1, np.prod(outputs, dtype=int)) < free.steps
+    assert lp_norm(found.w, p) <= 0.3 * (1.0 + 1e-13)
+    assert free.gap < found.gap
+
+
+def test_projected_gradients(clock):
+    H, b = hard()
+    ball = LpBall(1.5, radius=0.3)
+    with deadline(7.5):
+        x = project_descent(H, b, ball.project, np.zeros(30), 1.01 * float(np.linalg.eigvalsh(H)[-1]))
+    assert clock.now == 9.0  # one reading to begin, seven turns, and the one that said no
+    assert ball.contains(x)
+    assert x.any()
+
+
+@pytest.mark.parametrize(("p", "q"), [(1.5, 3.0), (3.0, 1.0), (2.0, 1.5)])
+def test_projections_stay_feasible(p, q):
+    w = np.random.default_rng(1).standard_normal((6, 4))
+    with deadline(0.0):
+        x = project_groups(w, p, q, 0.7)
+    assert lp_norm(row_norms(x, p), q) <= 0.7 * (1.0 + 1e-9)
+
+
+def test_roots(clock):
+    calls = 0
+
+    def fun(x):
+        nonlocal calls
+        calls += 1
+        return 0.3 - x**3
+
+    falling_roots(fun, np.zeros(2), np.ones(2))
+    assert calls > 5
+    calls = 0
+    with deadline(1.5):
+        low, high = falling_roots(fun, np.zeros(2), np.ones(2))
+    assert calls == 3  # both ends and one turn
+    assert np.all(low**3 <= 0.3)
+    assert np.all(high**3 >= 0.3)
+
+
+def test_searches_on_hulls(clock):
+    rng = np.random.default_rng(3)
+    f = Objective(Logistic(), as_data(30.0 * rng.standard_normal((50, 3)), np.sign(rng.standard_normal(50))))
+    corners = tuple(f.point(w) for w in np.array([[3.0, 0.0, 0.0], [0.0, 2.0, 0.0], [-1.0, 0.0, 4.0]]))
+    for points in (corners[:2], corners):
+        first = np.zeros(len(points) - 1)
+        free, bound = f.hull(points), f.hull(points)
+        free.minimise(first)
+        with deadline(0.0):
+            place = bound.minimise(first)
+        assert len(bound._seen) <= 3 < len(free._seen)
+        assert place.min() >= 0.0
+        assert place.sum() <= 1.0
+        assert bound.at(place).value <= bound.at(first).value
+
+
+def test_leading_singular_values_are_lower_bounds_all_the_same(clock):
+    A = np.random.default_rng(2).standard_normal((80, 60))
+    with deadline(0.0):
+        found = leading(LowRank.of(A, np.eye(60)), lambda s: s, None)
+    assert clock.now == 2.0  # one step
+    exact = np.linalg.svd(A, compute_uv=False)[: len(found.values)]
+    assert np.all(found.values <= exact * (1.0 + 1e-12))
+
+
+def test_a_long_newton_step_ends_at_the_limit(clock):
+    """Its models over this set take thousands of projected gradients."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.ones(200), rng.standard_normal((200, 8)) * np.geomspace(1e-3, 30.0, 8)])
+    Y = np.where(X[:, 1:] @ rng.standard_normal((8, 5)) + rng.standard_normal((200, 5)) > 0, 1.0, -1.0)
+    f, ball = Objective(Logistic(), as_data(X, Y)), WithFree(GroupBall(2, 1, radius=200.0), [0], 1e4)
+    result = minimize(f, ball, ConstrainedNewton(), time_limit=300.0)
+    assert result.status is Status.TIME_LIMIT
+    assert clock.now <= 300.0 + 200.0  # what a last step asks for, of which each kind of loop has one turn
+    assert ball.contains(result.w)
+    assert result.bound <= result.value
+    assert result.certificate.verify(objective=f).ok
+
+
+@pytest.mark.parametrize(
+    "ball", [LpBall(1.5, radius=0.3), GroupBall(2, 1, radius=0.3), LpBall(1, radius=0.3)], ids=repr
+)
+def test_who_ended_early_is_not_done(clock, ball):
+    f = QuadraticForm(*hard((3,)))
+    assert minimize(f, ball, Direct(), tol=1e-9).status.converged
+    for solver in (Direct(), Relay(Direct(), ConstrainedNewton(), 5)):
+        begun = clock.now
+        result = minimize(f, ball, solver, tol=1e-9, time_limit=3.0)
+        assert result.status is Status.TIME_LIMIT
+        assert result.n_iter == 1
+        assert result.relative_gap > 1e-9
+        assert clock.now <= begun + 40.0
+        assert result.certificate.verify(objective=f).ok
+
+
+@dataclass(frozen=True, repr=False)
+class Resigned(Solver):
+    """Says that it can do no more."""
+
+    def init(self, f, ball, start, seed):
+        return State(t=0, x=start, seed=seed)
+
+    def step(self, f, ball, state):
+        return replace(state, t=state.t + 1, done=True)
+
+
+@pytest.mark.parametrize("solver", [Resigned(), Relay(Resigned(), Direct(), 5)], ids=repr)
+def test_done_counts_for_nothing_after_the_deadline(clock, solver):
+    f, ball = QuadraticForm(*hard()), LpBall(1.5, radius=0.3)
+    assert minimize(f, ball, solver, tol=1e-9).status is not Status.TIME_LIMIT
+    result = minimize(f, ball, solver, tol=1e-9, time_limit=1.5)
+    assert result.status is Status.TIME_LIMIT
+    assert not result.w.any()  # nobody else has begun
+
+
+def test_backtracking_ends_at_the_limit(clock):
+    calls = 0
+
+    def steep(w):
+        nonlocal calls
+        calls += 1
+        return 5e11 * float(w @ w) - float(w.sum()), 1e12 * w - 1.0
+
+    ball, solver = LpBall(2, radius=1.0), AcceleratedProjectedGradient(BacktrackingGradient())
+    minimize(BlackBox(steep, (2,)), ball, solver, max_iter=1)
+    assert calls > 35
+    calls = 0
+    result = minimize(BlackBox(steep, (2,)), ball, solver, time_limit=2.0)
+    assert result.status is Status.TIME_LIMIT
+    assert calls <= 8
+    assert ball.contains(result.w)
+
+
+def test_spectral_runs_end_with_a_certificate(clock):
+    rng = np.random.default_rng(4)
+    f = QuadraticForm(np.diag(np.geomspace(1e-3, 1.0, 12)), rng.standard_normal((12, 9)))
+    result = minimize(f, SchattenBall(1.5, radius=1.0), time_limit=4.0, tol=1e-14)
+    assert result.bound <= result.value
+    assert result.certificate.verify(objective=f).ok
