@@ -12,6 +12,7 @@ from projfree.checks import Array, all_finite, real_array
 
 if TYPE_CHECKING:
     from projfree.algebra import Pattern
+    from projfree.data.curvature import RowWeights
     from projfree.data.gram import Gram
 
 #: ``kernel(rows, *images) -> (residual or None, sums)`` for one block of rows: what a pass does with the block.
@@ -146,15 +147,16 @@ class Data(ABC):
 
         return Gram.of(self)
 
-    def second_moments(self, h: Array, *, centred: bool) -> Array:
-        r"""The sums :math:`\sum_i h_i z_i z_i^T` for each column of non-negative numbers h, in one read.
+    def second_moments(self, h: RowWeights, *, centred: bool) -> Array:
+        r"""The sums :math:`\sum_i h_i z_i z_i^T` for each column of non-negative weights h, in one read.
 
         Here :math:`z_i = (x_i - c, 1)`, with c = 0 or, if ``centred``, a rough mean row: what has the last
         coordinate eliminated does not depend on c, but cancels less.
 
         Parameters
         ----------
-        h : array of shape (n, m)
+        h : RowWeights
+            With m columns.
 
         Returns
         -------

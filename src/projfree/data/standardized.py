@@ -16,6 +16,7 @@ from projfree.data.moments import row_measures
 from projfree.data.spectrum import largest_eigenvalue
 
 if TYPE_CHECKING:
+    from projfree.data.curvature import RowWeights
     from projfree.data.gram import Gram
 
 
@@ -123,7 +124,7 @@ class Standardized(Data):
     def gram(self) -> Gram:
         return self.data.gram().standardized(self.shift, self.scale)
 
-    def second_moments(self, h: Array, *, centred: bool) -> Array:
+    def second_moments(self, h: RowWeights, *, centred: bool) -> Array:
         if not centred:
             return super().second_moments(h, centred=False)
         by = np.append(self.scale, 1.0)  # the shift does not matter

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 
 import numpy as np
 
 from projfree.checks import Array
+
+#: Bytes that the second derivatives of a block of rows take: those of all rows of a coupled loss may be very many.
+BLOCK_BYTES = 1 << 24
+
+
+def row_blocks(n: int, numbers: int) -> Iterator[slice]:
+    """All of ``n`` rows in blocks for which so many numbers a row can be held at once."""
+    step = max(64, BLOCK_BYTES // (8 * numbers))
+    return (slice(first, min(first + step, n)) for first in range(0, n, step))
 
 
 class Loss(ABC):
@@ -67,8 +77,14 @@ class Loss(ABC):
 
     def summed_second(self, u: Array, y: Array, s: Array) -> Array:
         """The sum over rows of `second` with the weights ``s``, of shape ``(k, k)`` where the outputs are coupled."""
-        summed: Array = np.tensordot(s, self.second(u, y), axes=1)
-        return summed
+        if not self.coupled:
+            summed: Array = np.tensordot(s, self.second(u, y), axes=1)
+            return summed
+        k = u.shape[1]
+        total = np.zeros((k, k))
+        for rows in row_blocks(len(u), k * k):
+            total += np.tensordot(s[rows], self.second(u[rows], y[rows]), axes=1)
+        return total
 
     def majorant(self, u: Array, y: Array) -> Array:
         """Curvature for quadratic models, of the shape of `second` and never negative: `second` of a convex loss.

@@ -13,7 +13,7 @@ import numpy as np
 
 from projfree.algebra import UNIT
 from projfree.checks import Array
-from projfree.losses.base import Loss
+from projfree.losses.base import Loss, row_blocks
 from projfree.numerics.newton_root import NoRootError, increasing_root
 from projfree.objectives.tangent import weigh
 
@@ -182,6 +182,9 @@ def _coupled_curvature(loss: Loss, u: Array, y: Array, s: Array | float, directi
     H = np.array([[np.sum(loss.curvature(u, y, a, b) * s) for b in directions] for a in directions])
     if not free:
         return H
-    second, weights = loss.second(u, y), np.broadcast_to(s, len(u))
-    cross = np.array([np.einsum("i,ijk,ik->j", weights, second, a) for a in directions])
-    return np.block([[H, cross], [cross.T, np.tensordot(weights, second, axes=1)]])
+    weights, k = np.broadcast_to(s, len(u)), u.shape[1]
+    cross = np.zeros((len(directions), k))
+    for rows in row_blocks(len(u), k * k):
+        second = loss.second(u[rows], y[rows])
+        cross += [weights[rows] @ np.einsum("ijk,ik->ij", second, a[rows]) for a in directions]
+    return np.block([[H, cross], [cross.T, loss.summed_second(u, y, weights)]])

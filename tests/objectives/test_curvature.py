@@ -1,0 +1,101 @@
+"""Hessians are sums over blocks of rows: they agree with the plain sum, and take no memory for all rows at once."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from projfree import Logistic, Objective, Softmax, Squared, as_data
+from projfree.data import curvature as moments
+from projfree.losses import base
+from projfree.objectives.intercept import joint_curvature
+
+N, D, K = 701, 4, 5
+RNG = np.random.default_rng(0)
+X, WEIGHT = RNG.standard_normal((N, D)) + 0.5, RNG.uniform(size=N)
+CLASSES = np.concatenate([np.arange(K), RNG.integers(0, K, N - K)])
+
+
+def plain(f, w):
+    """The Hessian from the curvature of all rows at once, the intercept eliminated."""
+    x = f.point(w)
+    f.value(x)
+    u = f.data.apply(w).reshape(N, -1)
+    full = u if x.intercept is None else u + x.intercept
+    k = full.shape[1]
+    bend = f.loss.majorant(full if f.outputs else full[:, 0], f.y).reshape(N, k, -1)
+    bend = bend if f.loss.coupled else bend[:, :, :1] * np.eye(k)
+    A = X if x.intercept is None else np.column_stack([X, np.ones(N)])
+    joint = np.einsum("i,iab,ic,id->cadb", np.broadcast_to(f.data.weights(slice(None)), N), bend, A, A)
+    size = A.shape[1] * k
+    joint = joint.reshape(size, size)
+    H, cross, own = joint[: D * k, : D * k], joint[: D * k, D * k :], joint[D * k :, D * k :]
+    return H if x.intercept is None else H - cross @ np.linalg.pinv(own, rcond=1e-12) @ cross.T
+
+
+@pytest.mark.parametrize("block", [1 << 24, 1 << 17, 1], ids=["one block", "some blocks", "short blocks"])
+@pytest.mark.parametrize("table", [X, sp.csr_array(X)], ids=["dense", "sparse"])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", [Softmax(), Logistic(), Squared()], ids=repr)
+def test_blocks_add_up_to_the_plain_sum(monkeypatch, loss, intercept, table, block):
+    monkeypatch.setattr(moments, "BLOCK_BYTES", block)
+    y = {"Softmax": CLASSES, "Logistic": np.sign(X[:, 0] + WEIGHT - 1.0)}.get(type(loss).__name__, X[:, :3] ** 2)
+    f = Objective(loss, as_data(table, y, WEIGHT), fit_intercept=intercept)
+    w = 0.3 * np.random.default_rng(1).standard_normal(f.shape)
+    found, due = f.hessian(f.point(w)), plain(f, w)
+    np.testing.assert_allclose(found, due, rtol=0, atol=1e-13 * np.abs(due).max())
+    np.testing.assert_array_equal(found, found.T)
+
+
+def test_threads_do_not_show(monkeypatch):
+    monkeypatch.setattr(moments, "BLOCK_BYTES", 1 << 16)
+    found = []
+    for threads in (1, 3):
+        f = Objective(Softmax(), as_data(X, CLASSES, WEIGHT, threads=threads), fit_intercept=True)
+        found.append(f.hessian(f.point(np.full(f.shape, 0.1))).tobytes())
+    assert found[0] == found[1]
+
+
+def peak(work):
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.fixture(scope="module")
+def many():
+    """Sixty classes: the second derivatives of all rows take 230 MB."""
+    n, k = 8_000, 60
+    rng = np.random.default_rng(2)
+    y = np.concatenate([np.arange(k), rng.integers(0, k, n - k)])
+    return Objective(Softmax(), as_data(rng.standard_normal((n, 3)), y), fit_intercept=True)
+
+
+def test_a_hessian_of_many_classes_takes_little_memory(many):
+    x = many.point(np.full(many.shape, 0.1))
+    many.minorant(x)
+    assert peak(lambda: many.hessian(x)) < 60e6
+
+
+def test_a_hull_of_many_classes_takes_little_memory(many):
+    u = many.settled(many.point(np.full(many.shape, 0.1)))
+    s = many.data.weights(slice(None))
+    assert peak(lambda: joint_curvature(many.loss, u, many.y, s, [u, u + 1.0], free=True)) < 80e6
+
+
+def test_hulls_add_up_to_the_plain_sum(monkeypatch):
+    rng = np.random.default_rng(3)
+    u, a = rng.standard_normal((N, K)), rng.standard_normal((N, K))
+    second = Softmax().second(u, CLASSES)
+    due = np.einsum("i,ijk,ik->j", WEIGHT, second, a), np.tensordot(WEIGHT, second, axes=1)
+    monkeypatch.setattr(base, "BLOCK_BYTES", 1 << 14)
+    H = joint_curvature(Softmax(), u, CLASSES, WEIGHT, [a], free=True)
+    np.testing.assert_allclose(H[0, 1:], due[0], rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(H[1:, 1:], due[1], rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(base.Loss.summed_second(Softmax(), u, CLASSES, WEIGHT), due[1], rtol=1e-12, atol=1e-13)
