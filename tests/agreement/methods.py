@@ -32,9 +32,7 @@ from projfree import (
     TrustRegionLanczos,
 )
 from projfree.objectives import SmoothFunction
-from projfree.objectives.gram_form import is_quadratic
 from projfree.solvers import Solver
-from projfree.solvers.model import lp_of
 
 SEARCHES = (ExactLineSearch(), Secant(), Backtracking())
 FREE: tuple[Solver, ...] = (
@@ -82,9 +80,9 @@ def methods(problem: Problem) -> list[Solver]:
 
 def exact(f: SmoothFunction, ball: ConstraintSet) -> list[Solver]:
     """The solvers for quadratics."""
-    if not is_quadratic(f):
+    if not f.has_quadratic_form:
         return []
-    lp = lp_of(ball, f.shape)
+    lp = ball.as_lp(f.shape)
     return [Direct(), *([TrustRegionLanczos()] if lp is not None and lp.p == 2.0 else [])]
 
 

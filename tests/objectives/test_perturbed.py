@@ -7,7 +7,9 @@ import pytest
 
 from projfree import (
     BlackBox,
+    Entries,
     FrankWolfe,
+    Logistic,
     LpBall,
     Objective,
     Perturbed,
@@ -128,3 +130,32 @@ def test_fingerprints():
     f = plain()
     prints = {Perturbed(f, theta, xi).fingerprint() for theta in (0.1, 0.2) for xi in (XI, -XI)}
     assert len(prints | {f.fingerprint()}) == 5
+
+
+def test_its_form_errs_as_much_as_that_of_the_rows():
+    """H, b and c are rounded sums; a bound from the form that forgot it could lie above the minimum."""
+    rng = np.random.default_rng(0)
+    X, xi = 1e3 + rng.standard_normal((500, 3)), rng.standard_normal(3)
+    f = Objective(Squared(), as_data(X, rng.standard_normal(500)), fit_intercept=True)
+    own, h = f.quadratic_form(), Perturbed(f, 0.3, xi)
+    form = h.quadratic_form()
+    assert min(own.errors) > 0.0
+    assert form.errors[0] >= own.errors[0]
+    assert form.errors[1] >= own.errors[1]
+    assert form.errors == pytest.approx(own.errors, rel=1e-2)  # what the shift of b may add is little beside it
+    w = np.array([0.5, -1.0, 2.0])
+    assert form.value(form.point(w)) == pytest.approx(h.value(h.point(w)), rel=1e-9)
+    assert form.minorant(form.point(w)).minimum(LpBall(2, 3.0))[0] < h.value(h.point(w))
+    assert own.value(own.point(w)) == pytest.approx(f.value(f.point(w)), rel=1e-9)  # the form of f is as it was
+
+
+def test_forms_and_patterns_are_those_of_the_function():
+    logistic = Objective(Logistic(), as_data(np.eye(2), [1.0, -1.0]))
+    assert Perturbed(logistic, 0.1, np.ones(2)).quadratic_form() is None
+    assert not Perturbed(logistic, 0.1, np.ones(2)).has_quadratic_form
+    f = Objective(Squared(), as_data(Entries([0, 1], [1, 0], (2, 3), factored=True), [1.0, 2.0]))
+    h = Perturbed(f, 0.1, np.ones((2, 3)))
+    assert h.pattern is f.pattern
+    f.pattern.warm["oracle"] = np.ones(3)
+    h.forget()
+    assert not f.pattern.warm

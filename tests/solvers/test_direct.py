@@ -26,7 +26,6 @@ from projfree import (
     minimize,
     path,
 )
-from projfree.objectives.gram_form import quadratic_model
 from projfree.solvers import Direct, TrustRegionLanczos
 
 RNG = np.random.default_rng(3)
@@ -107,7 +106,7 @@ def test_the_gram_matrix_is_formed_once():
     minimize(f, LpBall(1.5, 0.5), Direct(), tol=1e-11)
     again = minimize(f, LpBall(1.1, 2.0), Direct(), tol=1e-11)
     assert again.n_passes <= 2.0
-    assert quadratic_model(f) is quadratic_model(f)
+    assert f.quadratic_form() is f.quadratic_form()
 
 
 @pytest.mark.parametrize("p", [1.0, 1.2, 2.0])

@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 
-from projfree import Entries, LpBall, Objective, SchattenBall, Squared, as_data
-from projfree.solvers.auto import Problem
+from projfree import (
+    AcceleratedProjectedGradient,
+    BacktrackingGradient,
+    BiWeight,
+    Entries,
+    GroupBall,
+    LpBall,
+    Objective,
+    ProjectedGradient,
+    SchattenBall,
+    Squared,
+    as_data,
+    plan,
+)
+from projfree.data.tasks import TaskData
+from projfree.sets import WeightedSchattenBall
+from projfree.solvers.costs import Costs
 
 
 def test_the_plan_counts_the_numbers_that_a_read_meets():
@@ -14,9 +30,30 @@ def test_the_plan_counts_the_numbers_that_a_read_meets():
     X, y = rng.standard_normal((40, 6)), rng.standard_normal(40)
     sparse = sp.csr_array(np.where(X > 1.0, X, 0.0))
     tables = {"dense": X, "single": X.astype(np.float32), "sparse": sparse}
-    sizes = {name: Problem(Objective(Squared(), as_data(A, y)), LpBall(2, 1.0), 4.0).size for name, A in tables.items()}
+    sizes = {name: Costs(Objective(Squared(), as_data(A, y)), LpBall(2, 1.0), 4.0).size for name, A in tables.items()}
     assert sizes == {"dense": 240.0, "single": 240.0, "sparse": float(sparse.nnz)}
     view = Objective(Squared(), as_data(sparse, y, scale=np.full(6, 2.0)))
-    assert Problem(view, LpBall(2, 1.0), 4.0).size == sparse.nnz
+    assert Costs(view, LpBall(2, 1.0), 4.0).size == sparse.nnz
     entries = as_data(Entries([0, 1], [1, 0], (3, 2)), [1.0, 2.0])
-    assert Problem(Objective(Squared(), entries), SchattenBall(1.5, 1.0), 4.0).size == 6.0
+    assert Costs(Objective(Squared(), entries), SchattenBall(1.5, 1.0), 4.0).size == 6.0
+
+
+@pytest.mark.parametrize("ball", [GroupBall(1.5, 1.2, 1.0), SchattenBall(1, 1.0), LpBall(2, 1.0)], ids=repr)
+def test_tasks_are_projected(ball):
+    rng = np.random.default_rng(0)
+    X, y, task = rng.standard_normal((40, 3)), rng.standard_normal(40), np.arange(40) % 4
+    made = plan(Objective(Squared(), TaskData(X, y, task), fit_intercept=True), ball)
+    assert made.solver == AcceleratedProjectedGradient()
+    other = plan(Objective(BiWeight(), TaskData(X, y, task)), ball)
+    assert other.solver == ProjectedGradient(BacktrackingGradient())
+
+
+def test_tasks_without_a_projection_and_entries_are_not():
+    rng = np.random.default_rng(0)
+    data = TaskData(rng.standard_normal((40, 3)), rng.standard_normal(40), np.arange(40) % 4)
+    ball = WeightedSchattenBall(1.5, 1.0, np.ones(3), np.ones(4))
+    assert "ProjectedGradient" not in repr(plan(Objective(Squared(), data), ball).solver)
+    entries = as_data(Entries([0, 1, 2], [1, 0, 1], (3, 2)), [1.0, 2.0, 3.0])
+    assert AcceleratedProjectedGradient() not in [
+        choice.solver for choice in plan(Objective(Squared(), entries), SchattenBall(1.5, 1.0)).choices
+    ]

@@ -54,6 +54,8 @@ class Data(ABC):
         What a pass reads; 0 where no compiled kernel does.
     stored : int or None
         The numbers that a sparse table holds; None for others, which hold all.
+    diagonal : bool
+        Whether each row of A meets a single entry of the parameter, so that squares have a diagonal matrix.
     """
 
     feature_names: tuple[str, ...] | None = None
@@ -61,6 +63,7 @@ class Data(ABC):
     pattern: Pattern | None = None
     nbytes: int = 0
     stored: int | None = None
+    diagonal: bool = False
     n: int
     y: Array
     weight: Array | None

@@ -70,6 +70,8 @@ class Entries:
 class EntriesData(Data):
     """Targets at observed entries; the parameter is the dense matrix."""
 
+    diagonal = True
+
     def __init__(self, entries: Entries, y: Array, sample_weight: Array | None = None) -> None:
         self.entries, self.n, self.meter = entries, len(entries.rows), Meter()
         self.y, self.weight = checked_targets(y, self.n), checked_weights(sample_weight, self.n)

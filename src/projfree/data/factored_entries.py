@@ -24,6 +24,7 @@ class FactoredEntriesData(Data):
     """
 
     pattern: Pattern
+    diagonal = True
 
     def __init__(self, entries: Entries, y: Array, sample_weight: Array | None = None) -> None:
         y, weight = checked_targets(y, len(entries.rows)), checked_weights(sample_weight, len(entries.rows))

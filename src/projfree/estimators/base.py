@@ -109,7 +109,7 @@ class ConstrainedModel(Answers):
 
     def _settings(self, seed: int, prepared: Prepared) -> dict[str, Any]:
         return {
-            "solver": checked_solver(self.solver, prepared.problem, prepared.ball),
+            "solver": checked_solver(self.solver),
             "tol": self.tol,
             "max_iter": self.max_iter,
             "time_limit": self.time_limit,

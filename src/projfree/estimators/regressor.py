@@ -14,7 +14,6 @@ from projfree.checks import Array, refuse_masked, shown
 from projfree.estimators.base import ConstrainedModel, Prepared
 from projfree.estimators.callbacks import with_callbacks
 from projfree.estimators.robust import BIWEIGHT, HUBER, residual_scale
-from projfree.estimators.solving import checked_solver
 from projfree.estimators.table import Table, take_column
 from projfree.losses import BiWeight, Huber, Squared
 from projfree.losses.base import Loss
@@ -223,7 +222,6 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         first = minimize(
             problem.objective,
             prepared.ball,
-            checked_solver("auto", problem, prepared.ball),
             start=prepared.start,
             tol=max(SCALE_TOL, self.tol),
             max_iter=SCALE_ITERATIONS,

@@ -15,23 +15,14 @@ from projfree.estimators.problem import Problem
 from projfree.run import Result, Status
 from projfree.sets import WithFree
 from projfree.sets.base import ConstraintSet
-from projfree.solvers import AcceleratedProjectedGradient, ProjectedGradient
 from projfree.solvers.base import Solver, State
-from projfree.steps import BacktrackingGradient
 
 
-def checked_solver(solver: Any, problem: Problem, ball: ConstraintSet) -> Any:
+def checked_solver(solver: Any) -> Any:
     """The solver as `minimize` takes it."""
-    if isinstance(solver, Solver):
+    if isinstance(solver, Solver) or (isinstance(solver, str) and solver == "auto"):
         return solver
-    if not isinstance(solver, str) or solver != "auto":
-        raise TypeError(f"`solver` must be 'auto' or a Solver such as `PrimalAveraging()`, got {shown(solver)}.")
-    f = problem.objective
-    if f.has_hessian or not ball.projectable:
-        return solver
-    # Tasks have many parameters and few rows each; balls of matrices, and free coordinates far from their bounds, are
-    # where projections beat vertices by far.
-    return AcceleratedProjectedGradient() if f.convex else ProjectedGradient(BacktrackingGradient())
+    raise TypeError(f"`solver` must be 'auto' or a Solver such as `PrimalAveraging()`, got {shown(solver)}.")
 
 
 def light(result: Result) -> Result:

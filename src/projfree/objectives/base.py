@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
@@ -9,9 +10,12 @@ import numpy as np
 
 from projfree.algebra import FactoredShape, Image, Minorant, Pattern, Point, Structured
 from projfree.checks import Array, all_finite, real_array
+from projfree.objectives.workload import Workload
 
 if TYPE_CHECKING:
+    from projfree.losses.base import Loss
     from projfree.objectives.hull import Hull
+    from projfree.objectives.quadratic import QuadraticForm
 
 
 class SmoothFunction(ABC):
@@ -27,12 +31,15 @@ class SmoothFunction(ABC):
         How many rows a sample may draw from, None where there is nothing to sample.
     has_images : bool
         Whether points carry images, so that the function on a hull of points costs no pass.
+    quadratic : bool
+        Whether the function is a quadratic of its parameter, whether or not its matrix can be formed.
     """
 
     shape: tuple[int, ...]
     convex: bool = True
     rows: int | None = None
     has_images: bool = True
+    quadratic: bool = False
 
     @property
     @abstractmethod
@@ -96,6 +103,45 @@ class SmoothFunction(ABC):
     def has_hessian(self) -> bool:
         """Whether `hessian` works."""
         return type(self).hessian is not SmoothFunction.hessian
+
+    def quadratic_form(self) -> QuadraticForm | None:
+        """The function as a quadratic form of its columns, None where it is none; may cost one pass, which is kept."""
+        return None
+
+    @property
+    def has_quadratic_form(self) -> bool:
+        """Whether `quadratic_form` gives one; costs nothing."""
+        return type(self).quadratic_form is not SmoothFunction.quadratic_form
+
+    def diagonal_form(self) -> tuple[Array, Array] | None:
+        """The diagonal of H and b where the function is a quadratic without products of two entries, else None.
+
+        Both are vectors over the entries of a parameter, or over its pattern where it has one; costs one pass.
+        """
+        return None
+
+    @property
+    def has_diagonal_form(self) -> bool:
+        """Whether `diagonal_form` gives one; costs nothing."""
+        return type(self).diagonal_form is not SmoothFunction.diagonal_form
+
+    def workload(self) -> Workload:
+        """What one evaluation costs, for the plan."""
+        stored = float((self.rows or self.shape[0]) * self.shape[0])
+        return Workload(type(self).__name__, outputs=math.prod(self.shape[1:]), stored=stored)
+
+    @property
+    def row_loss(self) -> Loss | None:
+        """The loss of one row where the function is a mean of it over data, so that others can recompute it."""
+        return None
+
+    def centred_intercept(self, w: Array) -> Array | None:
+        """The intercept of a quadratic of rows at ``w``, None where there is none; no pass."""
+        return None
+
+    def recheck(self, w: Any, intercept: Any, z: Any, z_intercept: Any) -> tuple[float, Minorant]:
+        """The value at ``w`` and the tangent at ``z``, with intercepts as given where the function has some."""
+        return self.value(self.point(w)), self.minorant(self.point(z))
 
     def point(self, w: Any, intercept: Any = None) -> Point:
         """``w`` as a point whose image is still to be met."""

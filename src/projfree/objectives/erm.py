@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,13 @@ from projfree.data.spare import Spare
 from projfree.losses.base import Loss
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.curvature import curvature
+from projfree.objectives.gram_form import diagonal_of, form_of
 from projfree.objectives.hull import Hull
 from projfree.objectives.image_hull import ImageHull, SquaresHull
 from projfree.objectives.intercept import no_minimum, profile
+from projfree.objectives.quadratic import QuadraticForm
 from projfree.objectives.tangent import Beside, Sums, TangentKernel, weigh
+from projfree.objectives.workload import Workload
 
 FORMS = ("auto", "gram", "data")
 
@@ -71,6 +75,7 @@ class Objective(SmoothFunction):
             data.n,
             loss.convex,
         )
+        self.quadratic = loss.quadratic
         self._spare = Spare()
         self.constant_intercept: Array | None = None
         if self.fit_intercept:
@@ -333,6 +338,38 @@ class Objective(SmoothFunction):
     @property
     def has_hessian(self) -> bool:
         return len(self.data.shape(())) == 1  # a table of features; entries of a matrix have too many parameters
+
+    def quadratic_form(self) -> QuadraticForm | None:
+        return form_of(self) if self.has_quadratic_form else None
+
+    @property
+    def has_quadratic_form(self) -> bool:
+        return self.loss.quadratic and self.has_hessian
+
+    def diagonal_form(self) -> tuple[Array, Array] | None:
+        return diagonal_of(self) if self.has_diagonal_form else None
+
+    @property
+    def has_diagonal_form(self) -> bool:
+        return self.loss.quadratic and not self.fit_intercept and self.data.diagonal
+
+    def workload(self) -> Workload:
+        rows, outputs = float(self.data.n * self.shape[0]), math.prod(self.outputs)
+        return Workload(
+            name=f"{self.loss!r}{' with intercept' if self.fit_intercept else ''}",
+            outputs=outputs,
+            stored=rows if self.data.stored is None else max(1.0, float(self.data.stored)),
+            measured=True,
+            own_rows=not self.has_hessian and not self.data.diagonal,
+            coupled=self.loss.coupled,
+            searches=self.fit_intercept and not self.loss.quadratic,
+            data=type(self.data).__name__,
+            form=self.form,
+        )
+
+    @property
+    def row_loss(self) -> Loss:
+        return self.loss
 
     def smoothness(self) -> float:
         return self.loss.smoothness * self.data.smoothness(centred=self.fit_intercept and self.convex)

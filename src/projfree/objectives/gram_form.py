@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
+from projfree.algebra import OnPattern, zeros
+from projfree.checks import Array
 from projfree.data.gram import Gram
-from projfree.objectives.base import SmoothFunction
-from projfree.objectives.erm import Objective
-from projfree.objectives.perturbed import Perturbed
 from projfree.objectives.quadratic import QuadraticForm
+
+if TYPE_CHECKING:
+    from projfree.objectives.erm import Objective
 
 # What one pass or one decomposition found, for as long as the objective lives: `path` asks many times.
 _FORMS: WeakKeyDictionary[Objective, QuadraticForm] = WeakKeyDictionary()
@@ -40,38 +45,29 @@ def gram_form(gram: Gram, fit_intercept: bool = False) -> QuadraticForm:
     return QuadraticForm(*gram.quadratic(fit_intercept), errors=gram.errors(fit_intercept))
 
 
-def is_quadratic(f: SmoothFunction) -> bool:
-    """Whether ``f`` is a quadratic of a parameter with features, so that `quadratic_model` gives its form."""
-    if isinstance(f, Perturbed):
-        return is_quadratic(f.f)
-    return isinstance(f, QuadraticForm) or (isinstance(f, Objective) and f.loss.quadratic and f.has_hessian)
-
-
-def quadratic_model(f: SmoothFunction) -> QuadraticForm:
-    """The function as a quadratic form: itself, or the squares over its rows after one pass, which is kept.
-
-    Parameters
-    ----------
-    f : SmoothFunction
-        A `QuadraticForm`, an `Objective` with the squared loss on a table, or either of them perturbed.
+def form_of(f: Objective) -> QuadraticForm:
+    """The squares over the rows of ``f`` as a quadratic form, after one pass, which is kept.
 
     Examples
     --------
     >>> import numpy as np
     >>> from projfree import Objective, Squared, as_data
     >>> f = Objective(Squared(), as_data(np.array([[1.0], [2.0]]), [1.0, 4.0]))
-    >>> form = quadratic_model(f)
-    >>> form.value(form.point([1.0])), quadratic_model(f) is form
+    >>> form = f.quadratic_form()
+    >>> form.value(form.point([1.0])), f.quadratic_form() is form
     (2.0, True)
     """
-    if not is_quadratic(f):
-        raise TypeError(f"{type(f).__name__} is not a quadratic of features; use CorrectivePrimalAveraging.")
-    if isinstance(f, QuadraticForm):
-        return f
-    if isinstance(f, Perturbed):
-        form = quadratic_model(f.f)
-        return QuadraticForm(form.H, form.b - f.theta * f.xi, form.c)
-    assert isinstance(f, Objective)
     if f not in _FORMS:
         _FORMS[f] = gram_form(f.data.gram(), f.fit_intercept)
     return _FORMS[f]
+
+
+def diagonal_of(f: Objective) -> tuple[Array, Array]:
+    """The curvature of each observed entry of a matrix, and b; one read."""
+    h = f.loss.smoothness * entries(f.data.mean_row())
+    return h, -entries(f.minorant(f.point(zeros(f.shape))).gradient)
+
+
+def entries(w: Any) -> Array:
+    """The entries of a matrix as a vector, those on the pattern where there is one."""
+    return w.values if isinstance(w, OnPattern) else np.ravel(w)

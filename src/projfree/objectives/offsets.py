@@ -24,6 +24,7 @@ from projfree.objectives.base import SmoothFunction
 from projfree.objectives.hull import Hull
 from projfree.objectives.offset_hull import OffsetHull, OffsetSquaresHull
 from projfree.objectives.offset_map import Offsets
+from projfree.objectives.workload import Workload
 
 #: Newton steps for the offsets of one image, and what they may leave of the value: so little that bounds, which feel
 #: the root of it, agree to all digits that are checked.
@@ -90,6 +91,10 @@ class OffsetObjective(SmoothFunction):
 
     def smoothness(self) -> float:
         return self.loss.smoothness * self.data.smoothness(centred=False)
+
+    def workload(self) -> Workload:
+        name = f"{self.loss!r} with offsets"
+        return Workload(name, outputs=1, stored=float(self.data.n * self.shape[0]))
 
     def fingerprint(self) -> str:
         settings = f"offsets {self.offsets.kinds} ridge={self.ridge!r} base={self.base!r}"

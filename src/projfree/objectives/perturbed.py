@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 
-from projfree.algebra import Minorant, Point, inner
+from projfree.algebra import Minorant, Pattern, Point, inner
 from projfree.checks import Array, all_finite, at_least, positive, real_array
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.hull import Hull
+from projfree.objectives.quadratic import QuadraticForm
+from projfree.objectives.workload import Workload
 from projfree.sets.base import ConstraintSet
 
 
@@ -43,6 +46,7 @@ class Perturbed(SmoothFunction):
         if self.xi.shape != f.shape:
             raise ValueError(f"`xi` must have the shape {f.shape} of the parameter, got {self.xi.shape}.")
         self.shape, self.convex, self.rows, self.has_images = f.shape, f.convex, f.rows, f.has_images
+        self.quadratic = f.quadratic
 
     @property
     def work(self) -> int:
@@ -78,8 +82,26 @@ class Perturbed(SmoothFunction):
     def has_hessian(self) -> bool:
         return self.f.has_hessian
 
+    def quadratic_form(self) -> QuadraticForm | None:
+        form = self.f.quadratic_form()
+        return None if form is None else form.tilted(self.theta * self.xi)
+
+    @property
+    def has_quadratic_form(self) -> bool:
+        return self.f.has_quadratic_form
+
+    def workload(self) -> Workload:
+        return replace(self.f.workload(), name=f"Perturbed {self.f.workload().name}")
+
     def smoothness(self) -> float:
         return self.f.smoothness()
+
+    @property
+    def pattern(self) -> Pattern | None:
+        return self.f.pattern
+
+    def forget(self) -> None:
+        self.f.forget()
 
     @property
     def reported(self) -> SmoothFunction:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from typing import Any
 
@@ -52,7 +53,7 @@ class QuadraticForm(SmoothFunction):
         # Eigenvalues err by a modest multiple of d units of the largest.
         self._floor = 8.0 * UNIT * len(H) * float(np.abs(self.eigenvalues).max(initial=0.0))
         self._norm = size(self.H)
-        self.convex = bool(self.eigenvalues[0] >= -self._floor)
+        self.quadratic, self.convex = True, bool(self.eigenvalues[0] >= -self._floor)
         self._calls = 0
 
     @property
@@ -98,6 +99,18 @@ class QuadraticForm(SmoothFunction):
 
     def hessian(self, x: Point) -> Array:
         return np.kron(self.H, np.eye(int(np.prod(self.shape[1:]))))
+
+    def quadratic_form(self) -> QuadraticForm:
+        return self
+
+    def tilted(self, slope: Array) -> QuadraticForm:
+        """The form with a linear function of this slope added; what the sums may err by stays."""
+        out: QuadraticForm = copy.copy(self)
+        out.b, out._calls = self.b - slope, 0
+        # An error e of b changes the value by at most e |w| <= e / 2 + e |w|^2 / 2.
+        rounding = UNIT * (size(self.b) + size(slope))
+        out.errors = (self.errors[0] + 0.5 * rounding, self.errors[1] + rounding)
+        return out
 
     def smoothness(self) -> float:
         return float(self.eigenvalues[-1]) + self._floor

@@ -127,6 +127,4 @@ class Certificate:
         return Objective(self.loss, as_data(X, y, sample_weight), fit_intercept=self.intercept is not None)
 
     def _recompute(self, f: SmoothFunction) -> tuple[float, Minorant]:
-        if isinstance(f, Objective):
-            return f.recheck(self.w, self.intercept, self.witness, self.witness_intercept)
-        return f.value(f.point(self.w)), f.minorant(f.point(self.witness))
+        return f.recheck(self.w, self.intercept, self.witness, self.witness_intercept)

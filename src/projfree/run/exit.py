@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from projfree.algebra import UNIT, Point
-from projfree.objectives import Objective
 from projfree.run.certificate import Certificate
 from projfree.run.progress import Run
 from projfree.run.result import Result
@@ -98,7 +97,7 @@ def _certificate(run: Run, at: Point, bound: float | None, gap: float) -> Certif
         tolerance=run.tol * run.scale,
         witness=at.w,
         witness_intercept=at.intercept,
-        loss=f.loss if isinstance(f, Objective) else None,
+        loss=f.row_loss,
     )
 
 

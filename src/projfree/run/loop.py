@@ -12,7 +12,6 @@ from typing import Any, Literal
 from projfree.algebra import FactoredShape, Point, Structured
 from projfree.checks import all_finite, at_least, count, instance, positive, real_array, shown
 from projfree.deadline import deadline, expired
-from projfree.objectives import QuadraticForm
 from projfree.objectives.base import SmoothFunction
 from projfree.run.callbacks import Callback, closed
 from projfree.run.certificate import Certificate
@@ -23,8 +22,8 @@ from projfree.run.result import Result
 from projfree.run.status import Status
 from projfree.runtime import single_blas
 from projfree.sets.base import ConstraintSet
-from projfree.solvers.auto import Plan, plan
 from projfree.solvers.base import Solver, State
+from projfree.solvers.plan import Plan, plan
 
 log = logging.getLogger(__name__)
 
@@ -156,7 +155,7 @@ def _small(f: SmoothFunction, ball: ConstraintSet) -> bool:
 
     Its threads gain nothing on small matrices, and lose a factor of ten or more where another process has a core.
     """
-    if isinstance(f.reported, QuadraticForm):
+    if f.quadratic and f.rows is None:  # products with its matrix
         return f.shape[0] ** 2 < LARGE
     return not ball.spectral or isinstance(f.shape, FactoredShape) or math.prod(f.shape) < LARGE
 

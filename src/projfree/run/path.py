@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array, all_finite, real_array
-from projfree.objectives import Objective, QuadraticForm
+from projfree.objectives import QuadraticForm
 from projfree.objectives.base import SmoothFunction
-from projfree.objectives.gram_form import is_quadratic, quadratic_model
 from projfree.run.loop import minimize
 from projfree.run.problem import fingerprint
 from projfree.run.result import Result, one_of_many
@@ -111,22 +110,21 @@ def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array,
 
 def _form(f: SmoothFunction, ball: ConstraintSet, settings: dict[str, Any]) -> QuadraticForm | None:
     """The squares over rows as a quadratic form, where the plan or the user goes through it."""
-    if not (isinstance(f, Objective) and is_quadratic(f)):
+    if f.rows is None or f.reported is not f or not f.has_quadratic_form:
         return None
     solver = settings.get("solver", "auto")
     chosen = plan(f, ball, settings.get("tol", 1e-6)).solver if solver in ("auto", None) else solver
-    return quadratic_model(f) if isinstance(chosen, Direct) else None
+    return f.quadratic_form() if isinstance(chosen, Direct) else None
 
 
 def _of_rows(f: SmoothFunction, result: Result, settings: dict[str, Any]) -> Result:
     """A result on the form as one on the rows: with its intercept, or read anew where the form is too coarse."""
-    assert isinstance(f, Objective)
     own, b = result.certificate, f.centred_intercept
     if result.status is Status.PRECISION:
         again = {**settings, "solver": result.solver, "start": result.w, "state": None}
         return replace(one_of_many(minimize(f, own.ball, **again)), plan=result.plan)
     certificate = replace(
-        own, loss=f.loss, intercept=b(own.w), witness_intercept=None if own.witness is None else b(own.witness)
+        own, loss=f.row_loss, intercept=b(own.w), witness_intercept=None if own.witness is None else b(own.witness)
     )
     return replace(result, intercept=b(result.w), certificate=certificate)
 

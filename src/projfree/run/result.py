@@ -8,8 +8,8 @@ from projfree.checks import Array
 from projfree.run.certificate import Certificate
 from projfree.run.status import Status
 from projfree.run.trace import Trace
-from projfree.solvers.auto import Plan
 from projfree.solvers.base import Solver, State
+from projfree.solvers.plan import Plan
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -13,11 +13,22 @@ from projfree.algebra.minorant import UNIT, inner, size
 from projfree.algebra.structured import zeros
 from projfree.checks import Array
 
+if TYPE_CHECKING:
+    from projfree.sets.lp import LpBall
+
 #: How far outside, relative to its size, a point may lie and still count as contained. Convex combinations and
 #: singular values round by a few units in the last place; this is far above that and far below any use.
 FEASIBILITY = 1e-11
 
+#: The smallest exponent of a norm whose ball is round enough for averages of vertices to beat projections.
+ROUND = 1.3
+
 Shape = tuple[int, ...]
+
+
+def round_exponents(*exponents: float) -> bool:
+    """Whether the ball of a norm with these exponents has no flat pieces, or nearly so."""
+    return all(ROUND <= p < math.inf for p in exponents)
 
 
 def slack(w: Array, rtol: float) -> float:
@@ -41,6 +52,11 @@ class ConstraintSet(ABC):
 
     #: True where `lmo` and `support` need singular values, so that they cost more than a few passes over `g`.
     spectral: bool = False
+    #: Whether the boundary has no flat pieces, so that averages of vertices converge quickly.
+    is_round: bool = False
+    #: Whether some coordinates are bounded only far beyond what any data asks for. Models over such a set would need
+    #: many more digits than the answer does.
+    has_free: bool = False
 
     @abstractmethod
     def lmo(self, g: Array) -> Array:
@@ -112,6 +128,17 @@ class ConstraintSet(ABC):
         """Whether a projection costs about as much as the oracle, so that a thousand of them are no matter."""
         inner = getattr(self, "ball", None)
         return self.projectable and (not isinstance(inner, ConstraintSet) or inner.projects_quickly)
+
+    def as_lp(self, shape: Shape) -> LpBall | None:
+        """The l_p ball of all entries that the set is for parameters of this shape, None where it is no such ball."""
+        return None
+
+    def as_scaled_lp(self, shape: Shape) -> tuple[LpBall, Array] | None:
+        r"""An l_p ball B and positive scales d such that the set is :math:`\{w : d \circ w \in B\}`, else None.
+
+        For sets that are an l_p ball in other units; one that is an l_p ball as it stands says so by `as_lp` alone.
+        """
+        return None
 
     def strong_convexity(self, shape: Shape) -> float:
         r"""A lower bound on the strong convexity modulus :math:`\alpha` of the set in the Euclidean norm, else 0."""

@@ -44,6 +44,8 @@ class WithFree(ConstraintSet):
     free: tuple[int, ...]
     bound: float
 
+    has_free = True
+
     def __post_init__(self) -> None:
         instance("WithFree(ball=...)", self.ball, ConstraintSet, "LpBall(2, radius=1.0)")
         free = sorted(set(checked_labels("WithFree(free=...)", self.free)))

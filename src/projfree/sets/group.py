@@ -10,10 +10,10 @@ import numpy as np
 from projfree.checks import Array, at_least, positive
 from projfree.numerics.group_projection import project_groups
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming, row_norms
-from projfree.sets.base import ConstraintSet, NormBall, Shape
+from projfree.sets.base import ConstraintSet, NormBall, Shape, round_exponents
 from projfree.sets.groups import checked_labels, group_sizes, laid_out, taken_back
 from projfree.sets.inputs import finite, largest, like, matrix, point
-from projfree.sets.lp import hoelder, spread
+from projfree.sets.lp import LpBall, hoelder, spread
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,13 @@ class GroupBall(NormBall):
         exponents = ((2.0, 1.0), (math.inf, 1.0), (1.5, 1.2), (1.2, 2.0), (2.0, math.inf), (1.0, 3.0), (1.001, 1.5))
         labelled = tuple(cls(p, q, 1.5, (0, 1, 0)) for p, q in ((2.0, 1.0), (math.inf, 1.5), (1.5, 2.0)))
         return tuple(cls(p, q, 1.5) for p, q in exponents) + labelled
+
+    @property
+    def is_round(self) -> bool:  # type: ignore[override]  # read-only here: it follows from the exponents
+        return round_exponents(self.p, self.q)
+
+    def as_lp(self, shape: Shape) -> LpBall | None:
+        return LpBall(self.p, self.radius) if self.p == self.q else None
 
     def check_shape(self, shape: Shape) -> None:
         if self.groups is None:

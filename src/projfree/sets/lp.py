@@ -10,7 +10,7 @@ import numpy as np
 from projfree.checks import Array, at_least, positive
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming
 from projfree.numerics.lp_projection import project
-from projfree.sets.base import ConstraintSet, NormBall, Shape
+from projfree.sets.base import ConstraintSet, NormBall, Shape, round_exponents
 from projfree.sets.inputs import finite, like, point
 
 
@@ -59,6 +59,13 @@ class LpBall(NormBall):
     @classmethod
     def examples(cls) -> tuple[ConstraintSet, ...]:
         return tuple(cls(p, 1.5) for p in (1.0, 1.001, 1.1, 1.5, 2.0, 3.0, 500.0, math.inf))
+
+    @property
+    def is_round(self) -> bool:  # type: ignore[override]  # read-only here: it follows from p
+        return round_exponents(self.p)
+
+    def as_lp(self, shape: Shape) -> LpBall:
+        return self
 
     def lmo(self, g: Array) -> Array:
         c = finite("lmo(g)", g)

@@ -14,9 +14,9 @@ from projfree.numerics.lp_norm import conjugate, lp_norm, norming
 from projfree.numerics.lp_projection import project
 from projfree.numerics.svd import singular_values, svd, svd_error
 from projfree.sets import spectral
-from projfree.sets.base import ConstraintSet, NormBall, Shape
+from projfree.sets.base import ConstraintSet, NormBall, Shape, round_exponents
 from projfree.sets.inputs import finite, largest, like, matrix, point
-from projfree.sets.lp import spread
+from projfree.sets.lp import LpBall, spread
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,14 @@ class SchattenBall(NormBall):
     @property
     def spectral(self) -> bool:  # type: ignore[override]  # read-only here: it follows from p
         return self.p != 2.0
+
+    @property
+    def is_round(self) -> bool:  # type: ignore[override]  # as above
+        return round_exponents(self.p)
+
+    def as_lp(self, shape: Shape) -> LpBall | None:
+        # A single row or column has one singular value, its length.
+        return LpBall(2.0, self.radius) if self.p == 2.0 or min(shape) == 1 else None
 
     @classmethod
     def examples(cls) -> tuple[ConstraintSet, ...]:

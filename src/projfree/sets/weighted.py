@@ -74,6 +74,14 @@ class Weighted(NormBall):
     def spectral(self) -> bool:  # type: ignore[override]  # read-only here: the ball decides
         return self.ball.spectral
 
+    @property
+    def is_round(self) -> bool:  # type: ignore[override]  # as above
+        return self.ball.is_round
+
+    def as_scaled_lp(self, shape: Shape) -> tuple[LpBall, Array] | None:
+        ball = self.ball.as_lp(shape)
+        return None if ball is None else (ball, np.broadcast_to(self.weights, shape))
+
     def check_shape(self, shape: Shape) -> None:
         check_broadcast("Weighted", "weights", np.shape(self.weights), shape)
         self.ball.check_shape(shape)

@@ -77,6 +77,10 @@ class WeightedSchattenBall(NormBall):
     def spectral(self) -> bool:  # type: ignore[override]  # read-only here: it follows from p
         return self.p != 2.0
 
+    @property
+    def is_round(self) -> bool:  # type: ignore[override]  # as above
+        return self.ball.is_round
+
     @classmethod
     def examples(cls) -> tuple[ConstraintSet, ...]:
         rows, cols = np.array([0.5, 1.0, 2.0, 3.0]), np.array([1.0, 0.25, 2.0])

@@ -1,14 +1,15 @@
 """Algorithms: each an `init` and a `step`."""
 
-from projfree.solvers.auto import Choice, Plan, plan
 from projfree.solvers.base import Solver, State
 from projfree.solvers.direct import Direct
 from projfree.solvers.frank_wolfe import FrankWolfe
 from projfree.solvers.lanczos import TrustRegionLanczos
 from projfree.solvers.newton import ConstrainedNewton
+from projfree.solvers.plan import Plan, plan
 from projfree.solvers.primal_averaging import CorrectivePrimalAveraging, PrimalAveraging
 from projfree.solvers.projected_gradient import AcceleratedProjectedGradient, ProjectedGradient
 from projfree.solvers.relay import Relay
+from projfree.solvers.rules import Choice
 
 #: Every solver, for tables and tests that should follow when one is added.
 SOLVERS: tuple[type[Solver], ...] = (

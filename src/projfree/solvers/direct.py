@@ -11,14 +11,12 @@ from projfree.algebra import Minorant, Point
 from projfree.checks import Array
 from projfree.numerics.lp_quadratic import minimise_quadratic
 from projfree.numerics.secular import decomposed
-from projfree.objectives import Objective
 from projfree.objectives.base import SmoothFunction
-from projfree.objectives.gram_form import is_quadratic, quadratic_model
-from projfree.sets import Weighted
+from projfree.objectives.gram_form import entries
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver, State
-from projfree.solvers.diagonal import diagonal_terms, entries, is_diagonal, minimise_diagonal
-from projfree.solvers.model import check_model, lp_of, minimise_model
+from projfree.solvers.diagonal import is_diagonal, minimise_diagonal
+from projfree.solvers.model import check_model, minimise_model
 
 #: The most features for which a Gram matrix is formed: it takes 3.2 GB.
 MOST_FEATURES = 20_000
@@ -58,9 +56,9 @@ class Direct(Solver):
         super().check(f, ball)
         if is_diagonal(f, ball):
             return
-        if not is_quadratic(f):
+        if not f.has_quadratic_form:
             raise TypeError(
-                f"Direct needs a quadratic of features, a QuadraticForm or Squared() on a table, got {_name(f)}; "
+                f"Direct needs a quadratic of features, a QuadraticForm or Squared() on a table, got {f.workload()}; "
                 "use ConstrainedNewton or CorrectivePrimalAveraging."
             )
         if not f.convex:
@@ -108,44 +106,43 @@ class Direct(Solver):
 def _terms(f: SmoothFunction, ball: ConstraintSet) -> tuple[Array, Array]:
     """H, or its diagonal where it has no more, and b."""
     if is_diagonal(f, ball):
-        assert isinstance(f, Objective)
-        return diagonal_terms(f)
-    form = quadratic_model(f)
+        terms = f.diagonal_form()
+        assert terms is not None
+        return terms
+    form = f.quadratic_form()
+    assert form is not None
     return form.H, form.b
 
 
 def _solve(f: SmoothFunction, ball: ConstraintSet, H: Array, b: Array, near: Point) -> tuple[Point, Minorant]:
     """The minimiser of the quadratic, and the tangent of f there."""
     if H.ndim == 1:
-        assert isinstance(f, Objective)
-        lp = lp_of(ball, f.shape)
+        lp = ball.as_lp(f.shape)
         assert lp is not None
         x = f.point(minimise_diagonal(f, H, b, lp.radius))
     else:
-        x = f.point(minimise_form(f, ball, H, b, near.w), near.hint())
+        x = f.point(minimise_form(ball, H, b, near.w), near.hint())
     return x, f.minorant(x)
 
 
-def minimise_form(f: SmoothFunction, ball: ConstraintSet, H: Array, b: Array, start: Array) -> Array:
+def minimise_form(ball: ConstraintSet, H: Array, b: Array, start: Array) -> Array:
     """The minimiser of the quadratic over the set; columns share the matrix."""
-    if (
-        isinstance(ball, Weighted)
-        and lp_of(ball.ball, b.shape) is not None
-        and (b.ndim == 1 or np.ndim(ball.weights) == 0)
-    ):
-        d = np.broadcast_to(ball.weights, b.shape)
-        by = d if b.ndim == 1 else d[:, 0]
-        w = minimise_form(f, ball.ball, H / by / by[:, None], b / d, start * d)
+    scaled = ball.as_scaled_lp(b.shape)
+    if scaled is not None and _same_in_columns(scaled[1]):
+        inner, d = scaled
+        by = d if d.ndim == 1 else d[:, 0]
+        w = minimise_form(inner, H / by / by[:, None], b / d, start * d)
         return np.asarray(w / d)
-    lp = lp_of(ball, b.shape)
+    lp = ball.as_lp(b.shape)
     if lp is None:
         return minimise_model(np.kron(H, np.eye(int(np.prod(b.shape[1:])))), b, ball, start)
     first = start if start.any() else None
     return minimise_quadratic(H, b, lp.p, lp.radius, first, decomposed(H) if lp.p == 2.0 else None).w
 
 
-def _name(f: SmoothFunction) -> str:
-    return repr(f.loss) + " on " + type(f.data).__name__ if isinstance(f, Objective) else type(f).__name__
+def _same_in_columns(d: Array) -> bool:
+    """Whether the scales of all columns agree, so that these still share a matrix."""
+    return d.ndim == 1 or bool((d == d[:, :1]).all())
 
 
 def _exact(ball: ConstraintSet, m: Minorant, x: Point) -> bool:

@@ -9,12 +9,10 @@ import numpy as np
 from projfree.algebra import FactoredShape, Point
 from projfree.checks import Array, count
 from projfree.numerics.lanczos import Krylov
-from projfree.objectives import Objective, Perturbed, QuadraticForm
 from projfree.objectives.base import SmoothFunction
 from projfree.sets import LpBall
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver, State
-from projfree.solvers.model import lp_of
 
 #: A tangent is taken at the iterate when its gap, which the space knows without a read, has fallen by this factor,
 FALL = 10.0
@@ -75,10 +73,10 @@ class TrustRegionLanczos(Solver):
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         super().check(f, ball)
-        if not f.convex or not _quadratic(f):
+        if not f.convex or not f.quadratic:
             raise TypeError(
                 "TrustRegionLanczos needs a convex quadratic such as an Objective with Squared(), got "
-                f"{repr(f.loss) if isinstance(f, Objective) else type(f).__name__}; use CorrectivePrimalAveraging."
+                f"{f.workload().name}; use CorrectivePrimalAveraging."
             )
         if isinstance(f.shape, FactoredShape):
             raise TypeError("TrustRegionLanczos needs dense parameters; use CorrectivePrimalAveraging.")
@@ -137,15 +135,9 @@ class TrustRegionLanczos(Solver):
         )
 
 
-def _quadratic(f: SmoothFunction) -> bool:
-    if isinstance(f, Perturbed):
-        return _quadratic(f.f)
-    return isinstance(f, QuadraticForm) or (isinstance(f, Objective) and f.loss.quadratic)
-
-
 def _euclidean(ball: ConstraintSet, shape: tuple[int, ...]) -> LpBall:
     """The ball as a Euclidean one, or a sentence."""
-    lp = lp_of(ball, shape)
+    lp = ball.as_lp(shape)
     if lp is None or lp.p != 2.0:
         raise ValueError(f"TrustRegionLanczos needs the Euclidean ball LpBall(2, ...), got {ball!r}; use Direct.")
     return lp

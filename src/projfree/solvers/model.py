@@ -7,22 +7,10 @@ import math
 import numpy as np
 
 from projfree.checks import Array
-from projfree.sets import GroupBall, LpBall, SchattenBall, Weighted
 from projfree.sets.base import ConstraintSet
 
 #: The most parameters for which a Hessian is formed: at 2,000 it takes 32 MB, and a factorisation about a second.
 MOST_PARAMETERS = 2_000
-
-
-def lp_of(ball: ConstraintSet, shape: tuple[int, ...]) -> LpBall | None:
-    """The l_p ball of all entries that ``ball`` is for parameters of this shape, None where it is no such ball."""
-    if isinstance(ball, LpBall):
-        return ball
-    if isinstance(ball, SchattenBall) and (ball.p == 2.0 or min(shape) == 1):
-        return LpBall(2.0, ball.radius)  # a single row or column has one singular value, its length
-    if isinstance(ball, GroupBall) and ball.p == ball.q:
-        return LpBall(ball.p, ball.radius)
-    return None
 
 
 def check_model(ball: ConstraintSet) -> None:
@@ -47,11 +35,12 @@ def minimise_model(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Arr
     b, start : array
         Of the shape of w.
     """
-    if isinstance(ball, Weighted) and lp_of(ball.ball, b.shape) is not None:
-        d = np.broadcast_to(ball.weights, b.shape)
+    scaled = ball.as_scaled_lp(b.shape)
+    if scaled is not None:
+        inner, d = scaled
         by = np.ravel(d)
-        return np.asarray(minimise_model(H / by / by[:, None], b / d, ball.ball, start * d) / d)
-    lp = lp_of(ball, b.shape)
+        return np.asarray(minimise_model(H / by / by[:, None], b / d, inner, start * d) / d)
+    lp = ball.as_lp(b.shape)
     if lp is not None:
         from projfree.numerics.lp_quadratic import minimise_quadratic
         from projfree.numerics.secular import decomposed

@@ -1,0 +1,92 @@
+"""`Costs`: a problem in the numbers that the rules of the plan look at."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from projfree.algebra import FactoredShape
+from projfree.objectives.base import SmoothFunction
+from projfree.objectives.workload import Workload
+from projfree.sets.base import ConstraintSet
+from projfree.solvers.model import MOST_PARAMETERS
+
+# Measured by `python benchmarks/auto.py` on its grid of problems; all costs are in reads of X.
+#: A Hessian or Gram matrix of D parameters costs D times this (24 ms for 48,842 x 108, of which one read is 1.5 ms).
+HESSIAN = 0.15
+#: Flops of one model solve, over D^3, and flops in the time in which memory gives one number.
+MODEL_FLOPS, FLOPS_A_READ = 5.0, 8.0
+#: A tangent costs a read and a half for one output, and this part of a read for each of several.
+TANGENT, OUTPUT = 1.5, 0.4
+#: A search along images, for an intercept or a step, costs a row so many numbers' time for each output (3.4 ms for
+#: 48,842 rows); a coupled loss costs more.
+SEARCH, COUPLED_SEARCH = 250.0, 400.0
+
+
+@dataclass(frozen=True)
+class Costs:
+    """A function, a set and the digits asked for, with what work on them costs in reads of the data and in bytes."""
+
+    f: SmoothFunction
+    ball: ConstraintSet
+    digits: float
+
+    @cached_property
+    def load(self) -> Workload:
+        """What the function says about itself."""
+        return self.f.workload()
+
+    def describe(self, tol: float) -> str:
+        """The problem in one line."""
+        rows = "" if self.f.rows is None else f"{self.f.rows:,} rows, "
+        return f"{self.load.name} {rows}{self.f.shape} over {self.ball!r}, tolerance {tol:g}"
+
+    @property
+    def parameters(self) -> int:
+        """Entries of a parameter."""
+        return math.prod(self.f.shape)
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a quadratic model over the set can be formed and solved."""
+        if self.ball.has_free and self.f.convex:
+            return False
+        return self.f.has_hessian and self.ball.projects_quickly and self.parameters <= MOST_PARAMETERS
+
+    @property
+    def model_work(self) -> float:
+        """Reads that one solve of a model takes the time of."""
+        return MODEL_FLOPS * float(self.parameters) ** 3 / (FLOPS_A_READ * self.size)
+
+    @property
+    def tangent(self) -> float:
+        """Reads that a tangent takes the time of, its intercept included."""
+        if not self.load.measured:
+            return 1.0
+        k = self.load.outputs
+        one = TANGENT if k == 1 else 1.0 + OUTPUT * k
+        return one + 1.0 + self.search if self.load.searches else one
+
+    @property
+    def search(self) -> float:
+        """Reads that a search along images takes the time of."""
+        if not self.load.measured:
+            return 0.0
+        each = COUPLED_SEARCH if self.load.coupled else SEARCH
+        return each * self.load.outputs * (self.f.rows or 1) / self.size
+
+    @property
+    def size(self) -> float:
+        """Numbers that a read of the data meets."""
+        return self.load.stored
+
+    @property
+    def image_bytes(self) -> int:
+        """Bytes of one image."""
+        return 8 * (self.f.rows or 0) * self.load.outputs
+
+    @property
+    def vector_bytes(self) -> int:
+        """Bytes of one parameter; those in factors and on patterns take about as much as an image."""
+        return self.image_bytes if isinstance(self.f.shape, FactoredShape) else 8 * self.parameters

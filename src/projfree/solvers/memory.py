@@ -1,0 +1,70 @@
+"""What solvers hold beside the data, in bytes: upper counts of their arrays, compared with measured peaks by a test."""
+
+from __future__ import annotations
+
+from projfree.data.curvature import BLOCK_BYTES
+from projfree.data.products import LANE_ROWS, LANES, table_bytes
+from projfree.solvers.costs import Costs
+
+#: Rows that the fingerprint of the data copies.
+FINGERPRINT_ROWS = 1_000
+#: Images, and arrays of their size, at the peak: of tangents, of a search for an intercept, and of hulls of two and of
+#: three points.
+TANGENT_IMAGES, SEARCH_IMAGES, SEGMENT_IMAGES, TRIANGLE_IMAGES = 7, 2, 12, 16
+#: Vectors of the size of a parameter that points, tangents and averages of tangents hold.
+VECTORS = 40
+#: Matrices of that side at the peak of the solution of a quadratic model.
+MODEL_MATRICES = 7
+#: Arrays of the size of the second derivatives of a block of rows, while a coupled loss forms them on a hull.
+SECONDS = 2
+
+
+def tangents(costs: Costs) -> int:
+    """Bytes of a method that takes tangents."""
+    return _images(costs, TANGENT_IMAGES + SEARCH_IMAGES * costs.load.searches)
+
+
+def hulls(costs: Costs, points: int) -> int:
+    """Bytes of a method that searches on hulls of two or three points."""
+    k = costs.load.outputs
+    seconds = 8 * (costs.f.rows or 0) * k * k if costs.load.coupled and costs.load.searches else 0
+    images = SEGMENT_IMAGES if points == 2 else TRIANGLE_IMAGES
+    return _images(costs, images) + SECONDS * min(BLOCK_BYTES, seconds)
+
+
+def gram(costs: Costs) -> int:
+    """Bytes of the Gram matrix of the rows, and of the solution of a quadratic with it."""
+    d, D = costs.f.shape[0], costs.parameters
+    side = d if costs.ball.as_lp(costs.f.shape) is not None else D  # columns share a matrix over l_p balls
+    sums = 8 * (LANES + 2) * (d + costs.load.outputs + 1) ** 2
+    return tangents(costs) + _table(costs) + max(sums, 8 * MODEL_MATRICES * side * side)
+
+
+def hessian(costs: Costs) -> int:
+    """Bytes of Hessians, of the solution of models with them, and of a search where a step is too long."""
+    d, D, k = costs.f.shape[0], costs.parameters, costs.load.outputs
+    columns, numbers = (k * (k - 1) // 2, 2 * k * k) if costs.load.coupled else (k, 3 * k)
+    blocks = min(2 * BLOCK_BYTES, 8 * (costs.f.rows or 0) * (numbers + (d + 1) ** 2 * costs.load.coupled))
+    sums = 8 * (LANES + 1) * columns * (d + 1) ** 2
+    formed = tangents(costs) + _table(costs) + max(blocks + sums, 8 * MODEL_MATRICES * D * D)
+    return max(formed, hulls(costs, 2) + 8 * D * D)
+
+
+def krylov(costs: Costs, dimension: int) -> int:
+    """Bytes of a Krylov space with its products, while it is extended."""
+    return tangents(costs) + 4 * dimension * costs.vector_bytes
+
+
+def _images(costs: Costs, count: int) -> int:
+    """Bytes of so many images, of vectors, and of the rows or the matrix whose fingerprint is taken."""
+    rows = costs.f.rows
+    seen = 0.0
+    if rows is not None or costs.f.has_quadratic_form:
+        seen = 16.0 * costs.size * min(1.0, FINGERPRINT_ROWS / max(rows or 1, 1))
+    return int(seen) + count * costs.image_bytes + VECTORS * costs.vector_bytes
+
+
+def _table(costs: Costs) -> int:
+    """Bytes of the rows that are read, shifted and multiplied at a time."""
+    n, d = costs.f.rows or 0, costs.f.shape[0]
+    return 8 * min(n, LANES * LANE_ROWS) * (d + 1) + min(table_bytes(d), int(8 * costs.size) * (n > 0))

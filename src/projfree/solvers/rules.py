@@ -1,0 +1,174 @@
+"""The rules of the plan: each looks at the costs of a problem and offers a solver, or none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from projfree.solvers import memory as held
+from projfree.solvers.base import Solver
+from projfree.solvers.costs import HESSIAN, Costs
+from projfree.solvers.direct import Direct
+from projfree.solvers.frank_wolfe import FrankWolfe
+from projfree.solvers.lanczos import TrustRegionLanczos
+from projfree.solvers.model import MOST_PARAMETERS
+from projfree.solvers.newton import ConstrainedNewton
+from projfree.solvers.primal_averaging import CorrectivePrimalAveraging
+from projfree.solvers.projected_gradient import AcceleratedProjectedGradient, ProjectedGradient
+from projfree.solvers.relay import Relay
+from projfree.steps import Backtracking, BacktrackingGradient, ExactLineSearch
+
+# Measured by `python benchmarks/auto.py` on its grid of problems; all costs are in reads of X.
+#: Hessians and tangents that Newton needs for each digit.
+NEWTON_HESSIANS, NEWTON_TANGENTS = 0.5, 1.5
+#: Iterations of first-order methods over the square of the digits asked for, on problems that are not easy.
+CORRECTIVE, ACCELERATED, LANCZOS, TASKS, FRANK_WOLFE = 4.0, 5.0, 12.0, 2.0, 400.0
+#: From this many parameters on a first-order method gets a chance before any Hessian is formed, for so many of the
+#: reads that one would cost: easy problems (small radii) are then done, and others start better. Unless that is few.
+RELAY_FROM, RELAY_SHARE, FEW = 200, 1.0, 8
+#: Iterations of averages before accelerated gradients take over, and those after which a look at the norm decides.
+AVERAGES, LOOK = 100, 8
+#: The share for Krylov spaces before a Gram matrix is formed; model solves that an exact solution takes the time of.
+KRYLOV_SHARE, EXACT_SOLVE = 0.08, 3.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A solver for a problem and what it is expected to cost.
+
+    Attributes
+    ----------
+    solver : Solver
+        With its settings.
+    reads : float
+        Reads of the data, about.
+    work : float
+        All work, in the time of so many reads.
+    memory : int
+        Bytes beside the data.
+    why : str
+        One clause.
+    """
+
+    solver: Solver
+    reads: float
+    work: float
+    memory: int
+    why: str
+
+    def line(self) -> str:
+        """The choice in one line."""
+        return (
+            f"{self.solver!r}: {self.why}; about {self.reads:,.0f} reads of the data, the work of {self.work:,.0f}, "
+            f"and {self.memory / 1e6:,.1f} MB beside it"
+        )
+
+
+def direct(costs: Costs) -> Choice | None:
+    """Solve a quadratic, after one pass where it is given by rows."""
+    f, d = costs.f, costs.f.shape[0]
+    if not (f.has_quadratic_form and f.convex and costs.ball.projects_quickly) or costs.load.form == "data":
+        return None
+    asked = costs.load.form == "gram"
+    if (costs.ball.as_lp(f.shape) is None and costs.parameters > MOST_PARAMETERS) or (
+        d > MOST_PARAMETERS and not asked
+    ):
+        return None
+    gram = 0.0 if f.rows is None else HESSIAN * d + 1.0
+    memory = held.gram(costs)
+    why = "one pass for the Gram matrix, then an exact solve" if gram else "the minimum of a quadratic, solved for"
+    work = 4.0 + gram + EXACT_SOLVE * costs.model_work
+    after = round(KRYLOV_SHARE * work / costs.tangent)
+    if gram and not asked and d >= RELAY_FROM and after >= FEW and lanczos(costs) is not None:
+        why = (
+            f"a Gram matrix of {d:,} features and its spectrum take the time of {work:,.0f} reads, perhaps for nothing"
+        )
+        memory = max(memory, held.krylov(costs, min(after, TrustRegionLanczos().memory)))
+        return Choice(Relay(TrustRegionLanczos(), Direct(), after), 4.0 + after, work, memory, why)
+    return Choice(Direct(), 3.0 + (gram > 0.0), 0.0 if asked else work, memory, why)
+
+
+def newton(costs: Costs) -> Choice | None:
+    """A handful of Hessians, after some cheap iterations where a Hessian is not cheap."""
+    f, D = costs.f, costs.parameters
+    if f.has_quadratic_form or not costs.has_model:
+        return None
+    pairs = 0.5 * (D / f.shape[0] + 1.0) if costs.load.coupled else 1.0
+    one = HESSIAN * D * pairs + costs.model_work
+    hessians, tangents = 1.0 + NEWTON_HESSIANS * costs.digits, 2.0 + NEWTON_TANGENTS * costs.digits
+    reads, memory = hessians + 2.0 * tangents, held.hessian(costs)
+    work, why = tangents * costs.tangent + hessians * one, f"few parameters ({D:,}), so that a Hessian is cheap"
+    if D < RELAY_FROM or not f.convex:
+        return Choice(ConstrainedNewton(), reads, work, memory, why)
+    first = CorrectivePrimalAveraging() if costs.ball.is_round else AcceleratedProjectedGradient(BacktrackingGradient())
+    after = round(RELAY_SHARE * one / (2.0 * costs.tangent + costs.search))
+    if after < FEW:
+        return Choice(ConstrainedNewton(), reads, work, memory, why)
+    why = f"a Hessian of {D:,} parameters takes the time of {one:,.0f} reads, which may be enough without one"
+    memory = max(memory, held.hulls(costs, 3))
+    return Choice(Relay(first, ConstrainedNewton(), after), reads + 2.0 * after, work, memory, why)
+
+
+def lanczos(costs: Costs) -> Choice | None:
+    """Krylov spaces for squares over a Euclidean ball."""
+    f, lp = costs.f, costs.ball.as_lp(costs.f.shape)
+    if not (f.rows is not None and f.has_quadratic_form and lp is not None and lp.p == 2.0):
+        return None
+    reads = 1.3 * LANCZOS * costs.digits**2
+    why = "squares over a Euclidean ball, where Krylov spaces need the fewest reads"
+    memory = held.krylov(costs, TrustRegionLanczos().memory)
+    return Choice(TrustRegionLanczos(), reads, reads * costs.tangent, memory, why)
+
+
+def corrective(costs: Costs) -> Choice | None:
+    """Corrective Primal Averaging; with accelerated gradients behind it for minima inside, where there is a choice."""
+    f = costs.f
+    if not (f.convex and f.has_images):
+        return None
+    # Over sets with flat pieces vertices repeat, and averages of them converge slowly.
+    steps = CORRECTIVE * (1.0 if costs.ball.is_round else 10.0) * costs.digits**2
+    work = steps * (2.0 * costs.tangent + costs.search)
+    solver: Solver = CorrectivePrimalAveraging()
+    why = f"{'a round set, ' if costs.ball.is_round else ''}no projection and no Hessian needed"
+    if costs.ball.is_round and costs.ball.projects_quickly:
+        solver = Relay(solver, AcceleratedProjectedGradient(BacktrackingGradient()), AVERAGES, LOOK)
+        why = "averages of vertices suit a round set, accelerated gradients a minimum inside it; no Hessian needed"
+    return Choice(solver, 2.0 * steps, work, held.hulls(costs, 3), why)
+
+
+def accelerated(costs: Costs) -> Choice | None:
+    """Accelerated projected gradients."""
+    f = costs.f
+    if not (f.convex and costs.ball.projects_quickly and f.has_images):
+        return None
+    reads = 2.2 * ACCELERATED * costs.digits**2
+    why = "a quick projection and no Hessian needed"
+    solver = AcceleratedProjectedGradient(BacktrackingGradient())
+    return Choice(solver, reads, reads * costs.tangent, held.tangents(costs), why)
+
+
+def projected(costs: Costs) -> Choice | None:
+    """Projected gradients for tasks with rows of their own.
+
+    Tasks have many parameters and few rows each; balls of matrices, and free coordinates far from their bounds, are
+    where projections beat vertices by far.
+    """
+    f = costs.f
+    if not (costs.load.own_rows and costs.ball.projectable):
+        return None
+    reads = TASKS * costs.digits**2
+    solver: Solver = AcceleratedProjectedGradient() if f.convex else ProjectedGradient(BacktrackingGradient())
+    memory = held.tangents(costs)
+    return Choice(solver, reads, reads * costs.tangent, memory, "tasks of few rows each, and a projection")
+
+
+def frank_wolfe(costs: Costs) -> Choice | None:
+    """Frank-Wolfe, where nothing else applies."""
+    f = costs.f
+    rule = ExactLineSearch() if f.has_images else Backtracking()
+    steps = FRANK_WOLFE * costs.digits**2
+    work = steps * (2.0 * costs.tangent + costs.search)
+    why = "it descends on every smooth function"
+    return Choice(FrankWolfe(rule), 2.0 * steps, work, held.hulls(costs, 2), why)
+
+
+RULES = (direct, newton, lanczos, corrective, accelerated, projected, frank_wolfe)

@@ -1,0 +1,238 @@
+"""A new set or a new objective takes part in plans and solvers by what it says about itself, without an edit there."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import projfree
+from projfree import (
+    AcceleratedProjectedGradient,
+    ConstrainedNewton,
+    Direct,
+    Logistic,
+    LpBall,
+    Objective,
+    QuadraticForm,
+    Relay,
+    Squared,
+    TrustRegionLanczos,
+    as_data,
+    minimize,
+    path,
+    plan,
+)
+from projfree.losses import LOSSES
+from projfree.objectives import SmoothFunction
+from projfree.objectives.workload import Workload
+from projfree.sets import SETS, NormBall
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((80, 5))
+Y = X @ np.arange(5.0) + RNG.standard_normal(80)
+SQUARES = Objective(Squared(), as_data(X, Y), fit_intercept=True)
+LOGISTIC = Objective(Logistic(), as_data(X, np.sign(Y)), fit_intercept=True)
+
+
+@dataclass(frozen=True)
+class Disc(NormBall):
+    """The Euclidean ball under another name."""
+
+    radius: float
+    is_round = True
+
+    def norm(self, w):
+        return float(np.linalg.norm(w))
+
+    def dual_norm(self, g):
+        return float(np.linalg.norm(g))
+
+    def lmo(self, g):
+        return -self.radius * g / max(float(np.linalg.norm(g)), 1e-300)
+
+    def reach(self, shape):
+        return self.radius
+
+    def project(self, w):
+        return w * min(1.0, self.radius / max(float(np.linalg.norm(w)), 1e-300))
+
+    def as_lp(self, shape):
+        return LpBall(2, self.radius)
+
+
+class Squashed(Disc):
+    """A Euclidean ball in other units, of which the solvers are told no more than that."""
+
+    scales = np.array([1.0, 2.0, 0.5, 1.0, 3.0])
+
+    def norm(self, w):
+        return super().norm(self.scales * w)
+
+    def dual_norm(self, g):
+        return super().dual_norm(g / self.scales)
+
+    def lmo(self, g):
+        return super().lmo(g / self.scales) / self.scales
+
+    def reach(self, shape):
+        return self.radius / float(self.scales.min())
+
+    def project(self, w):
+        return projfree.Weighted(LpBall(2, self.radius), self.scales).project(w)
+
+    def as_lp(self, shape):
+        return None
+
+    def as_scaled_lp(self, shape):
+        return LpBall(2, self.radius), self.scales
+
+
+class Wrapped(SmoothFunction):
+    """A function that is none of the package's, and says what it can do."""
+
+    def __init__(self, f):
+        self.f, self.shape, self.convex, self.rows = f, f.shape, f.convex, f.rows
+        self.quadratic = f.quadratic
+
+    @property
+    def work(self):
+        return self.f.work
+
+    def point(self, w, intercept=None):
+        return self.f.point(w, intercept)
+
+    def value(self, x):
+        return self.f.value(x)
+
+    def minorant(self, x):
+        return self.f.minorant(x)
+
+    def hull(self, points, gradient=None, tilt=None):
+        return self.f.hull(points, gradient, tilt)
+
+    def hessian(self, x):
+        return self.f.hessian(x)
+
+    def smoothness(self):
+        return self.f.smoothness()
+
+    def fingerprint(self):
+        return f"wrapped {self.f.fingerprint()}"
+
+    def centred_intercept(self, w):
+        return self.f.centred_intercept(w)
+
+
+class WrappedForm(Wrapped):
+    def quadratic_form(self):
+        return self.f.quadratic_form()
+
+
+@pytest.mark.parametrize("solver", ["auto", Direct(), TrustRegionLanczos()], ids=str)
+def test_a_new_set_is_solved_over_exactly(solver):
+    new, known = minimize(SQUARES, Disc(1.5), solver), minimize(SQUARES, LpBall(2, 1.5), solver)
+    np.testing.assert_allclose(new.w, known.w, rtol=1e-9)
+    assert new.solver == known.solver
+    assert new.status.converged
+
+
+def test_a_new_set_gets_the_plan_of_the_one_it_is():
+    for f in (SQUARES, LOGISTIC):
+        ours, theirs = plan(f, Disc(1.5)), plan(f, LpBall(2, 1.5))
+        assert [choice.solver for choice in ours.choices] == [choice.solver for choice in theirs.choices]
+        assert [choice.work for choice in ours.choices] == [choice.work for choice in theirs.choices]
+
+
+@pytest.mark.parametrize(
+    ("f", "solver"), [(SQUARES, Direct()), (LOGISTIC, ConstrainedNewton())], ids=["squares", "log"]
+)
+def test_a_new_set_in_other_units(f, solver):
+    known = minimize(f, projfree.Weighted(LpBall(2, 0.7), Squashed.scales), solver, tol=1e-12)
+    new = minimize(f, Squashed(0.7), solver, tol=1e-12)
+    np.testing.assert_array_equal(new.w, known.w)  # the same exact solve, not descent
+    assert new.n_iter == known.n_iter
+
+
+def test_a_new_objective_with_a_form_is_solved_outright():
+    f = WrappedForm(SQUARES)
+    result = minimize(f, LpBall(1.5, 1.0))
+    assert result.solver == Direct()
+    np.testing.assert_allclose(result.w, minimize(SQUARES, LpBall(1.5, 1.0)).w, rtol=1e-9)
+    found = path(f, LpBall(1.5, 1.0), [0.5, 1.0])
+    assert found.n_passes < 3 * len(Y)  # this function counts a row as a pass of its own: read once for both radii
+    np.testing.assert_allclose(found.w[1], result.w, rtol=1e-6)
+    assert all(one.intercept is not None for one in found.results)
+
+
+def test_a_new_objective_with_a_hessian_gets_newton():
+    made = plan(Wrapped(LOGISTIC), LpBall(1.5, 1.0))
+    assert made.solver == ConstrainedNewton()
+    assert made.problem.startswith("Wrapped 80 rows")
+    result = minimize(Wrapped(LOGISTIC), LpBall(1.5, 1.0))
+    np.testing.assert_allclose(result.w, minimize(LOGISTIC, LpBall(1.5, 1.0)).w, rtol=1e-6)
+
+
+def test_a_new_objective_says_what_it_costs():
+    class Heavy(Wrapped):
+        def workload(self):
+            return Workload("Heavy()", outputs=1, stored=1e7)
+
+    light, heavy = plan(Wrapped(LOGISTIC), LpBall(1.5, 1.0)), plan(Heavy(LOGISTIC), LpBall(1.5, 1.0))
+    assert heavy.problem.startswith("Heavy()")
+    newton = [c.work for made in (light, heavy) for c in made.choices if c.solver == ConstrainedNewton()]
+    assert newton[1] < newton[0]  # beside such reads the solution of a model is nothing
+
+
+def test_a_new_quadratic_without_a_form():
+    class Bare(Wrapped):
+        def hessian(self, x):
+            raise AssertionError("nobody should ask")
+
+        has_hessian = False
+
+    f = Bare(SQUARES)
+    assert minimize(f, LpBall(2, 1.0), TrustRegionLanczos()).status.converged
+    with pytest.raises(TypeError, match=r"Direct needs a quadratic of features.*got Bare;"):
+        minimize(f, LpBall(2, 1.0), Direct())
+    assert not isinstance(plan(f, LpBall(2, 1.0)).solver, Direct | ConstrainedNewton)
+
+
+def test_a_diagonal_quadratic_of_the_users():
+    h, b = np.array([1.0, 2.0, 5.0]), np.array([3.0, -1.0, 2.0])
+
+    class Diagonal(Wrapped):
+        has_hessian = False
+
+        def diagonal_form(self):
+            return h, b
+
+    form = QuadraticForm(np.diag(h), b)
+    result = minimize(Diagonal(form), LpBall(2, 0.8), Direct(), tol=1e-12)
+    np.testing.assert_allclose(result.w, minimize(form, LpBall(2, 0.8), Direct(), tol=1e-12).w, rtol=1e-12)
+    assert result.n_iter == 1
+
+
+def test_a_set_with_free_coordinates_gets_no_models():
+    class Open(Disc):
+        has_free = True
+
+    choices = [c.solver for c in plan(LOGISTIC, Open(1.0)).choices]
+    assert ConstrainedNewton() not in choices
+    assert any(isinstance(s, Relay | AcceleratedProjectedGradient) for s in choices)
+
+
+CONCRETE = {kind.__name__ for kind in (*SETS, *LOSSES)} | {"Objective", "QuadraticForm", "Perturbed", "BlackBox"}
+
+
+@pytest.mark.parametrize("folder", ["solvers", "run"])
+def test_nobody_asks_for_a_type(folder):
+    """Sets, losses and objectives are asked what they can do; their types appear in no `isinstance`."""
+    for file in sorted((Path(projfree.__file__).parent / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance":
+                asked = {n.id for n in ast.walk(node.args[1]) if isinstance(n, ast.Name)}
+                assert not asked & CONCRETE, f"{file.name}:{node.lineno}"
