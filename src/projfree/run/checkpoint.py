@@ -15,7 +15,9 @@ from projfree.objectives.base import SmoothFunction
 from projfree.run.ladder import Rung
 from projfree.run.problem import refuse_other
 from projfree.run.progress import Pending, Run
+from projfree.run.solver_record import rebuild, record
 from projfree.run.trace import Trace
+from projfree.solvers.base import Solver
 
 KIND = "projfree checkpoint"
 BOOKS = ("seconds", "first_iteration", "work", "value", "latest_gap", "centre_value", "next_check", "next_confirm")
@@ -26,9 +28,9 @@ LADDER = ("count", "due", "bound", "allowance", "witnessed")
 class Checkpoint:
     """A callback that writes the run to a folder, atomically, every so many iterations.
 
-    Go on with ``minimize(objective, ball, solver, state=path)``. A checkpoint holds parameters, scalars and
-    averages, never images: writing one makes the running solver forget its images as well, so that the resumed
-    run and the one that wrote it take the same steps to the last bit.
+    Go on with ``minimize(objective, ball, state=path)``; the checkpoint names its solver, and a solver of the user's
+    own is given again. It holds parameters, scalars and averages, never images: writing one makes the running solver
+    forget its images as well, so that the resumed run and the one that wrote it take the same steps to the last bit.
 
     Parameters
     ----------
@@ -45,9 +47,9 @@ class Checkpoint:
     >>> f, ball = QuadraticForm(np.eye(2), np.array([3.0, 4.0])), LpBall(1.5, radius=1.0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     stopped = minimize(f, ball, PrimalAveraging(), tol=0.0, max_iter=20, callbacks=[Checkpoint(folder, 10)])
-    ...     resumed = minimize(f, ball, PrimalAveraging(), tol=0.0, max_iter=30, state=folder)
-    >>> resumed.n_iter
-    30
+    ...     resumed = minimize(f, ball, tol=0.0, max_iter=30, state=folder)
+    >>> resumed.n_iter, resumed.solver
+    (30, PrimalAveraging())
     """
 
     path: str | os.PathLike[str]
@@ -64,11 +66,32 @@ class Checkpoint:
             _apply(run, tree)
 
 
-def restore(run: Run, path: str | os.PathLike[str]) -> None:
-    """Put a fresh run where the checkpoint at ``path`` stands, or say that it is of another problem."""
-    tree = persist.load(path, kind=KIND)
-    refuse_other(f"the checkpoint at {os.fspath(path)}", tree["problem"], run.state.problem)
-    _apply(run, tree)
+@dataclass(frozen=True)
+class Written:
+    """What a checkpoint holds, as it was read from the disk."""
+
+    name: str
+    tree: dict[str, Any]
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Written:
+        """The checkpoint at ``path``."""
+        return cls(f"the checkpoint at {os.fspath(path)}", persist.load(path, kind=KIND))
+
+    @property
+    def problem(self) -> dict[str, str]:
+        """What it belongs to."""
+        problem: dict[str, str] = self.tree["problem"]
+        return problem
+
+    def solver(self) -> Solver:
+        """The solver that wrote it, or a sentence that asks for it."""
+        return rebuild(self.tree.get("solver"), self.name)
+
+    def restore(self, run: Run) -> None:
+        """Put a fresh run where the checkpoint stands, or say that it is of another problem."""
+        refuse_other(self.name, self.problem, run.state.problem)
+        _apply(run, self.tree)
 
 
 def snapshot(run: Run) -> dict[str, Any]:
@@ -76,6 +99,7 @@ def snapshot(run: Run) -> dict[str, Any]:
     ladder = run.ladder
     return {
         "problem": dict(run.state.problem),
+        "solver": record(run.solver),
         "state": {f.name: _encode(getattr(run.state, f.name)) for f in _kept(run.state)},
         "books": {name: getattr(run, name) for name in BOOKS},
         "smallest_gap": list(run.smallest_gap),
@@ -92,7 +116,8 @@ def _apply(run: Run, tree: dict[str, Any]) -> None:
     f = run.f
     f.forget()
     kept = {name: _decode(value, f) for name, value in tree["state"].items()}
-    run.state = replace(run.solver.restored(f, run.ball, run.state, kept), problem=run.state.problem)
+    restored = run.solver.restored(f, run.ball, run.state, kept)
+    run.state = replace(restored, problem=run.state.problem, solver=run.solver)
     books = dict(tree["books"])
     run.work_before = books.pop("work") - f.work
     for name, value in books.items():

@@ -124,7 +124,7 @@ def finish(run: Run, status: Status, certificate: Certificate | None) -> Result:
         status=status,
         trace=run.trace,
         certificate=certificate,
-        state=replace(run.state, tangent=None, at=None),
+        state=replace(run.state, tangent=None, at=None, solver=run.solver),
         solver=run.solver,
         multiplier=multiplier(run),
         plan=run.plan,

@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from projfree.algebra import FactoredShape, Point, Structured
 from projfree.checks import all_finite, at_least, count, instance, positive, real_array, shown
@@ -24,6 +24,9 @@ from projfree.runtime import single_blas
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver, State
 from projfree.solvers.plan import Plan, plan
+
+if TYPE_CHECKING:
+    from projfree.run.checkpoint import Written
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +54,9 @@ def iterate(
     >>> [state.t for state in islice(iterate(f, LpBall(2, radius=1.0), PrimalAveraging()), 3)]
     [1, 2, 3]
     """
-    solver, _ = _checked(objective, ball, solver, 1e-6)
+    if state is not None:
+        instance("state", state, State, "result.state")
+    solver, _ = _checked(objective, ball, solver, 1e-6, state)
     state = _first(objective, ball, solver, start, seed, state)
     while True:
         state = solver.step(objective, ball, state)
@@ -81,7 +86,7 @@ def minimize(
     ball : ConstraintSet
         Where.
     solver : Solver or "auto"
-        How; by default what `plan` finds cheapest, which the result records.
+        How; by default what `plan` finds cheapest, which the result records, or the solver of ``state``.
     tol : float
         The run ends when the relative gap, ``(value - bound) / max(|value|, 1e-6 |f0|)``, is at most this, f0
         being the value at the centre of the set. Where the objective is not convex it speaks of the Frank-Wolfe
@@ -121,13 +126,14 @@ def minimize(
     (array([0.499, 0.748]), True)
     """
     at_least("tol", tol, 0.0)
-    solver, made = _checked(objective, ball, solver, tol)
+    earlier = _earlier(state)
+    solver, made = _checked(objective, ball, solver, tol, earlier)
     callbacks = (callbacks,) if callable(callbacks) else callbacks
     count("max_iter", max_iter)
     count("record", record, lowest=0)
     limit = math.inf if time_limit is None else positive("time_limit", time_limit)
     settings = {"tol": tol, "max_iter": max_iter, "record": record, "plan": made}
-    run = _begin(objective, ball, solver, start=start, seed=seed, state=state, **settings)
+    run = _begin(objective, ball, solver, start=start, seed=seed, state=earlier, **settings)
     with closed(callbacks), single_blas(_small(objective, ball)):
         with deadline(limit):
             ended = _drive(run, callbacks)
@@ -136,18 +142,46 @@ def minimize(
     return result
 
 
-def _checked(f: SmoothFunction, ball: ConstraintSet, solver: Any, tol: float) -> tuple[Solver, Plan | None]:
+def _earlier(state: Any) -> State | Written | None:
+    """What to go on from, a checkpoint as it was read."""
+    if state is None or isinstance(state, State):
+        return state
+    if not isinstance(state, str | os.PathLike):
+        raise TypeError(
+            f"`state` must be the `state` of a result or the path of a checkpoint, got {type(state).__name__}."
+        )
+    from projfree.run.checkpoint import Written
+
+    return Written.read(state)
+
+
+def _checked(
+    f: SmoothFunction, ball: ConstraintSet, solver: Any, tol: float, earlier: State | Written | None
+) -> tuple[Solver, Plan | None]:
     """The solver to use and the plan behind it, after saying what is wrong with the arguments if anything is."""
     instance("objective", f, SmoothFunction, "Objective(Squared(), as_data(X, y))")
     instance("ball", ball, ConstraintSet, "LpBall(2, radius=1.0)")
     made = None
     if solver is None or (isinstance(solver, str) and solver == "auto"):
         ball.check_shape(f.shape)
-        made = plan(f, ball, tol)
-        solver = made.solver
+        solver = _solver_of(f, ball, earlier)
+        if solver is None:
+            made = plan(f, ball, tol)
+            solver = made.solver
     instance("solver", solver, Solver, "FrankWolfe()")
     solver.check(f, ball)
     return solver, made
+
+
+def _solver_of(f: SmoothFunction, ball: ConstraintSet, earlier: State | Written | None) -> Solver | None:
+    """The solver that an earlier run of the same problem used, None where nothing tells."""
+    if earlier is None or (isinstance(earlier, State) and earlier.solver is None):
+        return None
+    name, solver = ("`state`", earlier.solver) if isinstance(earlier, State) else (earlier.name, earlier.solver())
+    assert solver is not None
+    # First, because a solver's own sentence about another problem would only confuse.
+    refuse_other(name, earlier.problem, fingerprint(f, ball, solver))
+    return solver
 
 
 def _small(f: SmoothFunction, ball: ConstraintSet) -> bool:
@@ -167,13 +201,7 @@ def _begin(
         return Run(f, ball, solver, _first(f, ball, solver, start, seed, state), **settings)
     run = Run(f, ball, solver, _first(f, ball, solver, start, seed, None), **settings)
     if state is not None:
-        if not isinstance(state, str | os.PathLike):
-            raise TypeError(
-                f"`state` must be the `state` of a result or the path of a checkpoint, got {type(state).__name__}."
-            )
-        from projfree.run.checkpoint import restore
-
-        restore(run, state)
+        state.restore(run)
     return run
 
 
@@ -182,7 +210,7 @@ def _first(f: SmoothFunction, ball: ConstraintSet, solver: Solver, start: Any, s
     problem = fingerprint(f, ball, solver)
     if state is None:
         seed = count("seed", seed, lowest=0)
-        return replace(solver.init(f, ball, starting_point(f, ball, start), seed), problem=problem)
+        return replace(solver.init(f, ball, starting_point(f, ball, start), seed), problem=problem, solver=solver)
     refuse_other("`state`", state.problem, problem)
     return state
 

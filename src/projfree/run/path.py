@@ -133,6 +133,6 @@ def _next(f: SmoothFunction, ball: ConstraintSet, before: Result | None, setting
     if before is None:
         return one_of_many(minimize(f, ball, **settings))
     solver = before.solver
-    state = replace(solver.carry(f, ball, before.state), problem=fingerprint(f, ball, solver))
+    state = replace(solver.carry(f, ball, before.state), problem=fingerprint(f, ball, solver), solver=solver)
     found = one_of_many(minimize(f, ball, **{**settings, "solver": solver, "state": state}))
     return replace(found, plan=before.plan)

@@ -44,6 +44,8 @@ class State:
         Whether the solver can do no more: any further step would be of rounding size.
     problem : mapping
         What the state belongs to, filled in by the run; it goes on with nothing else.
+    solver : Solver or None
+        The solver whose state it is, filled in by the run.
     """
 
     t: int
@@ -58,6 +60,7 @@ class State:
     gap: float = field(default=math.nan, metadata={"transient": True})
     done: bool = field(default=False, metadata={"transient": True})
     problem: Mapping[str, str] = field(default_factory=dict, metadata={"transient": True}, repr=False)
+    solver: Solver | None = field(default=None, metadata={"transient": True}, repr=False)
 
 
 class Solver(ABC):
@@ -82,7 +85,7 @@ class Solver(ABC):
 
     def restored(self, f: SmoothFunction, ball: ConstraintSet, first: State, kept: dict[str, Any]) -> State:
         """The state whose fields a checkpoint has kept, given the first state of a new run."""
-        return type(first)(**kept, problem=first.problem)
+        return type(first)(**kept, problem=first.problem, solver=first.solver)
 
     def __repr__(self) -> str:
         """The call that makes this solver, without the settings that are as by default."""

@@ -79,7 +79,7 @@ class Relay(Solver):
             state = replace(new, t=state.t)  # it can do no more: the other one has the rest of this turn
         if state.leg == 0:
             begun = self.then.init(f, ball, state.x, state.seed)
-            state = replace(begun, t=state.t, problem=state.problem, leg=1)
+            state = replace(begun, t=state.t, problem=state.problem, solver=state.solver, leg=1)
         return self.then.step(f, ball, state)
 
     def _at_work(self, leg: int) -> Solver:

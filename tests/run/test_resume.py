@@ -1,0 +1,187 @@
+"""Resumed runs that reach their tolerance, and the solver that a checkpoint or a state goes on with."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+import pytest
+from run.test_checkpoint import same
+from solvers.catalogue import PROBLEMS, problem, solver
+
+from projfree import (
+    BacktrackingGradient,
+    Checkpoint,
+    ConstrainedNewton,
+    CorrectivePrimalAveraging,
+    Direct,
+    FrankWolfe,
+    Growing,
+    LogAdaptive,
+    LpBall,
+    Minibatch,
+    OpenLoop,
+    PrimalAveraging,
+    ProjectedGradient,
+    Relay,
+    ShortStep,
+    Status,
+    TrustRegionLanczos,
+    iterate,
+    minimize,
+    persist,
+)
+from projfree.run.solver_record import rebuild, record
+
+BALL = LpBall(1.5, 1.0)
+KIND = "projfree checkpoint"
+
+
+@pytest.fixture(autouse=True)
+def _fast_disk(monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+def resumed(case, ball, chosen, folder, stop, every=1, **settings):
+    """The run without and with a stop, and the checkpoint at which it stopped."""
+    settings = {"seed": 5, "max_iter": 400} | settings
+    whole = minimize(PROBLEMS[case](), ball, chosen, callbacks=[Checkpoint(folder / "a", every)], **settings)
+    settings["callbacks"] = [Checkpoint(folder / "b", every)]
+    minimize(PROBLEMS[case](), ball, chosen, **settings | {"max_iter": stop})
+    kept = persist.load(folder / "b", kind=KIND)
+    return whole, minimize(PROBLEMS[case](), ball, chosen, state=folder / "b", **settings), kept
+
+
+@pytest.mark.parametrize("name", ["PA", "PA, corrective", "FW, exact", "PG", "FISTA"])
+@pytest.mark.parametrize("case", ["logistic, intercept", "squares", "biweight"])
+@pytest.mark.parametrize("stop", [3, 7])
+def test_to_a_tolerance(name, case, stop, tmp_path):
+    if name == "PA, corrective" and case == "biweight":
+        pytest.skip("it needs a convex function")
+    whole, again, _ = resumed(case, BALL, solver(name), tmp_path, stop, every=3, tol=1e-4)
+    same(whole, again)
+    assert whole.status.converged
+
+
+@pytest.mark.parametrize(
+    ("case", "name", "tol", "stop"),
+    [("biweight", "FW, open loop", 1e-4, 94), ("sigmoid, intercept", "FW, exact", 1e-2, 58)],
+)
+def test_a_look_that_disappointed_is_not_repeated_too_soon(case, name, tol, stop, tmp_path):
+    """A look at the best point costs a pass; a resumed run must not look again before the running one would."""
+    whole, again, kept = resumed(case, LpBall(1, 1.0), solver(name), tmp_path, stop, every=stop // 2, tol=tol)
+    waiting = kept["books"]["next_confirm"]
+    assert waiting > kept["books"]["work"] / PROBLEMS[case]().rows, "this stop was between two looks"
+    same(whole, again)
+    assert whole.status is Status.STATIONARY
+
+
+SETTINGS = [
+    PrimalAveraging(LogAdaptive(), OpenLoop(3.5), None, Growing(1.5)),
+    CorrectivePrimalAveraging(),
+    FrankWolfe(ShortStep(L=np.float64(7.0))),
+    FrankWolfe(OpenLoop(), Minibatch(8)),
+    ProjectedGradient(BacktrackingGradient(raise_by=3.0)),
+    ConstrainedNewton(),
+    Direct(),
+    TrustRegionLanczos(memory=7),
+    Relay(FrankWolfe(LogAdaptive()), ConstrainedNewton(), 4, look=2),
+]
+
+
+@pytest.mark.parametrize("chosen", SETTINGS, ids=repr)
+def test_every_solver_has_a_record(chosen, tmp_path):
+    persist.save(tmp_path / "a", {"solver": record(chosen)}, kind="test")
+    again = rebuild(persist.load(tmp_path / "a", kind="test")["solver"], "it")
+    assert again == chosen
+    assert repr(again) == repr(chosen)
+
+
+@pytest.mark.parametrize("folder", [True, False], ids=["checkpoint", "state"])
+def test_the_solver_is_that_of_the_earlier_run(folder, tmp_path):
+    chosen, settings = FrankWolfe(OpenLoop(4.0)), {"tol": 0.0, "seed": 2}
+    whole = minimize(problem("logistic"), BALL, chosen, max_iter=8, callbacks=[Checkpoint(tmp_path, 1)], **settings)
+    f = problem("logistic")
+    half = minimize(f, BALL, chosen, max_iter=5, callbacks=[Checkpoint(tmp_path, 1)], **settings)
+    state = tmp_path if folder else half.state
+    rest = minimize(problem("logistic") if folder else f, BALL, max_iter=8 if folder else 3, state=state, **settings)
+    assert rest.solver == chosen
+    assert rest.plan is None, "nothing was planned"
+    np.testing.assert_allclose(rest.w, whole.w, atol=1e-13)
+
+
+def test_less_memory_would_give_another_plan(tmp_path, monkeypatch):
+    """The run goes on with Newton's method although nobody would choose it any more."""
+    f = problem("logistic")
+    first = minimize(f, BALL, tol=1e-9, max_iter=1, callbacks=[Checkpoint(tmp_path, 1)])
+    assert first.solver == ConstrainedNewton()
+    monkeypatch.setenv("PROJFREE_MEMORY", str(min(choice.memory for choice in first.plan.choices)))
+    assert minimize(f, BALL, max_iter=1).solver != first.solver
+    for state in (tmp_path, first.state):
+        assert minimize(f, BALL, state=state).solver == first.solver
+
+
+def test_iterate_takes_the_solver_of_a_state():
+    f = problem("squares")
+    *_, last = islice(iterate(f, BALL, Relay(after=2)), 3)
+    assert last.solver == Relay(after=2), "also of the second leg"
+    assert next(iterate(f, BALL, state=last)).leg == 1
+
+
+def test_another_problem_is_refused_in_its_own_words(tmp_path):
+    """The solver of the checkpoint would refuse it first, for a reason that has nothing to do with it."""
+    result = minimize(problem("squares"), BALL, Direct(), callbacks=[Checkpoint(tmp_path, 1)])
+    for state in (tmp_path, result.state):
+        with pytest.raises(ValueError, match=r"is of another problem: its objective is "):
+            minimize(problem("logistic"), BALL, state=state)
+
+
+@dataclass(frozen=True, repr=False)
+class Mine(FrankWolfe):
+    """A solver of the user's."""
+
+
+@dataclass(frozen=True)
+class Slow(OpenLoop):
+    """A step rule of the user's."""
+
+
+@pytest.mark.parametrize(("chosen", "what"), [(Mine(), "Mine"), (FrankWolfe(Slow()), "Slow")], ids=["Mine", "Slow"])
+def test_a_solver_of_the_users_is_given_again(chosen, what, tmp_path):
+    f = problem("squares")
+    result = minimize(f, BALL, chosen, tol=0.0, max_iter=3, callbacks=[Checkpoint(tmp_path, 1)])
+    sentence = (
+        rf"^the checkpoint at .* was written by the solver {type(chosen).__name__}, and {what} is not a class of "
+        rf"projfree; give the solver as `solver={type(chosen).__name__}\(\.\.\.\)`\.$"
+    )
+    with pytest.raises(ValueError, match=sentence):
+        minimize(f, BALL, state=tmp_path)
+    assert minimize(f, BALL, chosen, max_iter=5, state=tmp_path).solver is chosen
+    assert minimize(f, BALL, max_iter=1, state=result.state).solver is chosen  # this one is at hand
+
+
+@pytest.mark.parametrize(
+    ("tree", "sentence"),
+    [
+        (None, r"does not say which solver wrote it; give the one that did as `solver=`\.$"),
+        ({"class": "Gone", "settings": {}}, r"solver Gone, which this version .* cannot make again \('Gone'\); give"),
+        ({"class": "FrankWolfe", "settings": {"speed": 2}}, r"cannot make again \(.*speed.*\); give the same solver"),
+        ({"class": "Relay", "settings": {"after": -1}}, r"cannot make again \(.*whole number.*\); give"),
+    ],
+)
+def test_records_that_cannot_be_read(tree, sentence, tmp_path):
+    f = problem("squares")
+    minimize(f, BALL, PrimalAveraging(), tol=0.0, max_iter=2, callbacks=[Checkpoint(tmp_path, 1)])
+    kept = persist.load(tmp_path, kind=KIND)
+    persist.save(tmp_path, {**kept, "solver": tree}, kind=KIND)
+    with pytest.raises(ValueError, match=r"^the checkpoint at .*" + sentence):
+        minimize(f, BALL, state=tmp_path)
+    assert minimize(f, BALL, PrimalAveraging(), max_iter=3, state=tmp_path).n_iter == 3
+
+
+def test_a_state_without_a_solver_is_planned_for():
+    f = problem("squares")
+    state = replace(minimize(f, BALL, max_iter=1).state, solver=None)
+    assert minimize(f, BALL, state=state).plan is not None
