@@ -181,9 +181,10 @@ def test_recheck_is_value_and_tangent_in_one_read(build, loss, intercept):
         x, y = f.point(at), f.point(tangent_at)
         value, m = f.value(x), f.minorant(y)
         before = data.meter.rows
-        found, tangent = f.recheck(at, x.intercept, tangent_at, y.intercept)
+        found, witness, tangent = f.recheck(at, x.intercept, tangent_at, y.intercept)
+        assert f.value(found) == pytest.approx(value, rel=1e-13)
+        assert f.value(witness) == pytest.approx(f.value(y), rel=1e-13)
         assert data.meter.rows - before == data.n
-        assert found == pytest.approx(value, rel=1e-13)
         assert tangent.constant == pytest.approx(m.constant, rel=1e-10, abs=1e-12)
         np.testing.assert_allclose(tangent.gradient, m.gradient, rtol=1e-9, atol=1e-12)
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from projfree.data.curvature import RowWeights
     from projfree.data.gram import Gram
 
+#: Weights below this part of the largest would leave the range of normal numbers once they are divided by their sum.
+LEAST_SHARE = 1e-290
+
 #: ``kernel(rows, *images) -> (residual or None, sums)`` for one block of rows: what a pass does with the block.
 Kernel = Callable[..., tuple[Array | None, Array]]
 
@@ -78,6 +81,11 @@ class Data(ABC):
     @abstractmethod
     def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of a parameter whose images have the trailing shape ``outputs``."""
+
+    @property
+    def products(self) -> float:
+        """How many products one prediction is a sum of; zero where it is an entry of the parameter."""
+        return float(self.shape(())[0])
 
     @abstractmethod
     def accumulate(self, vectors: Sequence[Array], kernel: Kernel) -> tuple[Array, Array | None]:
@@ -144,6 +152,12 @@ class Data(ABC):
         """
         raise TypeError(f"{type(self).__name__} has no table of features; this needs one.")
 
+    def column_sizes(self) -> Array:
+        """Root mean square and largest size of the entries of each column, in one read that does not count."""
+        from projfree.data.moments import column_sizes
+
+        return column_sizes(self)
+
     def gram(self) -> Gram:
         """Moments of features and targets, in one pass: all that least squares needs, and open for more rows."""
         from projfree.data.gram import Gram
@@ -205,5 +219,11 @@ def checked_weights(weight: Array | None, n: int) -> Array | None:
             "drop the rows that should not count."
         )
     weight = weight / weight.max()  # else the sum may overflow
+    least = float(weight[weight > 0.0].min())
+    if least < LEAST_SHARE:  # its share of the sum would be rounded to few digits, or to none
+        raise ValueError(
+            f"`sample_weight` must be zero or at least {LEAST_SHARE:g} times the largest, got {least:g} times that; "
+            "set such weights to zero."
+        )
     normalised: Array = weight / weight.sum()
     return normalised

@@ -71,6 +71,7 @@ class EntriesData(Data):
     """Targets at observed entries; the parameter is the dense matrix."""
 
     diagonal = True
+    products = 0.0
 
     def __init__(self, entries: Entries, y: Array, sample_weight: Array | None = None) -> None:
         self.entries, self.n, self.meter = entries, len(entries.rows), Meter()

@@ -26,6 +26,8 @@ class FactoredEntriesData(Data):
     pattern: Pattern
     diagonal = True
 
+    products = 0.0
+
     def __init__(self, entries: Entries, y: Array, sample_weight: Array | None = None) -> None:
         y, weight = checked_targets(y, len(entries.rows)), checked_weights(sample_weight, len(entries.rows))
         if y.ndim != 1:

@@ -15,6 +15,9 @@ from projfree.runtime import single_blas
 if TYPE_CHECKING:
     from projfree.data.base import Data
 
+#: Sums of weights within which moments neither overflow nor vanish.
+LEAST_WEIGHT, MOST_WEIGHT = 1e-100, 1e100
+
 
 class Gram:
     r"""The weighted moments of features and targets, about a provisional centre.
@@ -70,8 +73,7 @@ class Gram:
                 f"`X` and `y` must have {self.d} columns and trailing shape {self.outputs} like the rows before them, "
                 f"got {data.shape(())[0]} and {data.y.shape[1:]}."
             )
-        total = float(data.n if data.total_weight is None else data.total_weight)
-        threads = getattr(data, "threads", 1)
+        total, threads = self._units_of(data), getattr(data, "threads", 1)
         lanes = np.zeros((LANES, *self.matrix.shape))
         with single_blas():
             for rows, table in data.tables(table_bytes(self.d)):
@@ -84,6 +86,16 @@ class Gram:
         # Only now, so that rows of which a read failed do not count in part.
         self.matrix, self.n = self.matrix + tree_sum(lanes), self.n + data.n
         return self
+
+    def _units_of(self, data: Data) -> float:
+        """The sum of the weights of some rows; of the first ones only ratios matter, so it need not be extreme."""
+        total = float(data.n if data.total_weight is None else data.total_weight)
+        if self.n and not LEAST_WEIGHT <= total <= MOST_WEIGHT:
+            raise ValueError(
+                f"`sample_weight` must have a sum between {LEAST_WEIGHT:g} and {MOST_WEIGHT:g} where rows are added to "
+                f"others, got {total:g}; multiply the weights of all rows by one number."
+            )
+        return min(max(total, LEAST_WEIGHT), MOST_WEIGHT)
 
     def merge(self, other: Gram) -> Gram:
         """Take in the rows of another one; returns the same object."""

@@ -59,5 +59,33 @@ def row_measures(data: Data, shift: Array, scale: Array) -> tuple[float, float]:
     return measures(largest, mean_square)
 
 
+def column_sizes(data: Data) -> Array:
+    """The weighted root mean square and the largest size of the entries of each column, in two rows; one read.
+
+    Columns are divided by the largest entry so far before they are squared, so that no square leaves the range of
+    numbers.
+    """
+    largest, squares = np.zeros(data.shape(())), np.zeros(data.shape(()))
+    for rows, table in data.tables():
+        s = np.broadcast_to(data.weights(rows), (table.shape[0],))
+        before, largest = largest, np.maximum(largest, _largest(table))
+        by = np.where(largest > 0.0, largest, 1.0)
+        squares *= (before / by) ** 2
+        if is_sparse(table):
+            squares += _on(table, (table.data / by[table.indices]) ** 2).T @ s
+        else:
+            squares += s @ (table / by) ** 2
+    return np.stack([largest * np.sqrt(squares), largest])
+
+
+def _largest(table: Any) -> Array:
+    """The largest size of the entries of each column."""
+    if not is_sparse(table):
+        return np.asarray(np.abs(table).max(axis=0))
+    out = np.zeros(table.shape[1])
+    np.maximum.at(out, table.indices, np.abs(table.data))
+    return out
+
+
 def _on(table: Any, values: Array) -> Any:
     return type(table)((values, table.indices, table.indptr), shape=table.shape)

@@ -121,6 +121,11 @@ class Standardized(Data):
     def sample(self, m: int, rng: np.random.Generator) -> Array:
         return self.data.sample(m, rng)
 
+    def column_sizes(self) -> Array:
+        # Before the difference is taken: what is rounded are the products with either.
+        sizes: Array = (self.data.column_sizes() + np.abs(self.shift)) / self.scale
+        return sizes
+
     def gram(self) -> Gram:
         return self.data.gram().standardized(self.shift, self.scale)
 

@@ -74,6 +74,9 @@ class TaskData(Data):
     def mean_row(self) -> Array:
         return self.table.mean_row().reshape(self.shape(()))
 
+    def column_sizes(self) -> Array:
+        return self.table.column_sizes().reshape(2, *self.shape(()))
+
     def summation(self) -> float:
         return self.table.summation()
 

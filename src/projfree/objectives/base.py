@@ -160,6 +160,10 @@ class SmoothFunction(ABC):
         """Whether `value` would cost no pass."""
         return x.value is not None or x.settled
 
+    def reported_value(self, x: Point) -> float:
+        """The value at ``x``, but no less than what rounding may hide of it, where that is known."""
+        return self.value(x)
+
     def refreshed(self, x: Point) -> Point:
         """``x`` with nothing but its parameter and a start for its intercept."""
         return self.point(x.w, x.hint())

@@ -21,6 +21,7 @@ from projfree.objectives.hull import Hull
 from projfree.objectives.image_hull import ImageHull, SquaresHull
 from projfree.objectives.intercept import no_minimum, profile
 from projfree.objectives.quadratic import QuadraticForm
+from projfree.objectives.rounding import Rounding
 from projfree.objectives.tangent import Beside, Sums, TangentKernel, weigh
 from projfree.objectives.workload import Workload
 
@@ -183,8 +184,13 @@ class Objective(SmoothFunction):
             return self._tangent(x, self._centring(x.w))
         return self._tangent(x, self._intercept(x, self.settled(x)))
 
-    def recheck(self, w: Array, intercept: Array | None, z: Array, z_intercept: Array | None) -> tuple[float, Minorant]:
-        """The value at ``w`` and the tangent at ``z``, with intercepts as given, in one read."""
+    def recheck(
+        self, w: Array, intercept: Array | None, z: Array, z_intercept: Array | None
+    ) -> tuple[Point, Point, Minorant]:
+        """The points ``w`` and ``z`` with their values, and the tangent at ``z``, in one read.
+
+        Intercepts are as given; for squares that of ``z`` is moved to where it is best.
+        """
         at, tangent_at = self.point(w), self.point(z)
         # With the coefficient zero w joins the vectors that the pass meets, but not the image of z.
         tangent_at.image = Image({**tangent_at.image.terms, **dict.fromkeys(at.image.terms, 0.0)})
@@ -194,16 +200,39 @@ class Objective(SmoothFunction):
             m = self._tangent(tangent_at, z_intercept)
         if intercept is not None:
             at.anchored(intercept)
-        return self.value(at), m
+        self.value(at)
+        return at, tangent_at, m
+
+    def _units(self) -> float:
+        """Each sum over rows and each loss err by at most this many units of rounding of their absolute terms."""
+        return self.data.summation() + 2.0 * self.loss.rounding + 8.0 + sum(self.outputs)
+
+    def rounding(self, *, fine: bool = False) -> Rounding:
+        """How far values and bounds move where the rows are summed in another way; a fine one reads the columns."""
+        data, columns = self.data, None
+        if fine and data.products:
+            columns = data.column_sizes()
+        root = float(np.sqrt(data.mean_square))
+        return Rounding(data.products, self._units(), self.loss.smoothness, root, data.row_norm, columns)
+
+    def reported_value(self, x: Point) -> float:
+        value = self.value(x)
+        if value < 0.0 or self.rounding().value(value, x.w, x.intercept) <= value:
+            return value
+        return max(value, self.rounding(fine=True).value(value, x.w, x.intercept))
+
+    def intercept_reach(self, b: Array | None, largest: float) -> float:
+        """How far ``b`` is from the best intercepts where predictions are up to ``largest``, added over outputs."""
+        if b is None or self.constant_intercept is None:
+            return 0.0
+        apart, factor = self._spread()
+        return float(np.abs(b - self.constant_intercept).sum()) + b.size * (apart + factor * largest)
 
     def _tangent(self, x: Point, b: Array | None) -> Minorant:
         packed, g = self._pass(x, b, adjoint=True)
         assert g is not None
-        sums, units = (
-            Sums.unpack(packed),
-            self.data.summation() + 2.0 * self.loss.rounding + 8.0 + sum(self.outputs),
-        )
-        constant_error, gradient_error = sums.errors(units, self.data.mean_square)
+        sums, units = Sums.unpack(packed), self._units()
+        constant_error, gradient_error = sums.errors(units, self.data.mean_square, self.data.row_norm)
         if b is not None:
             if self.loss.quadratic:
                 slope = sums.slope.reshape(self.outputs)

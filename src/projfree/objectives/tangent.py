@@ -24,6 +24,8 @@ from projfree.losses.base import Loss
 SCALARS = 6
 #: Far more than all the results of a sum that fell below the smallest normal number can amount to.
 UNDERFLOW = 1e-290
+#: And than what derivatives, or their products with one number, lose there.
+LOST = 1e-300
 
 
 def weigh(r: Array, s: Array | float) -> Array:
@@ -176,7 +178,7 @@ class Sums:
             mean_image,
         )
 
-    def errors(self, units: float, mean_square: float) -> tuple[float, float]:
+    def errors(self, units: float, mean_square: float, row_norm: float) -> tuple[float, float]:
         """Bounds on the rounding of the constant, and on the Euclidean norm of that of the gradient.
 
         Parameters
@@ -186,9 +188,14 @@ class Sums:
         mean_square : float
             The weighted mean of the squared norms of the rows: by Cauchy-Schwarz it bounds the absolute terms of
             the gradient's sums together with ``square``.
+        row_norm : float
+            The largest norm of a row, which does the same together with ``slope_size`` where squares underflow.
         """
         constant = UNIT * (units * (self.size + self.along_size) + 4.0 * self.shifted) + UNDERFLOW
-        return constant, UNIT * units * float(np.sqrt(self.square * mean_square))
+        # The root of a product would overflow where both are as large as 1e160.
+        length = math.sqrt(mean_square)
+        terms = math.sqrt(self.square) * length if self.square > UNDERFLOW else float(self.slope_size.sum()) * row_norm
+        return constant, UNIT * units * terms + LOST * (1.0 + length)
 
     def recentre(self, curvature: float) -> Array:
         """For a quadratic loss, move to the exact intercept; return by how much it moves."""

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
-from projfree.algebra import Minorant
 from projfree.checks import Array
 from projfree.data import as_data
 from projfree.losses.base import Loss
 from projfree.objectives import Objective, SmoothFunction
+from projfree.run.recheck import recheck
 from projfree.sets.base import ConstraintSet
-
-#: Values recomputed in another order agree to this, relatively.
-AGREEMENT = 1e-10
 
 
 @dataclass(frozen=True)
@@ -31,8 +29,8 @@ class Verification:
     gap : float
         Their difference (the Frank-Wolfe gap where f is not convex).
     ok : bool
-        Whether the point is feasible, its value is as claimed, the bound is proved to be at least the claimed one,
-        and the gap is at most the larger of the claimed gap and the tolerance of the run.
+        Whether the point is feasible, its value is as claimed, the bound is proved to be at least the claimed one, and
+        the gap is at most the claimed one: up to the rounding of sums that are added in another order.
 
     Examples
     --------
@@ -94,22 +92,17 @@ class Certificate:
             In place of the data, for objectives that are not the mean of a loss, and for data that was centred or
             scaled.
         """
-        value, m = self._recompute(self._objective(X, y, sample_weight, objective))
-        feasible = self._feasible()
-        lower, allowance = m.minimum(self.ball)
-        # Sums in another order move values and bounds by their rounding, of which the allowance is a generous bound;
-        # where it is large it holds the price of an intercept that fits other data, which is no rounding.
-        size = abs(m.constant) + abs(m.constant - lower)
-        noise = AGREEMENT * max(abs(value), abs(self.value)) + min(allowance, AGREEMENT * size)
-        agrees = abs(value - self.value) <= noise
+        f, feasible = self._objective(X, y, sample_weight, objective), self._feasible()
+        found = recheck(self, f)
         if self.bound is None:
-            bound, gap, proved = None, self.ball.gap(m.gradient, self.w), True
+            gap, proved = self.ball.gap(found.gradient, self.w), found.fits
         else:
-            bound, gap, proved = lower, value - lower, self.bound - lower <= noise
-        # A bound above the value is no proof of anything.
-        claimed, possible = max(self.gap, self.tolerance) + 2.0 * noise, gap >= -2.0 * noise
-        good = feasible is not False and agrees and proved and possible and gap <= claimed
-        return Verification(feasible, value, bound, gap, bool(good))
+            # A bound above the value is no proof of anything.
+            gap = found.value - found.bound
+            proved = found.fits and self.bound - found.bound <= found.bound_noise and gap >= -found.noise
+        agrees = abs(found.value - self.value) <= found.value_noise
+        good = feasible is not False and agrees and proved and gap <= self.gap + found.noise < math.inf
+        return Verification(feasible, found.value, None if self.bound is None else found.bound, gap, bool(good))
 
     def _feasible(self) -> bool | None:
         try:
@@ -125,6 +118,3 @@ class Certificate:
                 "`verify` needs the data as `verify(X, y)`, or `verify(objective=...)` where there is none."
             )
         return Objective(self.loss, as_data(X, y, sample_weight), fit_intercept=self.intercept is not None)
-
-    def _recompute(self, f: SmoothFunction) -> tuple[float, Minorant]:
-        return f.recheck(self.w, self.intercept, self.witness, self.witness_intercept)

@@ -50,7 +50,7 @@ def confirm(run: Run) -> Certificate:
     """
     f, x = run.f.reported, _inside(run)
     m = f.minorant(x)
-    run.best, run.value = x, f.value(x)
+    run.best, run.value = x, f.reported_value(x)
     run.gradient = m.gradient
     if not f.convex:
         run.latest_gap = run.ball.gap(m.gradient, x.w)

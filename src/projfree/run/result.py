@@ -23,7 +23,9 @@ class Result:
     intercept : ndarray or None
         The intercept at ``w``, of shape ``()`` or ``(k,)``.
     value : float
-        The objective at ``w``, recomputed at exit.
+        The objective at ``w``, recomputed at exit. A mean of losses is reported as no less than what the rounding
+        of predictions may hide of it: the exact mean is at most twice as large, even where all residuals were rounded
+        away.
     bound : float or None
         The best lower bound on the minimum over the set that the run proved; None where the objective is not convex.
         ``certificate.bound`` is the one recomputed at exit, which `Certificate.verify` checks.

@@ -1,0 +1,109 @@
+r"""How far the value and the bound of an objective move where the same rows are summed in another way.
+
+Another order of rows, another storage or another BLAS rounds the images :math:`u_i = (A w)_i + b` and all sums
+differently. Let e bound the root mean square of the errors of the images, and L the second derivative of the loss. For
+a loss that is never negative :math:`\ell'^2 \le 2 L \ell`, so that the value v of a point, computed without any further
+error, is off by at most
+
+.. math:: \sum_i s_i |\ell'_i| e_i + \tfrac{L}{2} e_i^2 \le e\sqrt{2 L v} + \tfrac{L}{2} e^2,
+
+and the tangent at the point, evaluated anywhere in the set, by :math:`L e` times the distance to there and the second
+of these terms.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from projfree.algebra import UNIT, size
+from projfree.checks import Array
+from projfree.sets.base import ConstraintSet, NormBall
+
+#: Operations on one prediction besides its sum of products: a shift, a scale, the intercept.
+FEW = 8.0
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """What the rounding of one objective depends on.
+
+    Attributes
+    ----------
+    terms : float
+        The products that one prediction is a sum of; zero where predictions are entries of the parameter.
+    units : float
+        Each sum over rows and each loss err by at most this many units of rounding of their absolute terms.
+    smoothness : float
+        The largest second derivative of the loss.
+    root : float
+        The root of the weighted mean of the squared norms of the rows.
+    longest : float
+        The largest norm of a row.
+    columns : ndarray of shape (2, ...), optional
+        Root mean square and largest size of the entries of each column. With them predictions are bounded entry by
+        entry, which is far better than by norms where columns differ in scale.
+    """
+
+    terms: float
+    units: float
+    smoothness: float
+    root: float
+    longest: float
+    columns: Array | None = None
+
+    def image(self, w: Array, b: Array | None) -> float:
+        """The root mean square of the errors of the images of ``w`` with the intercept ``b``."""
+        if not self.terms:
+            return UNIT * FEW * _length(b)
+        return UNIT * (self.terms + FEW) * self.extent(w) + UNIT * FEW * _length(b)
+
+    def extent(self, w: Array) -> float:
+        """The root mean square of the images of ``w``, at most."""
+        return self.root * size(w) if self.columns is None else float(np.sum(self._spread(0, w.shape) * np.abs(w)))
+
+    def extents(self, ball: ConstraintSet, shape: tuple[int, ...]) -> tuple[float, float]:
+        """The root mean square and the largest size of a prediction over all vectors of the set, at most."""
+        reach = ball.reach(shape)
+        norms = self.root * reach, self.longest * reach
+        if self.columns is None or ball.spectral or not isinstance(ball, NormBall):
+            return norms
+        # Norms that are not spectral do not depend on signs, so that this is the largest sum of sizes.
+        mean, most = (ball.support(self._spread(k, shape)) for k in range(2))
+        return min(mean, norms[0]), min(most, norms[1])
+
+    def _spread(self, k: int, shape: tuple[int, ...]) -> Array:
+        """A measure of the columns for each entry of a parameter."""
+        assert self.columns is not None
+        sizes = self.columns[k]
+        return np.broadcast_to(sizes.reshape(sizes.shape + (1,) * (len(shape) - sizes.ndim)), shape).copy()
+
+    def value(self, value: float, w: Array, b: Array | None) -> float:
+        """The error of the value at a point, at most."""
+        e = self.image(w, b)
+        return UNIT * self.units * abs(value) + self._slope(value) * e + 0.5 * self.smoothness * e * e
+
+    def bound(self, value: float, w: Array, b: Array | None, far: float) -> float:
+        """By how much the bound proved by the tangent at a point moves, at most, up to the rounding of the support.
+
+        Parameters
+        ----------
+        value, w, b
+            Of the point.
+        far : float
+            How far predictions are from those of the point, anywhere in the set, intercepts included.
+        """
+        e, slope = self.image(w, b), self._slope(value)
+        far = far + self.extent(w) + FEW * _length(b)
+        sums = UNIT * self.units * (abs(value) + slope * far)
+        return sums + self.smoothness * e * (far + 0.5 * e)
+
+    def _slope(self, value: float) -> float:
+        """The root mean square of the derivative of a loss that is never negative, at most."""
+        return math.sqrt(2.0 * self.smoothness) * math.sqrt(abs(value))
+
+
+def _length(b: Array | None) -> float:
+    return 0.0 if b is None else size(b)
