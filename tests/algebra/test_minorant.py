@@ -202,3 +202,31 @@ def test_numpy_scalars_defer():
 
 def test_unit_is_half_a_unit_in_the_last_place():
     assert np.finfo(float).eps / 2 == UNIT
+
+
+class Interval:
+    """The numbers from -1 to ``top``, whose support in direction 1 is known up to ``error``."""
+
+    def __init__(self, error: float, top: float) -> None:
+        self.error, self.top = error, top
+
+    def support(self, g):
+        return float(np.abs(g).sum())
+
+    def support_error(self, g, support):
+        return self.error
+
+    def reach(self, shape):
+        return self.top
+
+
+@given(seed=seeds)
+def test_the_sum_of_the_errors_is_rounded_upwards(seed):
+    """Nothing else is rounded here, and half of the sums come out too small."""
+    a, b, c, top = np.random.default_rng(seed).uniform(1.0, 2.0, 4).tolist()
+    lower = Minorant(0.0, np.zeros(1), a, b).lower(Interval(c, top))
+    assert Fraction(lower) <= -(Fraction(a) + Fraction(b) * Fraction(top) + Fraction(c))
+
+
+def test_the_error_of_a_support_lowers_the_bound():
+    assert Minorant(1.0, np.ones(1)).lower(Interval(0.25, 1.0)) <= -0.25

@@ -1,0 +1,165 @@
+"""Stated roundings of values and images hold against fractions, and are not much larger than they need to be."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from projfree import Logistic, LpBall, Objective, SchattenBall, Squared, as_data, minimize
+from projfree.algebra import UNIT
+from projfree.data.tasks import TaskData
+from projfree.objectives.rounding import Rounding
+
+
+def exact_squares(X, w, b, y):
+    """The mean of squares, without any rounding."""
+    w, b = [Fraction(v) for v in w.tolist()], Fraction(float(b))
+    rows = zip(X.tolist(), y.tolist(), strict=True)
+    residuals = [sum(Fraction(x) * v for x, v in zip(row, w, strict=True)) + b - Fraction(t) for row, t in rows]
+    return sum(r * r for r in residuals) / len(y)
+
+
+def planted(seed, noise, scale=1.0):
+    rng = np.random.default_rng(seed)
+    X, w = rng.standard_normal((12, 5)) * np.array([1.0, scale, 1.0, 1.0, 1.0]), rng.standard_normal(5)
+    w[1] /= scale
+    return X, w, X @ w + noise * rng.standard_normal(12)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-8])
+@pytest.mark.parametrize("noise", [0.0, 1e-16, 1e-15, 1e-12, 1.0])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_values_are_off_by_no_more_than_is_stated(noise, intercept, scale):
+    for seed in range(20):
+        X, w, y = planted(seed, noise, scale)
+        f = Objective(Squared(), as_data(X, y), fit_intercept=intercept)
+        x = f.point(w)
+        value = f.value(x)
+        exact = exact_squares(X, w, 0.0 if x.intercept is None else x.intercept, y)
+        for fine in (False, True):
+            assert abs(Fraction(value) - exact) <= Fraction(f.rounding(fine=fine).value(value, x.w, x.intercept))
+        assert exact <= 2 * Fraction(f.reported_value(x))
+        assert value <= f.reported_value(x) <= value + 1e-27
+
+
+@pytest.mark.parametrize("loss", [Squared(), Logistic()], ids=repr)
+def test_ordinary_values_are_reported_as_they_are(loss):
+    X, w, y = planted(0, 1.0)
+    f = Objective(loss, as_data(X, np.sign(y) if loss.labels else y), fit_intercept=True)
+    x = f.point(w)
+    assert f.reported_value(x) == f.value(x)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_run_reports_no_less_than_rounding_hides(intercept):
+    """Residuals of exact data are rounded away; what is left of the value says nothing."""
+    below = 0
+    for seed in range(20):
+        X, _, y = planted(seed, 0.0)
+        X, y = X[:3], y[:3]
+        result = minimize(Objective(Squared(), as_data(X, y), fit_intercept=intercept), LpBall(2, 100.0), tol=1e-9)
+        exact = exact_squares(X, result.w, 0.0 if result.intercept is None else result.intercept, y)
+        assert exact <= 2 * Fraction(result.value)
+        assert result.bound <= result.value <= 1e-25
+        assert result.gap == result.value - result.bound
+        assert result.certificate.value == result.value
+        plain = Objective(Squared(), as_data(X, y), fit_intercept=intercept)
+        below += exact > 2 * Fraction(plain.value(plain.point(result.w, result.intercept)))
+    assert below, "without the floor some values would be far too small"
+
+
+def test_one_row_that_is_fitted_exactly():
+    X, y = np.array([[1.0, 3.0]]), np.array([0.1])
+    result = minimize(Objective(Squared(), as_data(X, y)), LpBall(2, 10.0))
+    assert exact_squares(X, result.w, 0.0, y) <= 2 * Fraction(result.value)
+    assert 0.0 < result.value < 1e-29
+
+
+def test_a_negative_value_is_left_alone():
+    class Lowered(Squared):
+        def value(self, u, y):
+            return super().value(u, y) - 5.0
+
+    f = Objective(Lowered(), as_data(np.eye(2), [1.0, 2.0]))
+    assert f.reported_value(f.point([1.0, 2.0])) == -5.0
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "centred", "tasks"])
+def test_images(kind):
+    """The products of a row are added in any order; the stated error is that of the worst."""
+    rng = np.random.default_rng(2)
+    X, y = rng.standard_normal((15, 6)) * np.array([1.0, 1e6, 1e-6, 1.0, 1.0, 1.0]) + 3.0, rng.standard_normal(15)
+    data, w = as_data(X, y), rng.standard_normal(6)
+    if kind == "sparse":
+        data = as_data(sp.csr_array(X), y)
+    if kind == "centred":
+        data = as_data(X, y, centre=np.full(6, 1e9), scale=True)
+    if kind == "tasks":
+        data, w = TaskData(X, y, np.arange(15) % 3), rng.standard_normal((6, 3))
+    f = Objective(Squared(), data)
+    image = [Fraction(u) for u in data.apply(w).tolist()]
+    if kind == "centred":
+        exact = [
+            sum(
+                (Fraction(x) - Fraction(m)) / Fraction(s) * Fraction(v)
+                for x, m, s, v in zip(row, data.shift.tolist(), data.scale.tolist(), w.tolist(), strict=True)
+            )
+            for row in X.tolist()
+        ]
+    else:
+        columns = [w[:, i % 3] if kind == "tasks" else w for i in range(15)]
+        exact = [
+            sum(Fraction(x) * Fraction(v) for x, v in zip(row, c.tolist(), strict=True))
+            for row, c in zip(X.tolist(), columns, strict=True)
+        ]
+    square = sum((u - e) ** 2 for u, e in zip(image, exact, strict=True)) / 15
+    for fine in (False, True):
+        assert 0 < square <= Fraction(f.rounding(fine=fine).image(w, None)) ** 2
+
+
+def test_columns_bound_predictions_better_than_norms():
+    X, w, y = planted(0, 1.0, scale=1e-8)
+    f, ball = Objective(Squared(), as_data(X, y)), LpBall(2, 1e9)
+    coarse, fine = f.rounding(), f.rounding(fine=True)
+    assert np.sqrt(np.mean((X @ w) ** 2)) <= fine.extent(w) <= 1e-6 * coarse.extent(w)
+    for seed in range(20):
+        v = np.random.default_rng(seed).standard_normal(5)
+        v *= 1e9 / np.linalg.norm(v)
+        images = np.abs(X @ v)
+        for mean, most in (coarse.extents(ball, (5,)), fine.extents(ball, (5,))):
+            assert np.sqrt(np.mean(images**2)) <= mean
+            assert images.max() <= most
+
+
+def test_norms_that_depend_on_signs_keep_the_coarse_extents():
+    X, y = np.ones((4, 3)), np.ones((4, 2))
+    f = Objective(Squared(), as_data(X, y))
+    ball = SchattenBall(1.5, 1.0)
+    assert f.rounding(fine=True).extents(ball, (3, 2)) == f.rounding().extents(ball, (3, 2))
+
+
+def test_the_terms_of_a_bound():
+    """Sums: the value and the slope times the distance. Images: the curvature times their error and the distance."""
+    exact_image = Rounding(terms=0.0, units=50.0, smoothness=2.0, root=1.0, longest=1.0)
+    w, far = np.zeros(2), 7.0
+    assert exact_image.bound(0.25, w, None, far) == pytest.approx(UNIT * 50.0 * (0.25 + 1.0 * far), rel=1e-12, abs=0.0)
+    summed = Rounding(terms=4.0, units=0.0, smoothness=2.0, root=3.0, longest=5.0)
+    v, b = np.array([3.0, 4.0]), np.asarray(10.0)
+    e = UNIT * (12.0 * 15.0 + 8.0 * 10.0)
+    assert summed.image(v, b) == pytest.approx(e, rel=1e-12, abs=0.0)
+    assert summed.bound(0.25, v, b, far) == pytest.approx(2.0 * e * (far + 15.0 + 80.0 + 0.5 * e), rel=1e-12, abs=0.0)
+
+
+def test_sizes_of_columns():
+    rng = np.random.default_rng(3)
+    X, s = rng.standard_normal((50, 4)) * [1.0, 1e-200, 0.0, 1e200], rng.uniform(size=50)
+    X[:, 1:3] = np.where(rng.uniform(size=(50, 2)) < 0.5, 0.0, X[:, 1:3])
+    X[:, 3] = X[:, 3] * 1e-100
+    y, by = np.zeros(50), np.array([1.0, 1e-200, 1.0, 1e100])
+    mean = by * np.sqrt(s @ (X / by) ** 2 / s.sum())
+    for table in (X, sp.csr_array(X)):
+        sizes = as_data(table, y, s).column_sizes()
+        np.testing.assert_allclose(sizes, [mean, np.abs(X).max(axis=0)], rtol=1e-12)
