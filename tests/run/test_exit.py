@@ -1,0 +1,73 @@
+"""What a run says at its end: where it stood still, which iterate was most stationary, and that its point is inside."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from solvers.catalogue import problem, solver
+
+from projfree import (
+    AcceleratedProjectedGradient,
+    Entries,
+    FrankWolfe,
+    LpBall,
+    Objective,
+    ProjectedGradient,
+    SchattenBall,
+    Squared,
+    Status,
+    as_data,
+    minimize,
+)
+from projfree.sets import NormBall
+
+BALL = LpBall(1.5, 1.0)
+
+
+@pytest.mark.parametrize("method", [AcceleratedProjectedGradient(), ProjectedGradient()], ids=repr)
+@pytest.mark.parametrize("case", ["squares", "squares, intercept", "logistic"])
+def test_precision_is_reached_only_at_the_allowance(case, method):
+    """What is left of the gap is the allowance in the bound, and at most once more."""
+    f = problem(case)
+    result = minimize(f, BALL, method, tol=0.0)
+    assert result.status is Status.PRECISION
+    allowance = f.minorant(f.point(result.w)).minimum(BALL)[1]
+    assert allowance <= result.gap <= 2.0 * allowance * (1.0 + 1e-6)
+
+
+@pytest.mark.parametrize("method", ["FW, open loop", "FW, exact", "PG", "FISTA", "Newton", "PA"])
+def test_the_iteration_of_the_smallest_gap(method):
+    f, found = problem("biweight"), []
+    iterates = {0: np.zeros(f.shape)}
+
+    def keep(run):
+        iterates[run.iteration] = run.state.x.w.copy()
+        found.append(run.smallest_gap)
+
+    result = minimize(f, BALL, solver(method), max_iter=23, tol=0.0, callbacks=[keep])
+    gaps = {t: BALL.gap(f.minorant(f.point(w)).gradient, w) for t, w in iterates.items()}
+    known = {(gap, t) for gap, t in found if np.isfinite(gap)}
+    assert known
+    for gap, t in known:
+        assert gaps[t] == pytest.approx(gap, rel=1e-9)
+    assert result.smallest_gap <= min(known)
+
+
+@pytest.mark.parametrize("beyond", [1.5, 1.37, 1.21, 1.01, 1.0 + 1e-9, 1.0 + 1e-15])
+def test_a_point_in_factors_that_was_let_out_is_scaled_back(beyond):
+    rng = np.random.default_rng(0)
+    rows, cols = np.divmod(rng.choice(108, 60, replace=False), 9)
+    f = Objective(Squared(), as_data(Entries(rows, cols, (12, 9), factored=True), rng.standard_normal(60)))
+    ball = SchattenBall(1.2, 2.0)
+    assert isinstance(ball, NormBall)
+
+    def let_out(run):
+        w = run.best.w
+        run.best, run.value = f.point(w * (beyond * ball.radius / ball.norm(w))), -1.0
+        return True
+
+    result = minimize(f, ball, FrankWolfe(), callbacks=[let_out])
+    assert ball.norm(result.w) <= ball.radius
+    assert ball.norm(result.w) == pytest.approx(ball.radius, rel=1e-12)
+    assert result.value == pytest.approx(f.value(f.point(result.w)), rel=1e-12)
+    assert result.certificate.verify(objective=f).ok
