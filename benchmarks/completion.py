@@ -195,12 +195,12 @@ def oracle(args):
     g = f.minorant(f.point(LowRank(shape, ()))).gradient
     rng = np.random.default_rng(0)
     with single_blas():
-        ball.lmo(g)
+        warm = ball.oracle(g).warm
         for step in range(3):
             g = OnPattern(g.pattern, g.values * (1.0 + 0.02 * rng.standard_normal(len(g.values))))
-            start = g.pattern.warm["oracle 1.2"][:, 0].copy()
+            start = warm[:, 0].copy()
             begun = time.perf_counter()
-            v, _ = ball.oracle(g)
+            v, _, warm = ball.oracle(g, warm)
             ours, begun = time.perf_counter() - begun, time.perf_counter()
             svds(g.pattern.matrix(g.values), k=v.rank, v0=start, tol=1e-3)
             theirs = time.perf_counter() - begun

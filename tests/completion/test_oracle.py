@@ -10,10 +10,22 @@ from completion.problems import entries
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from projfree import (
+    Checkpoint,
+    CorrectivePrimalAveraging,
+    Entries,
+    FrankWolfe,
+    Objective,
+    PrimalAveraging,
+    Squared,
+    minimize,
+)
 from projfree.algebra import LowRank, OnPattern, Pattern, inner
+from projfree.data.factored_entries import FactoredEntriesData
 from projfree.numerics.lp_norm import norming
 from projfree.numerics.subspace import leading, tail_bound
 from projfree.sets import SchattenBall, WeightedSchattenBall
+from projfree.sets.answer import Answer
 
 PS = (1.0, 1.1, 1.2, 4.0 / 3.0, 1.5, 2.0, 3.0, math.inf)
 
@@ -53,7 +65,7 @@ def test_vertices_and_supports(tier, kind, p):
     plain, weighted = SchattenBall(p, 1.5), WeightedSchattenBall(p, 1.5, *_weights(dense.shape))
     for ball in (plain, weighted):
         exact = ball.support(dense)
-        v, support = ball.oracle(g)
+        v, support, warm = ball.oracle(g)
         assert ball.contains(v)
         assert ball.contains(v.toarray(), 1e-9)
         reached = -inner(g, v)
@@ -62,7 +74,8 @@ def test_vertices_and_supports(tier, kind, p):
         slack = 1.0 - ball.support_rtol(dense.shape)
         for upper in (support, ball.support(g), ball.dual_norm(g) * ball.radius):
             assert upper >= exact * slack
-        assert ball.promise(g) <= exact * (1 + 1e-12)
+        for last in (None, Answer(v, support, warm)):
+            assert ball.support_floor(g, last) <= exact * (1 + 1e-12)
         if tier != "subspace":
             assert reached == pytest.approx(exact, rel=1e-5)
             assert ball.support(g) == pytest.approx(exact, rel=1e-5)
@@ -120,9 +133,9 @@ def test_warm_calls_take_fewer_products(monkeypatch):
     plain = OnPattern.times
     monkeypatch.setattr(OnPattern, "times", lambda self, block: calls.append(1) or plain(self, block))
     ball = SchattenBall(1.1, 1.0)
-    ball.lmo(g)
+    warm = ball.oracle(g).warm
     cold = len(calls)
-    ball.lmo(g + 0.001 * OnPattern(pattern, np.random.default_rng(0).standard_normal(900)))
+    ball.oracle(g + 0.001 * OnPattern(pattern, np.random.default_rng(0).standard_normal(900)), warm)
     assert len(calls) - cold < cold
 
 
@@ -135,3 +148,60 @@ def test_overflow_is_named():
         WeightedSchattenBall(1.2, 1.0, np.ones(12), np.ones(9)).lmo(np.ones((3, 3)))
     with pytest.raises(ValueError, match="vector of positive weights"):
         WeightedSchattenBall(1.2, 1.0, np.zeros(2), np.ones(9))
+
+
+@pytest.fixture(scope="module")
+def large():
+    """A gradient whose leading singular vectors only are computed: 1,200 x 1,200 with 20,000 places."""
+    rng = np.random.default_rng(0)
+    pattern = Pattern.of(rng.integers(0, 1200, 20_000), rng.integers(0, 1200, 20_000), (1200, 1200))[0]
+    return OnPattern(pattern, rng.standard_normal(pattern.count))
+
+
+@pytest.mark.parametrize("p", [1.0, 1.2])
+def test_the_oracle_is_a_function(large, p):
+    """Whatever was asked before, of this set or another, of this gradient or another."""
+    weights = np.linspace(0.5, 2.0, 1200)
+    other = OnPattern(large.pattern, np.random.default_rng(1).standard_normal(large.pattern.count))
+    for ball in (SchattenBall(p, 1.0), WeightedSchattenBall(p, 1.0, weights, weights)):
+        vertex, support, warm = ball.oracle(large)
+        floor = ball.support_floor(large, None)
+        for g in (large, other):
+            ball.oracle(g, warm)
+            ball.oracle(g)
+            ball.support_floor(g, Answer(vertex, support, warm))
+        again = ball.oracle(large)
+        np.testing.assert_array_equal(again.vertex.toarray(), vertex.toarray())
+        np.testing.assert_array_equal(again.warm, warm)
+        assert again.support == support
+        assert ball.support_floor(large, None) == floor
+        warmed, once_more = ball.oracle(large, warm), ball.oracle(large, warm)
+        np.testing.assert_array_equal(warmed.vertex.toarray(), once_more.vertex.toarray())
+
+
+def test_projections_are_functions(large):
+    rng = np.random.default_rng(2)
+    ball = SchattenBall(1.2, 5.0)
+    w = LowRank.of(rng.standard_normal((1200, 3)), rng.standard_normal((1200, 3))) / 400.0 + 0.01 * large
+    first = ball.project(w).toarray()
+    ball.project(large)
+    np.testing.assert_array_equal(ball.project(w).toarray(), first)
+
+
+@pytest.mark.parametrize("solver", [FrankWolfe(), PrimalAveraging(), CorrectivePrimalAveraging()], ids=repr)
+def test_resumed_runs_are_the_same_to_the_last_bit(tmp_path, tier, solver):
+    """What an oracle begins from is dropped where a checkpoint is written, in both runs."""
+    rows, cols, y = entries(40, 30, 500)
+    ball = SchattenBall(1.2, 20.0)
+
+    def run(most, folder, **more):
+        f = Objective(Squared(), FactoredEntriesData(Entries(rows, cols, (40, 30)), y))
+        return minimize(f, ball, solver, tol=0.0, max_iter=most, callbacks=[Checkpoint(folder, 4)], **more)
+
+    through = run(13, tmp_path / "a")
+    run(9, tmp_path / "b")
+    resumed = run(13, tmp_path / "c", state=tmp_path / "b")
+    assert resumed.value == through.value
+    assert resumed.bound == through.bound
+    np.testing.assert_array_equal(resumed.w.toarray(), through.w.toarray())
+    assert (through.state.answer.warm is None) == (tier != "subspace")

@@ -29,14 +29,11 @@ class Pattern:
         The shape of the matrix.
     indptr, indices : ndarray
         Row i holds the columns ``indices[indptr[i]:indptr[i + 1]]``.
-    warm : dict
-        Subspaces found by earlier decompositions of matrices on this pattern, where the next one begins.
     """
 
     def __init__(self, indptr: Array, indices: Array, shape: tuple[int, int]) -> None:
         self.shape = FactoredShape(shape)
         self.indptr, self.indices = indptr, indices
-        self.warm: dict[str, Array] = {}
         self._turned: tuple[Any, Array] | None = None
 
     @classmethod

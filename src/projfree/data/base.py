@@ -124,10 +124,6 @@ class Data(ABC):
     def fingerprint(self) -> str:
         """A short hash that tells this data from other data."""
 
-    def forget(self) -> None:
-        """Drop what earlier decompositions left to begin from."""
-        return None
-
     def apply(self, w: Array) -> Array:
         """The image A w, in one pass."""
         out = np.empty((self.n, *w.shape[len(self.shape(())) :]))

@@ -42,9 +42,6 @@ class FactoredEntriesData(Data):
             raise ValueError(f"Observed entries have one prediction each; the loss asks for {outputs[0]}.")
         return self.pattern.shape
 
-    def forget(self) -> None:
-        self.pattern.warm.clear()
-
     def accumulate(self, vectors: Sequence[Array], kernel: Kernel) -> tuple[Array, Array | None]:
         images = [self.image(w) for w in vectors]
         sums, residual = in_blocks(self.n, images, kernel)

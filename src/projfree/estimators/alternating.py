@@ -168,5 +168,5 @@ def strongest(problem: Alternating) -> float:
     target, weight = problem._surrogate(state)
     residual = (target - problem.predictions(state)) * (weight if len(weight) else 1.0)
     gradient = OnPattern(problem.pattern, residual).scaled(1.0 / problem.row_weights, 1.0 / problem.col_weights)
-    found = spectrum(gradient, lambda s: norming(s[None, :], 1.0)[0], {}, "strongest")
+    found = spectrum(gradient, lambda s: norming(s[None, :], 1.0)[0])
     return max(float(found.values[0]), 1e-300)

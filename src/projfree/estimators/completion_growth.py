@@ -54,7 +54,7 @@ def grow(
         with single_blas():
             gradient: Any = tangent.gradient
             lowered = gradient.scaled(1.0 / problem.row_weights, 1.0 / problem.col_weights)
-            vertex, support = spectral.oracle(lowered, problem.p, radius, "weighted", small=BOUND_SIDE)
+            vertex, support, _ = spectral.oracle(lowered, problem.p, radius, small=BOUND_SIDE)
         gap = relative(f, f.value(x), tangent.lower(ball, support))
         falling, rank = gap < FALLING * least, len(state.sigma)
         best, least = ((state, strength), gap) if gap < least else (best, least)

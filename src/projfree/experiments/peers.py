@@ -35,7 +35,7 @@ class RecomputedLineSearch(Solver):
 
         x = f.point(state.x.w)  # nothing is kept from one iteration to the next
         m = f.minorant(x)
-        v, support = ball.oracle(m.gradient)
+        v, support, *_ = ball.oracle(m.gradient)
 
         def loss(gamma: float) -> float:
             return f.value(f.point((1.0 - gamma) * x.w + gamma * v))

@@ -1,5 +1,5 @@
 r"""Singular values of matrices that are only known by their products: exactly where one side is small, else leading
-ones by block subspace iteration from the last call's subspace, with a proven bound on what they leave out.
+ones by block subspace iteration from a subspace that the caller may give, with a proven bound on what they leave out.
 
 For orthonormal P and :math:`P P^T G = P\,\mathrm{diag}(\theta)\,Q^T`, in an orthonormal basis that begins with P,
 
@@ -30,7 +30,7 @@ DENSE_ENTRIES, EVERY_SIDE, BOUND_SIDE = 1 << 18, 1024, 5000
 #: The block begins with so many columns and grows, up to the most, while its last one still counts for this share.
 FIRST_BLOCK, MOST_BLOCK, SHARE = 16, 64, 3e-3
 #: Iterations end when one adds less than this part to the norm that is asked for, or after so many: from scratch, and
-#: from the subspace of the last call, whose matrix differs little.
+#: from the subspace of a matrix that differs little.
 TOLERANCE, STEPS, WARM_STEPS = 1e-3, 12, 3
 #: A bound is sharp enough when it is this close, relatively, to what is attained.
 SHARP = 2e-3
@@ -85,17 +85,20 @@ class Spectrum:
 Weights = Callable[[Array], Array]
 
 
-def spectrum(g: Operator, weights: Weights, warm: dict[str, Array], key: str, small: int | None = None) -> Spectrum:
-    """The whole spectrum where a side is ``small`` (or `EVERY_SIDE`), else leading triples that ``weights`` counts."""
+def spectrum(
+    g: Operator, weights: Weights, start: Array | None = None, *, small: int | None = None, steps: int = WARM_STEPS
+) -> Spectrum:
+    """The whole spectrum where a side is ``small`` (or `EVERY_SIDE`), else leading triples that ``weights`` counts.
+
+    These are found from the orthonormal columns ``start``, if there are any, in at most so many ``steps``.
+    """
     m, n = g.shape
     if m * n <= DENSE_ENTRIES:
         u, s, vt = svd(g.slab(0, m))
         return Spectrum(u, s, vt.T, True)
     if min(m, n) <= (EVERY_SIDE if small is None else small):
         return _by_gram(g)
-    found = leading(g, weights, warm.get(key))
-    warm[key] = found.right
-    return found
+    return leading(g, weights, start, steps)
 
 
 def gram(g: Operator) -> tuple[Array, float]:
@@ -122,13 +125,13 @@ def _by_gram(g: Operator) -> Spectrum:
     return Spectrum(vectors, values, g.transposed_times(vectors) * inverse, True, error)
 
 
-def leading(g: Operator, weights: Weights, start: Array | None) -> Spectrum:
+def leading(g: Operator, weights: Weights, start: Array | None, steps: int = WARM_STEPS) -> Spectrum:
     """Leading singular triples by block subspace iteration from ``start``; the block grows while its end counts."""
     m, n = g.shape
     most = min(m, n, MOST_BLOCK)
     basis = _more(start, min(FIRST_BLOCK, most), n)
     found = Spectrum(np.zeros((m, 0)), np.zeros(0), np.zeros((n, 0)), False)
-    for _ in range(STEPS if start is None else WARM_STEPS):
+    for _ in range(STEPS if start is None else steps):
         before, found = _step(g, basis)
         share = weights(found.values)
         first, after = float(share[: len(before)] @ before), float(share @ found.values)
@@ -172,7 +175,7 @@ def orthonormal(block: Array) -> tuple[Array, Array]:
     return q, r
 
 
-def glance(g: Operator, warm: Array) -> Array:
+def values_below(g: Operator, warm: Array) -> Array:
     """Lower bounds on leading singular values, from one multiplication by G."""
     image = g.times(warm)
     return np.sqrt(np.maximum(np.linalg.eigvalsh(image.T @ image)[::-1], 0.0))

@@ -173,10 +173,6 @@ class SmoothFunction(ABC):
         """The places of observed entries, where gradients live on them."""
         return None
 
-    def forget(self) -> None:
-        """Drop what earlier work left behind to begin from, so that a run depends on its arguments alone."""
-        return None
-
     @property
     def reported(self) -> SmoothFunction:
         """The function whose value and bound a run reports; differs from the one that is run on if perturbed."""

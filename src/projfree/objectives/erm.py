@@ -407,9 +407,6 @@ class Objective(SmoothFunction):
     def pattern(self) -> Pattern | None:
         return self.data.pattern
 
-    def forget(self) -> None:
-        self.data.forget()
-
     def fingerprint(self) -> str:
         return f"{self.loss!r} intercept={self.fit_intercept} {self.data.fingerprint()}"
 

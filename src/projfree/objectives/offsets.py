@@ -86,9 +86,6 @@ class OffsetObjective(SmoothFunction):
     def pattern(self) -> Pattern | None:
         return self.data.pattern
 
-    def forget(self) -> None:
-        self.data.forget()
-
     def smoothness(self) -> float:
         return self.loss.smoothness * self.data.smoothness(centred=False)
 

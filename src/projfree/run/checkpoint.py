@@ -21,7 +21,7 @@ from projfree.solvers.base import Solver
 
 KIND = "projfree checkpoint"
 BOOKS = ("seconds", "first_iteration", "work", "value", "latest_gap", "centre_value", "next_check", "next_confirm")
-LADDER = ("count", "due", "bound", "allowance", "witnessed")
+LADDER = ("count", "due", "evaluated", "bound", "allowance", "witnessed")
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,6 @@ def snapshot(run: Run) -> dict[str, Any]:
 
 def _apply(run: Run, tree: dict[str, Any]) -> None:
     f = run.f
-    f.forget()
     kept = {name: _decode(value, f) for name, value in tree["state"].items()}
     restored = run.solver.restored(f, run.ball, run.state, kept)
     run.state = replace(restored, problem=run.state.problem, solver=run.solver)

@@ -55,7 +55,7 @@ def confirm(run: Run) -> Certificate:
     if not f.convex:
         run.latest_gap = run.ball.gap(m.gradient, x.w)
         return _certificate(run, x, None, run.latest_gap)
-    run.ladder.evaluate()
+    run.ladder.evaluate(run.state.answer)
     at, bound = x, run.ladder.offer(m, x.w)
     run.support = m.constant - bound
     if run.value - bound > run.tol * run.scale and run.ladder.witness is not None and run.ladder.witness is not x.w:

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 
 from projfree.algebra import FactoredShape, Minorant, zeros
 from projfree.checks import Array
+from projfree.sets.answer import Answer
 from projfree.sets.base import ConstraintSet
 
 #: Averaging exponents. Two is Primal Averaging's own; larger ones forget early tangents sooner and certify 10 to
 #: 100 times earlier. The last tangent alone, the Frank-Wolfe bound, is always tried too.
 #: Of large matrices in factors, where each average takes as much memory as the data, there are two.
 ELLS, LARGE_ELLS = (2.0, 4.0, 8.0, 16.0), (2.0, 8.0)
-#: On spectral sets, where a dual norm costs a decomposition, averages are evaluated at counts that grow like this; for
-#: matrices in factors with so many entries, where it costs as much as several steps, from a later one and at fewer.
-GROWTH, LARGE_GROWTH, LARGE_FIRST, LARGE = 1.3, 2.0, 4, 1_000_000
+#: Averages are evaluated at counts that grow like this, by what a support costs; for matrices in factors with so many
+#: entries, where it costs as much as several steps, from a later one and at fewer.
+GROWTH = {"entries": 1.0, "call": 1.1, "singular values": 1.3}
+LARGE_GROWTH, LARGE_FIRST, LARGE = 2.0, 4, 1_000_000
 
 
 @dataclass
@@ -35,6 +37,10 @@ class Ladder:
     Any convex weights give a valid minorant, so the bound is the maximum over exponents and over time. Each rung
     keeps the average of its tangent points as a witness: for quadratics the tangent at that one point proves a bound at
     least as good, for other functions nearly as good, which is what lets a third party check it in one pass.
+
+    A bound costs a support of the set. Where that is a call of a user's function, a minorant at the last vertex tells
+    what its bound can be at most; only the best is evaluated, on the schedule, and when it may be the one that ends the
+    run. There is at most one such call an iteration in the mean.
     """
 
     def __init__(self, ball: ConstraintSet, shape: tuple[int, ...]) -> None:
@@ -43,19 +49,38 @@ class Ladder:
         self.factored = isinstance(shape, FactoredShape)
         large = self.factored and math.prod(shape) >= LARGE
         self.ells: tuple[float, ...] = LARGE_ELLS if large else ELLS
-        self.growth = LARGE_GROWTH if large else GROWTH
         self.rungs = [
             Rung(Minorant(-math.inf, zeros(shape)), None if self.factored else zeros(shape)) for _ in self.ells
         ]
-        self.count, self.due = 0, LARGE_FIRST if large else 1
+        cheap = ball.support_cost == "entries"
+        self.growth = LARGE_GROWTH if large and not cheap else GROWTH[ball.support_cost]
+        self.count, self.due, self.evaluated = 0, LARGE_FIRST if large and not cheap else 1, 0
         self.bound, self.allowance = -math.inf, 0.0
         self.witness: Array | None = None
         self.witnessed = -math.inf
 
-    def add(self, m: Minorant, z: Array, known: float = -math.inf) -> None:
+    def add(
+        self,
+        m: Minorant,
+        z: Array,
+        known: float = -math.inf,
+        last: Answer | None = None,
+        *,
+        own: bool = False,
+        goal: float = math.inf,
+    ) -> None:
         """Average the tangent ``m`` taken at ``z`` into every rung, and see what they prove.
 
-        ``known`` is a bound that the solver's own oracle call has already proved.
+        Parameters
+        ----------
+        known : float
+            A bound that the solver's own oracle call has already proved.
+        last : Answer, optional
+            The answer of that call.
+        own : bool
+            Whether that call was about the tangent itself.
+        goal : float
+            The bound that would end the run.
         """
         self.count += 1
         for ell, rung in zip(self.ells, self.rungs, strict=True):
@@ -64,37 +89,67 @@ class Ladder:
             rung.m = old * rung.m + new * m
             if rung.z is not None:
                 rung.z = old * rung.z + new * z
-        if not self.ball.spectral or self.count >= self.due:
+        answered = self._take_answer(m, z, last) if own else False
+        if self.count >= self.due:
             self.due = max(self.count + 1, math.ceil(self.growth * self.count))
-            self.evaluate()
-            if not self.hopeless(m):
-                self.offer(m, z)
+            self.evaluate(last)
+            if not answered:
+                self.try_tangent(m, z, last)
+        elif self.ball.support_cost == "call":
+            self._reach([*self.rungs] if answered else [*self.rungs, Rung(m, z)], last, goal)
         if known > self.bound:
             self.bound = known
 
-    def evaluate(self) -> None:
-        """Ask every rung for its bound; of matrices in factors the most promising one, as a bound costs a spectrum."""
+    def _take_answer(self, m: Minorant, z: Array, last: Answer | None) -> bool:
+        """Take the bound of a tangent from the solver's own call about it, and say whether that was possible."""
+        if last is None or math.isnan(last.support) or self.ball.support_cost != "call":
+            return False
+        self._keep(*m.minimum(self.ball, last.support), z)
+        return True
+
+    def evaluate(self, last: Answer | None = None) -> None:
+        """Ask every rung for its bound, or the one that may have the best where that costs much less to tell."""
         rungs = self.rungs if self.count else []
-        if self.factored and self.ball.spectral and rungs:
-            promises = [self._promise(rung.m) for rung in rungs]
-            best = max(promises)
-            rungs = [rungs[promises.index(best)]] if best > self.bound else []
+        if self.ball.support_cost != "entries" and rungs:
+            ceilings = [self._ceiling(rung.m, last) for rung in rungs]
+            best = max(ceilings)
+            if best < math.inf:
+                rungs = [rungs[ceilings.index(best)]] if self._helps(best) else []
         for rung in rungs:
             self.offer(rung.m, rung.z)
 
-    def _promise(self, m: Minorant) -> float:
-        """What the bound of a minorant can be at most."""
-        return m.constant - self.ball.promise(m.gradient) if math.isfinite(m.constant) else -math.inf
+    def try_tangent(self, m: Minorant, z: Array, last: Answer | None = None) -> None:
+        """Take the bound of a tangent, unless it is known beforehand not to be the best."""
+        if self.ball.support_cost == "entries" or self._helps(self._ceiling(m, last)):
+            self.offer(m, z)
 
-    def hopeless(self, m: Minorant) -> bool:
-        """Whether a bound that costs a spectrum cannot be the best."""
-        return self.factored and self.ball.spectral and self._promise(m) <= self.bound
+    def _reach(self, rungs: list[Rung], last: Answer | None, goal: float) -> None:
+        """Try those that may reach the goal, the highest first, until it is reached or the calls are used up."""
+        ceilings = [self._ceiling(rung.m, last) for rung in rungs]
+        for k in sorted(range(len(rungs)), key=lambda k: -ceilings[k]):
+            if ceilings[k] < goal or self.witnessed >= goal or self.evaluated >= self.count:
+                break
+            self.offer(rungs[k].m, rungs[k].z)
+
+    def _helps(self, bound: float) -> bool:
+        """Whether a minorant with this bound would be the best, or the best that has a witness where averages do."""
+        return bound > (self.bound if self.factored else self.witnessed)
+
+    def _ceiling(self, m: Minorant, last: Answer | None) -> float:
+        """What the bound of a minorant can be at most, infinite where that is not known."""
+        if not math.isfinite(m.constant):
+            return -math.inf
+        return m.constant - self.ball.support_floor(m.gradient, last)
 
     def offer(self, m: Minorant, z: Array | None) -> float:
         """Take the bound of one minorant, with the place that witnesses it; return that bound."""
+        self.evaluated += 1
         bound, allowance = m.minimum(self.ball)
+        self._keep(bound, allowance, z)
+        return bound
+
+    def _keep(self, bound: float, allowance: float, z: Array | None) -> None:
         if z is not None and bound > self.witnessed:
             self.witnessed, self.witness = bound, z
         if bound > self.bound:
             self.bound, self.allowance = bound, allowance
-        return bound

@@ -78,7 +78,6 @@ class Run:
         # The gradient at the best point and the support of the set there, once they were recomputed.
         self.gradient: Array | None = None
         self.support = math.nan
-        f.forget()
         self.f, self.ball, self.solver, self.state = f, ball, solver, state
         self.tol, self.max_iter, self.record = tol, max_iter, record
         self.trace, self.ladder = Trace(), Ladder(ball, f.shape)
@@ -163,15 +162,26 @@ class Run:
     def _learn(self, state: State) -> None:
         if self.f.convex and state.tangent is not None and state.at is not None:
             # The oracle call of a run on a perturbed function bounds that function, not the reported one.
-            own = state.bound if self.f.reported is self.f else -math.inf
-            self.ladder.add(self.f.stripped(state.tangent), state.at.w, own)
+            own = self.f.reported is self.f
+            self.ladder.add(
+                self.f.stripped(state.tangent),
+                state.at.w,
+                state.bound if own else -math.inf,
+                state.answer,
+                own=own and not math.isnan(state.gap),
+                goal=self._goal(),
+            )
+
+    def _goal(self) -> float:
+        """The bound that would end the run, where the ladder asks for it; infinite while no value is known."""
+        asked = self.ball.support_cost == "call" and math.isfinite(self.value)
+        return self.value - self.tol * self.scale if asked else math.inf
 
     def _check(self, x: Point) -> None:
         """Take a tangent at the iterate: the bound that serves an interior optimum too."""
         m, before = self.f.reported.minorant(x), self.bound
         if self.f.convex:
-            if not self.ladder.hopeless(m):
-                self.ladder.offer(m, x.w)
+            self.ladder.try_tangent(m, x.w, self.state.answer)
         else:
             self._note(x, self._stationarity(m.gradient, x), self.iteration)
         idle = self.f.convex and self.bound <= before

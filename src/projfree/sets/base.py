@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
 from projfree.algebra.minorant import UNIT, inner, size
 from projfree.algebra.structured import zeros
 from projfree.checks import Array
+from projfree.sets.answer import Answer
 
 if TYPE_CHECKING:
     from projfree.sets.lp import LpBall
@@ -24,6 +25,7 @@ FEASIBILITY = 1e-11
 ROUND = 1.3
 
 Shape = tuple[int, ...]
+SupportCost = Literal["entries", "call", "singular values"]
 
 
 def round_exponents(*exponents: float) -> bool:
@@ -50,13 +52,20 @@ class ConstraintSet(ABC):
         """A few instances, of every kind that the class has; tests run their laws on them, docs list them."""
         return ()
 
-    #: True where `lmo` and `support` need singular values, so that they cost more than a few passes over `g`.
-    spectral: bool = False
+    #: What one `support` costs: a few operations an entry, singular values, or a call of a user's functions, of which
+    #: nothing is known. Runs ask for the first kind in every iteration, for the others seldom.
+    support_cost: SupportCost = "call"
+
     #: Whether the boundary has no flat pieces, so that averages of vertices converge quickly.
     is_round: bool = False
     #: Whether some coordinates are bounded only far beyond what any data asks for. Models over such a set would need
     #: many more digits than the answer does.
     has_free: bool = False
+
+    @property
+    def spectral(self) -> bool:
+        """Whether `lmo` and `support` need singular values of a matrix."""
+        return self.support_cost == "singular values"
 
     @abstractmethod
     def lmo(self, g: Array) -> Array:
@@ -66,13 +75,26 @@ class ConstraintSet(ABC):
     def support(self, g: Array) -> float:
         r"""An upper bound on :math:`\max_{w \in C}\langle g, w\rangle`, exact (to rounding) where the oracle is."""
 
-    def oracle(self, g: Array) -> tuple[Array, float]:
-        """``(lmo(g), support(-g))``, for sets where one computation gives both."""
-        return self.lmo(g), self.support(-g)
+    def oracle(self, g: Array, warm: Any = None) -> tuple[Array, float, Any]:
+        """``(lmo(g), support(-g), warm)``, for sets where one computation gives the first two.
 
-    def promise(self, g: Array) -> float:
-        """A number not above the support of ``-g``, cheaper than `support` where that needs a whole spectrum."""
-        return self.support(-g)
+        The same arguments give the same answer. ``warm`` is what an earlier call for a gradient nearby has returned as
+        its third; sets that begin from nothing return None there, or the first two alone.
+        """
+        return Answer(self.lmo(g), self.support(-g))
+
+    @property
+    def support_with_vertex(self) -> bool:
+        """Whether `oracle` gives the support for little more than the vertex alone; else solvers ask for the latter."""
+        plain = type(self).oracle in (ConstraintSet.oracle, NormBall.oracle)
+        return self.support_cost == "entries" or not plain
+
+    def support_floor(self, g: Array, last: Answer | None) -> float:
+        """A number not above the support of ``-g`` that costs much less, minus infinity where there is none.
+
+        It tells which of several supports need not be asked for. ``last`` is the answer about a gradient nearby.
+        """
+        return -inner(g, last.vertex) if last is not None and self.support_cost == "call" else -math.inf
 
     def gap(self, gradient: Array, w: Array) -> float:
         r"""The Frank-Wolfe gap :math:`\max_{v \in C}\langle g, w - v\rangle`; with a gradient it bounds f(w) - f*."""
@@ -170,8 +192,8 @@ class NormBall(ConstraintSet):
 
     radius: float
 
-    def oracle(self, g: Array) -> tuple[Array, float]:
-        return self.lmo(g), self.support(g)  # a ball is symmetric
+    def oracle(self, g: Array, warm: Any = None) -> tuple[Array, float, Any]:
+        return Answer(self.lmo(g), self.support(g))  # a ball is symmetric
 
     @abstractmethod
     def norm(self, w: Array) -> float:

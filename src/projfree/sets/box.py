@@ -38,6 +38,8 @@ class Box(ConstraintSet):
     lower: float | Array
     upper: float | Array
 
+    support_cost = "entries"
+
     def __post_init__(self) -> None:
         for name in ("lower", "upper"):
             bound = all_finite(f"Box({name}=...)", real_array(f"Box({name}=...)", getattr(self, name)))

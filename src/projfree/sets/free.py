@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from projfree.checks import Array, instance, positive
-from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, slack
+from projfree.sets.answer import Answer, ask
+from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, SupportCost, slack
 from projfree.sets.groups import checked_labels
 from projfree.sets.inputs import finite, like, point
 from projfree.sets.lp import LpBall
@@ -59,8 +61,12 @@ class WithFree(ConstraintSet):
         return cls(LpBall(2.0, 1.5), (0,), 3.0), cls(LpBall(1.0, 1.5), (1,), 0.5)
 
     @property
-    def spectral(self) -> bool:  # type: ignore[override]  # read-only here: the ball decides
-        return self.ball.spectral
+    def support_cost(self) -> SupportCost:  # type: ignore[override]  # read-only here: the ball decides
+        return self.ball.support_cost
+
+    @property
+    def support_with_vertex(self) -> bool:
+        return self.ball.support_with_vertex
 
     def check_shape(self, shape: Shape) -> None:
         if not shape or self.free[-1] >= shape[0] or len(self.free) >= shape[0]:
@@ -97,17 +103,27 @@ class WithFree(ConstraintSet):
             return like(g, self.centre(np.shape(g)))
         return like(g, self.joined(self.ball.lmo(inside), -self.bound * np.sign(free)))
 
+    def oracle(self, g: Array, warm: Any = None) -> Answer:
+        inside, free = self.split(finite("lmo(g)", g))
+        vertex, support, warm = ask(self.ball, inside, warm)
+        corner = -self.bound * np.sign(free)
+        return Answer(like(g, self.joined(vertex, corner)), support + self._free_support(free), warm)
+
     def support(self, g: Array) -> float:
         inside, free = self.split(point(g))
-        return self.ball.support(inside) + self.bound * float(np.abs(free).sum())
+        return self.ball.support(inside) + self._free_support(free)
+
+    def _free_support(self, free: Array) -> float:
+        return self.bound * float(np.abs(free).sum())
 
     def support_error(self, g: Array, support: float) -> float:
         inside, free = self.split(point(g))
-        own = self.ball.support(-inside)
+        room = self._free_support(free)
         # Two sums of like-signed terms, and one addition on top.
-        rounding = self.support_rtol(g.shape) * self.bound * float(np.abs(free).sum())
-        last = 2.0 * float(np.finfo(np.float64).eps) * (abs(own) + self.bound * float(np.abs(free).sum()))
-        return self.ball.support_error(inside, own) + rounding + last
+        rounding = self.support_rtol(g.shape) * room
+        last = 2.0 * float(np.finfo(np.float64).eps) * (abs(support) + room)
+        # What the ball has added, known up to that rounding.
+        return self.ball.support_error(inside, abs(support - room) + last) + rounding + last
 
     def support_rtol(self, shape: Shape) -> float:
         return super().support_rtol(shape) + self.ball.support_rtol(self._inner(shape))

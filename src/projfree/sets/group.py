@@ -60,6 +60,8 @@ class GroupBall(NormBall):
     radius: float
     groups: tuple[int, ...] | None = None
 
+    support_cost = "entries"
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "p", at_least("GroupBall(p=...)", self.p, 1.0))
         object.__setattr__(self, "q", at_least("GroupBall(q=...)", self.q, 1.0))

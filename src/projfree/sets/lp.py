@@ -52,6 +52,8 @@ class LpBall(NormBall):
     p: float
     radius: float
 
+    support_cost = "entries"
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "p", at_least("LpBall(p=...)", self.p, 1.0))
         object.__setattr__(self, "radius", positive("LpBall(radius=...)", self.radius))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
 
 from projfree.algebra.minorant import UNIT
 from projfree.checks import Array, positive, real_array
+from projfree.sets.answer import Answer
 from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, slack
 from projfree.sets.inputs import finite, like, point
 from projfree.sets.lp import LpBall
@@ -71,7 +73,9 @@ class OracleSet(ConstraintSet):
         self._diameter = None if diameter is None else positive("OracleSet(diameter=...)", diameter)
         self._start = None if start is None else real_array("OracleSet(start=...)", start).copy()
         self._rtol, self._name = positive("OracleSet(support_rtol=...)", support_rtol), name
+        # What the functions have said about each shape, so that they are not asked again.
         self._boxes: dict[Shape, tuple[float, float]] = {}
+        self._centres: dict[Shape, Array] = {}
         self._coarse = 0.0  # what a function that answers in float32 errs by
         self._token = f"OracleSet without a name, {uuid4().hex[:8]}"
 
@@ -97,7 +101,24 @@ class OracleSet(ConstraintSet):
 
     def support(self, g: Array) -> float:
         c = point(g)
-        answer = self._support(c) if self._support is not None else np.vdot(c, self._answer(-c))
+        return self._support_at(c, None) if c.any() else 0.0
+
+    def oracle(self, g: Array, warm: Any = None) -> Answer:
+        c = finite("lmo(g)", g)
+        if not c.any():
+            return Answer(like(g, self.centre(c.shape)), 0.0)
+        vertex = self._answer(c)
+        return Answer(like(g, vertex), self._support_at(-c, vertex))
+
+    @property
+    def support_with_vertex(self) -> bool:
+        return self._support is None
+
+    def _support_at(self, g: Array, vertex: Array | None) -> float:
+        """The support of a ``g`` that is not zero, given the vertex of ``-g`` if it is at hand."""
+        if self._support is None:
+            return float(np.vdot(g, self._answer(-g) if vertex is None else vertex))
+        answer = self._support(g)
         if np.asarray(answer).dtype == np.float32:
             self._coarse = 8.0 * float(np.finfo(np.float32).eps)
         return float(answer)
@@ -118,8 +139,10 @@ class OracleSet(ConstraintSet):
     def centre(self, shape: Shape) -> Array:
         if self._start is not None:
             return np.array(np.broadcast_to(self._start, shape), dtype=np.float64)
-        ones = np.ones(shape)
-        return np.asarray(0.5 * self._answer(ones) + 0.5 * self._answer(-ones))
+        if shape not in self._centres:
+            ones = np.ones(shape)
+            self._centres[shape] = np.asarray(0.5 * self._answer(ones) + 0.5 * self._answer(-ones))
+        return self._centres[shape].copy()
 
     def random(self, shape: Shape, rng: np.random.Generator) -> Array:
         """A random mixture of vertices in random directions, at most 65 of them."""

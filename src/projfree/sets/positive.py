@@ -48,6 +48,8 @@ class Positive(ConstraintSet):
 
     ball: NormBall
 
+    support_cost = "entries"
+
     def __post_init__(self) -> None:
         inner = self.ball.ball if isinstance(self.ball, Weighted) else self.ball
         if not isinstance(inner, LpBall | GroupBall):

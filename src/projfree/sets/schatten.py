@@ -14,7 +14,8 @@ from projfree.numerics.lp_norm import conjugate, lp_norm, norming
 from projfree.numerics.lp_projection import project
 from projfree.numerics.svd import singular_values, svd, svd_error
 from projfree.sets import spectral
-from projfree.sets.base import ConstraintSet, NormBall, Shape, round_exponents
+from projfree.sets.answer import Answer
+from projfree.sets.base import ConstraintSet, NormBall, Shape, SupportCost, round_exponents
 from projfree.sets.inputs import finite, largest, like, matrix, point
 from projfree.sets.lp import LpBall, spread
 
@@ -68,8 +69,8 @@ class SchattenBall(NormBall):
         object.__setattr__(self, "radius", positive("SchattenBall(radius=...)", self.radius))
 
     @property
-    def spectral(self) -> bool:  # type: ignore[override]  # read-only here: it follows from p
-        return self.p != 2.0
+    def support_cost(self) -> SupportCost:  # type: ignore[override]  # read-only here: it follows from p
+        return "entries" if self.p == 2.0 else "singular values"
 
     @property
     def is_round(self) -> bool:  # type: ignore[override]  # as above
@@ -87,24 +88,26 @@ class SchattenBall(NormBall):
         matrix("SchattenBall", shape, "rows x columns")
 
     def lmo(self, g: Array) -> Array:
-        return self.oracle(g)[0]
+        vertex: Array = self.oracle(g).vertex
+        return vertex
 
-    def oracle(self, g: Array) -> tuple[Array, float]:
+    def oracle(self, g: Array, warm: Any = None) -> Answer:
         if is_structured(g):
-            return spectral.oracle(g, self.p, self.radius)
+            return spectral.oracle(g, self.p, self.radius, warm)
         c = finite("lmo(g)", g)
         self.check_shape(c.shape)
         if not self.spectral:
-            return like(g, -self.radius * norming(c.reshape(1, -1), 2.0).reshape(c.shape)), self.support(c)
+            vertex = -self.radius * norming(c.reshape(1, -1), 2.0).reshape(c.shape)
+            return Answer(like(g, vertex), self.support(c))
         top = largest(c)
         u, s, vt = svd(c / top)
         kept = s > s.max(initial=0.0) * max(c.shape) * float(np.finfo(np.float64).eps)
         weights = norming(np.where(kept, s, 0.0)[None, :], self.p)[0]
         vertex = -self.radius * (u * weights) @ vt
-        return like(g, vertex), self.radius * (top * lp_norm(s, conjugate(self.p)))
+        return Answer(like(g, vertex), self.radius * (top * lp_norm(s, conjugate(self.p))))
 
-    def promise(self, g: Array) -> float:
-        return spectral.promise(g, self.p, self.radius) if is_structured(g) else self.support(g)
+    def support_floor(self, g: Array, last: Answer | None) -> float:
+        return spectral.support_floor(g, self.p, self.radius, last) if is_structured(g) else -math.inf
 
     def norm(self, w: Array) -> float:
         if is_structured(w):

@@ -39,6 +39,8 @@ class Simplex(ConstraintSet):
 
     radius: float = 1.0
 
+    support_cost = "entries"
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "radius", positive("Simplex(radius=...)", self.radius))
 

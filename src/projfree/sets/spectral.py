@@ -10,29 +10,38 @@ from projfree.algebra import LowRank, Structured
 from projfree.checks import Array
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming
 from projfree.numerics.lp_projection import project
-from projfree.numerics.subspace import DENSE_ENTRIES, EVERY_SIDE, Spectrum, Weights, glance, norm_bound, spectrum
+from projfree.numerics.subspace import (
+    DENSE_ENTRIES,
+    EVERY_SIDE,
+    MOST_BLOCK,
+    STEPS,
+    Spectrum,
+    norm_bound,
+    spectrum,
+    values_below,
+)
+from projfree.sets.answer import Answer
 
 #: Components of a vertex of a large matrix that weigh less than this part of the first are left out: of one whose
 #: spectrum is known, and of one whose leading part is.
 FAINT, FAINT_LEADING = 1e-6, 1e-4
 
 
-def oracle(
-    g: Structured, p: float, radius: float, key: str = "oracle", *, small: int | None = None
-) -> tuple[Any, float]:
-    """The vertex and an upper bound on the support; the vertex is feasible whatever the spectrum leaves out.
+def oracle(g: Structured, p: float, radius: float, warm: Array | None = None, *, small: int | None = None) -> Answer:
+    """The vertex, an upper bound on the support, and the leading right singular vectors where no more were computed.
 
-    The bound is the best that costs no more than the vertex did: sharp where the whole spectrum was taken, because one
-    side is at most ``small``.
+    The vertex is feasible whatever the spectrum leaves out. The bound is the best that costs no more than the vertex
+    did: sharp where the whole spectrum was taken, because one side is at most ``small``. ``warm`` is a subspace to
+    begin from, the third answer for a matrix nearby.
     """
     _check_finite("lmo(g)", g)
     size = g.size()
     if size == 0.0:
-        return LowRank(g.shape, ()), 0.0
+        return Answer(LowRank(g.shape, ()), 0.0, warm)
     if p == 2.0:
-        return g * (-radius / size), radius * size
+        return Answer(g * (-radius / size), radius * size)
     unit = g / size
-    found = _spectrum(unit, lambda s: norming(s[None, :], p)[0], f"{key} {p}", small)
+    found = spectrum(unit, lambda s: norming(s[None, :], p)[0], warm, small=small)
     weights = norming(_counted(found, unit)[None, :], p)[0]
     if p < 2.0 and np.prod(g.shape) > DENSE_ENTRIES:  # columns that no step would notice
         faint = FAINT if found.whole else FAINT_LEADING
@@ -42,7 +51,7 @@ def oracle(
         vertex = vertex * min(1.0, radius / max(norm(vertex, p), 1e-300))
     q = conjugate(p)
     upper = found.upper(q) if found.whole else _plain_bound(unit, q)
-    return vertex, radius * (size * upper)
+    return Answer(vertex, radius * (size * upper), None if found.whole else found.right)
 
 
 def support(g: Structured, p: float, radius: float) -> float:
@@ -60,20 +69,19 @@ def support(g: Structured, p: float, radius: float) -> float:
         empty = Spectrum(np.zeros((m, 0)), np.zeros(0), np.zeros((n, 0)), False)
         return radius * size * norm_bound(unit, q, empty)
     # From a start of its own: whoever checks a bound must find the same one, whatever was computed before.
-    found = spectrum(unit, lambda s: norming(s[None, :], p)[0], {}, "support")
+    found = spectrum(unit, lambda s: norming(s[None, :], p)[0])
     return radius * size * (found.upper(q) if found.whole else norm_bound(unit, q, found))
 
 
-def promise(g: Structured, p: float, radius: float, key: str = "oracle") -> float:
-    """A lower bound on the support, from leading singular values."""
+def support_floor(g: Structured, p: float, radius: float, last: Answer | None) -> float:
+    """A lower bound on the support, from leading singular values; one product where the last answer has a subspace."""
     size = g.size()
     if size == 0.0 or p == 2.0:
         return radius * size
     unit = g / size
-    warm = None if g.on is None else g.on.pattern.warm.get(f"{key} {p}")
-    if warm is not None:
-        return radius * size * lp_norm(glance(unit, warm), conjugate(p)) * (1.0 - 1e-9)
-    found = _spectrum(unit, lambda s: norming(s[None, :], p)[0], f"{key} {p}")
+    if last is not None and last.warm is not None:
+        return radius * size * lp_norm(values_below(unit, last.warm), conjugate(p)) * (1.0 - 1e-9)
+    found = spectrum(unit, lambda s: norming(s[None, :], p)[0])
     return radius * size * lp_norm(_counted(found, unit), conjugate(p)) * (1.0 - 1e-9)
 
 
@@ -87,7 +95,9 @@ def projection(w: Structured, p: float, radius: float) -> Any:
         u, s, v = w.decomposed()
         found = Spectrum(u, s, v, True)
     else:
-        found = _spectrum(w, lambda s: project(s, p, radius), "projection")
+        # After a gradient step the factors of the iterate are most of what is asked for.
+        start = None if w.low is None else w.low.decomposed()[2][:, :MOST_BLOCK]
+        found = spectrum(w, lambda s: project(s, p, radius), start, steps=STEPS)
     if found.whole and lp_norm(found.values, p) <= radius:
         return w if isinstance(w, LowRank) else _factors(found, _counted(found, w))
     return _factors(found, project(_counted(found, w), p, radius))
@@ -99,10 +109,6 @@ def norm(w: Structured, p: float) -> float:
         return lp_norm(w.singular_values(), p) if w.terms else 0.0
     size = w.size()
     return size if p == 2.0 or size == 0.0 else support(w, conjugate(p), 1.0)
-
-
-def _spectrum(g: Structured, weights: Weights, key: str, small: int | None = None) -> Spectrum:
-    return spectrum(g, weights, {} if g.on is None else g.on.pattern.warm, key, small)
 
 
 def _counted(found: Spectrum, g: Structured) -> Array:

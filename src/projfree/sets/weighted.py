@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from projfree.checks import Array, all_finite, real_array, shown
 from projfree.numerics.lp_projection import project
-from projfree.sets.base import ConstraintSet, NormBall, Shape
+from projfree.sets.answer import Answer, ask
+from projfree.sets.base import ConstraintSet, NormBall, Shape, SupportCost
 from projfree.sets.box import check_broadcast, frozen
 from projfree.sets.group import GroupBall
 from projfree.sets.inputs import finite, largest, like, point
@@ -71,8 +73,12 @@ class Weighted(NormBall):
         return self.ball.radius
 
     @property
-    def spectral(self) -> bool:  # type: ignore[override]  # read-only here: the ball decides
-        return self.ball.spectral
+    def support_cost(self) -> SupportCost:  # type: ignore[override]  # read-only here: the ball decides
+        return self.ball.support_cost
+
+    @property
+    def support_with_vertex(self) -> bool:
+        return self.ball.support_with_vertex
 
     @property
     def is_round(self) -> bool:  # type: ignore[override]  # as above
@@ -87,14 +93,19 @@ class Weighted(NormBall):
         self.ball.check_shape(shape)
 
     def lmo(self, g: Array) -> Array:
-        return self.oracle(g)[0]
+        return like(g, self.ball.lmo(self._scaled(g)[0]) / self.weights)
 
-    def oracle(self, g: Array) -> tuple[Array, float]:
+    def oracle(self, g: Array, warm: Any = None) -> Answer:
+        c, top = self._scaled(g)
+        vertex, support, warm = ask(self.ball, c, warm)
+        return Answer(like(g, vertex / self.weights), top * support, warm)
+
+    def _scaled(self, g: Array) -> tuple[Array, float]:
+        """The gradient in the coordinates of the ball, divided by its largest entry, and that entry."""
         c = finite("lmo(g)", g)
         self.check_shape(c.shape)
         top = largest(c)  # division by a weight must not lose a tiny gradient
-        vertex, support = self.ball.oracle(c / top / self.weights)
-        return like(g, vertex / self.weights), top * support
+        return c / top / self.weights, top
 
     def norm(self, w: Array) -> float:
         x = point(w)

@@ -11,7 +11,8 @@ import numpy as np
 from projfree.algebra import LowRank, Structured, is_structured
 from projfree.checks import Array, all_finite, at_least, positive, real_array, shown
 from projfree.sets import spectral
-from projfree.sets.base import ConstraintSet, NormBall, Shape
+from projfree.sets.answer import Answer
+from projfree.sets.base import ConstraintSet, NormBall, Shape, SupportCost
 from projfree.sets.box import frozen
 from projfree.sets.inputs import finite, largest, like, matrix, point
 from projfree.sets.schatten import SchattenBall
@@ -74,8 +75,8 @@ class WeightedSchattenBall(NormBall):
         return SchattenBall(self.p, self.radius)
 
     @property
-    def spectral(self) -> bool:  # type: ignore[override]  # read-only here: it follows from p
-        return self.p != 2.0
+    def support_cost(self) -> SupportCost:  # type: ignore[override]  # read-only here: it follows from p
+        return "entries" if self.p == 2.0 else "singular values"
 
     @property
     def is_round(self) -> bool:  # type: ignore[override]  # as above
@@ -95,22 +96,21 @@ class WeightedSchattenBall(NormBall):
             )
 
     def lmo(self, g: Array) -> Array:
-        return self.oracle(g)[0]
+        vertex: Array = self.oracle(g).vertex
+        return vertex
 
-    def oracle(self, g: Array) -> tuple[Array, float]:
+    def oracle(self, g: Array, warm: Any = None) -> Answer:
         self.check_shape(np.shape(g))
         if is_structured(g):
-            vertex, support = spectral.oracle(self._lowered(g), self.p, self.radius, "weighted")
-            return self._lowered(vertex), support
+            vertex, support, warm = spectral.oracle(self._lowered(g), self.p, self.radius, warm)
+            return Answer(self._lowered(vertex), support, warm)
         c = finite("lmo(g)", g)
         top = largest(c)
-        found, support = self.ball.oracle(c / top / self._table)
-        return like(g, found / self._table), top * support
+        found, support, _ = self.ball.oracle(c / top / self._table)
+        return Answer(like(g, found / self._table), top * support)
 
-    def promise(self, g: Array) -> float:
-        if is_structured(g):
-            return spectral.promise(self._lowered(g), self.p, self.radius, "weighted")
-        return self.support(g)
+    def support_floor(self, g: Array, last: Answer | None) -> float:
+        return spectral.support_floor(self._lowered(g), self.p, self.radius, last) if is_structured(g) else -math.inf
 
     def norm(self, w: Array) -> float:
         self.check_shape(np.shape(w))

@@ -11,7 +11,9 @@ from typing import Any, cast
 import numpy as np
 
 from projfree.algebra import Minorant, Point
+from projfree.checks import Array
 from projfree.objectives.base import SmoothFunction
+from projfree.sets.answer import Answer, ask
 from projfree.sets.base import ConstraintSet
 
 
@@ -40,6 +42,9 @@ class State:
         The Frank-Wolfe gap at ``at``, NaN where the oracle was asked about something else.
     leg : int
         Which solver of a `Relay` is at work: 0 or 1.
+    answer : Answer or None
+        What the last oracle call answered; the next one begins from it. A checkpoint drops it, in the running solver
+        as well.
     done : bool
         Whether the solver can do no more: any further step would be of rounding size.
     problem : mapping
@@ -58,6 +63,7 @@ class State:
     at: Point | None = field(default=None, metadata={"transient": True})
     bound: float = field(default=-math.inf, metadata={"transient": True})
     gap: float = field(default=math.nan, metadata={"transient": True})
+    answer: Answer | None = field(default=None, metadata={"transient": True}, repr=False)
     done: bool = field(default=False, metadata={"transient": True})
     problem: Mapping[str, str] = field(default_factory=dict, metadata={"transient": True}, repr=False)
     solver: Solver | None = field(default=None, metadata={"transient": True}, repr=False)
@@ -104,6 +110,21 @@ def _is_told(setting: Field[Any], value: Any) -> bool:
         return True
     differs = value != default
     return bool(np.any(differs)) or np.shape(value) != np.shape(default)  # arrays compare entry by entry
+
+
+def next_answer(ball: ConstraintSet, g: Array, state: State) -> Answer:
+    """The oracle's answer about ``g``, begun from what the state keeps of the last one.
+
+    The support is NaN where it would cost a call of its own: the run asks for it when it is due.
+    """
+    if not ball.support_with_vertex:
+        return Answer(ball.lmo(g), math.nan)
+    return ask(ball, g, None if state.answer is None else state.answer.warm)
+
+
+def bound_of(m: Minorant, ball: ConstraintSet, support: float) -> float:
+    """The lower bound that ``m`` proves, minus infinity where the support is not known."""
+    return -math.inf if math.isnan(support) else m.lower(ball, support)
 
 
 def tangent_or_none(m: Minorant) -> Minorant | None:

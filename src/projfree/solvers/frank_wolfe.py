@@ -12,7 +12,7 @@ from projfree.checks import instance
 from projfree.objectives.base import SmoothFunction
 from projfree.sampling import FullBatch, Sampling
 from projfree.sets.base import ConstraintSet
-from projfree.solvers.base import Solver, State, tangent_or_none
+from projfree.solvers.base import Solver, State, bound_of, next_answer, tangent_or_none
 from projfree.steps import ExactLineSearch, Schedule, ShortStep, StepRule
 
 
@@ -69,8 +69,8 @@ class FrankWolfe(Solver):
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         t, x = state.t + 1, state.x
         m = self.sampling.gradient(f, x, t, state.seed)
-        v, support = ball.oracle(m.gradient)
-        hull = f.hull((x, f.point(v)), m.gradient)
+        answer = next_answer(ball, m.gradient, state)
+        hull = f.hull((x, f.point(answer.vertex)), m.gradient)
         gamma, memory = self.step_rule(t, hull, state.memory)
         return replace(
             state,
@@ -80,6 +80,7 @@ class FrankWolfe(Solver):
             memory=memory,
             tangent=tangent_or_none(m),
             at=x,
-            bound=m.lower(ball, support) if f.convex else -math.inf,
-            gap=inner(m.gradient, x.w) + support,
+            answer=answer,
+            bound=bound_of(m, ball, answer.support) if f.convex else -math.inf,
+            gap=inner(m.gradient, x.w) + answer.support,
         )

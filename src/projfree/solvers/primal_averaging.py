@@ -13,7 +13,7 @@ from projfree.checks import instance
 from projfree.objectives.base import SmoothFunction
 from projfree.sampling import FullBatch, Sampling
 from projfree.sets.base import ConstraintSet
-from projfree.solvers.base import Solver, State, tangent_or_none
+from projfree.solvers.base import Solver, State, bound_of, next_answer, tangent_or_none
 from projfree.steps import OpenLoop, Schedule, StepRule
 
 
@@ -99,9 +99,9 @@ class PrimalAveraging(Solver):
         z.beside = state.x
         tangent = self.sampling.gradient(f, z, t, state.seed)
         m = old * state.m + (1.0 - old) * tangent  # the two weights add up to one exactly
-        vertex, support = ball.oracle(m.gradient)
+        answer = next_answer(ball, m.gradient, state)
         # A zero average says nothing about the optimum: keep the last vertex, which keeps the steps small.
-        v = f.point(vertex) if m.gradient.any() else state.v
+        v = f.point(answer.vertex) if m.gradient.any() else state.v
         x, gamma, memory = self.move(f, state, v, gamma)
         x.lean_on(z)
         return replace(
@@ -114,7 +114,8 @@ class PrimalAveraging(Solver):
             memory=memory,
             tangent=tangent_or_none(tangent),
             at=z,
-            bound=m.lower(ball, support) if f.convex else -math.inf,
+            answer=answer,
+            bound=bound_of(m, ball, answer.support) if f.convex else -math.inf,
         )
 
     def move(self, f: SmoothFunction, state: AveragingState, v: Point, gamma: float) -> tuple[Point, float, float]:

@@ -97,8 +97,8 @@ def lmo_is_the_minimiser(C: ConstraintSet, g: Array) -> None:
 
 
 def support_is_attained(C: ConstraintSet, g: Array) -> None:
-    """<g, lmo(g)> = -support(-g) to 1e-12, relative to the value for balls, and `oracle` gives the same pair."""
-    v, support = C.oracle(g)
+    """<g, lmo(g)> = -support(-g) to 1e-12, relative to the value for balls, and `oracle` gives the same."""
+    v, support, *_ = C.oracle(g)
     np.testing.assert_array_equal(v, C.lmo(g))
     scale = C.support(-g) if isinstance(C, NormBall) else size(g) * C.reach(g.shape)
     assert abs(inner(g, v) + support) <= 1e-12 * scale + 1e-320
