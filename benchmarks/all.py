@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SECTIONS = ("passes", "peers", "scaling", "newton", "auto")
+SECTIONS = ("passes", "small", "peers", "scaling", "newton", "auto")
 
 
 def newest(folder: Path, name: str) -> dict:
