@@ -10,6 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from projfree.numerics.compilation import watch
+
+watch()
+
 FAST = {"reassoc", "nsz", "contract"}
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from projfree.algebra import FactoredShape, Point, Structured
 from projfree.checks import all_finite, at_least, count, instance, positive, real_array, shown
 from projfree.deadline import deadline, expired
+from projfree.numerics.compilation import compile_seconds
 from projfree.objectives.base import SmoothFunction
 from projfree.run.callbacks import Callback, closed
 from projfree.run.certificate import Certificate
@@ -126,7 +127,7 @@ def minimize(
     (array([0.499, 0.748]), True)
     """
     at_least("tol", tol, 0.0)
-    earlier = _earlier(state)
+    earlier, compiled = _earlier(state), compile_seconds()
     solver, made = _checked(objective, ball, solver, tol, earlier)
     callbacks = (callbacks,) if callable(callbacks) else callbacks
     count("max_iter", max_iter)
@@ -138,6 +139,9 @@ def minimize(
         with deadline(limit):
             ended = _drive(run, callbacks)
         result = finish(run, *ended)
+    result = replace(result, compile_seconds=compile_seconds() - compiled)
+    if result.compile_seconds > 0.0:
+        log.info("compiled in %.1f s, once: the next process finds the code on disk", result.compile_seconds)
     log.info("%s: %s after %d iterations", type(solver).__name__, result.status, result.n_iter)
     return result
 

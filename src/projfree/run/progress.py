@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, replace
 
 from projfree.algebra import Point, same
 from projfree.checks import Array
 from projfree.deadline import expired
+from projfree.numerics.compilation import working_clock
 from projfree.objectives.base import SmoothFunction
 from projfree.run.ladder import Ladder
 from projfree.run.trace import Trace
@@ -40,7 +40,7 @@ class Run:
     Attributes
     ----------
     iteration, passes, seconds
-        What was done; ``seconds`` is solver time alone.
+        What was done; ``seconds`` is solver time alone, without that of compiling.
     value, bound, gap, relative_gap
         The best value met, the best bound proved, and their difference (the latest Frank-Wolfe gap where the
         objective is not convex); infinite until known.
@@ -129,7 +129,7 @@ class Run:
 
     def advance(self) -> None:
         """One step of the solver, and what it teaches."""
-        previous, begun = self.state.x, time.perf_counter()
+        previous, begun = self.state.x, working_clock()
         self.state = state = self._shortened(self.solver.step(self.f, self.ball, self.state))
         if state.done and expired():  # it may have ended early, and then says nothing about what was possible
             self.state = state = replace(state, done=False)
@@ -141,7 +141,7 @@ class Run:
             self.next_check = self.after(self.passes)
         elif self.passes >= self.next_check and not self._suffices(state, previous):
             self._check(state.x)
-        self.seconds += time.perf_counter() - begun
+        self.seconds += max(0.0, working_clock() - begun)
         self.pending.append(Pending(self._row(), state.x))
         self._note(at, gap, self.iteration - (at is previous))
         self.settle()

@@ -37,6 +37,8 @@ class Result:
         Where the objective is not convex, the smallest Frank-Wolfe gap met and its iteration.
     n_iter, n_passes : int and float
         Iterations, and rows read divided by rows, the exit check included.
+    seconds : float
+        Time of the solver's steps: without the checks at exit, without callbacks, without compiling.
     status : Status
         Why the run ended.
     trace : Trace
@@ -52,6 +54,9 @@ class Result:
         without a radius.
     plan : Plan or None
         Why this solver was chosen; None where the user did.
+    compile_seconds : float
+        Time that numba took to compile passes over large tables. Later processes find the code on disk, see
+        ``NUMBA_CACHE_DIR``.
 
     Examples
     --------
@@ -80,6 +85,7 @@ class Result:
     solver: Solver
     multiplier: float | None = None
     plan: Plan | None = None
+    compile_seconds: float = 0.0
 
     def __repr__(self) -> str:
         gap = f"{self.gap:.3g}  (relative {self.relative_gap:.3g})"
@@ -91,6 +97,8 @@ class Result:
         else:
             lines["lower bound"], lines["certified gap"] = f"{self.bound:.10g}", gap
         lines["work"] = f"{self.n_iter} iterations, {self.n_passes:.4g} passes, {self.seconds:.3g} s"
+        if self.compile_seconds > 0.0:
+            lines["compiled"] = f"{self.compile_seconds:.3g} s, once: the next process finds the code on disk"
         lines["solver"] = repr(self.solver)
         return "\n".join([f"Result: {self.status}", *(f"  {name:<15}  {text}" for name, text in lines.items())])
 

@@ -12,6 +12,7 @@ from projfree.data.native.losses import CODES, IMAGES_ONLY, losses, softmax
 from projfree.data.native.outputs import output_blocks
 from projfree.data.native.sparse import csr_blocks
 from projfree.data.native.values import slope_blocks, value_blocks
+from projfree.numerics.compilation import watch
 
 __all__ = [
     "CODES",
@@ -28,3 +29,5 @@ __all__ = [
     "softmax",
     "value_blocks",
 ]
+
+watch()

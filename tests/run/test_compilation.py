@@ -1,0 +1,51 @@
+"""Seconds are those of the work; what numba compiles on the way is told apart."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+import numpy as np
+from numba import njit
+
+from projfree import BlackBox, LpBall, PrimalAveraging, minimize
+from projfree.numerics.compilation import compile_seconds, watch
+
+
+def compiling_box():
+    """A function that compiles on its second call, and says how long that took."""
+    calls, took = [], []
+
+    def fun(w):
+        calls.append(w)
+        if len(calls) == 2:
+            begun = time.perf_counter()
+            njit(lambda a: np.sort(a) @ a)(w)
+            took.append(time.perf_counter() - begun)
+        return float(w @ w), 2.0 * w
+
+    return BlackBox(fun, 3, smoothness=2.0), took
+
+
+def run(f):
+    return minimize(f, LpBall(2, radius=1.0), PrimalAveraging(), start=np.full(3, 0.5), tol=0.0, max_iter=5)
+
+
+def test_a_run_that_compiles_says_so_and_does_not_count_it(caplog):
+    watch()
+    f, took = compiling_box()
+    with caplog.at_level(logging.INFO, logger="projfree"):
+        first, second = run(f), run(f)
+    assert 0.0 < first.compile_seconds <= took[0]
+    assert first.seconds < 0.5 * took[0]
+    assert second.compile_seconds == 0.0
+    assert "compiled" in repr(first)
+    assert "compiled" not in repr(second)
+    assert [record.message.startswith("compiled in") for record in caplog.records].count(True) == 1
+
+
+def test_watching_twice_counts_once():
+    assert watch() is watch()
+    before, begun = compile_seconds(), time.perf_counter()
+    njit(lambda x: x + 1.0)(2.0)
+    assert 0.0 < compile_seconds() - before <= time.perf_counter() - begun
