@@ -45,7 +45,7 @@ def entries(factored: bool, signs: bool = False, weighted: bool = False):
 def large():
     """A table that is large enough for compiled passes, with numbers, signs and classes to predict."""
     rng = np.random.default_rng(17)
-    table = rng.standard_normal((270_001, 16))  # 34.6 MB
+    table = rng.standard_normal((540_001, 16))  # 69 MB
     u = table[:, :4] + 0.1 * rng.standard_normal((len(table), 4))
     return table, u[:, 0] + 1.0, np.where(u[:, 0] + u[:, 1] > 0.3, 1.0, -1.0), np.argmax(u, axis=1)
 
@@ -54,7 +54,7 @@ def large():
 def large_sparse():
     """A sparse table that is large enough for compiled passes, and signs."""
     rng = np.random.default_rng(18)
-    n, d, each = 60_000, 400, 50
+    n, d, each = 120_000, 400, 50  # 72 MB
     columns = np.sort(np.argsort(rng.random((n // 100, d)), axis=1)[:, :each], axis=1)  # no column twice in a row
     columns = np.tile(columns, (100, 1)).astype(np.int32).ravel()
     table = sp.csr_array((rng.standard_normal(n * each), columns, np.arange(0, n * each + 1, each)), shape=(n, d))
