@@ -3,6 +3,8 @@
 import contextlib
 import io
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 README = Path(__file__).parents[1] / "README.md"
@@ -27,3 +29,9 @@ def test_the_examples_print_what_the_readme_shows() -> None:
         with contextlib.redirect_stdout(printed):
             exec(compile(found[k][1], str(README), "exec"), names)
         assert settled(printed.getvalue()) == settled(found[k + 1][1])
+
+
+def test_the_first_example_does_not_wait_for_a_compiler() -> None:
+    code = next(text for language, text in blocks() if language == "python")
+    ask = [sys.executable, "-c", code + "\nimport sys; print('numba' in sys.modules)"]
+    assert subprocess.run(ask, capture_output=True, text=True, check=True).stdout.split()[-1] == "False"

@@ -19,8 +19,9 @@ from projfree.runtime import over_blocks, single_blas
 BLOCK_ROWS, MOST_BLOCKS = 2048, 256
 #: Bytes of X that NumPy works on at a time: the adjoint should find in the cache what the image has read.
 TILE_BYTES = 1 << 20
-#: From this many bytes of X on, compiled kernels pay for loading them: 0.3 s, or 30 tangents of 40 MB in NumPy.
-NATIVE_BYTES = 1 << 25
+#: From this many bytes of X on, passes are compiled. That saves almost half of the time, 5 ms of a pass over so many
+#: bytes, so that loading the code (0.3 s) pays after 60 passes, and compiling it (4 s, once) after a thousand.
+NATIVE_BYTES = 1 << 26
 #: How often each thread of a compiled pass asks for blocks: seldom, because a call costs some microseconds.
 TAKES = 8
 #: Tables with more outputs go through BLAS, which is as good there.
