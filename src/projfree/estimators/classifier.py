@@ -11,7 +11,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from projfree.checks import Array, refuse_masked, shown
 from projfree.estimators.base import ConstrainedModel
@@ -190,8 +190,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         if self.task is not None:
             X, labels = take_column(X, self.task)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
-        check_classification_targets(y)
-        self.classes_, index = np.unique(column_or_1d(y, warn=True), return_inverse=True)
+        self.classes_, index = _classes(y)
         if len(self.classes_) < 2:
             raise ValueError(f"`y` must hold at least two classes, got the one class {shown(self.classes_[0])} only.")
         weight = self._weights(X, index, sample_weight)
@@ -269,3 +268,18 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         if self.task is not None:
             return list(self.tasks_)
         return list(self.classes_[1:]) if k == 1 else list(self.classes_)
+
+
+def _classes(y: Array) -> tuple[Array, Array]:
+    """The classes, and the index of each row's class.
+
+    The check of scikit-learn takes as long as a pass over a small table; whole numbers pass it unless almost every row
+    has a class of its own, of which it warns.
+    """
+    whole = y.dtype.kind in "biu" or (y.dtype.kind == "f" and bool((y == np.floor(y)).all()))
+    if not whole:
+        check_classification_targets(y)
+    classes, index = np.unique(y, return_inverse=True)
+    if whole and 2 * len(classes) >= len(y):
+        check_classification_targets(y)
+    return classes, index

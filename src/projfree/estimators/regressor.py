@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from projfree.checks import Array, refuse_masked, shown
 from projfree.estimators.base import ConstrainedModel, Prepared
@@ -195,7 +195,6 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
             y_numeric=True,
         )
         y = np.asarray(y, dtype=np.float64)
-        check_consistent_length(X, y)
         if labels is not None and y.ndim != 1:
             raise ValueError(f"`task` needs one target a row, got `y` of shape {y.shape}.")
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)

@@ -1,0 +1,45 @@
+"""Which labels a classifier takes: what scikit-learn's own check refuses or warns of, whatever type they have."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from projfree import ConstrainedClassifier
+
+X = np.random.default_rng(4).standard_normal((30, 2))
+SIDES = X[:, 0] > 0
+
+
+def fit(y):
+    return ConstrainedClassifier(tol=1e-2).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [bool, np.uint8, np.int64, np.float32, np.float64, str, object])
+def test_labels_of_every_type(kind):
+    y = (SIDES.astype(str) if kind is object else SIDES).astype(kind)
+    model = fit(y)
+    assert model.classes_.dtype == y.dtype
+    assert model.score(X, y) > 0.8
+
+
+@pytest.mark.parametrize("y", [X[:, 0], SIDES + 0.5, np.where(SIDES, 1.0, 2.5)], ids=["any", "halves", "mixed"])
+def test_numbers_that_are_no_labels_are_refused(y):
+    with pytest.raises(ValueError, match="Unknown label type"):
+        fit(y)
+
+
+@pytest.mark.parametrize("kind", [int, float, str])
+def test_almost_as_many_classes_as_rows_are_warned_of(kind):
+    with pytest.warns(UserWarning, match="greater than 50%"):
+        fit((np.arange(30) % 16).astype(kind))
+
+
+def test_fifteen_classes_of_thirty_rows_are_not(recwarn):
+    fit(np.arange(30) % 15)
+    assert not recwarn
+
+
+def test_a_column_is_taken_with_a_warning():
+    with pytest.warns(UserWarning, match="column-vector"):
+        assert fit(SIDES[:, None].astype(int)).classes_.tolist() == [0, 1]
