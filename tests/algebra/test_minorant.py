@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from projfree.algebra import UNIT, Minorant, inner
+from projfree.algebra.minorant import size
 from projfree.sets import LpBall
 
 D = 3
@@ -230,3 +231,13 @@ def test_the_sum_of_the_errors_is_rounded_upwards(seed):
 
 def test_the_error_of_a_support_lowers_the_bound():
     assert Minorant(1.0, np.ones(1)).lower(Interval(0.25, 1.0)) <= -0.25
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("entry", [1e-300, 1e-30, 1.0, 1e30, 1e200])
+def test_sizes_beyond_the_range_of_squares_are_silent(entry, dtype):
+    if entry in (1e-300, 1e200) and dtype == np.float32:
+        entry = 1e-40 if entry < 1.0 else 1e38
+    g = np.full((3, 3), entry, dtype=dtype)
+    with np.errstate(all="raise", under="ignore"):
+        assert size(g) == pytest.approx(3.0 * float(g[0, 0]), rel=1e-5)

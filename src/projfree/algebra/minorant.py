@@ -119,8 +119,7 @@ def size(g: Array) -> float:
     if is_structured(g):
         return g.size()
     flat = g.ravel() if g.dtype.kind == "f" else g.ravel().astype(np.float64)
-    with np.errstate(over="ignore"):
-        plain = math.sqrt(float(np.dot(flat, flat)))
+    plain = math.sqrt(float(np.vdot(flat, flat)))  # unlike `dot`, silent where squares overflow
     if 1e-140 < plain < math.inf:
         return plain
     largest = float(np.max(np.abs(flat), initial=0.0))
