@@ -3,28 +3,28 @@
 
 from __future__ import annotations
 
-import time
-from functools import cache
+from time import perf_counter
 from typing import Any
 
+#: The one listener, once something that is compiled was imported.
+_listeners: list[Any] = []
 
-@cache
-def watch() -> Any:
+
+def watch() -> None:
     """Count compilations from now on; modules with compiled functions call this when they are imported.
 
     What numba finds on disk is not compiled, and loading it counts as work.
     """
-    from numba.core import event
+    if not _listeners:
+        from numba.core import event
 
-    listener = event.TimingListener()
-    event.register("numba:compile", listener)
-    return listener
+        _listeners.append(event.TimingListener())
+        event.register("numba:compile", _listeners[0])
 
 
 def compile_seconds() -> float:
     """Seconds that compiling took so far; zero where nothing that is compiled was imported."""
-    listener = watch() if watch.cache_info().currsize else None
-    return float(listener.duration) if listener is not None and listener.done else 0.0
+    return sum((float(listener.duration) for listener in _listeners if listener.done), start=0.0)
 
 
 def working_clock() -> float:
@@ -32,4 +32,4 @@ def working_clock() -> float:
 
     It may jump back where another thread compiles, because a compilation is counted when it ends.
     """
-    return time.perf_counter() - compile_seconds()
+    return perf_counter() - compile_seconds() if _listeners else perf_counter()
