@@ -108,13 +108,13 @@ def optimum(f: Objective, ball: LpBall, w: np.ndarray | None = None, tol: float 
 
 def quadratic_model(f: Objective, w: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     """Value, gradient and Hessian at w, the intercept minimised out."""
-    x = f.point(w)
-    g, value = f.minorant(x).gradient, f.value(x)
-    u = f.data.X @ w + (0.0 if x.intercept is None else x.intercept)
-    h = f.loss.second(u, f.y) * f.data.weights(slice(None))
+    found = f.evaluate(f.point(w))
+    g, value, b = found.slope.gradient, found.value, found.intercept
+    u = f.data.X @ w + (0.0 if b is None else b)
+    h = f.loss.second(u, f.data.y) * f.data.weights(slice(None))
     weighted = f.data.X * h[:, None]
     H = f.data.X.T @ weighted
-    if x.intercept is not None:
+    if b is not None:
         row = weighted.sum(axis=0)
         H -= np.outer(row, row) / h.sum()
     return value, g, H

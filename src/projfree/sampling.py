@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from projfree.algebra import Minorant, Point
-from projfree.checks import Array, count, positive
+from projfree.checks import count, positive
 from projfree.objectives.base import SmoothFunction
-
-#: ``draw(m, rng)``: m rows in increasing order, each row with the same probability.
-Draw = Callable[[int, np.random.Generator], Array]
+from projfree.objectives.evaluation import Evaluation
 
 
 class Sampling(ABC):
@@ -24,24 +21,20 @@ class Sampling(ABC):
     def size(self, t: int, n: int) -> int:
         """The number of rows, ``n`` for all of them."""
 
-    def rows(self, t: int, n: int, seed: int, draw: Draw | None = None) -> Array | None:
-        """The rows of iteration t in increasing order, None for all; a function of the seed and t alone.
+    def evaluate(self, f: SmoothFunction, x: Point, t: int, seed: int, also: tuple[Point, ...] = ()) -> Evaluation:
+        """The evaluation of f at ``x`` where all rows are used, else one with an estimate of its gradient alone.
 
-        ``draw(m, rng)`` is how the data like to be drawn from, `SmoothFunction.sample`.
-
-        Because nothing is carried from one iteration to the next, a resumed run draws what the uninterrupted one
-        would have drawn.
+        The rows of iteration t are a function of the seed and t alone. Because nothing is carried from one iteration to
+        the next, a resumed run draws what the uninterrupted one would have drawn.
         """
-        m = self.size(t, n)
-        if m >= n:
-            return None
-        rng = np.random.default_rng((seed, t))
-        return np.sort(rng.choice(n, size=m, replace=False, shuffle=False)) if draw is None else draw(m, rng)
+        m = None if isinstance(self, FullBatch) else self.size(t, _rows(f))
+        if m is None or m >= _rows(f):
+            return f.evaluate(x, also)
+        return Evaluation(x, math.nan, f.estimate(x, m, np.random.default_rng((seed, t))))
 
     def gradient(self, f: SmoothFunction, x: Point, t: int, seed: int) -> Minorant:
         """The tangent at ``x`` where all rows are used, else an estimate of its gradient."""
-        rows = None if isinstance(self, FullBatch) else self.rows(t, _rows(f), seed, f.sample)
-        return f.minorant(x) if rows is None else f.estimate(x, rows)
+        return self.evaluate(f, x, t, seed).slope
 
 
 def _rows(f: SmoothFunction) -> int:

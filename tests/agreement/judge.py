@@ -31,9 +31,7 @@ def _intercept(problem: Problem, w: Array) -> Any:
     if not problem.intercept:
         return None
     f = problem.f.reported
-    x = f.point(w)
-    f.value(x)
-    return x.intercept
+    return f.evaluate(f.point(w), tangent=False).intercept
 
 
 def judge(problem: Problem, result: Result, least: Decimal, tol: float) -> None:

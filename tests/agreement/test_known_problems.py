@@ -59,7 +59,7 @@ def test_a_planted_optimum_is_found(i: int) -> None:
             assert Fraction(result.bound) <= p.least
             assert result.value == pytest.approx(float(p.least), rel=1e-5)
             # A contains the identity: f grows by at least |w - w*|^2 / n.
-            assert np.sum((result.w - p.w) ** 2) <= len(p.f.y) * result.gap * (1.0 + 1e-9)
+            assert np.sum((result.w - p.w) ** 2) <= len(p.f.data.y) * result.gap * (1.0 + 1e-9)
 
 
 @pytest.mark.parametrize("solver", QUICK, **by_name)

@@ -1,37 +1,52 @@
-"""Points form a vector space, and the image of a mixture is A times the mixture, however it came about."""
+"""Points are values and form a vector space; the image of a mixture is A times the mixture, however it came about."""
 
 from __future__ import annotations
 
+import copy
+import pickle
+from dataclasses import FrozenInstanceError, dataclass, fields
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projfree.algebra import Image, Point, mix
-from projfree.algebra.image import MOST_PENDING
+from projfree import as_data
+from projfree.algebra import LowRank, Point, frozen, mix
+from projfree.algebra.point import MOST_PARTS
+from projfree.data.rows import FormImages, Step
+from projfree.data.workspace import MOST_IMAGES
 
 ROWS, D = 4, 3
 A = np.random.default_rng(0).standard_normal((ROWS, D))
+TABLES = {"dense": A, "sparse": sp.csr_array(A)}
 
 coefficients = st.sampled_from([0.0, 1.0, -1.0, 0.5]) | st.floats(-2.0, 2.0)
 vectors = st.lists(st.floats(-10.0, 10.0), min_size=D, max_size=D).map(np.array)
 
 
-def fresh(w) -> Point:
-    w = np.array(w, dtype=float)
-    return Point(w, Image.of(w))
+@dataclass(frozen=True)
+class WholeImage(Step):
+    """The images themselves: numbers for every row, which only a test may ask for."""
+
+    def block(self, rows, *images):
+        return None, np.concatenate(images)
 
 
-def meet(point: Point) -> None:
-    """What a pass does to the sources that it meets."""
-    for source, _ in point.image.pending():
-        source.image = A @ source.vector
+def fresh(w, intercept=None) -> Point:
+    return Point(frozen(np.array(w, dtype=float)), None if intercept is None else np.asarray(intercept))
 
 
 def image(point: Point):
-    known = point.image.known()
-    total = np.zeros(ROWS) if known is None else known
-    return total + sum((c * (A @ s.vector) for s, c in point.image.pending()), np.zeros(ROWS))
+    """The image through the points that a mixture knows."""
+    return sum((c * (A @ part.w) for c, part in point.of or ((1.0, point),)), np.zeros(ROWS))
+
+
+def extent(*points: Point) -> float:
+    """The size of the numbers that the images of the points are made of."""
+    parts = [(c, x) for p in points for c, x in (*p.of, (1.0, p))]
+    return 1.0 + max(abs(c) * float(np.abs(x.w).max()) for c, x in parts)
 
 
 def assert_same(p: Point, q: Point, size: float = 100.0) -> None:
@@ -39,14 +54,16 @@ def assert_same(p: Point, q: Point, size: float = 100.0) -> None:
     np.testing.assert_allclose(image(p), image(q), rtol=0, atol=1e-12 * size)
 
 
-@given(st.data())
-def test_image_stays_in_step_through_any_program(data):
-    """Mixtures of mixtures, met by passes or settled in between, in any order."""
+@pytest.mark.parametrize("table", TABLES)
+@given(data=st.data())
+def test_image_stays_in_step_through_any_program(table, data):
+    """Mixtures of mixtures, read alone or together or only held in between, in any order."""
+    workspace = as_data(TABLES[table], np.zeros(ROWS)).open()
     pool = [fresh(data.draw(vectors)) for _ in range(3)]
     places = st.integers(0, 10**6).map(lambda i: i % len(pool))
     for _ in range(data.draw(st.integers(1, 12))):
         p, q = pool[data.draw(places)], pool[data.draw(places)]
-        match data.draw(st.sampled_from(["mix", "new", "meet", "settle"])):
+        match data.draw(st.sampled_from(["mix", "new", "sweep", "both", "hold", "fold", "alone"])):
             case "mix":
                 a, b = data.draw(coefficients), data.draw(coefficients)
                 new = a * p + b * q
@@ -54,17 +71,25 @@ def test_image_stays_in_step_through_any_program(data):
                 pool.append(new)
             case "new":
                 pool.append(fresh(data.draw(vectors)))
-            case "meet":
-                meet(p)
-                assert p.settled
-            case "settle":
-                p.image.settle(image(p))
-                assert p.settled
+            case "sweep":
+                workspace.sweep(FormImages(), (p,))
+            case "both":
+                workspace.sweep(FormImages(), (p, q) if p is not q else (p,))
+            case "hold":
+                workspace.hold((p,))
+                assert workspace.holds(p)
+            case "fold":
+                images = workspace.fold(WholeImage(), (p, q))
+                np.testing.assert_allclose(images, np.concatenate([A @ p.w, A @ q.w]), rtol=0, atol=1e-9 * extent(p, q))
+            case "alone":
+                pool.append(p.alone(None))
         for point in pool:
-            size = 1.0 + np.abs(point.w).max()
-            np.testing.assert_allclose(image(point), A @ point.w, rtol=0, atol=1e-9 * size)
-            assert len(point.image.pending()) <= MOST_PENDING
-            assert len([s for s in point.image.folded() if s.image is not None]) <= 1
+            np.testing.assert_allclose(image(point), A @ point.w, rtol=0, atol=1e-9 * extent(point))
+            assert len(point.of) <= MOST_PARTS
+        assert len(workspace._images) <= MOST_IMAGES
+    for point in pool:
+        found = workspace.fold(WholeImage(), (point,))
+        np.testing.assert_allclose(found, A @ point.w, rtol=0, atol=1e-9 * extent(point))
 
 
 @given(vectors, vectors, vectors, coefficients, coefficients)
@@ -80,52 +105,63 @@ def test_vector_space(u, v, w, a, b):
 
 
 @given(vectors)
-def test_what_cancels_has_no_terms_and_needs_no_pass(u):
+def test_what_cancels_has_no_parts_and_needs_no_pass(u):
     for zero in (fresh(u) * 0.0, mix((0.0, fresh(u)), (0.0, fresh(u))), (p := fresh(u)) - p):
-        assert zero.settled
-        assert not zero.image.terms
+        workspace = as_data(A, np.zeros(ROWS)).open()
+        assert workspace.holds(zero)
+        assert not zero.of
         np.testing.assert_array_equal(zero.w, np.zeros(D))
+        np.testing.assert_array_equal(workspace.fold(WholeImage(), (zero,)), np.zeros(ROWS))
+        assert workspace.meter.rows == 0
         v = zero + fresh(u)
-        assert len(v.image.pending()) == 1
-        np.testing.assert_array_equal(image(v), A @ v.w)
+        np.testing.assert_allclose(workspace.fold(WholeImage(), (v,)), A @ v.w, rtol=1e-14, atol=1e-300)
+        assert workspace.meter.rows == (ROWS if v.w.any() else 0)
 
 
-def test_mixing_changes_no_part():
+def test_mixing_and_reading_change_no_part():
     p, q = fresh([1.0, 2.0, 3.0]), fresh([-1.0, 0.0, 1.0])
-    meet(q)
-    before = [(x.w.copy(), image(x)) for x in (p, q)]
-    meet(0.25 * p + 0.75 * q)
+    workspace = as_data(A, np.zeros(ROWS)).open()
+    workspace.hold((q,))
+    before = [(x.w.copy(), workspace.fold(WholeImage(), (x,))) for x in (p, q)]
+    z = 0.25 * p + 0.75 * q
+    workspace.hold((z,))
+    workspace.sweep(FormImages(), (z, p, q))
     for point, (w, u) in zip((p, q), before, strict=True):
         np.testing.assert_array_equal(point.w, w)
-        np.testing.assert_array_equal(image(point), u)
+        np.testing.assert_array_equal(workspace.fold(WholeImage(), (point,)), u)
 
 
-def test_a_pass_over_one_mixture_settles_all_that_share_its_sources():
+def test_points_that_are_held_make_all_their_mixtures_free():
     v, x = fresh([1.0, 0.0, 2.0]), fresh([0.0, 1.0, 0.0])
     z, elsewhere = 0.5 * x + 0.5 * v, 0.9 * x + 0.1 * v
-    meet(z)
-    assert elsewhere.settled
-    np.testing.assert_allclose(elsewhere.image.known(), A @ elsewhere.w, rtol=1e-14)
+    for held in ((x, v), (z, elsewhere)):  # two mixtures are read through their parts, which others share
+        workspace = as_data(A, np.zeros(ROWS)).open()
+        workspace.hold(held)
+        assert workspace.meter.rows == ROWS
+        for point in (z, elsewhere, 0.3 * elsewhere + 0.7 * x):
+            assert workspace.holds(point)
+            np.testing.assert_allclose(workspace.fold(WholeImage(), (point,)), A @ point.w, rtol=1e-14)
+        assert workspace.meter.rows == ROWS
 
 
-def test_many_unmet_vectors_collapse_into_one():
-    points = [fresh(row) for row in np.eye(D)]
-    two = points[0] + points[1]
-    assert len(two.image.pending()) == MOST_PENDING == 2
-    three = two + points[2]
-    ((source, c),) = three.image.pending()
-    assert source.vector is three.w
-    assert c == 1.0
+def test_a_mixture_of_many_points_is_a_point_of_its_own():
+    points = [fresh(row) for row in (*np.eye(D), np.ones(D))]
+    three = points[0] + points[1] + points[2]
+    assert [(c, part) for c, part in three.of] == [(1.0, p) for p in points[:3]]
+    assert len(three.of) == MOST_PARTS == 3
+    four = three + points[3]
+    assert four.of == ()
+    assert (0.5 * four + 0.5 * points[0]).of == ((0.5, four), (0.5, points[0]))
+    np.testing.assert_array_equal(four.w, 2.0 * np.ones(D))
 
 
-def test_known_images_fold_into_one():
-    points = [fresh(row) for row in np.eye(D)]
-    total = points[0]
-    for point in points:
-        meet(point)
-        total = 0.5 * total + 0.5 * point
-    assert len(total.image.folded()) == 1
-    np.testing.assert_allclose(total.image.known(), A @ total.w, rtol=1e-14)
+def test_the_same_point_is_one_part():
+    x, v = fresh([1.0, 0.0, 2.0]), fresh([0.0, 1.0, 0.0])
+    assert (0.5 * (0.5 * x + 0.5 * v) + 0.25 * x).of == ((0.5, x), (0.25, v))
+    again = x.alone(np.array(3.0))
+    (part,) = (0.5 * x + 0.5 * again).of
+    assert part[0] == 1.0
+    assert part[1].handle is x.handle
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32, int, lambda x: np.array(x)], ids=["f8", "f4", "int", "0-d"])
@@ -136,29 +172,87 @@ def test_numpy_scalars_defer_to_the_point(kind):
 
 
 def test_intercepts_mix_by_mass_and_vertices_have_none():
-    x, y, vertex = fresh(np.ones(D)), fresh(np.ones(D)), fresh(np.ones(D))
-    assert vertex.hint() is None
-    x.anchored(np.array(2.0))
-    y.anchored(np.array(6.0))
-    assert (0.25 * x + 0.75 * vertex).hint() == 2.0
-    assert (0.75 * x + 0.25 * y).hint() == pytest.approx(3.0)
-    assert (vertex + vertex).hint() is None
-    assert (1.5 * x - 0.5 * y).hint() == pytest.approx(3.0), "a point that is taken off is a neighbour too"
+    x, y, vertex = fresh(np.ones(D), 2.0), fresh(np.ones(D), 6.0), fresh(np.ones(D))
+    assert vertex.intercept is None
+    assert (0.25 * x + 0.75 * vertex).intercept == 2.0
+    assert (0.75 * x + 0.25 * y).intercept == pytest.approx(3.0)
+    assert (vertex + vertex).intercept is None
+    assert (0.0 * x + 1.0 * vertex).intercept is None
+    assert (1.5 * x - 0.5 * y).intercept == pytest.approx(3.0), "a point that is taken off is a neighbour too"
 
 
-def test_leaning_on_a_neighbour():
-    x, z, vertex = fresh(np.ones(D)), fresh(np.ones(D)), fresh(np.ones(D))
-    z.anchored(np.array([1.0, -1.0]))
-    x.lean_on(vertex)
-    assert x.hint() is None
-    x.lean_on(z)
-    np.testing.assert_array_equal(x.hint(), [1.0, -1.0])
-    x.anchored(np.array([5.0, 5.0]))
-    x.lean_on(z)
-    np.testing.assert_array_equal(x.hint(), [5.0, 5.0])
+def test_an_intercept_that_was_found_replaces_the_average():
+    x, y = fresh(np.ones(D), [1.0, -1.0]), fresh(-np.ones(D), [3.0, 5.0])
+    z = mix((0.5, x), (0.5, y), intercept=np.array([7.0, 8.0]))
+    np.testing.assert_array_equal(z.intercept, [7.0, 8.0])
+    assert z.of == ((0.5, x), (0.5, y))
+    np.testing.assert_array_equal(x.intercept, [1.0, -1.0])
 
 
-def test_a_mixture_claims_no_value():
+def test_a_point_alone_is_found_by_the_same_handle():
+    z = 0.5 * fresh(np.ones(D), 1.0) + 0.5 * fresh(np.zeros(D))
+    other = z.alone(np.array(4.0))
+    assert (other.w, other.handle, other.of) == (z.w, z.handle, ())
+    assert (z.intercept, other.intercept) == (1.0, 4.0)
+    assert len(z.of) == 2
+
+
+def test_a_mixture_is_another_point():
+    """Also one of a single point: what was found at that one is not found at the mixture."""
     x = fresh(np.ones(D))
-    x.value = 7.0
-    assert (1.0 * x).value is None
+    assert (1.0 * x).handle is not x.handle
+    assert (1.0 * x).of == ((1.0, x),)
+    assert x != fresh(np.ones(D))  # points are told apart by their handles alone
+
+
+def points():
+    x, v = fresh([1.0, 0.0, 2.0], 0.5), fresh([0.0, 1.0, 0.0])
+    return {"new": x, "mixture": 0.5 * x + 0.5 * v, "alone": (x + v).alone(None)}
+
+
+@pytest.mark.parametrize("kind", ["new", "mixture", "alone"])
+def test_nothing_can_be_assigned(kind):
+    point = points()[kind]
+    for field in fields(point):
+        with pytest.raises(FrozenInstanceError):
+            setattr(point, field.name, getattr(point, field.name))
+    with pytest.raises((AttributeError, TypeError)):
+        point.value = 7.0
+    with pytest.raises(ValueError, match="read-only"):
+        point.w[0] = 7.0
+
+
+def test_a_mixture_shares_no_memory_with_its_parts():
+    x, v = fresh([1.0, 0.0, 2.0]), fresh(np.zeros(D))
+    for z in (1.0 * x, x + v, x - v):
+        assert not np.shares_memory(z.w, x.w)
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))], ids=["deepcopy", "pickle"])
+def test_a_copy_is_a_point_of_its_own(again):
+    x, v = fresh([1.0, 0.0, 2.0], 0.5), fresh([0.0, 1.0, 0.0])
+    z = 0.25 * x + 0.75 * v
+    workspace = as_data(A, np.zeros(ROWS)).open()
+    workspace.hold((x, v))
+    x2, z2 = again((x, z))
+    np.testing.assert_array_equal(z2.w, z.w)
+    assert z2.intercept == z.intercept
+    assert [c for c, _ in z2.of] == [0.25, 0.75]
+    assert z2.of[0][1].handle is x2.handle, "what was shared before is shared again"
+    assert not workspace.holds(x2)
+    assert not workspace.holds(z2), "another process may hold other numbers"
+    np.testing.assert_array_equal(workspace.fold(WholeImage(), (x2,)), A @ x.w)
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))], ids=["deepcopy", "pickle"])
+def test_a_copy_is_read_only_too(again):
+    with pytest.raises(ValueError, match="read-only"):
+        again(fresh([1.0, 0.0, 2.0])).w[0] = 7.0
+
+
+def test_factors_mix_too():
+    rng = np.random.default_rng(0)
+    v = Point(LowRank.of(rng.standard_normal((4, 2)), rng.standard_normal((3, 2))))
+    z = 0.5 * v + 0.25 * v
+    np.testing.assert_allclose(z.w.toarray(), 0.75 * v.w.toarray(), rtol=1e-14)
+    assert z.of == ((0.75, v),)

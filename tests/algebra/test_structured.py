@@ -29,7 +29,6 @@ from projfree.algebra import (
     unpack,
     zeros,
 )
-from projfree.algebra.image import Image
 
 SHAPE = (7, 5)
 
@@ -229,7 +228,7 @@ def test_packing(kind):
 def test_points_and_minorants_of_factors():
     rng = np.random.default_rng(0)
     v, g = low(rng), patterned(rng)
-    x = 0.25 * Point(v, Image.of(v)) + 0.75 * Point(v, Image.of(v))
+    x = 0.25 * Point(v) + 0.75 * Point(v)
     np.testing.assert_allclose(x.w.toarray(), v.toarray())
     m = 0.0 * Minorant(3.0, g) + 0.5 * Minorant(1.0, g)
     assert isinstance(m.gradient, OnPattern)

@@ -234,3 +234,28 @@ def test_an_interrupt_before_the_run_that_is_kept(folder, tmp_path, monkeypatch)
     assert fitted.exit_code == 130
     assert "nothing was written" in fitted.output
     assert not list(tmp_path.iterdir())
+
+
+def test_an_interrupt_in_the_run_exits_with_130_and_can_be_resumed(folder, tmp_path, monkeypatch):
+    from projfree.run import Run
+
+    advance = Run.advance
+
+    def pressed(run):
+        if run.iteration == 2:
+            raise KeyboardInterrupt
+        advance(run)
+
+    monkeypatch.setattr(Run, "advance", pressed)
+    words = ("fit", folder / "mixed.csv", "--target", "kind", "--loss", "squared_sigmoid", "--drop", "word")
+    words = (*words, "--drop", "y", "--radius", "50", "--tol", "1e-9", "--out", tmp_path / "m")
+    stopped = call(*words)
+    assert stopped.exit_code == 130, stopped.output
+    assert "Go on with:" in stopped.output
+    assert not (tmp_path / "m").exists()
+    assert (tmp_path / "m.checkpoint").exists()
+    monkeypatch.setattr(Run, "advance", advance)
+    resumed = call(*words, "--resume")
+    assert resumed.exit_code in (0, 1), resumed.output
+    assert (tmp_path / "m").exists()
+    assert not (tmp_path / "m.checkpoint").exists()

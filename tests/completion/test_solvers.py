@@ -129,8 +129,8 @@ def test_a_tangent_is_a_bound_for_any_offsets(loss):
 
     for size in (0.0, 0.1, 3.0):
         x = point()
-        x.anchored(f.profiled(point())[1] + size * rng.standard_normal(22))
-        m = f.minorant(x)
+        offsets = f.evaluate(point(), tangent=False).intercept + size * rng.standard_normal(22)
+        m = f.recheck(x.w, offsets, x.w, offsets)[1].slope
         for _ in range(5):
             z = point()
             assert m(z.w) <= f.value(z) + 1e-10
@@ -141,11 +141,11 @@ def test_a_tangent_is_a_bound_for_any_offsets(loss):
 def test_offsets_exist_for_rows_without_ratings():
     data = as_data(Entries([0, 0], [0, 1], (3, 2), factored=True), [5.0, 4.0])
     f = OffsetObjective(Squared(), data, ridge=1.0)
-    x = f.point(LowRank((3, 2), ()))
-    assert np.isfinite(f.value(x))
-    assert x.intercept[2] == x.intercept[3] == 0.0
+    found = f.evaluate(f.point(LowRank((3, 2), ())), tangent=False)
+    assert np.isfinite(found.value)
+    assert found.intercept[2] == found.intercept[3] == 0.0
     only_rows = OffsetObjective(Squared(), data, ridge=1.0, kinds=(False, True, False))
-    assert only_rows.value(only_rows.point(LowRank((3, 2), ()))) > f.value(x)
+    assert only_rows.value(only_rows.point(LowRank((3, 2), ()))) > found.value
 
 
 def test_the_frobenius_ball_has_a_closed_form():

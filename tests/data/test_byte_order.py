@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from projfree import Entries, LpBall, Objective, QuadraticForm, Squared, as_data, minimize
-from projfree.data import SliceSource, blocks
+from projfree.data import SliceSource
 from projfree.data.tasks import TaskData
 
 RNG = np.random.default_rng(0)
@@ -35,7 +35,7 @@ def same(data, known):
 @pytest.fixture(params=[False, True], ids=["numpy", "compiled"])
 def way(request, monkeypatch):
     if request.param:
-        monkeypatch.setattr(blocks, "NATIVE_BYTES", 0)
+        monkeypatch.setattr("projfree.data.compiled.NATIVE_BYTES", 0)
 
 
 @pytest.mark.parametrize("kind", KINDS)

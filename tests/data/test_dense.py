@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projfree import as_data
-from projfree.data import dense
+from projfree import Objective, Squared, as_data
+from projfree.algebra import Point
+from projfree.data import blocks, dense
+from projfree.data.rows import AsResidual, FormImages, Pass, Step
 
 N, D = 150, 5
 RNG = np.random.default_rng(1)
@@ -33,6 +36,8 @@ outputs = pytest.mark.parametrize("k", [(), (1,), (3,)], ids=["vector", "one col
 @pytest.fixture(params=[1 << 20, 1], ids=["one block", "three blocks"], autouse=True)
 def _blocks(request, monkeypatch):
     monkeypatch.setattr(dense, "BLOCK_BYTES", request.param)
+    if request.param == 1:
+        monkeypatch.setattr(blocks, "BLOCK_ROWS", 64)
 
 
 @every_form
@@ -65,47 +70,68 @@ def test_adjoint_identity(seed):
     assert np.vdot(data.apply(w), r) == pytest.approx(np.vdot(w, data.adjoint(r)), rel=1e-11, abs=1e-11)
 
 
-def test_one_pass_serves_several_vectors():
-    data, rng = as_data(X, Y), np.random.default_rng(3)
-    vectors = [rng.standard_normal(D) for _ in range(3)]
-    seen = []
+@dataclass(frozen=True)
+class Three(Step):
+    """Three images, each compared with the product that it should be; targets tell the rows."""
 
-    def kernel(rows, *images):
-        seen.append(rows)
-        for image, w in zip(images, vectors, strict=True):
-            np.testing.assert_allclose(image, X[rows] @ w, rtol=1e-12, atol=1e-14)
+    vectors: list
+    seen: list = field(default_factory=list)
+
+    def block(self, rows, *images):
+        self.seen.append(rows.y)
+        for image, w in zip(images, self.vectors, strict=True):
+            np.testing.assert_allclose(image, X[rows.y.astype(int)] @ w, rtol=1e-12, atol=1e-14)
         return images[0] - 2 * images[2], np.array([images[1].sum(), len(images[1])])
 
-    before = data.meter.rows
-    sums, adjoint = data.accumulate(vectors, kernel)
-    assert data.meter.rows - before == N
-    np.testing.assert_array_equal(np.concatenate([np.arange(N)[rows] for rows in seen]), np.arange(N))
+
+def test_one_pass_serves_several_vectors():
+    data, rng = as_data(X, np.arange(N)), np.random.default_rng(3)
+    vectors = [rng.standard_normal(D) for _ in range(3)]
+    step, workspace = Three(vectors), data.open()
+    sums, adjoint = workspace.sweep(step, [Point(w) for w in vectors])
+    assert workspace.meter.rows == N
+    np.testing.assert_array_equal(np.concatenate(step.seen), np.arange(N))
     np.testing.assert_allclose(sums, [(X @ vectors[1]).sum(), N], rtol=1e-12)
     np.testing.assert_allclose(adjoint, X.T @ (X @ (vectors[0] - 2 * vectors[2])), rtol=1e-11)
 
 
 def test_small_blocks_were_forced():
     """Otherwise the parameter of every test in this file would test nothing."""
-    blocks = list(as_data(X, Y)._blocks())
-    assert len(blocks) == (3 if dense.BLOCK_BYTES == 1 else 1)
+    data = as_data(X, Y)
+    assert len(list(data._blocks())) == data.cut.count == (3 if dense.BLOCK_BYTES == 1 else 1)
 
 
 def test_no_residual_no_adjoint():
-    sums, adjoint = as_data(X, Y).accumulate([], lambda rows: (None, np.ones(1)))
+    data = as_data(X, Y)
+    nothing = np.zeros((0, 0)), None, np.zeros(0), ()
+    sums, adjoint = data.run(Pass(Ones(), N, data.y, data.weight, (), *nothing))
     assert adjoint is None
     assert sums[0] >= 1
 
 
-def test_every_read_is_counted_also_of_subsets():
-    data = as_data(X, Y)
-    assert data.meter.rows == 0, "construction checks the data, it does not work with it"
-    data.apply(np.ones(D))
-    data.adjoint(np.ones(N))
-    assert data.meter.rows == 2 * N
-    data.subset(np.arange(7)).apply(np.ones(D))
-    assert data.meter.rows == 2 * N + 7
-    data.smoothness(centred=True)
-    assert data.meter.rows == 3 * N + 7
+@dataclass(frozen=True)
+class Ones(Step):
+    """One for each block, without a residual."""
+
+    def block(self, rows, *images):
+        assert not images
+        return None, np.ones(1)
+
+
+def test_every_read_is_counted_also_of_samples():
+    f = Objective(Squared(), as_data(X, Y))
+    workspace, x = f.workspace, Point(np.ones(D))
+    assert f.work == 0, "construction checks the data, it does not work with it"
+    workspace.hold([x])
+    workspace.sweep(AsResidual(), [x])
+    assert f.work == 2 * N
+    workspace.fold(FormImages(), [x])
+    assert f.work == 2 * N, "the image is known"
+    workspace.sampled(7, np.random.default_rng(0)).sweep(FormImages(), [x])
+    assert f.work == 2 * N + 7
+    f.smoothness()
+    assert f.work == 3 * N + 7
+    assert f.data.open().meter.rows == f.open().work == 0, "each workspace counts for itself"
 
 
 @pytest.mark.parametrize("weight", [None, np.arange(1.0, 6.0)], ids=["plain", "weighted"])

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from projfree import Entries, as_data
+from projfree.algebra import Point
 from projfree.data import entries
+from projfree.data.rows import AsResidual, FormImages, Step
 
 SHAPE = (4, 3)
 
@@ -40,17 +44,26 @@ def test_image_and_adjoint(seed):
     assert np.vdot(data.apply(W), r) == pytest.approx(np.vdot(W, data.adjoint(r)), abs=1e-12)
 
 
-def test_one_pass_serves_several_matrices():
-    data, calls = observed(), []
+@dataclass(frozen=True)
+class Both(Step):
+    """The sum of two images as the residual, and what is told about each block of rows."""
 
-    def kernel(rows, u, v):
-        calls.append(rows)
+    told: list = field(default_factory=list)
+
+    def block(self, rows, u, v):
+        self.told.append(rows)
         return u + v, np.array([u.sum()])
 
+
+def test_one_pass_serves_several_matrices():
+    data, step = observed(weight=True), Both()
+    workspace = data.open()
     U, V = np.arange(12.0).reshape(SHAPE), np.ones(SHAPE)
-    sums, adjoint = data.accumulate([U, V], kernel)
-    assert len(calls) == (9 if entries.BLOCK_ROWS == 7 else 1)
-    assert data.meter.rows == data.n
+    sums, adjoint = workspace.sweep(step, [Point(U), Point(V)])
+    assert len(step.told) == (9 if entries.BLOCK_ROWS == 7 else 1)
+    np.testing.assert_array_equal(np.concatenate([rows.y for rows in step.told]), data.y)
+    np.testing.assert_array_equal(np.concatenate([rows.s for rows in step.told]), data.weight)
+    assert workspace.meter.rows == data.n
     assert sums[0] == pytest.approx(data.apply(U).sum())
     np.testing.assert_allclose(adjoint, data.adjoint(data.apply(U + V)), rtol=1e-13)
 
@@ -62,8 +75,13 @@ def test_mean_row_and_samples(weight):
     np.testing.assert_allclose(data.mean_row(), data.adjoint(s), rtol=1e-14)
     singles = [data.subset(np.array([i])) for i in range(data.n)]
     np.testing.assert_allclose(np.mean([part.mean_row() for part in singles], axis=0), data.mean_row(), rtol=1e-12)
-    data.subset(np.array([3, 5])).apply(np.ones(SHAPE))
-    assert data.meter.rows == data.n + 2
+    workspace, x = data.open(), Point(np.ones(SHAPE))
+    workspace.sweep(AsResidual(), [x])
+    assert workspace.meter.rows == data.n
+    part = workspace.sampled(2, np.random.default_rng(0))
+    part.sweep(FormImages(), [x])
+    assert part.data.n == 2
+    assert workspace.meter.rows == data.n + 2
 
 
 def test_one_prediction_each():

@@ -64,6 +64,19 @@ def test_never_below_the_exact_value(shape, wide, monkeypatch):
         assert Fraction(found) >= squares[0] * squares[1] / shape[0]
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_never_below_the_exact_variance_where_sums_were_taken_about_a_far_place(seed):
+    """One far row of hardly any weight moves the centre of the sums and not the mean: moving them back costs digits."""
+    rng = np.random.default_rng(seed)
+    X, weight = rng.standard_normal((50, 1)), np.ones(50)
+    X[0], weight[0] = 10.0 ** rng.uniform(5.0, 9.0), 2.0**-60
+    data = as_data(X, np.zeros(50), weight)
+    s, x = [Fraction(v) for v in weight], [Fraction(float(v)) for v in X[:, 0]]
+    mean = sum(a * b for a, b in zip(s, x, strict=True)) / sum(s)
+    variance = sum(a * (b - mean) ** 2 for a, b in zip(s, x, strict=True)) / sum(s)
+    assert Fraction(data.smoothness(centred=True)) >= variance
+
+
 def test_float32_is_widened():
     X = np.random.default_rng(0).standard_normal((30, 4)).astype(np.float32)
     wide = as_data(X.astype(np.float64), np.zeros(30)).smoothness(centred=True)

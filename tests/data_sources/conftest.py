@@ -15,7 +15,7 @@ LOSSES = (Squared(), Logistic())
 @pytest.fixture
 def small_is_large(monkeypatch):
     """Let small tables take the way of large ones: compiled kernels and several threads."""
-    monkeypatch.setattr(blocks, "NATIVE_BYTES", 0)
+    monkeypatch.setattr("projfree.data.compiled.NATIVE_BYTES", 0)
     monkeypatch.setattr(blocks, "THREADED_BYTES", 0)
     monkeypatch.setattr(sparse, "THREADED_BYTES", 0)
 

@@ -9,6 +9,8 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -32,7 +34,10 @@ from projfree import (
     as_data,
     minimize,
 )
-from projfree.data import ChunkedData, NpySource, SliceSource, blocks, chunked, native
+from projfree.algebra import Point
+from projfree.data import ChunkedData, NpySource, SliceSource, blocks, chunked
+from projfree.data.native.arguments import F_TILE, TILE
+from projfree.data.rows import AsResidual, FormImages, Step
 from projfree.data.sources import base
 from projfree.data.sources.sample import draw_runs
 
@@ -73,7 +78,7 @@ def same_run(data, other, loss, solver, intercept, iterations=12):
 @pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "compiled"])
 def test_runs_agree_with_memory(small, monkeypatch, tmp_path, held, loss, intercept, compiled):
     if compiled:
-        monkeypatch.setattr(blocks, "NATIVE_BYTES", 0)
+        monkeypatch.setattr("projfree.data.compiled.NATIVE_BYTES", 0)
     X, y, weight = held
     y = targets(loss, y)
     data = as_data(file_of(tmp_path, X), y, weight)
@@ -104,7 +109,7 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_layouts(small, monkeypatch, tmp_path, held, form, compiled, threads):
     if compiled:
-        monkeypatch.setattr(blocks, "NATIVE_BYTES", 0)
+        monkeypatch.setattr("projfree.data.compiled.NATIVE_BYTES", 0)
     monkeypatch.setattr(blocks, "THREADED_BYTES", 0)
     A, y, weight = FORMS[form](held[0]), held[1], held[2]
     known = A if A.dtype == np.float32 else A.astype(np.float64)
@@ -124,7 +129,7 @@ def test_chunks_within_a_block(monkeypatch, tmp_path, compiled, order):
     monkeypatch.setattr(blocks, "BLOCK_ROWS", 2_240)
     monkeypatch.setattr(blocks, "TILE_BYTES", 128 * d * 8)
     monkeypatch.setattr(chunked, "CHUNK_BYTES", 600 * d * 8)
-    monkeypatch.setattr(blocks, "NATIVE_BYTES", 0 if compiled else 1 << 40)
+    monkeypatch.setattr("projfree.data.compiled.NATIVE_BYTES", 0 if compiled else 1 << 40)
     rng = np.random.default_rng(0)
     X, y = np.asarray(rng.standard_normal((n, d)), order=order), rng.standard_normal(n)
     data = as_data(file_of(tmp_path, X), y)
@@ -133,17 +138,19 @@ def test_chunks_within_a_block(monkeypatch, tmp_path, compiled, order):
 
 
 def test_chunks_begin_where_tiles_do():
-    assert chunked.C_GRAIN % native.TILE == chunked.F_GRAIN % native.F_TILE == 0
+    assert chunked.C_GRAIN % TILE == chunked.F_GRAIN % F_TILE == 0
 
 
 def test_passes_are_counted(small, tmp_path, held):
     X, y, _ = held
     data = as_data(file_of(tmp_path, X), y)
-    assert data.meter.rows == 0
+    workspace, x = data.open(), Point(np.ones(D))
+    assert workspace.meter.rows == 0
     np.testing.assert_array_equal(data.apply(np.ones(D)), as_data(X, y).apply(np.ones(D)))
-    data.adjoint(np.ones(N))
-    data.subset(np.arange(0, 40, 2)).adjoint(np.ones(20))
-    assert data.meter.rows == 2 * N + 20
+    workspace.sweep(FormImages(), [x])
+    workspace.sweep(AsResidual(), [x])
+    workspace.sampled(20, np.random.default_rng(0)).sweep(AsResidual(), [x])
+    assert workspace.meter.rows == 2 * N + 20
 
 
 def test_a_row_is_read_once_a_pass(small, tmp_path, held):
@@ -267,10 +274,21 @@ class TestSubset:
         x, g = f.point(np.ones(D)), np.zeros(D)
         whole, draws = f.minorant(x).gradient, 3_000
         rng = np.random.default_rng(0)
-        parts = np.array([f.estimate(x, f.sample(10, rng)).gradient for _ in range(draws)])
+        parts = np.array([f.estimate(x, 10, rng).gradient for _ in range(draws)])
         g, spread = parts.mean(axis=0), parts.std(axis=0) / np.sqrt(draws)
         assert np.all(np.abs(g - whole) < 4.5 * spread)
         assert np.all(spread < 0.05 * np.abs(parts).mean())
+
+
+@dataclass(frozen=True)
+class Calls(Step):
+    """The image as the residual, after a call."""
+
+    call: Callable[[], None]
+
+    def block(self, rows, *images):
+        self.call()
+        return images[0], np.zeros(0)
 
 
 class TestThreads:
@@ -282,11 +300,11 @@ class TestThreads:
         data.apply(np.ones(D))
         assert not self.readers()
 
-        def fails(rows, u):
+        def fails():
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            data.accumulate([np.ones(D)], fails)
+            data.open().sweep(Calls(fails), [Point(np.ones(D))])
         assert not self.readers()
         del data
         gc.collect()
@@ -296,11 +314,10 @@ class TestThreads:
         X, y, _ = held
         data, whole = as_data(file_of(tmp_path, X), y, threads=1), X @ np.ones(D)
 
-        def nested(rows, u):
+        def nested():
             np.testing.assert_allclose(data.apply(np.ones(D)), whole, rtol=1e-12, atol=1e-12)
-            return u, np.zeros(0)
 
-        found = data.accumulate([np.ones(D)], nested)[1]
+        found = data.open().sweep(Calls(nested), [Point(np.ones(D))])[1]
         np.testing.assert_allclose(found, X.T @ whole, rtol=1e-11)
 
 
@@ -326,7 +343,8 @@ def test_an_interrupt_leaves_things_as_they_were(small, tmp_path, held):
                 f.minorant(x)
     finally:
         signal.signal(signal.SIGINT, handler)
-    assert not x.settled
+    assert not f.knows(x)
+    assert f.work == 0
     np.testing.assert_array_equal(f.minorant(x).gradient, g.minorant(g.point(np.ones(D))).gradient)
 
 

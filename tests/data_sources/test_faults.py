@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from projfree import Objective, Squared, as_data
+from projfree.algebra import Point
 from projfree.data import ChangedError, ChunkedData, NpySource, blocks, chunked, csv_to_parquet
 
 pa = pytest.importorskip("pyarrow")
@@ -197,7 +198,8 @@ class TestChanges:
             patch.setattr(type(f.loss), "value_and_derivative", lambda self, u, y: kernel(u, y))
             with pytest.raises(ChangedError, match="has changed"):
                 f.minorant(x)
-        assert not x.settled
+        assert not f.knows(x)
+        assert f.work == 0
 
     def test_a_file_cut_off_while_it_is_read(self, npy):
         """It is seen to end too early before anybody looks at its stamp again."""
@@ -223,10 +225,15 @@ class TestChanges:
 
         data = ChunkedData(Flaky(npy), ZEROS)
         data.source.broken = True
+        workspace, x = data.open(), Point(np.ones(D))
         with pytest.raises(OSError, match="Input/output error"):
-            data.apply(np.ones(D))
-        assert data.meter.rows == 0
+            workspace.hold([x])
+        assert not workspace.holds(x)
+        assert workspace.meter.rows == 0
         data.source.broken = False
+        workspace.hold([x])
+        assert workspace.holds(x)
+        assert workspace.meter.rows == N
         np.testing.assert_allclose(data.apply(np.ones(D)), held[0].sum(axis=1), rtol=1e-12, atol=1e-12)
 
 

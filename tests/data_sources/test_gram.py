@@ -55,7 +55,7 @@ def test_form_is_the_objective(table, form, intercept, outputs, view):
         assert q.value(z) == pytest.approx(f.value(x), rel=1e-12)
         np.testing.assert_allclose(q.minorant(z).gradient, f.minorant(x).gradient, atol=1e-11)
         if intercept:
-            np.testing.assert_allclose(gram.intercept(w), x.intercept, atol=1e-11)
+            np.testing.assert_allclose(gram.intercept(w), f.evaluate(x).intercept, atol=1e-11)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
@@ -98,12 +98,16 @@ def test_any_order_of_adding_and_merging(seed, sizes, weighted, sparse):
 
 def test_added_rows_cost_only_themselves(table):
     X, y, s = table(400, 3)
-    data = as_data(X, y, s)
-    gram = data.gram()
-    assert data.meter.rows == 400
+    f = Objective(Squared(), as_data(X, y, s))
+    form = f.quadratic_form()
+    assert f.work == 400
+    assert f.quadratic_form() is form
+    assert f.open().quadratic_form() is form
+    assert f.work == 400
+    gram = f.data.gram()
     matrix = gram.matrix
     gram.add(X[:5], y[:5], s[:5])
-    assert data.meter.rows == 400
+    assert f.work == 400
     assert gram.n == 405
     assert matrix is not gram.matrix, "what was taken from it before stays"
 
@@ -146,7 +150,9 @@ def test_tables_outside_memory(small, held, tmp_path):
     np.save(tmp_path / "X.npy", X)
     data = as_data(tmp_path / "X.npy", y, s)
     gram, known = data.gram(), as_data(X, y, s).gram()
-    assert data.meter.rows == len(X)
+    f = Objective(Squared(), data)
+    np.testing.assert_array_equal(f.quadratic_form().H, gram_form(gram).H)
+    assert f.work == len(X)
     np.testing.assert_allclose(gram.xtx, known.xtx, rtol=1e-12)
     for a, b in zip(gram.quadratic(True), known.quadratic(True), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from projfree import Growing, Huber, LpBall, Minibatch, Objective, PrimalAveraging, ProjectedGradient, as_data, minimize
-from projfree.data import ChunkedData, blocks, csv_to_parquet
+from projfree.data import ChunkedData, csv_to_parquet
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -45,7 +45,7 @@ def folder(tmp_path, held):
 @pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "compiled"])
 def test_runs_agree_with_memory(small, monkeypatch, request, held, where, compiled, intercept):
     if compiled:
-        monkeypatch.setattr(blocks, "NATIVE_BYTES", 0)
+        monkeypatch.setattr("projfree.data.compiled.NATIVE_BYTES", 0)
     X, y, weight = held
     data = as_data(request.getfixturevalue(where), "target", "weight")
     assert isinstance(data, ChunkedData)

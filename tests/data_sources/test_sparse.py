@@ -13,8 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from projfree import Huber, Logistic, Objective, Softmax, Squared, as_data
+from projfree.algebra import Point
 from projfree.data import SparseData, sparse, spectrum
 from projfree.data.compressed import compressed
+from projfree.data.rows import AsResidual
 
 FORMATS = ["csr", "csc", "coo", "bsr", "lil", "dok", "dia"]
 
@@ -92,7 +94,7 @@ def test_threads_do_not_show(identical, table, request, native, monkeypatch):
     request.getfixturevalue("small_is_large")
     X, y, s = table(9000, 6)
     if not native:
-        monkeypatch.setattr(sparse, "compiled", lambda *_: False)
+        monkeypatch.setattr(sparse, "compiled", lambda *_: None)
     assert as_data(sp.csr_array(X), y).cut.count == 5
     identical(lambda threads: as_data(sp.csr_array(X), y, s, threads=threads))
 
@@ -125,14 +127,17 @@ def test_samples_are_unbiased(table, m):
     X, y, s = table(5, 3)
     data = as_data(sp.csr_array(X), y, s)
     r = np.arange(5.0) ** 2
+    workspace, rng = data.open(), np.random.default_rng(0)
     parts = []
     for rows in map(np.array, itertools.combinations(range(5), m)):
         part = data.subset(rows)
         np.testing.assert_array_equal(part.y, y[rows])
         np.testing.assert_allclose(part.apply(np.ones(3)), X[rows].sum(axis=1), atol=1e-14)
+        workspace.sampled(m, rng).sweep(AsResidual(), [Point(np.ones(3))])
         parts.append(part.adjoint(r[rows] * part.weights(slice(None))))
     np.testing.assert_allclose(np.mean(parts, axis=0), data.adjoint(r * data.weights(slice(None))), atol=1e-13)
-    assert data.meter.rows == 5 + len(parts) * 2 * m
+    workspace.sweep(AsResidual(), [Point(np.ones(3))])
+    assert workspace.meter.rows == 5 + len(parts) * m, "images and adjoints in one read"
 
 
 @pytest.mark.parametrize(("n", "d"), [(300, 8), (8, 300)])
@@ -203,12 +208,14 @@ def test_nan_in_the_millionth_row():
 SECOND = """
 import numpy as np, scipy.sparse as sp
 from projfree import Objective, Logistic, as_data
-from projfree.data import blocks, native
-blocks.NATIVE_BYTES = 0
+from projfree.data import compiled
+from projfree.data.native import prepared
+compiled.NATIVE_BYTES = 0
 f = Objective(Logistic(), as_data(sp.csr_array(np.eye(3)), [1.0, -1.0, 1.0]))
 f.minorant(f.point(np.ones(3)))
-assert native.csr_blocks.stats.cache_hits, "the kernel did not run"
-assert not native.csr_blocks.stats.cache_misses, native.csr_blocks.stats
+(kernel,) = prepared._KERNELS.values()
+assert kernel.stats.cache_hits, "the kernel did not run"
+assert not kernel.stats.cache_misses, kernel.stats
 """
 
 

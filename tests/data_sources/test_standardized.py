@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from projfree import Entries, Logistic, Objective, Softmax, Squared, as_data
+from projfree.algebra import Point
 from projfree.data import Standardized, spectrum
+from projfree.data.rows import AsResidual
 
 SHIFT, SCALE = np.array([0.5, -2.0, 0.0, 100.0, 1.0]), np.array([2.0, 0.25, 1.0, 30.0, 1e-2])
 FORMS = {
@@ -90,7 +92,7 @@ def test_the_allowance_covers_the_cancellation(seed, power, sparse):
     f = Objective(Squared(), as_data(sp.csr_array(raw) if sparse else raw, y, centre=shift))
     x = f.point(rng.standard_normal(3))
     m = f.minorant(x)
-    u = x.image.known()
+    u = f.data.apply(x.w)
     r = [(2 * (_fraction(a) - _fraction(b))) / 64 for a, b in zip(u.tolist(), y.tolist(), strict=True)]
     gradient = [sum(ri * row[j] for ri, row in zip(r, exact, strict=True)) for j in range(3)]
     error = sum((float(_fraction(float(g)) - h)) ** 2 for g, h in zip(m.gradient, gradient, strict=True)) ** 0.5
@@ -194,9 +196,10 @@ def test_smoothness_is_an_upper_bound_either_way(judge, table, monkeypatch, n, d
 def test_reads_are_counted_as_those_of_the_table(table):
     X, y, _ = table(50, 5)
     data = as_data(sp.csr_array(X), y, centre=True, scale=True)
-    assert data.meter.rows == 0
-    data.apply(np.ones(5))
-    assert data.meter.rows == 50
+    workspace = data.open()
+    assert workspace.meter.rows == 0
+    workspace.sweep(AsResidual(), [Point(np.ones(5))])
+    assert workspace.meter.rows == 50
 
 
 def test_fingerprint(table):

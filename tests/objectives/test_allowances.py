@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 from projfree import Logistic, LpBall, Objective, Squared, as_data
-from projfree.data import blocks
-from projfree.objectives.tangent import Sums, block_sums
+from projfree.data import compiled
+from projfree.data.rows import Rows
+from projfree.objectives.row_steps import TangentSums
+from projfree.objectives.tangent import Sums
 
 N = 40
 RNG = np.random.default_rng(11)
@@ -30,7 +32,7 @@ def exact_constant(full, b, y):
 
 def constant_and_error(u, b, y, units=60.0):
     offset = None if b is None else np.asarray(b)
-    sums = Sums.unpack(block_sums(Squared(), u, offset, y, 1.0 / len(y))[1])
+    sums = Sums.unpack(TangentSums(Squared(), (offset,)).block(Rows(y, 1.0 / len(y)), u)[1])
     return sums.value - sums.along, sums.errors(units, 1.0, 1.0)[0]
 
 
@@ -76,7 +78,7 @@ GRADIENTS = {
 @pytest.mark.parametrize("native", [False, True], ids=["NumPy", "compiled"])
 @pytest.mark.parametrize("case", GRADIENTS)
 def test_the_gradient(case, native, monkeypatch):
-    monkeypatch.setattr(blocks, "NATIVE_BYTES", 0 if native else 1 << 60)
+    monkeypatch.setattr(compiled, "NATIVE_BYTES", 0 if native else 1 << 60)
     x_scale, y_scale = GRADIENTS[case]
     X, y = RNG.standard_normal((N, 3)) * x_scale, RNG.standard_normal(N) * y_scale
     f = Objective(Squared(), as_data(X, y))
@@ -90,7 +92,7 @@ def test_the_gradient(case, native, monkeypatch):
 @pytest.mark.parametrize("native", [False, True], ids=["NumPy", "compiled"])
 @pytest.mark.parametrize("scale", [1e-80, 1e80, 1e100])
 def test_bounds_of_large_and_small_squares(scale, native, monkeypatch):
-    monkeypatch.setattr(blocks, "NATIVE_BYTES", 0 if native else 1 << 60)
+    monkeypatch.setattr(compiled, "NATIVE_BYTES", 0 if native else 1 << 60)
     X, y = RNG.standard_normal((N, 3)) * scale, RNG.standard_normal(N) * scale
     f = Objective(Squared(), as_data(X, y), fit_intercept=True)
     x = f.point(np.full(3, 0.1))
@@ -111,7 +113,8 @@ def test_the_gradient_with_a_centred_intercept():
     """Squares with an intercept that was off are moved to the best one; the move is rounded too."""
     X, y = RNG.standard_normal((N, 3)) + 1e6, RNG.standard_normal(N)
     f = Objective(Squared(), as_data(X, y), fit_intercept=True)
-    m = f._tangent(f.point(np.zeros(3)), np.asarray(1e5))
+    x = f.point(np.zeros(3))
+    m = f.intercept.tangent(f.workspace, (x,), (np.asarray(1e5),)).slope
     b = sum(map(Fraction, y.tolist())) / N
     exact = exact_gradient(X, [2 * (b - Fraction(t)) for t in y.tolist()])
     off = sum((Fraction(float(g)) - e) ** 2 for g, e in zip(m.gradient, exact, strict=True))

@@ -10,8 +10,9 @@ import scipy.sparse as sp
 
 from projfree import Logistic, Objective, Softmax, Squared, as_data
 from projfree.data import curvature as moments
+from projfree.data.rows import Rows
 from projfree.losses import base
-from projfree.objectives.intercept import joint_curvature
+from projfree.objectives.image_hull import joint_curvature
 
 N, D, K = 701, 4, 5
 RNG = np.random.default_rng(0)
@@ -21,12 +22,11 @@ CLASSES = np.concatenate([np.arange(K), RNG.integers(0, K, N - K)])
 
 def plain(f, w):
     """The Hessian from the curvature of all rows at once, the intercept eliminated."""
-    x = f.point(w)
-    f.value(x)
+    x = f.evaluate(f.point(w), tangent=False)
     u = f.data.apply(w).reshape(N, -1)
     full = u if x.intercept is None else u + x.intercept
     k = full.shape[1]
-    bend = f.loss.majorant(full if f.outputs else full[:, 0], f.y).reshape(N, k, -1)
+    bend = f.loss.majorant(full if f.outputs else full[:, 0], f.data.y).reshape(N, k, -1)
     bend = bend if f.loss.coupled else bend[:, :, :1] * np.eye(k)
     A = X if x.intercept is None else np.column_stack([X, np.ones(N)])
     joint = np.einsum("i,iab,ic,id->cadb", np.broadcast_to(f.data.weights(slice(None)), N), bend, A, A)
@@ -84,9 +84,9 @@ def test_a_hessian_of_many_classes_takes_little_memory(many):
 
 
 def test_a_hull_of_many_classes_takes_little_memory(many):
-    u = many.settled(many.point(np.full(many.shape, 0.1)))
-    s = many.data.weights(slice(None))
-    assert peak(lambda: joint_curvature(many.loss, u, many.y, s, [u, u + 1.0], free=True)) < 80e6
+    u = many.data.apply(np.full(many.shape, 0.1))
+    rows = Rows(many.data.y, many.data.weights(slice(None)))
+    assert peak(lambda: joint_curvature(many.loss, u, rows, [u, u + 1.0], free=True)) < 80e6
 
 
 def test_hulls_add_up_to_the_plain_sum(monkeypatch):
@@ -95,7 +95,7 @@ def test_hulls_add_up_to_the_plain_sum(monkeypatch):
     second = Softmax().second(u, CLASSES)
     due = np.einsum("i,ijk,ik->j", WEIGHT, second, a), np.tensordot(WEIGHT, second, axes=1)
     monkeypatch.setattr(base, "BLOCK_BYTES", 1 << 14)
-    H = joint_curvature(Softmax(), u, CLASSES, WEIGHT, [a], free=True)
+    H = joint_curvature(Softmax(), u, Rows(CLASSES, WEIGHT), [a], free=True)
     np.testing.assert_allclose(H[0, 1:], due[0], rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(H[1:, 1:], due[1], rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(base.Loss.summed_second(Softmax(), u, CLASSES, WEIGHT), due[1], rtol=1e-12, atol=1e-13)

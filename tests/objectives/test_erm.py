@@ -39,8 +39,8 @@ def mean_loss(problem, w, b):
 def test_value_is_the_mean_loss_at_the_reported_intercept(build, loss, outputs, intercept, weighted):
     problem = build(loss, outputs, intercept, weighted)
     for size in (0.1, 1.0, 10.0):
-        x = problem.f.point(problem.w(size))
-        value = problem.f.value(x)
+        x = problem.f.evaluate(problem.f.point(problem.w(size)), tangent=False).point
+        value = problem.f.value(problem.f.point(x.w))
         assert (x.intercept is None) == (not intercept)
         b = 0.0 if x.intercept is None else x.intercept
         assert value == pytest.approx(mean_loss(problem, x.w, b), rel=1e-12)
@@ -55,8 +55,8 @@ def test_value_is_the_mean_loss_at_the_reported_intercept(build, loss, outputs, 
 @weights
 def test_gradient_is_the_slope_of_the_value(build, loss, outputs, intercept, weighted):
     problem = build(loss, outputs, intercept, weighted)
-    x, direction, h = problem.f.point(problem.w()), problem.w(), 1e-5
-    m = problem.f.minorant(x)
+    found, direction, h = problem.f.evaluate(problem.f.point(problem.w())), problem.w(), 1e-5
+    x, m = found.point, found.slope
     # By the envelope theorem the slope at a fixed intercept is that of the minimum over intercepts.
     b = 0.0 if x.intercept is None else x.intercept
     ends = [mean_loss(problem, x.w + t * direction, b) for t in (-h, h)]
@@ -69,12 +69,15 @@ def test_gradient_is_the_slope_of_the_value(build, loss, outputs, intercept, wei
 def test_tangent_touches_and_tells_the_value(build, loss, outputs, intercept, weighted):
     problem = build(loss, outputs, intercept, weighted)
     x, again = (problem.f.point(w) for w in [problem.w()] * 2)
-    m, value = problem.f.minorant(x), problem.f.value(again)
+    found, other = problem.f.evaluate(x), problem.f.evaluate(again, tangent=False)
+    m, value = found.slope, other.value
     assert m(x.w) == pytest.approx(value, rel=1e-12, abs=1e-12)
-    assert problem.f.value(x) == pytest.approx(value, rel=1e-12)
+    assert found.value == pytest.approx(value, rel=1e-12)
+    assert problem.f.value(x) == found.value
     assert problem.f.knows(x)
+    assert other.tangent is None
     if intercept:
-        np.testing.assert_allclose(x.intercept, again.intercept, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(found.intercept, other.intercept, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize(("loss", "outputs"), [case for case in CASES if case[0].convex], ids=lambda x: repr(x))
@@ -93,13 +96,20 @@ def test_tangents_lie_below(build, loss, outputs, intercept, seed, size):
     )
 
 
+def hold(f, x, image):
+    """Put a wrong image where the workspace keeps that of x."""
+    f.workspace.hold((x,))
+    f.workspace._images[x.handle][...] = image
+
+
 @pytest.mark.parametrize("intercept", [False, True])
 def test_a_tangent_is_valid_for_a_wrong_image_too(build, intercept):
     """Drift of images must not break a bound: the constant is formed from the image, whatever it is."""
     problem = build(Logistic(), intercept=intercept)
     x, w = problem.f.point(problem.w()), problem.w()
-    x.image.settle(problem.X @ x.w + 0.3 * problem.rng.standard_normal(30))
+    hold(problem.f, x, problem.X @ x.w + 0.3 * problem.rng.standard_normal(30))
     m = problem.f.minorant(x)
+    assert np.abs(m.gradient - problem.f.minorant(problem.f.point(x.w)).gradient).max() > 1e-3
     assert m(w) <= problem.f.value(problem.f.point(w)) + 1e-12
 
 
@@ -107,14 +117,14 @@ def test_squares_find_the_intercept_of_the_image_that_is_held(build):
     problem = build(Squared(), intercept=True, weighted=True)
     x = problem.f.point(problem.w())
     held = problem.X @ x.w + 0.3 * problem.rng.standard_normal(30) + 2.0
-    x.image.settle(held)
-    m = problem.f.minorant(x)
-    b = problem.s @ (problem.y - held)
-    assert float(x.intercept) == pytest.approx(b, rel=1e-12)
-    assert x.value == pytest.approx(problem.s @ (held + b - problem.y) ** 2, rel=1e-12)
+    hold(problem.f, x, held)
+    found = problem.f.evaluate(x)
+    m, b = found.slope, problem.s @ (problem.y - held)
+    assert float(found.intercept) == pytest.approx(b, rel=1e-12)
+    assert found.value == pytest.approx(problem.s @ (held + b - problem.y) ** 2, rel=1e-12)
     residual = 2 * problem.s * (held + b - problem.y)
     np.testing.assert_allclose(m.gradient, problem.X.T @ residual, atol=1e-13)
-    assert m.constant == pytest.approx(x.value - residual @ held, rel=1e-12)
+    assert m.constant == pytest.approx(found.value - residual @ held, rel=1e-12)
 
 
 def test_sums_are_float64_for_float32_data():
@@ -143,14 +153,28 @@ def test_entries_of_a_matrix():
     assert f.value(x) == pytest.approx(np.mean(residual**2), rel=1e-12)
 
 
+class Drawn:
+    """A generator that draws the rows it is told to."""
+
+    def __init__(self, rows):
+        self.rows = np.array(rows)
+
+    def choice(self, n, size, **how):
+        assert (size, how["replace"]) == (len(self.rows), False)
+        return self.rows
+
+
 @every_case
 @intercepts
 def test_samples_estimate_the_gradient(build, loss, outputs, intercept):
     """The mean over all samples of one row is the gradient, with the intercept held; and no bound can come of it."""
     problem = build(loss, outputs, intercept, weighted=True)
-    f, x = problem.f, problem.f.point(problem.w())
-    exact = f.minorant(x)  # leaves its intercept at x, where the estimates then find it
-    parts = [f.estimate(x, np.array([i])) for i in range(f.rows)]
+    f = problem.f
+    found = f.evaluate(f.point(problem.w()))
+    x, exact = found.point, found.slope  # the estimates find the intercept at the point
+    before = f.work
+    parts = [f.estimate(x, 1, Drawn([i])) for i in range(f.rows)]
+    assert f.work - before == f.rows, "each reads one row"
     np.testing.assert_allclose(np.mean([m.gradient for m in parts], axis=0), exact.gradient, atol=1e-9)
     assert {m.constant for m in parts} == {-np.inf}
     # A batch that is profiled by itself would see no gradient at all with one row.
@@ -163,8 +187,8 @@ def test_smoothness_bounds_the_change_of_gradients(build, intercept):
         problem = build(loss, outputs, intercept)
         L = problem.f.smoothness()
         for size in (0.01, 1.0):
-            x = problem.f.point(problem.w())
-            m = problem.f.minorant(x)
+            found = problem.f.evaluate(problem.f.point(problem.w()))
+            x, m = found.point, found.slope
             y = problem.f.point(x.w + problem.w(size), x.intercept)
             change = np.linalg.norm(problem.f.minorant(y).gradient - m.gradient)
             if loss.convex or not intercept:  # a local intercept may jump
@@ -173,20 +197,21 @@ def test_smoothness_bounds_the_change_of_gradients(build, intercept):
 
 @intercepts
 @pytest.mark.parametrize("loss", [Squared(), Logistic(), Huber(0.7)], ids=repr)
-def test_recheck_is_value_and_tangent_in_one_read(build, loss, intercept):
+def test_recheck_is_value_and_tangent_in_one_read(build, loss, intercept, monkeypatch):
     problem = build(loss, intercept=intercept)
-    f, data = problem.f, problem.f.data
+    f, reads = problem.f, []
+    monkeypatch.setattr(f.data, "run", lambda work, run=f.data.run: (reads.append(work), run(work))[1])
     w, z = problem.w(), problem.w()
     for at, tangent_at in ((w, z), (w, w), (np.zeros(4), z), (w, np.zeros(4))):
-        x, y = f.point(at), f.point(tangent_at)
-        value, m = f.value(x), f.minorant(y)
-        before = data.meter.rows
-        found, witness, tangent = f.recheck(at, x.intercept, tangent_at, y.intercept)
-        assert f.value(found) == pytest.approx(value, rel=1e-13)
-        assert f.value(witness) == pytest.approx(f.value(y), rel=1e-13)
-        assert data.meter.rows - before == data.n
-        assert tangent.constant == pytest.approx(m.constant, rel=1e-10, abs=1e-12)
-        np.testing.assert_allclose(tangent.gradient, m.gradient, rtol=1e-9, atol=1e-12)
+        x, y = f.evaluate(f.point(at), tangent=False), f.evaluate(f.point(tangent_at))
+        m = y.slope
+        reads.clear()
+        found, witness = f.recheck(at, x.intercept, tangent_at, y.intercept)
+        assert len(reads) == 1
+        assert found.value == pytest.approx(x.value, rel=1e-13)
+        assert witness.value == pytest.approx(y.value, rel=1e-13)
+        assert witness.slope.constant == pytest.approx(m.constant, rel=1e-10, abs=1e-12)
+        np.testing.assert_allclose(witness.slope.gradient, m.gradient, rtol=1e-9, atol=1e-12)
 
 
 @every_case
@@ -194,16 +219,16 @@ def test_recheck_is_value_and_tangent_in_one_read(build, loss, intercept):
 def test_a_mixture_that_cancels_is_zero(build, loss, outputs, intercept):
     f = build(loss, outputs, intercept).f
     zero = f.value(f.point(np.zeros(f.shape)))
-    before = f.data.meter.rows
+    before = f.work
     for read in (
         lambda x: f.value(x),
-        lambda x: f.value((f.minorant(x), x)[1]),
+        lambda x: f.evaluate(x).value,
         lambda x: f.hull((x, x)).at(np.zeros(1)).value,
     ):
         x = f.point(np.ones(f.shape))
         assert f.knows(x - x)
         assert read(x - x) == pytest.approx(zero, rel=1e-13)
-    assert f.data.meter.rows - before == f.data.n, "only the tangent reads"
+    assert f.work - before == f.data.n, "only the tangent reads"
 
 
 def test_fingerprints_tell_loss_intercept_and_data():

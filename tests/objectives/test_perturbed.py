@@ -53,10 +53,13 @@ def test_value_and_gradient(name):
 def test_a_tangent_stripped_of_the_perturbation_is_one_of_f(name):
     f = FUNCTIONS[name]()
     h, w, z = Perturbed(f, 0.3, XI), RNG.standard_normal(3), RNG.standard_normal(3)
-    m = h.stripped(h.minorant(h.point(z)))
+    found = h.evaluate(h.point(z))
+    m = found.reported.slope
     reference = f.minorant(f.point(z))
     np.testing.assert_allclose(m.gradient, reference.gradient, atol=1e-12)
     assert m(w) - m.constant_error - m.gradient_error * np.linalg.norm(w) <= f.value(f.point(w)) + 1e-13
+    assert found.reported.value == pytest.approx(reference(z), rel=1e-13)
+    assert found.reported.value + 0.3 * XI @ z == pytest.approx(found.value, rel=1e-13)
     assert h.reported is f
 
 
@@ -66,14 +69,15 @@ def test_perturbations_nest():
     w = RNG.standard_normal(3)
     assert outer.reported is f
     assert outer.value(outer.point(w)) == pytest.approx(f.value(f.point(w)) + 0.1 * XI @ w)
-    m = outer.stripped(outer.minorant(outer.point(w)))
-    np.testing.assert_allclose(m.gradient, f.minorant(f.point(w)).gradient, atol=1e-12)
+    found = outer.evaluate(outer.point(w)).reported
+    np.testing.assert_allclose(found.slope.gradient, f.minorant(f.point(w)).gradient, atol=1e-12)
+    assert found.value == pytest.approx(f.value(f.point(w)), rel=1e-13)
 
 
 def test_estimates_carry_the_perturbation():
     f = plain()
-    h, w, rows = Perturbed(f, 0.3, XI), np.ones(3), np.array([0, 5])
-    found, expected = h.estimate(h.point(w), rows), f.estimate(f.point(w), rows)
+    h, w = Perturbed(f, 0.3, XI), np.ones(3)
+    found, expected = (g.estimate(g.point(w), 2, np.random.default_rng(1)) for g in (h, f))
     np.testing.assert_allclose(found.gradient, expected.gradient + 0.3 * XI, rtol=1e-13)
     assert found.constant == -np.inf
 
@@ -156,6 +160,3 @@ def test_forms_and_patterns_are_those_of_the_function():
     f = Objective(Squared(), as_data(Entries([0, 1], [1, 0], (2, 3), factored=True), [1.0, 2.0]))
     h = Perturbed(f, 0.1, np.ones((2, 3)))
     assert h.pattern is f.pattern
-    f.pattern.warm["oracle"] = np.ones(3)
-    h.forget()
-    assert not f.pattern.warm

@@ -58,7 +58,7 @@ def test_the_vertices_of_a_run_move_as_the_lemma_says(small, p, rho):
     ball = small.ball(p, rho)
     ratios = []
     for old, new in pairwise(islice(iterate(small.form, ball, PrimalAveraging()), 300)):
-        turn = new.gamma * (new.tangent.gradient - old.m.gradient)
+        turn = new.gamma * (new.evaluation.slope.gradient - old.m.gradient)
         np.testing.assert_allclose(new.m.gradient - old.m.gradient, turn, rtol=0, atol=1e-12)
         moved, size = np.linalg.norm(new.v.w - old.v.w), np.linalg.norm(new.m.gradient) + np.linalg.norm(old.m.gradient)
         assert moved <= 2 * np.linalg.norm(turn) / (ball.strong_convexity(turn.shape) * size) * (1 + 1e-6) + 1e-12

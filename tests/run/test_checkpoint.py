@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 import pytest
-from solvers.catalogue import PROBLEMS, X, pairs, problem, solver
+from solvers.catalogue import PROBLEMS, X, counted, pairs, problem, solver
 
 from projfree import (
     Checkpoint,
@@ -15,6 +15,7 @@ from projfree import (
     Objective,
     OpenLoop,
     PrimalAveraging,
+    QuadraticForm,
     SchattenBall,
     Softmax,
     Status,
@@ -155,10 +156,10 @@ def test_written_when_due(tmp_path):
 def test_the_books_are_kept(tmp_path):
     """What has been read and the smallest gap are of the whole run, also after many checkpoints."""
     seen = []
-    f = problem("biweight")
+    f, passes = counted(problem("biweight"))
     callbacks = [lambda run: seen.append(run.smallest_gap), Checkpoint(tmp_path / "a", 1)]
     result = minimize(f, BALL, FrankWolfe(OpenLoop()), max_iter=6, tol=0.0, callbacks=callbacks)
-    assert result.n_passes == f.work / f.rows
+    assert result.n_passes == passes()
     assert np.all(np.diff(result.trace["passes"]) > 0)
     kept = persist.load(tmp_path / "a", kind="projfree checkpoint")
     assert tuple(kept["smallest_gap"]) == seen[-1]
@@ -170,3 +171,14 @@ def test_other_limits_and_tolerances_may_be_given(tmp_path):
     result = squares(tmp_path / "a", every=4, n=500, tol=1e-3, state=str(tmp_path / "a"))
     assert result.status is Status.CONVERGED
     assert result.trace["iteration"][3] == 4
+
+
+@pytest.mark.parametrize("version", [None, 1, 3])
+def test_a_checkpoint_of_another_version_is_refused_by_a_sentence(tmp_path, version):
+    f, ball = QuadraticForm(np.eye(2), np.array([3.0, 4.0])), LpBall(1.5, radius=1.0)
+    minimize(f, ball, PrimalAveraging(), tol=0.0, max_iter=5, callbacks=[Checkpoint(tmp_path, 5)])
+    tree = persist.load(tmp_path, kind="projfree checkpoint")
+    tree.pop("version") if version is None else tree.update(version=version)
+    persist.save(tmp_path, tree, kind="projfree checkpoint")
+    with pytest.raises(ValueError, match=r"has the version [13], and this projfree goes on from version 2; finish it"):
+        minimize(f, ball, PrimalAveraging(), state=tmp_path)

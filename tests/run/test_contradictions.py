@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from projfree import BlackBox, Checkpoint, LpBall, OracleSet, PrimalAveraging, QuadraticForm, Softmax, minimize
-from projfree.objectives.intercept import profile
+from projfree import BlackBox, Checkpoint, LpBall, OracleSet, PrimalAveraging, QuadraticForm, Softmax, as_data, minimize
+from projfree.algebra import Point
+from projfree.objectives.intercepts.search import search
 
 BALL = LpBall(2, radius=1.0)
 
@@ -62,6 +63,7 @@ def test_a_function_that_is_zero_everywhere_converges():
 @pytest.mark.parametrize("far", [700.0, 720.0, 735.0, 745.0])
 def test_softmax_intercepts_where_the_curvature_has_vanished(far):
     u = np.array([[0.0, far], [0.0, far + 1.0], [0.0, far - 1.5], [0.0, far + 0.5]])
-    b = profile(Softmax(), u, np.array([0, 0, 1, 0]), np.full(4, 0.25), np.zeros(2))
+    data = as_data(u, np.array([0, 0, 1, 0])).with_targets(Softmax().targets)
+    b = search(data.open(), Softmax(), data, Point(np.eye(2)), np.zeros(2), (2,))
     slope = (Softmax().derivative(u + b, np.array([0, 0, 1, 0])) * 0.25).sum(axis=0)
     assert np.abs(slope).max() <= 1e-8

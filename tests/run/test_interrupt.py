@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ from projfree import (
     path,
 )
 from projfree.data import DenseData
+from projfree.data.rows import Step
 from projfree.experiments.problems import certified
 
 BALL = LpBall(1.5, 1.0)
@@ -51,30 +53,34 @@ def test_in_a_callback(name):
     assert result.value == pytest.approx(f.value(f.point(result.w)), rel=1e-12)
 
 
+@dataclass(frozen=True)
+class Torn(Step):
+    """Another step, interrupted after its first block."""
+
+    step: Step
+
+    def block(self, rows, *images):
+        self.step.block(rows, *images)
+        raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize(
     ("name", "case"), pairs(("PA", "PA, corrective", "FW, exact", "FISTA", "PA, growing"), CONVEX[:5])
 )
 def test_in_the_middle_of_a_read(name, case, monkeypatch):
-    """At every read of the first steps in turn: an interrupted pass leaves no half-met image behind."""
+    """At every read of the first steps in turn: an interrupted pass leaves no half of an image behind."""
     best = minimize(problem(case), BALL, tol=1e-5).value
-    accumulate = DenseData.accumulate
+    run = DenseData.run
     for moment in range(1, 6):
         f, calls = problem(case), [0]
 
-        def read(self, vectors, kernel, calls=calls, moment=moment):
+        def read(self, work, calls=calls, moment=moment):
             calls[0] += 1
-            if calls[0] == moment:
+            return run(self, replace(work, step=Torn(work.step)) if calls[0] == moment else work)
 
-                def torn(rows, *images):
-                    kernel(rows, *images)
-                    raise KeyboardInterrupt
-
-                return accumulate(self, vectors, torn)
-            return accumulate(self, vectors, kernel)
-
-        monkeypatch.setattr(DenseData, "accumulate", read)
+        monkeypatch.setattr(DenseData, "run", read)
         result = minimize(f, BALL, solver(name), tol=0.0, max_iter=50)
-        monkeypatch.setattr(DenseData, "accumulate", accumulate)
+        monkeypatch.setattr(DenseData, "run", run)
         assert result.status is Status.INTERRUPTED
         assert result.bound <= best * (1 + 1e-12)
         assert result.value == pytest.approx(f.value(f.point(result.w)), rel=1e-11)

@@ -42,9 +42,9 @@ def test_certificates_of_a_cross_validated_fit():
 
 def test_a_tangent_without_the_intercept_proves_nothing():
     f = Objective(Squared(), as_data(X, Y), fit_intercept=True)
-    x, _, m = f.recheck(np.zeros(3), None, np.zeros(3), None)
-    assert m.lower(LpBall(2, 1.0)) <= f.value(x)
-    assert f.value(x) == pytest.approx(f.value(f.point(np.zeros(3))))
+    x, z = f.recheck(np.zeros(3), None, np.zeros(3), None)
+    assert z.slope.lower(LpBall(2, 1.0)) <= x.value
+    assert x.value == pytest.approx(f.value(f.point(np.zeros(3))))
 
 
 @pytest.mark.parametrize("a", np.random.default_rng(0).uniform(0.5, 2.0, 12))

@@ -163,9 +163,8 @@ def test_the_witness_of_a_path_has_its_own_intercept():
     f = Objective(Squared(), as_data(X, y), fit_intercept=True)
     for result in path(f, BALLS[0], [0.1, 1.0, 100.0]).results:
         certificate = result.certificate
-        x = f.point(certificate.witness)
-        f.minorant(x)
-        np.testing.assert_allclose(certificate.witness_intercept, x.intercept, rtol=1e-12)
+        found = f.evaluate(f.point(certificate.witness))
+        np.testing.assert_allclose(certificate.witness_intercept, found.intercept, rtol=1e-12)
         assert certificate.verify(X, y).ok
         for by in (1e-7, 1.0):
             moved = replace(certificate, witness_intercept=certificate.witness_intercept + by)

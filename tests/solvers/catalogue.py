@@ -127,3 +127,15 @@ def solver(name: str):
 def problem(name: str):
     """A new problem of that name, which nobody has read yet."""
     return PROBLEMS[name]()
+
+
+def counted(f):
+    """The function itself, and a call that tells the passes in its workspace and in all that were opened from it."""
+    opened, open_one = [f], f.open
+
+    def open_and_note():
+        opened.append(open_one())
+        return opened[-1]
+
+    f.open = open_and_note
+    return f, lambda: sum(each.work for each in opened) / f.pass_work

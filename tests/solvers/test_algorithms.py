@@ -23,6 +23,7 @@ from projfree import (
     iterate,
 )
 from projfree.algebra import Minorant
+from projfree.objectives.evaluation import Evaluation
 
 BALL = LpBall(1.5, 1.0)
 STEPS = 15
@@ -126,7 +127,7 @@ def test_corrective_steps_are_no_worse_than_plain_ones():
 def test_the_average_is_a_minorant_with_the_weights_of_the_schedule():
     f, tangents = problem("squares"), []
     for t, state in enumerate(islice(iterate(f, BALL, PrimalAveraging()), 10), 1):
-        tangents.append(state.tangent)
+        tangents.append(state.evaluation.slope)
         assert state.gamma == 2 / (t + 1)
     shares = [2 * k / (10 * 11) for k in range(1, 11)]
     expected = sum((share * m for share, m in zip(shares, tangents, strict=True)), Minorant.zero((4,)))
@@ -155,7 +156,7 @@ class Weighed:
     "schedule", [OpenLoop(), OpenLoop(3.3), OpenLoop(0.1), LogAdaptive(), LastGradient()], ids=repr
 )
 def test_the_weights_of_an_average_add_up_to_one_exactly(schedule, monkeypatch):
-    monkeypatch.setattr(FullBatch, "gradient", lambda self, f, x, t, seed: weighed)
+    monkeypatch.setattr(FullBatch, "evaluate", lambda self, f, x, t, seed, also: Evaluation(x, 1.0, weighed))
     f, chosen = problem("squares"), PrimalAveraging(schedule)
     state = chosen.init(f, BALL, f.point(np.zeros(4)), 0)
     for _ in range(50):
@@ -168,7 +169,7 @@ def test_the_weights_of_an_average_add_up_to_one_exactly(schedule, monkeypatch):
 def test_samples_give_no_bound():
     states = list(islice(iterate(problem("squares"), BALL, PrimalAveraging(sampling=Minibatch(5))), 5))
     assert {state.bound for state in states} == {-np.inf}
-    assert {state.tangent for state in states} == {None}
+    assert {state.evaluation for state in states} == {None}
 
 
 def test_a_zero_average_keeps_the_last_vertex():

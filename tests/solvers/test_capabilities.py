@@ -105,11 +105,14 @@ class Wrapped(SmoothFunction):
     def point(self, w, intercept=None):
         return self.f.point(w, intercept)
 
-    def value(self, x):
-        return self.f.value(x)
+    def open(self):
+        return type(self)(self.f.open())
 
-    def minorant(self, x):
-        return self.f.minorant(x)
+    def evaluate(self, x, also=(), *, tangent=True):
+        return self.f.evaluate(x, also, tangent=tangent)
+
+    def knows(self, x):
+        return self.f.knows(x)
 
     def hull(self, points, gradient=None, tilt=None):
         return self.f.hull(points, gradient, tilt)

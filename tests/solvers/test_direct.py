@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from solvers.catalogue import problem
+from solvers.catalogue import counted, problem
 
 from projfree import (
     Box,
@@ -61,10 +61,10 @@ def test_the_first_step_is_the_last(table, ball, intercept):
 @pytest.mark.parametrize("centre", [False, True])
 def test_standardised_views(centre):
     f = Objective(Squared(), TABLES["dense"](centre=centre, scale=True), fit_intercept=True)
-    before = f.work
+    f, passes = counted(f)
     result = minimize(f, LpBall(1.5, 0.6), Direct(), tol=1e-11)
     assert result.relative_gap <= 1e-10
-    assert f.work - before <= 4 * N
+    assert passes() == result.n_passes <= 4
 
 
 def test_data_on_disk(tmp_path):
@@ -179,7 +179,8 @@ def test_krylov_spaces_end_at_once_where_the_gradient_at_zero_is_zero(level, int
     assert result.n_iter == 1
     assert result.n_passes <= 5.0
     assert not result.w.any()
-    assert result.gap <= 1e-280
+    assert result.status.converged or not tol
+    assert result.gap <= 1e-30 * level + 1e-280  # a value is no less than what rounding may hide of it
     assert result.certificate.verify(objective=f).ok
 
 

@@ -40,7 +40,7 @@ class Segment:
     hull: Hull
 
     def value(self, s: float) -> float:
-        return self.f.value(self.f.point((1 - s) * self.x.w + s * self.v.w, self.x.hint()))
+        return self.f.value(self.f.point((1 - s) * self.x.w + s * self.v.w, self.x.intercept))
 
 
 @pytest.fixture(scope="session")
@@ -49,8 +49,8 @@ def segment():
 
     def make(name: str, seed: int = 0, radius: float = 1.0) -> Segment:
         f, ball = FUNCTIONS[name](), LpBall(1.5, radius)
-        x = f.point(ball.random((3,), np.random.default_rng(seed)))
-        m = f.minorant(x)
+        found = f.evaluate(f.point(ball.random((3,), np.random.default_rng(seed))))
+        x, m = found.point, found.slope
         v = f.point(ball.lmo(m.gradient))
         return Segment(f, x, v, m, f.hull((x, v), m.gradient))
 

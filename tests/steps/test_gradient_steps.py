@@ -75,7 +75,7 @@ def test_a_constant_function(rule):
 def test_the_intercept_is_handed_on(segment):
     s = segment("logistic, intercept")
     for rule in (InverseSmoothness(), InverseSqrt(), BacktrackingGradient()):
-        assert take(rule, s)[0].hint() is not None
+        assert take(rule, s)[0].intercept is not None
 
 
 REFUSED = [

@@ -1,30 +1,50 @@
-"""`Point`: a parameter that carries its image, so that mixtures of points cost no pass over the data."""
+"""`Point`: a parameter as a value, which may know the few points that it is a mixture of."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
-from projfree.algebra.image import MOST_PENDING, Image
+import numpy as np
+
 from projfree.checks import Array
 
+#: A mixture of more points than this is a point of its own: forming its image anew is cheaper than mixing so many.
+MOST_PARTS = 3
 
-@dataclass(slots=True, eq=False)
+
+class Handle:
+    """What a workspace finds the image of a point by; it means nothing elsewhere, and a copy finds nothing."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Point:
-    r"""A parameter ``w`` with its lazy image :math:`A w`; closed under ``+`` and scalar ``*``.
+    """A parameter ``w``; closed under ``+`` and scalar ``*``.
 
-    ``mass`` and ``moment`` hold a start for the intercept in homogeneous form: ``moment / mass`` where ``mass``
-    is positive. Oracle vertices have mass zero, so a mixture inherits the intercept of the points that have one.
-    ``value`` and ``intercept`` are filled in by the objective once it has evaluated the point. ``beside`` is another
-    mixture of the same points, whose value the next pass may give on the way.
+    Points are values: nothing about one changes after it was made.
+
+    Attributes
+    ----------
+    w : ndarray
+        The parameter, read-only.
+    intercept : ndarray or None
+        The intercept that belongs to ``w``, or where the search for it starts. A mixture inherits the average of those
+        that its points have; vertices from an oracle have none.
+    mass : float
+        The weight of the intercept in mixtures.
+    of : tuple of (float, Point)
+        The points that this one is a mixture of, if they are few.
+    handle : Handle
+        What a workspace finds the image by.
     """
 
     w: Array
-    image: Image
-    mass: float = 0.0
-    moment: Array | float = 0.0
     intercept: Array | None = None
-    value: float | None = None
-    beside: Point | None = None
+    mass: float = 1.0
+    of: tuple[tuple[float, Point], ...] = ()
+    handle: Handle = field(default_factory=Handle, repr=False)
 
     # NumPy scalars must not try to broadcast over a Point: let `Point.__rmul__` answer.
     __array_ufunc__ = None
@@ -40,38 +60,42 @@ class Point:
     def __sub__(self, other: Point) -> Point:
         return mix((1.0, self), (-1.0, other))
 
-    @property
-    def settled(self) -> bool:
-        """Whether the whole image is known."""
-        return not self.image.pending()
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.w, self.intercept, self.mass, self.of)
 
-    def hint(self) -> Array | float | None:
-        """A start for the intercept, None where no ancestor had one."""
-        if self.intercept is not None:
-            return self.intercept
-        return self.moment / self.mass if self.mass > 0.0 else None
-
-    def lean_on(self, other: Point) -> None:
-        """Take the start for the intercept from a point nearby, if that has one."""
-        start = other.hint()
-        if start is not None and self.intercept is None:
-            self.mass, self.moment = 1.0, start
-
-    def anchored(self, intercept: Array) -> None:
-        """Record the intercept found for this point."""
-        self.intercept, self.mass, self.moment = intercept, 1.0, intercept
+    def alone(self, intercept: Array | None) -> Point:
+        """The same point with another intercept, no longer a mixture; it is found by the same handle."""
+        return Point(self.w, intercept, handle=self.handle)
 
 
-def mix(*terms: tuple[float, Point]) -> Point:
-    """The linear combination of points, with images and intercepts in step."""
-    (a, first), *rest = terms
-    a = float(a)
-    w, image = a * first.w, first.image.mixed(a, Image({}), 0.0)
-    mass, moment = abs(a) * first.mass, abs(a) * first.moment
-    for b, point in rest:
-        w = w + b * point.w
-        image = image.mixed(1.0, point.image, float(b))
-        mass, moment = mass + abs(b) * point.mass, moment + abs(b) * point.moment
-    if len(image.pending()) > MOST_PENDING:
-        image = Image.of(w)
-    return Point(w, image, mass, moment)
+def mix(*terms: tuple[float, Point], intercept: Array | None = None) -> Point:
+    """The linear combination of points; ``intercept`` replaces the average of theirs."""
+    parts: dict[Handle, tuple[float, Point]] = {}
+    w, mass, moment = None, 0.0, None
+    for c, point in terms:
+        c = float(c)
+        w = c * point.w if w is None else w + c * point.w
+        if point.intercept is not None and c != 0.0:
+            weight = abs(c) * point.mass
+            mass, moment = mass + weight, weight * point.intercept + (0.0 if moment is None else moment)
+        for a, part in point.of or ((1.0, point),):
+            parts[part.handle] = (parts[part.handle][0] + c * a if part.handle in parts else c * a, part)
+    assert w is not None
+    of = tuple(term for term in parts.values() if term[0] != 0.0)
+    if intercept is not None:
+        mass = 1.0
+    elif moment is not None:
+        intercept = moment / mass
+    return Point(frozen(w), intercept, mass, of if len(of) <= MOST_PARTS else ())
+
+
+def _restored(w: Array, intercept: Array | None, mass: float, of: tuple[tuple[float, Point], ...]) -> Point:
+    """A copy, with a handle of its own and as read-only as the original."""
+    return Point(frozen(w), intercept, mass, of)
+
+
+def frozen(w: Array) -> Array:
+    """The array itself, made read-only; factors and patterns are as they are."""
+    if isinstance(w, np.ndarray):
+        w.flags.writeable = False
+    return w

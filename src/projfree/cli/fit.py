@@ -14,7 +14,6 @@ from projfree.cli import models
 from projfree.cli.models import model_of, radius_of, rows_of
 from projfree.cli.output import DONE, INTERRUPTED, SHORT, Json, err, guarded, show_fields, show_json
 from projfree.cli.watch import Bar, Keeper, checkpoint_of, resume_command
-from projfree.run import Status
 
 EPILOG = (
     "Examples:\n\n"
@@ -62,11 +61,9 @@ def fit(
         warnings.simplefilter("ignore")  # the status is reported below
         try:
             model.fit(part_of(rows.X, train), rows.y[train])
-        except KeyboardInterrupt:  # in what comes before the run that is kept
+        except KeyboardInterrupt:
             _interrupted(keeper, kept)
     result = model.result_
-    if result.status is Status.INTERRUPTED:
-        _interrupted(keeper, kept)
     model.save(out)
     shutil.rmtree(kept, ignore_errors=True)
     score = float(model.score(part_of(rows.X, test), rows.y[test])) if len(test) else None

@@ -3,37 +3,31 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from projfree.checks import Array, all_finite, real_array
+from projfree.data.rows import AsResidual, FormImages, Pass
 
 if TYPE_CHECKING:
     from projfree.algebra import Pattern
     from projfree.data.curvature import RowWeights
     from projfree.data.gram import Gram
+    from projfree.data.workspace import Workspace
 
 #: Weights below this part of the largest would leave the range of normal numbers once they are divided by their sum.
 LEAST_SHARE = 1e-290
-
-#: ``kernel(rows, *images) -> (residual or None, sums)`` for one block of rows: what a pass does with the block.
-Kernel = Callable[..., tuple[Array | None, Array]]
-
-
-class Meter:
-    """Counts the rows that were read, shared by a data set and its subsets."""
-
-    def __init__(self) -> None:
-        self.rows = 0
 
 
 class Data(ABC):
     """A linear map A from parameters to one prediction a row, with a target and a weight for each row.
 
-    `accumulate` is the one way in which a pass happens, and reads each row once however many images and sums it
-    forms. Weights are normalised to the sum one, so that every mean is a weighted sum.
+    Runs touch rows in a workspace, which `open` gives. `run` is the one way in which a pass happens, and reads each row
+    once however many images and sums it forms. Weights are normalised to the sum one, so that every mean is a weighted
+    sum.
 
     Attributes
     ----------
@@ -57,6 +51,16 @@ class Data(ABC):
         What a pass reads; 0 where no compiled kernel does.
     stored : int or None
         The numbers that a sparse table holds; None for others, which hold all.
+    threads : int
+        How many threads a pass may use.
+    local : bool
+        Whether rows lie in the memory or on the disks of this machine, so that `run` reads them; else only `open` does.
+    keeps_images : bool
+        Whether a workspace keeps the images that a sweep forms: where forming them anew costs more than mixing them.
+    adjoint_reads : bool
+        Whether an adjoint reads the data; not where it only puts residuals in their places.
+    places : pair of ndarray, or None
+        Row and column of each observed entry of a matrix; None for tables.
     diagonal : bool
         Whether each row of A meets a single entry of the parameter, so that squares have a diagonal matrix.
     """
@@ -66,13 +70,42 @@ class Data(ABC):
     pattern: Pattern | None = None
     nbytes: int = 0
     stored: int | None = None
+    threads: int = 1
+    local: bool = True
+    keeps_images: bool = False
+    adjoint_reads: bool = True
     diagonal: bool = False
+    places: tuple[Array, Array] | None = None
     n: int
     y: Array
     weight: Array | None
     row_norm: float
     mean_square: float
-    meter: Meter
+
+    def open(self) -> Workspace:
+        """A new workspace, which remembers nothing."""
+        from projfree.data.workspace import LocalWorkspace
+
+        return LocalWorkspace(self)
+
+    def with_targets(self, convert: Callable[[Array], Array]) -> Data:
+        """The same rows with their targets in the form that a loss takes."""
+        data = copy(self)
+        data.y = convert(self.y)
+        return data
+
+    def outputs(self, of: Callable[[Array], tuple[int, ...]]) -> tuple[int, ...]:
+        """The trailing shape of predictions that a loss finds in the targets."""
+        return of(self.y)
+
+    def labels(self) -> list[Array]:
+        """The labels that rows with some weight have, for each output in increasing order."""
+        counted = self.y if self.weight is None else self.y[self.weight > 0]
+        return [np.unique(column) for column in counted.reshape(len(counted), -1).T]
+
+    def median_target(self) -> Array:
+        """The median of the targets, of shape ``()`` or ``(k,)``."""
+        return np.asarray(np.median(self.y, axis=0))
 
     def weights(self, rows: slice | Array) -> Array | float:
         """The normalised weights of some rows, as something to multiply with."""
@@ -88,16 +121,11 @@ class Data(ABC):
         return float(self.shape(())[0])
 
     @abstractmethod
-    def accumulate(self, vectors: Sequence[Array], kernel: Kernel) -> tuple[Array, Array | None]:
-        """Run ``kernel`` over the blocks; return the added sums and the adjoint of the residuals it returned.
+    def run(self, work: Pass) -> tuple[Array, Any]:
+        """Do the work of a pass block by block; return the added sums and the adjoint of its residuals.
 
-        Parameters
-        ----------
-        vectors : sequence of ndarray
-            Parameters whose images of the block the kernel is given, in this order.
-        kernel : callable
-            ``kernel(rows, *images) -> (residual, sums)``, with ``rows`` a slice. A residual of None asks for no
-            adjoint.
+        ``work(rows, *images) -> (residual, sums)``, with ``rows`` a slice and the images of ``work.vectors`` there. A
+        residual of None asks for no adjoint.
         """
 
     def sample(self, m: int, rng: np.random.Generator) -> Array:
@@ -126,19 +154,20 @@ class Data(ABC):
 
     def apply(self, w: Array) -> Array:
         """The image A w, in one pass."""
-        out = np.empty((self.n, *w.shape[len(self.shape(())) :]))
-
-        def keep(rows: slice, u: Array) -> tuple[None, Array]:
-            out[rows] = u  # blocks may come in any order
-            return None, np.zeros(0)
-
-        self.accumulate([w], keep)
+        outputs = w.shape[len(self.shape(())) :]
+        out = np.empty((self.n, *outputs))
+        self.run(
+            Pass(FormImages(), self.n, self.y, self.weight, (w,), np.ones((1, 1)), None, np.zeros(1), (out,), outputs)
+        )
         return out
 
     def adjoint(self, r: Array) -> Array:
         """The adjoint image, the sum over rows of ``r_i`` times row i of A, in one pass."""
-        total = self.accumulate([], lambda rows: (r[rows], np.zeros(0)))[1]
-        assert total is not None
+        r = np.asarray(r, dtype=np.float64)
+        work = Pass(
+            AsResidual(), self.n, self.y, self.weight, (), np.zeros((1, 0)), r, np.ones(1), (None,), r.shape[1:]
+        )
+        total: Array = self.run(work)[1]
         return total
 
     def tables(self, nbytes: int = 1 << 20) -> Iterator[tuple[slice, Any]]:
@@ -148,11 +177,28 @@ class Data(ABC):
         """
         raise TypeError(f"{type(self).__name__} has no table of features; this needs one.")
 
+    def row_measures(self, shift: Array, scale: Array) -> tuple[float, float]:
+        r"""The largest norm and the weighted mean squared norm of the rows :math:`(|x_i| + |shift|) / scale`."""
+        from projfree.data.moments import row_measures
+
+        return row_measures(self, shift, scale)
+
+    def column_deviation(self) -> Array:
+        """The weighted standard deviation of each column, 1 for a column that is constant up to rounding; one read."""
+        from projfree.data.moments import column_deviation
+
+        return column_deviation(self)
+
     def column_sizes(self) -> Array:
-        """Root mean square and largest size of the entries of each column, in one read that does not count."""
+        """Root mean square and largest size of the entries of each column, in one read."""
         from projfree.data.moments import column_sizes
 
         return column_sizes(self)
+
+    def image_of(self, table: Any, w: Array) -> Array:
+        """The image of ``w`` on some rows, given their features as `second_moments` reads them."""
+        image: Array = table @ w
+        return image
 
     def gram(self) -> Gram:
         """Moments of features and targets, in one pass: all that least squares needs, and open for more rows."""

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array, count, plain_array
-from projfree.data.base import Kernel, Meter, checked_targets, checked_weights
+from projfree.data.base import checked_targets, checked_weights
 from projfree.data.blocks import Blocks, Partials, dense_pass, tile_rows
+from projfree.data.compiled import compiled
 from projfree.data.dense import Table, marked_rows, table_fingerprint
+from projfree.data.rows import Pass
 from projfree.data.sources.ahead import Ahead
 from projfree.data.sources.base import Source
 from projfree.data.sources.sample import Rows, draw_runs
@@ -49,7 +51,7 @@ class ChunkedData(Table):
     def __init__(
         self, source: Source, y: Any, sample_weight: Any = None, memory: int = MEMORY, threads: int | None = None
     ) -> None:
-        self.source, self.n, self.d, self.meter = source, source.n, source.d, Meter()
+        self.source, self.n, self.d = source, source.n, source.d
         self.memory, self.cut = count("memory", memory), Blocks.of(source.n)
         self.nbytes = self.n * self._row_bytes
         self.threads = default_threads() if threads is None else count("threads", threads)
@@ -111,12 +113,11 @@ class ChunkedData(Table):
             pair = np.empty(size, self.source.dtype), np.empty(size, self.source.dtype)
         return pair
 
-    def accumulate(self, vectors: Sequence[Array], kernel: Kernel) -> tuple[Array, Array | None]:
-        partials = Partials(self.cut.count)
+    def run(self, work: Pass) -> tuple[Array, Any]:
+        partials = Partials(self.cut.count, compiled(work, self.d, self.cut, self.nbytes))
         with closing(self._stream(self._bounds())) as chunks:
             for start, X in chunks:
-                dense_pass(X, start, self.cut, vectors, kernel, partials, self.threads, self.nbytes)
-        self.meter.rows += self.n
+                dense_pass(X, start, self.cut, work, partials, self.threads, self.nbytes)
         return partials.total()
 
     def _pieces(self, step: int) -> Iterator[tuple[slice, Array]]:

@@ -14,7 +14,6 @@ from projfree.data.dense import DenseData
 from projfree.data.entries import Entries, EntriesData
 from projfree.data.factored_entries import FactoredEntriesData
 from projfree.data.frames import from_frame, from_series, is_frame
-from projfree.data.moments import column_deviation
 from projfree.data.sources.open import opened
 from projfree.data.standardized import Standardized, column_numbers
 
@@ -100,5 +99,5 @@ def _totalled(data: Data, sample_weight: Any) -> Data:
 
 def _standardized(data: Data, centre: Any, scale: Any) -> Standardized:
     shift = data.mean_row() if centre is True else np.zeros(data.shape(())) if centre is False else centre
-    by = column_deviation(data) if scale is True else np.ones(data.shape(())) if scale is False else scale
+    by = data.column_deviation() if scale is True else np.ones(data.shape(())) if scale is False else scale
     return Standardized(data, column_numbers("centre", shift, data), by)

@@ -28,14 +28,14 @@ class RowWeights:
     Attributes
     ----------
     of : callable
-        ``of(rows)``, with ``rows`` a slice: an array of shape ``(rows, columns)``.
+        ``of(rows, table)``, with ``rows`` a slice and their features: an array of shape ``(rows, columns)``.
     columns : int
         How many weights a row has.
     numbers : int
         How many numbers a row takes while they are formed.
     """
 
-    of: Callable[[slice], Array]
+    of: Callable[[slice, Any], Array]
     columns: int
     numbers: int
 
@@ -54,8 +54,7 @@ def second_moments(data: Data, h: RowWeights, *, centred: bool) -> Array:
             if centred and not rows.start:
                 shift = rough_centre(table)
             for part, block in _parts(rows, table, max(step, FEWEST)):
-                add(lanes, block, h.of(part), shift, getattr(data, "threads", 1))
-    data.meter.rows += data.n
+                add(lanes, block, h.of(part, block), shift, data.threads)
     return tree_sum(lanes)
 
 

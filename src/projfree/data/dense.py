@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from projfree.checks import Array, all_finite, count, real_array, shown
-from projfree.data.base import Data, Kernel, Meter, checked_targets, checked_weights, measures
+from projfree.data.base import Data, checked_targets, checked_weights, measures
 from projfree.data.blocks import Blocks, Partials, dense_pass
+from projfree.data.compiled import compiled
+from projfree.data.rows import Pass
 from projfree.data.spectrum import largest_eigenvalue
 from projfree.runtime import default_threads
 
@@ -100,7 +102,7 @@ class DenseData(Table):
         X = real_array("X", X)
         if X.ndim != 2 or 0 in X.shape:
             raise ValueError(f"`X` must be a table with at least one row and one column, got shape {X.shape}.")
-        self.X, self.meter, self.cut = X, Meter(), Blocks.of(len(X))
+        self.X, self.cut = X, Blocks.of(len(X))
         (self.n, self.d), self.nbytes = X.shape, X.nbytes
         self.threads = default_threads() if threads is None else count("threads", threads)
         self.y, self.weight = (
@@ -118,10 +120,9 @@ class DenseData(Table):
         all_finite("X", self.X)
         return None
 
-    def accumulate(self, vectors: Sequence[Array], kernel: Kernel) -> tuple[Array, Array | None]:
-        partials = Partials(self.cut.count)
-        dense_pass(self.X, 0, self.cut, vectors, kernel, partials, self.threads)
-        self.meter.rows += self.n
+    def run(self, work: Pass) -> tuple[Array, Any]:
+        partials = Partials(self.cut.count, compiled(work, self.d, self.cut, self.nbytes))
+        dense_pass(self.X, 0, self.cut, work, partials, self.threads)
         return partials.total()
 
     def subset(self, rows: Array) -> DenseData:
@@ -135,11 +136,7 @@ class DenseData(Table):
             self.mean_square,
             self._mean,
         )
-        part.meter, part.cut, part.threads = (
-            self.meter,
-            Blocks.of(len(rows)),
-            self.threads,
-        )
+        part.cut, part.threads = Blocks.of(len(rows)), self.threads
         return part
 
     def fingerprint(self) -> str:

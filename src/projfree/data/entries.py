@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from projfree.checks import Array, count, plain_array, shown
-from projfree.data.base import Data, Kernel, Meter, checked_targets, checked_weights
+from projfree.data.base import Data, checked_targets, checked_weights
+from projfree.data.rows import Pass
 
 #: Entries in one block; sums within a block may be added in any order, so the block bounds their rounding.
 BLOCK_ROWS = 1 << 13
@@ -70,11 +71,12 @@ class Entries:
 class EntriesData(Data):
     """Targets at observed entries; the parameter is the dense matrix."""
 
+    keeps_images = True
     diagonal = True
     products = 0.0
 
     def __init__(self, entries: Entries, y: Array, sample_weight: Array | None = None) -> None:
-        self.entries, self.n, self.meter = entries, len(entries.rows), Meter()
+        self.entries, self.n = entries, len(entries.rows)
         self.y, self.weight = checked_targets(y, self.n), checked_weights(sample_weight, self.n)
         if self.y.ndim != 1:
             raise ValueError(f"`y` must be a vector, one value for each observed entry, got shape {self.y.shape}.")
@@ -85,15 +87,14 @@ class EntriesData(Data):
             raise ValueError(f"Observed entries have one prediction each; the loss asks for {outputs[0]}.")
         return self.entries.shape
 
-    def accumulate(self, vectors: Sequence[Array], kernel: Kernel) -> tuple[Array, Array | None]:
+    def run(self, work: Pass) -> tuple[Array, Any]:
         at, sums, residuals = self.entries, np.zeros(()), []
         for start in range(0, self.n, BLOCK_ROWS):
             rows = slice(start, min(start + BLOCK_ROWS, self.n))
-            residual, part = kernel(rows, *(w[at.rows[rows], at.cols[rows]] for w in vectors))
+            residual, part = work(rows, *(w[at.rows[rows], at.cols[rows]] for w in work.vectors))
             sums = sums + part
             if residual is not None:
                 residuals.append(residual)
-        self.meter.rows += self.n
         return sums, self._scatter(np.concatenate(residuals)) if residuals else None
 
     def _scatter(self, r: Array) -> Array:
@@ -107,7 +108,7 @@ class EntriesData(Data):
         part.entries = object.__new__(Entries)
         for name, value in (("rows", at.rows[rows]), ("cols", at.cols[rows]), ("shape", at.shape)):
             object.__setattr__(part.entries, name, value)
-        part.n, part.meter, part.y = len(rows), self.meter, self.y[rows]
+        part.n, part.y = len(rows), self.y[rows]
         part.weight = None if self.weight is None else self.weight[rows] * (self.n / len(rows))
         part.row_norm = part.mean_square = 1.0
         return part

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from projfree.algebra import OnPattern, Pattern, is_structured
 from projfree.checks import Array
-from projfree.data.base import Data, Kernel, Meter, checked_targets, checked_weights
+from projfree.data.base import Data, checked_targets, checked_weights
 from projfree.data.entries import Entries
+from projfree.data.rows import Pass
 
 #: Entries in one block; sums within a block may be added in any order, so the block bounds their rounding.
 BLOCK_ROWS = 1 << 16
@@ -24,8 +25,9 @@ class FactoredEntriesData(Data):
     """
 
     pattern: Pattern
+    keeps_images = True
     diagonal = True
-
+    adjoint_reads = False
     products = 0.0
 
     def __init__(self, entries: Entries, y: Array, sample_weight: Array | None = None) -> None:
@@ -33,7 +35,7 @@ class FactoredEntriesData(Data):
         if y.ndim != 1:
             raise ValueError(f"`y` must be a vector, one value for each observed entry, got shape {y.shape}.")
         self.pattern, order, self.place = Pattern.of(entries.rows, entries.cols, entries.shape)
-        self.n, self.meter = len(order), Meter()
+        self.n = len(order)
         self.y, self.weight = y[order], None if weight is None else weight[order]
         self.row_norm = self.mean_square = 1.0
 
@@ -42,10 +44,9 @@ class FactoredEntriesData(Data):
             raise ValueError(f"Observed entries have one prediction each; the loss asks for {outputs[0]}.")
         return self.pattern.shape
 
-    def accumulate(self, vectors: Sequence[Array], kernel: Kernel) -> tuple[Array, Array | None]:
-        images = [self.image(w) for w in vectors]
-        sums, residual = in_blocks(self.n, images, kernel)
-        self.meter.rows += self.n
+    def run(self, work: Pass) -> tuple[Array, Any]:
+        images = [self.image(w) for w in work.vectors]
+        sums, residual = in_blocks(self.n, images, work)
         return sums, None if residual is None else self.scatter(residual)
 
     def image(self, w: Any) -> Array:
@@ -57,6 +58,15 @@ class FactoredEntriesData(Data):
         else:
             values = w[self.pattern.rows, self.pattern.indices]
         return values if self.place is None else values[self.place]
+
+    @cached_property
+    def places(self) -> tuple[Array, Array]:  # type: ignore[override]
+        at = self.pattern
+        return (at.rows, at.indices) if self.place is None else (at.rows[self.place], at.indices[self.place])
+
+    def most_in_line(self) -> int:
+        """The most entries in one row or one column of the matrix."""
+        return max(int(np.bincount(index).max()) for index in self.places)
 
     def scatter(self, r: Array) -> Any:
         """The adjoint of the image."""
@@ -93,20 +103,21 @@ class _Part(Data):
     """Some entries of the data, with adjoints on the pattern of all."""
 
     def __init__(self, whole: FactoredEntriesData, rows: Array) -> None:
-        self.whole, self.n, self.meter, self.y = whole, len(rows), whole.meter, whole.y[rows]
+        self.whole, self.n, self.y = whole, len(rows), whole.y[rows]
         self.place = rows if whole.place is None else whole.place[rows]
         self.weight = None if whole.weight is None else whole.weight[rows] * (whole.n / len(rows))
         self.row_norm = self.mean_square = 1.0
+        at = whole.pattern
+        self.places = (at.rows[self.place], at.indices[self.place])
 
     def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
         return self.whole.shape(outputs)
 
-    def accumulate(self, vectors: Sequence[Array], kernel: Kernel) -> tuple[Array, Array | None]:
+    def run(self, work: Pass) -> tuple[Array, Any]:
         at = self.whole.pattern
         rows, cols = at.rows[self.place], at.indices[self.place]
-        images = [w.of_pairs(rows, cols) if is_structured(w) else w[rows, cols] for w in vectors]
-        sums, residual = in_blocks(self.n, images, kernel)
-        self.meter.rows += self.n
+        images = [w.of_pairs(rows, cols) if is_structured(w) else w[rows, cols] for w in work.vectors]
+        sums, residual = in_blocks(self.n, images, work)
         if residual is None:
             return sums, None
         gradient: Any = OnPattern(at, np.bincount(self.place, weights=residual, minlength=at.count))
@@ -128,12 +139,12 @@ class _Part(Data):
         return f"part of {self.whole.fingerprint()}"
 
 
-def in_blocks(n: int, images: Sequence[Array], kernel: Kernel) -> tuple[Array, Array | None]:
-    """The added sums of a kernel over blocks of rows, and its residuals in one array."""
+def in_blocks(n: int, images: list[Array], work: Pass) -> tuple[Array, Array | None]:
+    """The added sums of a pass over blocks of rows, and its residuals in one array."""
     sums, residuals = np.zeros(()), None
     for start in range(0, n, BLOCK_ROWS):
         rows = slice(start, min(start + BLOCK_ROWS, n))
-        residual, part = kernel(rows, *(u[rows] for u in images))
+        residual, part = work(rows, *(u[rows] for u in images))
         sums = sums + part
         if residual is not None:
             residuals = np.empty(n) if residuals is None else residuals

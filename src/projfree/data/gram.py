@@ -73,7 +73,7 @@ class Gram:
                 f"`X` and `y` must have {self.d} columns and trailing shape {self.outputs} like the rows before them, "
                 f"got {data.shape(())[0]} and {data.y.shape[1:]}."
             )
-        total, threads = self._units_of(data), getattr(data, "threads", 1)
+        total, threads = self._units_of(data), data.threads
         lanes = np.zeros((LANES, *self.matrix.shape))
         with single_blas():
             for rows, table in data.tables(table_bytes(self.d)):
@@ -82,7 +82,6 @@ class Gram:
                 if not self.n and not rows.start:
                     self.shift = np.concatenate([rough_centre(table), y.mean(axis=0)])
                 add_products(lanes, table, y, s, self.shift, threads)
-        data.meter.rows += data.n
         # Only now, so that rows of which a read failed do not count in part.
         self.matrix, self.n = self.matrix + tree_sum(lanes), self.n + data.n
         return self

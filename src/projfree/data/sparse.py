@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from projfree.checks import Array, count
-from projfree.data.base import Data, Kernel, Meter, checked_targets, checked_weights, measures
+from projfree.data.base import Data, checked_targets, checked_weights, measures
 from projfree.data.blocks import (
     MOST_BLOCKS,
     THREADED_BYTES,
     Blocks,
     Partials,
-    compiled,
-    native_arguments,
     over_ranges,
 )
+from projfree.data.compiled import compiled
 from projfree.data.compressed import compressed, row_pieces, row_squares, widened
 from projfree.data.dense import marked_rows
+from projfree.data.rows import Pass
 from projfree.data.spectrum import largest_eigenvalue
 from projfree.numerics.sums import tree_sum
 from projfree.runtime import default_threads, over_blocks
@@ -60,9 +60,11 @@ class SparseData(Data):
     rest through SciPy on views of the rows. Results do not depend on the number of threads.
     """
 
+    keeps_images = True
+
     def __init__(self, X: Any, y: Array, sample_weight: Array | None = None, threads: int | None = None) -> None:
         self._hold(compressed(X))
-        self.meter, self.threads = Meter(), default_threads() if threads is None else count("threads", threads)
+        self.threads = default_threads() if threads is None else count("threads", threads)
         self.y, self.weight = checked_targets(y, self.n), checked_weights(sample_weight, self.n)
         self._scan()
 
@@ -102,39 +104,30 @@ class SparseData(Data):
     def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
         return (self.d, *outputs)
 
-    def accumulate(self, vectors: Sequence[Array], kernel: Kernel) -> tuple[Array, Array | None]:
-        partials, threads = Partials(self.cut.count), self._workers()
-        if compiled(kernel, self.nbytes, 0):
-            over_ranges(self._native_work(vectors, kernel, partials), 0, self.cut.count, threads)
+    def run(self, work: Pass) -> tuple[Array, Any]:
+        found, threads = compiled(work, self.d, self.cut, self.nbytes), self._workers()
+        blocks = None if found is None else found.csr(self.X.data, self.X.indices, self.X.indptr)
+        partials = Partials(self.cut.count, found if blocks is not None else None)
+        if blocks is not None:
+            over_ranges(blocks, 0, self.cut.count, threads)
         else:
-            over_blocks(lambda k: self._scipy_block(k, vectors, kernel, partials), self.cut.count, threads)
-        self.meter.rows += self.n
+            over_blocks(lambda k: self._scipy_block(k, work, partials), self.cut.count, threads)
         return partials.total()
 
-    def _scipy_block(self, k: int, vectors: Sequence[Array], kernel: Kernel, partials: Partials) -> None:
+    def _scipy_block(self, k: int, work: Pass, partials: Partials) -> None:
         total: Array | None = None
         for rows, tile in self._tiles(k):
-            residual, sums = kernel(rows, *(tile @ w for w in vectors))
+            residual, sums = work(rows, *(tile @ w for w in work.vectors))
             total = sums if total is None else total + sums
             if residual is not None:
-                partials.room((self.d, *residual.shape[1:]))[k] += tile.T @ residual
+                partials.adjoints_of((self.d, *residual.shape[1:]))[k] += tile.T @ residual
         partials.sums[k] = total
-
-    def _native_work(self, vectors: Sequence[Array], kernel: Kernel, partials: Partials) -> Callable[[int, int], None]:
-        from projfree.data import native
-
-        X, cut = self.X, self.cut
-        columns = X.indices.view(f"u{X.indices.itemsize}")
-        pointers = X.indptr.astype(np.uint64)
-        rest = native_arguments(vectors, kernel, self.d, partials)
-
-        return lambda k, last: native.csr_blocks(X.data, columns, pointers, cut.rows, k, last, *rest)
 
     def subset(self, rows: Array) -> SparseData:
         """The given rows; a weight of ``n s_i / m`` keeps sums unbiased under uniform sampling."""
         part = object.__new__(SparseData)
         part._hold(self.X[rows])
-        part.y, part.meter, part.threads = self.y[rows], self.meter, self.threads
+        part.y, part.threads = self.y[rows], self.threads
         part.weight = None if self.weight is None else self.weight[rows] * (self.n / len(rows))
         part.row_norm, part.mean_square, part._mean = self.row_norm, self.mean_square, self._mean
         return part

@@ -37,7 +37,6 @@ def largest_eigenvalue(data: Data, shift: Array, scale: Array, trace: float, *, 
         size = float(np.trace(moment) + np.trace(gram.moment(gram.shift[:d]) / scale**2))
         return _raised(moment, size, data.summation() + d)
     if n <= GRAM_SIDE and X is not None:
-        data.meter.rows += n
         outer = _outer(X, np.broadcast_to(data.weights(slice(None)), (n,)), about, scale)
         return _raised(outer, float(np.trace(outer)), float(n + d))
     away = (data.mean_row() - about) / scale
@@ -72,5 +71,4 @@ def _row_sums(data: Data, scale: Array) -> float:
     for rows, table in data.tables():
         size = abs(table)
         total += size.T @ ((size @ (1.0 / scale)) * data.weights(rows))
-    data.meter.rows += data.n
     return float((total / scale).max())

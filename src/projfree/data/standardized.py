@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +12,14 @@ import numpy as np
 
 from projfree.algebra import UNIT
 from projfree.checks import Array, all_finite, real_array, shown
-from projfree.data.base import Data, Kernel
-from projfree.data.moments import row_measures
+from projfree.data.base import Data
+from projfree.data.curvature import RowWeights
+from projfree.data.rows import Pass, WithResidualSum
 from projfree.data.spectrum import largest_eigenvalue
 
 if TYPE_CHECKING:
-    from projfree.data.curvature import RowWeights
     from projfree.data.gram import Gram
+    from projfree.data.workspace import Workspace
 
 
 class Standardized(Data):
@@ -53,12 +55,12 @@ class Standardized(Data):
             j = int(np.argmin(self.scale))
             raise ValueError(f"`scale` must be positive, got {shown(self.scale[j])} for column {j}; use 1 to leave it.")
         self._hold(data)
-        self.row_norm, self.mean_square = row_measures(data, self.shift, self.scale)
+        self.row_norm, self.mean_square = data.row_measures(self.shift, self.scale)
         self.feature_names, self.total_weight = data.feature_names, data.total_weight
 
     def _hold(self, data: Data) -> None:
-        self.data, self.n, self.y, self.weight, self.meter = data, data.n, data.y, data.weight, data.meter
-        self.threads, self.nbytes, self.stored = getattr(data, "threads", 1), data.nbytes, data.stored
+        self.data, self.n, self.y, self.weight, self.keeps_images = data, data.n, data.y, data.weight, data.keeps_images
+        self.threads, self.nbytes, self.stored, self.local = data.threads, data.nbytes, data.stored, data.local
 
     def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
         return self.data.shape(outputs)
@@ -68,42 +70,49 @@ class Standardized(Data):
             dense = table if isinstance(table, np.ndarray) else table.toarray()
             yield rows, (dense - self.shift) / self.scale
 
-    def accumulate(self, vectors: Sequence[Array], kernel: Kernel) -> tuple[Array, Array | None]:
-        scaled = [self._divided(w) for w in vectors]
-        offsets = np.array([-(self.shift @ w) for w in scaled])
-        if hasattr(kernel, "residual_sum"):
-            sums, g, total = self._fields(scaled, offsets, kernel)
-        else:
-            sums, g, total = self._wrapped(scaled, offsets, kernel)
-        return sums, None if g is None else self._divided(g - np.multiply.outer(self.shift, total))
+    def run(self, work: Pass) -> tuple[Array, Any]:
+        scaled = tuple(self.divided(w) for w in work.vectors)
+        offsets = None
+        if scaled:
+            offsets = np.array([-(self.shift @ w) for w in scaled])
+            offsets = offsets if work.offsets is None else offsets + work.offsets
+        # The sum of the residuals travels with the sums; a step that has it anyway stays as it is, and so compiled.
+        step = work.step if work.step.sums_residuals else WithResidualSum(work.step)
+        sums, g = self.data.run(replace(work, step=step, vectors=scaled, offsets=offsets))
+        if g is None:
+            return sums, None
+        total = step.residual_sum(sums, work.outputs)
+        sums = sums if step is work.step else sums[: len(sums) - total.size]
+        return sums, self.divided(g - np.multiply.outer(self.shift, total))
 
-    def _fields(self, scaled: list[Array], offsets: Array, kernel: Any) -> tuple[Array, Array | None, Array]:
-        """A kernel that knows of offsets and sums its residuals anyway: compiled passes stay compiled."""
-        if len(scaled):
-            kernel = replace(kernel, offsets=offsets if kernel.offsets is None else kernel.offsets + offsets)
-        sums, g = self.data.accumulate(scaled, kernel)
-        return sums, g, np.zeros(()) if g is None else kernel.residual_sum(sums)
+    def open(self) -> Workspace:
+        if self.local:
+            return super().open()
+        from projfree.data.view_workspace import ViewWorkspace
 
-    def _wrapped(self, scaled: list[Array], offsets: Array, kernel: Kernel) -> tuple[Array, Array | None, Array]:
-        """Any other kernel: the sum of its residuals travels behind its own sums."""
-        shapes: list[tuple[int, ...]] = [(), ()]
+        return ViewWorkspace(self, self.data.open())
 
-        def shifted(rows: slice, *images: Array) -> tuple[Array | None, Array]:
-            residual, sums = kernel(rows, *(u + c for u, c in zip(images, offsets, strict=True)))
-            total = np.zeros(0) if residual is None else residual.sum(axis=0)
-            shapes[:] = np.shape(sums), total.shape
-            return residual, np.concatenate([np.ravel(sums), np.ravel(total)])
+    def with_targets(self, convert: Callable[[Array], Array]) -> Data:
+        view = copy(self)
+        view._hold(self.data.with_targets(convert))
+        return view
 
-        packed, g = self.data.accumulate(scaled, shifted)
-        own = int(np.prod(shapes[0]))
-        return packed[:own].reshape(shapes[0]), g, packed[own:].reshape(shapes[1])
+    def outputs(self, of: Callable[[Array], tuple[int, ...]]) -> tuple[int, ...]:
+        return self.data.outputs(of)
 
-    def _divided(self, w: Array) -> Array:
+    def labels(self) -> list[Array]:
+        return self.data.labels()
+
+    def median_target(self) -> Array:
+        return self.data.median_target()
+
+    def divided(self, w: Array) -> Array:
+        """Each row of a parameter divided by the scale of its column."""
         divided: Array = (w.T / self.scale).T
         return divided
 
     def raw(self, w: Array, intercept: Any = None) -> tuple[Array, Array]:
-        inner = self._divided(np.asarray(w, dtype=np.float64))
+        inner = self.divided(np.asarray(w, dtype=np.float64))
         offset = np.asarray(0.0 if intercept is None else intercept) - self.shift @ inner
         return self.data.raw(inner, offset)
 
@@ -130,11 +139,17 @@ class Standardized(Data):
         return self.data.gram().standardized(self.shift, self.scale)
 
     def second_moments(self, h: RowWeights, *, centred: bool) -> Array:
-        if not centred:
-            return super().second_moments(h, centred=False)
-        by = np.append(self.scale, 1.0)  # the shift does not matter
-        moments: Array = self.data.second_moments(h, centred=True) / by / by[:, None]
+        if not centred and self.shift.any():
+            raw = RowWeights(lambda rows, table: h.of(rows, table * self.scale + self.shift), h.columns, h.numbers)
+            return super().second_moments(raw, centred=False)
+        by = np.append(self.scale, 1.0)  # there is no shift, or it does not matter
+        moments: Array = self.data.second_moments(h, centred=centred) / by / by[:, None]
         return moments
+
+    def image_of(self, table: Any, w: Array) -> Array:
+        inner = self.divided(w)
+        image: Array = self.data.image_of(table, inner) - self.shift @ inner
+        return image
 
     def smoothness(self, *, centred: bool) -> float:
         trace = self.mean_square * (1.0 + 8.0 * UNIT * self.summation())

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from projfree.checks import Array, count, is_sparse, plain_array, real_array
-from projfree.data.base import Data, Kernel
+from projfree.data.base import Data
+from projfree.data.rows import Pass
 from projfree.data.sparse import SparseData
 
 
@@ -50,7 +51,7 @@ class TaskData(Data):
         self._hold(SparseData(spread_out(X, task, self.tasks), y, sample_weight))
 
     def _hold(self, table: SparseData) -> None:
-        self.table, self.n, self.y, self.weight, self.meter = table, table.n, table.y, table.weight, table.meter
+        self.table, self.n, self.y, self.weight, self.keeps_images = table, table.n, table.y, table.weight, True
         self.row_norm, self.mean_square, self.threads = table.row_norm, table.mean_square, table.threads
 
     def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
@@ -58,8 +59,8 @@ class TaskData(Data):
             raise ValueError(f"Rows with a task have one target each; the loss asks for {outputs[0]}.")
         return self.features, self.tasks
 
-    def accumulate(self, vectors: Sequence[Array], kernel: Kernel) -> tuple[Array, Array | None]:
-        sums, g = self.table.accumulate([np.ravel(w) for w in vectors], kernel)
+    def run(self, work: Pass) -> tuple[Array, Any]:
+        sums, g = self.table.run(replace(work, vectors=tuple(np.ravel(w) for w in work.vectors)))
         return sums, None if g is None else g.reshape(self.shape(()))
 
     def subset(self, rows: Array) -> TaskData:

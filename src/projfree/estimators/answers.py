@@ -54,7 +54,7 @@ class Answers(CallbackSupportMixin, BaseEstimator):
     @property
     def certificate_(self) -> Certificate:
         """What proves the gap; `verify` checks it against the data."""
-        check_is_fitted(self)
+        check_is_fitted(self, "coef_")
         return self.result_.certificate
 
     def verify(self, X: Any, y: Any, sample_weight: Any = None) -> Verification:
@@ -62,7 +62,7 @@ class Answers(CallbackSupportMixin, BaseEstimator):
 
         With early stopping the certificate is about the rows that were not held out; give those.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "coef_")
         names = [name for name in vars(self) if name.endswith("_")]
         other = type(self)(**self.get_params(deep=False)) if not hasattr(self, "_single") else self._single()
         for name in names:
@@ -74,7 +74,7 @@ class Answers(CallbackSupportMixin, BaseEstimator):
         """Write the fitted model to a folder, without pickle; `projfree.estimators.load` reads it back."""
         from projfree.estimators.saving import save
 
-        check_is_fitted(self)
+        check_is_fitted(self, "coef_")
         save(self, path)
 
     @property
@@ -82,14 +82,14 @@ class Answers(CallbackSupportMixin, BaseEstimator):
         """``coef_`` as a SciPy CSR array with one row for each output; small where p is 1."""
         import scipy.sparse as sp
 
-        check_is_fitted(self)
+        check_is_fitted(self, "coef_")
         return sp.csr_array(np.atleast_2d(self.coef_))
 
     def coef_frame(self) -> Any:
         """The coefficients as a pandas table: features as rows, outputs as columns, the intercept last."""
         import pandas as pd
 
-        check_is_fitted(self)
+        check_is_fitted(self, "coef_")
         coef = np.atleast_2d(self.coef_)
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(coef.shape[1])])
         frame = pd.DataFrame(coef.T, index=list(names), columns=self._output_names(len(coef)))
@@ -109,7 +109,7 @@ class Answers(CallbackSupportMixin, BaseEstimator):
         return np.asarray(X @ coef.T + intercept)
 
     def _linear(self, X: Any) -> Array:
-        check_is_fitted(self)
+        check_is_fitted(self, "coef_")
         X, labels = self._features(X, reset=False)
         return self._scores_of(X, self._task_places(labels, reset=False)[0])
 

@@ -27,11 +27,7 @@ def auto_radius(f: Objective, ball: ConstraintSet) -> float:
     g = f.minorant(zero).gradient
     if not g.any():
         return 1.0
-    u = f.settled(f.point(g))
-    weights = np.broadcast_to(f.data.weights(slice(None)), (f.data.n,))
-    if f.fit_intercept:
-        u = u - np.average(u, axis=0, weights=weights)
-    bend = float(np.sum(weights @ (u * u).reshape(len(u), -1))) * f.loss.smoothness
+    bend = f.hull((zero, f.point(g))).curvature
     return _usable(own_norm(ball, g * (float(np.vdot(g, g)) / bend if bend > 0 else 1.0)))
 
 

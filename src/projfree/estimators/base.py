@@ -19,6 +19,7 @@ from projfree.estimators.solving import checked_solver, light, penalty, warn_if_
 from projfree.estimators.table import Table
 from projfree.losses.base import Loss
 from projfree.run import Result, Run, minimize
+from projfree.run.result import one_of_many
 from projfree.sets import ConstraintSet, WithFree
 
 #: Free coefficients of losses other than squares may be this many times as large as the targets and rows suggest.
@@ -67,7 +68,7 @@ class ConstrainedModel(Answers):
 
     def _problem(self, table: Table, loss: Loss) -> Problem:
         names = getattr(self, "feature_names_in_", None)
-        free = free_columns(self.free, table.X.shape[1], names)
+        free = free_columns(self.free, table.features, names)
         return make_problem(
             table, loss, intercept=bool(self.fit_intercept), standardize=bool(self.standardize), free=free
         )
@@ -89,7 +90,7 @@ class ConstrainedModel(Answers):
     def _kept_groups(self, table: Table) -> Any:
         """The labels without those of free columns."""
         names = getattr(self, "feature_names_in_", None)
-        free = free_columns(self.free, table.X.shape[1], names)
+        free = free_columns(self.free, table.features, names)
         if self.groups is None or not free or self.norm != "group":
             return self.groups
         return np.delete(labels(self.groups), list(free))
@@ -142,6 +143,7 @@ class ConstrainedModel(Answers):
         )
         self._adopt(prepared, result)
         self.validation_scores_ = None if stopping is None else np.array(stopping.scores)
+        one_of_many(result)  # with all that was found kept, Ctrl-C ends whatever has asked for this fit
         if context is not None:
             fitted = {k: v for k, v in vars(self).items() if k.endswith("_") and not k.startswith("_")}
             context.call_on_fit_task_end(estimator=self, **given, reconstruction_attributes=lambda: fitted)

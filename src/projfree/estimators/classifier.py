@@ -14,8 +14,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from projfree.checks import Array, refuse_masked, shown
+from projfree.data import Data
 from projfree.estimators.base import ConstrainedModel
 from projfree.estimators.callbacks import with_callbacks
+from projfree.estimators.given_data import Encode, given_data
 from projfree.estimators.table import Table, take_column
 from projfree.losses import Logistic, Softmax, SquaredSigmoid
 from projfree.losses.base import Loss
@@ -132,12 +134,13 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         self.n_iter_no_change = n_iter_no_change
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConstrainedClassifier:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ConstrainedClassifier:
         """Fit the model.
 
         Parameters
         ----------
-        X : array, SciPy sparse or data frame of shape (n, d)
+        X : array, SciPy sparse or data frame of shape (n, d), or Data
+            Data from `as_data` holds its targets and weights itself.
         y : array of shape (n,)
             Labels of any kind.
         sample_weight : array of shape (n,), optional
@@ -185,6 +188,8 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         return logs
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
+        if isinstance(X, Data):
+            return self._labelled(given_data(self, X, y, sample_weight))
         refuse_masked(X=X, y=y, sample_weight=sample_weight)
         labels = None
         if self.task is not None:
@@ -198,6 +203,17 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         if task is not None and len(self.classes_) > 2:
             raise ValueError(f"`task` needs two classes, got {len(self.classes_)}.")
         return Table(X, self._encoded(index), weight, task, tasks)
+
+    def _labelled(self, table: Table) -> Table:
+        """The table of a data class with its labels encoded where the rows are."""
+        found = table.X.labels()
+        if len(found) != 1:
+            raise ValueError(f"`fit(data)` needs one label a row, got targets with {len(found)} columns.")
+        self.classes_ = found[0]
+        if len(self.classes_) < 2:
+            raise ValueError(f"`y` must hold at least two classes, got the one class {shown(self.classes_[0])} only.")
+        encode = Encode(self.classes_, self._chosen().coupled)
+        return Table(table.X.with_targets(encode), table.y)
 
     def _weights(self, X: Any, index: Array, sample_weight: Any) -> Array | None:
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)

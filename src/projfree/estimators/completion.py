@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from projfree.checks import Array, at_least, count, plain_array, positive, shown
 from projfree.estimators.alternating import Factors, strongest
 from projfree.estimators.completion_fit import (
+    SweepsInterrupted,
     ball_of,
     fitted_into,
     from_result,
@@ -29,6 +30,7 @@ from projfree.estimators.completion_path import choose_strength
 from projfree.estimators.ratings import last_of_each, read
 from projfree.losses import Huber, Logistic, Loss, Squared
 from projfree.run import Result, minimize
+from projfree.run.result import one_of_many
 
 #: With fewer ratings than this none are held out to choose the radius; the penalty is a share of the strongest.
 FEW = 20
@@ -240,6 +242,7 @@ class MatrixCompletion(CompletionModel, BaseEstimator):
         self.factors_ = from_result(problem, result.w, np.asarray(result.intercept))
         self.value_, self.bound_, self.relative_gap_ = result.value, result.bound, result.relative_gap
         self.result_, self.norm_ = result, self.factors_.norm(problem.p)
+        one_of_many(result)
         return self
 
     def _checked(self) -> None:
@@ -334,20 +337,25 @@ class MatrixCompletion(CompletionModel, BaseEstimator):
         strength = 0.3 * strongest(problem) if strength is None else strength
         state = problem.begin(self.rank, self.random_state) if state is None else state
         saver, state, strength, done = self._saver(problem, data, state, strength)
-        state, self.strength_, self.n_iter_ = sweeps(
-            problem,
-            state,
-            strength,
-            count=self.sweeps,
-            radius=self.radius,
-            score=None if out is None else lambda s: -self._error(s, out),
-            patience=self.n_iter_no_change if out is not None else 0,
-            callbacks=self.callbacks,
-            time_limit=np.inf if self.time_limit is None else self.time_limit,
-            each=saver,
-            done=done,
-            solver=self,
-        )
+        try:
+            state, self.strength_, self.n_iter_ = sweeps(
+                problem,
+                state,
+                strength,
+                count=self.sweeps,
+                radius=self.radius,
+                score=None if out is None else lambda s: -self._error(s, out),
+                patience=self.n_iter_no_change if out is not None else 0,
+                callbacks=self.callbacks,
+                time_limit=np.inf if self.time_limit is None else self.time_limit,
+                each=saver,
+                done=done,
+                solver=self,
+            )
+        except SweepsInterrupted as stop:
+            self.strength_, self.n_iter_ = stop.strength, stop.iteration
+            self._keep(problem, stop.state)
+            raise
         # A ball that does not hold the answer back lets the penalty fall without end.
         self._warn_if_wide(state.norm(problem.p), self.strength_ < WIDE * strength)
         return self._finish(problem, data, state)
@@ -360,7 +368,8 @@ class MatrixCompletion(CompletionModel, BaseEstimator):
                 stacklevel=4,
             )
 
-    def _finish(self, problem: Any, data: Any, state: Factors) -> Self:
+    def _keep(self, problem: Any, state: Factors) -> None:
+        """The attributes of a state that no certificate stands for yet."""
         norm = state.norm(problem.p)
         # The answer of a penalty minimises over the ball of its own norm.
         self.radius_ = float(self.radius) if self.radius is not None else max(norm * (1.0 + 1e-12), 1e-8)
@@ -368,13 +377,14 @@ class MatrixCompletion(CompletionModel, BaseEstimator):
         self.norm_ = self.factors_.norm(problem.p)
         self.result_ = None
         self.value_ = self.bound_ = self.relative_gap_ = float("nan")
+
+    def _finish(self, problem: Any, data: Any, state: Factors) -> Self:
+        self._keep(problem, state)
         if self.certify:
             f, ball = objective_of(problem, data), ball_of(problem, self.radius_)
-            x = f.point(self.factors_.matrix, self.factors_.offsets)
-            tangent = f.minorant(x)
-            self.value_, self.bound_ = f.value(x), tangent.lower(ball)
-            assert x.intercept is not None
-            self.factors_ = self._with_offsets(np.asarray(x.intercept))
+            here = f.evaluate(f.point(self.factors_.matrix, self.factors_.offsets))
+            self.value_, self.bound_ = here.value, here.slope.lower(ball)
+            self.factors_ = self._with_offsets(np.asarray(here.intercept))
             self.relative_gap_ = relative(f, self.value_, self.bound_)
         if self.tol is not None and not self.relative_gap_ <= self.tol:
             self.certify_to(self.tol, time_limit=self.time_limit)

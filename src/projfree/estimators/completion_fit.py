@@ -83,6 +83,17 @@ def make_problem(
     return problem, data
 
 
+class SweepsInterrupted(KeyboardInterrupt):
+    """Ctrl-C after at least one sweep, with what the last one has left."""
+
+    def __init__(self, state: Factors, strength: float, iteration: int) -> None:
+        super().__init__(state, strength, iteration)
+        self.state, self.strength, self.iteration = state, strength, iteration
+
+    def __str__(self) -> str:
+        return f"interrupted after {self.iteration} sweeps"
+
+
 def sweeps(
     problem: Alternating,
     state: Factors,
@@ -101,24 +112,29 @@ def sweeps(
     """Sweep until a limit or a callback; with a radius the strength follows the norm. Returns the strength as well."""
     begun, best, best_at, kept = time.monotonic(), -np.inf, 0, state
     iteration = done
-    with single_blas():
-        while iteration < count and time.monotonic() - begun < time_limit:
-            state = problem.sweep(state, strength)
-            iteration += 1
-            norm = state.norm(problem.p)
-            if radius is not None:
-                strength *= float(np.clip((norm / radius) ** FOLLOW, 1.0 / MOST, MOST))
-            now = float("nan") if score is None else score(state)
-            if score is not None and now > best:
-                best, best_at, kept = now, iteration, state
-            if each is not None:
-                each(state, strength, iteration)
-            seen = Sweep(iteration, count, time.monotonic() - begun, norm, now, solver)
-            if any([callback(seen) for callback in callbacks]):
-                break
-            if score is not None and patience and iteration - best_at >= patience:
-                state = kept
-                break
+    try:
+        with single_blas():
+            while iteration < count and time.monotonic() - begun < time_limit:
+                state = problem.sweep(state, strength)
+                iteration += 1
+                norm = state.norm(problem.p)
+                if radius is not None:
+                    strength *= float(np.clip((norm / radius) ** FOLLOW, 1.0 / MOST, MOST))
+                now = float("nan") if score is None else score(state)
+                if score is not None and now > best:
+                    best, best_at, kept = now, iteration, state
+                if each is not None:
+                    each(state, strength, iteration)
+                seen = Sweep(iteration, count, time.monotonic() - begun, norm, now, solver)
+                if any([callback(seen) for callback in callbacks]):
+                    break
+                if score is not None and patience and iteration - best_at >= patience:
+                    state = kept
+                    break
+    except KeyboardInterrupt as stop:
+        if iteration == done:
+            raise
+        raise SweepsInterrupted(state, strength, iteration) from stop
     return state, strength, iteration
 
 

@@ -15,9 +15,10 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.parallel import Parallel, delayed
 
 from projfree.checks import Array, shown
+from projfree.data import Data
 from projfree.estimators.base import ConstrainedModel
 from projfree.estimators.callbacks import context_of
-from projfree.estimators.paths import RadiusPath, fit_path, grid
+from projfree.estimators.paths import FitInterrupted, RadiusPath, fit_path, grid
 from projfree.estimators.plots import plot_path, plot_scores
 from projfree.estimators.solving import warn_if_short
 from projfree.estimators.table import Table
@@ -54,6 +55,8 @@ class SearchMixin(ConstrainedModel):
     def _search(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Any:
         if self.rule not in RULES:
             raise ValueError(f"`rule` must be one of {', '.join(map(repr, RULES))}, got {shown(self.rule)}.")
+        if isinstance(X, Data):
+            raise TypeError(f"{type(self).__name__} splits rows, and Data does not let it; give it arrays.")
         table = self._table(X, y, sample_weight)
         X, y = indexable(X, y)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -86,16 +89,25 @@ class SearchMixin(ConstrainedModel):
 
     def _settle(self, model: ConstrainedModel, table: Table, best: int, at: int, seed: int) -> None:
         """Fit the path of the chosen exponent on all rows, and take over the model of the chosen radius."""
-        fitted = fit_path(model, table, self.radii_[best], seed)
+        self.best_score_ = float(self.scores_[best, at].mean())
+        try:
+            fitted = fit_path(model, table, self.radii_[best], seed)
+        except FitInterrupted as stop:
+            # The largest radius up to the chosen one that was met: its point lies in the chosen ball too.
+            self._take_over(stop.models, self.radii_[best], min(at, len(stop.models) - 1))
+            raise
+        self._take_over(fitted, self.radii_[best], at)
+        warn_if_short(self, self.result_, self.tol)
+
+    def _take_over(self, fitted: list[ConstrainedModel], radii: Array, at: int) -> None:
+        """The attributes of one of the models of a path, and the path."""
         chosen = fitted[at]
         for name, value in vars(chosen).items():
             if name.endswith("_") and not name.startswith("_"):
                 setattr(self, name, value)
-        self.p_, self.radius_ = float(chosen.p), float(self.radii_[best][at])
-        self.best_score_ = float(self.scores_[best, at].mean())
-        self.path_ = RadiusPath.of(self.p_, self.radii_[best], fitted)
+        self.p_, self.radius_ = float(chosen.p), float(radii[at])
+        self.path_ = RadiusPath.of(self.p_, radii[: len(fitted)], fitted)
         self.validation_scores_ = None
-        warn_if_short(self, chosen.result_, self.tol)
 
     # ------------------------------------------------------------------ metadata
 

@@ -12,7 +12,8 @@ from projfree.checks import Array
 from projfree.estimators.auto import radius_grid
 from projfree.estimators.base import ConstrainedModel, Prepared
 from projfree.estimators.table import Table
-from projfree.run import path
+from projfree.run import Path, path
+from projfree.run.path import PathInterrupted
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,12 +65,31 @@ def fit_path(model: ConstrainedModel, table: Table, radii: Array, seed: int) -> 
     model.radius = float(radii[-1])
     prepared = model._prepared(table)
     problem = prepared.problem
-    results = path(problem.objective, prepared.ball, radii, record=0, **model._settings(seed, prepared)).results
+    try:
+        found = path(problem.objective, prepared.ball, radii, record=0, **model._settings(seed, prepared))
+    except PathInterrupted as stop:
+        raise FitInterrupted(_models(model, prepared, stop.found)) from stop
+    return _models(model, prepared, found)
+
+
+class FitInterrupted(KeyboardInterrupt):
+    """Ctrl-C in `fit_path`; ``models`` are those of the radii that were met, the last one of an interrupted run."""
+
+    def __init__(self, models: list[ConstrainedModel]) -> None:
+        super().__init__(models)
+        self.models = models
+
+    def __str__(self) -> str:
+        return f"interrupted at radius {len(self.models)} of a path"
+
+
+def _models(model: ConstrainedModel, prepared: Prepared, found: Path) -> list[ConstrainedModel]:
+    """A copy of the model for each result."""
     models = []
-    for radius, result in zip(radii.tolist(), results, strict=True):
+    for radius, result in zip(found.radii.tolist(), found.results, strict=True):
         fitted = copy.copy(model)
         fitted.radius = radius
-        fitted._adopt(Prepared(problem, prepared.ball.resized(radius), None), result)
+        fitted._adopt(Prepared(prepared.problem, prepared.ball.resized(radius), None), result)
         models.append(fitted)
     return models
 

@@ -24,7 +24,7 @@ def _axes(ax: Any) -> Any:
 
 def plot_path(model: Any, ax: Any, most: int) -> Any:
     """Coefficients against the radius; those largest at the chosen radius in colour, with their names."""
-    check_is_fitted(model)
+    check_is_fitted(model, "path_")
     ax, path = _axes(ax), model.path_
     coefs = path.coefs.reshape(len(path.radii), -1)
     d = path.coefs.shape[-1]
@@ -47,7 +47,7 @@ def plot_path(model: Any, ax: Any, most: int) -> Any:
 
 def plot_scores(model: Any, ax: Any) -> Any:
     """Mean scores over folds with one standard error, a line for each exponent."""
-    check_is_fitted(model)
+    check_is_fitted(model, "path_")
     ax = _axes(ax)
     folds = model.scores_.shape[2]
     for k, (p, radii, scores) in enumerate(zip(model._exponents(), model.radii_, model.scores_, strict=True)):

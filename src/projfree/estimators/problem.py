@@ -10,6 +10,7 @@ import numpy as np
 
 from projfree.checks import Array, is_sparse
 from projfree.data import Data, as_data
+from projfree.data.standardized import Standardized
 from projfree.estimators.table import Table
 from projfree.losses.base import Loss
 from projfree.objectives import Objective
@@ -51,7 +52,13 @@ def make_problem(table: Table, loss: Loss, *, intercept: bool, standardize: bool
         return _tasks(table, loss, intercept, standardize, free)
     if free and loss.quadratic:
         return _partialled(table, loss, intercept, standardize, free)
-    data = as_data(table.X, table.y, table.weight, centre=standardize and intercept, scale=standardize)
+    if isinstance(table.X, Data):
+        data = table.X
+        if standardize:
+            shift = data.mean_row() if intercept else np.zeros(data.shape(()))
+            data = Standardized(data, shift, data.column_deviation())
+    else:
+        data = as_data(table.X, table.y, table.weight, centre=standardize and intercept, scale=standardize)
     return Problem(Objective(loss, data, fit_intercept=intercept), data.raw, free)
 
 

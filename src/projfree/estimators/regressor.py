@@ -11,8 +11,10 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from projfree.checks import Array, refuse_masked, shown
+from projfree.data import Data
 from projfree.estimators.base import ConstrainedModel, Prepared
 from projfree.estimators.callbacks import with_callbacks
+from projfree.estimators.given_data import given_data
 from projfree.estimators.robust import BIWEIGHT, HUBER, residual_scale
 from projfree.estimators.table import Table, take_column
 from projfree.losses import BiWeight, Huber, Squared
@@ -163,12 +165,13 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         self.n_iter_no_change = n_iter_no_change
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConstrainedRegressor:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ConstrainedRegressor:
         """Fit the model.
 
         Parameters
         ----------
-        X : array, SciPy sparse or data frame of shape (n, d)
+        X : array, SciPy sparse or data frame of shape (n, d), or Data
+            Data from `as_data` holds its targets and weights itself.
         y : array of shape (n,) or (n, k)
         sample_weight : array of shape (n,), optional
         """
@@ -181,6 +184,8 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         return self._linear(X)
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
+        if isinstance(X, Data):
+            return given_data(self, X, y, sample_weight)
         refuse_masked(X=X, y=y, sample_weight=sample_weight)
         labels = None
         if self.task is not None:
@@ -211,6 +216,11 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         if self.loss == "squared":
             return Squared()
         if self.loss in ("huber", "biweight"):
+            if isinstance(table.X, Data):
+                raise ValueError(
+                    f"`loss={self.loss!r}` takes its scale from single residuals, which {type(table.X).__name__} does "
+                    "not show; give the loss with a scale, e.g. `Huber(1.0)`."
+                )
             return Huber(HUBER * residual_scale(table.y, table.weight))
         raise ValueError(f"`loss` must be 'squared', 'huber', 'biweight' or a Loss, got {shown(self.loss)}.")
 

@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from projfree import losses, persist, sampling, sets, solvers, steps
-from projfree.algebra import Image, Point
+from projfree.algebra import Point
 from projfree.checks import shown
 from projfree.estimators.base import ConstrainedModel
 from projfree.estimators.paths import RadiusPath
@@ -134,7 +134,7 @@ def decode(value: Any, path: Any) -> Any:
         raise ValueError(f"{str(path)!r} needs {shown(name)}, which this projfree does not know; upgrade projfree.")
     inside = {key: decode(item, path) for key, item in value["fields"].items()}
     if name == "Result":
-        inside["state"] = State(t=inside["n_iter"], x=Point(inside["w"], Image.of(inside["w"])))
+        inside["state"] = State(t=inside["n_iter"], x=Point(inside["w"]))
     return TYPES[name](**inside)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from projfree.algebra import Image, Point
+from projfree.algebra import Point
 from projfree.checks import shown
 from projfree.estimators.balls import multiplier
 from projfree.estimators.problem import Problem
@@ -27,7 +27,7 @@ def checked_solver(solver: Any) -> Any:
 
 def light(result: Result) -> Result:
     """The result without anything of the size of the data; its state is that of no run, and none goes on from it."""
-    x = Point(result.w, Image.of(result.w))
+    x = Point(result.w)
     return replace(result, state=State(t=result.n_iter, x=x))
 
 

@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array, shown
+from projfree.data import Data
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Features, encoded targets, weights and, where there are tasks, the task of each row."""
+    """Features, encoded targets, weights and, where there are tasks, the task of each row.
+
+    ``X`` may be a data class that holds targets and weights itself.
+    """
 
     X: Any
     y: Array
@@ -20,6 +24,11 @@ class Table:
     task: Array | None = None
     #: How many tasks there are, also where a part of the rows has fewer.
     tasks: int = 0
+
+    @property
+    def features(self) -> int:
+        """How many columns there are."""
+        return int(self.X.shape(())[0] if isinstance(self.X, Data) else self.X.shape[1])
 
     def part(self, rows: Array) -> Table:
         """Some of the rows."""

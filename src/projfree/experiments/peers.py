@@ -100,10 +100,7 @@ def descend(
         t += 1
         begun = time.perf_counter()
         x = f.point(w)
-        if batch is None:
-            g = f.minorant(x).gradient
-        else:
-            g = f.estimate(x, np.sort(rng.integers(0, f.rows or 1, batch))).gradient
+        g = f.minorant(x).gradient if batch is None else f.estimate(x, batch, rng).gradient
         moved = w - eta(t) * g
         middle = time.perf_counter()
         w = np.asarray(project(moved))

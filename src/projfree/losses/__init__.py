@@ -1,4 +1,7 @@
-"""Losses: one file each. A new one is a file here and its name in `LOSSES`; tests, docs and the CLI follow."""
+"""Losses: one file each. A new one is a file here and its name in `LOSSES`; tests, docs and the CLI follow.
+
+A compiled form, if a loss has one, stands in the same file; `projfree.numerics.forms` says what it is.
+"""
 
 from projfree.losses.base import Loss
 from projfree.losses.biweight import BiWeight

@@ -46,14 +46,6 @@ class Loss(ABC):
     #: The second derivative of one prediction changes by at most this part of itself a unit.
     bend: float = math.inf
 
-    #: The name under which compiled kernels know the loss, and its one parameter; None where they do not.
-    native: str | None = None
-
-    @property
-    def parameter(self) -> float:
-        """The number that a compiled kernel of this loss needs."""
-        return 0.0
-
     @property
     @abstractmethod
     def smoothness(self) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 from projfree.checks import Array, positive, shown
 from projfree.losses.base import Loss
 from projfree.losses.targets import reals
+from projfree.numerics.forms import register
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,6 @@ class BiWeight(Loss):
     scale: float = 1.0
 
     convex = False
-    native = "biweight"
 
     def __post_init__(self) -> None:
         scale = positive("BiWeight(scale=...)", self.scale)
@@ -52,10 +52,6 @@ class BiWeight(Loss):
     @property
     def smoothness(self) -> float:
         return 2 / self.scale**2
-
-    @property
-    def parameter(self) -> float:
-        return self.scale
 
     def value(self, u: Array, y: Array) -> Array:
         # 1 / (1 + (c/r)^2) is right in both limits: an infinite quotient gives 0, a vanished one gives 1.
@@ -95,3 +91,15 @@ class BiWeight(Loss):
 
     def targets(self, y: Array) -> Array:
         return reals(y)
+
+
+def _tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
+    scale = parameters[0]
+    for i in range(len(u)):
+        t = min(max((u[i] - y[i]) / scale, -1e100), 1e100)  # so that its square is finite
+        q = 1.0 / (1.0 + t * t)
+        value[i] = t * t * q
+        slope[i] = 2.0 / scale * (t * q * q)
+
+
+register(BiWeight, tile=_tile, parameters=lambda loss: (loss.scale,))

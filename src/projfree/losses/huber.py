@@ -9,6 +9,7 @@ import numpy as np
 from projfree.checks import Array, positive
 from projfree.losses.base import Loss
 from projfree.losses.targets import reals
+from projfree.numerics.forms import register
 
 
 @dataclass(frozen=True)
@@ -43,17 +44,11 @@ class Huber(Loss):
 
     delta: float = 1.0
 
-    native = "huber"
-
     smoothness = 2.0
     rounding = 4  # r: 1/2, doubled by c (2|r| - c), whose two operations add 1; float32 rounds delta too: 5/2
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "delta", positive("Huber(delta=...)", self.delta))
-
-    @property
-    def parameter(self) -> float:
-        return self.delta
 
     def value(self, u: Array, y: Array) -> Array:
         r: Array = np.abs(u - y)
@@ -77,3 +72,23 @@ class Huber(Loss):
 
     def targets(self, y: Array) -> Array:
         return reals(y)
+
+
+def _tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
+    delta = parameters[0]
+    for i in range(len(u)):
+        r = u[i] - y[i]
+        a = abs(r)
+        value[i] = r * r if a <= delta else delta * (2.0 * a - delta)
+        slope[i] = 2.0 * min(max(r, -delta), delta)
+
+
+def _slopes(parameters: Array, u: Array, y: Array, slope: Array, second: Array) -> None:
+    delta = parameters[0]
+    for i in range(len(u)):
+        r = u[i] - y[i]
+        slope[i] = 2.0 * min(max(r, -delta), delta)
+        second[i] = 2.0 if abs(r) <= delta else 0.0
+
+
+register(Huber, tile=_tile, slopes=_slopes, parameters=lambda loss: (loss.delta,))

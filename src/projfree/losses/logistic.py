@@ -10,6 +10,8 @@ from projfree.checks import Array
 from projfree.losses.base import Loss
 from projfree.losses.sigmoid import decay, falling, slope
 from projfree.losses.targets import signs
+from projfree.numerics import scalars
+from projfree.numerics.forms import register
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,6 @@ class Logistic(Loss):
     """
 
     labels = True
-    native = "logistic"
     smoothness = 0.25
     bend = 1.0
     rounding = 10  # value: exp 4, log1p 4, one addition; derivative: exp 4, two operations. y u is exact.
@@ -76,3 +77,24 @@ def _derivative(m: Array, e: Array, y: Array) -> Array:
     s = falling(m, e)
     s *= y
     return np.negative(s, out=s)
+
+
+def _tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
+    # Exponentials have a loop of their own: with what follows in the same one, the registers do not suffice.
+    for i in range(len(u)):
+        value[i] = scalars.decay(u[i])
+    for i in range(len(u)):
+        m, e = y[i] * u[i], value[i]
+        value[i] = scalars.log1p_of_part(e) - min(m, 0.0)
+        slope[i] = -y[i] * ((e if m > 0.0 else 1.0) / (1.0 + e))
+
+
+def _slopes(parameters: Array, u: Array, y: Array, slope: Array, second: Array) -> None:
+    for i in range(len(u)):
+        e = scalars.decay(u[i])
+        q = 1.0 / (1.0 + e)
+        slope[i] = -y[i] * ((e if y[i] * u[i] > 0.0 else 1.0) * q)
+        second[i] = e * q * q
+
+
+register(Logistic, tile=_tile, slopes=_slopes)

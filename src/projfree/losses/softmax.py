@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,13 @@ import numpy as np
 from projfree.checks import Array, count
 from projfree.losses.base import Loss
 from projfree.losses.targets import indices
+from projfree.numerics import scalars
+from projfree.numerics.forms import register
+
+#: Predictions of this size have exponentials whose quotients and sums stay within range.
+SAFE = 280.0
+#: log eps^2: a true class below this part of the largest leaves the other derivatives unchanged to rounding.
+FLOOR = -72.08730677823394
 
 
 @dataclass(frozen=True)
@@ -46,7 +54,6 @@ class Softmax(Loss):
 
     coupled = True
     labels = True
-    native = "softmax"
     smoothness = 0.5
     #: Exponentials 4.5, their sum 12.5 (see `_row_sums`; 1/2 more for each doubling of k beyond 128), quotient
     #: with another exponential 5, log1p 4: 26 for the value, and less for the derivative.
@@ -166,3 +173,57 @@ def _row_sums(e: Array) -> Array:
     """
     sums: Array = np.einsum("ij->i", e) if e.shape[1] <= 25 else e.sum(axis=1)
     return sums
+
+
+def _tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
+    n, k = u.shape
+    flat, out = u.reshape(-1), slope.reshape(-1)  # one long loop over the exponentials
+    top = 0.0
+    for i in range(n * k):
+        top = max(top, abs(flat[i]))
+    if not top <= SAFE:
+        for i in range(n):
+            value[i] = _shifted_row(u[i], y[i], slope[i])
+        return
+    for i in range(n * k):
+        out[i] = scalars.exponential(flat[i])
+    for i in range(n):
+        row, true = slope[i], slope[i, y[i]]
+        row[y[i]] = 0.0
+        others = 0.0
+        for c in range(k):
+            others += row[c]
+        row[y[i]] = -others
+        value[i] = others / true
+        part = 1.0 / (others + true)
+        for c in range(k):
+            row[c] *= part
+    for i in range(n):
+        value[i] = scalars.log1p(value[i])
+
+
+def _shifted_row(u: Array, y: int, slope: Array) -> float:
+    """The value of a row whose exponentials may overflow: relative to the largest, with `_shifted`'s corrections."""
+    top = u[0]
+    for c in range(len(u)):
+        top = u[c] if not u[c] <= top else top
+    total, true, lift = 0.0, 1.0, 0.0
+    for c in range(len(u)):
+        d = u[c] - top
+        back = d - u[c]
+        error = (u[c] - (d - back)) - (top + back)
+        if c == y and d < FLOOR:
+            lift, d, error = FLOOR - d, FLOOR, 0.0
+        e = math.exp(d)
+        e += e * error
+        if c == y:
+            true, slope[c] = e, 0.0
+        else:
+            total, slope[c] = total + e, e
+    slope[y] = -total
+    for c in range(len(u)):
+        slope[c] /= total + true
+    return math.log1p(total / true) + lift
+
+
+register(Softmax, tile=_tile)

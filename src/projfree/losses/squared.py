@@ -9,6 +9,7 @@ import numpy as np
 from projfree.checks import Array
 from projfree.losses.base import Loss
 from projfree.losses.targets import reals
+from projfree.numerics.forms import register
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,6 @@ class Squared(Loss):
     """
 
     quadratic = True
-    native = "squared"
     smoothness = 2.0
     rounding = 2  # u - y is rounded once (eps / 2), doubled by the square, which is rounded once: 3/2
 
@@ -49,3 +49,18 @@ class Squared(Loss):
 
     def targets(self, y: Array) -> Array:
         return reals(y)
+
+
+def is_squared(loss: Loss) -> bool:
+    """Whether a loss is exactly the squared one, whose sums a Gram matrix holds; a subclass may be another function."""
+    return type(loss) is Squared
+
+
+def _tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
+    for i in range(len(u)):
+        r = u[i] - y[i]
+        value[i] = r * r
+        slope[i] = 2.0 * r
+
+
+register(Squared, tile=_tile)

@@ -11,6 +11,8 @@ from projfree.checks import Array
 from projfree.losses.base import Loss
 from projfree.losses.sigmoid import decay, falling, slope
 from projfree.losses.targets import signs
+from projfree.numerics import scalars
+from projfree.numerics.forms import register
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,6 @@ class SquaredSigmoid(Loss):
 
     convex = False
     labels = True
-    native = "squared_sigmoid"
     smoothness = (39 + 55 * math.sqrt(33)) / 2304
     # The derivative is 2 e^2 / (1 + e)^3 or 2 e / (1 + e)^3: an error of e = exp(-|m|) counts at most twice (8),
     # and the operations on it add less than 4. So 12 of the default 16.
@@ -84,3 +85,17 @@ class SquaredSigmoid(Loss):
 
     def targets(self, y: Array) -> Array:
         return signs(y)
+
+
+def _tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
+    for i in range(len(u)):
+        value[i] = scalars.decay(u[i])
+    for i in range(len(u)):
+        m, e = y[i] * u[i], value[i]
+        q = 1.0 / (1.0 + e)
+        s = (e if m > 0.0 else 1.0) * q
+        value[i] = s * s
+        slope[i] = -2.0 * y[i] * s * (e * q * q)
+
+
+register(SquaredSigmoid, tile=_tile)

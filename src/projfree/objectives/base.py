@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from projfree.algebra import FactoredShape, Image, Minorant, Pattern, Point, Structured
+from projfree.algebra import FactoredShape, Minorant, Pattern, Point, Structured, frozen
 from projfree.checks import Array, all_finite, real_array
+from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.workload import Workload
 
 if TYPE_CHECKING:
     from projfree.losses.base import Loss
     from projfree.objectives.hull import Hull
     from projfree.objectives.quadratic import QuadraticForm
+    from projfree.objectives.rounding import Rounding
 
 
 class SmoothFunction(ABC):
@@ -44,7 +46,7 @@ class SmoothFunction(ABC):
     @property
     @abstractmethod
     def work(self) -> int:
-        """What was read so far: rows, products or calls."""
+        """What was read so far in this function's workspace: rows, products or calls."""
 
     @property
     def pass_work(self) -> int:
@@ -57,12 +59,30 @@ class SmoothFunction(ABC):
         return self.work / self.pass_work
 
     @abstractmethod
-    def value(self, x: Point) -> float:
-        """The value at ``x``; free where the image of ``x`` is known."""
+    def open(self) -> Self:
+        """The same function with a workspace of its own, which remembers nothing and has read nothing."""
 
     @abstractmethod
+    def evaluate(self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True) -> Evaluation:
+        """The value and the tangent at ``x``.
+
+        Parameters
+        ----------
+        x : Point
+            Of this function or another one; the point itself stays as it is.
+        also : tuple of Point
+            Points whose values are wanted too if they come with the same read; where they do not, they are left out.
+        tangent : bool
+            Whether a tangent is wanted; a value alone may cost no read.
+        """
+
+    def value(self, x: Point) -> float:
+        """The value at ``x``; costs no read where the workspace knows the image of ``x``."""
+        return self.evaluate(x, tangent=False).value
+
     def minorant(self, x: Point) -> Minorant:
-        """The tangent at ``x``, which also settles the value and the image of ``x``."""
+        """The tangent at ``x``."""
+        return self.evaluate(x).slope
 
     @abstractmethod
     def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
@@ -84,12 +104,8 @@ class SmoothFunction(ABC):
     def fingerprint(self) -> str:
         """A string that tells this function from others."""
 
-    def sample(self, m: int, rng: np.random.Generator) -> Array:
-        """``m`` rows in increasing order, each with the same probability, in the way that is cheap to read."""
-        raise TypeError(f"{type(self).__name__} has no rows to sample from; use `sampling=FullBatch()`.")
-
-    def estimate(self, x: Point, rows: Array) -> Minorant:
-        """An unbiased estimate of the gradient at ``x`` from some rows; its constant is minus infinity."""
+    def estimate(self, x: Point, m: int, rng: np.random.Generator) -> Minorant:
+        """An unbiased estimate of the gradient at ``x`` from ``m`` rows; its constant is minus infinity."""
         raise TypeError(f"{type(self).__name__} has no rows to sample from; use `sampling=FullBatch()`.")
 
     def hessian(self, x: Point) -> Array:
@@ -139,34 +155,43 @@ class SmoothFunction(ABC):
         """The intercept of a quadratic of rows at ``w``, None where there is none; no pass."""
         return None
 
-    def recheck(self, w: Any, intercept: Any, z: Any, z_intercept: Any) -> tuple[float, Minorant]:
+    def intercept_reach(self, b: Array | None, largest: float) -> float:
+        """How far ``b`` is from the best intercepts where predictions are up to ``largest``, added over outputs."""
+        return 0.0
+
+    def recheck(self, w: Any, intercept: Any, z: Any, z_intercept: Any) -> tuple[Evaluation, Evaluation]:
         """The value at ``w`` and the tangent at ``z``, with intercepts as given where the function has some."""
-        return self.value(self.point(w)), self.minorant(self.point(z))
+        f = self.open()
+        return f.evaluate(f.point(w), tangent=False), f.evaluate(f.point(z))
 
     def point(self, w: Any, intercept: Any = None) -> Point:
-        """``w`` as a point whose image is still to be met."""
+        """A copy of ``w`` as a point; ``intercept`` is where the search for its intercept starts."""
         if not isinstance(w, Structured) or not isinstance(self.shape, FactoredShape):
             w = all_finite("w", real_array("w", w)).astype(np.float64, copy=False)
         elif not w.finite():
             raise ValueError("`w` must be finite, got factors with NaN or infinity; look for an overflow upstream.")
         if w.shape != self.shape:
             raise ValueError(f"`w` must have the shape {self.shape} of the objective's parameter, got {w.shape}.")
-        x = Point(w, Image.of(w))
-        if intercept is not None:
-            x.mass, x.moment = 1.0, np.asarray(intercept, dtype=np.float64)
-        return x
+        if isinstance(w, np.ndarray):
+            w = frozen(np.array(w, dtype=np.float64))
+        return Point(w, None if intercept is None else np.asarray(intercept, dtype=np.float64))
 
+    def check_point(self, x: Point) -> None:
+        """Raise a sentence where a point cannot be one of this function."""
+        if x.w.shape != self.shape:
+            raise ValueError(f"the point must have the shape {self.shape} of the parameter, got {x.w.shape}.")
+
+    @abstractmethod
     def knows(self, x: Point) -> bool:
-        """Whether `value` would cost no pass."""
-        return x.value is not None or x.settled
+        """Whether a value at ``x`` would cost no read."""
 
-    def reported_value(self, x: Point) -> float:
-        """The value at ``x``, but no less than what rounding may hide of it, where that is known."""
-        return self.value(x)
+    def rounding(self, *, fine: bool = False) -> Rounding | None:
+        """How far values and bounds move where rows are summed in another way; None where that is not known."""
+        return None
 
-    def refreshed(self, x: Point) -> Point:
-        """``x`` with nothing but its parameter and a start for its intercept."""
-        return self.point(x.w, x.hint())
+    def reported_value(self, found: Evaluation) -> float:
+        """The value that was found, but no less than what rounding may hide of it, where that is known."""
+        return found.value
 
     @property
     def pattern(self) -> Pattern | None:
@@ -177,7 +202,3 @@ class SmoothFunction(ABC):
     def reported(self) -> SmoothFunction:
         """The function whose value and bound a run reports; differs from the one that is run on if perturbed."""
         return self
-
-    def stripped(self, m: Minorant) -> Minorant:
-        """A minorant of this function as one of the reported function."""
-        return m

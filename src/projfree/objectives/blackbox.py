@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from copy import copy
+from typing import Any, Self
 from uuid import uuid4
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from projfree.algebra import UNIT, Minorant, Point, inner
 from projfree.checks import Array, at_least, count, positive, real_array, shown
 from projfree.objectives.base import SmoothFunction
+from projfree.objectives.evaluation import Evaluation, Memory
 from projfree.objectives.hull import Hull, Local
 
 
@@ -59,44 +61,48 @@ class BlackBox(SmoothFunction):
         self._smoothness = None if smoothness is None else positive("BlackBox(smoothness=...)", smoothness)
         self._rtol = None if rtol is None else at_least("BlackBox(rtol=...)", rtol, 0.0)
         self._coarsest = 0.0
-        self._calls, self._token = 0, f"without a name, {uuid4().hex[:8]}"
+        self._calls, self._memory = 0, Memory()
+        self._token = f"without a name, {uuid4().hex[:8]}"
 
     @property
     def work(self) -> int:
         """Calls of the function so far."""
         return self._calls
 
-    def _call(self, x: Point) -> tuple[float, Array]:
-        # The gradient takes the place of the image, so that a value and a tangent at one point cost one call.
-        if x.value is None or not x.settled:
-            self._calls += 1
-            value, gradient = self.fun(x.w.copy())
-            gradient = real_array("fun(w)[1]", gradient)
-            self._coarsest = max(self._coarsest, float(np.finfo(gradient.dtype).eps), _eps(value))
-            gradient = gradient.astype(np.float64)
-            if gradient.shape != self.shape or not math.isfinite(value) or not np.isfinite(gradient).all():
-                raise ValueError(
-                    f"`fun(w)` must return a finite value and a finite gradient of shape {self.shape}, "
-                    f"got {shown(value)} and shape {gradient.shape}; check the function at the point it was given."
-                )
-            x.value = float(value)
-            x.image.settle(gradient)
-        image = x.image.known()
-        assert image is not None
-        return float(x.value), image
+    def open(self) -> Self:
+        f = copy(self)
+        f._calls, f._memory = 0, Memory()
+        return f
 
     def knows(self, x: Point) -> bool:
-        return x.value is not None
+        return x.handle in self._memory
 
-    def value(self, x: Point) -> float:
-        return self._call(x)[0]
+    def evaluate(self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True) -> Evaluation:
+        self.check_point(x)
+        known = self._memory.recall(x, tangent)
+        if known is None:
+            value, gradient = self._call(x)
+            known = self._memory.keep(Evaluation(x.alone(None), value, self._tangent(x.w, value, gradient)))
+        return known
 
-    def minorant(self, x: Point) -> Minorant:
-        value, gradient = self._call(x)
-        along = inner(gradient, x.w)
-        size = float(np.linalg.norm(gradient) * np.linalg.norm(x.w))
+    def _call(self, x: Point) -> tuple[float, Array]:
+        self._calls += 1
+        value, gradient = self.fun(x.w.copy())
+        gradient = real_array("fun(w)[1]", gradient)
+        self._coarsest = max(self._coarsest, float(np.finfo(gradient.dtype).eps), _eps(value))
+        gradient = gradient.astype(np.float64)
+        if gradient.shape != self.shape or not math.isfinite(value) or not np.isfinite(gradient).all():
+            raise ValueError(
+                f"`fun(w)` must return a finite value and a finite gradient of shape {self.shape}, "
+                f"got {shown(value)} and shape {gradient.shape}; check the function at the point it was given."
+            )
+        return float(value), gradient
+
+    def _tangent(self, w: Array, value: float, gradient: Array) -> Minorant:
+        along = inner(gradient, w)
+        size = float(np.linalg.norm(gradient) * np.linalg.norm(w))
         rtol = 16.0 * self._coarsest if self._rtol is None else self._rtol
-        error = UNIT * (4.0 * abs(value) + (x.w.size + 4.0) * size) + rtol * (abs(value) + size)
+        error = UNIT * (4.0 * abs(value) + (w.size + 4.0) * size) + rtol * (abs(value) + size)
         return Minorant(value - along, gradient, error, rtol * float(np.linalg.norm(gradient)))
 
     def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
@@ -132,9 +138,8 @@ class CallHull(Hull):
         self._last: tuple[float, float] | None = None
 
     def _evaluate(self, m: Array) -> Local:
-        x = self.points[0] if not m.any() else self.f.point(self.mix(m).w)
-        value, gradient = self.f._call(x)
-        slope = inner(gradient, self.points[1].w - self.points[0].w)
+        here = self.f.evaluate(self.mix(m) if m.any() else self.points[0])
+        value, slope = here.value, inner(here.slope.gradient, self.points[1].w - self.points[0].w)
         place, curvature = float(m[0]), 0.0
         if self._last is not None and self._last[0] != place:
             curvature = (slope - self._last[1]) / (place - self._last[0])

@@ -6,30 +6,58 @@ r"""The Hessian of an objective, intercept minimised out: what Newton's method a
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
+from projfree.algebra import Point
 from projfree.checks import Array
-from projfree.data.base import Data
-from projfree.data.curvature import RowWeights
+from projfree.data.rows import Rows, Step
+from projfree.data.workspace import Workspace
 from projfree.losses.base import Loss
-from projfree.objectives.tangent import weigh
+from projfree.objectives.intercepts.base import Intercept
+from projfree.objectives.row_steps import weigh
 
 #: Rows of a matrix that are averaged with columns at a time.
 ROWS = 256
 
 
-def curvature(loss: Loss, data: Data, u: Array, y: Array, *, intercept: bool) -> Array:
-    """The Hessian of the mean loss at the predictions ``u``, of shape ``(D, D)`` with D the entries of a parameter.
+@dataclass(frozen=True)
+class BendWeights(Step):
+    """The weighted curvature of each output, for losses that act on each output by itself."""
+
+    loss: Loss
+    b: Array | float
+
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        bend = self.loss.majorant(images[0] + self.b, rows.y)
+        return weigh(bend.reshape(len(bend), -1), rows.s), np.zeros(0)
+
+
+@dataclass(frozen=True)
+class PairWeights(Step):
+    r"""The weighted curvature of each pair of outputs, negated: :math:`p_j p_l` for softmax."""
+
+    loss: Loss
+    b: Array | float
+
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        one, other = np.triu_indices(images[0].shape[1], 1)
+        return weigh(-self.loss.majorant(images[0] + self.b, rows.y)[:, one, other], rows.s), np.zeros(0)
+
+
+def curvature(intercept: Intercept, workspace: Workspace, x: Point) -> Array:
+    """The Hessian of the mean loss at ``x``, of shape ``(D, D)`` with D the entries of a parameter.
 
     One read of the data and O(n d^2) work for each pair of outputs that the loss couples; the curvature of rows is
     formed block by block.
     """
-    k = math.prod(u.shape[1:])
-    joint = (_coupled if loss.coupled else _apart)(loss, data, u, y, intercept)
+    k, free = math.prod(intercept.outputs), intercept.constant is not None
+    (b,) = intercept.locate(workspace, (x,))
+    joint = (_coupled if intercept.loss.coupled else _apart)(workspace, intercept.loss, x, b, k, free)
     d = joint.shape[0] - 1
     H = joint[:d, :, :d, :].reshape(d * k, d * k)
-    if intercept:
+    if free:
         cross, own = joint[:d, :, d, :].reshape(d * k, k), joint[d, :, d, :]
         H -= cross @ np.linalg.lstsq(own, cross.T, rcond=1e-14)[0]
     return symmetrised(H)
@@ -44,35 +72,25 @@ def symmetrised(H: Array) -> Array:
     return H
 
 
-def _apart(loss: Loss, data: Data, u: Array, y: Array, centred: bool) -> Array:
+def _apart(workspace: Workspace, loss: Loss, x: Point, b: Array | None, k: int, centred: bool) -> Array:
     """The moments of shape ``(d + 1, k, d + 1, k)`` where outputs do not meet."""
-
-    def weights(rows: slice) -> Array:
-        bend = loss.majorant(u[rows], y[rows])
-        return weigh(bend.reshape(len(bend), -1), data.weights(rows))
-
-    outputs = math.prod(u.shape[1:])
-    moments = data.second_moments(RowWeights(weights, outputs, 2 * outputs), centred=centred)
-    k, size = moments.shape[:2]
+    step = BendWeights(loss, 0.0 if b is None else b)
+    moments = workspace.second_moments(step, x, k, 2 * k, centred=centred)
+    size = moments.shape[1]
     joint = np.zeros((size, k, size, k))
     for j in range(k):
         joint[:, j, :, j] = moments[j]
     return joint
 
 
-def _coupled(loss: Loss, data: Data, u: Array, y: Array, centred: bool) -> Array:
+def _coupled(workspace: Workspace, loss: Loss, x: Point, b: Array | None, k: int, centred: bool) -> Array:
     r"""The same where they do; pairs have weights of one sign, :math:`-p_j p_l` off the diagonal."""
-    k = u.shape[1]
-    one, other = np.triu_indices(k, 1)
-
-    def weights(rows: slice) -> Array:
-        return weigh(-loss.majorant(u[rows], y[rows])[:, one, other], data.weights(rows))
-
-    off = data.second_moments(RowWeights(weights, len(one), k * k + 2 * len(one)), centred=centred)
+    step, pairs = PairWeights(loss, 0.0 if b is None else b), k * (k - 1) // 2
+    off = workspace.second_moments(step, x, pairs, k * k + 2 * pairs, centred=centred)
     size = off.shape[1]
     joint = np.zeros((size, k, size, k))
-    for a, b, moments in zip(one.tolist(), other.tolist(), off, strict=True):
-        joint[:, a, :, b] = joint[:, b, :, a] = -moments
+    for a, c, moments in zip(*(side.tolist() for side in np.triu_indices(k, 1)), off, strict=True):
+        joint[:, a, :, c] = joint[:, c, :, a] = -moments
         joint[:, a, :, a] += moments  # rows of the softmax Hessian add up to zero
-        joint[:, b, :, b] += moments
+        joint[:, c, :, c] += moments
     return joint

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -14,9 +13,6 @@ from projfree.objectives.quadratic import QuadraticForm
 
 if TYPE_CHECKING:
     from projfree.objectives.erm import Objective
-
-# What one pass or one decomposition found, for as long as the objective lives: `path` asks many times.
-_FORMS: WeakKeyDictionary[Objective, QuadraticForm] = WeakKeyDictionary()
 
 
 def gram_form(gram: Gram, fit_intercept: bool = False) -> QuadraticForm:
@@ -57,9 +53,11 @@ def form_of(f: Objective) -> QuadraticForm:
     >>> form.value(form.point([1.0])), f.quadratic_form() is form
     (2.0, True)
     """
-    if f not in _FORMS:
-        _FORMS[f] = gram_form(f.data.gram(), f.fit_intercept)
-    return _FORMS[f]
+    if "quadratic form" not in f.shared:
+        f.shared["quadratic form"] = gram_form(f.data.gram(), f.fit_intercept)
+        f.workspace.meter.rows += f.data.n
+    form: QuadraticForm = f.shared["quadratic form"]
+    return form
 
 
 def diagonal_of(f: Objective) -> tuple[Array, Array]:

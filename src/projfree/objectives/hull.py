@@ -37,12 +37,15 @@ class Local:
 class Hull(ABC):
     r"""The function :math:`\phi(m) = f\big(p_0 + \sum_j m_j (p_j - p_0)\big)` on :math:`m \ge 0, \sum m \le 1`.
 
-    Two points make a line search, three a correction. Nothing is computed before it is asked for. A place may have
+    Two points make a line search, three a correction. Nothing is computed before it is asked for, and what was is kept
+    out of sight. A place may have
     free coordinates behind those of m, the intercept: `at` minimises over them, `minimise` moves them along.
     """
 
     def __init__(self, points: tuple[Point, ...], gradient: Array | None, tilt: Array | None, convex: bool) -> None:
-        self.points, self._gradient, self.convex = points, gradient, convex
+        # Each point for itself, so that mixtures refer to these very points.
+        self.points = tuple(p.alone(p.intercept) for p in points)
+        self._gradient, self.convex = gradient, convex
         self.tilt = np.zeros(len(points) - 1) if tilt is None else tilt
         self._seen: dict[bytes, Local] = {}
 
@@ -77,12 +80,11 @@ class Hull(ABC):
         return self._seen[key]
 
     def mix(self, m: Array) -> Point:
-        """The point at ``m``, with what is known about it."""
-        x = mix((1.0 - float(m.sum()), self.points[0]), *zip(m.tolist(), self.points[1:], strict=True))
+        """The point at ``m``, with the intercept that was found there."""
         here = self._seen.get(m.tobytes())
-        if here is not None and here.intercept is not None:
-            x.mass, x.moment = 1.0, here.intercept
-        return x
+        terms = zip(m.tolist(), self.points[1:], strict=True)
+        intercept = None if here is None else here.intercept
+        return mix((1.0 - float(m.sum()), self.points[0]), *terms, intercept=intercept)
 
     def minimise(self, *starts: Array) -> Array:
         """The minimiser over the hull for a convex function, else a point no higher than the first point.

@@ -1,85 +1,170 @@
-"""The hull of points whose images are known: O(n) for each place that is looked at, no pass over the data."""
+"""The hull of points whose images a workspace holds: each place that is looked at is a fold, no read of the data."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from projfree.algebra import Point
 from projfree.checks import Array
+from projfree.data.rows import Rows, Step
+from projfree.data.workspace import Workspace
+from projfree.losses.base import Loss, row_blocks
 from projfree.objectives.hull import Hull, Local, QuadraticHull, reduced
-from projfree.objectives.intercept import joint_curvature
-from projfree.objectives.tangent import weigh
-
-if TYPE_CHECKING:
-    from projfree.objectives.erm import Objective
+from projfree.objectives.intercepts.base import Intercept
+from projfree.objectives.row_steps import weigh
 
 
-class _Images:
-    """The image of the first point and the differences to it, met in at most one read a point."""
+@dataclass(frozen=True)
+class HullSums(Step):
+    """Value, gradient and Hessian at a place of a hull and, where there is one, in the intercept behind it.
 
-    def __init__(self, f: Objective, points: tuple[Point, ...]) -> None:
-        self.base = f.settled(points[0])
-        self.differences = [f.settled(p) - self.base for p in points[1:]]
-        self.weights = f.data.weights(slice(None))
+    Attributes
+    ----------
+    loss : Loss
+        The loss.
+    m : tuple of float
+        The coordinates of the place.
+    b : ndarray or None
+        The intercept.
+    """
+
+    loss: Loss
+    m: tuple[float, ...]
+    b: Array | None
+
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        base, loss = images[0], self.loss
+        differences = [image - base for image in images[1:]]
+        full = base
+        for c, d in zip(self.m, differences, strict=True):
+            full = full + c * d
+        full = full if self.b is None else full + self.b
+        losses, derivative = loss.value_and_derivative(full, rows.y)
+        r = weigh(derivative, rows.s)
+        gradient = [np.vdot(r, d) for d in differences]
+        if self.b is not None:
+            gradient += np.ravel(r.sum(axis=0)).tolist()
+        hessian = joint_curvature(loss, full, rows, differences, self.b is not None)
+        return None, np.concatenate([[weigh(losses, rows.s).sum()], gradient, hessian.ravel()])
+
+
+@dataclass(frozen=True)
+class MeanImages(Step):
+    """The weighted means of the first image less the targets, and of the differences of the other images to it."""
+
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        parts = residual_and_differences(rows, images)
+        return None, np.concatenate([np.ravel(weigh(part, rows.s).sum(axis=0)) for part in parts])
+
+
+@dataclass(frozen=True)
+class MeanDifference(Step):
+    """The weighted mean of the difference of two images."""
+
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        return None, np.ravel(weigh(images[1] - images[0], rows.s).sum(axis=0))
+
+
+@dataclass(frozen=True)
+class ImageProducts(Step):
+    """The weighted products of the residual of the first image and of the differences to it, about given means."""
+
+    means: tuple[Array | float, ...]
+
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        parts = residual_and_differences(rows, images)
+        parts = [part - mean for part, mean in zip(parts, self.means, strict=True)]
+        weighted = [weigh(part, rows.s) for part in parts]
+        return None, np.array([np.vdot(a, b) for a in weighted for b in parts])
+
+
+@dataclass(frozen=True)
+class SquaredDifference(Step):
+    """The weighted sum of the squares of the difference of two images, less a mean."""
+
+    mean: Array | float
+
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        away = images[1] - images[0] - self.mean
+        return None, np.array([weigh(away**2, rows.s).sum()])
+
+
+def residual_and_differences(rows: Rows, images: tuple[Array, ...]) -> list[Array]:
+    """What a quadratic on a hull is made of."""
+    return [images[0] - rows.y, *(image - images[0] for image in images[1:])]
+
+
+def joint_curvature(loss: Loss, u: Array, rows: Rows, directions: list[Array], free: bool) -> Array:
+    """The Hessian in the coordinates of image directions and, if ``free``, of the intercept behind them."""
+    if loss.coupled:
+        return _coupled_curvature(loss, u, rows, directions, free)
+    h = weigh(loss.second(u, rows.y), rows.s)
+    weighted = [h * d for d in directions]
+    H = np.array([[np.vdot(a, b) for b in directions] for a in weighted])
+    if not free:
+        return H
+    cross = np.array([np.ravel(a.sum(axis=0)) for a in weighted])
+    return np.block([[H, cross], [cross.T, np.diag(np.ravel(h.sum(axis=0)))]])
+
+
+def _coupled_curvature(loss: Loss, u: Array, rows: Rows, directions: list[Array], free: bool) -> Array:
+    y, s = rows.y, rows.s
+    H = np.array([[np.sum(loss.curvature(u, y, a, b) * s) for b in directions] for a in directions])
+    if not free:
+        return H
+    weights, k = np.broadcast_to(s, len(u)), u.shape[1]
+    cross = np.zeros((len(directions), k))
+    for part in row_blocks(len(u), k * k):
+        second = loss.second(u[part], y[part])
+        cross += [weights[part] @ np.einsum("ijk,ik->ij", second, a[part]) for a in directions]
+    return np.block([[H, cross], [cross.T, loss.summed_second(u, y, weights)]])
 
 
 class ImageHull(Hull):
-    """Any loss: value, gradient and Hessian from the images, the intercept profiled at each place."""
+    """Any loss: value, gradient and Hessian from the images, the intercept minimised out at each place."""
 
-    def __init__(self, f: Objective, points: tuple[Point, ...], gradient: Array | None, tilt: Array | None) -> None:
-        super().__init__(points, gradient, tilt, f.convex)
-        self.f = f
-        self._cached: _Images | None = None
-        self._b: Array | None = None
+    def __init__(
+        self,
+        intercept: Intercept,
+        workspace: Workspace,
+        points: tuple[Point, ...],
+        gradient: Array | None,
+        tilt: Array | None,
+    ) -> None:
+        super().__init__(points, gradient, tilt, intercept.loss.convex)
+        self.intercept, self.workspace = intercept, workspace
+        self._last: Array | None = None
         self._looked: dict[bytes, Local] = {}
 
-    @property
-    def images(self) -> _Images:
-        """The images of the points, met on first use."""
-        if self._cached is None:
-            self._cached = _Images(self.f, self.points)
-        return self._cached
-
     def _evaluate(self, m: Array) -> Local:
-        u = self._image(m)
-        b = self._intercept(u)
-        here = self._joint(u, b)
+        b = self._intercept(m)
+        here = self._joint(m, b)
         gradient, hessian, _ = reduced(here.gradient, here.hessian, len(m))
         return Local(here.value, gradient, hessian, b)
 
-    def _image(self, m: Array) -> Array:
-        u = self.images.base
-        for c, d in zip(m.tolist(), self.images.differences, strict=True):
-            u = u + c * d
-        return u
-
-    def _joint(self, u: Array, b: Array | None) -> Local:
+    def _joint(self, m: Array, b: Array | None) -> Local:
         """The function of the place and, where there is one, of the intercept."""
-        f, images, loss = self.f, self.images, self.f.loss
-        full = u if b is None else u + b
-        losses, derivative = loss.value_and_derivative(full, f.y)
-        r = weigh(derivative, images.weights)
-        gradient = np.array([np.vdot(r, d) for d in images.differences])
-        if b is not None:
-            gradient = np.concatenate([gradient, np.ravel(r.sum(axis=0))])
-        hessian = joint_curvature(loss, full, f.y, images.weights, images.differences, b is not None)
-        return Local(float(np.sum(weigh(losses, images.weights))), gradient, hessian, b)
+        step = HullSums(self.intercept.loss, tuple(m.tolist()), b)
+        sums = self.workspace.fold(step, self.points)
+        k = len(m) + (0 if b is None else max(1, b.size))
+        return Local(float(sums[0]), sums[1 : 1 + k], sums[1 + k :].reshape(k, k), b)
 
-    def _intercept(self, u: Array) -> Array | None:
-        f = self.f
-        if f.constant_intercept is None:
+    def _intercept(self, m: Array) -> Array | None:
+        if self.intercept.constant is None:
             return None
+        self.workspace.hold(self.points)
         # Convex: from the last place looked at. Otherwise from the first point, so that a place has one value.
-        start = self._b if f.convex and self._b is not None else f.hint(self.points[0])
-        self._b = f.profiled(u, start)
-        return self._b
+        start = self._last if self.convex and self._last is not None else self.intercept.guess(self.points[0])
+        x = self.mix(m)
+        (self._last,) = self.intercept.locate(self.workspace, (replace(x, intercept=start),))
+        return self._last
 
     def _place(self, m: Array) -> Array:
-        if self.f.constant_intercept is None or not self.convex:
+        if self.intercept.constant is None or not self.convex:
             return m
-        b = np.broadcast_to(np.asarray(self.f.hint(self.points[0])), self.f.outputs)
+        b = np.broadcast_to(np.asarray(self.intercept.guess(self.points[0])), self.intercept.outputs)
         return np.concatenate([m, np.ravel(b)])
 
     def _look(self, place: Array) -> Local:
@@ -88,8 +173,8 @@ class ImageHull(Hull):
             return self.at(place)
         key = place.tobytes()
         if key not in self._looked:
-            m, b = place[:k], place[k:].reshape(self.f.outputs)
-            here = self._joint(self._image(m), b)
+            m, b = place[:k], place[k:].reshape(self.intercept.outputs)
+            here = self._joint(m, b)
             gradient = here.gradient + np.concatenate([self.tilt, np.zeros(len(place) - k)])
             self._looked[key] = Local(here.value + float(self.tilt @ m), gradient, here.hessian, b)
         return self._looked[key]
@@ -104,31 +189,31 @@ class ImageHull(Hull):
 
     @property
     def curvature(self) -> float:
-        d = self.images.differences[0]
-        if self.f.constant_intercept is not None and self.f.convex:
-            d = d - np.sum(weigh(d, self.images.weights), axis=0)
-        return self.f.loss.smoothness * float(np.sum(weigh(d**2, self.images.weights)))
+        mean: Array | float = 0.0
+        if self.intercept.constant is not None and self.convex:
+            mean = self.workspace.fold(MeanDifference(), self.points[:2]).reshape(self.intercept.outputs)
+        square = self.workspace.fold(SquaredDifference(mean), self.points[:2])[0]
+        return self.intercept.loss.smoothness * float(square)
 
 
 class SquaresHull(QuadraticHull):
     """The squared loss: a quadratic, centred where there is an intercept."""
 
-    def __init__(self, f: Objective, points: tuple[Point, ...], gradient: Array | None, tilt: Array | None) -> None:
+    def __init__(
+        self,
+        intercept: Intercept,
+        workspace: Workspace,
+        points: tuple[Point, ...],
+        gradient: Array | None,
+        tilt: Array | None,
+    ) -> None:
         super().__init__(points, gradient, tilt, convex=True)
-        self.f = f
+        self.intercept, self.workspace = intercept, workspace
 
     def _expand(self) -> Local:
-        f, images = self.f, _Images(self.f, self.points)
-        centre = f.constant_intercept is not None
-        residual = self._centred(images.base - f.y, images.weights, centre)
-        differences = [self._centred(d, images.weights, centre) for d in images.differences]
-        weighted = [weigh(d, images.weights) for d in differences]
-        L = f.loss.smoothness
-        gradient = L * np.array([np.vdot(d, residual) for d in weighted])
-        hessian = L * np.array([[np.vdot(a, b) for b in differences] for a in weighted])
-        value = 0.5 * L * float(np.sum(weigh(residual**2, images.weights)))
-        return Local(value, gradient, hessian)
-
-    @staticmethod
-    def _centred(u: Array, s: Array | float, centre: bool) -> Array:
-        return u - np.sum(weigh(u, s), axis=0) if centre else u
+        k, outputs, L = len(self.points), self.intercept.outputs, self.intercept.loss.smoothness
+        means: tuple[Array | float, ...] = (0.0,) * k
+        if self.intercept.constant is not None:
+            means = tuple(self.workspace.fold(MeanImages(), self.points).reshape(k, *outputs))
+        products = L * self.workspace.fold(ImageProducts(means), self.points).reshape(k, k)
+        return Local(0.5 * float(products[0, 0]), products[1:, 0], products[1:, 1:])

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from copy import copy
 from dataclasses import replace
+from typing import Self
 
 import numpy as np
 
 from projfree.algebra import Minorant, Pattern, Point, inner
 from projfree.checks import Array, all_finite, at_least, positive, real_array
 from projfree.objectives.base import SmoothFunction
+from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hull import Hull
 from projfree.objectives.quadratic import QuadraticForm
 from projfree.objectives.workload import Workload
@@ -19,8 +22,7 @@ from projfree.sets.base import ConstraintSet
 class Perturbed(SmoothFunction):
     r"""The function :math:`h(w) = f(w) + \theta\langle\xi, w\rangle`.
 
-    A run on h reports the value of f, and bounds f itself: a tangent of h with :math:`\theta\xi` taken off is
-    a tangent of f.
+    A run on h reports the value of f, and bounds f itself: each evaluation of h holds that of f.
 
     Parameters
     ----------
@@ -56,17 +58,22 @@ class Perturbed(SmoothFunction):
     def pass_work(self) -> int:
         return self.f.pass_work
 
-    def value(self, x: Point) -> float:
-        return self.f.value(x) + self.theta * inner(self.xi, x.w)
+    def open(self) -> Self:
+        h = copy(self)
+        h.f = self.f.open()
+        return h
 
-    def minorant(self, x: Point) -> Minorant:
-        return self.f.minorant(x).shifted(self.xi, self.theta)
+    def evaluate(self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True) -> Evaluation:
+        return self._tilted(self.f.evaluate(x, also, tangent=tangent))
 
-    def sample(self, m: int, rng: np.random.Generator) -> Array:
-        return self.f.sample(m, rng)
+    def _tilted(self, found: Evaluation) -> Evaluation:
+        value = found.value + self.theta * inner(self.xi, found.point.w)
+        tangent = None if found.tangent is None else found.tangent.shifted(self.xi, self.theta)
+        further = tuple(self._tilted(each) for each in found.also)
+        return Evaluation(found.point, value, tangent, further, found.reported)
 
-    def estimate(self, x: Point, rows: Array) -> Minorant:
-        return self.f.estimate(x, rows).shifted(self.xi, self.theta)
+    def estimate(self, x: Point, m: int, rng: np.random.Generator) -> Minorant:
+        return self.f.estimate(x, m, rng).shifted(self.xi, self.theta)
 
     def knows(self, x: Point) -> bool:
         return self.f.knows(x)
@@ -100,15 +107,9 @@ class Perturbed(SmoothFunction):
     def pattern(self) -> Pattern | None:
         return self.f.pattern
 
-    def forget(self) -> None:
-        self.f.forget()
-
     @property
     def reported(self) -> SmoothFunction:
         return self.f.reported
-
-    def stripped(self, m: Minorant) -> Minorant:
-        return self.f.stripped(m.shifted(self.xi, -self.theta))
 
     def fingerprint(self) -> str:
         return f"perturbed {self.theta!r} {hashlib.sha256(self.xi.tobytes()).hexdigest()[:16]} {self.f.fingerprint()}"

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from projfree.algebra import UNIT, Minorant, Point, inner, size
+from projfree.algebra import UNIT, Handle, Minorant, Point, inner, size
 from projfree.checks import Array, all_finite, real_array
 from projfree.objectives.base import SmoothFunction
+from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hull import Hull, Local, QuadraticHull
+
+#: How many products with H are kept.
+MOST_PRODUCTS = 6
 
 
 class QuadraticForm(SmoothFunction):
@@ -54,39 +58,41 @@ class QuadraticForm(SmoothFunction):
         self._floor = 8.0 * UNIT * len(H) * float(np.abs(self.eigenvalues).max(initial=0.0))
         self._norm = size(self.H)
         self.quadratic, self.convex = True, bool(self.eigenvalues[0] >= -self._floor)
-        self._calls = 0
+        self._workspace = Products(self.H)
+
+    def open(self) -> Self:
+        f = copy.copy(self)
+        f._workspace = Products(self.H)
+        return f
 
     @property
     def work(self) -> int:
         """Products with H so far: passes over the only data there is."""
-        return self._calls
+        return self._workspace.count
 
-    def _image(self, x: Point) -> Array:
-        if not x.settled:
-            self._calls += 1
-            x.image.settle(self.H @ x.w)
-        image = x.image.known()
-        return np.zeros(self.shape) if image is None else image  # all terms of a mixture have cancelled
+    def knows(self, x: Point) -> bool:
+        return self._workspace.known(x) is not None
 
-    def value(self, x: Point) -> float:
-        if x.value is None:
-            x.value = inner(0.5 * self._image(x) - self.b, x.w) + self.c
-        return x.value
+    def product(self, x: Point) -> Array:
+        """H w, kept for a few points; a mixture of points whose products are known needs none of its own."""
+        return self._workspace.of(x)
 
-    def minorant(self, x: Point) -> Minorant:
-        for source, _ in x.image.pending():  # so that other mixtures with it know their values
-            if source.vector is not None and source.vector is not x.w:
-                self._calls += 1
-                source.image = self.H @ source.vector
-        # Afresh, not from a mixture: here an error of the image is an error of the tangent.
-        self._calls += 1
-        image = self.H @ x.w
-        x.image.settle(image)
-        x.value = None
-        self.value(x)
-        d, terms, length = len(self.b), x.w.size, size(x.w)
+    def evaluate(self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True) -> Evaluation:
+        self.check_point(x)
+        if not tangent:
+            return Evaluation(x.alone(None), self._value(x, self.product(x)))
+        further = tuple(Evaluation(p.alone(None), self._value(p, self._workspace.through_parts(p))) for p in also)
+        # Afresh, not from a mixture: here an error of the product is an error of the tangent.
+        image = self._workspace.afresh(x)
+        return Evaluation(x.alone(None), self._value(x, image), self._tangent(x.w, image), further)
+
+    def _value(self, x: Point, image: Array) -> float:
+        return inner(0.5 * image - self.b, x.w) + self.c
+
+    def _tangent(self, w: Array, image: Array) -> Minorant:
+        d, terms, length = len(self.b), w.size, size(w)
         gradient_error = UNIT * (d + 4.0) * (self._norm * length + size(self.b))
-        along = 0.5 * inner(image, x.w)
+        along = 0.5 * inner(image, w)
         constant_error = UNIT * (terms + 8.0) * (abs(self.c) + self._norm * length**2) + gradient_error * length
         # With a lowest eigenvalue of -s a tangent rises above f by s |w - x|^2 / 2 <= s |w|^2 + s |x|^2.
         slack = max(0.0, -float(self.eigenvalues[0])) + self._floor
@@ -106,7 +112,7 @@ class QuadraticForm(SmoothFunction):
     def tilted(self, slope: Array) -> QuadraticForm:
         """The form with a linear function of this slope added; what the sums may err by stays."""
         out: QuadraticForm = copy.copy(self)
-        out.b, out._calls = self.b - slope, 0
+        out.b, out._workspace = self.b - slope, Products(self.H)
         # An error e of b changes the value by at most e |w| <= e / 2 + e |w|^2 / 2.
         rounding = UNIT * (size(self.b) + size(slope))
         out.errors = (self.errors[0] + 0.5 * rounding, self.errors[1] + rounding)
@@ -120,6 +126,50 @@ class QuadraticForm(SmoothFunction):
         return f"quadratic {self.shape} {digest.hexdigest()[:16]}"
 
 
+class Products:
+    """The products of H with a few points, and how many were formed."""
+
+    def __init__(self, H: Array) -> None:
+        self.H, self.count = H, 0
+        self._kept: dict[Handle, Array] = {}
+
+    def known(self, x: Point) -> Array | None:
+        """The product where none has to be formed, else None."""
+        if x.handle in self._kept:
+            return self._kept[x.handle]
+        if not x.w.any():
+            return np.zeros(x.w.shape)
+        parts = [(c, part) for c, part in x.of if part.w.any()]
+        if not parts or any(part.handle not in self._kept for _, part in parts):
+            return None
+        mixed: Array = np.sum([c * self._kept[part.handle] for c, part in parts], axis=0)
+        return mixed
+
+    def of(self, x: Point) -> Array:
+        """The product, mixed or formed."""
+        found = self.known(x)
+        return self.afresh(x) if found is None else self._keep(x, found)
+
+    def through_parts(self, x: Point) -> Array:
+        """The product of a mixture through those of its points, which later mixtures may share."""
+        for _, part in x.of:
+            if part.handle not in self._kept and part.w.any():
+                self.afresh(part)
+        return self.of(x)
+
+    def afresh(self, x: Point) -> Array:
+        """The product, formed."""
+        self.count += 1
+        return self._keep(x, self.H @ x.w)
+
+    def _keep(self, x: Point, image: Array) -> Array:
+        self._kept.pop(x.handle, None)
+        self._kept[x.handle] = image
+        while len(self._kept) > MOST_PRODUCTS:
+            del self._kept[next(iter(self._kept))]
+        return image
+
+
 class FormHull(QuadraticHull):
     """A quadratic form on the hull of points, through the products with its matrix."""
 
@@ -129,9 +179,9 @@ class FormHull(QuadraticHull):
 
     def _expand(self) -> Local:
         base, f = self.points[0], self.f
-        slope = f._image(base) - f.b
+        slope = f.product(base) - f.b
         differences = [p.w - base.w for p in self.points[1:]]
-        images = [f._image(p) - f._image(base) for p in self.points[1:]]
+        images = [f.product(p) - f.product(base) for p in self.points[1:]]
         gradient = np.array([inner(slope, d) for d in differences])
         hessian = np.array([[inner(a, image) for image in images] for a in differences])
         return Local(f.value(base), gradient, (hessian + hessian.T) / 2.0)

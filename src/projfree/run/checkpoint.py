@@ -14,12 +14,13 @@ from projfree.checks import count
 from projfree.objectives.base import SmoothFunction
 from projfree.run.ladder import Rung
 from projfree.run.problem import refuse_other
-from projfree.run.progress import Pending, Run
+from projfree.run.progress import Run
 from projfree.run.solver_record import rebuild, record
 from projfree.run.trace import Trace
 from projfree.solvers.base import Solver
 
-KIND = "projfree checkpoint"
+#: The version is raised whenever runs keep something else than before.
+KIND, VERSION = "projfree checkpoint", 2
 BOOKS = ("seconds", "first_iteration", "work", "value", "latest_gap", "centre_value", "next_check", "next_confirm")
 LADDER = ("count", "due", "evaluated", "bound", "allowance", "witnessed")
 
@@ -29,8 +30,8 @@ class Checkpoint:
     """A callback that writes the run to a folder, atomically, every so many iterations.
 
     Go on with ``minimize(objective, ball, state=path)``; the checkpoint names its solver, and a solver of the user's
-    own is given again. It holds parameters, scalars and averages, never images: writing one makes the running solver
-    forget its images as well, so that the resumed run and the one that wrote it take the same steps to the last bit.
+    own is given again. It holds parameters, scalars and averages, never images: after writing one the running solver
+    goes on in a fresh workspace, so that the resumed run and the one that wrote it take the same steps to the last bit.
 
     Parameters
     ----------
@@ -76,7 +77,14 @@ class Written:
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Written:
         """The checkpoint at ``path``."""
-        return cls(f"the checkpoint at {os.fspath(path)}", persist.load(path, kind=KIND))
+        name, tree = f"the checkpoint at {os.fspath(path)}", persist.load(path, kind=KIND)
+        found = tree.get("version", 1)
+        if found != VERSION:
+            raise ValueError(
+                f"{name} has the version {found}, and this projfree goes on from version {VERSION}; finish it with the "
+                "projfree that wrote it, or begin anew with `start=`."
+            )
+        return cls(name, tree)
 
     @property
     def problem(self) -> dict[str, str]:
@@ -98,13 +106,14 @@ def snapshot(run: Run) -> dict[str, Any]:
     """The run as a tree of arrays and scalars."""
     ladder = run.ladder
     return {
+        "version": VERSION,
         "problem": dict(run.state.problem),
         "solver": record(run.solver),
         "state": {f.name: _encode(getattr(run.state, f.name)) for f in _kept(run.state)},
         "books": {name: getattr(run, name) for name in BOOKS},
         "smallest_gap": list(run.smallest_gap),
         "best": _encode(run.best),
-        "pending": [{"row": p.row, "age": p.age} for p in run.pending],
+        "rows": {str(t): row for t, row in run.rows.items()},
         "trace": run.trace.columns(),
         "ladder": {name: getattr(ladder, name) for name in LADDER},
         "witness": _plain(ladder.witness),
@@ -114,18 +123,18 @@ def snapshot(run: Run) -> dict[str, Any]:
 
 def _apply(run: Run, tree: dict[str, Any]) -> None:
     f = run.f
+    run.opened = f.open()  # the resumed run remembers nothing either
     kept = {name: _decode(value, f) for name, value in tree["state"].items()}
     restored = run.solver.restored(f, run.ball, run.state, kept)
     run.state = replace(restored, problem=run.state.problem, solver=run.solver)
     books = dict(tree["books"])
-    run.work_before = books.pop("work") - f.work
+    run.work_before = books.pop("work")
     for name, value in books.items():
         setattr(run, name, value)
     gap, iteration = tree["smallest_gap"]
     run.smallest_gap = (float(gap), int(iteration))
     run.best = _decode(tree["best"], f)
-    # Only the current iterate can still be waiting for its value.
-    run.pending = [Pending(p["row"], run.state.x, p["age"]) for p in tree["pending"]]
+    run.rows = {int(t): int(row) for t, row in tree["rows"].items()}
     run.trace = Trace(tree["trace"])
     for name, value in tree["ladder"].items():
         setattr(run.ladder, name, value)
@@ -139,8 +148,8 @@ def _kept(state: Any) -> list[Any]:
 
 def _encode(value: Any) -> Any:
     if isinstance(value, Point):
-        hint = value.hint()
-        return {"type": "point", "w": _plain(value.w), "hint": None if hint is None else np.asarray(hint)}
+        b = value.intercept
+        return {"type": "point", "w": _plain(value.w), "intercept": None if b is None else np.asarray(b)}
     if isinstance(value, Minorant):
         return {"type": "minorant", **{f.name: _plain(getattr(value, f.name)) for f in fields(value)}}
     return value
@@ -151,7 +160,7 @@ def _decode(value: Any, f: SmoothFunction) -> Any:
         return value
     rest = {name: part for name, part in value.items() if name != "type"}
     if value["type"] == "point":
-        return f.point(_whole(rest["w"], f), rest["hint"])
+        return f.point(_whole(rest["w"], f), rest["intercept"])
     return Minorant(**{**rest, "gradient": _whole(rest["gradient"], f)})
 
 

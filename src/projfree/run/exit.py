@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from projfree.algebra import UNIT, Point
+from projfree.algebra import UNIT, Point, same
+from projfree.checks import Array
 from projfree.run.certificate import Certificate
 from projfree.run.progress import Run
 from projfree.run.result import Result
@@ -48,31 +49,36 @@ def confirm(run: Run) -> Certificate:
     The tangent at the point itself is tried first; where it does not reach the tolerance, that at the ladder's
     witness costs one more pass.
     """
-    f, x = run.f.reported, _inside(run)
-    m = f.minorant(x)
-    run.best, run.value = x, f.reported_value(x)
+    f = run.f.reported.open()  # what is verified was not remembered
+    looked = f.evaluate(f.point(_inside(run), run.best.intercept))
+    x, m = looked.point, looked.slope
+    run.best, run.value = x, f.reported_value(looked)
+    run.hidden = max(0.0, run.value - looked.value)
     run.gradient = m.gradient
     if not f.convex:
+        run.work_before += f.work
         run.latest_gap = run.ball.gap(m.gradient, x.w)
         return _certificate(run, x, None, run.latest_gap)
     run.ladder.evaluate(run.state.answer)
     at, bound = x, run.ladder.offer(m, x.w)
     run.support = m.constant - bound
-    if run.value - bound > run.tol * run.scale and run.ladder.witness is not None and run.ladder.witness is not x.w:
-        z = f.point(run.ladder.witness, x.hint())
-        other = run.ladder.offer(f.minorant(z), z.w)
-        at, bound = (z, other) if other > bound else (at, bound)
+    witness = run.ladder.witness
+    if run.value - bound > run.tol * run.scale and witness is not None and not same(witness, x.w):
+        there = f.evaluate(f.point(witness, x.intercept))
+        other = run.ladder.offer(there.slope, there.point.w)
+        at, bound = (there.point, other) if other > bound else (at, bound)
+    run.work_before += f.work
     _refuse_contradiction(run)
     return _certificate(run, at, bound, run.value - bound)
 
 
-def _inside(run: Run) -> Point:
-    """The best point with nothing but its parameter; one in factors is scaled back where compressions let it out."""
-    f, best, ball = run.f.reported, run.best, run.ball
+def _inside(run: Run) -> Array:
+    """The best parameter; one in factors is scaled back where compressions let it out."""
+    best, ball = run.best, run.ball
     norm = ball.norm(best.w) if run.ladder.factored and isinstance(ball, NormBall) else 0.0
     if isinstance(ball, NormBall) and norm > ball.radius:
-        return f.point(best.w * (ball.radius / norm * (1.0 - 4.0 * UNIT)), best.hint())
-    return f.refreshed(best)
+        return best.w * (ball.radius / norm * (1.0 - 4.0 * UNIT))
+    return best.w
 
 
 def _refuse_contradiction(run: Run) -> None:
@@ -105,8 +111,7 @@ def finish(run: Run, status: Status, certificate: Certificate | None) -> Result:
     """The result; recomputes value and bound unless the verdict has just done so."""
     f = run.f.reported
     if certificate is None:
-        f.value(run.state.x)
-        run.settle()  # the last row of the trace, and perhaps the best point
+        run.settle()
         certificate = confirm(run)
         if status in (Status.MAX_ITER, Status.TIME_LIMIT) and certificate.gap <= run.tol * run.scale:
             status = _reached(run)  # the last look shows that the tolerance was met at the limit
@@ -124,7 +129,7 @@ def finish(run: Run, status: Status, certificate: Certificate | None) -> Result:
         status=status,
         trace=run.trace,
         certificate=certificate,
-        state=replace(run.state, tangent=None, at=None, solver=run.solver),
+        state=replace(run.state, evaluation=None, found=(), solver=run.solver),
         solver=run.solver,
         multiplier=multiplier(run),
         plan=run.plan,

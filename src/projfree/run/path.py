@@ -13,7 +13,7 @@ from projfree.objectives import QuadraticForm
 from projfree.objectives.base import SmoothFunction
 from projfree.run.loop import minimize
 from projfree.run.problem import fingerprint
-from projfree.run.result import Result, one_of_many
+from projfree.run.result import Interrupted, Result, one_of_many
 from projfree.run.status import Status
 from projfree.sets.base import ConstraintSet
 from projfree.solvers import Direct, plan
@@ -63,6 +63,17 @@ class Path:
         return float(sum(result.n_passes for result in self.results))
 
 
+class PathInterrupted(KeyboardInterrupt):
+    """Ctrl-C in a path; ``found`` is the path of the radii that were met, the largest one interrupted."""
+
+    def __init__(self, found: Path) -> None:
+        super().__init__(found)
+        self.found = found
+
+    def __str__(self) -> str:
+        return f"interrupted at the radius {self.found.radii.max():g}"
+
+
 def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array, **settings: Any) -> Path:
     """Minimise an objective over balls of several radii, from the smallest to the largest.
 
@@ -85,7 +96,8 @@ def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array,
 
     Notes
     -----
-    Ctrl-C raises KeyboardInterrupt: a path of which radii are missing is none.
+    Ctrl-C raises KeyboardInterrupt, because a path of which radii are missing is none; the exception holds as ``found``
+    what there is.
 
     Examples
     --------
@@ -103,8 +115,13 @@ def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array,
     results: dict[int, Result] = {}
     before: Result | None = None
     for k in np.argsort(wanted, kind="stable").tolist():
-        before = _next(f if form is None else form, ball.resized(float(wanted[k])), before, settings)
-        results[k] = before if form is None else _of_rows(f, before, settings)
+        try:
+            before = _next(f if form is None else form, ball.resized(float(wanted[k])), before, settings)
+            results[k] = before if form is None else _of_rows(f, before, settings)
+        except Interrupted as stop:
+            results[k] = stop.result if form is None else _of_rows(f, stop.result, settings)
+            met = sorted(results)
+            raise PathInterrupted(Path(wanted[met], tuple(results[j] for j in met))) from stop
     return Path(wanted, tuple(results[k] for k in range(len(wanted))))
 
 

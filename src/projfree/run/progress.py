@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from projfree.algebra import Point, same
+from projfree.algebra import UNIT, Point, same
 from projfree.checks import Array
 from projfree.deadline import expired
 from projfree.numerics.compilation import working_clock
 from projfree.objectives.base import SmoothFunction
+from projfree.objectives.evaluation import Evaluation
 from projfree.run.ladder import Ladder
 from projfree.run.trace import Trace
 from projfree.sets.base import ConstraintSet
@@ -23,15 +24,8 @@ CHECK_EVERY, CHECK_GROWTH, IDLE_GROWTH = 5.0, 1.1, 2.0
 CENTRE_SHARE = 1e-6
 #: And at least this, far above the rounding of a function that is zero everywhere.
 LEAST_SCALE = 1e-270
-
-
-@dataclass
-class Pending:
-    """An iterate whose value no pass has shown yet, and its row of the trace."""
-
-    row: int | None
-    x: Point
-    age: int = 0
+#: A value at the centre of so many times what rounding may hide is none.
+ROUNDED = 100.0
 
 
 class Run:
@@ -78,16 +72,21 @@ class Run:
         # The gradient at the best point and the support of the set there, once they were recomputed.
         self.gradient: Array | None = None
         self.support = math.nan
+        # Callbacks may look at `f` and read its data; the run counts what it reads itself.
         self.f, self.ball, self.solver, self.state = f, ball, solver, state
+        self.opened = f.open()
         self.tol, self.max_iter, self.record = tol, max_iter, record
         self.trace, self.ladder = Trace(), Ladder(ball, f.shape)
-        self.seconds, self.first_iteration, self.work_before = 0.0, state.t, -f.work
+        self.seconds, self.first_iteration, self.work_before = 0.0, state.t, 0
         self.best, self.value = state.x, math.inf
         self.latest_gap, self.smallest_gap = math.inf, (math.inf, 0)
         self.centre_value = math.nan
+        #: How much of the value is what rounding may hide.
+        self.hidden = 0.0
         self.next_check, self.next_confirm = CHECK_EVERY, 0.0
         self.round_set = not ball.spectral and ball.strong_convexity(f.shape) > 0.0
-        self.pending = [Pending(None, state.x)]
+        #: The rows of the trace whose value or gap may still become known, by iteration.
+        self.rows: dict[int, int] = {}
 
     @property
     def iteration(self) -> int:
@@ -102,7 +101,7 @@ class Run:
     @property
     def work(self) -> int:
         """What was read so far, in the objective's own units."""
-        return self.f.work + self.work_before
+        return self.opened.work + self.work_before
 
     @property
     def bound(self) -> float:
@@ -118,9 +117,12 @@ class Run:
     def scale(self) -> float:
         """What gaps are relative to."""
         if math.isnan(self.centre_value):
-            f = self.f.reported
-            self.centre_value = f.value(f.point(self.ball.centre(f.shape)))
-        return max(abs(self.value), CENTRE_SHARE * abs(self.centre_value), LEAST_SCALE)
+            f = self.opened
+            self.centre_value = f.evaluate(f.point(self.ball.centre(f.shape)), tangent=False).reported.value
+        least = LEAST_SCALE
+        if abs(self.centre_value) <= ROUNDED * self.hidden:  # the function is constant up to rounding
+            least = max(least, self.hidden / UNIT)
+        return max(abs(self.value), CENTRE_SHARE * abs(self.centre_value), least)
 
     @property
     def relative_gap(self) -> float:
@@ -129,43 +131,45 @@ class Run:
 
     def advance(self) -> None:
         """One step of the solver, and what it teaches."""
-        previous, begun = self.state.x, working_clock()
-        self.state = state = self._shortened(self.solver.step(self.f, self.ball, self.state))
+        begun = working_clock()
+        self.state = state = self._shortened(self.solver.step(self.opened, self.ball, self.state))
         if state.done and expired():  # it may have ended early, and then says nothing about what was possible
             self.state = state = replace(state, done=False)
-        gap = math.nan
         self._learn(state)
-        at = state.at
-        if state.tangent is not None and (at is previous or at is state.x):  # a tangent at an iterate: no check is due
-            gap = state.gap if self.f.convex else self._stationarity(state.tangent.gradient, at, state.gap)
+        found = list(state.found)
+        if any(each.tangent is not None for _, each in found):  # a tangent at an iterate: no check is due
             self.next_check = self.after(self.passes)
-        elif self.passes >= self.next_check and not self._suffices(state, previous):
-            self._check(state.x)
+        elif self.passes >= self.next_check and not self._suffices(state):
+            looked = self._check(state.x)
+            found.append((state.t, looked))
+            self.state = replace(state, x=looked.point)  # with the intercept over all rows
         self.seconds += max(0.0, working_clock() - begun)
-        self.pending.append(Pending(self._row(), state.x))
-        self._note(at, gap, self.iteration - (at is previous))
-        self.settle()
+        self._append_row()
+        for t, each in found:
+            self._take(t - self.first_iteration, each.reported, state.gap)
+        self.rows = {t: row for t, row in self.rows.items() if t >= self.iteration}
 
-    def _suffices(self, state: State, previous: Point) -> bool:
+    def _suffices(self, state: State) -> bool:
         """Whether the solver's own tangents prove as much, and values come without a look at the iterate.
 
         Measured for sets that are strongly convex; on spectral ones the ladder does not look at every tangent.
         """
-        taken = self.f.convex and state.tangent is not None and self.solver.tangents_suffice
-        return taken and self.round_set and self.f.reported.knows(previous)
+        taken = self.f.convex and state.evaluation is not None and self.solver.tangents_suffice
+        return taken and self.round_set and bool(state.found)
 
     def _shortened(self, state: State) -> State:
-        """The state with an iterate whose factors fit their memory; one that was cut meets the data anew."""
+        """The state with an iterate whose factors fit their memory; the image of one that was cut is formed anew."""
         short = self.ball.shortened(state.x.w)
-        return state if short is state.x.w else replace(state, x=self.f.point(short, state.x.hint()))
+        return state if short is state.x.w else replace(state, x=self.f.point(short, state.x.intercept))
 
     def _learn(self, state: State) -> None:
-        if self.f.convex and state.tangent is not None and state.at is not None:
+        if self.f.convex and state.evaluation is not None:
             # The oracle call of a run on a perturbed function bounds that function, not the reported one.
-            own = self.f.reported is self.f
+            own = state.evaluation.inner is None
+            found = state.evaluation.reported
             self.ladder.add(
-                self.f.stripped(state.tangent),
-                state.at.w,
+                found.slope,
+                found.point.w,
                 state.bound if own else -math.inf,
                 state.answer,
                 own=own and not math.isnan(state.gap),
@@ -177,63 +181,53 @@ class Run:
         asked = self.ball.support_cost == "call" and math.isfinite(self.value)
         return self.value - self.tol * self.scale if asked else math.inf
 
-    def _check(self, x: Point) -> None:
+    def _check(self, x: Point) -> Evaluation:
         """Take a tangent at the iterate: the bound that serves an interior optimum too."""
-        m, before = self.f.reported.minorant(x), self.bound
+        found, before = self.opened.evaluate(x), self.bound
         if self.f.convex:
-            self.ladder.try_tangent(m, x.w, self.state.answer)
-        else:
-            self._note(x, self._stationarity(m.gradient, x), self.iteration)
+            self.ladder.try_tangent(found.reported.slope, x.w, self.state.answer)
         idle = self.f.convex and self.bound <= before
         self.next_check = self.after(self.passes, IDLE_GROWTH if idle else CHECK_GROWTH)
+        return found
 
-    def _stationarity(self, gradient: Array, x: Point, known: float = math.nan) -> float:
-        return self.ball.gap(gradient, x.w) if math.isnan(known) else known
+    def _take(self, iteration: int, found: Evaluation, gap: float = math.nan) -> None:
+        """Take in what is known about an iterate; ``gap`` is the Frank-Wolfe gap there if somebody knows it."""
+        row = self.rows.get(iteration)
+        if row is not None:
+            self.trace.fill(row, value=found.value)
+            if self.f.convex:
+                self.trace.fill(row, gap=found.value - self.trace.at(row, "bound"))
+        if iteration == 0 and same(found.point.w, self.ball.centre(self.f.shape)):
+            self.centre_value = found.value
+        if found.value < self.value:
+            self.best, self.value = found.point, found.value
+        if not self.f.convex and found.tangent is not None:
+            self._note(self.ball.gap(found.slope.gradient, found.point.w) if math.isnan(gap) else gap, iteration)
 
-    def _note(self, x: Point | None, gap: float, iteration: int) -> None:
+    def _note(self, gap: float, iteration: int) -> None:
         """Keep a Frank-Wolfe gap, the measure of stationarity where the objective is not convex."""
-        if self.f.convex or math.isnan(gap):
-            return
         self.latest_gap = gap
         if gap < self.smallest_gap[0]:
             self.smallest_gap = (gap, iteration)
-        for pending in self.pending:
-            if pending.x is x and pending.row is not None:
-                self.trace.fill(pending.row, gap=gap)
+        if iteration in self.rows:
+            self.trace.fill(self.rows[iteration], gap=gap)
 
     @staticmethod
     def after(passes: float, growth: float = CHECK_GROWTH) -> float:
         """The number of passes at which the next look is due."""
         return growth * passes + CHECK_EVERY
 
-    def _row(self) -> int | None:
-        if not self.record or self.iteration % self.record:
-            return None
-        return self.trace.append(
-            iteration=self.iteration,
-            passes=self.passes,
-            seconds=self.seconds,
-            bound=self.bound if self.f.convex else math.nan,
-            gamma=self.state.gamma,
-        )
+    def _append_row(self) -> None:
+        """Begin the row of this iteration, if it is recorded."""
+        if self.record and self.iteration % self.record == 0:
+            self.rows[self.iteration] = self.trace.append(
+                iteration=self.iteration,
+                passes=self.passes,
+                seconds=self.seconds,
+                bound=self.bound if self.f.convex else math.nan,
+                gamma=self.state.gamma,
+            )
 
     def settle(self) -> None:
-        """Take the values that the last step made known; give up points that no step will meet again."""
-        f, still = self.f.reported, []
-        for pending in self.pending:
-            if f.knows(pending.x):
-                self._value_of(pending, f.value(pending.x))
-            # Where f is not convex the gap of an iterate comes one step after its value.
-            if pending.age == 0 and not (f.convex and f.knows(pending.x)):
-                still.append(Pending(pending.row, pending.x, 1))
-        self.pending = still
-
-    def _value_of(self, pending: Pending, value: float) -> None:
-        if pending.row is not None:
-            self.trace.fill(pending.row, value=value)
-            if self.f.convex:
-                self.trace.fill(pending.row, gap=value - self.trace.at(pending.row, "bound"))
-        elif self.iteration <= 1 and same(pending.x.w, self.ball.centre(self.f.shape)):
-            self.centre_value = value
-        if value < self.value:
-            self.best, self.value = pending.x, value
+        """Find the value of the last iterate, for the last row of the trace and perhaps as the best one."""
+        self._take(self.iteration, self.opened.evaluate(self.state.x, tangent=False).reported)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from projfree.algebra import UNIT, Minorant, Point
+from projfree.algebra import UNIT, Minorant
 from projfree.checks import Array
-from projfree.objectives import Objective, SmoothFunction
+from projfree.objectives.base import SmoothFunction
+from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.rounding import Rounding
 from projfree.sets.base import ConstraintSet
 
@@ -43,24 +44,30 @@ class Recheck:
 
 def recheck(claim: Certificate, f: SmoothFunction) -> Recheck:
     """The value at the point of a certificate and the bound that its witness proves."""
-    return _of_rows(claim, f) if isinstance(f, Objective) else _of_function(claim, f)
+    rounding = f.rounding()
+    return _of_function(claim, f) if rounding is None else _of_rows(claim, f, rounding)
 
 
-def _of_rows(claim: Certificate, f: Objective) -> Recheck:
+def _of_rows(claim: Certificate, f: SmoothFunction, rounding: Rounding) -> Recheck:
     """For the mean of a loss over rows, whose sums may now be added in another order."""
-    x, z, m = f.recheck(claim.w, claim.intercept, claim.witness, claim.witness_intercept)
-    value, support = f.reported_value(x), claim.ball.support(-m.gradient)
+    x, z = f.recheck(claim.w, claim.intercept, claim.witness, claim.witness_intercept)
+    value, m = f.reported_value(x), z.slope
+    support = claim.ball.support(-m.gradient)
     agreement = AGREEMENT * max(abs(value), abs(claim.value))
-    of_value, of_bound = _rounding(claim.ball, f, x, z, f.rounding())
+    of_value, of_bound = _rounding(claim.ball, f, x, z, rounding)
     if of_value + of_bound > agreement:
-        of_value, of_bound = _rounding(claim.ball, f, x, z, f.rounding(fine=True))
-    fits = _fits(claim.witness_intercept, z.intercept, f.rounding().extent(z.w) + math.sqrt(abs(f.value(z))))
+        fine = f.rounding(fine=True)
+        assert fine is not None
+        of_value, of_bound = _rounding(claim.ball, f, x, z, fine)
+    fits = _fits(claim.witness_intercept, z.intercept, rounding.extent(z.point.w) + math.sqrt(abs(z.value)))
     of_bound += _support_rounding(claim.ball, m, support)
     lower = m.lower(claim.ball, support)
     return Recheck(value, lower, m.gradient, agreement + of_value, agreement + of_bound, fits)
 
 
-def _rounding(ball: ConstraintSet, f: Objective, x: Point, z: Point, rounding: Rounding) -> tuple[float, float]:
+def _rounding(
+    ball: ConstraintSet, f: SmoothFunction, x: Evaluation, z: Evaluation, rounding: Rounding
+) -> tuple[float, float]:
     """Of the value at ``x`` and of the bound from the tangent at ``z``, twice, because both were computed twice.
 
     This is the rounding of the sums alone: the allowance in the bound may also hold the price of an intercept at which
@@ -68,8 +75,8 @@ def _rounding(ball: ConstraintSet, f: Objective, x: Point, z: Point, rounding: R
     """
     mean, most = rounding.extents(ball, f.shape)
     far = mean + f.intercept_reach(z.intercept, most)
-    of_value = rounding.value(f.value(x), x.w, x.intercept)
-    return 2.0 * of_value, 2.0 * rounding.bound(f.value(z), z.w, z.intercept, far)
+    of_value = rounding.value(x.value, x.point.w, x.intercept)
+    return 2.0 * of_value, 2.0 * rounding.bound(z.value, z.point.w, z.intercept, far)
 
 
 def _support_rounding(ball: ConstraintSet, m: Minorant, support: float) -> float:
@@ -87,7 +94,8 @@ def _fits(given: Array | None, best: Array | None, scale: float) -> bool:
 
 def _of_function(claim: Certificate, f: SmoothFunction) -> Recheck:
     """For other functions, which give the same numbers whenever they are asked."""
-    value, m = f.value(f.point(claim.w)), f.minorant(f.point(claim.witness))
+    x, z = f.recheck(claim.w, claim.intercept, claim.witness, claim.witness_intercept)
+    value, m = x.value, z.slope
     support = claim.ball.support(-m.gradient)
     lower, allowance = m.minimum(claim.ball, support)
     roughly = AGREEMENT * (abs(m.constant) + abs(support))

@@ -103,8 +103,19 @@ class Result:
         return "\n".join([f"Result: {self.status}", *(f"  {name:<15}  {text}" for name, text in lines.items())])
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C in one run of several, or of a fit; ``result`` is what the run that it ended has found."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__(result)  # as an argument, with which the exception comes back from another process
+        self.result = result
+
+    def __str__(self) -> str:
+        return str(self.result.status)
+
+
 def one_of_many(result: Result) -> Result:
     """The result of one run among several; an interrupt that ended it ends them all."""
     if result.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
+        raise Interrupted(result)
     return result

@@ -13,6 +13,7 @@ import numpy as np
 from projfree.algebra import Minorant, Point
 from projfree.checks import Array
 from projfree.objectives.base import SmoothFunction
+from projfree.objectives.evaluation import Evaluation
 from projfree.sets.answer import Answer, ask
 from projfree.sets.base import ConstraintSet
 
@@ -33,13 +34,15 @@ class State:
         The last step.
     memory : float
         The one number that a step rule may carry along.
-    tangent, at : Minorant and Point, or None
-        The tangent taken in the last step and where; None where rows were sampled.
+    evaluation : Evaluation or None
+        The evaluation with a tangent that the last step made; None where rows were sampled.
+    found : tuple of (int, Evaluation)
+        The evaluations of iterates that the last step made, each with the iteration that the iterate belongs to.
     bound : float
         A lower bound on the function the solver runs on that the step's own oracle call proved, minus infinity where
         it proved none.
     gap : float
-        The Frank-Wolfe gap at ``at``, NaN where the oracle was asked about something else.
+        The Frank-Wolfe gap where the tangent was taken, NaN where the oracle was asked about something else.
     leg : int
         Which solver of a `Relay` is at work: 0 or 1.
     answer : Answer or None
@@ -59,8 +62,8 @@ class State:
     gamma: float = math.nan
     memory: float = math.nan
     leg: int = 0
-    tangent: Minorant | None = field(default=None, metadata={"transient": True})
-    at: Point | None = field(default=None, metadata={"transient": True})
+    evaluation: Evaluation | None = field(default=None, metadata={"transient": True}, repr=False)
+    found: tuple[tuple[int, Evaluation], ...] = field(default=(), metadata={"transient": True}, repr=False)
     bound: float = field(default=-math.inf, metadata={"transient": True})
     gap: float = field(default=math.nan, metadata={"transient": True})
     answer: Answer | None = field(default=None, metadata={"transient": True}, repr=False)
@@ -127,6 +130,19 @@ def bound_of(m: Minorant, ball: ConstraintSet, support: float) -> float:
     return -math.inf if math.isnan(support) else m.lower(ball, support)
 
 
-def tangent_or_none(m: Minorant) -> Minorant | None:
-    """``m`` if it is a tangent, None if it is an estimate from sampled rows."""
-    return m if math.isfinite(m.constant) else None
+def exact(found: Evaluation) -> Evaluation | None:
+    """``found`` if its tangent is one, None if that is an estimate from sampled rows."""
+    return found if found.tangent is not None and math.isfinite(found.tangent.constant) else None
+
+
+def at_iterate(t: int, found: Evaluation) -> tuple[tuple[int, Evaluation], ...]:
+    """What `State.found` says of an evaluation of the iterate of iteration ``t``."""
+    return () if math.isnan(found.value) else ((t, found),)
+
+
+def valued(f: SmoothFunction, t: int, x: Point) -> tuple[Point, tuple[tuple[int, Evaluation], ...]]:
+    """The iterate of iteration ``t`` and what `State.found` says of it: its value where that costs no read."""
+    if not f.knows(x):
+        return x, ()
+    found = f.evaluate(x, tangent=False)
+    return found.point, ((t, found),)

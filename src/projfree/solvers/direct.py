@@ -12,6 +12,7 @@ from projfree.checks import Array
 from projfree.numerics.lp_quadratic import minimise_quadratic
 from projfree.numerics.secular import decomposed
 from projfree.objectives.base import SmoothFunction
+from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.gram_form import entries
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver, State
@@ -81,25 +82,33 @@ class Direct(Solver):
         assert isinstance(state, DirectState)
         if state.H is None:
             H, b = _terms(f, ball)
-            x, m = _solve(f, ball, H, b, state.x)
-            return self._refined(f, ball, replace(state, t=state.t + 1, x=x, m=m, H=H, gamma=1.0))
-        return replace(self._refined(f, ball, state), t=state.t + 1)
+            here = _solve(f, ball, H, b, state.x)
+            return self._refined(f, ball, replace(state, t=state.t + 1, H=H), here)
+        here = f.evaluate(state.x) if state.m is None else Evaluation(state.x, f.value(state.x), state.m)
+        return self._refined(f, ball, replace(state, t=state.t + 1), here)
 
-    def _refined(self, f: SmoothFunction, ball: ConstraintSet, state: DirectState) -> DirectState:
+    def _refined(self, f: SmoothFunction, ball: ConstraintSet, state: DirectState, here: Evaluation) -> DirectState:
         """The state after a solve with b corrected by the data's own gradient, if there is anything to gain."""
-        x, m, H, done = state.x, state.m, state.H, True
+        H, done = state.H, _exact(ball, here.slope, here.point)
         assert H is not None
-        if m is None or not _exact(ball, m, x):
-            m = f.minorant(x) if m is None else m
-            slope = H * entries(x.w) - entries(m.gradient) if H.ndim == 1 else H @ x.w - m.gradient
-            new, tangent = _solve(f, ball, H, slope, x)
-            if not ball.gap(tangent.gradient, new.w) < ball.gap(m.gradient, x.w) and not f.value(new) < f.value(x):
-                new, tangent = x, m  # rounding has won
-            done = new is x
-            x, m = new, tangent
-        bound = m.minimum(ball)[0] if f.convex else -math.inf
+        if not done:
+            w, g = here.point.w, here.slope.gradient
+            slope = H * entries(w) - entries(g) if H.ndim == 1 else H @ w - g
+            new = _solve(f, ball, H, slope, here.point)
+            better = ball.gap(new.slope.gradient, new.point.w) < ball.gap(g, w) or new.value < here.value
+            done = not better  # rounding has won
+            here = new if better else here
+        x, m = here.point, here.slope
         return replace(
-            state, x=x, m=m, tangent=m, at=x, bound=bound, gap=ball.gap(m.gradient, x.w), gamma=1.0, done=done
+            state,
+            x=x,
+            m=m,
+            evaluation=here,
+            found=((state.t, here),),
+            bound=m.minimum(ball)[0] if f.convex else -math.inf,
+            gap=ball.gap(m.gradient, x.w),
+            gamma=1.0,
+            done=done,
         )
 
 
@@ -114,15 +123,15 @@ def _terms(f: SmoothFunction, ball: ConstraintSet) -> tuple[Array, Array]:
     return form.H, form.b
 
 
-def _solve(f: SmoothFunction, ball: ConstraintSet, H: Array, b: Array, near: Point) -> tuple[Point, Minorant]:
-    """The minimiser of the quadratic, and the tangent of f there."""
+def _solve(f: SmoothFunction, ball: ConstraintSet, H: Array, b: Array, near: Point) -> Evaluation:
+    """The evaluation of f at the minimiser of the quadratic."""
     if H.ndim == 1:
         lp = ball.as_lp(f.shape)
         assert lp is not None
         x = f.point(minimise_diagonal(f, H, b, lp.radius))
     else:
-        x = f.point(minimise_form(ball, H, b, near.w), near.hint())
-    return x, f.minorant(x)
+        x = f.point(minimise_form(ball, H, b, near.w), near.intercept)
+    return f.evaluate(x)
 
 
 def minimise_form(ball: ConstraintSet, H: Array, b: Array, start: Array) -> Array:

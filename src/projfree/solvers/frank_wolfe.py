@@ -12,7 +12,7 @@ from projfree.checks import instance
 from projfree.objectives.base import SmoothFunction
 from projfree.sampling import FullBatch, Sampling
 from projfree.sets.base import ConstraintSet
-from projfree.solvers.base import Solver, State, bound_of, next_answer, tangent_or_none
+from projfree.solvers.base import Solver, State, at_iterate, bound_of, exact, next_answer, valued
 from projfree.steps import ExactLineSearch, Schedule, ShortStep, StepRule
 
 
@@ -68,18 +68,20 @@ class FrankWolfe(Solver):
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         t, x = state.t + 1, state.x
-        m = self.sampling.gradient(f, x, t, state.seed)
+        looked = self.sampling.evaluate(f, x, t, state.seed)
+        m = looked.slope
         answer = next_answer(ball, m.gradient, state)
-        hull = f.hull((x, f.point(answer.vertex)), m.gradient)
+        hull = f.hull((looked.point, f.point(answer.vertex)), m.gradient)
         gamma, memory = self.step_rule(t, hull, state.memory)
+        new, found = valued(f, t, hull.mix(np.array([gamma])))
         return replace(
             state,
             t=t,
-            x=hull.mix(np.array([gamma])),
+            x=new,
             gamma=gamma,
             memory=memory,
-            tangent=tangent_or_none(m),
-            at=x,
+            evaluation=exact(looked),
+            found=at_iterate(state.t, looked) + found,
             answer=answer,
             bound=bound_of(m, ball, answer.support) if f.convex else -math.inf,
             gap=inner(m.gradient, x.w) + answer.support,

@@ -117,20 +117,22 @@ class TrustRegionLanczos(Solver):
         """The state at the minimiser over the space, with a tangent there if one is due."""
         assert state.b is not None
         if not state.space.size:  # b is zero, and so is the start, which is then a minimiser
-            return replace(state, gamma=1.0, tangent=f.minorant(state.x), at=state.x, done=True)
+            here = f.evaluate(state.x)
+            return replace(state, gamma=1.0, evaluation=here, found=((state.t, here),), done=True)
         found, last = state.space.minimise(state.b, radius), state.memory
         norm = float(np.linalg.norm(found.x))
-        x = f.point((found.x * min(1.0, radius / norm if norm > 0.0 else 1.0)).reshape(f.shape), state.x.hint())
+        x = f.point((found.x * min(1.0, radius / norm if norm > 0.0 else 1.0)).reshape(f.shape), state.x.intercept)
         gap = found.gap(radius)
         due = done or (state.t % EVERY == 0 and not gap > last / FALL)
+        looked = f.evaluate(x) if due else None
         return replace(
             state,
-            x=x,
+            x=x if looked is None else looked.point,
             gamma=1.0,
             memory=gap if due else last,
             direction=found.direction,
-            tangent=f.minorant(x) if due else None,
-            at=x if due else None,
+            evaluation=looked,
+            found=() if looked is None else ((state.t, looked),),
             done=done,
         )
 

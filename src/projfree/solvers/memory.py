@@ -10,7 +10,7 @@ from projfree.solvers.costs import Costs
 FINGERPRINT_ROWS = 1_000
 #: Images, and arrays of their size, at the peak: of tangents, of a search for an intercept, and of hulls of two and of
 #: three points.
-TANGENT_IMAGES, SEARCH_IMAGES, SEGMENT_IMAGES, TRIANGLE_IMAGES = 7, 2, 12, 16
+TANGENT_IMAGES, SEARCH_IMAGES, SEGMENT_IMAGES, TRIANGLE_IMAGES = 9, 2, 12, 16
 #: Vectors of the size of a parameter that points, tangents and averages of tangents hold.
 VECTORS = 40
 #: Matrices of that side at the peak of the solution of a quadratic model.

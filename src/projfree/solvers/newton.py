@@ -10,6 +10,7 @@ import numpy as np
 from projfree.algebra import UNIT, Minorant, Point, inner
 from projfree.checks import Array
 from projfree.objectives.base import SmoothFunction
+from projfree.objectives.evaluation import Evaluation
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver, State
 from projfree.solvers.model import check_model, minimise_model
@@ -75,20 +76,23 @@ class ConstrainedNewton(Solver):
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, NewtonState)
-        x = state.x
-        m = f.minorant(x) if state.m is None else state.m
+        x, m = state.x, state.m
+        if m is None:
+            looked = f.evaluate(x)
+            x, m = looked.point, looked.slope
         H = f.hessian(x) if state.H is None else state.H
-        new, tangent, gamma, promised = self._move(f, ball, x, m, H)
-        before, after = ball.gap(m.gradient, x.w), ball.gap(tangent.gradient, new.w)
+        new, gamma, promised = self._move(f, ball, x, m, H)
+        tangent = new.slope
+        before, after = ball.gap(m.gradient, x.w), ball.gap(tangent.gradient, new.point.w)
         return replace(
             state,
             t=state.t + 1,
-            x=new,
+            x=new.point,
             m=tangent,
             H=H if after <= FAITHFUL * before else None,
             gamma=gamma,
-            tangent=tangent,
-            at=new,
+            evaluation=new,
+            found=((state.t + 1, new),),
             bound=tangent.minimum(ball)[0] if f.convex else -math.inf,
             gap=after,
             done=state.H is None and promised <= NOTHING * UNIT * abs(f.value(x)),
@@ -96,15 +100,14 @@ class ConstrainedNewton(Solver):
 
     def _move(
         self, f: SmoothFunction, ball: ConstraintSet, x: Point, m: Minorant, H: Array
-    ) -> tuple[Point, Minorant, float, float]:
-        """The next iterate, the tangent there, the step, and the decrease that the gradient promised."""
+    ) -> tuple[Evaluation, float, float]:
+        """The next iterate, the step, and the decrease that the gradient promised."""
         b = H @ x.w.ravel() - m.gradient.ravel()
-        v = f.point(minimise_model(H, b.reshape(f.shape), ball, x.w), x.hint())
+        v = f.point(minimise_model(H, b.reshape(f.shape), ball, x.w), x.intercept)
         promised = inner(m.gradient, x.w - v.w)
-        tangent = f.minorant(v)
-        if f.value(v) <= f.value(x) - ARMIJO * promised + 4.0 * UNIT * abs(f.value(x)):
-            return v, tangent, 1.0, promised
+        there, value = f.evaluate(v), f.value(x)
+        if there.value <= value - ARMIJO * promised + 4.0 * UNIT * abs(value):
+            return there, 1.0, promised
         hull = f.hull((x, v), m.gradient)
         place = hull.minimise(np.zeros(1))
-        new = hull.mix(place)
-        return new, f.minorant(new), float(place[0]), promised
+        return f.evaluate(hull.mix(place)), float(place[0]), promised

@@ -13,7 +13,7 @@ from projfree.checks import instance
 from projfree.objectives.base import SmoothFunction
 from projfree.sampling import FullBatch, Sampling
 from projfree.sets.base import ConstraintSet
-from projfree.solvers.base import Solver, State, bound_of, next_answer, tangent_or_none
+from projfree.solvers.base import Solver, State, bound_of, exact, next_answer, valued
 from projfree.steps import OpenLoop, Schedule, StepRule
 
 
@@ -96,14 +96,15 @@ class PrimalAveraging(Solver):
         gamma = self.schedule.weight(t)
         old = 1.0 - (gamma if self.average is None else self.average.weight(t))
         z = (1.0 - gamma) * state.x + gamma * state.v
-        z.beside = state.x
-        tangent = self.sampling.gradient(f, z, t, state.seed)
-        m = old * state.m + (1.0 - old) * tangent  # the two weights add up to one exactly
+        looked = self.sampling.evaluate(f, z, t, state.seed, also=(state.x,))
+        m = old * state.m + (1.0 - old) * looked.slope  # the two weights add up to one exactly
         answer = next_answer(ball, m.gradient, state)
         # A zero average says nothing about the optimum: keep the last vertex, which keeps the steps small.
         v = f.point(answer.vertex) if m.gradient.any() else state.v
-        x, gamma, memory = self.move(f, state, v, gamma)
-        x.lean_on(z)
+        # By what the look has found about it, the intercept and the handle of its image.
+        before = looked.also[0].point if looked.also else state.x
+        x, gamma, memory = self.move(f, replace(state, x=before), v, gamma)
+        x, found = valued(f, t, x)
         return replace(
             state,
             t=t,
@@ -112,8 +113,8 @@ class PrimalAveraging(Solver):
             m=m,
             gamma=gamma,
             memory=memory,
-            tangent=tangent_or_none(tangent),
-            at=z,
+            evaluation=exact(looked),
+            found=tuple((state.t, each) for each in looked.also) + found,
             answer=answer,
             bound=bound_of(m, ball, answer.support) if f.convex else -math.inf,
         )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from projfree.algebra import Point, inner
+from projfree.algebra import Point, inner, same
 from projfree.checks import instance
 from projfree.objectives.base import SmoothFunction
 from projfree.sampling import FullBatch, Sampling
 from projfree.sets.base import ConstraintSet
-from projfree.solvers.base import Solver, State, tangent_or_none
+from projfree.solvers.base import Solver, State, at_iterate, exact, valued
 from projfree.steps import BacktrackingGradient, GradientStep, InverseSmoothness
 
 
@@ -55,9 +55,11 @@ class ProjectedGradient(Solver):
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         t, x = state.t + 1, state.x
-        m = self.sampling.gradient(f, x, t, state.seed)
-        new, eta, memory = self.step_rule(f, x, m, ball.project, t, state.memory)
-        return replace(state, t=t, x=new, gamma=eta, memory=memory, tangent=tangent_or_none(m), at=x)
+        looked = self.sampling.evaluate(f, x, t, state.seed)
+        new, eta, memory = self.step_rule(f, looked.point, looked.slope, ball.project, t, state.memory)
+        new, found = valued(f, t, new)
+        found = at_iterate(state.t, looked) + found
+        return replace(state, t=t, x=new, gamma=eta, memory=memory, evaluation=exact(looked), found=found)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,8 +104,12 @@ class AcceleratedProjectedGradient(Solver):
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, MomentumState)
         t, x, y = state.t + 1, state.x, state.y
-        m = f.minorant(y)
-        new, eta, memory = self.step_rule(f, y, m, ball.project, t, state.memory)
+        still = same(x.w, y.w)  # no momentum: the tangent is taken at the iterate itself
+        looked = f.evaluate(y, also=() if still else (x,))
+        seen = at_iterate(state.t, looked) if still else tuple((state.t, each) for each in looked.also)
+        y, x = looked.point, seen[0][1].point if seen else x
+        new, eta, memory = self.step_rule(f, y, looked.slope, ball.project, t, state.memory)
+        new, found = valued(f, t, new)
         uphill = inner(y.w - new.w, new.w - x.w) > 0.0
         theta = (1.0 + math.sqrt(1.0 + 4.0 * state.theta**2)) / 2.0
         momentum = (state.theta - 1.0) / theta
@@ -116,6 +122,6 @@ class AcceleratedProjectedGradient(Solver):
             theta=1.0 if uphill else theta,
             gamma=eta,
             memory=memory,
-            tangent=tangent_or_none(m),
-            at=y,
+            evaluation=exact(looked),
+            found=seen + found,
         )

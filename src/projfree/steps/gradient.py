@@ -60,7 +60,7 @@ class InverseSmoothness(GradientStep):
         self, f: SmoothFunction, x: Point, m: Minorant, project: Project, t: int, memory: float
     ) -> tuple[Point, float, float]:
         L = self.L if self.L is not None else memory if memory > 0.0 else max(f.smoothness(), SMALLEST)
-        return f.point(project(x.w - m.gradient / L), x.hint()), 1.0 / L, L
+        return f.point(project(x.w - m.gradient / L), x.intercept), 1.0 / L, L
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class InverseSqrt(GradientStep):
     ) -> tuple[Point, float, float]:
         scale = self.scale or (memory if memory > 0.0 else 1.0 / max(f.smoothness(), SMALLEST))
         eta = scale / math.sqrt(t)
-        return f.point(project(x.w - eta * m.gradient), x.hint()), eta, scale
+        return f.point(project(x.w - eta * m.gradient), x.intercept), eta, scale
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class BacktrackingGradient(GradientStep):
         M = memory * self.relax_by if memory > 0.0 else max(size(m.gradient) / max(1.0, size(x.w)), 1e-300)
         new = x
         for _ in range(TRIALS):
-            new = f.point(project(x.w - m.gradient / M), x.hint())
+            new = f.point(project(x.w - m.gradient / M), x.intercept)
             step = new.w - x.w
             promise = value + inner(m.gradient, step) + 0.5 * M * square(step)
             if f.value(new) <= promise + 4.0 * UNIT * abs(value) or expired():

@@ -1,0 +1,272 @@
+"""`Workspace`: where a run touches rows, by `sweep` and `fold` and in no other way."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from threading import RLock
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from projfree.algebra import Handle, Point
+from projfree.checks import Array
+from projfree.data.blocks import Blocks, over_ranges
+from projfree.data.compiled import compiled_fold
+from projfree.data.rows import FormImages, Pass, Step
+from projfree.runtime import over_blocks
+
+if TYPE_CHECKING:
+    from projfree.data.base import Data
+
+#: The most images that a workspace keeps; the one that was used least recently goes first.
+MOST_IMAGES = 6
+#: Rows of a block of a fold, at least, and the most blocks: their sums may be long.
+FOLD_ROWS, MOST_FOLDS = 1 << 14, 64
+#: Sums of a fold that are kept apart, so that threads can share the work; fixed, so that they do not show.
+LANES = 4
+
+
+class Meter:
+    """Counts the rows that were read."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self) -> None:
+        self.rows = 0
+
+
+class Workspace(ABC):
+    """The images of a few points over one data set, and the count of what was read for them.
+
+    Attributes
+    ----------
+    meter : Meter
+        The rows read in this workspace.
+    """
+
+    meter: Meter
+
+    @abstractmethod
+    def sweep(self, step: Step, points: Sequence[Point]) -> tuple[Array, Any]:
+        """Read the data once: the sums of ``step`` over all rows, and the adjoint of its residuals or None."""
+
+    @abstractmethod
+    def fold(self, step: Step, points: Sequence[Point]) -> Array:
+        """The sums of ``step`` over all rows from images alone; images that are missing cost one read for all."""
+
+    @abstractmethod
+    def hold(self, points: Sequence[Point]) -> None:
+        """Form the images of the points that have none, in one read, and keep them."""
+
+    @abstractmethod
+    def holds(self, x: Point) -> bool:
+        """Whether a fold over ``x`` would cost no read."""
+
+    @abstractmethod
+    def sampled(self, m: int, rng: np.random.Generator) -> Workspace:
+        """A workspace over ``m`` rows, each drawn with the same probability; it counts into this one's meter."""
+
+    @abstractmethod
+    def second_moments(self, step: Step, x: Point, columns: int, numbers: int, *, centred: bool) -> Array:
+        """`Data.second_moments` with the weights that ``step`` returns as residuals at the image of ``x``, in one read.
+
+        There are ``columns`` weights a row, and ``numbers`` numbers a row while they are formed.
+        """
+
+
+class LocalWorkspace(Workspace):
+    """A workspace whose images are arrays in the memory of this process.
+
+    The image of a mixture is mixed from those of its points where that spares reading vectors, and else formed anew.
+    An image never leaves the workspace, so that the memory of one that is dropped can be used again.
+    """
+
+    def __init__(self, data: Data, meter: Meter | None = None) -> None:
+        self.data, self.meter = data, Meter() if meter is None else meter
+        self._depth = len(data.shape(()))
+        self._images: dict[Handle, Array] = {}
+        self._free: list[Array] = []
+        self._lock = RLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"data": self.data}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        LocalWorkspace.__init__(self, state["data"])
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> LocalWorkspace:
+        return LocalWorkspace(self.data)
+
+    def sweep(self, step: Step, points: Sequence[Point]) -> tuple[Array, Any]:
+        with self._lock:
+            found = self._sweep(step, points, keep=self.data.keeps_images)
+            self._drop(points)
+            return found
+
+    def fold(self, step: Step, points: Sequence[Point]) -> Array:
+        with self._lock:
+            self.hold(points)
+            return self._folded(step, [self._image(x.handle) for x in points])
+
+    def hold(self, points: Sequence[Point]) -> None:
+        with self._lock:
+            missing = [x for x in points if not self._settle(x)]
+            if missing:
+                # The parts of mixtures where they are as few: later mixtures may share them.
+                parts = {part.handle: part for x in missing for _, part in self._parts(x)[1]}
+                as_few = len(parts) <= len(missing)
+                self._sweep(FormImages(), list(parts.values()) if as_few else missing, keep=True)
+                for x in missing if as_few else ():
+                    self._settle(x)
+            self._drop(points)
+
+    def holds(self, x: Point) -> bool:
+        return x.handle in self._images or not self._parts(x)[1]
+
+    def sampled(self, m: int, rng: np.random.Generator) -> LocalWorkspace:
+        return LocalWorkspace(self.data.subset(self.data.sample(m, rng)), self.meter)
+
+    def second_moments(self, step: Step, x: Point, columns: int, numbers: int, *, centred: bool) -> Array:
+        from projfree.data.curvature import RowWeights
+
+        with self._lock:
+            if self.holds(x):
+                self.hold([x])
+                work = self._pass(step, [x], (), np.zeros((1, 0)), self._images[x.handle], np.ones(1), (None,))
+                weights = RowWeights(lambda rows, table: cast("Array", work(rows)[0]), columns, numbers)
+            else:  # the image is formed in the same read
+                fresh = self._pass(step, [x], (x.w,), np.ones((1, 1)), None, np.zeros(1), (None,))
+                image = self.data.image_of
+                weights = RowWeights(
+                    lambda rows, table: cast("Array", fresh(rows, image(table, x.w))[0]), columns, numbers
+                )
+            moments = self.data.second_moments(weights, centred=centred)
+        self.meter.rows += self.data.n
+        return moments
+
+    def _sweep(self, step: Step, points: Sequence[Point], *, keep: bool) -> tuple[Array, Any]:
+        vectors, coefficients, base, scale = self._mixture(points)
+        stores = tuple(self._room(x) if keep and x.handle not in self._images else None for x in points)
+        work = self._pass(step, points, tuple(vectors), coefficients, base, scale, stores)
+        found = self.data.run(work)
+        if vectors or self.data.adjoint_reads:
+            self.meter.rows += self.data.n
+        # Only now, so that an interrupted pass leaves the workspace as it was.
+        for x, store in zip(points, stores, strict=True):
+            if store is not None:
+                self._images[x.handle] = store
+        return found
+
+    def _pass(
+        self,
+        step: Step,
+        points: Sequence[Point],
+        vectors: tuple[Any, ...],
+        coefficients: Array,
+        base: Array | None,
+        scale: Array,
+        keep: tuple[Array | None, ...],
+    ) -> Pass:
+        data, outputs = self.data, points[0].w.shape[self._depth :]
+        shared = (step, data.n, data.y, data.weight)
+        return Pass(*shared, vectors, coefficients, base, scale, keep, outputs, None, data.places)
+
+    def _mixture(self, points: Sequence[Point]) -> tuple[list[Any], Array, Array | None, Array]:
+        """The vectors to read, their coefficients, a known image and its factor for each point."""
+        known, new = zip(*(self._parts(x) for x in points), strict=True)
+        pending = {part.handle: part for parts in new for _, part in parts}
+        bases = {handle for parts in known for _, handle in parts}
+        fresh = [x for x, parts in zip(points, new, strict=True) if parts]
+        if len(pending) >= len(fresh) > 0 or (len(bases) > 1 and len(points) > 1):
+            held = [x.handle for x in points if x.handle in self._images]
+            bases = set(held[:1])
+            known = tuple([(1.0, x.handle)] if x.handle in bases else [] for x in points)
+            new = tuple([(1.0, x)] if x.handle not in bases and x.w.any() else [] for x in points)
+            pending = {part.handle: part for parts in new for _, part in parts}
+        columns = {handle: k for k, handle in enumerate(pending)}
+        coefficients, scale = np.zeros((len(points), len(columns))), np.zeros(len(points))
+        for j, parts in enumerate(new):
+            for c, part in parts:
+                coefficients[j, columns[part.handle]] += c
+        base = None
+        if len(bases) == 1:
+            base = self._image(next(iter(bases)))
+            scale[:] = [sum(c for c, _ in parts) for parts in known]
+        elif bases:  # of a single point
+            base, scale[0] = self._combined(known[0]), 1.0
+        return [part.w for part in pending.values()], coefficients, base, scale
+
+    def _parts(self, x: Point) -> tuple[list[tuple[float, Handle]], list[tuple[float, Point]]]:
+        """What is known of the image of a point, and what is not."""
+        if x.handle in self._images:
+            return [(1.0, x.handle)], []
+        terms = x.of or ((1.0, x),)
+        known = [(c, part.handle) for c, part in terms if part.handle in self._images]
+        return known, [(c, part) for c, part in terms if part.handle not in self._images and part.w.any()]
+
+    def _settle(self, x: Point) -> bool:
+        """Mix the image of ``x`` where its points have theirs; whether it is held now."""
+        if x.handle not in self._images:
+            known, new = self._parts(x)
+            if new:
+                return False
+            mixed = self._room(x)
+            if known:
+                self._combined(known, mixed)
+            else:
+                mixed[...] = 0.0
+            self._images[x.handle] = mixed
+        return True
+
+    def _combined(self, terms: Sequence[tuple[float, Handle]], out: Array | None = None) -> Array:
+        (c, handle), *rest = terms
+        out = np.multiply(self._image(handle), c, out=out)
+        for c, handle in rest:
+            out += c * self._image(handle)
+        return out
+
+    def _image(self, handle: Handle) -> Array:
+        self._images[handle] = image = self._images.pop(handle)  # the last one is the one used most recently
+        return image
+
+    def _drop(self, points: Sequence[Point]) -> None:
+        """Make the images few again, but leave those of the points that are in use."""
+        used = {x.handle for x in points}
+        for handle in [handle for handle in self._images if handle not in used]:
+            if len(self._images) <= MOST_IMAGES:
+                return
+            self._free.append(self._images.pop(handle))
+
+    def _room(self, x: Point) -> Array:
+        shape = (self.data.n, *x.w.shape[self._depth :])
+        while self._free:
+            room = self._free.pop()
+            if room.shape == shape:
+                return room
+        return np.empty(shape)
+
+    def _folded(self, step: Step, images: list[Array]) -> Array:
+        data, n = self.data, self.data.n
+        shared, outputs = (step, n, data.y, data.weight), images[0].shape[1:]
+        work = Pass(*shared, (), np.zeros((1, 0)), images[0], np.ones(1), (None,), outputs, None, data.places)
+        cut = Blocks.of(n)
+        compiled = compiled_fold(work, data, cut, images)
+        blocks = None if compiled is None else compiled.fold()
+        if compiled is not None and blocks is not None:
+            over_ranges(blocks, 0, cut.count, data.threads)
+            return compiled.total()[0]
+        if n <= FOLD_ROWS:
+            return step.block(work.rows(slice(0, n)), *images)[1]
+        size = max(FOLD_ROWS, -(-n // MOST_FOLDS))
+        lanes: list[Any] = [None] * LANES
+
+        def lane(k: int) -> None:
+            for first in range(k * size, n, LANES * size):
+                rows = slice(first, min(first + size, n))
+                sums = step.block(work.rows(rows), *(image[rows] for image in images))[1]
+                lanes[k] = sums if lanes[k] is None else lanes[k] + sums
+
+        over_blocks(lane, min(LANES, -(-n // size)), data.threads)
+        total: Array = np.sum([sums for sums in lanes if sums is not None], axis=0)
+        return total

@@ -1,0 +1,53 @@
+"""Fits on a data class: rows that are wherever they are, with their targets and weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from projfree.checks import Array, shown
+from projfree.data import Data
+from projfree.estimators.table import Table
+
+#: Settings that look at single rows, and what they are where they do not.
+BY_ROW = {"task": None, "early_stopping": False, "free": None, "class_weight": None}
+
+
+def given_data(model: Any, data: Data, y: Any, sample_weight: Any) -> Table:
+    """The data of ``fit(data)``, after saying what cannot be done with it."""
+    name = type(model).__name__
+    if y is not None or sample_weight is not None:
+        raise TypeError(f"`{name}.fit(data)` takes targets and weights from the data; leave `y` and the weights out.")
+    if len(data.shape(())) != 1:
+        raise TypeError(f"`{name}.fit(data)` needs a table of features, got {type(data).__name__}.")
+    for setting, plain in BY_ROW.items():
+        value = getattr(model, setting, plain)
+        if value is not plain and value != plain:
+            raise ValueError(
+                f"`{setting}` looks at single rows, which {type(data).__name__} does not show, got {shown(value)}; "
+                "leave it out, or fit on arrays."
+            )
+    model.n_features_in_ = data.shape(())[0]
+    if data.feature_names is not None:
+        model.feature_names_in_ = np.array(data.feature_names, dtype=object)
+    elif hasattr(model, "feature_names_in_"):
+        del model.feature_names_in_
+    return Table(data, np.zeros(0))
+
+
+@dataclass(frozen=True, eq=False)
+class Encode:
+    """From labels to what a loss takes: class indices, signs, or signs of each class against the others."""
+
+    classes: Array
+    indices: bool
+
+    def __call__(self, y: Array) -> Array:
+        index = np.searchsorted(self.classes, y)
+        if self.indices:
+            return index
+        if len(self.classes) == 2:
+            return np.where(index == 1, 1.0, -1.0)
+        return np.where(np.arange(len(self.classes)) == index[:, None], 1.0, -1.0)

@@ -1,0 +1,77 @@
+"""`Evaluation`: what an objective says about a point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from projfree.algebra import Handle, Minorant, Point
+from projfree.checks import Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluation:
+    """The value at a point and, where it was asked for, the tangent there.
+
+    Attributes
+    ----------
+    point : Point
+        The point, with the intercept that belongs to it; no longer a mixture.
+    value : float
+        The value there, NaN where rows were sampled.
+    tangent : Minorant or None
+        The tangent there, or an estimate of it from sampled rows; None where no tangent was asked for.
+    also : tuple of Evaluation
+        The values at further points that came with the same read.
+    inner : Evaluation or None
+        What the reported function says about the point, where that is another function.
+    """
+
+    point: Point
+    value: float
+    tangent: Minorant | None = None
+    also: tuple[Evaluation, ...] = ()
+    inner: Evaluation | None = None
+
+    @property
+    def intercept(self) -> Array | None:
+        """The intercept that belongs to the point."""
+        return self.point.intercept
+
+    @property
+    def reported(self) -> Evaluation:
+        """The evaluation of the function whose value a run reports."""
+        return self if self.inner is None else self.inner
+
+    @property
+    def slope(self) -> Minorant:
+        """The tangent, which must have been asked for."""
+        assert self.tangent is not None
+        return self.tangent
+
+
+#: How many evaluations a function remembers.
+MOST_EVALUATIONS = 4
+
+
+class Memory:
+    """The last few evaluations of a function in one workspace, so that asking twice costs nothing."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Handle, Evaluation] = {}
+
+    def __contains__(self, handle: Handle) -> bool:
+        return handle in self._kept
+
+    def recall(self, x: Point, tangent: bool) -> Evaluation | None:
+        """The evaluation of ``x``, if there is one and it has what is asked for."""
+        found = self._kept.get(x.handle)
+        return None if found is None or (tangent and found.tangent is None) else found
+
+    def keep(self, found: Evaluation) -> Evaluation:
+        """Remember an evaluation and those that came with it; returns it."""
+        for each in (*found.also, found):
+            old = self._kept.pop(each.point.handle, None)
+            self._kept[each.point.handle] = each if old is None or each.tangent is not None else old
+        while len(self._kept) > MOST_EVALUATIONS:
+            del self._kept[next(iter(self._kept))]
+        return found

@@ -1,0 +1,7 @@
+"""Intercepts: what is minimised out beside the parameter, a strategy of an objective."""
+
+from projfree.objectives.intercepts.base import Intercept, NoIntercept
+from projfree.objectives.intercepts.centred import Centred
+from projfree.objectives.intercepts.profiled import Profiled
+
+__all__ = ["Centred", "Intercept", "NoIntercept", "Profiled"]

@@ -1,0 +1,119 @@
+"""What an intercept is: how predictions depend on what is minimised out beside the parameter."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from projfree.algebra import Minorant, Point
+from projfree.checks import Array
+from projfree.data import layout
+from projfree.data.base import Data
+from projfree.data.workspace import Workspace
+from projfree.losses.base import Loss
+from projfree.losses.squared import is_squared
+from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.row_steps import DerivativeSums, TangentSums, ValueSum
+from projfree.objectives.tangent import Sums
+
+if TYPE_CHECKING:
+    from projfree.objectives.hull import Hull
+
+
+class Intercept(ABC):
+    """A strategy of an objective: where its intercept is, and what a tangent is there.
+
+    Attributes
+    ----------
+    loss, data, outputs : Loss, Data, tuple of int
+        The loss, the rows, and the trailing shape of predictions.
+    constant : ndarray or None
+        The intercept at w = 0, where every search starts; None where there is no intercept.
+    """
+
+    constant: Array | None = None
+    #: What the description of an objective says about it, and whether the plan's prices were measured with it.
+    described: str = ""
+    measured: bool = True
+
+    def __init__(self, loss: Loss, data: Data, outputs: tuple[int, ...]) -> None:
+        self.loss, self.data, self.outputs = loss, data, outputs
+        #: Each sum and each derivative err by at most this many units of rounding of their absolute terms.
+        self.units = data.summation() + 2.0 * loss.rounding + 8.0 + sum(outputs)
+
+    def spread(self) -> tuple[float, float]:
+        r"""``(a, c)`` such that optimal intercepts of feasible w differ from that of w = 0 by at most a + c max|u|."""
+        return 0.0, 1.0
+
+    def reach(self, b: Array | None, largest: float) -> float:
+        """How far ``b`` is from the best intercepts where predictions are up to ``largest``, added over outputs."""
+        if b is None or self.constant is None:
+            return 0.0
+        apart, factor = self.spread()
+        return float(np.abs(b - self.constant).sum()) + b.size * (apart + factor * largest)
+
+    def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:
+        """The intercept at each of the points."""
+        return (None,) * len(points)
+
+    def guess(self, x: Point) -> Array | None:
+        """The intercept at ``x`` without looking at rows, as well as it is known."""
+        return None
+
+    def evaluate(self, workspace: Workspace, x: Point, also: tuple[Point, ...]) -> Evaluation:
+        """The value and the tangent at ``x`` in one sweep, with the values at further points."""
+        points = (x, *also)
+        return self.tangent(workspace, points, self.locate(workspace, points))
+
+    def tangent(self, workspace: Workspace, points: tuple[Point, ...], b: tuple[Array | None, ...]) -> Evaluation:
+        """The tangent at the first point and the values at the others, with intercepts as given."""
+        packed, g = workspace.sweep(TangentSums(self.loss, b), points)
+        own = layout.count(max(1, int(np.prod(self.outputs))))
+        sums = Sums.unpack(packed[:own])
+        m, b0 = self.minorant(sums, g, b[0])
+        values = packed[own:].tolist()
+        further = tuple(Evaluation(p.alone(c), v) for p, c, v in zip(points[1:], b[1:], values, strict=True))
+        return Evaluation(points[0].alone(b0), sums.value, m, further)
+
+    def recheck(self, workspace: Workspace, points: tuple[Point, Point]) -> tuple[Evaluation, Evaluation]:
+        """The value at the second point and the tangent at the first, with their intercepts where they have some."""
+        b = tuple(p.intercept for p in points)
+        if self.constant is not None and any(c is None for c in b):
+            # A tangent without an intercept bounds another function.
+            b = tuple(c if c is not None else self.locate(workspace, (p,))[0] for c, p in zip(b, points, strict=True))
+        found = self.tangent(workspace, points, b if self.constant is not None else (None, None))
+        return found.also[0], found
+
+    def value(self, workspace: Workspace, x: Point) -> Evaluation:
+        """The value at ``x`` from its image."""
+        (b,) = self.locate(workspace, (x,))
+        return Evaluation(x.alone(b), float(workspace.fold(ValueSum(self.loss, b), (x,))[0]))
+
+    @abstractmethod
+    def minorant(self, sums: Sums, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
+        """The tangent that the sums of a sweep amount to, and the intercept there."""
+
+    def estimate(self, workspace: Workspace, x: Point) -> Any:
+        """An unbiased estimate of the gradient at ``x`` from the rows of a sample."""
+        b = self.guess(x)
+        return workspace.sweep(DerivativeSums(self.loss, 0.0 if b is None else b), (x,))[1]
+
+    @abstractmethod
+    def hull(self, workspace: Workspace, points: tuple[Point, ...], gradient: Array | None, tilt: Array | None) -> Hull:
+        """The function on the simplex spanned by ``points``."""
+
+
+class NoIntercept(Intercept):
+    """Predictions are images."""
+
+    def minorant(self, sums: Sums, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
+        constant_error, gradient_error = sums.errors(self.units, self.data.mean_square, self.data.row_norm)
+        return Minorant(sums.value - sums.along, g, constant_error, gradient_error), None
+
+    def hull(self, workspace: Workspace, points: tuple[Point, ...], gradient: Array | None, tilt: Array | None) -> Hull:
+        from projfree.objectives.image_hull import ImageHull, SquaresHull
+
+        kind = SquaresHull if is_squared(self.loss) else ImageHull
+        return kind(self, workspace, points, gradient, tilt)

@@ -1,0 +1,85 @@
+"""The intercept of the squared loss: centring, through the mean row of the data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from projfree.algebra import UNIT, Minorant, Point, is_structured
+from projfree.checks import Array
+from projfree.data.base import Data
+from projfree.data.workspace import Workspace
+from projfree.losses.base import Loss
+from projfree.losses.squared import is_squared
+from projfree.objectives.hull import Hull
+from projfree.objectives.intercepts.base import Intercept
+from projfree.objectives.intercepts.search import constant_intercept
+from projfree.objectives.row_steps import DerivativeSums
+from projfree.objectives.tangent import Sums
+
+
+class Centred(Intercept):
+    r"""The intercept :math:`b(w) = \bar y - \langle\bar x, w\rangle`: O(d), and one read for a tangent.
+
+    The sums of a sweep tell by how much the rounded intercept misses the best one; values, gradients and the intercept
+    are then moved there.
+    """
+
+    constant: Array
+    described = " with intercept"
+
+    def __init__(self, loss: Loss, data: Data, outputs: tuple[int, ...]) -> None:
+        super().__init__(loss, data, outputs)
+        self.constant = constant_intercept(loss, data, outputs)
+
+    def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:
+        return tuple(self.at(x.w) for x in points)
+
+    def guess(self, x: Point) -> Array:
+        return self.at(x.w)
+
+    def at(self, w: Any) -> Array:
+        """The intercept at the parameter ``w``."""
+        row = self.data.mean_row()
+        along: Any = row.inner(w) if is_structured(row) else np.tensordot(row, w, axes=row.ndim)
+        return np.asarray(self.constant - along)
+
+    def minorant(self, sums: Sums, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
+        assert b is not None
+        slope = sums.slope.reshape(self.outputs)
+        constant_error, gradient_error = sums.errors(self.units, self.data.mean_square, self.data.row_norm)
+        g = g - outer(self.data.mean_row(), slope)
+        gradient_error += UNIT * self.units * self.data.row_norm * float(np.abs(slope).sum())
+        b = b + sums.recentre(self.loss.smoothness).reshape(self.outputs)
+        constant_part, gradient_part = intercept_error(sums, b, self.units, self.constant, self.data.row_norm)
+        m = Minorant(sums.value - sums.along, g, constant_error + constant_part, gradient_error + gradient_part)
+        return m, b
+
+    def estimate(self, workspace: Workspace, x: Point) -> Any:
+        # With the means of all rows, which keeps the estimate unbiased.
+        slope, g = workspace.sweep(DerivativeSums(self.loss, self.at(x.w)), (x,))
+        return g - outer(self.data.mean_row(), slope.reshape(self.outputs))
+
+    def hull(self, workspace: Workspace, points: tuple[Point, ...], gradient: Array | None, tilt: Array | None) -> Hull:
+        from projfree.objectives.image_hull import ImageHull, SquaresHull
+
+        kind = SquaresHull if is_squared(self.loss) else ImageHull
+        return kind(self, workspace, points, gradient, tilt)
+
+
+def intercept_error(
+    sums: Sums, b: Array, units: float, constant: Array, row_norm: float, apart: float = 0.0, factor: float = 1.0
+) -> tuple[float, float]:
+    r"""What the derivative in b, zero only up to rounding, may cost: its size times how far b may have to go.
+
+    Optimal intercepts of feasible w differ from that of w = 0 by at most ``apart + factor * max|u|``.
+    """
+    rest = np.abs(sums.slope) + UNIT * units * sums.slope_size
+    away = np.abs(np.ravel(b - constant))
+    return float(np.sum(rest * (away + apart))), factor * row_norm * float(rest.sum())
+
+
+def outer(row: Any, slope: Array) -> Any:
+    """The outer product of a parameter with one output and the slopes of all outputs."""
+    return row * float(slope) if is_structured(row) else np.multiply.outer(row, slope)

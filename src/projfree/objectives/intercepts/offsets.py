@@ -1,0 +1,168 @@
+r"""Offsets of rows, of columns and of all entries of a matrix: minimised out, with a ridge, outside the ball.
+
+.. math:: F(X) = \min_b \sum_i s_i\,\ell\big(X_{r_i c_i} + o_i(b), y_i\big) + \tfrac12 \kappa \|b\|^2, \qquad
+          o_i(b) = b_0 + b_{r_i} + b_{c_i}
+
+For any b, with :math:`r_i = s_i\ell'` and h its sums over all, rows and columns, convexity and the ridge give
+
+.. math:: F(X') \ge \sum_i (s_i\ell_i - r_i (u_i + o_i)) - \tfrac{1}{2\kappa}\|h\|^2 + \langle A^T r, X'\rangle,
+
+which is what a tangent here is: true however inexactly the offsets were found, and tight where they are optimal.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from projfree.algebra import UNIT, Minorant, Point
+from projfree.checks import Array
+from projfree.data.factored_entries import FactoredEntriesData
+from projfree.data.workspace import Workspace
+from projfree.losses.base import Loss
+from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.hull import Hull
+from projfree.objectives.intercepts.base import Intercept
+from projfree.objectives.intercepts.offset_steps import (
+    OffsetCurvature,
+    OffsetMap,
+    OffsetSums,
+    OffsetTangent,
+    OffsetValue,
+)
+from projfree.objectives.tangent import Sums
+
+#: Newton steps for the offsets of one image, and what they may leave of the value: so little that bounds, which feel
+#: the root of it, agree to all digits that are checked.
+STEPS, ENOUGH = 60, 1e-20
+#: Conjugate gradient steps of one solve.
+MOST_STEPS = 200
+
+
+class Offsets(Intercept):
+    """Vectors ``(b_0, rows, columns)``; kinds that are switched off stay zero.
+
+    Parameters
+    ----------
+    loss, data, outputs
+        As for every intercept; the data must be observed entries.
+    kinds : tuple of bool
+        Whether there is an offset for all, for each row, for each column.
+    kappa : float
+        The ridge.
+    base : float
+        Added to every prediction.
+    """
+
+    constant: Array
+    described, measured = " with offsets", False
+
+    def __init__(
+        self,
+        loss: Loss,
+        data: FactoredEntriesData,
+        outputs: tuple[int, ...],
+        *,
+        kinds: tuple[bool, bool, bool],
+        kappa: float,
+        base: float,
+    ) -> None:
+        super().__init__(loss, data, outputs)
+        self.kappa, self.base = kappa, base
+        self.map = OffsetMap((data.shape(())[0], data.shape(())[1]), kinds)
+        #: The largest number of terms in a sum over one offset's entries.
+        self.most = float(data.n if kinds[0] else data.most_in_line())
+        self.constant = self.map.zero()
+
+    def guess(self, x: Point) -> Array:
+        return self.constant if x.intercept is None else np.array(np.broadcast_to(x.intercept, self.constant.shape))
+
+    def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:
+        workspace.hold(points)
+        return tuple(self._search(workspace, x) for x in points)
+
+    def _search(self, workspace: Workspace, x: Point) -> Array:
+        b, kappa, loss = self.guess(x), self.kappa, self.loss
+        value, slope = self._look(workspace, x, b)
+        for _ in range(STEPS):
+            # By the ridge, the value is at most this far above its minimum over the offsets.
+            left, size = ENOUGH * abs(value), float(slope @ slope)
+            if 0.5 * size / kappa <= left:
+                break
+            share = min(max(0.3 * float(np.sqrt(2.0 * kappa * left / size)), 1e-12), 0.1)
+            step = self.solve(workspace, x, b, slope, share if loss.quadratic else max(share, 1e-4))
+            length, promised, here = 1.0, float(slope @ step), self._look(workspace, x, b - step)
+            while here[0] > value - 0.1 * length * promised + 1e-14 * abs(value) and length > 1e-6:
+                length *= 0.5
+                here = self._look(workspace, x, b - length * step)
+            if here[0] >= value and float(here[1] @ here[1]) >= size:  # nothing but rounding is left
+                break
+            b, (value, slope) = b - length * step, here
+        return b
+
+    def _look(self, workspace: Workspace, x: Point, b: Array) -> tuple[float, Array]:
+        """The value of offsets and its derivative in them."""
+        sums = workspace.fold(OffsetSums(self.loss, self.map, b, self.base), (x,))
+        return float(sums[0]) + 0.5 * self.kappa * float(b @ b), sums[1:] + self.kappa * b
+
+    def solve(self, workspace: Workspace, x: Point, b: Array, slope: Array, tolerance: float) -> Array:
+        """Newton's step for the curvature of the loss at offsets ``b``: conjugate gradients, scaled by the diagonal."""
+        diagonal = workspace.fold(OffsetCurvature(self.loss, self.map, b, self.base, None), (x,))
+        scale = 1.0 / (diagonal + self.kappa)
+        found, r = np.zeros_like(slope), slope.copy()
+        z = scale * r
+        d, size = z.copy(), float(r @ z)
+        first = size
+        for _ in range(MOST_STEPS):
+            if size <= tolerance**2 * first or size == 0.0:
+                break
+            along = workspace.fold(OffsetCurvature(self.loss, self.map, b, self.base, d), (x,))
+            applied = along + self.kappa * d
+            alpha = size / float(d @ applied)
+            found += alpha * d
+            r -= alpha * applied
+            z = scale * r
+            size, old = float(r @ z), size
+            d = z + (size / old) * d
+        return found
+
+    def ridge(self, b: Array) -> float:
+        """What the offsets add to the value."""
+        return 0.5 * self.kappa * float(b @ b)
+
+    def tangent(self, workspace: Workspace, points: tuple[Point, ...], b: tuple[Array | None, ...]) -> Evaluation:
+        x, offsets = points[0], b[0]
+        assert offsets is not None
+        packed, g = workspace.sweep(OffsetTangent(self.loss, self.map, offsets, self.base), (x,))
+        value, size, along, along_size, residual_size, square = packed[:6].tolist()
+        h, sizes = packed[6:].reshape(2, -1)
+        drop = 0.5 * float(h @ h) / self.kappa
+        units = max(self.data.summation(), self.most) + 2.0 * self.loss.rounding + 8.0
+        terms = size + along_size + float(np.abs(h) @ sizes) / self.kappa
+        error = UNIT * units * (terms + drop + abs(self.base) * residual_size) + 1e-290
+        m = Minorant(value - along - drop, g, error, UNIT * units * float(np.sqrt(max(square, 0.0))))
+        further = tuple(self._known_value(workspace, p, c) for p, c in zip(points[1:], b[1:], strict=True))
+        return Evaluation(x.alone(offsets), value + self.ridge(offsets), m, further)
+
+    def value(self, workspace: Workspace, x: Point) -> Evaluation:
+        (b,) = self.locate(workspace, (x,))
+        return self._known_value(workspace, x, b)
+
+    def _known_value(self, workspace: Workspace, x: Point, b: Array | None) -> Evaluation:
+        assert b is not None
+        value = float(workspace.fold(OffsetValue(self.loss, self.map, b, self.base), (x,))[0])
+        return Evaluation(x.alone(b), value + self.ridge(b))
+
+    def minorant(self, sums: Sums, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
+        raise NotImplementedError  # `tangent` has sums of its own
+
+    def estimate(self, workspace: Workspace, x: Point) -> Any:
+        step = OffsetTangent(self.loss, self.map, self.guess(x), self.base)
+        return workspace.sweep(step, (x,))[1]
+
+    def hull(self, workspace: Workspace, points: tuple[Point, ...], gradient: Array | None, tilt: Array | None) -> Hull:
+        from projfree.objectives.intercepts.offset_hull import OffsetHull, OffsetSquaresHull
+
+        kind = OffsetSquaresHull if self.loss.quadratic else OffsetHull
+        return kind(self, workspace, points, gradient, tilt)

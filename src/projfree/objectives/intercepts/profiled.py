@@ -1,0 +1,68 @@
+"""An intercept that is searched for on the image of each point."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from projfree.algebra import Minorant, Point
+from projfree.checks import Array
+from projfree.data.base import Data
+from projfree.data.workspace import Workspace
+from projfree.losses.base import Loss
+from projfree.objectives.hull import Hull
+from projfree.objectives.intercepts.base import Intercept
+from projfree.objectives.intercepts.centred import intercept_error
+from projfree.objectives.intercepts.search import check_classes, constant_intercept, search
+from projfree.objectives.tangent import Sums
+
+
+class Profiled(Intercept):
+    r"""For a convex loss the global minimiser over b, so that :math:`F(w) = \min_b f(w, b)` is convex.
+
+    The gradient is that of f in w (envelope theorem). For other losses it is a local minimiser, reached by monotone
+    steps from where the last point had it. It depends on the whole image, so a tangent costs two reads.
+    """
+
+    constant: Array
+    described = " with intercept"
+
+    def __init__(self, loss: Loss, data: Data, outputs: tuple[int, ...]) -> None:
+        super().__init__(loss, data, outputs)
+        if loss.labels:
+            check_classes(loss, data, outputs)
+        # A regression loss that is not convex has its minimum among the targets: begin at their median.
+        self.constant = constant_intercept(loss, data, outputs, None if loss.labels else data.median_target())
+
+    def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:
+        workspace.hold(points)
+        return tuple(search(workspace, self.loss, self.data, x, self.guess(x), self.outputs) for x in points)
+
+    def guess(self, x: Point) -> Array:
+        return self.constant if x.intercept is None else x.intercept
+
+    def minorant(self, sums: Sums, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
+        assert b is not None
+        constant_error, gradient_error = sums.errors(self.units, self.data.mean_square, self.data.row_norm)
+        constant_part, gradient_part = intercept_error(
+            sums, b, self.units, self.constant, self.data.row_norm, *self.spread()
+        )
+        m = Minorant(sums.value - sums.along, g, constant_error + constant_part, gradient_error + gradient_part)
+        return m, b
+
+    def spread(self) -> tuple[float, float]:
+        r"""``(a, c)`` such that optimal intercepts of feasible w differ from that of w = 0 by at most a + c max|u|.
+
+        For an elementwise convex loss the derivative increases, so the intercept moves by at most ``max|u|``. For
+        softmax, comparing the class frequencies that both must reproduce gives a range of ``2 max|u|`` and the
+        logarithm of the rarest frequency.
+        """
+        if not self.loss.coupled:
+            return 0.0, 1.0
+        return float(np.ptp(self.constant)) + float(np.log(len(self.constant))), 2.0
+
+    def hull(self, workspace: Workspace, points: tuple[Point, ...], gradient: Array | None, tilt: Array | None) -> Hull:
+        from projfree.objectives.image_hull import ImageHull
+
+        return ImageHull(self, workspace, points, gradient, tilt)

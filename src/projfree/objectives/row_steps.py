@@ -1,0 +1,117 @@
+"""What objectives ask of rows: the sums of a tangent, of values, of slopes in the intercept, and of derivatives."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from projfree.checks import Array
+from projfree.data import layout
+from projfree.data.native import register_step
+from projfree.data.rows import Rows, Step
+from projfree.losses.base import Loss
+
+
+def weigh(r: Array, s: Array | float) -> Array:
+    """Each row of ``r`` times its weight."""
+    weighted: Array = r * s if isinstance(s, float) or r.ndim == 1 else r * s[:, None]
+    return weighted
+
+
+@dataclass(frozen=True)
+class TangentSums(Step):
+    """The sums of a tangent at the first point, whose layout `data.layout` states, and values at further points.
+
+    Attributes
+    ----------
+    loss : Loss
+        The loss of a row.
+    b : tuple of (ndarray or None)
+        The intercept at each point, None where there is none.
+    """
+
+    sums_residuals = True
+    loss: Loss
+    b: tuple[Array | None, ...] = (None,)
+
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        u, b, s = images[0], self.b[0], rows.s
+        full = u if b is None else u + b
+        losses, derivative = self.loss.value_and_derivative(full, rows.y)
+        r, weighted = weigh(derivative, s), weigh(losses, s)
+        along = r * u
+        scalars = (
+            weighted.sum(),
+            np.abs(weighted).sum(),
+            along.sum(),
+            np.abs(along).sum(),
+            0.0 if b is None else np.abs(r * full).sum(),
+            np.vdot(r, derivative),
+        )
+        by_output = (r.sum(axis=0), np.abs(r).sum(axis=0), weigh(u, s).sum(axis=0))
+        further = [
+            self.loss.value(v if c is None else v + c, rows.y) for v, c in zip(images[1:], self.b[1:], strict=True)
+        ]
+        return r, np.concatenate([scalars, np.ravel(by_output), [weigh(v, s).sum() for v in further]])
+
+    def residual_sum(self, sums: Array, outputs: tuple[int, ...]) -> Array:
+        first = layout.SCALARS + layout.SLOPE
+        return sums[first : first + math.prod(outputs)].reshape(outputs)
+
+
+@dataclass(frozen=True)
+class ValueSum(Step):
+    """The weighted mean loss at one point."""
+
+    loss: Loss
+    b: Array | None = None
+
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        full = images[0] if self.b is None else images[0] + self.b
+        return None, np.array([weigh(self.loss.value(full, rows.y), rows.s).sum()])
+
+
+@dataclass(frozen=True)
+class SlopeSums(Step):
+    """For each output the sums of first derivatives in the intercept, of second ones, and of the sizes of the first.
+
+    For losses that act on each output by itself; an array of shape ``(3, k)``, flat.
+
+    Attributes
+    ----------
+    loss, b : Loss, ndarray
+        The loss and the intercept.
+    output : int or None
+        The one output to look at, None for all.
+    """
+
+    loss: Loss
+    b: Array
+    output: int | None = None
+
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        u, y = images[0], rows.y
+        if self.output is not None:
+            u, y = u[:, self.output], y[:, self.output]
+        first, second = self.loss.slopes(u + self.b, y)
+        first = weigh(first, rows.s)
+        sums = (first.sum(axis=0), weigh(second, rows.s).sum(axis=0), np.abs(first).sum(axis=0))
+        return None, np.ravel(sums)
+
+
+@dataclass(frozen=True)
+class DerivativeSums(Step):
+    """The weighted derivatives, whose adjoint is an estimate of a gradient, and their sum."""
+
+    loss: Loss
+    b: Array | float = 0.0
+
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        r = weigh(self.loss.derivative(images[0] + self.b, rows.y), rows.s)
+        return r, np.ravel(r.sum(axis=0))
+
+
+for _step, _kind in ((TangentSums, "tangent"), (ValueSum, "values"), (SlopeSums, "slopes")):
+    register_step(_step, _kind)

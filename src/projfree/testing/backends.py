@@ -1,0 +1,168 @@
+"""Laws for data backends: whatever holds the rows, runs find what they find on the same rows in memory.
+
+Whoever writes a data class runs `check_backend` on it::
+
+    from projfree.testing.backends import check_backend
+
+    def test_my_rows():
+        check_backend(lambda X, y, weight: MyData(X, y, weight))
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from projfree.checks import Array
+from projfree.data import Data, as_data
+from projfree.losses import BiWeight, Huber, Logistic, Softmax, Squared, SquaredSigmoid
+from projfree.losses.base import Loss
+from projfree.objectives import Objective
+from projfree.run import Checkpoint, Result, minimize, path
+from projfree.sampling import Growing
+from projfree.sets import LpBall
+from projfree.solvers import (
+    ConstrainedNewton,
+    CorrectivePrimalAveraging,
+    Direct,
+    FrankWolfe,
+    PrimalAveraging,
+    ProjectedGradient,
+    Solver,
+    TrustRegionLanczos,
+)
+from projfree.steps import InverseSmoothness, OpenLoop
+
+#: ``make(X, y, weight)``: the same rows behind the class that is checked.
+Make = Callable[[Array, Array, Array | None], Data]
+#: Runs whose steps are fixed beforehand agree to this, relatively.
+AGREEMENT = 1e-10
+ITERATIONS = 30
+ROWS, FEATURES, OUTPUTS = 211, 6, 3
+BALL = LpBall(1.5, radius=1.0)
+EUCLIDEAN = LpBall(2, radius=1.0)
+
+FIXED: tuple[Solver, ...] = (
+    PrimalAveraging(),
+    PrimalAveraging(sampling=Growing(2)),
+    FrankWolfe(OpenLoop(2)),
+    ProjectedGradient(InverseSmoothness(20.0)),
+)
+SEARCHING: tuple[Any, ...] = (FrankWolfe(), CorrectivePrimalAveraging(), ConstrainedNewton(), "auto")
+QUADRATIC: tuple[Solver, ...] = (Direct(), TrustRegionLanczos())
+LOSSES: tuple[tuple[Loss, int], ...] = (
+    (Squared(), 0),
+    (Squared(), OUTPUTS),
+    (Logistic(), 0),
+    (Logistic(), OUTPUTS),
+    (Huber(0.7), 0),
+    (SquaredSigmoid(), 0),
+    (BiWeight(1.0), 0),
+    (Softmax(), OUTPUTS),
+)
+
+
+def table(loss: Loss, outputs: int, seed: int = 0) -> tuple[Array, Array, Array]:
+    """Features, targets that suit the loss, and weights."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((ROWS, FEATURES)) + 0.3
+    u = X @ rng.standard_normal((FEATURES, max(1, outputs))) + 0.5 * rng.standard_normal((ROWS, max(1, outputs)))
+    if loss.coupled:
+        y = u.argmax(axis=1)
+    else:
+        y = np.where(u > 0.0, 1.0, -1.0) if loss.labels else u
+        y = y if outputs else y[:, 0]
+    return X, y, rng.uniform(0.5, 2.0, ROWS)
+
+
+def check_backend(make: Make) -> None:
+    """Run every law; an AssertionError names the first that does not hold."""
+    for loss, outputs in LOSSES:
+        for intercept in (False, True):
+            check_evaluations(make, loss, outputs, intercept)
+            for solver in FIXED:
+                check_fixed(make, loss, outputs, intercept, solver)
+            for solver in (*SEARCHING, *(QUADRATIC if loss.quadratic else ())):
+                check_searching(make, loss, outputs, intercept, solver)
+    check_path(make)
+    check_checkpoint(make)
+
+
+def check_evaluations(make: Make, loss: Loss, outputs: int, intercept: bool) -> None:
+    """Values, tangents and Hessians agree."""
+    X, y, weight = table(loss, outputs)
+    f, g = (Objective(loss, data, intercept) for data in (make(X, y, weight), as_data(X, y, weight)))
+    w = 0.3 * np.random.default_rng(1).standard_normal(f.shape)
+    here, there = f.evaluate(f.point(w), also=(f.point(0.5 * w),)), g.evaluate(g.point(w), also=(g.point(0.5 * w),))
+    about = f"{loss!r}, {outputs} outputs, intercept={intercept}"
+    _close(here.value, there.value, f"value of {about}")
+    _close(here.also[0].value, there.also[0].value, f"second value of {about}")
+    _close(here.slope.gradient, there.slope.gradient, f"gradient of {about}")
+    _close(here.slope.constant, there.slope.constant, f"constant of {about}")
+    if loss.convex:
+        _close(f.hessian(f.point(w)), g.hessian(g.point(w)), f"Hessian of {about}")
+
+
+def check_fixed(make: Make, loss: Loss, outputs: int, intercept: bool, solver: Solver) -> None:
+    """Runs whose steps are fixed beforehand agree to rounding."""
+    here, there = _both(make, loss, outputs, intercept, solver, tol=0.0, max_iter=ITERATIONS)
+    about = f"{solver!r} on {loss!r}, {outputs} outputs, intercept={intercept}"
+    _close(here.w, there.w, f"w of {about}")
+    _close(here.value, there.value, f"value of {about}")
+    if here.bound is not None and there.bound is not None:
+        _close(here.bound, there.bound, f"bound of {about}")
+
+
+def check_searching(make: Make, loss: Loss, outputs: int, intercept: bool, solver: Any) -> None:
+    """Where searches branch on the last digit, both certificates hold and their intervals overlap."""
+    if isinstance(solver, CorrectivePrimalAveraging) and not loss.convex:
+        return
+    here, there = _both(make, loss, outputs, intercept, solver, tol=1e-6, max_iter=300)
+    about = f"{solver!r} on {loss!r}, {outputs} outputs, intercept={intercept}"
+    if here.bound is None or there.bound is None:
+        assert here.gap <= 1e-3 * max(1.0, here.value) or not there.status.converged, f"gap of {about}"
+        return
+    slack = 1e-12 * max(abs(here.value), abs(there.value))
+    assert here.bound <= there.value + slack, f"the bound of {about} exceeds a value"
+    assert there.bound <= here.value + slack, f"the value of {about} is below a bound"
+    assert here.status.converged == there.status.converged, f"status of {about}"
+
+
+def check_path(make: Make) -> None:
+    """A path over radii agrees."""
+    X, y, weight = table(Logistic(), 0)
+    found = [
+        path(Objective(Logistic(), data), BALL, [0.1, 1.0, 5.0]) for data in (make(X, y, weight), as_data(X, y, weight))
+    ]
+    np.testing.assert_allclose(found[0].values, found[1].values, rtol=1e-5, err_msg="values of a path")
+
+
+def check_checkpoint(make: Make) -> None:
+    """A run goes on from a checkpoint as the uninterrupted one did, bit for bit."""
+    X, y, weight = table(Logistic(), 0)
+    f = Objective(Logistic(), make(X, y, weight), fit_intercept=True)
+    with tempfile.TemporaryDirectory() as folder:
+        settings: dict[str, Any] = {"tol": 0.0, "callbacks": [Checkpoint(folder, 10)]}
+        whole = minimize(f, BALL, CorrectivePrimalAveraging(), max_iter=30, **settings)
+        minimize(f, BALL, CorrectivePrimalAveraging(), max_iter=20, **settings)
+        resumed = minimize(f, BALL, state=folder, max_iter=30, **settings)
+    _close(resumed.w, whole.w, "w of a resumed run")
+    assert resumed.n_iter == whole.n_iter
+
+
+def _both(make: Make, loss: Loss, outputs: int, intercept: bool, solver: Any, **settings: Any) -> tuple[Result, Result]:
+    X, y, weight = table(loss, outputs)
+    ball = EUCLIDEAN if isinstance(solver, TrustRegionLanczos) else BALL
+    here, there = (
+        minimize(Objective(loss, data, intercept), ball, solver, **settings)
+        for data in (make(X, y, weight), as_data(X, y, weight))
+    )
+    return here, there
+
+
+def _close(a: Any, b: Any, what: str) -> None:
+    scale = float(np.abs(b).max(initial=0.0)) if np.ndim(b) else abs(float(b))
+    np.testing.assert_allclose(a, b, rtol=0.0, atol=AGREEMENT * max(scale, 1e-12), err_msg=what)

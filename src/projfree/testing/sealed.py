@@ -1,0 +1,224 @@
+"""`SealedData`: rows that only their own workspace can touch, the law of the border between objectives and data."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from projfree.algebra import Handle, Point
+from projfree.checks import Array
+from projfree.data.base import Data
+from projfree.data.blocks import Blocks
+from projfree.data.dense import DenseData
+from projfree.data.gram import Gram
+from projfree.data.rows import Pass, Rows, Step
+from projfree.data.workspace import Meter, Workspace
+from projfree.numerics.sums import tree_sum
+
+
+class Opaque:
+    """A vector with an entry a row, of which nothing can be seen: no length, no entries, no conversion to an array."""
+
+    __slots__ = ()
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Array:
+        raise TypeError("the rows of SealedData cannot be seen; go through `sweep`, `fold` or a method of the data.")
+
+    __len__ = None
+    __iter__ = None
+    __getitem__ = None
+    __array_ufunc__ = None
+
+
+class SealedData(Data):
+    """A table for tests whose rows are out of reach, as those of a cluster or a device are.
+
+    Targets and weights are opaque; steps are pickled and unpickled before each use; partitions are worked on in random
+    order; images are forgotten at random. What runs on it touches rows through the doors of a workspace alone, and must
+    find what it finds on the same rows in memory, to rounding.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        As for `as_data`, dense.
+    partitions : int
+        How many pieces the rows are cut into.
+    seed : int
+        Of the order of partitions and of what is forgotten.
+    forgets : float
+        The probability with which an image is forgotten after each use of a workspace.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import LpBall, Objective, Squared, minimize
+    >>> from projfree.testing import SealedData
+    >>> X, y = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]), np.array([1.0, 2.0, 3.0])
+    >>> minimize(Objective(Squared(), SealedData(X, y)), LpBall(1.5, radius=1.0)).w.round(3)
+    array([0.499, 0.748])
+    """
+
+    local = False
+
+    def __init__(
+        self, X: Any, y: Any, sample_weight: Any = None, *, partitions: int = 3, seed: int = 0, forgets: float = 0.3
+    ) -> None:
+        inner = DenseData(X, y, sample_weight, threads=1)
+        self._inner, self._seed, self._forgets = inner, seed, forgets
+        self._cuts = np.linspace(0, inner.n, min(partitions, inner.n) + 1).astype(np.intp)
+        self._take_over(inner)
+
+    def _take_over(self, inner: DenseData) -> None:
+        self.n, self.row_norm, self.mean_square = inner.n, inner.row_norm, inner.mean_square
+        self.y: Any = Opaque()
+        self.weight: Any = None if inner.weight is None else Opaque()
+
+    def open(self) -> SealedWorkspace:
+        return SealedWorkspace(self, Meter(), np.random.default_rng(self._seed))
+
+    def with_targets(self, convert: Callable[[Array], Array]) -> SealedData:
+        data = copy(self)
+        data._inner = copy(self._inner)
+        data._inner.y = pickle.loads(pickle.dumps(convert))(self._inner.y)
+        return data
+
+    def outputs(self, of: Callable[[Array], tuple[int, ...]]) -> tuple[int, ...]:
+        return of(self._inner.y)
+
+    def labels(self) -> list[Array]:
+        return self._inner.labels()
+
+    def median_target(self) -> Array:
+        return self._inner.median_target()
+
+    def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
+        return self._inner.shape(outputs)
+
+    def run(self, work: Pass) -> tuple[Array, Any]:
+        raise TypeError("the rows of SealedData cannot be seen; use `open()` and the doors of its workspace.")
+
+    def subset(self, rows: Array) -> SealedData:
+        raise TypeError("the rows of SealedData cannot be named; use `open().sampled(m, rng)`.")
+
+    def smoothness(self, *, centred: bool) -> float:
+        return self._inner.smoothness(centred=centred)
+
+    def mean_row(self) -> Array:
+        return self._inner.mean_row()
+
+    def summation(self) -> float:
+        # Any order within a partition, then a tree over partitions.
+        widest = int(np.diff(self._cuts).max())
+        return max(self._inner.summation(), Blocks(widest, widest).units() + len(self._cuts))
+
+    def row_measures(self, shift: Array, scale: Array) -> tuple[float, float]:
+        return self._inner.row_measures(shift, scale)
+
+    def column_deviation(self) -> Array:
+        return self._inner.column_deviation()
+
+    def column_sizes(self) -> Array:
+        return self._inner.column_sizes()
+
+    def gram(self) -> Gram:
+        return self._inner.gram()
+
+    def fingerprint(self) -> str:
+        return f"sealed {self._inner.fingerprint()}"
+
+    def _partition(self, k: int) -> tuple[Array, Rows]:
+        """The features of a partition, and what a step is told about its rows."""
+        rows, inner = slice(self._cuts[k], self._cuts[k + 1]), self._inner
+        return inner.X[rows].astype(np.float64), Rows(inner.y[rows], inner.weights(rows))
+
+
+class SealedWorkspace(Workspace):
+    """The only way to the rows of `SealedData`."""
+
+    def __init__(self, data: SealedData, meter: Meter, rng: np.random.Generator) -> None:
+        self._data, self.meter, self._rng = data, meter, rng
+        self._images: dict[Handle, list[Array]] = {}
+
+    @property
+    def _count(self) -> int:
+        return len(self._data._cuts) - 1
+
+    def sweep(self, step: Step, points: Sequence[Point]) -> tuple[Array, Any]:
+        sums, adjoints = self._work(step, [self._formed(x) for x in points], adjoint=True)
+        self.meter.rows += self._data.n
+        self._forget()
+        return sums, adjoints
+
+    def fold(self, step: Step, points: Sequence[Point]) -> Array:
+        self.hold(points)
+        sums, _ = self._work(step, [self._images[x.handle] for x in points], adjoint=False)
+        self._forget()
+        return sums
+
+    def hold(self, points: Sequence[Point]) -> None:
+        missing = [x for x in points if x.handle not in self._images]
+        for x in missing:
+            self._images[x.handle] = self._formed(x)
+        if any(x.w.any() for x in missing):
+            self.meter.rows += self._data.n
+
+    def holds(self, x: Point) -> bool:
+        return x.handle in self._images or not x.w.any()
+
+    def sampled(self, m: int, rng: np.random.Generator) -> SealedWorkspace:
+        data = copy(self._data)
+        data._inner = data._inner.subset(data._inner.sample(m, rng))
+        data._cuts = np.linspace(0, m, min(self._count, m) + 1).astype(np.intp)
+        data._take_over(data._inner)
+        return SealedWorkspace(data, self.meter, self._rng)
+
+    def second_moments(self, step: Step, x: Point, columns: int, numbers: int, *, centred: bool) -> Array:
+        self.hold([x])
+        step, shift = _sent(step), self._data.mean_row() if centred else 0.0
+        d = self._data.shape(())[0]
+        parts = np.zeros((self._count, columns, d + 1, d + 1))
+        for k in self._order():
+            X, rows = self._data._partition(k)
+            h, _ = step.block(rows, self._images[x.handle][k])
+            assert h is not None
+            z = np.column_stack([X - shift, np.ones(len(X))])
+            parts[k] = np.einsum("ij,ia,ib->jab", h, z, z)
+        self.meter.rows += self._data.n
+        self._forget()
+        return tree_sum(parts)
+
+    def _formed(self, x: Point) -> list[Array]:
+        """The image of a point, partition by partition; remembered or formed anew, never mixed."""
+        if x.handle in self._images:
+            return self._images[x.handle]
+        w = _sent(np.array(x.w))
+        return [self._data._partition(k)[0] @ w for k in range(self._count)]
+
+    def _work(self, step: Step, images: list[list[Array]], *, adjoint: bool) -> tuple[Array, Any]:
+        step = _sent(step)
+        sums: list[Any] = [None] * self._count
+        adjoints: list[Any] = [None] * self._count
+        for k in self._order():
+            X, rows = self._data._partition(k)
+            residual, sums[k] = step.block(rows, *(image[k] for image in images))
+            if adjoint and residual is not None:
+                adjoints[k] = X.T @ residual
+        total = tree_sum(np.array(sums))
+        return total, None if adjoints[0] is None else tree_sum(np.array(adjoints))
+
+    def _order(self) -> list[int]:
+        order: list[int] = self._rng.permutation(self._count).tolist()
+        return order
+
+    def _forget(self) -> None:
+        kept = {handle: image for handle, image in self._images.items() if self._rng.random() >= self._data._forgets}
+        self._images = dict(list(kept.items())[-6:])
+
+
+def _sent(thing: Any) -> Any:
+    """What arrives elsewhere: a copy that shares nothing."""
+    return pickle.loads(pickle.dumps(thing))

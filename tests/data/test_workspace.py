@@ -1,0 +1,269 @@
+"""The workspace of a run: what it reads, which images it keeps, and that nothing goes wrong half-way."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from projfree import Entries, as_data
+from projfree.algebra import Point, mix
+from projfree.data.rows import AsResidual, FormImages, Step
+from projfree.data.workspace import FOLD_ROWS, MOST_IMAGES
+
+N, D = 60, 4
+RNG = np.random.default_rng(0)
+X, Y = RNG.standard_normal((N, D)), RNG.standard_normal(N)
+PLACES = Entries(RNG.integers(0, D, N), np.zeros(N, int), (D, 1))
+
+
+def table_of(places):
+    table = np.zeros((N, D))
+    table[np.arange(N), places.rows] = 1.0
+    return table
+
+
+#: The data and the same linear map as a table.
+STORAGES = {
+    "dense": (partial(as_data, X), X),
+    "sparse": (partial(as_data, sp.csr_array(X)), X),
+    "standardized": (partial(as_data, X, centre=np.ones(D), scale=np.full(D, 2.0)), (X - 1.0) / 2.0),
+    "entries": (partial(as_data, PLACES), table_of(PLACES)),
+}
+KEEPING = ("sparse", "entries")
+
+
+@dataclass(frozen=True)
+class Keeps(Step):
+    """Copies of the images that it was given; the first is the residual."""
+
+    seen: list = field(default_factory=list)
+    fails: bool = False
+
+    def block(self, rows, *images):
+        if self.fails:
+            raise KeyboardInterrupt
+        self.seen.append([image.copy() for image in images])
+        return images[0], np.array([image.sum() for image in images])
+
+
+@pytest.fixture(params=STORAGES)
+def kind(request):
+    return request.param
+
+
+@pytest.fixture
+def data(kind):
+    return STORAGES[kind][0](y=Y)
+
+
+@pytest.fixture
+def points(data):
+    rng = np.random.default_rng(1)
+    return [Point(rng.standard_normal(data.shape(()))) for _ in range(MOST_IMAGES + 2)]
+
+
+def image(kind, x):
+    return STORAGES[kind][1] @ np.ravel(x.w)
+
+
+def sees(workspace, kind, *points, way="fold"):
+    """The images that a step is given are those of the points."""
+    step = Keeps()
+    found = getattr(workspace, way)(step, points)
+    (given,) = step.seen
+    for u, x in zip(given, points, strict=True):
+        np.testing.assert_allclose(u, image(kind, x), rtol=1e-12, atol=1e-12)
+    sums = found[0] if way == "sweep" else found
+    np.testing.assert_allclose(sums, [u.sum() for u in given], rtol=1e-12, atol=1e-12)
+    if way == "sweep":
+        np.testing.assert_allclose(np.ravel(found[1]), STORAGES[kind][1].T @ image(kind, points[0]), rtol=1e-11)
+
+
+def test_a_sweep_is_one_read_and_keeps_images_where_that_pays(data, kind, points):
+    workspace = data.open()
+    sees(workspace, kind, *points[:3], way="sweep")
+    assert workspace.meter.rows == N
+    assert data.keeps_images == (kind in KEEPING)
+    assert [workspace.holds(x) for x in points[:4]] == [data.keeps_images] * 3 + [False]
+
+
+def test_folds_read_what_is_missing_at_once(data, kind, points):
+    workspace = data.open()
+    assert not workspace.holds(points[0])
+    sees(workspace, kind, *points[:2])
+    assert workspace.meter.rows == N, "both images in one read"
+    sees(workspace, kind, points[1], points[0])
+    sees(workspace, kind, *points[:3])
+    assert workspace.meter.rows == 2 * N, "only the third one was missing"
+    assert all(workspace.holds(x) for x in points[:3])
+
+
+def test_mixtures_of_held_points_cost_nothing(data, kind, points):
+    workspace, (a, b, c, *_) = data.open(), points
+    workspace.hold([a, b])
+    assert workspace.meter.rows == N
+    x = mix((0.25, a), (0.75, b))
+    assert workspace.holds(x)
+    sees(workspace, kind, x, 2.0 * x - a)
+    assert workspace.meter.rows == N
+    assert not workspace.holds(x + c)
+    sees(workspace, kind, x + c, x - c)
+    assert workspace.meter.rows == 2 * N, "two mixtures, one new point"
+    assert workspace.holds(c)
+
+
+def test_sweeps_over_mixtures(data, kind, points):
+    workspace, (a, b, c, *_) = data.open(), points
+    workspace.hold([a, b])
+    sees(workspace, kind, mix((0.25, a), (0.75, b)), way="sweep")
+    sees(workspace, kind, mix((0.5, a), (0.5, c)), way="sweep")
+    sees(workspace, kind, mix((0.5, a), (0.5, c)), a, mix((-1.0, b), (2.0, c)), way="sweep")
+    assert workspace.meter.rows == 4 * N
+
+
+def test_zero_is_known(data, kind):
+    workspace, zero = data.open(), Point(np.zeros(data.shape(())))
+    assert workspace.holds(zero)
+    sees(workspace, kind, zero)
+    assert workspace.meter.rows == 0
+
+
+def test_copies_of_a_point_find_nothing(data, kind, points):
+    workspace, x = data.open(), points[0]
+    workspace.hold([x])
+    for other in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x), Point(x.w)):
+        np.testing.assert_array_equal(other.w, x.w)
+        assert not workspace.holds(other)
+    assert workspace.holds(x.alone(np.asarray(1.0))), "the same point with another intercept"
+
+
+def test_the_image_used_least_recently_goes_first(data, kind, points):
+    workspace = data.open()
+    for x in points[:MOST_IMAGES]:
+        workspace.hold([x])
+    assert workspace.meter.rows == MOST_IMAGES * N
+    workspace.fold(FormImages(), [mix((0.5, points[0]), (0.5, points[3]))])  # one more, and two that were used
+    assert [workspace.holds(x) for x in points[:MOST_IMAGES]] == [True, False, True, True, True, True]
+    workspace.hold([points[MOST_IMAGES]])
+    assert [workspace.holds(x) for x in points[:MOST_IMAGES]] == [True, False, False, True, True, True]
+    # Room of images that went is used again; what is still held must not change by that.
+    for x in (points[0], points[3], points[4], points[MOST_IMAGES]):
+        sees(workspace, kind, x)
+    assert workspace.meter.rows == (MOST_IMAGES + 1) * N
+
+
+@pytest.mark.parametrize("way", ["sweep", "fold"])
+def test_an_interrupt_leaves_it_as_it_was(data, kind, points, way):
+    workspace, (a, b, *_) = data.open(), points
+    workspace.hold([a])
+    with pytest.raises(KeyboardInterrupt):
+        getattr(workspace, way)(Keeps(fails=True), [a, b])
+    assert workspace.holds(a)
+    if way == "sweep":
+        assert workspace.meter.rows == N, "a read that failed does not count"
+        assert not workspace.holds(b)
+    sees(workspace, kind, a, b)
+    assert workspace.meter.rows == 2 * N
+
+
+def test_an_interrupt_while_images_are_formed(data, kind, points, monkeypatch):
+    workspace, (a, b, *_) = data.open(), points
+    workspace.hold([a])
+
+    def fails(self, rows, *images):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FormImages, "block", fails)
+        for missing in ([b], [mix((0.5, a), (0.5, b))]):
+            with pytest.raises(KeyboardInterrupt):
+                workspace.hold(missing)
+    assert workspace.meter.rows == N
+    assert workspace.holds(a)
+    assert not workspace.holds(b)
+    sees(workspace, kind, a, b, mix((0.5, a), (0.5, b)))
+    assert workspace.meter.rows == 2 * N
+
+
+def test_samples_count_here_and_keep_nothing_here(data, kind, points):
+    workspace, x = data.open(), points[0]
+    part = workspace.sampled(7, np.random.default_rng(0))
+    part.sweep(AsResidual(), [x])
+    assert workspace.meter.rows == part.meter.rows == 7
+    assert not workspace.holds(x)
+
+
+def test_each_workspace_is_its_own(data, kind, points):
+    one, two = data.open(), data.open()
+    one.hold(points[:2])
+    assert two.meter.rows == 0
+    assert not two.holds(points[0])
+    for other in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one)):
+        assert other.meter.rows == 0
+        assert not other.holds(points[0])
+        sees(other, kind, points[0])
+
+
+def test_steps_are_told_targets_and_weights(data, kind, points):
+    workspace, told = data.open(), []
+
+    @dataclass(frozen=True)
+    class Tells(Step):
+        def block(self, rows, *images):
+            told.append(rows)
+            return None, np.zeros(1)
+
+    sums, adjoint = workspace.sweep(Tells(), points[:1])
+    assert adjoint is None
+    assert sums.tolist() == [0.0]
+    np.testing.assert_array_equal(np.concatenate([rows.y for rows in told]), Y)
+    assert all(rows.s == 1.0 / N for rows in told)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_long_folds_add_up_blocks(threads):
+    n = 5 * FOLD_ROWS + 11
+    table, y = np.arange(1.0, n + 1)[:, None] % 97, np.arange(n) % 2 * 2.0 - 1
+    weight = np.arange(n) % 5 + 1.0
+    workspace = as_data(table, y, weight, threads=threads).open()
+
+    @dataclass(frozen=True)
+    class Sums(Step):
+        def block(self, rows, *images):
+            assert len(rows.y) == len(rows.s) == len(images[0]) == len(images[1])
+            assert len(rows.y) <= FOLD_ROWS
+            return None, np.array([len(rows.y), (rows.s * images[0] * rows.y).sum(), images[1].sum()])
+
+    found = workspace.fold(Sums(), [Point(np.ones(1)), Point(np.full(1, 3.0))])
+    s, u = weight / weight.sum(), table[:, 0]
+    np.testing.assert_allclose(found, [n, (s * u * y).sum(), 3.0 * u.sum()], rtol=1e-12)
+
+
+class TestMoreThanFit:
+    """However many images are held, those of one fold are there together."""
+
+    def test_the_oldest_with_a_new_one(self, data, kind, points):
+        workspace = data.open()
+        for x in points[:MOST_IMAGES]:
+            workspace.hold([x])
+        sees(workspace, kind, points[0], points[MOST_IMAGES])
+        assert workspace.meter.rows == (MOST_IMAGES + 1) * N
+
+    def test_more_points_than_images(self, data, kind, points):
+        workspace = data.open()
+        sees(workspace, kind, *points)
+        assert workspace.meter.rows == N
+        workspace.hold(points[:1])
+        assert sum(workspace.holds(x) for x in points) == MOST_IMAGES
+
+    def test_mixtures_that_need_each_others_points(self, data, kind, points):
+        workspace, (a, b, c, d, *_) = data.open(), points
+        pairs = ((a, b), (c, d), (a, c), (b, d))
+        sees(workspace, kind, *(mix((0.5, one), (0.5, other)) for one, other in pairs))
+        assert workspace.meter.rows == N

@@ -1,0 +1,171 @@
+"""Ctrl-C during `fit`: what was found is kept, and the exception goes on to whoever asked for the fit."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+
+from projfree import (
+    ConstrainedClassifier,
+    ConstrainedClassifierCV,
+    ConstrainedRegressor,
+    ConstrainedRegressorCV,
+    LpBall,
+    Objective,
+    PrimalAveraging,
+    Squared,
+    Status,
+    as_data,
+    path,
+)
+from projfree.estimators.completion import MatrixCompletion
+
+RNG = np.random.default_rng(0)
+N = 60
+X = RNG.standard_normal((N, 4))
+Y = X @ np.array([1.0, -2.0, 0.5, 0.0]) + 0.3 * RNG.standard_normal(N)
+LABELS = np.where(Y > 0, "yes", "no")
+
+
+@dataclass(frozen=True, repr=False)
+class Pressed(PrimalAveraging):
+    """Ctrl-C at an iteration of runs on so many rows over balls of at least some radius."""
+
+    at: int = 3
+    rows: int = 0
+    least: float = 0.0
+
+    def step(self, f, ball, state):
+        if state.t + 1 >= self.at and self.rows in (0, f.rows) and ball.radius >= self.least:
+            raise KeyboardInterrupt
+        return super().step(f, ball, state)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ConstrainedRegressor(radius=1.0, solver=Pressed()),
+        ConstrainedRegressor(radius=1.0, solver=Pressed(), loss="huber"),
+        ConstrainedClassifier(radius=1.0, solver=Pressed()),
+        ConstrainedClassifier(radius=1.0, solver=Pressed(), early_stopping=True),
+    ],
+    ids=["regressor", "huber", "classifier", "early stopping"],
+)
+def test_fit_keeps_the_best_point_and_raises(model):
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, LABELS if hasattr(model, "decision_function") else Y)
+    assert model.result_.status is Status.INTERRUPTED
+    assert model.n_iter_ == 2
+    assert model.result_.bound <= model.result_.value
+    assert np.abs(model.coef_).sum() > 0.0
+    assert model.radius_ == 1.0
+    assert len(model.predict(X)) == N
+
+
+def test_a_grid_search_ends():
+    fits = []
+
+    class Counted(ConstrainedRegressor):
+        def fit(self, X, y):
+            fits.append(self.radius)
+            return super().fit(X, y)
+
+    search = GridSearchCV(Counted(solver=Pressed(), tol=0.0), {"radius": [0.5, 1.0, 2.0]}, cv=2)
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, Y)
+    assert len(fits) == 1
+
+
+RADII = [0.25, 0.5, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("kind", [ConstrainedRegressorCV, ConstrainedClassifierCV])
+def test_a_search_keeps_what_the_refit_has_found(kind):
+    """The folds are done, and so are the two smallest radii for all rows."""
+    y = Y if kind is ConstrainedRegressorCV else LABELS
+    settings = {"p": 1.5, "radii": RADII, "cv": 3, "tol": 1e-3}
+    due = kind(**settings, solver=PrimalAveraging()).fit(X, y)
+    model = kind(**settings, solver=Pressed(rows=N, least=1.0))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert due.radius_ >= 1.0, "the search wants more than was met"
+    np.testing.assert_array_equal(model.scores_, due.scores_)
+    assert model.best_score_ == due.best_score_
+    assert model.result_.status is Status.INTERRUPTED
+    assert (model.p_, model.radius_) == (1.5, 1.0)
+    np.testing.assert_array_equal(model.path_.radii, RADII[:3])
+    np.testing.assert_array_equal(model.path_.coefs[:2], due.path_.coefs[:2])
+    np.testing.assert_array_equal(model.coef_, model.path_.coefs[2])
+    assert model.score(X, y) > 0.0
+
+
+def test_a_radius_that_was_met_is_taken_over_as_it_is():
+    def modest(model, X, y):
+        return -abs(np.abs(model.coef_).max() - 0.02)
+
+    settings = {"p": 1.5, "radii": [0.01, 0.02, 0.2], "cv": 3, "tol": 1e-2, "scoring": modest}
+    due = ConstrainedRegressorCV(**settings, solver=PrimalAveraging()).fit(X, Y)
+    model = ConstrainedRegressorCV(**settings, solver=Pressed(at=1, rows=N, least=0.2))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    assert model.radius_ == due.radius_ == 0.02
+    np.testing.assert_array_equal(model.coef_, due.coef_)
+    assert model.result_.status.converged
+
+
+def test_a_search_that_was_interrupted_in_a_fold_is_not_fitted():
+    model = ConstrainedRegressorCV(p=1.5, radii=RADII, cv=3, solver=Pressed(), tol=0.0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+@pytest.mark.parametrize("form", ["auto", "data"])
+def test_a_path_says_what_it_has(form):
+    f = Objective(Squared(), as_data(X, Y), fit_intercept=True, form=form)
+    with pytest.raises(KeyboardInterrupt, match=r"interrupted at the radius 2$") as caught:
+        path(f, LpBall(1.5, 1.0), [4.0, 2.0, 0.5, 1.0], solver=Pressed(least=2.0), tol=1e-3)
+    found = caught.value.found
+    assert found.radii.tolist() == [2.0, 0.5, 1.0]  # in the order in which they were given
+    assert [result.status.converged for result in found.results] == [False, True, True]
+    assert pickle.loads(pickle.dumps(caught.value)).found.radii.tolist() == [2.0, 0.5, 1.0]
+
+
+USERS, ITEMS = RNG.integers(0, 12, 150), RNG.integers(0, 15, 150)
+RATINGS = np.column_stack([USERS, ITEMS, RNG.integers(1, 6, 150)])
+
+
+def press_at(sweep):
+    def press(seen):
+        if seen.iteration == sweep:
+            raise KeyboardInterrupt
+
+    return press
+
+
+def test_completion_keeps_the_last_sweep():
+    model = MatrixCompletion(p=1.0, radius=5.0, rank=3, callbacks=(press_at(3),))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(RATINGS)
+    assert model.n_iter_ == 3
+    assert model.norm_ <= 5.0 * (1 + 1e-9)
+    assert np.isnan(model.bound_)
+    due = MatrixCompletion(p=1.0, radius=5.0, rank=3, sweeps=3).fit(RATINGS)
+    np.testing.assert_allclose(model.factors_.left, due.factors_.left, rtol=1e-9, atol=1e-12)
+    assert len(model.predict(RATINGS[:5, :2])) == 5
+
+
+def test_completion_that_is_being_certified():
+    model = MatrixCompletion(p=1.2, radius=5.0, rank=3, sweeps=2).fit(RATINGS)
+    before = model.value_
+    model.set_params(solver=Pressed())
+    with pytest.raises(KeyboardInterrupt):
+        model.certify_to(1e-9)
+    assert model.result_.status is Status.INTERRUPTED
+    assert model.bound_ <= model.value_ <= before

@@ -1,0 +1,108 @@
+"""The compiled forms of losses, as plain Python and compiled, keep the accuracy that certificates charge for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from projfree.losses import LOSSES, BiWeight, Huber, Logistic, Softmax, Squared, SquaredSigmoid
+from projfree.numerics.forms import form_of
+
+ELEMENTWISE = [Squared(), Logistic(), SquaredSigmoid(), BiWeight(0.7), Huber(1.3)]
+EPS = np.finfo(float).eps
+
+
+@pytest.fixture(scope="module", params=["plain", "compiled"])
+def tile_of(request):
+    if request.param == "plain":
+        return lambda loss: form_of(loss).tile
+    from projfree.data.native import compiling
+
+    def compiled(loss):
+        tile = form_of(loss).tile
+        compiling.form(tile)
+
+        def run(parameters, u, y, value, slope):
+            tile(parameters, u, y, value, slope)
+
+        return compiling.kernel(run)
+
+    made = {type(loss): compiled(loss) for loss in ELEMENTWISE}
+    return lambda loss: made[type(loss)]
+
+
+def both(tile, loss, u, y):
+    value, slope = np.empty_like(u), np.empty_like(u)
+    tile(np.array(form_of(loss).parameters(loss)), u, y, value, slope)
+    return value, slope
+
+
+@pytest.mark.parametrize("loss", ELEMENTWISE, ids=repr)
+@pytest.mark.parametrize("scale", [1e-8, 1e-3, 1.0, 30.0, 600.0])
+def test_relative_accuracy(tile_of, loss, scale):
+    rng = np.random.default_rng(0)
+    u = rng.standard_normal(1000) * scale
+    y = np.sign(rng.standard_normal(1000)) if loss.labels else rng.standard_normal(1000)
+    # Extended precision where the platform has it; the NumPy losses are tested against decimals elsewhere.
+    truth = loss.value_and_derivative(u.astype(np.longdouble), y.astype(np.longdouble))
+    near = np.abs(u) < 690.0 if loss.labels else np.ones(len(u), bool)  # beyond, the result is held at e^-700
+    for found, true in zip(both(tile_of(loss), loss, u, y), truth, strict=True):
+        error = np.abs(found - true)[near]
+        assert np.all(error <= (loss.rounding * EPS * np.abs(true) + 1e-300)[near]), float(np.max(error))
+
+
+@pytest.mark.parametrize("loss", ELEMENTWISE, ids=repr)
+def test_extreme_predictions(tile_of, loss):
+    u = np.array([0.0, -0.0, 699.9, 700.1, -700.1, 1e4, -1e4, 1e100, -1e100])
+    value, slope = both(tile_of(loss), loss, u, np.ones(len(u)))
+    assert np.isfinite(value).all()
+    assert np.isfinite(slope).all()
+    plain = loss.value_and_derivative(u, np.ones(len(u)))
+    assert value == pytest.approx(plain[0], rel=1e-14, abs=1e-290)
+    assert slope == pytest.approx(plain[1], rel=1e-14, abs=1e-290)
+
+
+@pytest.mark.parametrize("loss", ELEMENTWISE, ids=repr)
+def test_what_is_not_a_number_stays_so(tile_of, loss):
+    assert np.isnan(both(tile_of(loss), loss, np.full(5, np.nan), np.ones(5))[0]).all()
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Huber(1.3)], ids=repr)
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 30.0, 600.0])
+def test_slopes(loss, scale):
+    rng = np.random.default_rng(1)
+    u, y = rng.standard_normal(500) * scale, np.sign(rng.standard_normal(500))
+    first, second = np.empty(500), np.empty(500)
+    form = form_of(loss)
+    form.slopes(np.array(form.parameters(loss)), u, y, first, second)
+    due = loss.slopes(u, y)
+    np.testing.assert_allclose(first, due[0], rtol=1e-14, atol=1e-290)
+    np.testing.assert_allclose(second, due[1], rtol=1e-14, atol=1e-290)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 100.0, 1e4])
+def test_softmax(scale):
+    rng = np.random.default_rng(2)
+    u, y = rng.standard_normal((200, 4)) * scale, rng.integers(0, 4, 200)
+    value, slope = np.empty(200), np.empty((200, 4))
+    form_of(Softmax()).tile(np.empty(0), u, y, value, slope)
+    due = Softmax().value_and_derivative(u, y)
+    np.testing.assert_allclose(value, due[0], rtol=1e-14)
+    np.testing.assert_allclose(slope, due[1], rtol=1e-13, atol=1e-300)
+
+
+def test_forms_are_plain_functions_at_the_level_of_their_module():
+    """A closure could not be found again by the next process, and a compiled function has no name that lasts."""
+    for loss in LOSSES:
+        form = form_of(loss())
+        for function in (form.tile, form.slopes or form.tile):
+            assert function.__module__ == loss.__module__
+            assert "." not in function.__qualname__
+
+
+def test_losses_do_not_load_a_compiler():
+    code = "import sys, projfree.losses, projfree.objectives.row_steps; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

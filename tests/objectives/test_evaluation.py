@@ -1,0 +1,211 @@
+"""`evaluate` tells what was found and changes nothing; what a workspace remembers is never another function's."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from projfree import (
+    BlackBox,
+    Entries,
+    FrankWolfe,
+    Huber,
+    Logistic,
+    LpBall,
+    Objective,
+    Perturbed,
+    QuadraticForm,
+    Squared,
+    as_data,
+    minimize,
+)
+from projfree.algebra import LowRank
+from projfree.objectives.evaluation import MOST_EVALUATIONS
+
+RNG = np.random.default_rng(6)
+N, D = 25, 3
+X, Y = RNG.standard_normal((N, D)), RNG.standard_normal(N)
+SIGNS, H = np.where(Y > 0, 1.0, -1.0), X.T @ X
+
+FUNCTIONS = {
+    "squares": lambda: Objective(Squared(), as_data(X, Y)),
+    "squares, intercept": lambda: Objective(Squared(), as_data(X, Y), fit_intercept=True),
+    "squares, sparse": lambda: Objective(Squared(), as_data(sp.csr_array(X), Y), fit_intercept=True),
+    "logistic": lambda: Objective(Logistic(), as_data(X, SIGNS)),
+    "logistic, intercept": lambda: Objective(Logistic(), as_data(X, SIGNS), fit_intercept=True),
+    "logistic, sparse": lambda: Objective(Logistic(), as_data(sp.csr_array(X), SIGNS), fit_intercept=True),
+    "form": lambda: QuadraticForm(H, X.T @ Y),
+    "calls": lambda: BlackBox(lambda w: (np.cosh(w).sum(), np.sinh(w)), D),
+    "perturbed": lambda: Perturbed(Objective(Logistic(), as_data(X, SIGNS), fit_intercept=True), 0.3, np.ones(D)),
+}
+every = pytest.mark.parametrize("name", FUNCTIONS)
+#: Reads of a tangent at a new point, and of a value there.
+READS = {name: (2 if "logistic, " in name or name == "perturbed" else 1, 1) for name in FUNCTIONS}
+
+
+@every
+def test_the_point_stays_as_it_is(name):
+    f = FUNCTIONS[name]()
+    x = f.point(np.ones(D))
+    found = f.evaluate(x)
+    assert (x.intercept, x.of) == (None, ())
+    assert found.point.handle is x.handle
+    np.testing.assert_array_equal(found.point.w, np.ones(D))
+    for part in ("point", "value", "tangent", "also", "inner"):
+        with pytest.raises(FrozenInstanceError):
+            setattr(found, part, None)
+
+
+@every
+def test_asking_again_costs_nothing(name):
+    f = FUNCTIONS[name]()
+    x = f.point(np.ones(D))
+    assert not f.knows(x)
+    value = f.value(x)
+    assert f.work == READS[name][1] * f.pass_work
+    assert f.knows(x)
+    assert f.value(x) == value
+    assert f.work == READS[name][1] * f.pass_work
+    again = f.point(np.full(D, 2.0))
+    before = f.work
+    m = f.minorant(again)
+    assert f.work - before == READS[name][0] * f.pass_work
+    assert f.value(again) == pytest.approx(m(again.w), rel=1e-12)
+    assert f.work - before == READS[name][0] * f.pass_work
+
+
+@every
+def test_an_opened_function_remembers_and_counts_for_itself(name):
+    f = FUNCTIONS[name]()
+    x = f.point(np.ones(D))
+    value = f.value(x)
+    g = f.open()
+    assert type(g) is type(f)
+    assert g.work == 0
+    assert not g.knows(x)
+    assert g.value(x) == value
+    assert f.work == g.work == READS[name][1] * f.pass_work
+    g.minorant(f.point(np.zeros(D) + 0.5))
+    assert f.work == READS[name][1] * f.pass_work
+    assert g.fingerprint() == f.fingerprint()
+
+
+@every
+def test_a_run_does_not_count_into_the_function_it_was_given(name):
+    f = FUNCTIONS[name]()
+    result = minimize(f, LpBall(2, 0.5), FrankWolfe(), tol=1e-12, max_iter=3)
+    assert result.n_passes >= 2.0
+    assert f.work == 0
+    assert f.value(f.point(result.w, result.intercept)) > -np.inf
+    assert f.work == READS[name][1] * f.pass_work, "nothing of the run is remembered"
+
+
+@every
+@pytest.mark.parametrize("of", [name for name in FUNCTIONS if name not in ("squares", "form")])
+def test_a_point_of_another_function_gives_the_value_here(name, of):
+    f, g, w = FUNCTIONS[name](), FUNCTIONS[of](), np.array([0.3, -1.0, 0.5])
+    there = g.evaluate(g.point(w)).point
+    expected = f.open().evaluate(f.point(w))
+    found = f.evaluate(there)
+    assert found.value == pytest.approx(expected.value, rel=1e-12)
+    np.testing.assert_allclose(found.slope.gradient, expected.slope.gradient, rtol=1e-7, atol=1e-9)
+    z = 0.5 * there + 0.5 * g.evaluate(g.point(2 * w)).point
+    assert f.value(z) == pytest.approx(f.value(f.point(1.5 * w)), rel=1e-12)
+    assert g.value(there) == pytest.approx(g.open().value(g.point(w)), rel=1e-12), "and still its own value there"
+
+
+@pytest.mark.parametrize("name", ["squares", "logistic", "logistic, intercept", "logistic, sparse", "perturbed"])
+def test_further_values_come_with_the_read(name):
+    f = FUNCTIONS[name]()
+    z, x = f.point(np.ones(D)), f.point(np.array([0.5, 0.0, -1.0]))
+    y = 0.5 * z + 0.5 * x
+    found = f.evaluate(z, also=(x, y))
+    assert f.work == READS[name][0] * N
+    for point, value in zip((x, y), found.also, strict=True):
+        assert value.point.handle is point.handle
+        assert value.tangent is None
+        assert value.value == pytest.approx(f.open().value(f.point(point.w)), rel=1e-12)
+        assert f.knows(point)
+        assert f.value(point) == value.value
+    assert found.value == pytest.approx(f.open().value(f.point(z.w)), rel=1e-12)
+    assert f.work == READS[name][0] * N
+
+
+@pytest.mark.parametrize("name", ["squares, sparse", "logistic, sparse", "logistic, intercept", "form"])
+def test_values_of_mixtures_are_free(name):
+    f = FUNCTIONS[name]()
+    x, v = f.point(np.ones(D)), f.point(np.array([0.5, 0.0, -1.0]))
+    x, v = f.evaluate(x).point, f.evaluate(v).point
+    before = f.work
+    for g in (0.0, 0.25, 1.0):
+        z = (1 - g) * x + g * v
+        assert f.knows(z)
+        assert f.value(z) == pytest.approx(f.open().value(f.point(z.w)), rel=1e-12)
+    assert f.work == before
+
+
+@every
+def test_only_a_few_evaluations_are_remembered(name):
+    f = FUNCTIONS[name]()
+    points = [f.point(np.full(D, 0.1 * k)) for k in range(1, 20)]
+    values = [f.value(x) for x in points]
+    assert not f.knows(points[0])
+    assert f.knows(points[-1])
+    assert len(points) > MOST_EVALUATIONS
+    for x, value in zip(points, values, strict=True):
+        assert f.value(x) == pytest.approx(value, rel=1e-13)
+
+
+class Failing(Huber):
+    """A loss that is interrupted when it is told to."""
+
+    armed = False
+
+    def value_and_derivative(self, u, y):
+        if Failing.armed:
+            raise KeyboardInterrupt
+        return super().value_and_derivative(u, y)
+
+
+@pytest.mark.parametrize("table", [X, sp.csr_array(X)], ids=["dense", "sparse"])
+def test_an_interrupted_pass_leaves_nothing_behind(table, monkeypatch):
+    f = Objective(Failing(1.0), as_data(table, Y))
+    x, v = f.point(np.ones(D)), f.point(np.full(D, 2.0))
+    value = f.evaluate(x).value
+    before = f.work
+    monkeypatch.setattr(Failing, "armed", True)
+    with pytest.raises(KeyboardInterrupt):
+        f.evaluate(v)
+    monkeypatch.setattr(Failing, "armed", False)
+    assert not f.knows(v)
+    assert f.work == before
+    assert f.value(x) == value
+    assert f.evaluate(v).value == pytest.approx(Objective(Huber(1.0), as_data(X, Y)).value(v), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "calls"])
+def test_pickled_functions_and_points_know_nothing_of_each_other(name):
+    f = FUNCTIONS[name]()
+    found = f.evaluate(f.point(np.ones(D)))
+    g, y = (pickle.loads(pickle.dumps(each)) for each in (f, found.point))
+    assert not g.knows(y)
+    assert not f.knows(y)
+    assert g.value(y) == pytest.approx(found.value, rel=1e-12)
+
+
+def test_factored_entries_keep_their_images_and_tangents_of_mixtures_cost_no_read():
+    rng = np.random.default_rng(0)
+    rows, cols, y = rng.integers(0, 4, 40), rng.integers(0, 3, 40), rng.standard_normal(40)
+    f = Objective(Squared(), as_data(Entries(rows, cols, (4, 3), factored=True), y))
+    x, v = (f.point(LowRank.of(rng.standard_normal((4, 1)), rng.standard_normal((3, 1)))) for _ in range(2))
+    f.evaluate(x)
+    f.evaluate(v)
+    assert f.work == 80
+    value = f.evaluate(0.5 * x + 0.5 * v).value
+    assert f.work == 80, "the adjoint only puts residuals in their places"
+    assert value == pytest.approx(f.value(f.point(0.5 * x.w + 0.5 * v.w)), rel=1e-12)
+    assert f.work == 120

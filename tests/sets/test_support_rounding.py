@@ -1,0 +1,109 @@
+"""Rounding allowances of supports, term by term, where the exact support is known."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from projfree.algebra import OnPattern, Pattern
+from projfree.numerics.subspace import Spectrum, gram, norm_bound, spectrum
+from projfree.sets import LpBall, SchattenBall, WeightedSchattenBall, WithFree
+
+EPS = float(np.finfo(np.float64).eps)
+#: A little less than half a unit in the last place of one: added to one, it is lost.
+LOST = 0.99 * 2.0**-53
+
+
+def exact_norm(s, q):
+    """The l_q norm in extended precision."""
+    s = np.abs(s)
+    return s.max() if math.isinf(q) else np.sum(s ** np.longdouble(q)) ** (1 / np.longdouble(q))
+
+
+extended = pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="this machine has no extended precision")
+
+
+@extended
+@pytest.mark.parametrize("k", [64, 256])
+@pytest.mark.parametrize("p", [1.0, 1.2, 3.0, math.inf])
+def test_singular_values_are_those_of_a_nearby_matrix(k, p):
+    """Within a few roundings for each reflection, in the Frobenius norm; the support may move by as much and more.
+
+    It moves most, by the root of k, from equal singular values towards one of them for p = 1, and from one value
+    towards equal ones for p = inf.
+    """
+    one, equal = np.eye(k, dtype=np.longdouble)[0], np.full(k, 1.0, dtype=np.longdouble) / np.sqrt(np.longdouble(k))
+    s = one if math.isinf(p) else equal
+    away = one if p == 1.0 else equal
+    q = math.inf if p == 1.0 else 1.0 if math.isinf(p) else p / (p - 1.0)
+    near = EPS * 2 * k  # an eighth of what a decomposition of this size may be off by
+    change = float(exact_norm(s + near * away, q) - exact_norm(s, q))
+    g, plain = np.diag(s.astype(float)), SchattenBall(p, 2.0)
+    for ball in (plain, WeightedSchattenBall(p, 2.0, np.ones(k), np.ones(k))):
+        assert ball.support_error(g, ball.support(g)) >= 2.0 * change
+
+
+def nearly_dependent(shape):
+    """Two columns or rows, so near that their Gram matrix is singular in floating point, and the nuclear norm."""
+    t = 1e-8
+    pattern, _, _ = Pattern.of(np.array([0, 0, 1]), np.array([0, 1, 0]), shape)
+    # The square of the sum of two singular values is the sum of their squares and twice their product.
+    values = [1.0, 1.0, t] if shape[0] > shape[1] else [1.0, t, 1.0]
+    return OnPattern(pattern, np.array(values)), math.sqrt(2.0 + t * t + 2.0 * t)
+
+
+@pytest.mark.parametrize("shape", [(140_000, 2), (2, 140_000)], ids=str)  # too large for a dense decomposition
+def test_a_gram_matrix_hides_small_singular_values(shape):
+    g, exact = nearly_dependent(shape)
+    total, error = gram(g)
+    assert np.array_equal(total, np.ones((2, 2)))
+    assert error >= 1e-16  # the square that was lost
+    none = Spectrum(np.zeros((shape[0], 0)), np.zeros(0), np.zeros((shape[1], 0)), False)
+    assert norm_bound(g, 1.0, none) >= exact
+    found = spectrum(g, lambda s: s)
+    assert found.whole
+    assert found.upper(1.0) >= exact
+    ball = SchattenBall(math.inf, 3.0)
+    assert ball.support(g) >= 3.0 * exact
+    assert ball.oracle(g)[1] >= 3.0 * exact
+
+
+@extended
+@pytest.mark.parametrize("shape", [(4000, 90), (90, 4000)], ids=str)
+def test_the_error_of_a_gram_matrix_is_a_bound(shape):
+    """Against sums of products in extended precision."""
+    dense = np.random.default_rng(0).uniform(1.0, 2.0, shape)
+    rows, cols = np.nonzero(dense)
+    pattern, _, _ = Pattern.of(rows, cols, shape)
+    total, error = gram(OnPattern(pattern, dense[pattern.rows, pattern.indices]))
+    wide = dense.astype(np.longdouble)
+    exact = wide.T @ wide if shape[0] > shape[1] else wide @ wide.T
+    off = float(np.linalg.norm((total - exact).astype(float)))
+    assert 0.0 < off <= error
+
+
+def absorbed(k):
+    """Numbers that NumPy adds up to one, whose sum is larger, and that sum; it adds every eighth one by itself."""
+    drawn = []
+    for stride in (1, 2, 4, 8, 16):
+        x = np.zeros(k)
+        x[stride::stride] = LOST
+        x[0] = 1.0
+        drawn.append((x, sum(Fraction(v) for v in x)))
+    return max(drawn, key=lambda pair: pair[1] - Fraction(float(pair[0].sum())))
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["free entries", "entries of the ball"])
+def test_sums_of_a_ball_with_free_entries(inside):
+    """Each of the two parts of the support is a sum with an error of its own."""
+    x, exact = absorbed(128)
+    many, few = np.arange(128), np.array([128])
+    g = np.append(x, 2.0**-400)
+    ball = WithFree(LpBall(math.inf, 1.0), tuple(few if inside else many), 1.0)
+    found = ball.support(g)
+    missing = exact + Fraction(2.0**-400) - Fraction(found)
+    assert missing > Fraction(6 * EPS)  # else this test shows nothing
+    assert Fraction(ball.support_error(g, found)) >= missing
