@@ -2,6 +2,7 @@
 
 from projfree.algebra.lowrank import Factor, LowRank
 from projfree.algebra.minorant import UNIT, Minorant, inner, size, square
+from projfree.algebra.minorant_stack import MinorantStack
 from projfree.algebra.on_pattern import OnPattern
 from projfree.algebra.packing import pack, unpack
 from projfree.algebra.pattern import FactoredShape, Pattern
@@ -15,6 +16,7 @@ __all__ = [
     "Handle",
     "LowRank",
     "Minorant",
+    "MinorantStack",
     "Mixture",
     "OnPattern",
     "Pattern",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from projfree.algebra.structured import is_structured, zeros
+from projfree.algebra.structured import Structured, is_structured, zeros
 from projfree.checks import Array
 
 #: Half a unit in the last place of a float64: every rounded operation errs by at most this, relatively.
@@ -103,20 +103,22 @@ class Minorant:
             return -np.inf, 0.0
         if support is None:
             support = ball.support(-self.gradient)
-        reach = ball.reach(self.gradient.shape)
-        allowance = (
-            self.constant_error
-            + (self.gradient_error + self.curvature_error * reach) * reach
-            + ball.support_error(self.gradient, support)
-        )
-        # Four more roundings: the subtraction, the allowance's own sums, and the last subtraction.
-        allowance = allowance * (1.0 + 8.0 * UNIT) + 4.0 * UNIT * (abs(self.constant) + abs(support))
-        return self.constant - support - allowance, allowance
+        error = ball.support_error(self.gradient, support)
+        bound, allowance = lowered(self, support, error, ball.reach(self.gradient.shape))
+        return float(bound), float(allowance)
 
 
-def size(g: Array) -> float:
+def lowered(m: Any, support: Any, support_error: Any, reach: float) -> tuple[Any, Any]:
+    """The minimum of a minorant lowered by its rounding allowance, and that allowance; for a stack of each of them."""
+    allowance = m.constant_error + (m.gradient_error + m.curvature_error * reach) * reach + support_error
+    # Four more roundings: the subtraction, the allowance's own sums, and the last subtraction.
+    allowance = allowance * (1.0 + 8.0 * UNIT) + 4.0 * UNIT * (abs(m.constant) + abs(support))
+    return m.constant - support - allowance, allowance
+
+
+def size(g: Any) -> float:
     """The Euclidean norm, also where squares would leave the range of floating point."""
-    if is_structured(g):
+    if isinstance(g, Structured):
         return g.size()
     flat = g.ravel() if g.dtype.kind == "f" else g.ravel().astype(np.float64)
     plain = math.sqrt(float(np.vdot(flat, flat)))  # unlike `dot`, silent where squares overflow

@@ -29,25 +29,33 @@ def row_norms(x: Array, p: float) -> Array:
     A row that holds NaN (an infinity) has norm NaN (infinity). Cost: one power an entry.
     """
     size = np.abs(x)
-    largest = size.max(axis=-1, initial=0.0)
+    largest = np.maximum.reduce(size, axis=-1, initial=0.0)
     if math.isinf(p):
         return np.asarray(largest)
     finite = (largest > 0.0) & (largest < math.inf)
     with np.errstate(over="ignore"):
         size /= np.where(finite, largest, 1.0)[..., None]
         powers = size if p == 1.0 else size * size if p == 2.0 else size**p
-        return np.asarray(largest * powers.sum(axis=-1) ** (1.0 / p))
+        return np.asarray(largest * np.add.reduce(powers, axis=-1) ** (1.0 / p))
 
 
 def lp_norm(x: Array, p: float) -> float:
     r"""The norm :math:`\|x\|_p` of all entries of ``x`` together."""
+    return float(lp_norms(x.reshape(1, -1), p)[0])
+
+
+def lp_norms(x: Array, p: float) -> Array:
+    """The norm of each row of a matrix, by plain squares where those neither overflow nor vanish."""
     if p == 2.0:
         # Not a dot product: NumPy adds in pairs, so that the error grows with the logarithm of the size alone.
         with np.errstate(over="ignore", under="ignore"):
-            square = float(np.square(x.ravel()).sum())
-        if _SAFE_SQUARES[0] < square < _SAFE_SQUARES[1]:
-            return math.sqrt(square)
-    return float(row_norms(x.reshape(1, -1), p)[0])
+            squares = np.add.reduce(np.square(x), axis=-1)
+            norms: Array = np.sqrt(squares)
+        unsafe = (squares <= _SAFE_SQUARES[0]) | (squares >= _SAFE_SQUARES[1]) | (squares != squares)
+        if np.logical_or.reduce(unsafe):
+            norms[unsafe] = row_norms(x[unsafe], p)
+        return norms
+    return row_norms(x, p)
 
 
 def power(x: float, p: float) -> float:
@@ -72,8 +80,8 @@ def norming(c: Array, p: float) -> Array:
         out = np.zeros_like(c)
         np.put_along_axis(out, first, np.sign(np.take_along_axis(c, first, axis=-1)), axis=-1)
         return out
-    largest = size.max(axis=-1, keepdims=True, initial=0.0)
+    largest = np.maximum.reduce(size, axis=-1, keepdims=True, initial=0.0)
     size /= np.where(largest > 0.0, largest, 1.0)
     power = size if p == 2.0 else size ** (1.0 / (p - 1.0))
-    total = (size * power).sum(axis=-1, keepdims=True)
+    total = np.add.reduce(size * power, axis=-1, keepdims=True)
     return np.asarray(np.sign(c) * power / np.where(total > 0.0, total, 1.0) ** (1.0 / p))

@@ -12,7 +12,7 @@ from projfree import persist
 from projfree.algebra import Minorant, Point, Structured, pack, unpack
 from projfree.checks import count
 from projfree.objectives.base import SmoothFunction
-from projfree.run.ladder import Rung
+from projfree.run.averages import Rung
 from projfree.run.problem import refuse_other
 from projfree.run.progress import Run
 from projfree.run.solver_record import rebuild, record

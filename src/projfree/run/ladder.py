@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+import numpy as np
 
 from projfree.algebra import FactoredShape, Minorant, zeros
 from projfree.checks import Array
+from projfree.run.averages import Rung, Separate, Stacked
 from projfree.sets.answer import Answer
 from projfree.sets.base import ConstraintSet
 
@@ -18,17 +20,6 @@ ELLS, LARGE_ELLS = (2.0, 4.0, 8.0, 16.0), (2.0, 8.0)
 #: entries, where it costs as much as several steps, from a later one and at fewer.
 GROWTH = {"entries": 1.0, "call": 1.1, "singular values": 1.3}
 LARGE_GROWTH, LARGE_FIRST, LARGE = 2.0, 4, 1_000_000
-
-
-@dataclass
-class Rung:
-    """An average of tangents and, with the same weights, of the places where they were taken.
-
-    Averages of matrices in factors would need a decomposition each; there ``z`` is None, and single tangents witness.
-    """
-
-    m: Minorant
-    z: Array | None
 
 
 class Ladder:
@@ -48,7 +39,7 @@ class Ladder:
         # Minus infinity until the first tangent replaces it: zero lies below no negative function.
         self.factored = isinstance(shape, FactoredShape)
         large = self.factored and math.prod(shape) >= LARGE
-        self.ells: tuple[float, ...] = LARGE_ELLS if large else ELLS
+        self.ells = np.array(LARGE_ELLS if large else ELLS)
         self.rungs = [
             Rung(Minorant(-math.inf, zeros(shape)), None if self.factored else zeros(shape)) for _ in self.ells
         ]
@@ -58,6 +49,15 @@ class Ladder:
         self.bound, self.allowance = -math.inf, 0.0
         self.witness: Array | None = None
         self.witnessed = -math.inf
+
+    @property
+    def rungs(self) -> list[Rung]:
+        """The averages one by one."""
+        return self._averages.rungs
+
+    @rungs.setter
+    def rungs(self, rungs: list[Rung]) -> None:
+        self._averages: Separate | Stacked = Separate(rungs) if self.factored else Stacked(rungs)
 
     def add(
         self,
@@ -83,12 +83,8 @@ class Ladder:
             The bound that would end the run.
         """
         self.count += 1
-        for ell, rung in zip(self.ells, self.rungs, strict=True):
-            old = 1.0 - ell / (self.count - 1.0 + ell)
-            new = 1.0 - old  # so that the two add up to one exactly
-            rung.m = old * rung.m + new * m
-            if rung.z is not None:
-                rung.z = old * rung.z + new * z
+        old = 1.0 - self.ells / (self.count - 1.0 + self.ells)
+        self._averages.add(old, 1.0 - old, m, z)  # so that the two weights add up to one exactly
         answered = self._take_answer(m, z, last) if own else False
         if self.count >= self.due:
             self.due = max(self.count + 1, math.ceil(self.growth * self.count))
@@ -109,14 +105,21 @@ class Ladder:
 
     def evaluate(self, last: Answer | None = None) -> None:
         """Ask every rung for its bound, or the one that may have the best where that costs much less to tell."""
-        rungs = self.rungs if self.count else []
-        if self.ball.support_cost != "entries" and rungs:
+        if not self.count:
+            return
+        if self.ball.support_cost != "entries":
+            rungs = self.rungs
             ceilings = [self._ceiling(rung.m, last) for rung in rungs]
             best = max(ceilings)
             if best < math.inf:
-                rungs = [rungs[ceilings.index(best)]] if self._helps(best) else []
-        for rung in rungs:
-            self.offer(rung.m, rung.z)
+                if self._helps(best):
+                    rung = rungs[ceilings.index(best)]
+                    self.offer(rung.m, rung.z)
+                return
+        self.evaluated += len(self.ells)
+        for k, (bound, allowance) in enumerate(zip(*self._averages.minima(self.ball), strict=True)):
+            if bound > self.bound or bound > self.witnessed:
+                self._keep(bound, allowance, self._averages.place(k))
 
     def try_tangent(self, m: Minorant, z: Array, last: Answer | None = None) -> None:
         """Take the bound of a tangent, unless it is known beforehand not to be the best."""

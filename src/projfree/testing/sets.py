@@ -140,6 +140,15 @@ def scale_does_not_matter(C: ConstraintSet, g: Array) -> None:
         assert abs(C.support(g * factor) - factor * C.support(g)) <= slack
 
 
+def supports_are_those_of_each(C: ConstraintSet, g: Array) -> None:
+    """Several gradients at once have the very supports and errors that each has by itself."""
+    stack = np.stack([g, -g, np.zeros_like(g), np.sign(g)])
+    supports, errors = C.supports(stack)
+    for each, support, error in zip(stack, supports, errors, strict=True):
+        assert support == C.support(each)
+        assert error == C.support_error(each, support)
+
+
 Law = Callable[..., None]
 #: Laws of one gradient of any scale.
 ORACLE_LAWS: tuple[Law, ...] = (
@@ -148,6 +157,7 @@ ORACLE_LAWS: tuple[Law, ...] = (
     zero_gives_the_centre,
     form_does_not_matter,
     scale_does_not_matter,
+    supports_are_those_of_each,
 )
 #: Laws of two gradients of moderate scale.
 GEOMETRY_LAWS: tuple[Law, ...] = (
