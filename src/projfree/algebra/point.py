@@ -79,9 +79,13 @@ def mix(*terms: tuple[float, Point], intercept: Array | None = None) -> Point:
             weight = abs(c) * point.mass
             mass, moment = mass + weight, weight * point.intercept + (0.0 if moment is None else moment)
         for a, part in point.of or ((1.0, point),):
-            parts[part.handle] = (parts[part.handle][0] + c * a if part.handle in parts else c * a, part)
+            total = c * a + parts[part.handle][0] if part.handle in parts else c * a
+            parts[part.handle] = (total, part)
     assert w is not None
-    of = tuple(term for term in parts.values() if term[0] != 0.0)
+    of: tuple[tuple[float, Point], ...] = ()
+    for term in parts.values():
+        if term[0] != 0.0:
+            of += (term,)
     if intercept is not None:
         mass = 1.0
     elif moment is not None:

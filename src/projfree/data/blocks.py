@@ -68,6 +68,8 @@ class Partials:
         """The added sums and adjoint."""
         if self.compiled is not None:
             return self.compiled.total()
+        if self.count == 1 and self.sums[0] is not None:
+            return self.sums[0], None if self.adjoints is None else self.adjoints[0]
         sums = tree_sum(np.stack([part for part in self.sums if part is not None]))
         return sums, None if self.adjoints is None else tree_sum(self.adjoints)
 
@@ -84,7 +86,7 @@ def numpy_block(X: Array, offset: int, rows: slice, work: Pass, partials: Partia
     for first in range(rows.start, rows.stop, step):
         tile = slice(first, min(first + step, rows.stop))
         part = X[tile.start - offset : tile.stop - offset].astype(np.float64, copy=False)
-        residual, sums = work(tile, *(part @ w for w in work.vectors))
+        residual, sums = work(tile, *[part @ w for w in work.vectors])
         total = sums if total is None else total + sums
         if residual is not None:
             partials.adjoints_of((X.shape[1], *residual.shape[1:]))[k] += part.T @ residual

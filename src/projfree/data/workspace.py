@@ -26,6 +26,9 @@ FOLD_ROWS, MOST_FOLDS = 1 << 14, 64
 #: Sums of a fold that are kept apart, so that threads can share the work; fixed, so that they do not show.
 LANES = 4
 
+#: The images that are known of what a point is a mixture of, with their coefficients, and the points that have none.
+Parts = tuple[list[tuple[float, Handle]], list[tuple[float, Point]]]
+
 
 class Meter:
     """Counts the rows that were read."""
@@ -147,7 +150,9 @@ class LocalWorkspace(Workspace):
 
     def _sweep(self, step: Step, points: Sequence[Point], *, keep: bool) -> tuple[Array, Any]:
         vectors, coefficients, base, scale = self._mixture(points)
-        stores = tuple(self._room(x) if keep and x.handle not in self._images else None for x in points)
+        stores: tuple[Array | None, ...] = (None,) * len(points)
+        if keep:
+            stores = tuple(None if x.handle in self._images else self._room(x) for x in points)
         work = self._pass(step, points, tuple(vectors), coefficients, base, scale, stores)
         found = self.data.run(work)
         if vectors or self.data.adjoint_reads:
@@ -174,36 +179,60 @@ class LocalWorkspace(Workspace):
 
     def _mixture(self, points: Sequence[Point]) -> tuple[list[Any], Array, Array | None, Array]:
         """The vectors to read, their coefficients, a known image and its factor for each point."""
-        known, new = zip(*(self._parts(x) for x in points), strict=True)
-        pending = {part.handle: part for parts in new for _, part in parts}
-        bases = {handle for parts in known for _, handle in parts}
-        fresh = [x for x, parts in zip(points, new, strict=True) if parts]
-        if len(pending) >= len(fresh) > 0 or (len(bases) > 1 and len(points) > 1):
-            held = [x.handle for x in points if x.handle in self._images]
-            bases = set(held[:1])
-            known = tuple([(1.0, x.handle)] if x.handle in bases else [] for x in points)
-            new = tuple([(1.0, x)] if x.handle not in bases and x.w.any() else [] for x in points)
-            pending = {part.handle: part for parts in new for _, part in parts}
-        columns = {handle: k for k, handle in enumerate(pending)}
-        coefficients, scale = np.zeros((len(points), len(columns))), np.zeros(len(points))
-        for j, parts in enumerate(new):
-            for c, part in parts:
+        split = [self._parts(x) for x in points]
+        columns: dict[Handle, int] = {}
+        vectors: list[Any] = []
+        bases: set[Handle] = set()
+        fresh = 0
+        for known, new in split:
+            fresh += bool(new)
+            for _, handle in known:
+                bases.add(handle)
+            for _, part in new:
+                if part.handle not in columns:
+                    columns[part.handle] = len(vectors)
+                    vectors.append(part.w)
+        if len(vectors) >= fresh > 0 or (len(bases) > 1 and len(points) > 1):
+            return self._singly(points, split)
+        coefficients, scale = np.zeros((len(points), len(vectors))), np.zeros(len(points))
+        for j, (known, new) in enumerate(split):
+            for c, part in new:
                 coefficients[j, columns[part.handle]] += c
-        base = None
-        if len(bases) == 1:
-            base = self._image(next(iter(bases)))
-            scale[:] = [sum(c for c, _ in parts) for parts in known]
-        elif bases:  # of a single point
-            base, scale[0] = self._combined(known[0]), 1.0
-        return [part.w for part in pending.values()], coefficients, base, scale
+            for c, _ in known:
+                scale[j] += c
+        if len(bases) > 1:  # of a single point
+            return vectors, coefficients, self._combined(split[0][0]), np.ones(1)
+        return vectors, coefficients, self._image(bases.pop()) if bases else None, scale
 
-    def _parts(self, x: Point) -> tuple[list[tuple[float, Handle]], list[tuple[float, Point]]]:
+    def _singly(self, points: Sequence[Point], split: Sequence[Parts]) -> tuple[list[Any], Array, Array | None, Array]:
+        """`_mixture` where every point is read by itself, but the first whose image is held and those that are zero."""
+        base: Handle | None = None
+        columns: dict[Handle, int] = {}
+        vectors: list[Any] = []
+        for x, (known, new) in zip(points, split, strict=True):
+            if base is None and x.handle in self._images:
+                base = x.handle
+            elif x.handle not in columns and x.handle is not base and (known or new):
+                columns[x.handle] = len(vectors)
+                vectors.append(x.w)
+        coefficients, scale = np.zeros((len(points), len(vectors))), np.zeros(len(points))
+        for j, x in enumerate(points):
+            if x.handle in columns:
+                coefficients[j, columns[x.handle]] = 1.0
+            elif x.handle is base:
+                scale[j] = 1.0
+        return vectors, coefficients, None if base is None else self._image(base), scale
+
+    def _parts(self, x: Point) -> Parts:
         """What is known of the image of a point, and what is not."""
-        if x.handle in self._images:
-            return [(1.0, x.handle)], []
-        terms = x.of or ((1.0, x),)
-        known = [(c, part.handle) for c, part in terms if part.handle in self._images]
-        return known, [(c, part) for c, part in terms if part.handle not in self._images and part.w.any()]
+        known: list[tuple[float, Handle]] = []
+        new: list[tuple[float, Point]] = []
+        for c, part in ((1.0, x),) if x.handle in self._images else x.of or ((1.0, x),):
+            if part.handle in self._images:
+                known.append((c, part.handle))
+            elif part.w.any():
+                new.append((c, part))
+        return known, new
 
     def _settle(self, x: Point) -> bool:
         """Mix the image of ``x`` where its points have theirs; whether it is held now."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from projfree.data import layout
 from projfree.data.native import register_step
 from projfree.data.rows import Rows, Step
 from projfree.losses.base import Loss
+
+#: ``sum`` as a ufunc: the same digits, with ``axis=None`` for all entries, and half the time for short arrays.
+total = partial(np.add.reduce, axis=None)
 
 
 def weigh(r: Array, s: Array | float) -> Array:
@@ -43,18 +47,18 @@ class TangentSums(Step):
         r, weighted = weigh(derivative, s), weigh(losses, s)
         along = r * u
         scalars = (
-            weighted.sum(),
-            np.abs(weighted).sum(),
-            along.sum(),
-            np.abs(along).sum(),
-            0.0 if b is None else np.abs(r * full).sum(),
+            total(weighted),
+            total(np.abs(weighted)),
+            total(along),
+            total(np.abs(along)),
+            0.0 if b is None else total(np.abs(r * full)),
             np.vdot(r, derivative),
         )
-        by_output = (r.sum(axis=0), np.abs(r).sum(axis=0), weigh(u, s).sum(axis=0))
-        further = [
-            self.loss.value(v if c is None else v + c, rows.y) for v, c in zip(images[1:], self.b[1:], strict=True)
-        ]
-        return r, np.concatenate([scalars, np.ravel(by_output), [weigh(v, s).sum() for v in further]])
+        by_output = np.array((total(r, axis=0), total(np.abs(r), axis=0), total(weigh(u, s), axis=0)))
+        further = []
+        for v, c in zip(images[1:], self.b[1:], strict=True):
+            further.append(total(weigh(self.loss.value(v if c is None else v + c, rows.y), s)))
+        return r, np.concatenate([scalars, by_output.ravel(), further])
 
     def residual_sum(self, sums: Array, outputs: tuple[int, ...]) -> Array:
         first = layout.SCALARS + layout.SLOPE

@@ -49,7 +49,7 @@ class Sums:
     def unpack(cls, packed: Array) -> Sums:
         """From the vector that `data.layout` describes, without the values of further points."""
         value, size, along, along_size, shifted, square = packed[: layout.SCALARS].tolist()
-        slope, slope_size, mean_image = np.reshape(packed[layout.SCALARS :], (3, -1))
+        slope, slope_size, mean_image = packed[layout.SCALARS :].reshape(3, -1)
         return cls(
             value,
             size,

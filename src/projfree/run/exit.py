@@ -19,10 +19,9 @@ def verdict(run: Run) -> tuple[Status, Certificate] | None:
     A run counts as converged only once its claim has been recomputed from the point alone. A recomputation that
     disappoints is not repeated before some passes have gone by.
     """
-    done = run.iteration > 0 and run.state.done
-    if not done and (
-        run.iteration == 0 or run.passes < run.next_confirm or run.relative_gap > max(run.tol, floor(run))
-    ):
+    begun = run.iteration > 0
+    done = begun and run.state.done
+    if not done and (not begun or run.passes < run.next_confirm or run.relative_gap > max(run.tol, floor(run))):
         return None
     certificate = confirm(run)
     relative = certificate.gap / run.scale

@@ -127,7 +127,8 @@ class Run:
     @property
     def relative_gap(self) -> float:
         """The gap divided by the scale."""
-        return self.gap / self.scale if math.isfinite(self.gap) else math.inf
+        gap = self.gap
+        return gap / self.scale if math.isfinite(gap) else math.inf
 
     def advance(self) -> None:
         """One step of the solver, and what it teaches."""
@@ -147,7 +148,8 @@ class Run:
         self._append_row()
         for t, each in found:
             self._take(t - self.first_iteration, each.reported, state.gap)
-        self.rows = {t: row for t, row in self.rows.items() if t >= self.iteration}
+        now = self.iteration
+        self.rows = {t: row for t, row in self.rows.items() if t >= now}
 
     def _suffices(self, state: State) -> bool:
         """Whether the solver's own tangents prove as much, and values come without a look at the iterate.
@@ -219,9 +221,10 @@ class Run:
 
     def _append_row(self) -> None:
         """Begin the row of this iteration, if it is recorded."""
-        if self.record and self.iteration % self.record == 0:
-            self.rows[self.iteration] = self.trace.append(
-                iteration=self.iteration,
+        now = self.iteration
+        if self.record and now % self.record == 0:
+            self.rows[now] = self.trace.append(
+                iteration=now,
                 passes=self.passes,
                 seconds=self.seconds,
                 bound=self.bound if self.f.convex else math.nan,

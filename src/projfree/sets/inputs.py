@@ -9,14 +9,15 @@ from projfree.checks import Array, real_array, shown
 
 def point(w: Array) -> Array:
     """``w`` as a C-ordered float64 array, so that the layout of the input never changes a digit of the answer."""
-    return np.ascontiguousarray(real_array("w", w), dtype=np.float64).reshape(np.shape(w))
+    out = real_array("w", w)
+    return np.ascontiguousarray(out, dtype=np.float64).reshape(out.shape)
 
 
 def finite(call: str, g: Array) -> Array:
     """`point`, or a sentence that names the first entry which is not a finite number."""
     out = point(g)
     good = np.isfinite(out)
-    if not good.all():
+    if not np.logical_and.reduce(good, axis=None):
         where = tuple(int(i) for i in np.argwhere(~good)[0])
         index = where[0] if len(where) == 1 else where
         raise ValueError(

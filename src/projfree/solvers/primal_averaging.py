@@ -8,7 +8,7 @@ from types import NoneType
 
 import numpy as np
 
-from projfree.algebra import Minorant, Point, zeros
+from projfree.algebra import Minorant, Point, mix, zeros
 from projfree.checks import instance
 from projfree.objectives.base import SmoothFunction
 from projfree.sampling import FullBatch, Sampling
@@ -95,7 +95,7 @@ class PrimalAveraging(Solver):
         t = state.t + 1
         gamma = self.schedule.weight(t)
         old = 1.0 - (gamma if self.average is None else self.average.weight(t))
-        z = (1.0 - gamma) * state.x + gamma * state.v
+        z = mix((1.0 - gamma, state.x), (gamma, state.v))
         looked = self.sampling.evaluate(f, z, t, state.seed, also=(state.x,))
         m = old * state.m + (1.0 - old) * looked.slope  # the two weights add up to one exactly
         answer = next_answer(ball, m.gradient, state)
@@ -122,7 +122,7 @@ class PrimalAveraging(Solver):
     def move(self, f: SmoothFunction, state: AveragingState, v: Point, gamma: float) -> tuple[Point, float, float]:
         """The new iterate, the step taken and the memory of the search."""
         if self.search is None:
-            return (1.0 - gamma) * state.x + gamma * v, gamma, state.memory
+            return mix((1.0 - gamma, state.x), (gamma, v)), gamma, state.memory
         hull = f.hull((state.x, v))
         gamma, memory = self.search(state.t + 1, hull, state.memory)
         return hull.mix(np.array([gamma])), gamma, memory

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
@@ -70,12 +71,14 @@ class Intercept(ABC):
     def tangent(self, workspace: Workspace, points: tuple[Point, ...], b: tuple[Array | None, ...]) -> Evaluation:
         """The tangent at the first point and the values at the others, with intercepts as given."""
         packed, g = workspace.sweep(TangentSums(self.loss, b), points)
-        own = layout.count(max(1, int(np.prod(self.outputs))))
+        own = layout.count(math.prod(self.outputs))
         sums = Sums.unpack(packed[:own])
         m, b0 = self.minorant(sums, g, b[0])
         values = packed[own:].tolist()
-        further = tuple(Evaluation(p.alone(c), v) for p, c, v in zip(points[1:], b[1:], values, strict=True))
-        return Evaluation(points[0].alone(b0), sums.value, m, further)
+        further = []
+        for p, c, v in zip(points[1:], b[1:], values, strict=True):
+            further.append(Evaluation(p.alone(c), v))
+        return Evaluation(points[0].alone(b0), sums.value, m, tuple(further))
 
     def recheck(self, workspace: Workspace, points: tuple[Point, Point]) -> tuple[Evaluation, Evaluation]:
         """The value at the second point and the tangent at the first, with their intercepts where they have some."""
