@@ -35,6 +35,12 @@ class MinorantStack:
         """The stack of the given minorants."""
         return cls(*(np.array([getattr(m, f.name) for m in minorants]) for f in fields(cls)))
 
+    @classmethod
+    def constants(cls, c: float, shape: tuple[int, ...]) -> Self:
+        """As many constant functions as ``shape`` begins with; the rest of it is the shape of a gradient."""
+        zero = np.zeros(shape[0])
+        return cls(np.full(shape[0], c), np.zeros(shape), zero, zero, zero)
+
     def __len__(self) -> int:
         return len(self.constant)
 
@@ -49,8 +55,8 @@ class MinorantStack:
 
         Weights are positive, but those of the old minorants may all be zero.
         """
-        if not old[0] and not old.any():  # `m` takes their places; an infinite constant times zero would be NaN
-            return MinorantStack.of([0.0 * self[k] + float(a) * m for k, a in enumerate(new)])
+        if not np.logical_or.reduce(old):  # an infinite constant times zero would be NaN
+            self = MinorantStack.constants(0.0, self.gradient.shape)
         columns = (-1,) + (1,) * m.gradient.ndim
         with np.errstate(over="ignore", under="ignore"):  # as with Python's own numbers
             first, second = old * self.constant, new * m.constant

@@ -140,7 +140,8 @@ class DenseData(Table):
         return part
 
     def fingerprint(self) -> str:
-        return table_fingerprint(self, self.X.dtype, self.X[marked_rows(self.n)])
+        marked = self.X if self.n <= FINGERPRINT_ROWS else self.X[marked_rows(self.n)]
+        return table_fingerprint(self, self.X.dtype, marked)
 
 
 def marked_rows(n: int) -> Array:

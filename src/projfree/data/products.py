@@ -36,14 +36,15 @@ def table_bytes(d: int) -> int:
 
 def add_products(lanes: Array, table: Any, y: Array, s: Array, shift: Array, threads: int) -> None:
     """Add the `product` of the rows of a table to the lanes, in threads."""
-    step = -(-len(y) // LANES)
+    count = max(1, min(LANES, -(-len(y) // LANE_ROWS)))  # fewer where one product holds all rows of a lane
+    step = -(-len(y) // count)
 
     def lane(k: int) -> None:
         rows = slice(k * step, min((k + 1) * step, len(y)))
         if rows.start < rows.stop:
             lanes[k] += product(table[rows], y[rows], s[rows], shift)
 
-    over_blocks(lane, LANES, threads)
+    over_blocks(lane, count, threads)
 
 
 def product(table: Any, y: Array, s: Array, shift: Array) -> Array:

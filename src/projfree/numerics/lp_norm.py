@@ -41,21 +41,26 @@ def row_norms(x: Array, p: float) -> Array:
 
 def lp_norm(x: Array, p: float) -> float:
     r"""The norm :math:`\|x\|_p` of all entries of ``x`` together."""
-    return float(lp_norms(x.reshape(1, -1), p)[0])
-
-
-def lp_norms(x: Array, p: float) -> Array:
-    """The norm of each row of a matrix, by plain squares where those neither overflow nor vanish."""
     if p == 2.0:
         # Not a dot product: NumPy adds in pairs, so that the error grows with the logarithm of the size alone.
         with np.errstate(over="ignore", under="ignore"):
-            squares = np.add.reduce(np.square(x), axis=-1)
-            norms: Array = np.sqrt(squares)
-        unsafe = (squares <= _SAFE_SQUARES[0]) | (squares >= _SAFE_SQUARES[1]) | (squares != squares)
-        if np.logical_or.reduce(unsafe):
-            norms[unsafe] = row_norms(x[unsafe], p)
-        return norms
-    return row_norms(x, p)
+            square = float(np.add.reduce(np.square(x.ravel())))
+        if _SAFE_SQUARES[0] < square < _SAFE_SQUARES[1]:
+            return math.sqrt(square)
+    return float(row_norms(x.reshape(1, -1), p)[0])
+
+
+def lp_norms(x: Array, p: float) -> Array:
+    """`lp_norm` of each row of a matrix, with the same digits."""
+    if p != 2.0:
+        return row_norms(x, p)
+    with np.errstate(over="ignore", under="ignore"):
+        squares = np.add.reduce(np.square(x), axis=-1)
+    norms: Array = np.sqrt(squares)
+    safe = (squares > _SAFE_SQUARES[0]) & (squares < _SAFE_SQUARES[1])
+    if not np.logical_and.reduce(safe):
+        norms[~safe] = row_norms(x[~safe], p)
+    return norms
 
 
 def power(x: float, p: float) -> float:

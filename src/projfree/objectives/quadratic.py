@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -53,12 +54,23 @@ class QuadraticForm(SmoothFunction):
             raise ValueError("`H` must be symmetric; pass `(H + H.T) / 2`.")
         self.H, self.c, self.errors = (H + H.T) / 2.0, float(c), errors
         self.shape = self.b.shape
-        self.eigenvalues = np.linalg.eigvalsh(self.H)
-        # Eigenvalues err by a modest multiple of d units of the largest.
-        self._floor = 8.0 * UNIT * len(H) * float(np.abs(self.eigenvalues).max(initial=0.0))
         self._norm = size(self.H)
-        self.quadratic, self.convex = True, bool(self.eigenvalues[0] >= -self._floor)
+        self.quadratic = True
         self._workspace = Products(self.H)
+
+    @cached_property
+    def eigenvalues(self) -> Array:
+        """The eigenvalues of H, in increasing order."""
+        return np.linalg.eigvalsh(self.H)
+
+    @cached_property
+    def _floor(self) -> float:
+        """What eigenvalues may err by: a modest multiple of d units of the largest."""
+        return 8.0 * UNIT * len(self.H) * float(np.abs(self.eigenvalues).max(initial=0.0))
+
+    @cached_property
+    def convex(self) -> bool:  # type: ignore[override]  # read-only here: it follows from H
+        return bool(self.eigenvalues[0] >= -self._floor)
 
     def open(self) -> Self:
         f = copy.copy(self)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from projfree.algebra import Minorant, MinorantStack
+from projfree.algebra import Minorant, MinorantStack, zeros
 from projfree.checks import Array
 from projfree.sets.base import ConstraintSet
+
+#: The constant of an average before the first tangent replaces it: zero lies below no negative function.
+NOTHING = -math.inf
 
 
 @dataclass
@@ -25,8 +29,8 @@ class Rung:
 class Separate:
     """Averages one by one, for matrices in factors."""
 
-    def __init__(self, rungs: list[Rung]) -> None:
-        self.rungs = rungs
+    def __init__(self, count: int, shape: tuple[int, ...]) -> None:
+        self.rungs = [Rung(Minorant(NOTHING, zeros(shape)), None) for _ in range(count)]
 
     def add(self, old: Array, new: Array, m: Minorant, z: Array) -> None:
         """Average the tangent ``m`` into each of them."""
@@ -46,14 +50,19 @@ class Separate:
 class Stacked:
     """Averages in common arrays. Arrays are replaced, never changed, so that a place can be kept as a witness."""
 
-    def __init__(self, rungs: list[Rung]) -> None:
-        self._stack = MinorantStack.of([rung.m for rung in rungs])
-        self._places = np.array([rung.z for rung in rungs])
+    def __init__(self, count: int, shape: tuple[int, ...]) -> None:
+        self._stack = MinorantStack.constants(NOTHING, (count, *shape))
+        self._places = np.zeros((count, *shape))
 
     @property
     def rungs(self) -> list[Rung]:
         """The averages one by one."""
         return [Rung(self._stack[k], self._places[k]) for k in range(len(self._stack))]
+
+    @rungs.setter
+    def rungs(self, rungs: list[Rung]) -> None:
+        self._stack = MinorantStack.of([rung.m for rung in rungs])
+        self._places = np.array([rung.z for rung in rungs])
 
     def add(self, old: Array, new: Array, m: Minorant, z: Array) -> None:
         """Average the tangent ``m`` taken at ``z`` into each of them."""

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from projfree.algebra import FactoredShape, Minorant, zeros
+from projfree.algebra import FactoredShape, Minorant
 from projfree.checks import Array
 from projfree.run.averages import Rung, Separate, Stacked
 from projfree.sets.answer import Answer
@@ -36,13 +36,11 @@ class Ladder:
 
     def __init__(self, ball: ConstraintSet, shape: tuple[int, ...]) -> None:
         self.ball = ball
-        # Minus infinity until the first tangent replaces it: zero lies below no negative function.
         self.factored = isinstance(shape, FactoredShape)
         large = self.factored and math.prod(shape) >= LARGE
         self.ells = np.array(LARGE_ELLS if large else ELLS)
-        self.rungs = [
-            Rung(Minorant(-math.inf, zeros(shape)), None if self.factored else zeros(shape)) for _ in self.ells
-        ]
+        kind = Separate if self.factored else Stacked
+        self._averages: Separate | Stacked = kind(len(self.ells), shape)
         cheap = ball.support_cost == "entries"
         self.growth = LARGE_GROWTH if large and not cheap else GROWTH[ball.support_cost]
         self.count, self.due, self.evaluated = 0, LARGE_FIRST if large and not cheap else 1, 0
@@ -57,7 +55,7 @@ class Ladder:
 
     @rungs.setter
     def rungs(self, rungs: list[Rung]) -> None:
-        self._averages: Separate | Stacked = Separate(rungs) if self.factored else Stacked(rungs)
+        self._averages.rungs = rungs
 
     def add(
         self,
@@ -105,9 +103,10 @@ class Ladder:
 
     def evaluate(self, last: Answer | None = None) -> None:
         """Ask every rung for its bound, or the one that may have the best where that costs much less to tell."""
-        if not self.count:
+        cheap = self.ball.support_cost == "entries"
+        if not self.count or (cheap and self.count == 1):  # the average of one tangent, which was tried itself
             return
-        if self.ball.support_cost != "entries":
+        if not cheap:
             rungs = self.rungs
             ceilings = [self._ceiling(rung.m, last) for rung in rungs]
             best = max(ceilings)

@@ -6,11 +6,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from projfree.algebra import Minorant, Point
+from projfree.algebra import Minorant, Point, inner
 from projfree.checks import Array
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
@@ -128,6 +128,26 @@ def next_answer(ball: ConstraintSet, g: Array, state: State) -> Answer:
 def bound_of(m: Minorant, ball: ConstraintSet, support: float) -> float:
     """The lower bound that ``m`` proves, minus infinity where the support is not known."""
     return -math.inf if math.isnan(support) else m.lower(ball, support)
+
+
+class Known(NamedTuple):
+    """What one support tells about a point: the Frank-Wolfe gap, the bound there, and the allowance in the bound."""
+
+    gap: float
+    bound: float
+    allowance: float
+
+    @classmethod
+    def of(cls, ball: ConstraintSet, here: Evaluation) -> Known:
+        """About the point of an evaluation."""
+        m = here.slope
+        support = ball.support(-m.gradient)
+        return cls(inner(m.gradient, here.point.w) + support, *m.minimum(ball, support))
+
+    @property
+    def exact(self) -> bool:
+        """Whether the gap is within the rounding that the bound is lowered by anyway."""
+        return self.gap <= 0.1 * self.allowance
 
 
 def exact(found: Evaluation) -> Evaluation | None:

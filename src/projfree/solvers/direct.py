@@ -15,7 +15,7 @@ from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.gram_form import entries
 from projfree.sets.base import ConstraintSet
-from projfree.solvers.base import Solver, State
+from projfree.solvers.base import Known, Solver, State
 from projfree.solvers.diagonal import is_diagonal, minimise_diagonal
 from projfree.solvers.model import check_model, minimise_model
 
@@ -89,24 +89,24 @@ class Direct(Solver):
 
     def _refined(self, f: SmoothFunction, ball: ConstraintSet, state: DirectState, here: Evaluation) -> DirectState:
         """The state after a solve with b corrected by the data's own gradient, if there is anything to gain."""
-        H, done = state.H, _exact(ball, here.slope, here.point)
+        H, known = state.H, Known.of(ball, here)
         assert H is not None
+        done = known.exact
         if not done:
             w, g = here.point.w, here.slope.gradient
             slope = H * entries(w) - entries(g) if H.ndim == 1 else H @ w - g
             new = _solve(f, ball, H, slope, here.point)
-            better = ball.gap(new.slope.gradient, new.point.w) < ball.gap(g, w) or new.value < here.value
-            done = not better  # rounding has won
-            here = new if better else here
-        x, m = here.point, here.slope
+            there = Known.of(ball, new)
+            done = not (there.gap < known.gap or new.value < here.value)  # rounding has won
+            here, known = (here, known) if done else (new, there)
         return replace(
             state,
-            x=x,
-            m=m,
+            x=here.point,
+            m=here.slope,
             evaluation=here,
             found=((state.t, here),),
-            bound=m.minimum(ball)[0] if f.convex else -math.inf,
-            gap=ball.gap(m.gradient, x.w),
+            bound=known.bound if f.convex else -math.inf,
+            gap=known.gap,
             gamma=1.0,
             done=done,
         )
@@ -152,8 +152,3 @@ def minimise_form(ball: ConstraintSet, H: Array, b: Array, start: Array) -> Arra
 def _same_in_columns(d: Array) -> bool:
     """Whether the scales of all columns agree, so that these still share a matrix."""
     return d.ndim == 1 or bool((d == d[:, :1]).all())
-
-
-def _exact(ball: ConstraintSet, m: Minorant, x: Point) -> bool:
-    """Whether the gap at ``x`` is within the rounding that its bound is lowered by anyway."""
-    return ball.gap(m.gradient, x.w) <= 0.1 * m.minimum(ball)[1]

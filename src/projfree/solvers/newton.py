@@ -12,7 +12,7 @@ from projfree.checks import Array
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.sets.base import ConstraintSet
-from projfree.solvers.base import Solver, State
+from projfree.solvers.base import Known, Solver, State
 from projfree.solvers.model import check_model, minimise_model
 
 #: A step counts as good if it brings this part of the decrease that the gradient promises.
@@ -82,19 +82,20 @@ class ConstrainedNewton(Solver):
             x, m = looked.point, looked.slope
         H = f.hessian(x) if state.H is None else state.H
         new, gamma, promised = self._move(f, ball, x, m, H)
-        tangent = new.slope
-        before, after = ball.gap(m.gradient, x.w), ball.gap(tangent.gradient, new.point.w)
+        # The gap of the last step, but where nobody has kept it.
+        before = ball.gap(m.gradient, x.w) if math.isnan(state.gap) else state.gap
+        after = Known.of(ball, new)
         return replace(
             state,
             t=state.t + 1,
             x=new.point,
-            m=tangent,
-            H=H if after <= FAITHFUL * before else None,
+            m=new.slope,
+            H=H if after.gap <= FAITHFUL * before else None,
             gamma=gamma,
             evaluation=new,
             found=((state.t + 1, new),),
-            bound=tangent.minimum(ball)[0] if f.convex else -math.inf,
-            gap=after,
+            bound=after.bound if f.convex else -math.inf,
+            gap=after.gap,
             done=state.H is None and promised <= NOTHING * UNIT * abs(f.value(x)),
         )
 
