@@ -96,7 +96,7 @@ class Run:
     @property
     def passes(self) -> float:
         """Reads of the data so far."""
-        return self.work / self.f.pass_work
+        return (self.opened.work + self.work_before) / self.f.pass_work
 
     @property
     def work(self) -> int:
@@ -138,7 +138,7 @@ class Run:
             self.state = state = replace(state, done=False)
         self._learn(state)
         found = list(state.found)
-        if any(each.tangent is not None for _, each in found):  # a tangent at an iterate: no check is due
+        if any([each.tangent is not None for _, each in found]):  # a tangent at an iterate: no check is due
             self.next_check = self.after(self.passes)
         elif self.passes >= self.next_check and not self._suffices(state):
             looked = self._check(state.x)

@@ -110,7 +110,7 @@ class LpBall(NormBall):
 
 def spread(p: float, d: int) -> float:
     r""":math:`\max \|w\|_2` over the unit l_p ball of dimension ``d``: :math:`\max(1, d^{1/2-1/p})`."""
-    return math.pow(max(d, 1), 1.0 / hoelder(p))
+    return 1.0 if p <= 2.0 else math.pow(max(d, 1), 1.0 / hoelder(p))
 
 
 def hoelder(p: float) -> float:

@@ -114,7 +114,7 @@ class PrimalAveraging(Solver):
             gamma=gamma,
             memory=memory,
             evaluation=exact(looked),
-            found=tuple((state.t, each) for each in looked.also) + found,
+            found=(*[(state.t, each) for each in looked.also], *found),
             answer=answer,
             bound=bound_of(m, ball, answer.support) if f.convex else -math.inf,
         )
