@@ -30,11 +30,11 @@ def regular_solve(H: Array, sides: Array) -> Array | None:
     """Solve with H scaled to unit diagonal; None where it is not safely positive definite."""
     from scipy.linalg import lapack
 
-    diagonal = np.diag(H)
-    if not np.all(diagonal > 0.0):
+    diagonal = H.diagonal()
+    if not (diagonal > 0.0).all():
         return None
     scale = 1.0 / np.sqrt(diagonal)[:, None]
     factor, info = lapack.dpotrf(H * scale * scale.T, lower=1)
-    if info != 0 or float(np.min(np.diag(factor))) ** 2 <= 16.0 * len(H) * _EPS:
+    if info != 0 or float(factor.diagonal().min()) ** 2 <= 16.0 * len(H) * _EPS:
         return None
     return np.asarray(scale * lapack.dpotrs(factor, scale * sides, lower=1)[0])

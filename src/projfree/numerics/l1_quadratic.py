@@ -7,6 +7,8 @@ decreases with every step, so that no set comes twice (Wolfe, 1976, Finding the 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from projfree.checks import Array
@@ -63,18 +65,19 @@ class _Face:
             if not len(self.weights):
                 return
             slope = self.signs * (self.unit.H @ self.x() - self.unit.b)[self.rows, self.columns]
-            block = self.unit.H[np.ix_(self.rows, self.rows)] * (self.columns[:, None] == self.columns)
-            block = block * self.signs * self.signs[:, None]
+            block = self.unit.H[self.rows[:, None], self.rows] * self.signs * self.signs[:, None]
+            if self.unit.b.shape[1] > 1:
+                block *= self.columns[:, None] == self.columns
             ways, whole = face_step(block, slope, self.slack == 0.0, self.noise)
             length = 1.0 if whole else np.inf
             falling = ways < 0.0
             if falling.any():
-                length = min(length, float(np.min(-self.weights[falling] / ways[falling])))
-            spent = float(ways.sum())
+                length = min(length, float(np.minimum.reduce(-self.weights[falling] / ways[falling])))
+            spent = float(np.add.reduce(ways))
             tight = self.slack > 0.0 and length * spent >= self.slack
             if tight:
                 length = self.slack / spent
-            if not np.isfinite(length):
+            if not math.isfinite(length):
                 return
             hit = falling & (-self.weights >= ways * length * (1.0 + 4.0 * _EPS))
             self.weights = np.maximum(self.weights + length * ways, 0.0)
@@ -88,7 +91,7 @@ class _Face:
         self.rows, self.columns, self.signs = self.rows[on], self.columns[on], self.signs[on]
         self.weights = self.weights[on]
         if self.slack == 0.0 and len(self.weights):
-            self.weights = self.weights / self.weights.sum()
+            self.weights = self.weights / np.add.reduce(self.weights)
 
     def admit(self, noise: float) -> bool:
         """Take in the vertices, 0 among them, that would lower the value; False where there is none."""
@@ -107,9 +110,10 @@ class _Face:
         rows, columns = np.nonzero(excess >= 0.5 * worst)
         order = np.argsort(-excess[rows, columns], kind="stable")[: 1 + len(self.weights) // 4]
         rows, columns = rows[order], columns[order]
-        self.rows, self.columns = np.append(self.rows, rows), np.append(self.columns, columns)
-        self.signs = np.append(self.signs, -np.sign(g[rows, columns]))
-        self.weights = np.append(self.weights, np.zeros(len(rows)))
+        self.rows = np.concatenate((self.rows, rows))
+        self.columns = np.concatenate((self.columns, columns))
+        self.signs = np.concatenate((self.signs, -np.sign(g[rows, columns])))
+        self.weights = np.concatenate((self.weights, np.zeros(len(rows))))
         return True
 
 
@@ -118,10 +122,12 @@ def face_step(H: Array, slope: Array, level: bool, noise: float) -> tuple[Array,
     if not level:
         return flat_step(H, slope, noise)
     slope = slope - slope.mean()  # changes nothing but the rounding
-    solved = regular_solve(H, np.column_stack([-slope, np.ones_like(slope)]))
+    sides = np.ones((len(slope), 2))
+    sides[:, 0] = -slope
+    solved = regular_solve(H, sides)
     if solved is not None:
         free, along = solved.T
-        return free - free.sum() / along.sum() * along, True
+        return free - np.add.reduce(free) / np.add.reduce(along) * along, True
     centre = np.eye(len(H)) - 1.0 / len(H)
     way, whole = flat_step(centre @ H @ centre, centre @ slope, noise)
     return centre @ way, whole
