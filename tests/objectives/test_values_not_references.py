@@ -5,18 +5,24 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from projfree import (
+    BiWeight,
     BlackBox,
     CorrectivePrimalAveraging,
     FrankWolfe,
+    Huber,
     Logistic,
     LpBall,
+    Minibatch,
     Objective,
     OpenLoop,
     Perturbed,
@@ -27,6 +33,7 @@ from projfree import (
     minimize,
     path,
 )
+from projfree.losses.base import Loss
 
 BALL = LpBall(1.5, radius=1.0)
 
@@ -73,6 +80,169 @@ def test_a_subclass_of_the_squared_loss_has_no_gram_matrix():
     values = path(Objective(Triple(), as_data(X, y), fit_intercept=True), BALL, [0.1, 0.5]).values
     squares = path(Objective(Squared(), as_data(X, y), fit_intercept=True), BALL, [0.1, 0.5]).values
     np.testing.assert_allclose(values, 3.0 * squares, rtol=1e-5)
+
+
+@dataclass(frozen=True)
+class Half(Squared):
+    """Half of the squared loss; it restates none of the constants of the loss it derives from."""
+
+    def value(self, u, y):
+        return 0.5 * super().value(u, y)
+
+    def derivative(self, u, y):
+        return 0.5 * super().derivative(u, y)
+
+    def second(self, u, y):
+        return 0.5 * super().second(u, y)
+
+
+@dataclass(frozen=True)
+class PseudoHuber(Squared):
+    """Another function altogether."""
+
+    def value(self, u, y):
+        return np.sqrt(1.0 + (u - y) ** 2) - 1.0
+
+    def derivative(self, u, y):
+        return (u - y) / np.sqrt(1.0 + (u - y) ** 2)
+
+    def second(self, u, y):
+        return (1.0 + (u - y) ** 2) ** -1.5
+
+
+@pytest.mark.parametrize("solver", ["auto", PrimalAveraging(), FrankWolfe(), CorrectivePrimalAveraging()], ids=repr)
+@pytest.mark.parametrize("loss", [Half(), PseudoHuber()], ids=repr)
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_a_subclass_with_an_intercept_is_bounded_as_itself(loss, kind, solver):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 4)) + 1.0
+    y = X @ np.ones(4) + 5.0 + rng.standard_normal(60)
+    ball = LpBall(2, radius=1.0)
+    result = minimize(Objective(loss, as_data(kind(X), y), fit_intercept=True), ball, solver, tol=1e-5, max_iter=500)
+    own = float(np.mean(loss.value(X @ result.w + result.intercept, y)))
+    assert result.value == pytest.approx(own, rel=1e-10)
+    u = cp.Variable(4)
+    b = cp.Variable()
+    r = X @ u + b - y
+    of = (
+        cp.sum_squares(r) / 120.0
+        if isinstance(loss, Half)
+        else cp.sum(cp.norm(cp.vstack([r, np.ones(60)]), axis=0)) / 60.0 - 1.0
+    )
+    least = cp.Problem(cp.Minimize(of), [cp.norm(u) <= 1.0]).solve()
+    assert result.bound <= least * (1.0 + 1e-6)
+    assert result.value == pytest.approx(least, rel=1e-4)
+
+
+def test_what_a_function_says_cannot_be_changed():
+    X, y = tables()
+    f = Objective(Logistic(), as_data(X, y), fit_intercept=True)
+    b = np.array(0.3)
+    x = f.point(np.full(4, 0.1), b)
+    b[...] = 9.0
+    assert x.intercept == 0.3
+    found = f.evaluate(x)
+    for array in (found.slope.gradient, found.intercept):
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0.0
+    other = dataclasses.replace(x, w=0.0 * x.w)
+    assert f.value(other) == pytest.approx(f.value(f.point(np.zeros(4))))
+
+
+def test_the_intercept_of_a_result_is_the_users():
+    X, y = tables()
+    result = minimize(Objective(Logistic(), as_data(X, y), fit_intercept=True), BALL)
+    result.intercept[...] += 1.0
+    assert result.certificate.verify(X, y).ok
+
+
+def test_the_gap_of_a_sample_is_not_that_of_the_iterate():
+    X, y = np.zeros((100, 2)), np.ones(100)
+    X[-1] = [5.0, 1.0]
+    f, ball = Objective(BiWeight(1.0), as_data(X, y)), LpBall(2, radius=0.05)
+    result = minimize(f, ball, FrankWolfe(OpenLoop(), sampling=Minibatch(1)), tol=0.0, max_iter=300)
+    assert result.smallest_gap[0] > 0.0
+    trace = result.trace["gap"]
+    assert (trace[np.isfinite(trace)] > 0.0).all()
+
+
+def test_threads_may_share_an_objective():
+    X, y = tables()
+    f = Objective(Logistic(), as_data(X, y), fit_intercept=True)
+    points = [f.point(np.full(4, 0.01 * k)) for k in range(8)]
+    due = [f.open().value(x) for x in points]
+
+    def look(k):
+        return [f.value(points[(k + j) % 8]) == due[(k + j) % 8] for j in range(200)]
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(6) as pool:
+            assert all(all(found) for found in pool.map(look, range(6)))
+    finally:
+        sys.setswitchinterval(before)
+
+
+@pytest.mark.parametrize(("loss", "offset"), [(Squared(), 1e15), (Huber(1.0), 1e15)], ids=repr)
+def test_what_rounding_hides_has_not_converged(loss, offset):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 6))
+    y = X @ rng.standard_normal(6) + offset
+    result = minimize(Objective(loss, as_data(X, y), fit_intercept=True), LpBall(2, radius=1.0))
+    assert not result.status.converged
+    assert result.relative_gap == pytest.approx(result.gap / result.value, rel=1e-6)
+
+
+@pytest.mark.parametrize("loss", [Huber(1.0), Logistic()], ids=repr)
+def test_a_value_is_one_that_the_point_can_take(loss):
+    rng = np.random.default_rng(0)
+    X = 1e40 * rng.standard_normal((40, 6))
+    y = X @ rng.standard_normal(6)
+    y = np.where(y > 0, 1.0, -1.0) if loss.labels else y
+    result = minimize(Objective(loss, as_data(X, y)), LpBall(2, radius=1.0), max_iter=60)
+    assert result.value == pytest.approx(float(np.mean(loss.value(X @ result.w, y))), rel=1e-9)
+
+
+def test_constant_targets_are_no_matter_of_rounding():
+    X = np.random.default_rng(0).standard_normal((50, 5))
+    for solver in ("auto", PrimalAveraging(), CorrectivePrimalAveraging()):
+        f = Objective(Squared(), as_data(X, np.full(50, 0.1)), fit_intercept=True)
+        assert minimize(f, BALL, solver).status.converged
+
+
+@dataclass(frozen=True)
+class Joint(Loss):
+    """A coupled quadratic of the user's, whose curvature has mixed signs."""
+
+    coupled = True
+    smoothness = 2.5
+    M = np.array([[2.0, 0.9], [0.9, 1.0]])
+
+    def value(self, u, y):
+        return 0.5 * np.einsum("ij,jk,ik->i", u - y, self.M, u - y)
+
+    def derivative(self, u, y):
+        return (u - y) @ self.M
+
+    def second(self, u, y):
+        return np.broadcast_to(self.M, (len(u), 2, 2))
+
+    def curvature(self, u, y, a, b):
+        return np.einsum("ij,jk,ik->i", a, self.M, b)
+
+    def targets(self, y):
+        return np.asarray(y, dtype=np.float64)
+
+
+def test_a_coupled_loss_of_the_users():
+    X, _ = tables()
+    y = np.column_stack([X[:, 0], X[:, 1] - X[:, 2]])
+    result = minimize(Objective(Joint(), as_data(X, y)), BALL)
+    assert result.status.converged
+    assert result.certificate.verify(X, y).ok
+    with pytest.raises(TypeError, match=r"needs a loss of single outputs, or `Softmax\(\)`"):
+        Objective(Joint(), as_data(X, y), fit_intercept=True)
 
 
 @pytest.mark.slow

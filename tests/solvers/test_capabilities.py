@@ -108,7 +108,7 @@ class Wrapped(SmoothFunction):
     def open(self):
         return type(self)(self.f.open())
 
-    def evaluate(self, x, also=(), *, tangent=True):
+    def evaluate(self, x, also=(), *, tangent=True, keep=False):
         return self.f.evaluate(x, also, tangent=tangent)
 
     def knows(self, x):

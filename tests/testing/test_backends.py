@@ -19,6 +19,7 @@ from projfree import (
     as_data,
     minimize,
 )
+from projfree.data import Standardized
 from projfree.testing import SealedData, backends
 
 BACKENDS = {
@@ -26,6 +27,9 @@ BACKENDS = {
     "sealed, all forgotten": lambda X, y, s: SealedData(X, y, s, partitions=7, seed=3, forgets=1.0),
     "sparse": lambda X, y, s: as_data(sp.csr_array(X), y, s),
     "fortran": lambda X, y, s: as_data(np.asfortranarray(X), y, s),
+    "view of sealed": lambda X, y, s: Standardized(
+        SealedData(2.0 * X + 1.0, y, s), np.ones(X.shape[1]), np.full(X.shape[1], 2.0)
+    ),
 }
 
 

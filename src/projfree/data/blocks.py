@@ -70,7 +70,8 @@ class Partials:
             return self.compiled.total()
         if self.count == 1 and self.sums[0] is not None:
             return self.sums[0], None if self.adjoints is None else self.adjoints[0]
-        sums = tree_sum(np.stack([part for part in self.sums if part is not None]))
+        assert all(part is not None for part in self.sums), "a block of rows was left out"
+        sums = tree_sum(np.stack(self.sums))  # type: ignore[arg-type]
         return sums, None if self.adjoints is None else tree_sum(self.adjoints)
 
 
@@ -108,7 +109,10 @@ def dense_pass(
     if blocks is not None:
         over_ranges(blocks, first, last, threads)
         return
-    partials.compiled = None  # an array in neither order
+    if partials.compiled is not None:
+        if offset:  # what the first chunks have summed would be lost
+            raise RuntimeError("a later chunk of the data is laid out in another way than the first; read them alike.")
+        partials.compiled = None  # an array in neither order
 
     def block(i: int) -> None:
         k = first + i

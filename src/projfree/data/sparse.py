@@ -56,7 +56,7 @@ class SparseData(Data):
 
     Notes
     -----
-    A pass costs one read of the stored entries. One output and tables of 16 MB and more go through compiled code, the
+    A pass costs one read of the stored entries. One output and tables of 64 MB and more go through compiled code, the
     rest through SciPy on views of the rows. Results do not depend on the number of threads.
     """
 

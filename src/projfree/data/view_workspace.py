@@ -39,9 +39,9 @@ class ViewWorkspace(Workspace):
         self._view, self._inner, self.meter = view, inner, inner.meter
         self._points: dict[Handle, Point] = {}
 
-    def sweep(self, step: Step, points: Sequence[Point]) -> tuple[Array, Any]:
+    def sweep(self, step: Step, points: Sequence[Point], *, keep: bool = False) -> tuple[Array, Any]:
         wrapped = WithResidualSum(self._shifted(step, points))
-        sums, g = self._inner.sweep(wrapped, self._under(points))
+        sums, g = self._inner.sweep(wrapped, self._under(points), keep=keep)
         if g is None:
             return sums, None
         outputs = g.shape[1:]

@@ -51,8 +51,11 @@ class Workspace(ABC):
     meter: Meter
 
     @abstractmethod
-    def sweep(self, step: Step, points: Sequence[Point]) -> tuple[Array, Any]:
-        """Read the data once: the sums of ``step`` over all rows, and the adjoint of its residuals or None."""
+    def sweep(self, step: Step, points: Sequence[Point], *, keep: bool = False) -> tuple[Array, Any]:
+        """Read the data once: the sums of ``step`` over all rows, and the adjoint of its residuals or None.
+
+        ``keep`` asks for the images to be kept also where forming them anew is as cheap: a search will follow.
+        """
 
     @abstractmethod
     def fold(self, step: Step, points: Sequence[Point]) -> Array:
@@ -101,9 +104,9 @@ class LocalWorkspace(Workspace):
     def __deepcopy__(self, memo: dict[int, Any]) -> LocalWorkspace:
         return LocalWorkspace(self.data)
 
-    def sweep(self, step: Step, points: Sequence[Point]) -> tuple[Array, Any]:
+    def sweep(self, step: Step, points: Sequence[Point], *, keep: bool = False) -> tuple[Array, Any]:
         with self._lock:
-            found = self._sweep(step, points, keep=self.data.keeps_images)
+            found = self._sweep(step, points, keep=keep or self.data.keeps_images)
             self._drop(points)
             return found
 

@@ -21,6 +21,7 @@ import numpy as np
 from projfree.algebra import LowRank, OnPattern, Pattern
 from projfree.checks import Array
 from projfree.losses.base import Loss
+from projfree.losses.squared import is_squared
 from projfree.numerics.lp_norm import lp_norm, norming
 from projfree.numerics.subspace import spectrum
 from projfree.numerics.svd import svd
@@ -115,7 +116,7 @@ class Alternating:
 
     def _surrogate(self, state: Factors) -> tuple[Array, Array]:
         """Targets and weights of squares that lie above the loss and touch it at the state."""
-        if self.loss.quadratic:
+        if is_squared(self.loss):
             return self.y, self.weight
         u, L = self.predictions(state), self.loss.smoothness
         weight = 0.5 * L * (self.weight if len(self.weight) else np.ones(len(u)))

@@ -17,6 +17,7 @@ from projfree.checks import Array, count, shown
 from projfree.estimators.alternating import Alternating, Factors
 from projfree.estimators.ratings import places, read
 from projfree.losses.base import Loss
+from projfree.losses.squared import is_squared
 
 KIND, CHECKPOINT = "projfree matrix completion", "projfree matrix completion checkpoint"
 NUMBERS = ("base_", "radius_", "norm_", "strength_", "value_", "bound_", "relative_gap_", "n_iter_")
@@ -121,7 +122,7 @@ class CompletionModel:
         start = replace(f, left=np.zeros((len(users), f.left.shape[1])), rows=np.zeros(len(users)))
         weights = np.full(len(users), float(np.median(problem.row_weights)))
         new = replace(problem, pattern=pattern, y=self.loss_.targets(values), weight=np.zeros(0), row_weights=weights)
-        for _ in range(1 if self.loss_.quadratic else 30):
+        for _ in range(1 if is_squared(self.loss_) else 30):
             start = new.rows_only(start, self.strength_)
         return users, np.column_stack([start.rows, start.left])
 

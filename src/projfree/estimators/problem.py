@@ -13,6 +13,7 @@ from projfree.data import Data, as_data
 from projfree.data.standardized import Standardized
 from projfree.estimators.table import Table
 from projfree.losses.base import Loss
+from projfree.losses.squared import is_squared
 from projfree.objectives import Objective
 
 #: ``(w, intercept) -> (coefficients of shape (d,) or (d, k), intercept)``.
@@ -50,7 +51,7 @@ def make_problem(table: Table, loss: Loss, *, intercept: bool, standardize: bool
     """
     if table.task is not None:
         return _tasks(table, loss, intercept, standardize, free)
-    if free and loss.quadratic:
+    if free and is_squared(loss):
         return _partialled(table, loss, intercept, standardize, free)
     if isinstance(table.X, Data):
         data = table.X
@@ -106,7 +107,7 @@ def _tasks(table: Table, loss: Loss, intercept: bool, standardize: bool, free: t
     if not intercept:
         data: Data = TaskData(X, y, task, table.weight, table.tasks)
         return Problem(Objective(loss, data), lambda w, b: (w / scale[:, None], np.zeros(table.tasks)))
-    if not loss.quadratic:  # one more feature, the constant one, that no ball holds
+    if not is_squared(loss):  # one more feature, the constant one, that no ball holds
         data = TaskData(np.column_stack([X, np.ones(len(X))]), y, task, table.weight, table.tasks)
         return Problem(Objective(loss, data), lambda w, b: (w[:-1] / scale[:, None], w[-1]), (X.shape[1],))
     Xm, ym = _means(X, task, table), _means(y[:, None], task, table)[:, 0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,7 @@ class Loss(ABC):
 
     #: Whether the loss is convex in ``u``.
     convex: bool = True
-    #: Whether the second derivative is a constant, so that closed forms apply.
+    #: Whether the second derivative is a constant.
     quadratic: bool = False
     #: Whether the outputs of one row are coupled.
     coupled: bool = False
@@ -43,8 +44,19 @@ class Loss(ABC):
     #: counts its own; the common assumption is that NumPy's exp and log1p err by at most 4 ulp (float32 kernels;
     #: float64 ones stay below 1).
     rounding: float = 16
+    #: The largest size of the derivative (its Euclidean norm where outputs are coupled), infinite where there is none.
+    steepness: float = math.inf
     #: The second derivative of one prediction changes by at most this part of itself a unit.
     bend: float = math.inf
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        """Take no constant for granted where a subclass of a loss is another function."""
+        super().__init_subclass__(**settings)
+        changed = any(name in cls.__dict__ for name in ("value", "derivative", "value_and_derivative", "second"))
+        if changed and "quadratic" not in cls.__dict__:
+            cls.quadratic = False
+        if changed and "steepness" not in cls.__dict__:
+            cls.steepness = math.inf
 
     @property
     @abstractmethod

@@ -50,6 +50,10 @@ class Huber(Loss):
     def __post_init__(self) -> None:
         object.__setattr__(self, "delta", positive("Huber(delta=...)", self.delta))
 
+    @property
+    def steepness(self) -> float:  # type: ignore[override]  # read-only here: it follows from delta
+        return 2.0 * self.delta
+
     def value(self, u: Array, y: Array) -> Array:
         r: Array = np.abs(u - y)
         with np.errstate(over="ignore"):

@@ -63,7 +63,9 @@ class SmoothFunction(ABC):
         """The same function with a workspace of its own, which remembers nothing and has read nothing."""
 
     @abstractmethod
-    def evaluate(self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True) -> Evaluation:
+    def evaluate(
+        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False
+    ) -> Evaluation:
         """The value and the tangent at ``x``.
 
         Parameters
@@ -74,6 +76,8 @@ class SmoothFunction(ABC):
             Points whose values are wanted too if they come with the same read; where they do not, they are left out.
         tangent : bool
             Whether a tangent is wanted; a value alone may cost no read.
+        keep : bool
+            Whether the image of ``x`` is to be kept, because a search from there may follow.
         """
 
     def value(self, x: Point) -> float:
@@ -174,7 +178,7 @@ class SmoothFunction(ABC):
             raise ValueError(f"`w` must have the shape {self.shape} of the objective's parameter, got {w.shape}.")
         if isinstance(w, np.ndarray):
             w = frozen(np.array(w, dtype=np.float64))
-        return Point(w, None if intercept is None else np.asarray(intercept, dtype=np.float64))
+        return Point(w, None if intercept is None else frozen(np.array(intercept, dtype=np.float64)))
 
     def check_point(self, x: Point) -> None:
         """Raise a sentence where a point cannot be one of this function."""

@@ -77,7 +77,9 @@ class BlackBox(SmoothFunction):
     def knows(self, x: Point) -> bool:
         return x.handle in self._memory
 
-    def evaluate(self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True) -> Evaluation:
+    def evaluate(
+        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False
+    ) -> Evaluation:
         self.check_point(x)
         known = self._memory.recall(x, tangent)
         if known is None:

@@ -12,6 +12,7 @@ from projfree.algebra import Minorant, Pattern, Point
 from projfree.checks import Array, instance
 from projfree.data.base import Data
 from projfree.losses.base import Loss
+from projfree.losses.softmax import Softmax
 from projfree.losses.squared import is_squared
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.curvature import curvature
@@ -61,19 +62,24 @@ class Objective(SmoothFunction):
         instance("data", data, Data, "Objective(Squared(), as_data(X, y))")
         if form not in FORMS:
             raise ValueError(f"`form` must be one of {', '.join(map(repr, FORMS))}, got {form!r}.")
-        if form == "gram" and not (loss.quadratic and len(data.shape(())) == 1):
+        if form == "gram" and not (is_squared(loss) and len(data.shape(())) == 1):
             raise ValueError(
                 f'`form="gram"` needs the squared loss on a table of features, got {loss!r}; leave it out.'
             )
         self.form, self.fit_intercept = form, bool(fit_intercept)
         kind: type[Intercept] = NoIntercept
+        if self.fit_intercept and loss.coupled and type(loss) is not Softmax:
+            raise TypeError(
+                f"`fit_intercept=True` needs a loss of single outputs, or `Softmax()`: how far those of {loss!r} may "
+                "lie apart is not known; leave it out, or give `X` a column of ones."
+            )
         if self.fit_intercept:
-            kind = Centred if loss.quadratic else Profiled
+            kind = Centred if is_squared(loss) else Profiled
         self._hold(loss, data, kind)
 
     def _hold(self, loss: Loss, data: Data, kind: Any) -> None:
         """Take the data in, with targets as the loss wants them and the strategy for the intercept."""
-        self.loss, self.convex, self.quadratic, self.rows = loss, loss.convex, loss.quadratic, data.n
+        self.loss, self.convex, self.quadratic, self.rows = loss, loss.convex, is_squared(loss), data.n
         self.data = data.with_targets(loss.targets)
         self.outputs = self.data.outputs(loss.outputs)
         self.shape = data.shape(self.outputs)
@@ -98,14 +104,16 @@ class Objective(SmoothFunction):
     def knows(self, x: Point) -> bool:
         return x.handle in self._memory or self.workspace.holds(x)
 
-    def evaluate(self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True) -> Evaluation:
+    def evaluate(
+        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False
+    ) -> Evaluation:
         self.check_point(x)
-        known = self._memory.recall(x, tangent and not also)
-        if known is not None and not also:
+        known = None if also else self._memory.recall(x, tangent)
+        if known is not None:
             return known
         if not tangent:
             return self._memory.keep(self.intercept.value(self.workspace, x))
-        return self._memory.keep(self.intercept.evaluate(self.workspace, x, also))
+        return self._memory.keep(self.intercept.evaluate(self.workspace, x, also, keep=keep))
 
     def recheck(self, w: Any, intercept: Any, z: Any, z_intercept: Any) -> tuple[Evaluation, Evaluation]:
         """The value at ``w`` and the tangent at ``z``, in one read.
@@ -127,10 +135,13 @@ class Objective(SmoothFunction):
             self.workspace.meter.rows += data.n
         root = float(np.sqrt(data.mean_square))
         units = self.intercept.units
-        return Rounding(data.products, units, self.loss.smoothness, root, data.row_norm, columns)
+        loss, longest = self.loss, data.row_norm
+        return Rounding(data.products, units, loss.smoothness, root, longest, columns, loss.steepness)
 
     def reported_value(self, found: Evaluation) -> float:
         value, x = found.value, found.point
+        if not self.convex:  # nothing is proved about it
+            return value
         for fine in (False, True):
             rounding = self.rounding(fine=fine)
             hidden = value if rounding is None else rounding.value(value, x.w, x.intercept)
@@ -153,7 +164,9 @@ class Objective(SmoothFunction):
 
     @property
     def has_hessian(self) -> bool:
-        return len(self.data.shape(())) == 1  # a table of features; entries of a matrix have too many parameters
+        # A table of features, for entries of a matrix have too many parameters; of losses that couple outputs, softmax
+        # is the one whose curvature is known to be a sum of squares over pairs.
+        return len(self.data.shape(())) == 1 and (not self.loss.coupled or type(self.loss) is Softmax)
 
     def quadratic_form(self) -> QuadraticForm | None:
         return form_of(self) if self.has_quadratic_form else None
@@ -167,7 +180,7 @@ class Objective(SmoothFunction):
 
     @property
     def has_diagonal_form(self) -> bool:
-        return self.loss.quadratic and self.intercept.constant is None and self.data.diagonal
+        return is_squared(self.loss) and self.intercept.constant is None and self.data.diagonal
 
     def workload(self) -> Workload:
         rows, outputs = float(self.data.n * self.shape[0]), math.prod(self.outputs)

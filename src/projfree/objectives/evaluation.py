@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from threading import Lock
 
-from projfree.algebra import Handle, Minorant, Point
+from projfree.algebra import Handle, Minorant, Point, frozen
 from projfree.checks import Array
 
 
@@ -32,6 +33,13 @@ class Evaluation:
     also: tuple[Evaluation, ...] = ()
     inner: Evaluation | None = None
 
+    def __post_init__(self) -> None:
+        # Nobody's later edits reach what a function remembers.
+        if self.point.intercept is not None:
+            frozen(self.point.intercept)
+        if self.tangent is not None:
+            frozen(self.tangent.gradient)
+
     @property
     def intercept(self) -> Array | None:
         """The intercept that belongs to the point."""
@@ -58,6 +66,10 @@ class Memory:
 
     def __init__(self) -> None:
         self._kept: dict[Handle, Evaluation] = {}
+        self._lock = Lock()
+
+    def __reduce__(self) -> tuple[type[Memory], tuple[()]]:
+        return Memory, ()  # a copy remembers nothing
 
     def __contains__(self, handle: Handle) -> bool:
         return handle in self._kept
@@ -69,9 +81,10 @@ class Memory:
 
     def keep(self, found: Evaluation) -> Evaluation:
         """Remember an evaluation and those that came with it; returns it."""
-        for each in (*found.also, found):
-            old = self._kept.pop(each.point.handle, None)
-            self._kept[each.point.handle] = each if old is None or each.tangent is not None else old
-        while len(self._kept) > MOST_EVALUATIONS:
-            del self._kept[next(iter(self._kept))]
+        with self._lock:
+            for each in (*found.also, found):
+                old = self._kept.pop(each.point.handle, None)
+                self._kept[each.point.handle] = each if old is None or each.tangent is not None else old
+            while len(self._kept) > MOST_EVALUATIONS:
+                del self._kept[next(iter(self._kept))]
         return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -158,7 +158,7 @@ class ImageHull(Hull):
         # Convex: from the last place looked at. Otherwise from the first point, so that a place has one value.
         start = self._last if self.convex and self._last is not None else self.intercept.guess(self.points[0])
         x = self.mix(m)
-        (self._last,) = self.intercept.locate(self.workspace, (replace(x, intercept=start),))
+        (self._last,) = self.intercept.locate(self.workspace, (x.starting_at(start),))
         return self._last
 
     def _place(self, m: Array) -> Array:

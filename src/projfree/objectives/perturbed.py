@@ -63,8 +63,10 @@ class Perturbed(SmoothFunction):
         h.f = self.f.open()
         return h
 
-    def evaluate(self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True) -> Evaluation:
-        return self._tilted(self.f.evaluate(x, also, tangent=tangent))
+    def evaluate(
+        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False
+    ) -> Evaluation:
+        return self._tilted(self.f.evaluate(x, also, tangent=tangent, keep=keep))
 
     def _tilted(self, found: Evaluation) -> Evaluation:
         value = found.value + self.theta * inner(self.xi, found.point.w)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 from functools import cached_property
+from threading import Lock
 from typing import Any, Self
 
 import numpy as np
@@ -89,7 +90,9 @@ class QuadraticForm(SmoothFunction):
         """H w, kept for a few points; a mixture of points whose products are known needs none of its own."""
         return self._workspace.of(x)
 
-    def evaluate(self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True) -> Evaluation:
+    def evaluate(
+        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False
+    ) -> Evaluation:
         self.check_point(x)
         if not tangent:
             return Evaluation(x.alone(None), self._value(x, self.product(x)))
@@ -144,6 +147,10 @@ class Products:
     def __init__(self, H: Array) -> None:
         self.H, self.count = H, 0
         self._kept: dict[Handle, Array] = {}
+        self._lock = Lock()
+
+    def __reduce__(self) -> tuple[type[Products], tuple[Array]]:
+        return Products, (self.H,)  # a copy remembers nothing
 
     def known(self, x: Point) -> Array | None:
         """The product where none has to be formed, else None."""
@@ -175,10 +182,11 @@ class Products:
         return self._keep(x, self.H @ x.w)
 
     def _keep(self, x: Point, image: Array) -> Array:
-        self._kept.pop(x.handle, None)
-        self._kept[x.handle] = image
-        while len(self._kept) > MOST_PRODUCTS:
-            del self._kept[next(iter(self._kept))]
+        with self._lock:
+            self._kept.pop(x.handle, None)
+            self._kept[x.handle] = image
+            while len(self._kept) > MOST_PRODUCTS:
+                del self._kept[next(iter(self._kept))]
         return image
 
 

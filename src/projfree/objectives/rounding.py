@@ -45,6 +45,8 @@ class Rounding:
     columns : ndarray of shape (2, ...), optional
         Root mean square and largest size of the entries of each column. With them predictions are bounded entry by
         entry, which is far better than by norms where columns differ in scale.
+    steepness : float
+        The largest derivative of the loss, which may be infinite.
     """
 
     terms: float
@@ -53,9 +55,12 @@ class Rounding:
     root: float
     longest: float
     columns: Array | None = None
+    steepness: float = math.inf
 
     def image(self, w: Array, b: Array | None) -> float:
         """The root mean square of the errors of the images of ``w`` with the intercept ``b``."""
+        if not w.any():
+            return 0.0  # zero, and zero plus the intercept, are exact
         if not self.terms:
             return UNIT * FEW * _length(b)
         return UNIT * (self.terms + FEW) * self.extent(w) + UNIT * FEW * _length(b)
@@ -83,7 +88,8 @@ class Rounding:
     def value(self, value: float, w: Array, b: Array | None) -> float:
         """The error of the value at a point, at most."""
         e = self.image(w, b)
-        return UNIT * self.units * abs(value) + self._slope(value) * e + 0.5 * self.smoothness * e * e
+        moved = min(self._slope(value) * e + 0.5 * self.smoothness * e * e, self.steepness * e if e else 0.0)
+        return UNIT * self.units * abs(value) + moved
 
     def bound(self, value: float, w: Array, b: Array | None, far: float) -> float:
         """By how much the bound proved by the tangent at a point moves, at most, up to the rounding of the support.

@@ -76,10 +76,8 @@ class Sums:
             The largest norm of a row, which does the same together with ``slope_size`` where squares underflow.
         """
         constant = UNIT * (units * (self.size + self.along_size) + 4.0 * self.shifted) + UNDERFLOW
-        # The root of a product would overflow where both are as large as 1e160.
-        length = math.sqrt(mean_square)
-        terms = math.sqrt(self.square) * length if self.square > UNDERFLOW else float(self.slope_size.sum()) * row_norm
-        return constant, UNIT * units * terms + LOST * (1.0 + length)
+        size = float(self.slope_size.sum())
+        return constant, gradient_error(units, self.square, size, mean_square, row_norm)
 
     def recentre(self, curvature: float) -> Array:
         """For a quadratic loss, move to the exact intercept; return by how much it moves."""
@@ -88,3 +86,19 @@ class Sums:
         self.along += float(curvature * shift @ self.mean_image)
         self.slope = np.zeros_like(self.slope)
         return shift
+
+
+def gradient_error(units: float, square: float, size: float, mean_square: float, row_norm: float) -> float:
+    """A bound on the Euclidean norm of the rounding of a gradient; see `Sums.errors`.
+
+    Parameters
+    ----------
+    units, mean_square, row_norm : float
+        As there.
+    square, size : float
+        The weighted mean square of the derivatives, and the sum of their sizes.
+    """
+    # The root of a product would overflow where both are as large as 1e160.
+    length = math.sqrt(mean_square)
+    terms = math.sqrt(square) * length if square > UNDERFLOW else size * row_norm
+    return UNIT * units * terms + LOST * (1.0 + length)

@@ -52,7 +52,6 @@ def confirm(run: Run) -> Certificate:
     looked = f.evaluate(f.point(_inside(run), run.best.intercept))
     x, m = looked.point, looked.slope
     run.best, run.value = x, f.reported_value(looked)
-    run.hidden = max(0.0, run.value - looked.value)
     run.gradient = m.gradient
     if not f.convex:
         run.work_before += f.work
@@ -116,7 +115,7 @@ def finish(run: Run, status: Status, certificate: Certificate | None) -> Result:
             status = _reached(run)  # the last look shows that the tolerance was met at the limit
     return Result(
         w=run.best.w.copy(),
-        intercept=run.best.intercept,
+        intercept=None if run.best.intercept is None else run.best.intercept.copy(),
         value=run.value,
         bound=run.bound if f.convex else None,
         gap=run.gap,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from projfree.algebra import UNIT, Point, same
+from projfree.algebra import Point, same
 from projfree.checks import Array
 from projfree.deadline import expired
 from projfree.numerics.compilation import working_clock
@@ -24,8 +24,6 @@ CHECK_EVERY, CHECK_GROWTH, IDLE_GROWTH = 5.0, 1.1, 2.0
 CENTRE_SHARE = 1e-6
 #: And at least this, far above the rounding of a function that is zero everywhere.
 LEAST_SCALE = 1e-270
-#: A value at the centre of so many times what rounding may hide is none.
-ROUNDED = 100.0
 
 
 class Run:
@@ -81,8 +79,6 @@ class Run:
         self.best, self.value = state.x, math.inf
         self.latest_gap, self.smallest_gap = math.inf, (math.inf, 0)
         self.centre_value = math.nan
-        #: How much of the value is what rounding may hide.
-        self.hidden = 0.0
         self.next_check, self.next_confirm = CHECK_EVERY, 0.0
         self.round_set = not ball.spectral and ball.strong_convexity(f.shape) > 0.0
         #: The rows of the trace whose value or gap may still become known, by iteration.
@@ -119,10 +115,7 @@ class Run:
         if math.isnan(self.centre_value):
             f = self.opened
             self.centre_value = f.evaluate(f.point(self.ball.centre(f.shape)), tangent=False).reported.value
-        least = LEAST_SCALE
-        if abs(self.centre_value) <= ROUNDED * self.hidden:  # the function is constant up to rounding
-            least = max(least, self.hidden / UNIT)
-        return max(abs(self.value), CENTRE_SHARE * abs(self.centre_value), least)
+        return max(abs(self.value), CENTRE_SHARE * abs(self.centre_value), LEAST_SCALE)
 
     @property
     def relative_gap(self) -> float:
@@ -137,18 +130,19 @@ class Run:
         if state.done and expired():  # it may have ended early, and then says nothing about what was possible
             self.state = state = replace(state, done=False)
         self._learn(state)
-        found = list(state.found)
-        if any([each.tangent is not None for _, each in found]):  # a tangent at an iterate: no check is due
+        looked = None
+        if any([each.tangent is not None for _, each in state.found]):  # a tangent at an iterate: no check is due
             self.next_check = self.after(self.passes)
         elif self.passes >= self.next_check and not self._suffices(state):
             looked = self._check(state.x)
-            found.append((state.t, looked))
             self.state = replace(state, x=looked.point)  # with the intercept over all rows
         self.seconds += max(0.0, working_clock() - begun)
         self._append_row()
-        for t, each in found:
-            self._take(t - self.first_iteration, each.reported, state.gap)
         now = self.iteration
+        for t, each in state.found:
+            self._take(t - self.first_iteration, each.reported, state.gap)
+        if looked is not None:
+            self._take(now, looked.reported)
         self.rows = {t: row for t, row in self.rows.items() if t >= now}
 
     def _suffices(self, state: State) -> bool:

@@ -84,5 +84,5 @@ class FrankWolfe(Solver):
             found=at_iterate(state.t, looked) + found,
             answer=answer,
             bound=bound_of(m, ball, answer.support) if f.convex else -math.inf,
-            gap=inner(m.gradient, x.w) + answer.support,
+            gap=math.nan if exact(looked) is None else inner(m.gradient, x.w) + answer.support,
         )

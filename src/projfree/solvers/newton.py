@@ -78,7 +78,7 @@ class ConstrainedNewton(Solver):
         assert isinstance(state, NewtonState)
         x, m = state.x, state.m
         if m is None:
-            looked = f.evaluate(x)
+            looked = f.evaluate(x, keep=True)
             x, m = looked.point, looked.slope
         H = f.hessian(x) if state.H is None else state.H
         new, gamma, promised = self._move(f, ball, x, m, H)
@@ -106,9 +106,9 @@ class ConstrainedNewton(Solver):
         b = H @ x.w.ravel() - m.gradient.ravel()
         v = f.point(minimise_model(H, b.reshape(f.shape), ball, x.w), x.intercept)
         promised = inner(m.gradient, x.w - v.w)
-        there, value = f.evaluate(v), f.value(x)
+        there, value = f.evaluate(v, keep=True), f.value(x)
         if there.value <= value - ARMIJO * promised + 4.0 * UNIT * abs(value):
             return there, 1.0, promised
         hull = f.hull((x, v), m.gradient)
         place = hull.minimise(np.zeros(1))
-        return f.evaluate(hull.mix(place)), float(place[0]), promised
+        return f.evaluate(hull.mix(place), keep=True), float(place[0]), promised

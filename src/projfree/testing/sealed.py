@@ -147,8 +147,11 @@ class SealedWorkspace(Workspace):
     def _count(self) -> int:
         return len(self._data._cuts) - 1
 
-    def sweep(self, step: Step, points: Sequence[Point]) -> tuple[Array, Any]:
-        sums, adjoints = self._work(step, [self._formed(x) for x in points], adjoint=True)
+    def sweep(self, step: Step, points: Sequence[Point], *, keep: bool = False) -> tuple[Array, Any]:
+        images = [self._formed(x) for x in points]
+        sums, adjoints = self._work(step, images, adjoint=True)
+        if keep:
+            self._images.update(zip([x.handle for x in points], images, strict=True))
         self.meter.rows += self._data.n
         self._forget()
         return sums, adjoints

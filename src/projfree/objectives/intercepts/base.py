@@ -63,14 +63,16 @@ class Intercept(ABC):
         """The intercept at ``x`` without looking at rows, as well as it is known."""
         return None
 
-    def evaluate(self, workspace: Workspace, x: Point, also: tuple[Point, ...]) -> Evaluation:
+    def evaluate(self, workspace: Workspace, x: Point, also: tuple[Point, ...], *, keep: bool) -> Evaluation:
         """The value and the tangent at ``x`` in one sweep, with the values at further points."""
         points = (x, *also)
-        return self.tangent(workspace, points, self.locate(workspace, points))
+        return self.tangent(workspace, points, self.locate(workspace, points), keep=keep)
 
-    def tangent(self, workspace: Workspace, points: tuple[Point, ...], b: tuple[Array | None, ...]) -> Evaluation:
+    def tangent(
+        self, workspace: Workspace, points: tuple[Point, ...], b: tuple[Array | None, ...], *, keep: bool = False
+    ) -> Evaluation:
         """The tangent at the first point and the values at the others, with intercepts as given."""
-        packed, g = workspace.sweep(TangentSums(self.loss, b), points)
+        packed, g = workspace.sweep(TangentSums(self.loss, b), points, keep=keep)
         own = layout.count(math.prod(self.outputs))
         sums = Sums.unpack(packed[:own])
         m, b0 = self.minorant(sums, g, b[0])

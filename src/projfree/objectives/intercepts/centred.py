@@ -11,7 +11,6 @@ from projfree.checks import Array
 from projfree.data.base import Data
 from projfree.data.workspace import Workspace
 from projfree.losses.base import Loss
-from projfree.losses.squared import is_squared
 from projfree.objectives.hull import Hull
 from projfree.objectives.intercepts.base import Intercept
 from projfree.objectives.intercepts.search import constant_intercept
@@ -62,10 +61,9 @@ class Centred(Intercept):
         return g - outer(self.data.mean_row(), slope.reshape(self.outputs))
 
     def hull(self, workspace: Workspace, points: tuple[Point, ...], gradient: Array | None, tilt: Array | None) -> Hull:
-        from projfree.objectives.image_hull import ImageHull, SquaresHull
+        from projfree.objectives.image_hull import SquaresHull
 
-        kind = SquaresHull if is_squared(self.loss) else ImageHull
-        return kind(self, workspace, points, gradient, tilt)
+        return SquaresHull(self, workspace, points, gradient, tilt)
 
 
 def intercept_error(

@@ -9,6 +9,7 @@ import numpy as np
 from projfree.checks import Array
 from projfree.data.rows import Rows, Step
 from projfree.losses.base import Loss
+from projfree.losses.squared import is_squared
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ class OffsetCurvature(OffsetStep):
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         assert rows.places is not None
-        if self.loss.quadratic:
+        if is_squared(self.loss):
             h = np.broadcast_to(self.loss.smoothness * rows.s, len(rows.y))
         else:
             h = self.loss.second(self.full(rows, images[0]) + self.base, rows.y) * rows.s

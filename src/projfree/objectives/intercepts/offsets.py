@@ -20,7 +20,9 @@ from projfree.algebra import UNIT, Minorant, Point
 from projfree.checks import Array
 from projfree.data.factored_entries import FactoredEntriesData
 from projfree.data.workspace import Workspace
+from projfree.deadline import expired
 from projfree.losses.base import Loss
+from projfree.losses.squared import is_squared
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hull import Hull
 from projfree.objectives.intercepts.base import Intercept
@@ -31,7 +33,7 @@ from projfree.objectives.intercepts.offset_steps import (
     OffsetTangent,
     OffsetValue,
 )
-from projfree.objectives.tangent import Sums
+from projfree.objectives.tangent import Sums, gradient_error
 
 #: Newton steps for the offsets of one image, and what they may leave of the value: so little that bounds, which feel
 #: the root of it, agree to all digits that are checked.
@@ -76,7 +78,8 @@ class Offsets(Intercept):
         self.constant = self.map.zero()
 
     def guess(self, x: Point) -> Array:
-        return self.constant if x.intercept is None else np.array(np.broadcast_to(x.intercept, self.constant.shape))
+        b = x.intercept  # that of a point of another function means nothing here
+        return self.constant if b is None or np.shape(b) != self.constant.shape else b
 
     def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:
         workspace.hold(points)
@@ -88,10 +91,10 @@ class Offsets(Intercept):
         for _ in range(STEPS):
             # By the ridge, the value is at most this far above its minimum over the offsets.
             left, size = ENOUGH * abs(value), float(slope @ slope)
-            if 0.5 * size / kappa <= left:
+            if 0.5 * size / kappa <= left or expired():
                 break
             share = min(max(0.3 * float(np.sqrt(2.0 * kappa * left / size)), 1e-12), 0.1)
-            step = self.solve(workspace, x, b, slope, share if loss.quadratic else max(share, 1e-4))
+            step = self.solve(workspace, x, b, slope, share if is_squared(loss) else max(share, 1e-4))
             length, promised, here = 1.0, float(slope @ step), self._look(workspace, x, b - step)
             while here[0] > value - 0.1 * length * promised + 1e-14 * abs(value) and length > 1e-6:
                 length *= 0.5
@@ -115,7 +118,7 @@ class Offsets(Intercept):
         d, size = z.copy(), float(r @ z)
         first = size
         for _ in range(MOST_STEPS):
-            if size <= tolerance**2 * first or size == 0.0:
+            if size <= tolerance**2 * first or size == 0.0 or expired():
                 break
             along = workspace.fold(OffsetCurvature(self.loss, self.map, b, self.base, d), (x,))
             applied = along + self.kappa * d
@@ -131,7 +134,9 @@ class Offsets(Intercept):
         """What the offsets add to the value."""
         return 0.5 * self.kappa * float(b @ b)
 
-    def tangent(self, workspace: Workspace, points: tuple[Point, ...], b: tuple[Array | None, ...]) -> Evaluation:
+    def tangent(
+        self, workspace: Workspace, points: tuple[Point, ...], b: tuple[Array | None, ...], *, keep: bool = False
+    ) -> Evaluation:
         x, offsets = points[0], b[0]
         assert offsets is not None
         packed, g = workspace.sweep(OffsetTangent(self.loss, self.map, offsets, self.base), (x,))
@@ -141,7 +146,8 @@ class Offsets(Intercept):
         units = max(self.data.summation(), self.most) + 2.0 * self.loss.rounding + 8.0
         terms = size + along_size + float(np.abs(h) @ sizes) / self.kappa
         error = UNIT * units * (terms + drop + abs(self.base) * residual_size) + 1e-290
-        m = Minorant(value - along - drop, g, error, UNIT * units * float(np.sqrt(max(square, 0.0))))
+        spread = gradient_error(units, square, residual_size, self.data.mean_square, self.data.row_norm)
+        m = Minorant(value - along - drop, g, error, spread)
         further = tuple(self._known_value(workspace, p, c) for p, c in zip(points[1:], b[1:], strict=True))
         return Evaluation(x.alone(offsets), value + self.ridge(offsets), m, further)
 
@@ -164,5 +170,5 @@ class Offsets(Intercept):
     def hull(self, workspace: Workspace, points: tuple[Point, ...], gradient: Array | None, tilt: Array | None) -> Hull:
         from projfree.objectives.intercepts.offset_hull import OffsetHull, OffsetSquaresHull
 
-        kind = OffsetSquaresHull if self.loss.quadratic else OffsetHull
+        kind = OffsetSquaresHull if is_squared(self.loss) else OffsetHull
         return kind(self, workspace, points, gradient, tilt)

@@ -40,7 +40,8 @@ class Profiled(Intercept):
         return tuple(search(workspace, self.loss, self.data, x, self.guess(x), self.outputs) for x in points)
 
     def guess(self, x: Point) -> Array:
-        return self.constant if x.intercept is None else x.intercept
+        b = x.intercept  # that of a point of another function means nothing here
+        return self.constant if b is None or np.shape(b) != self.outputs else b
 
     def minorant(self, sums: Sums, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
         assert b is not None

@@ -12,7 +12,9 @@ from projfree.checks import Array
 from projfree.data.base import Data
 from projfree.data.rows import Rows, Step
 from projfree.data.workspace import Workspace
+from projfree.deadline import expired
 from projfree.losses.base import Loss
+from projfree.losses.squared import is_squared
 from projfree.numerics.newton_root import NoRootError, increasing_root
 from projfree.objectives.row_steps import SlopeSums, weigh
 
@@ -92,7 +94,7 @@ def search(workspace: Workspace, loss: Loss, data: Data, x: Point, start: Array,
     b = np.broadcast_to(np.asarray(start, dtype=np.float64), outputs).copy()
     found = Search(workspace, loss, x)
     try:
-        if loss.quadratic:
+        if is_squared(loss):
             for _ in range(2):  # the second step takes off the rounding of the first
                 b = np.asarray(b - found.slopes(b)[0].reshape(outputs) / loss.smoothness)
             return b
@@ -185,7 +187,7 @@ class Search:
             if np.abs(here[1]).max() <= NOISE * UNIT * here[2]:
                 break
             step = direction(here)
-            if not np.isfinite(step).all():  # no curvature left to speak of
+            if expired() or not np.isfinite(step).all():  # no curvature left to speak of
                 break
             for power in range(30):
                 trial = b + step * 0.5**power
