@@ -27,6 +27,7 @@ from projfree import (
     Huber,
     LpBall,
     Minibatch,
+    OpenLoop,
     PrimalAveraging,
     Weighted,
 )
@@ -244,6 +245,17 @@ def test_early_stopping(table):
     assert max(scores[-4:]) <= max(scores[:-4])
     assert model.result_.status.name == "CALLBACK"
     assert ConstrainedRegressor(early_stopping=True, random_state=0).fit(X, y).score(X, y) > 0.3
+
+
+@pytest.mark.parametrize("solver", [FrankWolfe(OpenLoop()), PrimalAveraging(), FrankWolfe()], ids=repr)
+def test_scores_of_held_out_rows_do_not_depend_on_an_offset(table, solver):
+    """Each iterate is scored with its own intercept, which takes up whatever is added to all targets."""
+    X, y, _ = table
+    settings = {"solver": solver, "radius": 5.0, "early_stopping": True, "random_state": 0, "max_iter": 6, "tol": 0.0}
+    with pytest.warns(ConvergenceWarning, match="raise `max_iter`"):
+        plain, moved = (ConstrainedRegressor(**settings).fit(X, y + c).validation_scores_ for c in (0.0, 1e3))
+    assert len(plain) > 1
+    np.testing.assert_allclose(moved, plain, atol=1e-7)
 
 
 def test_pickles_are_small_and_complete():

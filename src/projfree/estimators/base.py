@@ -163,8 +163,7 @@ class ConstrainedModel(Answers):
     def _as_of(self, problem: Problem, run: Run) -> dict[str, Any]:
         """The attributes that a fit would leave if it ended now."""
         f, x = problem.objective, run.state.x
-        f.value(x)
-        coef, intercept = problem.raw(x.w, x.intercept)
+        coef, intercept = problem.raw(x.w, f.evaluate(x, tangent=False).intercept)
         return {**self._shaped(coef, intercept), "n_iter_": run.iteration, "loss_": f.loss}
 
     def _adopt(self, prepared: Prepared, result: Result) -> None:
