@@ -76,6 +76,15 @@ def test_operations_agree_with_dense_ones(seed):
             assert inner(w, v.toarray()) == pytest.approx(inner(w.toarray(), v), abs=1e-10)
 
 
+@given(st.integers(0, 2**32 - 1), st.floats(-3.0, 3.0), st.floats(-3.0, 3.0))
+def test_sums_on_one_pattern_agree_with_dense_ones(seed, a, b):
+    rng = np.random.default_rng(seed)
+    v = patterned(rng)
+    w = patterned(rng, pattern=v.pattern)
+    expected = a * v.toarray() + b * w.toarray() + w.toarray()
+    np.testing.assert_allclose((a * v + b * w + w).toarray(), expected, rtol=1e-12, atol=1e-12)
+
+
 def test_kinds_of_sums():
     rng = np.random.default_rng(0)
     on = patterned(rng)

@@ -138,6 +138,22 @@ def test_a_tangent_is_a_bound_for_any_offsets(loss):
     assert f.minorant(x)(x.w) == pytest.approx(f.value(x), rel=1e-12)
 
 
+@pytest.mark.parametrize("loss", PROBLEMS.values(), ids=list(PROBLEMS))
+def test_a_hull_with_offsets_is_the_function_or_above_it(loss):
+    """Squares minimise the offsets out at each place; others keep those of the first point, where both agree."""
+    rows, cols, y = entries()
+    f = OffsetObjective(loss, both(rows, cols, targets(loss, y), SHAPE)[1], ridge=2.0)
+    rng = np.random.default_rng(3)
+    x, v, u = (f.point(LowRank.of(rng.standard_normal((12, 2)), rng.standard_normal((9, 2)))) for _ in range(3))
+    hull = f.hull((x, v, u))
+    for m in ([0.0, 0.0], [0.3, 0.0], [0.2, 0.5], [0.0, 1.0]):
+        here = hull.at(np.array(m))
+        due = f.value(f.point(hull.mix(np.array(m)).w))
+        if loss.quadratic or not any(m):
+            assert here.value == pytest.approx(due, rel=1e-9)
+        assert here.value >= due * (1.0 - 1e-9)
+
+
 def test_offsets_exist_for_rows_without_ratings():
     data = as_data(Entries([0, 0], [0, 1], (3, 2), factored=True), [5.0, 4.0])
     f = OffsetObjective(Squared(), data, ridge=1.0)

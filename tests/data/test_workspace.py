@@ -127,6 +127,36 @@ def test_sweeps_over_mixtures(data, kind, points):
     assert workspace.meter.rows == 4 * N
 
 
+def test_sweeps_over_mixtures_that_share_what_is_unknown(data, kind, points):
+    workspace, (a, b, c, *_) = data.open(), points
+    workspace.hold([a])
+    sees(workspace, kind, mix((0.25, a), (0.75, c)), mix((-0.5, a), (1.5, c)), way="sweep")
+    sees(workspace, kind, mix((0.5, a), (0.25, b)), a, 3.0 * b, way="sweep")
+    sees(workspace, kind, 0.5 * a, way="sweep")
+    assert workspace.meter.rows == 4 * N
+
+
+@dataclass(frozen=True)
+class SquaredImage(Step):
+    """The squares of the image as the weights of rows."""
+
+    def block(self, rows, *images):
+        return images[0][:, None] ** 2, np.zeros(0)
+
+
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("kind", ["dense", "sparse", "standardized"])
+def test_second_moments_are_one_read(data, kind, points, held):
+    workspace, x = data.open(), points[0]
+    if held:
+        workspace.hold([x])
+    before = workspace.meter.rows
+    found = workspace.second_moments(SquaredImage(), x, 1, 1, centred=False)
+    assert workspace.meter.rows == before + N
+    z = np.column_stack([STORAGES[kind][1], np.ones(N)])
+    np.testing.assert_allclose(found, [(z.T * image(kind, x) ** 2) @ z], rtol=1e-11, atol=1e-11)
+
+
 def test_zero_is_known(data, kind):
     workspace, zero = data.open(), Point(np.zeros(data.shape(())))
     assert workspace.holds(zero)

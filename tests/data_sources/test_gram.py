@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -185,3 +187,31 @@ def test_sentences():
         Gram(3).merge(Gram(2))
     with pytest.raises(ValueError, match="This Gram has no rows yet; `add` some first"):
         Gram(3).quadratic()
+
+
+def exact_form(gram, w):
+    """The quadratic form that a Gram matrix amounts to, without any further rounding."""
+    H, b, c = gram.quadratic()
+    w = [Fraction(v) for v in w.tolist()]
+    rows = [sum(Fraction(h) * v for h, v in zip(row, w, strict=True)) for row in H.tolist()]
+    along = sum(Fraction(t) * v for t, v in zip(b.tolist(), w, strict=True))
+    return sum(r * v for r, v in zip(rows, w, strict=True)) / 2 - along + Fraction(c)
+
+
+@pytest.mark.parametrize("zero", ["targets", "parameter", "nothing"])
+def test_the_form_errs_by_no_more_than_is_stated(zero):
+    """Without targets only the term of the curvature is left, at zero only that of the targets."""
+    off = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X, y, w = rng.standard_normal((300, 3)), rng.standard_normal(300), rng.standard_normal(3)
+        y, w = (0.0 * y if zero == "targets" else y), (0.0 * w if zero == "parameter" else w)
+        gram, exact = as_data(X, y).gram(), Fraction(0)
+        for row, target in zip(X.tolist(), y.tolist(), strict=True):
+            u = sum(Fraction(x) * Fraction(v) for x, v in zip(row, w.tolist(), strict=True))
+            exact += (u - Fraction(target)) ** 2 / 300
+        constant, curvature = map(Fraction, gram.errors())
+        away = abs(exact_form(gram, w) - exact)
+        off += away > 0
+        assert away <= constant + curvature * sum(Fraction(v) ** 2 for v in w.tolist()) / 2
+    assert off > 5

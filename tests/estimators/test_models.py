@@ -333,3 +333,18 @@ def test_groups_without_free_columns(table, groups, loss):
     inside = [np.abs(model.coef_[1]), np.linalg.norm(model.coef_[2:4]), np.linalg.norm(model.coef_[4:])]
     assert sum(inside) == pytest.approx(0.5, rel=1e-6)
     assert model.coef_[0] == pytest.approx(1.0, abs=0.25)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("model", [ConstrainedRegressor(tol=1e-10), ConstrainedClassifier(tol=1e-8)], ids=repr)
+def test_units_of_columns_do_not_matter_to_tasks_that_are_standardized(table, model, intercept):
+    X, y, _ = table
+    y = y if isinstance(model, ConstrainedRegressor) else y > 2
+    units, task = np.array([1.0, 10.0, 0.01, 1.0, 3.0, 7.0]), np.arange(len(X)) % 3
+    model.set_params(task=6, standardize=True, fit_intercept=intercept, p=1.5, radius=1.0)
+    own, other = np.column_stack([X, task]), np.column_stack([X * units, task])
+    one, two = clone(model).fit(own, y), clone(model).fit(other, y)
+    np.testing.assert_allclose(two.coef_ * units, one.coef_, atol=1e-3)
+    scores = (lambda m, Z: m.decision_function(Z)) if isinstance(model, ConstrainedClassifier) else type(one).predict
+    np.testing.assert_allclose(scores(two, other), scores(one, own), atol=1e-3)
+    assert np.std(scores(one, own)) > 0.1

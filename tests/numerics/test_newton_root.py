@@ -108,3 +108,11 @@ def test_roots_far_beyond_what_doubling_reaches(root):
         return math.copysign(min(abs(x - root), 1.0), x - root), float(abs(x - root) < 1.0), 1e-16
 
     assert increasing_root(fun, 0.0) == pytest.approx(root, rel=1e-12)
+
+
+@pytest.mark.parametrize("steep", [1.0, 30.0, 1e3, 1e9])
+@pytest.mark.parametrize("start", [0.0, 0.05, 0.9, 1.0])
+def test_a_slope_that_is_far_too_steep_gives_way_to_bisection(start, steep):
+    """Newton steps would creep, each of them well within the bracket."""
+    root = bracketed_root(lambda x: (x - 0.3, steep, 0.0), 0.0, 1.0, start)
+    assert root == pytest.approx(0.3, abs=1e-12)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from projfree import BlackBox
+from projfree import BlackBox, LpBall
 from projfree.algebra import mix
 
 
@@ -148,3 +148,13 @@ def test_no_rows_to_sample_from(f):
 def test_the_name_tells_functions_apart(bowl):
     prints = {BlackBox(bowl, 3, name=name).fingerprint() for name in ("a", "b")}
     assert len(prints | {BlackBox(bowl, 4, name="a").fingerprint()}) == 3
+
+
+@pytest.mark.parametrize("rtol", [1e-3, 1e-8])
+def test_the_error_that_a_gradient_may_have_lowers_the_bound(rtol):
+    """A linear function whose gradient is too small by as much as was said: its minimum is lower than it seems."""
+    slope, ball = np.array([3.0, -4.0]), LpBall(2, radius=2.0)
+    f = BlackBox(lambda w: (float(slope @ w), slope / (1.0 + rtol)), 2, rtol=rtol)
+    bound = f.minorant(f.point(np.zeros(2))).lower(ball)
+    assert bound <= -10.0
+    assert bound >= -10.0 * (1.0 + 2.0 * rtol)

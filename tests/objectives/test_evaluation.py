@@ -209,3 +209,18 @@ def test_factored_entries_keep_their_images_and_tangents_of_mixtures_cost_no_rea
     assert f.work == 80, "the adjoint only puts residuals in their places"
     assert value == pytest.approx(f.value(f.point(0.5 * x.w + 0.5 * v.w)), rel=1e-12)
     assert f.work == 120
+
+
+@every
+def test_a_value_does_not_take_the_place_of_a_tangent(name):
+    f = FUNCTIONS[name]().open()
+    x, z = f.point(np.ones(D)), f.point(np.full(D, 0.5))
+    tangent = f.evaluate(x).slope
+    f.evaluate(z, also=(x,))
+    f.evaluate(x, tangent=False)
+    before = f.work
+    again = f.evaluate(x).slope
+    np.testing.assert_array_equal(again.gradient, tangent.gradient)
+    assert again.constant == tangent.constant
+    if name != "form":  # it forms products of tangents afresh
+        assert f.work == before

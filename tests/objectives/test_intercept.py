@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-from projfree import BiWeight, Huber, Logistic, Objective, Softmax, Squared, SquaredSigmoid, as_data
+from projfree import BiWeight, Huber, Logistic, LpBall, Objective, Softmax, Squared, SquaredSigmoid, as_data, minimize
 from projfree.algebra import Point
 from projfree.objectives.intercepts.search import search
 
@@ -163,3 +163,16 @@ def test_a_missing_class_has_no_intercept(loss, y, weight, found):
 def test_regression_on_one_value_is_fine():
     f = Objective(Huber(1.0), as_data(np.ones((3, 2)), [2, 2, 2]), fit_intercept=True)
     assert float(f.intercept.constant) == pytest.approx(2.0)
+
+
+@every_convex
+@pytest.mark.parametrize("radius", [0.01, 1.0])
+@pytest.mark.parametrize("off", [-3.0, -0.1, 1e-3, 1.0])
+def test_a_tangent_at_any_intercept_is_below_the_minimum(build, loss, outputs, off, radius):
+    """The function has its intercept minimised out; a tangent elsewhere pays for the derivative that is left there."""
+    f, ball = build(loss, outputs, intercept=True, weighted=True).f, LpBall(2, radius)
+    lowest = minimize(f, ball, tol=1e-9).value
+    zero = f.evaluate(f.point(np.zeros(f.shape)))
+    moved = zero.intercept + off * np.arange(1, zero.intercept.size + 1).reshape(zero.intercept.shape)
+    _, there = f.recheck(zero.point.w, zero.intercept, zero.point.w, moved)
+    assert there.slope.lower(ball) <= lowest

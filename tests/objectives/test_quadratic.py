@@ -159,3 +159,13 @@ def test_fingerprints():
     forms += [(np.eye(2), np.ones(2), 1.0), (np.eye(2), np.ones((2, 1)), 0.0)]
     assert len({QuadraticForm(*form).fingerprint() for form in forms}) == 5
     assert QuadraticForm(*forms[0]).fingerprint() == QuadraticForm(*forms[0]).fingerprint()
+
+
+@given(seeds, st.floats(-2.0, 2.0), st.floats(-2.0, 2.0))
+def test_values_of_mixtures_need_no_product_of_their_own(seed, a, b):
+    f = random_form(np.random.default_rng(seed)).open()
+    x, y = (f.point(w) for w in np.random.default_rng(seed + 1).standard_normal((2, 4)))
+    f.evaluate(x), f.evaluate(y)
+    z = a * x + b * y
+    assert f.value(z) == pytest.approx(float(exact(f, z.w)), rel=1e-10, abs=1e-10)
+    assert f.work == 2

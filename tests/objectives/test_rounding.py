@@ -169,3 +169,15 @@ def test_sizes_of_columns():
         assert f.work == 0
         f.rounding(fine=True)
         assert f.work == 50, "the columns are read once"
+
+
+def test_sizes_of_columns_that_grow_late():
+    """The largest entry of a column may be in the last of the tables that it is read in."""
+    rng = np.random.default_rng(4)
+    X, s = rng.standard_normal((70_000, 2)), rng.uniform(size=70_000)
+    X[-1] = [1e3, -1e-3]
+    due = [np.sqrt(s @ X**2 / s.sum()), np.abs(X).max(axis=0)]
+    for table in (X, sp.csr_array(X)):
+        data = as_data(table, np.zeros(70_000), s)
+        assert len(list(data.tables())) > 1
+        np.testing.assert_allclose(data.column_sizes(), due, rtol=1e-10)

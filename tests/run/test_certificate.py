@@ -123,6 +123,24 @@ def test_other_data_show(case):
     assert not certificate.verify(X[:-1], y[:-1]).ok
 
 
+@pytest.mark.parametrize("case", ["squares", "squares, intercept", "logistic, intercept"])
+def test_a_point_outside_is_no_answer_whatever_its_value(case):
+    """All that is claimed of the point is true, but that it lies in the set."""
+    f, beyond = problem(case), LpBall(1.5, 3.0)
+    certificate = minimize(f, BALL, FrankWolfe(), max_iter=3, tol=0.0).certificate
+    far = max((beyond.lmo(sign * np.eye(f.shape[0])[j]) for j in range(f.shape[0]) for sign in (-1, 1)), key=f_of(f))
+    looked = f.evaluate(f.point(far), tangent=False)
+    claim = {"w": far, "intercept": looked.intercept, "value": looked.value, "gap": looked.value - certificate.bound}
+    outside = replace(certificate, **claim)
+    assert not outside.verify(*data_of(f)).ok
+    assert outside.verify(*data_of(f)).feasible is False
+    assert replace(outside, ball=beyond, bound=-1e3, gap=looked.value + 1e3).verify(*data_of(f)).feasible
+
+
+def f_of(f):
+    return lambda w: f.value(f.point(w))
+
+
 def test_a_modest_claim_is_true_too():
     certificate = minimize(problem("squares"), BALL, max_iter=5, tol=0.0).certificate
     assert replace(certificate, bound=certificate.bound - 1.0, gap=certificate.gap + 1.0).verify(X, Y).ok

@@ -91,6 +91,40 @@ def test_matrices_in_a_spectral_set(name, tmp_path):
     same(*three_runs(make, solver(name), SchattenBall(1, 1.0), tmp_path))
 
 
+@pytest.mark.parametrize("name", ["PA", "FW, exact", "PG"])
+def test_between_two_evaluations_of_averages(name, tmp_path):
+    """On a spectral set they become rare: a resumed run evaluates none before the running one would."""
+
+    def make():
+        return Objective(Softmax(), as_data(X, np.arange(60) % 3))
+
+    runs, due = [], []
+    for end, state in ((10, None), (8, None), (10, tmp_path)):
+        settings = {"tol": 0.0, "state": state, "callbacks": [Checkpoint(tmp_path, 8)]}
+        if end == 8:
+            settings["callbacks"].append(lambda run: due.append(run.ladder.due))
+        runs.append(minimize(make(), SchattenBall(1, 1.0), solver(name), max_iter=end, **settings))
+    assert due[-1] > 10
+    same(runs[0], runs[2])
+
+
+@pytest.mark.parametrize("case", ["sigmoid, intercept", "logistic, intercept", "squares, intercept"])
+@pytest.mark.parametrize("name", ["PA", "FW, exact", "FISTA"])
+def test_points_keep_their_intercepts(name, case, tmp_path):
+    """Where a loss is not convex the intercept depends on where the search for it begins."""
+    write, compared = Checkpoint(tmp_path, 1), 0
+
+    def compare(run):
+        nonlocal compared
+        before = [run.state.x.intercept, run.best.intercept]
+        write(run)
+        compared += sum(b is not None for b in before)
+        np.testing.assert_equal([run.state.x.intercept, run.best.intercept], before)
+
+    minimize(problem(case), BALL, solver(name), tol=0.0, max_iter=4, callbacks=[compare])
+    assert compared >= 4
+
+
 @pytest.mark.parametrize("every", [1, 2, 7])
 @pytest.mark.parametrize("name", ["PA", "FW, exact", "PG, single"])
 def test_every_so_often(name, every, tmp_path):

@@ -6,6 +6,7 @@ import pytest
 from projfree import BlackBox, Checkpoint, LpBall, OracleSet, PrimalAveraging, QuadraticForm, Softmax, as_data, minimize
 from projfree.algebra import Point
 from projfree.objectives.intercepts.search import search
+from projfree.run import Certificate
 
 BALL = LpBall(2, radius=1.0)
 
@@ -67,3 +68,14 @@ def test_softmax_intercepts_where_the_curvature_has_vanished(far):
     b = search(data.open(), Softmax(), data, Point(np.eye(2)), np.zeros(2), (2,))
     slope = (Softmax().derivative(u + b, np.array([0, 0, 1, 0])) * 0.25).sum(axis=0)
     assert np.abs(slope).max() <= 1e-8
+
+
+def test_a_bound_above_the_value_is_no_proof():
+    """Every number of this certificate is what the function gives; only that it is convex is not so."""
+    f = BlackBox(lambda w: (-float(w @ w), -2.0 * w), 2)
+    claim = Certificate(BALL, np.array([1.0, 0.0]), None, -1.0, -1e-12, -1.0, 0.0, np.zeros(2), None)
+    checked = claim.verify(objective=f)
+    assert checked.feasible
+    assert checked.value == -1.0
+    assert checked.bound > checked.value
+    assert not checked.ok

@@ -71,3 +71,13 @@ def test_a_point_in_factors_that_was_let_out_is_scaled_back(beyond):
     assert ball.norm(result.w) == pytest.approx(ball.radius, rel=1e-12)
     assert result.value == pytest.approx(f.value(f.point(result.w)), rel=1e-12)
     assert result.certificate.verify(objective=f).ok
+
+
+@pytest.mark.parametrize("case", ["squares", "logistic, intercept", "biweight", "form", "calls", "perturbed"])
+def test_what_is_checked_at_the_end_is_read_anew(case):
+    """Neither run knows of the other: both count the same reads, and nothing is counted on the user's function."""
+    f = problem(case)
+    before, first = f.work, minimize(f, BALL, FrankWolfe(), max_iter=5, tol=0.0)
+    again = minimize(f, BALL, FrankWolfe(), max_iter=5, tol=0.0)
+    assert f.work == before
+    assert again.n_passes == first.n_passes > first.trace["passes"][-1]

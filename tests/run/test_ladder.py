@@ -81,6 +81,16 @@ def test_a_known_bound_is_taken_over_but_has_no_witness():
     assert ladder.witnessed == m.lower(BALL)
 
 
+def test_the_allowance_is_that_of_the_best_bound():
+    """It tells where rounding, not the solver, decides; that of a bound that is no good says nothing."""
+    ladder, (m, z) = Ladder(BALL, (3,)), next(tangents(1))
+    ladder.offer(m, z)
+    best = ladder.bound, ladder.allowance
+    assert best == m.minimum(BALL)
+    ladder.offer(Minorant(m.constant, m.gradient, 0.5), z)
+    assert (ladder.bound, ladder.allowance) == best
+
+
 def test_estimates_prove_nothing():
     ladder = Ladder(BALL, (3,))
     m, z = next(tangents(1))

@@ -10,7 +10,7 @@ import pytest
 
 from projfree.algebra import OnPattern, Pattern
 from projfree.numerics.subspace import Spectrum, gram, norm_bound, spectrum
-from projfree.sets import LpBall, SchattenBall, WeightedSchattenBall, WithFree
+from projfree.sets import Box, LpBall, SchattenBall, WeightedSchattenBall, WithFree
 
 EPS = float(np.finfo(np.float64).eps)
 #: A little less than half a unit in the last place of one: added to one, it is lost.
@@ -107,3 +107,16 @@ def test_sums_of_a_ball_with_free_entries(inside):
     missing = exact + Fraction(2.0**-400) - Fraction(found)
     assert missing > Fraction(6 * EPS)  # else this test shows nothing
     assert Fraction(ball.support_error(g, found)) >= missing
+
+
+@pytest.mark.parametrize("lower", [-1.0, -2.0, 0.5])
+def test_the_support_of_a_box_is_no_less_than_the_exact_one(lower):
+    """Its terms may cancel, so that no error relative to the sum would do."""
+    box, below = Box(lower, 1.0), 0
+    for seed in range(30):
+        g = np.random.default_rng(seed).standard_normal(50)
+        terms = [max(Fraction(lower) * Fraction(c), Fraction(c)) for c in g.tolist()]
+        exact, size = sum(terms), sum(map(abs, terms))
+        assert exact <= Fraction(box.support(g)) <= exact + size / 10**13
+        below += sum(max(lower * c, c) for c in g.tolist()) < exact
+    assert below, "a plain sum is too small for some of them"

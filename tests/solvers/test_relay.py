@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 import pytest
+from solvers.catalogue import problem
 
 from projfree import (
     AcceleratedProjectedGradient,
@@ -11,8 +14,10 @@ from projfree import (
     Checkpoint,
     CorrectivePrimalAveraging,
     Direct,
+    FrankWolfe,
     LpBall,
     Objective,
+    ProjectedGradient,
     QuadraticForm,
     Relay,
     Squared,
@@ -74,3 +79,14 @@ def test_a_first_solver_that_can_do_no_more_hands_over():
 def test_a_relay_of_relays_is_refused():
     with pytest.raises(TypeError, match="two plain solvers"):
         Relay(SOLVER, CorrectivePrimalAveraging())
+
+
+@pytest.mark.parametrize("case", ["squares", "logistic, intercept"])
+def test_the_second_goes_on_where_the_first_has_stopped(case):
+    """A relay is its two solvers run by hand, the iterate of the first being the start of the second."""
+    f, ball = problem(case), LpBall(1.5, 1.0)
+    states = list(islice(iterate(f, ball, Relay(FrankWolfe(), ProjectedGradient(), after=3)), 5))
+    first = list(islice(iterate(f, ball, FrankWolfe()), 3))
+    then = list(islice(iterate(f, ball, ProjectedGradient(), start=first[-1].x.w), 2))
+    for state, alone in zip(states, [*first, *then], strict=True):
+        np.testing.assert_allclose(state.x.w, alone.x.w, atol=1e-12)

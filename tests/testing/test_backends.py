@@ -16,10 +16,14 @@ from projfree import (
     Logistic,
     LpBall,
     Objective,
+    PrimalAveraging,
+    Squared,
     as_data,
     minimize,
 )
-from projfree.data import Standardized
+from projfree.algebra import Point
+from projfree.data.standardized import Standardized
+from projfree.objectives.row_steps import ValueSum
 from projfree.testing import SealedData, backends
 
 BACKENDS = {
@@ -33,8 +37,24 @@ BACKENDS = {
 }
 
 
+#: The strictest in the fast tests; of the others the evaluations, and all that they are used for where there is time.
+STRICT = ("sealed", "view of sealed")
+
+
 @pytest.fixture(params=list(BACKENDS))
 def make(request):
+    return BACKENDS[request.param]
+
+
+@pytest.fixture(params=[name if name in STRICT else pytest.param(name, marks=pytest.mark.slow) for name in BACKENDS])
+def strict(request):
+    return BACKENDS[request.param]
+
+
+@pytest.fixture(
+    params=["sealed", *(pytest.param(name, marks=pytest.mark.slow) for name in BACKENDS if name != "sealed")]
+)
+def sealed(request):
     return BACKENDS[request.param]
 
 
@@ -47,8 +67,8 @@ def test_evaluations(make, loss, outputs, intercept):
 @pytest.mark.parametrize("solver", backends.FIXED, ids=repr)
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize(("loss", "outputs"), backends.LOSSES, ids=repr)
-def test_fixed_steps(make, loss, outputs, intercept, solver):
-    backends.check_fixed(make, loss, outputs, intercept, solver)
+def test_fixed_steps(strict, loss, outputs, intercept, solver):
+    backends.check_fixed(strict, loss, outputs, intercept, solver)
 
 
 @pytest.mark.parametrize("intercept", [False, True])
@@ -61,13 +81,42 @@ def test_fixed_steps(make, loss, outputs, intercept, solver):
     ],
     ids=repr,
 )
-def test_searches(make, loss, outputs, intercept, solver):
-    backends.check_searching(make, loss, outputs, intercept, solver)
+def test_searches(sealed, loss, outputs, intercept, solver):
+    backends.check_searching(sealed, loss, outputs, intercept, solver)
 
 
-def test_paths_and_checkpoints(make):
-    backends.check_path(make)
-    backends.check_checkpoint(make)
+def test_paths_and_checkpoints(strict):
+    backends.check_path(strict)
+    backends.check_checkpoint(strict)
+
+
+SHIFT, SCALE = np.linspace(-1.0, 2.0, backends.FEATURES), np.linspace(0.5, 3.0, backends.FEATURES)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(("loss", "outputs"), backends.LOSSES, ids=repr)
+def test_views_of_rows_out_of_reach(loss, outputs, intercept):
+    """Centred and scaled features over sealed rows are those of the table that was centred and scaled."""
+
+    def made(X, y, weight):
+        raw = X * SCALE + SHIFT
+        return Standardized(SealedData(raw, y, weight), SHIFT, SCALE)
+
+    backends.check_evaluations(made, loss, outputs, intercept)
+    backends.check_fixed(made, loss, outputs, intercept, PrimalAveraging())
+
+
+def test_views_know_what_their_rows_know():
+    """An image that is held underneath serves again, however often the view is asked about its point."""
+    X, y, _ = backends.table(Squared(), 0)
+    workspace = Standardized(SealedData(X, y, forgets=0.0), SHIFT, SCALE).open()
+    x = Point(np.ones(backends.FEATURES))
+    workspace.hold([x])
+    for _ in range(3):
+        assert workspace.holds(x)
+        sums = workspace.fold(ValueSum(Squared()), [x])
+    assert workspace.meter.rows == len(X)
+    np.testing.assert_allclose(sums, np.mean((((X - SHIFT) / SCALE).sum(axis=1) - y) ** 2), rtol=1e-12)
 
 
 def test_rows_of_sealed_data_cannot_be_seen():
