@@ -9,7 +9,7 @@ THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_
 PYTEST := $(THREADS) $(BIN)/python -m pytest -n $(WORKERS)
 SOURCES := src tests benchmarks examples tools
 
-.PHONY: test test-all slow lint types install format reproduce bench clean
+.PHONY: test test-all slow mutants lint types install format reproduce bench clean
 
 test: lint types
 	$(PYTEST) -m "not slow"
@@ -19,6 +19,10 @@ test-all: lint types
 
 slow: $(STAMP)
 	$(PYTEST) -m slow
+
+# Puts faults into copies of the code and sees whether the tests find them; ONLY="workspace ladder" tries some of them.
+mutants: $(STAMP)
+	$(BIN)/python tools/mutants.py $(ONLY)
 
 lint: $(STAMP)
 	$(BIN)/ruff check $(wildcard $(SOURCES))
