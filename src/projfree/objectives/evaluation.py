@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from threading import Lock
 
 from projfree.algebra import Handle, Minorant, Point, frozen
 from projfree.checks import Array
@@ -66,7 +65,6 @@ class Memory:
 
     def __init__(self) -> None:
         self._kept: dict[Handle, Evaluation] = {}
-        self._lock = Lock()
 
     def __reduce__(self) -> tuple[type[Memory], tuple[()]]:
         return Memory, ()  # a copy remembers nothing
@@ -81,10 +79,11 @@ class Memory:
 
     def keep(self, found: Evaluation) -> Evaluation:
         """Remember an evaluation and those that came with it; returns it."""
-        with self._lock:
-            for each in (*found.also, found):
-                old = self._kept.pop(each.point.handle, None)
-                self._kept[each.point.handle] = each if old is None or each.tangent is not None else old
-            while len(self._kept) > MOST_EVALUATIONS:
-                del self._kept[next(iter(self._kept))]
+        kept = dict(self._kept)  # replaced at once, so that no other thread meets it half changed
+        for each in (*found.also, found):
+            old = kept.pop(each.point.handle, None)
+            kept[each.point.handle] = each if old is None or each.tangent is not None else old
+        while len(kept) > MOST_EVALUATIONS:
+            del kept[next(iter(kept))]
+        self._kept = kept
         return found

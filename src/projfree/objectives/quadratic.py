@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import hashlib
 from functools import cached_property
-from threading import Lock
 from typing import Any, Self
 
 import numpy as np
@@ -147,7 +146,6 @@ class Products:
     def __init__(self, H: Array) -> None:
         self.H, self.count = H, 0
         self._kept: dict[Handle, Array] = {}
-        self._lock = Lock()
 
     def __reduce__(self) -> tuple[type[Products], tuple[Array]]:
         return Products, (self.H,)  # a copy remembers nothing
@@ -182,11 +180,12 @@ class Products:
         return self._keep(x, self.H @ x.w)
 
     def _keep(self, x: Point, image: Array) -> Array:
-        with self._lock:
-            self._kept.pop(x.handle, None)
-            self._kept[x.handle] = image
-            while len(self._kept) > MOST_PRODUCTS:
-                del self._kept[next(iter(self._kept))]
+        kept = dict(self._kept)  # replaced at once, so that no other thread meets it half changed
+        kept.pop(x.handle, None)
+        kept[x.handle] = image
+        while len(kept) > MOST_PRODUCTS:
+            del kept[next(iter(kept))]
+        self._kept = kept
         return image
 
 
