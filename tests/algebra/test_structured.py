@@ -153,11 +153,11 @@ def test_room_for_factors(monkeypatch):
     assert w.fits
     monkeypatch.setattr(lowrank, "FACTOR_BYTES", 0)
     monkeypatch.setattr(lowrank, "FEWEST_COLUMNS", 3)
-    assert w.room == 4  # twice its widest term
+    assert w.capacity == 4  # twice its widest term
     assert w.fits
     assert w.shortened() is w
     wider = w + low(rng, 1)
-    assert wider.room == 4
+    assert wider.capacity == 4
     assert not wider.fits
     assert wider.shortened().rank == 2
     monkeypatch.setattr(lowrank, "FEWEST_COLUMNS", 5)

@@ -119,13 +119,13 @@ def test_other_losses(ratings, loss):
 
 def test_sweeps_descend_on_the_penalised_problem(ratings):
     """With a fixed strength and p = 1 no sweep raises squares + ridge + penalty."""
-    from projfree.estimators.completion_fit import make_problem
+    from projfree.estimators.completion_fit import make_sweeps
     from projfree.losses import Huber, Squared
 
     rows, cols, y = ratings
     for loss in (Squared(), Huber(0.5)):
         settings = {"loss": loss, "p": 1.0, "power": 0.25, "ridge": 2.0, "kinds": (False, True, True), "base": 3.0}
-        problem, _ = make_problem(rows, cols, y, None, SHAPE, **settings)
+        problem, _ = make_sweeps(rows, cols, y, None, SHAPE, **settings)
         state, last = problem.begin(5, 0), np.inf
         for _ in range(15):
             state = problem.sweep(state, 1.5)

@@ -9,7 +9,7 @@ import pytest
 
 from projfree.experiments.measure import Curve, follow, slope
 from projfree.experiments.problems import LeastSquares
-from projfree.experiments.sources import Table
+from projfree.experiments.sources import Sample
 from projfree.sets import LpBall
 from projfree.solvers import FrankWolfe, PrimalAveraging
 from projfree.steps import OpenLoop
@@ -24,7 +24,7 @@ def curve(values):
 def problem():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 5))
-    return LeastSquares(Table(X, X @ np.arange(5.0) + rng.standard_normal(200), "made up"))
+    return LeastSquares(Sample(X, X @ np.arange(5.0) + rng.standard_normal(200), "made up"))
 
 
 @pytest.mark.parametrize("power", [-1.0, -2.0, -3.5])

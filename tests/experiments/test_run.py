@@ -13,11 +13,11 @@ from projfree.experiments import Verdict
 from projfree.experiments.base import Task
 from projfree.experiments.report import build
 from projfree.experiments.runner import run
-from projfree.experiments.store import DONE, FILE, Store, read
+from projfree.experiments.store import DONE, FILE, Store, read_store
 
 
 def test_the_table_is_flat_and_complete(tiny):
-    table, facts = read(tiny / FILE)
+    table, facts = read_store(tiny / FILE)
     assert facts["mode"] == "quick"
     done = set(table.loc[table["measure"] == DONE, "task"])
     assert len(done) == sum(len(e.tasks("quick")) for e in TINY_EXPERIMENTS)
@@ -43,7 +43,7 @@ def test_a_run_goes_on_where_it_was_interrupted(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         run([with_interruption(2)], "quick", Store(tmp_path, FACTS))
-    assert len(read(tmp_path / FILE)[0]["task"].unique()) == 2
+    assert len(read_store(tmp_path / FILE)[0]["task"].unique()) == 2
     run([with_interruption(-1)], "quick", Store.resumed(tmp_path, FACTS))
     assert calls == ["lemma 1", "lemma 2", "bound (3)", "bound (3)", "group oracle"]
 
@@ -90,7 +90,7 @@ def test_the_files_of_a_report(tiny):
 
 
 def test_a_figure_on_generated_data_says_so(tiny):
-    table, _ = read(tiny / FILE)
+    table, _ = read_store(tiny / FILE)
     experiment = TINY_EXPERIMENTS[0]
     for panel in experiment.panels(table[table["experiment"] == experiment.name]):
         assert "stand-in" in panel.note

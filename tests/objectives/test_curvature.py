@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from projfree import Logistic, Objective, Softmax, Squared, as_data
-from projfree.data import curvature as moments
+from projfree.data import second_moments as moments
 from projfree.data.rows import Rows
 from projfree.losses import base
 from projfree.objectives.image_hull import joint_curvature

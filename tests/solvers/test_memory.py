@@ -116,7 +116,7 @@ def test_what_does_not_fit_is_not_chosen(monkeypatch):
     assert made.too_large == (first,)
     assert made.solver != first.solver
     assert minimize(f, ball, max_iter=2).solver == made.solver
-    assert f"not:    {first.solver!r}: it takes {first.memory / 1e6:,.1f} MB beside the data" in made.explain()
+    assert f"not:    {first.solver!r}: it takes {first.memory / 1e6:,.1f} MB besides the data" in made.explain()
     monkeypatch.setenv("PROJFREE_MEMORY", str(first.memory))
     assert plan(f, ball).choices == free.choices
 
@@ -124,7 +124,7 @@ def test_what_does_not_fit_is_not_chosen(monkeypatch):
 def test_nothing_fits(monkeypatch):
     monkeypatch.setenv("PROJFREE_MEMORY", "1 kB")
     sentence = (
-        r"^no solver fits in 1,000 bytes, .*takes about [\d,]+ beside the data; raise PROJFREE_MEMORY, or give `so"
+        r"^no solver fits in 1,000 bytes, .*takes about [\d,]+ besides the data; raise PROJFREE_MEMORY, or give `so"
     )
     f, ball = CASES["squares, long"][0](), LpBall(2, 1.0)
     with pytest.raises(MemoryError, match=sentence):

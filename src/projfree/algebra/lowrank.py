@@ -129,19 +129,19 @@ class LowRank(Structured):
         return svd(r @ s.T)[1]
 
     @property
-    def room(self) -> int:
+    def capacity(self) -> int:
         """The columns that an iterate may have; at least twice those of its widest term, so that steps are not lost."""
         least = max((factor.rank for _, factor in self.terms), default=0)
         return max(FACTOR_BYTES // (8 * (self.shape[0] + self.shape[1])), FEWEST_COLUMNS, 2 * least)
 
     @property
     def fits(self) -> bool:
-        """Whether there is room; always where the smaller side fits, as a compression leaves no more columns."""
-        return self.rank <= self.room or min(self.shape) <= self.room
+        """Whether its rank is within its capacity; always where the smaller side is, which no compression exceeds."""
+        return self.rank <= self.capacity or min(self.shape) <= self.capacity
 
     def shortened(self) -> LowRank:
-        """The matrix itself where it fits, else its leading part in half of the room."""
-        return self if self.fits else self.shortened_to(self.room // 2)
+        """The matrix itself where it fits, else its leading part in half of the capacity."""
+        return self if self.fits else self.shortened_to(self.capacity // 2)
 
     def shortened_to(self, columns: int) -> LowRank:
         """The leading part of the matrix in so many columns, with no more memory than the result takes.

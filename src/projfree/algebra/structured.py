@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 #: `toarray` refuses more entries than this (400 MB): whoever asks for them has taken a wrong turn.
 MOST_DENSE = 50_000_000
-#: Rows that are made dense at a time where all entries must be met.
+#: Rows that are made dense at a time where all entries must be visited.
 SLAB = 256
 
 

@@ -15,7 +15,7 @@ from projfree.checks import shown
 from projfree.cli import models
 from projfree.cli.models import radius_of
 from projfree.cli.output import INTERRUPTED, Json, guarded, show_fields, show_json
-from projfree.cli.tables import numbers, read
+from projfree.cli.tables import numbers, read_table
 from projfree.cli.watch import Bar, checkpoint_of, resume_command
 
 EPILOG = (
@@ -84,7 +84,7 @@ def complete(
 
 
 def _ratings(path: Path, columns: str) -> tuple[list[Any], list[Any], list[float]]:
-    table, names = read(path), [name.strip() for name in columns.split(",")]
+    table, names = read_table(path), [name.strip() for name in columns.split(",")]
     if len(names) != 3:
         raise ValueError(f"--columns must name three columns, users, items and ratings, got {shown(columns)}.")
     user, item, rating = (table.column(name, "--columns") for name in names)

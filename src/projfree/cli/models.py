@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from projfree.checks import Array, shown
-from projfree.cli.tables import Table, numbers, read
+from projfree.cli.tables import TableFile, numbers, read_table
 
 Loss = Literal["squared", "huber", "biweight", "logistic", "softmax", "squared_sigmoid"]
 REGRESSION = ("squared", "huber", "biweight")
@@ -34,7 +34,7 @@ class Rows:
 
     X: Any
     y: Array
-    table: Table
+    table: TableFile
     target: str
 
 
@@ -53,7 +53,7 @@ def radius_of(text: str) -> float | str:
 
 def rows_of(path: Path, target: str, loss: str, drop: list[str] | None) -> Rows:
     """The rows of a file for a loss: numbers for regression, labels for classes."""
-    table = read(path)
+    table = read_table(path)
     column = table.column(target, "--target")
     gone = [table.column(name, "--drop") for name in drop or []]
     X = table.features([column, *gone])

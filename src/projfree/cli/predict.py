@@ -9,7 +9,7 @@ import typer
 
 from projfree.cli import models
 from projfree.cli.output import Json, guarded, out, show_json
-from projfree.cli.tables import read
+from projfree.cli.tables import read_table
 
 EPILOG = (
     "Examples:\n\nprojfree predict model new.csv --out predictions.csv\n\n"
@@ -26,7 +26,7 @@ def predict(
 ) -> None:
     """Predict for the rows of a table; columns that the model does not know are ignored."""
     fitted, completion = _loaded(model)
-    table = read(data)
+    table = read_table(data)
     if completion:
         pairs = table.frame[[table.column(name, "the table") for name in fitted.columns[:2]]]
         predicted = fitted.predict(pairs)

@@ -14,7 +14,7 @@ KINDS = (".csv", ".tsv", ".parquet", ".npy")
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class TableFile:
     """Columns of a file: a frame, and whether its columns have names or only numbers."""
 
     frame: Any
@@ -64,7 +64,7 @@ def numbers(column: Any, where: str) -> Array:
     return np.asarray(values)
 
 
-def read(path: Path) -> Table:
+def read_table(path: Path) -> TableFile:
     """A table from a file, or a sentence on why there is none."""
     if not path.exists():
         raise FileNotFoundError(f"{str(path)!r} does not exist.")
@@ -88,7 +88,7 @@ def read(path: Path) -> Table:
         raise ValueError(f"{str(path)!r} cannot be read as {path.suffix[1:]}: {first}") from error
     if not len(frame):
         raise ValueError(f"{str(path)!r} has no rows.")
-    return Table(frame, path.suffix != ".npy", path)
+    return TableFile(frame, path.suffix != ".npy", path)
 
 
 def _array(path: Path) -> Array:

@@ -14,8 +14,8 @@ from projfree.data.rows import AsResidual, FormImages, Pass
 
 if TYPE_CHECKING:
     from projfree.algebra import Pattern
-    from projfree.data.curvature import RowWeights
     from projfree.data.gram import Gram
+    from projfree.data.second_moments import RowWeights
     from projfree.data.workspace import Workspace
 
 #: Weights below this part of the largest would leave the range of normal numbers once they are divided by their sum.
@@ -221,7 +221,7 @@ class Data(ABC):
         -------
         ndarray of shape (m, d + 1, d + 1)
         """
-        from projfree.data.curvature import second_moments
+        from projfree.data.second_moments import second_moments
 
         return second_moments(self, h, centred=centred)
 

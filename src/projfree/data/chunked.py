@@ -12,11 +12,11 @@ from projfree.checks import Array, count, plain_array
 from projfree.data.base import checked_targets, checked_weights
 from projfree.data.blocks import Blocks, Partials, dense_pass, tile_rows
 from projfree.data.compiled import compiled
-from projfree.data.dense import Table, marked_rows, table_fingerprint
+from projfree.data.dense import DenseTable, marked_rows, table_fingerprint
 from projfree.data.rows import Pass
 from projfree.data.sources.ahead import Ahead
 from projfree.data.sources.base import Source
-from projfree.data.sources.sample import Rows, draw_runs
+from projfree.data.sources.sample import SourceRows, draw_runs
 from projfree.runtime import default_threads
 
 #: Bytes of a chunk where memory allows: large enough to pay for a read, small enough to stay in a shared cache.
@@ -27,7 +27,7 @@ MEMORY = 1 << 27
 C_GRAIN, F_GRAIN = 64, 512
 
 
-class ChunkedData(Table):
+class ChunkedData(DenseTable):
     """The rows of a source with targets; results are those of the same rows in memory, to the last bit.
 
     Construction reads the source once: it checks that all entries are finite and measures the rows. A pass has two
@@ -42,10 +42,10 @@ class ChunkedData(Table):
     y, sample_weight : array
         As for `as_data`.
     memory : int
-        Bytes that a pass may use beside vectors with one entry a row: two buffers of at most a quarter each, the rest
+        Bytes that a pass may use besides vectors with one entry a row: two buffers of at most a quarter each, the rest
         for decoding and copies.
     threads : int, optional
-        Threads that work on a chunk, beside the one that reads.
+        Threads that work on a chunk, besides the one that reads.
     """
 
     def __init__(
@@ -60,14 +60,14 @@ class ChunkedData(Table):
         if y.ndim and len(y) != self.n:
             raise ValueError(f"`y` must have one entry for each row of {source.name}, {self.n}, got {len(y)}.")
         self.y, self.weight = checked_targets(y, self.n), checked_weights(sample_weight, self.n)
-        self._spare: list[tuple[Array, Array]] = []
+        self._buffers_kept: list[tuple[Array, Array]] = []
         self._marked: list[Array] | None = []
         source.batch_bytes = self.memory // 8
         self._scan()
         self._marks, self._marked = np.concatenate(self._marked), None
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_spare": []}  # a copy has buffers of its own
+        return self.__dict__ | {"_buffers_kept": []}  # a copy has buffers of its own
 
     @property
     def _row_bytes(self) -> int:
@@ -103,12 +103,12 @@ class ChunkedData(Table):
         finally:
             ahead.close()
         self.source.check()
-        self._spare[:] = [pair]  # not after a failure: threads may still look at them
+        self._buffers_kept[:] = [pair]  # not after a failure: threads may still look at them
 
     def _buffers(self, rows: int) -> tuple[Array, Array]:
         """The buffers of the last pass, or new ones: passes may overlap."""
         size = rows * self.d
-        pair = self._spare.pop() if self._spare else None
+        pair = self._buffers_kept.pop() if self._buffers_kept else None
         if pair is None or len(pair[0]) < size:
             pair = np.empty(size, self.source.dtype), np.empty(size, self.source.dtype)
         return pair
@@ -145,7 +145,7 @@ class ChunkedData(Table):
         """The given increasing rows, read when they are used; a weight of ``n s_i / m`` keeps sums unbiased."""
         part = object.__new__(ChunkedData)
         part.__dict__.update(self.__dict__)
-        part.source, part.n, part.y = Rows(self.source, rows), len(rows), self.y[rows]
+        part.source, part.n, part.y = SourceRows(self.source, rows), len(rows), self.y[rows]
         part.weight = None if self.weight is None else self.weight[rows] * (self.n / len(rows))
         part.cut, part.nbytes = Blocks.of(len(rows)), len(rows) * self._row_bytes
         part._marks = np.empty((0, self.d))

@@ -23,7 +23,7 @@ BLOCK_BYTES = 1 << 20
 FINGERPRINT_ROWS = 1_000
 
 
-class Table(Data):
+class DenseTable(Data):
     """What dense rows share, wherever they are kept: their measures and bounds, from blocks in a fixed order.
 
     Attributes
@@ -85,7 +85,7 @@ class Table(Data):
         return self.cut.units()
 
 
-class DenseData(Table):
+class DenseData(DenseTable):
     """A two-dimensional float array with targets; X is never copied.
 
     Construction reads X once: it checks that all entries are finite and measures the rows for the rounding
@@ -149,7 +149,7 @@ def marked_rows(n: int) -> Array:
     return np.linspace(0, n - 1, min(n, FINGERPRINT_ROWS)).astype(np.intp)
 
 
-def table_fingerprint(data: Table, dtype: np.dtype[Any], marked: Array) -> str:
+def table_fingerprint(data: DenseTable, dtype: np.dtype[Any], marked: Array) -> str:
     """A short hash of the shape, the dtype, the marked rows, the targets and the weights, and the means of all rows."""
     digest = hashlib.sha256(f"{(data.n, data.d)} {dtype} {data.y.shape}".encode())
     weight = np.zeros(0) if data.weight is None else data.weight

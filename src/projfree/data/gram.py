@@ -24,7 +24,7 @@ class Gram:
 
     With :math:`z_i = (x_i - c, y_i - c_y, 1)` it holds :math:`M = \sum_i s_i z_i z_i^T` in float64, for weights s as
     they were given (ones if none were). The centre is taken from the first rows: moments about the mean then come out
-    without the cancellation that :math:`X^T X - n m m^T` suffers when a mean is large beside the deviations.
+    without the cancellation that :math:`X^T X - n m m^T` suffers when a mean is large compared with the deviations.
 
     Attributes
     ----------

@@ -13,7 +13,7 @@ from projfree.checks import Array
 
 
 class Rows(NamedTuple):
-    """What a step is told about a block of rows beside the images of points.
+    """What a step is told about a block of rows besides the images of points.
 
     Attributes
     ----------

@@ -13,8 +13,8 @@ import numpy as np
 from projfree.algebra import UNIT
 from projfree.checks import Array, all_finite, real_array, shown
 from projfree.data.base import Data
-from projfree.data.curvature import RowWeights
 from projfree.data.rows import Pass, WithResidualSum
+from projfree.data.second_moments import RowWeights
 from projfree.data.spectrum import largest_eigenvalue
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Standardized(Data):
     -----
     ``row_norm`` and ``mean_square`` are those of :math:`(|x_i| + |m|) / s`: they bound the rows and also the terms that
     cancel in the adjoint, so that the rounding allowance of a certificate stays true. Columns whose mean is large
-    beside their deviation make it as large as it has to be. Construction reads the data once.
+    compared with their deviation make it as large as it has to be. Construction reads the data once.
 
     Examples
     --------

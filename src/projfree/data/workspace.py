@@ -84,7 +84,7 @@ class Workspace(ABC):
 class LocalWorkspace(Workspace):
     """A workspace whose images are arrays in the memory of this process.
 
-    The image of a mixture is mixed from those of its points where that spares reading vectors, and else formed anew.
+    The image of a mixture is mixed from those of its points where that saves reading vectors, and else formed anew.
     An image never leaves the workspace, so that the memory of one that is dropped can be used again.
     """
 
@@ -134,7 +134,7 @@ class LocalWorkspace(Workspace):
         return LocalWorkspace(self.data.subset(self.data.sample(m, rng)), self.meter)
 
     def second_moments(self, step: Step, x: Point, columns: int, numbers: int, *, centred: bool) -> Array:
-        from projfree.data.curvature import RowWeights
+        from projfree.data.second_moments import RowWeights
 
         with self._lock:
             if self.holds(x):
@@ -155,7 +155,7 @@ class LocalWorkspace(Workspace):
         vectors, coefficients, base, scale = self._mixture(points)
         stores: tuple[Array | None, ...] = (None,) * len(points)
         if keep:
-            stores = tuple(None if x.handle in self._images else self._room(x) for x in points)
+            stores = tuple(None if x.handle in self._images else self._array_for(x) for x in points)
         work = self._pass(step, points, tuple(vectors), coefficients, base, scale, stores)
         found = self.data.run(work)
         if vectors or self.data.adjoint_reads:
@@ -243,7 +243,7 @@ class LocalWorkspace(Workspace):
             known, new = self._parts(x)
             if new:
                 return False
-            mixed = self._room(x)
+            mixed = self._array_for(x)
             if known:
                 self._combined(known, mixed)
             else:
@@ -270,12 +270,12 @@ class LocalWorkspace(Workspace):
                 return
             self._free.append(self._images.pop(handle))
 
-    def _room(self, x: Point) -> Array:
+    def _array_for(self, x: Point) -> Array:
         shape = (self.data.n, *x.w.shape[self._depth :])
         while self._free:
-            room = self._free.pop()
-            if room.shape == shape:
-                return room
+            array = self._free.pop()
+            if array.shape == shape:
+                return array
         return np.empty(shape)
 
     def _folded(self, step: Step, images: list[Array]) -> Array:

@@ -15,7 +15,7 @@ from projfree.datasets.lookup import find, open_text
 
 
 @dataclass(frozen=True)
-class _Source:
+class _Edition:
     home: Home
     separator: str
     n: int
@@ -23,8 +23,8 @@ class _Source:
 
 
 _SOURCES = {
-    "100k": _Source(HOMES["movielens-100k"], "\t", 100_000, (943, 1_682)),
-    "1m": _Source(HOMES["movielens-1m"], "::", 1_000_209, (6_040, 3_706)),
+    "100k": _Edition(HOMES["movielens-100k"], "\t", 100_000, (943, 1_682)),
+    "1m": _Edition(HOMES["movielens-1m"], "::", 1_000_209, (6_040, 3_706)),
 }
 
 
@@ -65,7 +65,7 @@ def load_movielens(size: Literal["100k", "1m"] = "100k", *, download: bool = Tru
     )
 
 
-def _table(path: Path, source: _Source) -> Array:
+def _table(path: Path, source: _Edition) -> Array:
     with open_text(path) as text:
         # NumPy's reader wants a separator of one character.
         lines = text if source.separator == "\t" else (line.replace(source.separator, "\t") for line in text)
@@ -78,7 +78,7 @@ def _table(path: Path, source: _Source) -> Array:
     return table
 
 
-def _not_original(path: Path, source: _Source, found: str) -> ValueError:
+def _not_original(path: Path, source: _Edition, found: str) -> ValueError:
     return ValueError(
         f"`load_movielens` expects {source.n:,} ratings of {source.shape[0]:,} users and {source.shape[1]:,} films in "
         f"{str(path)!r}, but it holds {found}; get it again from {source.home.page}."

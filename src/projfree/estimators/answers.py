@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from projfree.checks import Array, refuse_masked, shown
-from projfree.estimators.callbacks import CallbackSupportMixin
+from projfree.estimators.sklearn_callbacks import CallbackSupportMixin
 from projfree.estimators.table import take_column
 from projfree.losses.base import Loss
 from projfree.run import Certificate, Result, Verification

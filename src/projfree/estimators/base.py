@@ -12,9 +12,9 @@ from projfree.checks import Array, count, positive, shown
 from projfree.estimators.answers import Answers
 from projfree.estimators.auto import auto_radius
 from projfree.estimators.balls import inside, labels, make_ball, radius_of
-from projfree.estimators.callbacks import Bridge, EarlyStopping, context_of
 from projfree.estimators.columns import free_columns
 from projfree.estimators.problem import Problem, make_problem
+from projfree.estimators.sklearn_callbacks import Bridge, EarlyStopping, context_of
 from projfree.estimators.solving import checked_solver, light, penalty, warn_if_short
 from projfree.estimators.table import Table
 from projfree.losses.base import Loss
@@ -23,7 +23,7 @@ from projfree.run.result import one_of_many
 from projfree.sets import ConstraintSet, WithFree
 
 #: Free coefficients of losses other than squares may be this many times as large as the targets and rows suggest.
-ROOM = 1e4
+FREE_FACTOR = 1e4
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ class ConstrainedModel(Answers):
         groups = self._kept_groups(table)
         ball = make_ball(self.norm, self.p, self.q, radius, positive=self.positive, groups=groups, shape=shape)
         if free:
-            ball = WithFree(ball, free, self._room(table))
+            ball = WithFree(ball, free, self._free_bound(table))
         return ball.resized(auto_radius(f, ball)) if automatic else ball
 
     def _kept_groups(self, table: Table) -> Any:
@@ -95,9 +95,9 @@ class ConstrainedModel(Answers):
             return self.groups
         return np.delete(labels(self.groups), list(free))
 
-    def _room(self, table: Table) -> float:
+    def _free_bound(self, table: Table) -> float:
         size = 1.0 if table.y.dtype.kind in "iu" else float(np.abs(table.y).max(initial=1.0))
-        return ROOM * max(1.0, size)
+        return FREE_FACTOR * max(1.0, size)
 
     def _prepared(self, table: Table) -> Prepared:
         problem = self._problem(table, self._losses(table))

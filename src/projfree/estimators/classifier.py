@@ -16,8 +16,8 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from projfree.checks import Array, refuse_masked, shown
 from projfree.data import Data
 from projfree.estimators.base import ConstrainedModel
-from projfree.estimators.callbacks import with_callbacks
 from projfree.estimators.given_data import Encode, given_data
+from projfree.estimators.sklearn_callbacks import with_callbacks
 from projfree.estimators.table import Table, take_column
 from projfree.losses import Logistic, Softmax, SquaredSigmoid
 from projfree.losses.base import Loss

@@ -19,7 +19,7 @@ from projfree.estimators.completion_fit import (
     ball_of,
     fitted_into,
     from_result,
-    make_problem,
+    make_sweeps,
     objective_of,
     relative,
     sweeps,
@@ -27,7 +27,7 @@ from projfree.estimators.completion_fit import (
 from projfree.estimators.completion_growth import grow, worth_growing
 from projfree.estimators.completion_model import CompletionModel, merged
 from projfree.estimators.completion_path import choose_strength
-from projfree.estimators.ratings import last_of_each, read
+from projfree.estimators.ratings import last_of_each, read_ratings
 from projfree.losses import Huber, Logistic, Loss, Squared
 from projfree.run import Result, minimize
 from projfree.run.result import one_of_many
@@ -184,7 +184,7 @@ class MatrixCompletion(CompletionModel, BaseEstimator):
     def prepare(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
         """Check settings and ratings, and keep the latter."""
         self._checked()
-        ratings = read(X, y, self.columns)
+        ratings = read_ratings(X, y, self.columns)
         assert ratings.values is not None
         if ratings.shape is not None:
             self.user_ids_, self.item_ids_ = np.arange(ratings.shape[0]), np.arange(ratings.shape[1])
@@ -200,7 +200,7 @@ class MatrixCompletion(CompletionModel, BaseEstimator):
             return self.fit(X, y, sample_weight)
         if (self._weight is None) != (sample_weight is None):
             raise ValueError("`partial_fit` needs `sample_weight` if, and only if, the first fit had it.")
-        new = read(X, y, self.columns)
+        new = read_ratings(X, y, self.columns)
         users, items = np.union1d(self.user_ids_, new.users), np.union1d(self.item_ids_, new.items)
         state = merged(self.factors_, self.user_ids_, users, self.item_ids_, items)
         rows = np.concatenate([np.searchsorted(users, self.user_ids_)[self._rows], np.searchsorted(users, new.users)])
@@ -215,7 +215,7 @@ class MatrixCompletion(CompletionModel, BaseEstimator):
         return self._fit(state)
 
     def certify_to(self, tol: float, *, time_limit: float | None = None) -> Self:
-        """Go on until the relative gap is at most ``tol``, or a limit is met.
+        """Go on until the relative gap is at most ``tol``, or a limit is reached.
 
         Large matrices get more components first, as many as sweeps can bear; then the convex solver goes on.
         """
@@ -296,7 +296,7 @@ class MatrixCompletion(CompletionModel, BaseEstimator):
 
     def _problem(self, part: Any) -> Any:
         weight = None if self._weight is None else self._weight[part]
-        return make_problem(
+        return make_sweeps(
             self._rows[part],
             self._cols[part],
             self._values[part],

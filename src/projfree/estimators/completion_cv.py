@@ -14,7 +14,7 @@ from projfree.checks import Array, count
 from projfree.estimators.alternating import Factors
 from projfree.estimators.completion import MatrixCompletion
 from projfree.estimators.completion_path import choose_strength
-from projfree.estimators.ratings import read
+from projfree.estimators.ratings import read_ratings
 
 
 class MatrixCompletionCV(BaseEstimator):
@@ -74,7 +74,7 @@ class MatrixCompletionCV(BaseEstimator):
         if not len(self.ps):
             raise ValueError("`MatrixCompletionCV(ps=...)` must name at least one exponent, got none.")
         base = MatrixCompletion() if self.estimator is None else self.estimator
-        given = read(X, y, base.columns)
+        given = read_ratings(X, y, base.columns)
         assert given.values is not None
         if len(given.values) < 2 * self.parts:
             raise ValueError(

@@ -49,7 +49,7 @@ def frequency_weights(counts: Array, power: float) -> Array:
     return weights
 
 
-def make_problem(
+def make_sweeps(
     rows: Array,
     cols: Array,
     values: Array,

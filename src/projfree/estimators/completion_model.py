@@ -15,7 +15,7 @@ from projfree import persist
 from projfree.algebra import Pattern
 from projfree.checks import Array, count, shown
 from projfree.estimators.alternating import Alternating, Factors
-from projfree.estimators.ratings import places, read
+from projfree.estimators.ratings import places, read_ratings
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
 
@@ -56,7 +56,7 @@ class CompletionModel:
     def decision_function(self, X: Any) -> Array:
         """The model at pairs, before clipping; for the logistic loss the log-odds."""
         check_is_fitted(self, "factors_")
-        pairs = read(X, None, self.columns, values=False)
+        pairs = read_ratings(X, None, self.columns, values=False)
         return self._margin(self.factors_, places(self.user_ids_, pairs.users), places(self.item_ids_, pairs.items))
 
     def predict(self, X: Any) -> Array:
@@ -74,13 +74,13 @@ class CompletionModel:
         """The coefficient of determination of predicted ratings; for the logistic loss the accuracy."""
         from sklearn.metrics import accuracy_score, r2_score
 
-        given = read(X, y, self.columns)
+        given = read_ratings(X, y, self.columns)
         predicted = self.predict((given.users, given.items))
         return float((accuracy_score if self.loss_.labels else r2_score)(given.values, predicted))
 
     def rmse(self, X: Any, y: Any = None) -> float:
         """The root mean squared error of predicted ratings."""
-        given = read(X, y, self.columns)
+        given = read_ratings(X, y, self.columns)
         return float(np.sqrt(np.mean((self.predict((given.users, given.items)) - given.values) ** 2)))
 
     def recommend(self, user: Any, n: int = 10, exclude_seen: bool = True) -> tuple[Array, Array]:
@@ -108,7 +108,7 @@ class CompletionModel:
         of the coordinates with the item's factors. Items never seen are ignored.
         """
         check_is_fitted(self, "factors_")
-        given, f = read(X, y, self.columns), self.factors_
+        given, f = read_ratings(X, y, self.columns), self.factors_
         users, rows = np.unique(given.users, return_inverse=True)
         cols = places(self.item_ids_, given.items)
         known = cols >= 0

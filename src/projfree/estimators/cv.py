@@ -17,9 +17,9 @@ from sklearn.utils.parallel import Parallel, delayed
 from projfree.checks import Array, shown
 from projfree.data import Data
 from projfree.estimators.base import ConstrainedModel
-from projfree.estimators.callbacks import context_of
 from projfree.estimators.paths import FitInterrupted, RadiusPath, fit_path, grid
 from projfree.estimators.plots import plot_path, plot_scores
+from projfree.estimators.sklearn_callbacks import context_of
 from projfree.estimators.solving import warn_if_short
 from projfree.estimators.table import Table
 
@@ -93,7 +93,7 @@ class SearchMixin(ConstrainedModel):
         try:
             fitted = fit_path(model, table, self.radii_[best], seed)
         except FitInterrupted as stop:
-            # The largest radius up to the chosen one that was met: its point lies in the chosen ball too.
+            # The largest radius up to the chosen one that was solved for: its point lies in the chosen ball too.
             self._take_over(stop.models, self.radii_[best], min(at, len(stop.models) - 1))
             raise
         self._take_over(fitted, self.radii_[best], at)

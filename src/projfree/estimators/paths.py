@@ -73,7 +73,7 @@ def fit_path(model: ConstrainedModel, table: Table, radii: Array, seed: int) -> 
 
 
 class FitInterrupted(KeyboardInterrupt):
-    """Ctrl-C in `fit_path`; ``models`` are those of the radii that were met, the last one of an interrupted run."""
+    """Ctrl-C in `fit_path`; ``models`` are those of the radii that were solved, the last one of an interrupted run."""
 
     def __init__(self, models: list[ConstrainedModel]) -> None:
         super().__init__(models)

@@ -27,7 +27,7 @@ class Ratings:
     shape: tuple[int, int] | None = None
 
 
-def read(X: Any, y: Any, columns: Sequence[str], *, values: bool = True) -> Ratings:
+def read_ratings(X: Any, y: Any, columns: Sequence[str], *, values: bool = True) -> Ratings:
     """Ratings, or with ``values=False`` pairs, from any of the forms."""
     if is_sparse(X):
         table = X.tocoo()

@@ -13,9 +13,9 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from projfree.checks import Array, refuse_masked, shown
 from projfree.data import Data
 from projfree.estimators.base import ConstrainedModel, Prepared
-from projfree.estimators.callbacks import with_callbacks
 from projfree.estimators.given_data import given_data
 from projfree.estimators.robust import BIWEIGHT, HUBER, residual_scale
+from projfree.estimators.sklearn_callbacks import with_callbacks
 from projfree.estimators.table import Table, take_column
 from projfree.losses import BiWeight, Huber, Squared
 from projfree.losses.base import Loss

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from projfree.estimators.callbacks import with_callbacks
 from projfree.estimators.cv import SearchMixin
 from projfree.estimators.regressor import ConstrainedRegressor
+from projfree.estimators.sklearn_callbacks import with_callbacks
 
 
 class ConstrainedRegressorCV(SearchMixin, ConstrainedRegressor):

@@ -31,8 +31,8 @@ DROPPED = {Result: ("state", "plan"), Certificate: ()}
 
 TYPES: dict[str, type] = {
     name: value
-    for room in (losses, sets, solvers, steps, sampling)
-    for name, value in vars(room).items()
+    for module in (losses, sets, solvers, steps, sampling)
+    for name, value in vars(module).items()
     if isinstance(value, type) and is_dataclass(value)
 } | {cls.__name__: cls for cls in (Result, Certificate, RadiusPath)}
 

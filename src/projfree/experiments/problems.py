@@ -12,7 +12,7 @@ import numpy as np
 from projfree.checks import Array
 from projfree.data import Entries, as_data
 from projfree.experiments.measure import follow
-from projfree.experiments.sources import Table
+from projfree.experiments.sources import Sample
 from projfree.losses import Squared
 from projfree.losses.base import Loss
 from projfree.objectives import Objective, QuadraticForm
@@ -69,7 +69,7 @@ def by_projection(f: Any, ball: ConstraintSet, most: int, seconds: float) -> Min
 class Fit:
     """A loss on a table with an intercept; values are measured on a second objective."""
 
-    def __init__(self, loss: Loss, table: Table) -> None:
+    def __init__(self, loss: Loss, table: Sample) -> None:
         self.loss, self.table = loss, table
         self.reference = self.objective()
 
@@ -90,7 +90,7 @@ class Fit:
 class LeastSquares(Fit):
     """Squares through the Gram matrix: exact minima, and errors without cancellation."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Sample) -> None:
         super().__init__(Squared(), table)
         X, y = table.X - table.X.mean(axis=0), table.y - table.y.mean()
         n = len(y)

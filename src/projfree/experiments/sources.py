@@ -25,7 +25,7 @@ QUICK_ROWS = 7_000
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class Sample:
     """Features and targets with the name that figures carry."""
 
     X: Array
@@ -35,31 +35,31 @@ class Table:
 
 
 @cache
-def year(mode: Mode, standardize: bool = True) -> Table:
+def year(mode: Mode, standardize: bool = True) -> Sample:
     """The packaged sample (quick), or all rows, from the original file or as a stand-in (full)."""
     if mode == "quick":
         sample = load_year_sample(standardize=standardize)
-        return Table(sample.X, sample.y, "YearPredictionMSD sample, 7,000 x 90")
+        return Sample(sample.X, sample.y, "YearPredictionMSD sample, 7,000 x 90")
     try:
         whole = load_year(standardize=standardize, download=False)
-        return Table(whole.X, whole.y, "YearPredictionMSD, 515,345 x 90")
+        return Sample(whole.X, whole.y, "YearPredictionMSD, 515,345 x 90")
     except FileNotFoundError:
         return year_like(515_345, standardize)
 
 
 @cache
-def year_like(n: int, standardize: bool = True) -> Table:
+def year_like(n: int, standardize: bool = True) -> Sample:
     """Rows that look like YearPredictionMSD."""
     made = year_stand_in(n, standardize=standardize)
-    return Table(made.X, made.y, f"stand-in for YearPredictionMSD, {n:,} x 90", stand_in=True)
+    return Sample(made.X, made.y, f"stand-in for YearPredictionMSD, {n:,} x 90", stand_in=True)
 
 
 @cache
-def adult(mode: Mode) -> Table:
+def adult(mode: Mode) -> Sample:
     """Adult, one-hot; its first 7,000 rows in quick runs."""
     data = load_adult()
     rows = slice(QUICK_ROWS) if mode == "quick" else slice(None)
-    return Table(data.X[rows], data.y[rows], f"Adult, {len(data.y[rows]):,} x 108")
+    return Sample(data.X[rows], data.y[rows], f"Adult, {len(data.y[rows]):,} x 108")
 
 
 @cache
@@ -97,8 +97,8 @@ def release() -> None:
         loader.cache_clear()
 
 
-def part(table: Table, share: float, seed: int = 0) -> Table:
+def part(table: Sample, share: float, seed: int = 0) -> Sample:
     """A random share of the rows."""
     n = max(50, round(share * len(table.y)))
     rows = np.sort(np.random.default_rng(seed).choice(len(table.y), size=min(n, len(table.y)), replace=False))
-    return Table(table.X[rows], table.y[rows], f"{table.name}, {share:.0%}", table.stand_in)
+    return Sample(table.X[rows], table.y[rows], f"{table.name}, {share:.0%}", table.stand_in)

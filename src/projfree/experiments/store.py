@@ -83,7 +83,7 @@ def _schema(pa: Any, facts: dict[str, str]) -> Any:
     return pa.schema([*fields, ("stand_in", pa.bool_())], metadata={"projfree": json.dumps(facts)})
 
 
-def read(path: str | os.PathLike[str]) -> tuple[Any, dict[str, str]]:
+def read_store(path: str | os.PathLike[str]) -> tuple[Any, dict[str, str]]:
     """The table as a data frame, and the facts that its rows share."""
     import pandas as pd
     import pyarrow.parquet as pq

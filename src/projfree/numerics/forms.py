@@ -1,4 +1,4 @@
-"""The compiled forms of losses: plain Python loops that a loss registers in its own file, beside its NumPy form.
+"""The compiled forms of losses: plain Python loops that a loss registers in its own file, next to its NumPy form.
 
 Nothing here imports a compiler. A form is looked up by the exact type of the loss, so that a subclass, which may
 compute something else, never inherits one. A loss from outside the package registers its form in the same way::

@@ -100,7 +100,7 @@ class _Face:
         if self.slack == 0.0 and len(self.weights):
             level = -float(self.weights @ (self.signs * g[self.rows, self.columns]))
             if level < -noise:
-                self.slack = _EPS * _EPS  # room for 0 among the vertices
+                self.slack = _EPS * _EPS  # a place for 0 among the vertices
                 return True
         excess = np.abs(g) - level
         excess[self.rows, self.columns] = np.where(self.weights > 0.0, -np.inf, excess[self.rows, self.columns])

@@ -73,7 +73,7 @@ class MirrorNewton:
         self.h = np.repeat(h[:, None], unit.b.shape[1], axis=1)
 
     def solve(self, start: Array | None = None) -> Found:
-        """The best point met, from ``start`` if that tells of a penalty."""
+        """The best point found, from ``start`` if that tells of a penalty."""
         unit, bracket, fall = self.unit, _Bracket(), _FALL
         place, penalty = self._first(start)
         best, idle, short, fresh = unit.check(np.zeros_like(unit.b)), 0, 0, True

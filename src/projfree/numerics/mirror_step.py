@@ -21,7 +21,7 @@ class Step:
 
     ``turn`` is minus the change of :math:`\lambda s` that goes with ``inner``; ``h`` are the weights of the coordinate
     in which the curve is walked along: the curvature that is left when all other entries give way. ``decrement`` is
-    what Newton's step promises of the penalised function, twice; ``norm`` is that of ``x``.
+    what Newton's step should bring of the penalised function, twice; ``norm`` is that of ``x``.
     """
 
     unit: Unit

@@ -63,7 +63,7 @@ class Spectrum:
     """Singular triples ``left, values, right``.
 
     Where ``whole`` is False the values are those of a compression, each a lower bound on the one of its rank. Where it
-    is True they are all there, their squares up to ``error`` beside the backward error of a decomposition.
+    is True they are all there, their squares up to ``error`` besides the backward error of a decomposition.
     """
 
     left: Array

@@ -15,7 +15,7 @@ from projfree.numerics.corner import minimise_on_corner
 from projfree.numerics.newton_root import bracketed_root
 
 NEWTON_STEPS = 20
-#: Newton ends when the next step promises less than this part of what was gained: on a simplex, and on a segment,
+#: Newton ends when the next step would bring less than this part of what was gained: on a simplex, and on a segment,
 #: where the answer is called exact.
 ENOUGH, EXACT = 1e-3, 1e-12
 #: A slope along a segment counts as zero at this part of its first size.

@@ -8,7 +8,7 @@ from projfree.checks import at_least, instance
 from projfree.data.factored_entries import FactoredEntriesData
 from projfree.losses.base import Loss
 from projfree.objectives.erm import Objective
-from projfree.objectives.intercepts.offsets import Offsets
+from projfree.objectives.intercepts.matrix_offsets import Offsets
 
 
 class OffsetObjective(Objective):

@@ -82,7 +82,7 @@ def load(path: str | os.PathLike[str], *, kind: str) -> Any:
             raise FileNotFoundError(f"`load` found no finished save in {str(folder)!r}; check the path, or save first.")
         # A writer may have replaced the generation since the pointer was read: then, and only then, look again.
         with contextlib.suppress(FileNotFoundError):
-            return generations.read(folder, pointer)
+            return generations.read_tree(folder, pointer)
         if pointer == read_pointer(folder, kind):
             break
     raise damaged(folder, "a file that its pointer names is missing")

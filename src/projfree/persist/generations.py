@@ -49,7 +49,7 @@ def read_pointer(folder: Path, kind: str) -> dict[str, Any] | None:
     return pointer
 
 
-def read(folder: Path, pointer: dict[str, Any]) -> Tree:
+def read_tree(folder: Path, pointer: dict[str, Any]) -> Tree:
     """The tree of the generation that ``pointer`` names."""
     name, checksums = pointer.get("generation"), pointer.get("sha256")
     # The name is checked before it becomes a path: a pointer must not lead out of its folder.

@@ -13,7 +13,7 @@ from projfree.algebra import Minorant, Point, Structured, pack, unpack
 from projfree.checks import count
 from projfree.objectives.base import SmoothFunction
 from projfree.run.averages import Rung
-from projfree.run.problem import refuse_other
+from projfree.run.fingerprints import refuse_other
 from projfree.run.progress import Run
 from projfree.run.solver_record import rebuild, record
 from projfree.run.trace import Trace
@@ -36,7 +36,7 @@ class Checkpoint:
     Parameters
     ----------
     path : str or path
-        The folder to write; an earlier checkpoint there is replaced, and stays whole until then.
+        The folder to write; an earlier checkpoint there is replaced, and stays intact until then.
     every : int
         Iterations between two checkpoints.
 
@@ -75,7 +75,7 @@ class Written:
     tree: dict[str, Any]
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> Written:
+    def load(cls, path: str | os.PathLike[str]) -> Written:
         """The checkpoint at ``path``."""
         name, tree = f"the checkpoint at {os.fspath(path)}", persist.load(path, kind=KIND)
         found = tree.get("version", 1)
@@ -138,7 +138,7 @@ def _apply(run: Run, tree: dict[str, Any]) -> None:
     run.trace = Trace(tree["trace"])
     for name, value in tree["ladder"].items():
         setattr(run.ladder, name, value)
-    run.ladder.witness = _whole(tree["witness"], f)
+    run.ladder.witness = _as_parameter(tree["witness"], f)
     run.ladder.rungs = [Rung(_decode(rung["m"], f), rung["z"]) for rung in tree["rungs"]]
 
 
@@ -160,8 +160,8 @@ def _decode(value: Any, f: SmoothFunction) -> Any:
         return value
     rest = {name: part for name, part in value.items() if name != "type"}
     if value["type"] == "point":
-        return f.point(_whole(rest["w"], f), rest["intercept"])
-    return Minorant(**{**rest, "gradient": _whole(rest["gradient"], f)})
+        return f.point(_as_parameter(rest["w"], f), rest["intercept"])
+    return Minorant(**{**rest, "gradient": _as_parameter(rest["gradient"], f)})
 
 
 def _plain(w: Any) -> Any:
@@ -169,6 +169,6 @@ def _plain(w: Any) -> Any:
     return pack(w) if isinstance(w, Structured) else w
 
 
-def _whole(w: Any, f: SmoothFunction) -> Any:
+def _as_parameter(w: Any, f: SmoothFunction) -> Any:
     """A parameter from its arrays; one on the pattern of the data gets that very pattern."""
     return unpack(w, f.pattern) if isinstance(w, dict) else w

@@ -80,7 +80,7 @@ def _inside(run: Run) -> Array:
 
 
 def _refuse_contradiction(run: Run) -> None:
-    """A bound above a value that the function takes: what the user promised about f or the set is not so."""
+    """A bound above a value that the function takes: what the user said about f or the set is not so."""
     if run.bound > run.value + 1e-9 * max(abs(run.value), abs(run.bound)) + 4.0 * run.ladder.allowance:
         name = type(run.f.reported).__name__
         raise ValueError(
@@ -112,7 +112,7 @@ def finish(run: Run, status: Status, certificate: Certificate | None) -> Result:
         run.settle()
         certificate = confirm(run)
         if status in (Status.MAX_ITER, Status.TIME_LIMIT) and certificate.gap <= run.tol * run.scale:
-            status = _reached(run)  # the last look shows that the tolerance was met at the limit
+            status = _reached(run)  # the last look shows that the tolerance was reached at the limit
     return Result(
         w=run.best.w.copy(),
         intercept=None if run.best.intercept is None else run.best.intercept.copy(),

@@ -1,4 +1,4 @@
-"""`Ladder`: the best lower bound that the tangents met so far can prove."""
+"""`Ladder`: the best lower bound that the tangents taken so far can prove."""
 
 from __future__ import annotations
 

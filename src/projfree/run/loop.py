@@ -17,7 +17,7 @@ from projfree.objectives.base import SmoothFunction
 from projfree.run.callbacks import Callback, closed
 from projfree.run.certificate import Certificate
 from projfree.run.exit import finish, verdict
-from projfree.run.problem import fingerprint, refuse_other
+from projfree.run.fingerprints import fingerprint, refuse_other
 from projfree.run.progress import Run
 from projfree.run.result import Result
 from projfree.run.status import Status
@@ -156,7 +156,7 @@ def _earlier(state: Any) -> State | Written | None:
         )
     from projfree.run.checkpoint import Written
 
-    return Written.read(state)
+    return Written.load(state)
 
 
 def _checked(

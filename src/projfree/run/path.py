@@ -11,8 +11,8 @@ import numpy as np
 from projfree.checks import Array, all_finite, real_array
 from projfree.objectives import QuadraticForm
 from projfree.objectives.base import SmoothFunction
+from projfree.run.fingerprints import fingerprint
 from projfree.run.loop import minimize
-from projfree.run.problem import fingerprint
 from projfree.run.result import Interrupted, Result, one_of_many
 from projfree.run.status import Status
 from projfree.sets.base import ConstraintSet
@@ -64,7 +64,7 @@ class Path:
 
 
 class PathInterrupted(KeyboardInterrupt):
-    """Ctrl-C in a path; ``found`` is the path of the radii that were met, the largest one interrupted."""
+    """Ctrl-C in a path; ``found`` is the path of the radii that were solved, the largest one interrupted."""
 
     def __init__(self, found: Path) -> None:
         super().__init__(found)
@@ -120,8 +120,8 @@ def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array,
             results[k] = before if form is None else _of_rows(f, before, settings)
         except Interrupted as stop:
             results[k] = stop.result if form is None else _of_rows(f, stop.result, settings)
-            met = sorted(results)
-            raise PathInterrupted(Path(wanted[met], tuple(results[j] for j in met))) from stop
+            solved = sorted(results)
+            raise PathInterrupted(Path(wanted[solved], tuple(results[j] for j in solved))) from stop
     return Path(wanted, tuple(results[k] for k in range(len(wanted))))
 
 

@@ -34,12 +34,12 @@ class Run:
     iteration, passes, seconds
         What was done; ``seconds`` is solver time alone, without that of compiling.
     value, bound, gap, relative_gap
-        The best value met, the best bound proved, and their difference (the latest Frank-Wolfe gap where the
+        The best value found, the best bound proved, and their difference (the latest Frank-Wolfe gap where the
         objective is not convex); infinite until known.
     best : Point
         The point with the best value.
     smallest_gap : tuple
-        The smallest Frank-Wolfe gap met where the objective is not convex, and its iteration.
+        The smallest Frank-Wolfe gap found where the objective is not convex, and its iteration.
     state : State
         Where the solver stands.
     trace : Trace

@@ -19,7 +19,7 @@ class Result:
     Attributes
     ----------
     w : ndarray
-        The point found; the best one met whose value is known.
+        The point found; the best one found whose value is known.
     intercept : ndarray or None
         The intercept at ``w``, of shape ``()`` or ``(k,)``.
     value : float
@@ -34,7 +34,7 @@ class Result:
     relative_gap : float
         ``gap / max(|value|, 1e-6 |f0|)``, with f0 the value at the centre of the set.
     smallest_gap : tuple of float and int, or None
-        Where the objective is not convex, the smallest Frank-Wolfe gap met and its iteration.
+        Where the objective is not convex, the smallest Frank-Wolfe gap found and its iteration.
     n_iter, n_passes : int and float
         Iterations, and rows read divided by rows, the exit check included.
     seconds : float

@@ -1,4 +1,4 @@
-"""A ball for some coordinates, room for the others."""
+"""A ball for some coordinates, wide bounds for the others."""
 
 from __future__ import annotations
 
@@ -118,25 +118,25 @@ class WithFree(ConstraintSet):
 
     def support_error(self, g: Array, support: float) -> float:
         inside, free = self.split(point(g))
-        room = self._free_support(free)
+        extent = self._free_support(free)
         # Two sums of like-signed terms, and one addition on top.
-        rounding = self.support_rtol(g.shape) * room
-        last = 2.0 * float(np.finfo(np.float64).eps) * (abs(support) + room)
+        rounding = self.support_rtol(g.shape) * extent
+        last = 2.0 * float(np.finfo(np.float64).eps) * (abs(support) + extent)
         # What the ball has added, known up to that rounding.
-        return self.ball.support_error(inside, abs(support - room) + last) + rounding + last
+        return self.ball.support_error(inside, abs(support - extent) + last) + rounding + last
 
     def support_rtol(self, shape: Shape) -> float:
         return super().support_rtol(shape) + self.ball.support_rtol(self._inner(shape))
 
     def reach(self, shape: Shape) -> float:
         self.check_shape(shape)
-        return math.hypot(self.ball.reach(self._inner(shape)), self._room(shape))
+        return math.hypot(self.ball.reach(self._inner(shape)), self._extent(shape))
 
     def diameter(self, shape: Shape) -> float:
         self.check_shape(shape)
-        return math.hypot(self.ball.diameter(self._inner(shape)), 2.0 * self._room(shape))
+        return math.hypot(self.ball.diameter(self._inner(shape)), 2.0 * self._extent(shape))
 
-    def _room(self, shape: Shape) -> float:
+    def _extent(self, shape: Shape) -> float:
         return self.bound * math.sqrt(len(self.free) * math.prod(shape[1:]))
 
     def centre(self, shape: Shape) -> Array:

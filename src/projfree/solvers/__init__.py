@@ -3,13 +3,13 @@
 from projfree.solvers.base import Solver, State
 from projfree.solvers.direct import Direct
 from projfree.solvers.frank_wolfe import FrankWolfe
-from projfree.solvers.lanczos import TrustRegionLanczos
 from projfree.solvers.newton import ConstrainedNewton
 from projfree.solvers.plan import Plan, plan
 from projfree.solvers.primal_averaging import CorrectivePrimalAveraging, PrimalAveraging
 from projfree.solvers.projected_gradient import AcceleratedProjectedGradient, ProjectedGradient
 from projfree.solvers.relay import Relay
 from projfree.solvers.rules import Choice
+from projfree.solvers.trust_region import TrustRegionLanczos
 
 #: Every solver, for tables and tests that should follow when one is added.
 SOLVERS: tuple[type[Solver], ...] = (

@@ -19,7 +19,7 @@ UNKNOWN = 4 * 10**9
 
 
 def budget() -> int:
-    """Bytes that a solver chosen by the plan may use beside the data.
+    """Bytes that a solver chosen by the plan may use besides the data.
 
     Examples
     --------

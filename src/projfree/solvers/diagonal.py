@@ -24,14 +24,14 @@ def minimise_diagonal(f: SmoothFunction, h: Array, b: Array, radius: float) -> A
     sizes = np.abs(b)
     top = float(sizes.max())
     if top == 0.0:
-        return whole(f, np.zeros_like(b))
+        return as_matrix(f, np.zeros_like(b))
     penalty = secular_root(h * (radius / top), sizes / top)[0] * (top / radius)
     w = np.divide(b, h + penalty, out=np.zeros_like(b), where=sizes > 0.0)
     norm = float(np.linalg.norm(w))
-    return whole(f, w * min(1.0, radius / norm))
+    return as_matrix(f, w * min(1.0, radius / norm))
 
 
-def whole(f: SmoothFunction, values: Array) -> Any:
+def as_matrix(f: SmoothFunction, values: Array) -> Any:
     """The matrix with these entries."""
     if isinstance(f.shape, FactoredShape):
         assert f.pattern is not None

@@ -1,9 +1,9 @@
-"""What solvers hold beside the data, in bytes: upper counts of their arrays, compared with measured peaks by a test."""
+"""What solvers hold besides the data, in bytes: upper counts of their arrays, compared with peaks by a test."""
 
 from __future__ import annotations
 
-from projfree.data.curvature import BLOCK_BYTES
 from projfree.data.products import LANE_ROWS, LANES, table_bytes
+from projfree.data.second_moments import BLOCK_BYTES
 from projfree.solvers.costs import Costs
 
 #: Rows that the fingerprint of the data copies.

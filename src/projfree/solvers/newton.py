@@ -15,12 +15,12 @@ from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State
 from projfree.solvers.model import check_model, minimise_model
 
-#: A step counts as good if it brings this part of the decrease that the gradient promises.
+#: A step counts as good if it brings this part of the decrease that the gradient lets expect.
 ARMIJO = 0.1
 #: The last Hessian serves again while the Frank-Wolfe gap falls by this factor a step: forming a new one costs as
 #: much as ten passes at 100 features.
 FAITHFUL = 0.25
-#: A promised decrease of this many roundings of the value is none.
+#: An expected decrease of this many roundings of the value is none.
 NOTHING = 16.0
 
 
@@ -81,7 +81,7 @@ class ConstrainedNewton(Solver):
             looked = f.evaluate(x, keep=True)
             x, m = looked.point, looked.slope
         H = f.hessian(x) if state.H is None else state.H
-        new, gamma, promised = self._move(f, ball, x, m, H)
+        new, gamma, expected = self._move(f, ball, x, m, H)
         # The gap of the last step, but where nobody has kept it.
         before = ball.gap(m.gradient, x.w) if math.isnan(state.gap) else state.gap
         after = Known.of(ball, new)
@@ -96,19 +96,19 @@ class ConstrainedNewton(Solver):
             found=((state.t + 1, new),),
             bound=after.bound if f.convex else -math.inf,
             gap=after.gap,
-            done=state.H is None and promised <= NOTHING * UNIT * abs(f.value(x)),
+            done=state.H is None and expected <= NOTHING * UNIT * abs(f.value(x)),
         )
 
     def _move(
         self, f: SmoothFunction, ball: ConstraintSet, x: Point, m: Minorant, H: Array
     ) -> tuple[Evaluation, float, float]:
-        """The next iterate, the step, and the decrease that the gradient promised."""
+        """The next iterate, the step, and the decrease that the gradient lets expect."""
         b = H @ x.w.ravel() - m.gradient.ravel()
         v = f.point(minimise_model(H, b.reshape(f.shape), ball, x.w), x.intercept)
-        promised = inner(m.gradient, x.w - v.w)
+        expected = inner(m.gradient, x.w - v.w)
         there, value = f.evaluate(v, keep=True), f.value(x)
-        if there.value <= value - ARMIJO * promised + 4.0 * UNIT * abs(value):
-            return there, 1.0, promised
+        if there.value <= value - ARMIJO * expected + 4.0 * UNIT * abs(value):
+            return there, 1.0, expected
         hull = f.hull((x, v), m.gradient)
         place = hull.minimise(np.zeros(1))
-        return f.evaluate(hull.mix(place), keep=True), float(place[0]), promised
+        return f.evaluate(hull.mix(place), keep=True), float(place[0]), expected

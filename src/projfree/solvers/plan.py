@@ -49,7 +49,7 @@ class Plan:
         if self.too_large and self.budget is not None:
             first = self.too_large[0]
             lines.append(
-                f"  not:    {first.solver!r}: it takes {first.memory / 1e6:,.1f} MB beside the data, and may take "
+                f"  not:    {first.solver!r}: it takes {first.memory / 1e6:,.1f} MB besides the data, and may take "
                 f"{self.budget / 1e6:,.1f} MB ({VARIABLE}, by default half of the machine's memory)"
             )
         return "\n".join([self.problem, *lines])
@@ -74,7 +74,7 @@ def plan(f: SmoothFunction, ball: ConstraintSet, tol: float = 1e-6) -> Plan:
 
     Notes
     -----
-    What needs more than half of the machine's memory beside the data is never chosen; the environment variable
+    What needs more than half of the machine's memory besides the data is never chosen; the environment variable
     ``PROJFREE_MEMORY``, such as ``4GB``, stands in for that half.
     """
     instance("objective", f, SmoothFunction, "Objective(Squared(), as_data(X, y))")
@@ -86,12 +86,12 @@ def plan(f: SmoothFunction, ball: ConstraintSet, tol: float = 1e-6) -> Plan:
     most = budget()
     fitting = tuple(choice for choice in found if choice.memory <= most)
     if not fitting:
-        raise _no_room(min(found, key=lambda choice: choice.memory), most)
+        raise _nothing_fits(min(found, key=lambda choice: choice.memory), most)
     return Plan(costs.describe(tol), fitting, tuple(choice for choice in found if choice.memory > most), most)
 
 
-def _no_room(smallest: Choice, most: int) -> MemoryError:
+def _nothing_fits(smallest: Choice, most: int) -> MemoryError:
     return MemoryError(
         f"no solver fits in {most:,} bytes, half of the machine's memory or what {VARIABLE} says: the smallest, "
-        f"{smallest.solver!r}, takes about {smallest.memory:,} beside the data; raise {VARIABLE}, or give `solver=`."
+        f"{smallest.solver!r}, takes about {smallest.memory:,} besides the data; raise {VARIABLE}, or give `solver=`."
     )

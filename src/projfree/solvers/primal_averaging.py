@@ -27,7 +27,7 @@ class AveragingState(State):
 
 @dataclass(frozen=True, repr=False)
 class PrimalAveraging(Solver):
-    r"""Look ahead to z, average the tangents met there, and move towards the vertex of the average.
+    r"""Look ahead to z, average the tangents taken there, and move towards the vertex of the average.
 
     .. math:: z &= (1 - \gamma_t) x_{t-1} + \gamma_t v_{t-1}, \qquad
               m_t = (1 - a_t) m_{t-1} + a_t\,\mathrm{tangent}(z), \\

@@ -9,12 +9,12 @@ from projfree.solvers.base import Solver
 from projfree.solvers.costs import HESSIAN, Costs
 from projfree.solvers.direct import Direct
 from projfree.solvers.frank_wolfe import FrankWolfe
-from projfree.solvers.lanczos import TrustRegionLanczos
 from projfree.solvers.model import MOST_PARAMETERS
 from projfree.solvers.newton import ConstrainedNewton
 from projfree.solvers.primal_averaging import CorrectivePrimalAveraging
 from projfree.solvers.projected_gradient import AcceleratedProjectedGradient, ProjectedGradient
 from projfree.solvers.relay import Relay
+from projfree.solvers.trust_region import TrustRegionLanczos
 from projfree.steps import Backtracking, BacktrackingGradient, ExactLineSearch
 
 # Measured by `python benchmarks/auto.py` on its grid of problems; all costs are in reads of X.
@@ -44,7 +44,7 @@ class Choice:
     work : float
         All work, in the time of so many reads.
     memory : int
-        Bytes beside the data.
+        Bytes besides the data.
     why : str
         One clause.
     """
@@ -59,7 +59,7 @@ class Choice:
         """The choice in one line."""
         return (
             f"{self.solver!r}: {self.why}; about {self.reads:,.0f} reads of the data, the work of {self.work:,.0f}, "
-            f"and {self.memory / 1e6:,.1f} MB beside it"
+            f"and {self.memory / 1e6:,.1f} MB besides it"
         )
 
 

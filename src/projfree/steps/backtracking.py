@@ -23,7 +23,7 @@ def check_factors(name: str, raise_by: float, relax_by: float) -> None:
 
 @dataclass(frozen=True)
 class Backtracking(StepRule):
-    r"""A short step with an estimate M of the smoothness: raised until f lies below the quadratic it promises.
+    r"""A short step with an estimate M of the smoothness: raised until f lies below the quadratic of its model.
 
     .. math:: f(w + \gamma(v - w)) \le f(w) - \gamma\,\mathrm{gap} + \tfrac12\gamma^2 M\|v - w\|^2
 
@@ -52,9 +52,9 @@ class Backtracking(StepRule):
         M = memory * self.relax_by if memory > 0.0 else 10.0 * gap / length
         for _ in range(TRIALS):
             gamma = min(1.0, gap / (M * length))
-            promise = value - gamma * gap + 0.5 * gamma**2 * M * length
+            model = value - gamma * gap + 0.5 * gamma**2 * M * length
             new = hull.at(np.array([gamma])).value
-            if new <= promise + 4.0 * UNIT * abs(value) and new <= value:
+            if new <= model + 4.0 * UNIT * abs(value) and new <= value:
                 return gamma, M
             M *= self.raise_by
         return 0.0, M

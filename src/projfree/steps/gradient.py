@@ -136,8 +136,8 @@ class BacktrackingGradient(GradientStep):
         for _ in range(TRIALS):
             new = f.point(project(x.w - m.gradient / M), x.intercept)
             step = new.w - x.w
-            promise = value + inner(m.gradient, step) + 0.5 * M * square(step)
-            if f.value(new) <= promise + 4.0 * UNIT * abs(value) or expired():
+            model = value + inner(m.gradient, step) + 0.5 * M * square(step)
+            if f.value(new) <= model + 4.0 * UNIT * abs(value) or expired():
                 break
             M *= self.raise_by
         return new, 1.0 / M, M

@@ -158,11 +158,11 @@ def check_checkpoint(make: Make) -> None:
     f = Objective(Logistic(), make(X, y, weight), fit_intercept=True)
     with tempfile.TemporaryDirectory() as folder:
         settings: dict[str, Any] = {"tol": 0.0, "callbacks": [Checkpoint(folder, 10)]}
-        whole = minimize(f, BALL, CorrectivePrimalAveraging(), max_iter=30, **settings)
+        uninterrupted = minimize(f, BALL, CorrectivePrimalAveraging(), max_iter=30, **settings)
         minimize(f, BALL, CorrectivePrimalAveraging(), max_iter=20, **settings)
         resumed = minimize(f, BALL, state=folder, max_iter=30, **settings)
-    np.testing.assert_array_equal(resumed.w, whole.w, err_msg="w of a resumed run")
-    assert (resumed.n_iter, resumed.value) == (whole.n_iter, whole.value), "a resumed run"
+    np.testing.assert_array_equal(resumed.w, uninterrupted.w, err_msg="w of a resumed run")
+    assert (resumed.n_iter, resumed.value) == (uninterrupted.n_iter, uninterrupted.value), "a resumed run"
 
 
 def _both(make: Make, loss: Loss, outputs: int, intercept: bool, solver: Any, **settings: Any) -> tuple[Result, Result]:

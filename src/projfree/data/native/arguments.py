@@ -131,9 +131,9 @@ def scratch(args: Arguments, rows: int) -> tuple[Array, Array]:
     # Each line begins where a cache line does; lines a multiple of 4096 bytes apart would wait for each other.
     entries = -(-rows * args.b.shape[1] // 8) * 8 + 8
     m = args.coefficients.shape[1]
-    room = np.empty((m + SPACE) * entries + 8)
-    first = -room.__array_interface__["data"][0] % 64 // 8
-    lines = room[first : first + (m + SPACE) * entries].reshape(m + SPACE, entries)
+    memory = np.empty((m + SPACE) * entries + 8)
+    first = -memory.__array_interface__["data"][0] % 64 // 8
+    lines = memory[first : first + (m + SPACE) * entries].reshape(m + SPACE, entries)
     lines[WEIGHT] = args.uniform
     return lines[SPACE:], lines[:SPACE]
 

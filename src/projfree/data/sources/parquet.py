@@ -19,7 +19,7 @@ class ParquetSource(Source):
     """The numeric columns of Parquet files, which all have the same columns; a folder is read in order of names.
 
     Chunks come in Fortran order, because files are written by columns; results are those of an array in memory in
-    that order. While it decodes, pyarrow holds a page and a dictionary of each column beside the buffers: with its
+    that order. While it decodes, pyarrow holds a page and a dictionary of each column besides the buffers: with its
     defaults one to three megabytes a column, much less for files of `csv_to_parquet`. Row groups are the unit of
     access: a sample decodes every row group that it touches from its beginning, so small row groups (some ten
     thousand rows) make sampling cheap.

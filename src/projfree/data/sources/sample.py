@@ -31,7 +31,7 @@ def draw_runs(n: int, m: int, run: int, rng: np.random.Generator) -> Array:
     return np.sort((rows + rng.integers(n)) % n)
 
 
-class Rows(Source):
+class SourceRows(Source):
     """Some rows of another source, in increasing order."""
 
     def __init__(self, source: Source, rows: Array) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from projfree.experiments.base import Experiment
 from projfree.experiments.report import markdown, page, static
 from projfree.experiments.report.findings import Judged, drawn, judged
-from projfree.experiments.store import FILE, read
+from projfree.experiments.store import FILE, read_store
 
 
 def build(
@@ -34,7 +34,7 @@ def build(
     figures : bool
         Whether PNG and SVG files are written.
     """
-    table, facts = read(folder / FILE)
+    table, facts = read_store(folder / FILE)
     there = set(table["experiment"])
     kept = [experiment for experiment in experiments if experiment.name in there]
     stand_ins = sorted(set(table.loc[table["stand_in"], "data"]))

@@ -1,4 +1,4 @@
-"""Intercepts: what is minimised out beside the parameter, a strategy of an objective."""
+"""Intercepts: what is minimised out besides the parameter, a strategy of an objective."""
 
 from projfree.objectives.intercepts.base import Intercept, NoIntercept
 from projfree.objectives.intercepts.centred import Centred

@@ -1,4 +1,4 @@
-"""What an intercept is: how predictions depend on what is minimised out beside the parameter."""
+"""What an intercept is: how predictions depend on what is minimised out besides the parameter."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ from projfree.checks import Array
 from projfree.data.rows import Rows
 from projfree.data.workspace import Workspace
 from projfree.objectives.hull import Hull, Local, QuadraticHull
+from projfree.objectives.intercepts.matrix_offsets import Offsets
 from projfree.objectives.intercepts.offset_steps import OffsetStep
-from projfree.objectives.intercepts.offsets import Offsets
 
 
 @dataclass(frozen=True)

@@ -95,8 +95,8 @@ class Offsets(Intercept):
                 break
             share = min(max(0.3 * float(np.sqrt(2.0 * kappa * left / size)), 1e-12), 0.1)
             step = self.solve(workspace, x, b, slope, share if is_squared(loss) else max(share, 1e-4))
-            length, promised, here = 1.0, float(slope @ step), self._look(workspace, x, b - step)
-            while here[0] > value - 0.1 * length * promised + 1e-14 * abs(value) and length > 1e-6:
+            length, expected, here = 1.0, float(slope @ step), self._look(workspace, x, b - step)
+            while here[0] > value - 0.1 * length * expected + 1e-14 * abs(value) and length > 1e-6:
                 length *= 0.5
                 here = self._look(workspace, x, b - length * step)
             if here[0] >= value and float(here[1] @ here[1]) >= size:  # nothing but rounding is left
