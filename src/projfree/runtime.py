@@ -111,15 +111,14 @@ class _SingleBlas:
         self._holders: dict[object, int] = {}  # each with the thread that it runs in
         self._before: dict[str, tuple[Any, int]] = {}  # the libraries that are limited, with their former numbers
 
-    def acquire(self) -> object:
-        libraries, holder = _blas_libraries("scipy.linalg" in sys.modules), object()
+    def acquire(self, holder: object) -> None:
+        libraries = _blas_libraries("scipy.linalg" in sys.modules)
         with _lock:
             self._holders[holder] = get_ident()
             for library in libraries:
                 if library.filepath not in self._before:
                     self._before[library.filepath] = library, library.num_threads
                     _set_threads(library, 1)
-        return holder
 
     def release(self, holder: object) -> None:
         with _lock:
@@ -170,8 +169,9 @@ def single_blas(wanted: bool = True) -> Iterator[None]:
     if not wanted:
         yield
         return
-    holder = _single.acquire()
-    try:
+    holder = object()
+    try:  # an interrupt that ends `acquire` releases as well
+        _single.acquire(holder)
         yield
     finally:
         _single.release(holder)

@@ -31,8 +31,8 @@ class BlackBox(SmoothFunction):
     smoothness : float, optional
         An upper bound on the Lipschitz constant of the gradient, for the rules that need one.
     rtol : float, optional
-        The relative error that the value and the gradient may have; by default 16 units in the last place of the
-        dtype that the function returns. Certificates charge it.
+        The error that the value and the gradient may have, relative to what the function returns; by default 16 units
+        in the last place of the dtype that it returns. Certificates charge it.
     name : str, optional
         What tells this function from others in a checkpoint; without one no other process can go on from it.
 
