@@ -353,3 +353,15 @@ def test_results_hold_nothing_of_the_size_of_the_rows(solver):
         again = pickle.loads(text)
         np.testing.assert_array_equal(again.w, result.w)
         assert copy.deepcopy(result).value == result.value
+
+
+def test_no_bound_is_below_what_the_loss_can_be():
+    """Where predictions reproduce the targets, the tangent there is rounding, and the loss itself proves more."""
+    X = np.repeat([[1.0, 3.0], [2.0, 1.0], [3.0, 3.0], [4.0, 1.0]], 4, axis=0)
+    y = np.repeat([1.0, 2.0, 1.0, 2.0], 4)
+    result = minimize(Objective(Huber(1e-3), as_data(X, y), fit_intercept=True), LpBall(1.5, radius=2.0))
+    assert result.bound >= 0.0
+    assert result.status.converged
+    assert result.certificate.verify(X, y).ok
+    f = Objective(Squared(), as_data(X, y), fit_intercept=True)
+    assert minimize(f, LpBall(2, radius=50.0), PrimalAveraging(), tol=0.0, max_iter=3).bound >= 0.0

@@ -44,6 +44,8 @@ class Loss(ABC):
     #: counts its own; the common assumption is that NumPy's exp and log1p err by at most 4 ulp (float32 kernels;
     #: float64 ones stay below 1).
     rounding: float = 16
+    #: A number that no value is below.
+    least: float = -math.inf
     #: The largest size of the derivative (its Euclidean norm where outputs are coupled), infinite where there is none.
     steepness: float = math.inf
     #: The second derivative of one prediction changes by at most this part of itself a unit.
@@ -57,6 +59,8 @@ class Loss(ABC):
             cls.quadratic = False
         if changed and "steepness" not in cls.__dict__:
             cls.steepness = math.inf
+        if changed and "least" not in cls.__dict__:
+            cls.least = -math.inf
 
     @property
     @abstractmethod

@@ -45,6 +45,7 @@ class Huber(Loss):
     delta: float = 1.0
 
     smoothness = 2.0
+    least = 0.0
     rounding = 4  # r: 1/2, doubled by c (2|r| - c), whose two operations add 1; float32 rounds delta too: 5/2
 
     def __post_init__(self) -> None:

@@ -39,6 +39,7 @@ class Logistic(Loss):
 
     labels = True
     smoothness = 0.25
+    least = 0.0
     steepness = 1.0
     bend = 1.0
     rounding = 10  # value: exp 4, log1p 4, one addition; derivative: exp 4, two operations. y u is exact.

@@ -55,6 +55,7 @@ class Softmax(Loss):
     coupled = True
     labels = True
     smoothness = 0.5
+    least = 0.0
     steepness = math.sqrt(2.0)
     #: Exponentials 4.5, their sum 12.5 (see `_row_sums`; 1/2 more for each doubling of k beyond 128), quotient
     #: with another exponential 5, log1p 4: 26 for the value, and less for the derivative.

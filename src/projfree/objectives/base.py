@@ -193,6 +193,11 @@ class SmoothFunction(ABC):
         """How far values and bounds move where rows are summed in another way; None where that is not known."""
         return None
 
+    @property
+    def least(self) -> float:
+        """A number that no value is below, minus infinity where none is known."""
+        return -math.inf
+
     def reported_value(self, found: Evaluation) -> float:
         """The value that was found, but no less than what rounding may hide of it, where that is known."""
         return found.value

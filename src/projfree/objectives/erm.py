@@ -197,6 +197,10 @@ class Objective(SmoothFunction):
         )
 
     @property
+    def least(self) -> float:
+        return self.loss.least  # values are means of losses, and offsets add a penalty
+
+    @property
     def row_loss(self) -> Loss | None:
         return self.loss
 

@@ -66,6 +66,9 @@ def confirm(run: Run) -> Certificate:
         other = run.ladder.offer(there.slope, there.point.w)
         at, bound = (there.point, other) if other > bound else (at, bound)
     run.work_before += f.work
+    if bound < f.least:  # as happens where the minimum is hidden by rounding
+        bound = f.least
+        run.ladder.bound = max(run.ladder.bound, bound)
     _refuse_contradiction(run)
     return _certificate(run, at, bound, run.value - bound)
 

@@ -61,7 +61,7 @@ def _of_rows(claim: Certificate, f: SmoothFunction, rounding: Rounding) -> Reche
         of_value, of_bound = _rounding(claim.ball, f, x, z, fine)
     fits = _fits(claim.witness_intercept, z.intercept, rounding.extent(z.point.w) + math.sqrt(abs(z.value)))
     of_bound += _support_rounding(claim.ball, m, support)
-    lower = m.lower(claim.ball, support)
+    lower = max(m.lower(claim.ball, support), f.least)
     return Recheck(value, lower, m.gradient, agreement + of_value, agreement + of_bound, fits)
 
 
