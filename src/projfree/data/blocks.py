@@ -71,7 +71,7 @@ class Partials:
         if self.count == 1 and self.sums[0] is not None:
             return self.sums[0], None if self.adjoints is None else self.adjoints[0]
         assert all(part is not None for part in self.sums), "a block of rows was left out"
-        sums = tree_sum(np.stack(self.sums))  # type: ignore[arg-type]
+        sums = tree_sum(np.stack(self.sums))  # type: ignore[arg-type]  # none is None, as was just seen
         return sums, None if self.adjoints is None else tree_sum(self.adjoints)
 
 

@@ -60,7 +60,7 @@ class FactoredEntriesData(Data):
         return values if self.place is None else values[self.place]
 
     @cached_property
-    def places(self) -> tuple[Array, Array]:  # type: ignore[override]
+    def places(self) -> tuple[Array, Array]:  # type: ignore[override]  # read-only here: formed when first asked for
         at = self.pattern
         return (at.rows, at.indices) if self.place is None else (at.rows[self.place], at.indices[self.place])
 

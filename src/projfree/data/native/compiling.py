@@ -43,7 +43,7 @@ def fast(function):
     return register_jitable(fastmath=_FAST, **_LEAN)(function)
 
 
-_KNOWN: set[FunctionType] = {scalars.bits, scalars.from_bits}  # type: ignore[arg-type]
+_KNOWN: set[FunctionType] = {scalars.bits, scalars.from_bits}  # type: ignore[arg-type]  # plain ones
 
 
 def _as_bits(source: Any, kind: Any, function: Any, target: Any) -> None:
