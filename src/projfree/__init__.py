@@ -35,6 +35,7 @@ from projfree.solvers import (
     ProjectedGradient,
     Relay,
     TrustRegionLanczos,
+    WorkingSet,
     plan,
 )
 from projfree.steps import (
@@ -111,6 +112,7 @@ __all__ = [
     "TrustRegionLanczos",
     "Verification",
     "Weighted",
+    "WorkingSet",
     "__version__",
     "as_data",
     "iterate",

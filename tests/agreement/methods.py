@@ -30,6 +30,7 @@ from projfree import (
     Secant,
     ShortStep,
     TrustRegionLanczos,
+    WorkingSet,
 )
 from projfree.objectives import SmoothFunction
 from projfree.solvers import Solver
@@ -71,6 +72,8 @@ def methods(problem: Problem) -> list[Solver]:
     out += SAMPLED if sampled else ()
     if ball.projectable:
         out += PROJECTING
+        if f.has_hessian and f.convex and ball.as_flat(f.shape) is not None:
+            out += [WorkingSet(), WorkingSet(smallest=1)]
         if f.has_hessian and ball.projects_quickly:
             out += SECOND_ORDER if f.convex else SECOND_ORDER[:1]
             out += exact(f, ball) if f.convex else ()

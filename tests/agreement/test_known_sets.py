@@ -31,9 +31,9 @@ from projfree import (
     minimize,
 )
 from projfree.sets import SETS, OracleSet
-from projfree.solvers import SOLVERS, Solver, TrustRegionLanczos
+from projfree.solvers import SOLVERS, Solver, TrustRegionLanczos, WorkingSet
 
-ANY_SET = [kind() for kind in SOLVERS if kind is not TrustRegionLanczos]
+ANY_SET = [kind() for kind in SOLVERS if kind not in (TrustRegionLanczos, WorkingSet)]
 BALLS = [ball for kind in SETS if kind is not OracleSet for ball in kind.examples()]
 
 

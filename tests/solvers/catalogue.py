@@ -34,7 +34,7 @@ from projfree import (
     SquaredSigmoid,
     as_data,
 )
-from projfree.solvers import Direct, Relay, TrustRegionLanczos
+from projfree.solvers import Direct, Relay, TrustRegionLanczos, WorkingSet
 
 RNG = np.random.default_rng(11)
 X = RNG.standard_normal((60, 4)) * np.array([2.0, 1.0, 0.5, 0.2])  # no solver is done at once
@@ -83,7 +83,7 @@ SOLVERS = {
     "Newton": ConstrainedNewton(),
 }
 #: Solvers for some problems only, and those that are done after very few iterations.
-SPECIAL = {"relay": Relay(after=3), "direct": Direct(), "Lanczos": TrustRegionLanczos()}
+SPECIAL = {"relay": Relay(after=3), "direct": Direct(), "Lanczos": TrustRegionLanczos(), "working set": WorkingSet()}
 SAMPLED = {
     "PA, growing": PrimalAveraging(sampling=Growing(2)),
     "PA, last gradient, growing": PrimalAveraging(average=LastGradient(), sampling=Growing(4)),
@@ -107,7 +107,7 @@ def fits(solver: str, problem: str) -> bool:
         return problem not in (*BENT, "calls")
     if solver == "direct":
         return problem in ("squares", "squares, intercept", "form", "perturbed")
-    if solver == "Lanczos":  # a Euclidean ball only
+    if solver in ("Lanczos", "working set"):  # a Euclidean ball only, and sets with flat pieces only
         return False
     if solver in SAMPLED:
         return problem not in ("calls", "form")

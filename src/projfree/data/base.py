@@ -206,7 +206,9 @@ class Data(ABC):
 
         return Gram.of(self)
 
-    def second_moments(self, h: RowWeights, *, centred: bool) -> Array:
+    def second_moments(
+        self, h: RowWeights, *, centred: bool, features: Array | None = None, places: Array | None = None
+    ) -> Array:
         r"""The sums :math:`\sum_i h_i z_i z_i^T` for each column of non-negative weights h, in one read.
 
         Here :math:`z_i = (x_i - c, 1)`, with c = 0 or, if ``centred``, a rough mean row: what has the last
@@ -216,14 +218,20 @@ class Data(ABC):
         ----------
         h : RowWeights
             With m columns.
+        features : ndarray of int, optional
+            The features to look at, in the order of the result; all by default.
+        places : ndarray of int, optional
+            Places in ``features`` whose rows of the matrices are wanted, with that of the last coordinate; all by
+            default.
 
         Returns
         -------
         ndarray of shape (m, d + 1, d + 1)
+            With d the number of these features; the second side is that of ``places`` where they are given.
         """
         from projfree.data.second_moments import second_moments
 
-        return second_moments(self, h, centred=centred)
+        return second_moments(self, h, centred=centred, features=features, places=places)
 
     def raw(self, w: Array, intercept: Any = None) -> tuple[Array, Array]:
         """Coefficients and intercept in the units of the table that was given; differ where it is `Standardized`."""

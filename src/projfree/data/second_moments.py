@@ -40,9 +40,14 @@ class RowWeights:
     numbers: int
 
 
-def second_moments(data: Data, h: RowWeights, *, centred: bool) -> Array:
+def second_moments(
+    data: Data, h: RowWeights, *, centred: bool, features: Array | None = None, places: Array | None = None
+) -> Array:
     """See `Data.second_moments`; the way for tables of every kind."""
-    d = data.shape(())[0]
+    if places is not None:
+        assert features is not None
+        return _between(data, h, centred, features, places)
+    d = data.shape(())[0] if features is None else len(features)
     shift, lanes = np.zeros(d), np.zeros((LANES, h.columns, d + 1, d + 1))
     add = _add_each
     step = BLOCK_BYTES // (8 * h.numbers)
@@ -50,12 +55,32 @@ def second_moments(data: Data, h: RowWeights, *, centred: bool) -> Array:
         # Blocks too short to pay for a product for each weight: one product for all of them.
         add, step = _add_all, BLOCK_BYTES // (8 * (h.numbers + (d + 1) ** 2))
     with single_blas():
-        for rows, table in data.tables(table_bytes(d)):
+        for rows, table in data.tables(table_bytes(data.shape(())[0])):
             if centred and not rows.start:
-                shift = rough_centre(table)
+                shift = rough_centre(_among(table, features))
             for part, block in _parts(rows, table, max(step, FEWEST)):
-                add(lanes, block, h.of(part, block), shift, data.threads)
+                add(lanes, _among(block, features), h.of(part, block), shift, data.threads)
     return tree_sum(lanes)
+
+
+def _between(data: Data, h: RowWeights, centred: bool, features: Array, places: Array) -> Array:
+    """The rows of the matrices that belong to some of the features."""
+    shift, total = np.zeros(len(features)), np.zeros((h.columns, len(places) + 1, len(features) + 1))
+    with single_blas():
+        for rows, table in data.tables(table_bytes(data.shape(())[0])):
+            if centred and not rows.start:
+                shift = rough_centre(_among(table, features))
+            for part, block in _parts(rows, table, max(BLOCK_BYTES // (8 * h.numbers), FEWEST)):
+                chosen, weights = _among(block, features), h.of(part, block)
+                dense = chosen.toarray() if is_sparse(chosen) else chosen
+                z = np.column_stack([dense - shift, np.ones(len(dense))])
+                for j in range(h.columns):
+                    total[j] += (z[:, np.append(places, -1)] * weights[:, j : j + 1]).T @ z
+    return total
+
+
+def _among(table: Any, features: Array | None) -> Any:
+    return table if features is None else table[:, features]
 
 
 def _parts(rows: slice, table: Any, step: int) -> Iterator[tuple[slice, Any]]:

@@ -23,6 +23,7 @@ from projfree.data.compiled import compiled
 from projfree.data.compressed import compressed, row_pieces, row_squares, widened
 from projfree.data.dense import marked_rows
 from projfree.data.rows import Pass
+from projfree.data.second_moments import RowWeights
 from projfree.data.spectrum import largest_eigenvalue
 from projfree.numerics.sums import tree_sum
 from projfree.runtime import default_threads, over_blocks
@@ -61,6 +62,7 @@ class SparseData(Data):
     """
 
     keeps_images = True
+    _entries: Array | None = None
 
     def __init__(self, X: Any, y: Array, sample_weight: Array | None = None, threads: int | None = None) -> None:
         self._hold(compressed(X))
@@ -131,6 +133,22 @@ class SparseData(Data):
         part.weight = None if self.weight is None else self.weight[rows] * (self.n / len(rows))
         part.row_norm, part.mean_square, part._mean = self.row_norm, self.mean_square, self._mean
         return part
+
+    def second_moments(
+        self, h: RowWeights, *, centred: bool, features: Array | None = None, places: Array | None = None
+    ) -> Array:
+        if features is None:
+            return super().second_moments(h, centred=centred)
+        from projfree.data.columns import Columns
+
+        columns, weights = Columns.of(self.X, features, self._counts()), h.of(slice(0, self.n), self.X)
+        return np.array([columns.moments(np.ascontiguousarray(s), places) for s in weights.T])
+
+    def _counts(self) -> Array:
+        """How many entries each column has, found once."""
+        if self._entries is None:
+            self._entries = np.bincount(self.X.indices, minlength=self.d)
+        return self._entries
 
     def smoothness(self, *, centred: bool) -> float:
         return largest_eigenvalue(self, np.zeros(self.d), np.ones(self.d), self.mean_square, centred=centred)

@@ -138,12 +138,17 @@ class Standardized(Data):
     def gram(self) -> Gram:
         return self.data.gram().standardized(self.shift, self.scale)
 
-    def second_moments(self, h: RowWeights, *, centred: bool) -> Array:
+    def second_moments(
+        self, h: RowWeights, *, centred: bool, features: Array | None = None, places: Array | None = None
+    ) -> Array:
         if not centred and self.shift.any():
             raw = RowWeights(lambda rows, table: h.of(rows, table * self.scale + self.shift), h.columns, h.numbers)
-            return super().second_moments(raw, centred=False)
-        by = np.append(self.scale, 1.0)  # there is no shift, or it does not matter
-        moments: Array = self.data.second_moments(h, centred=centred) / by / by[:, None]
+            return super().second_moments(raw, centred=False, features=features, places=places)
+        # There is no shift, or it does not matter.
+        by = np.append(self.scale if features is None else self.scale[features], 1.0)
+        rows = by if places is None else np.append(by[places], 1.0)
+        chosen = {"features": features, "places": places}
+        moments: Array = self.data.second_moments(h, centred=centred, **chosen) / by / rows[:, None]
         return moments
 
     def image_of(self, table: Any, w: Array) -> Array:

@@ -60,14 +60,28 @@ class ViewWorkspace(Workspace):
     def sampled(self, m: int, rng: np.random.Generator) -> ViewWorkspace:
         return ViewWorkspace(self._view, self._inner.sampled(m, rng))
 
-    def second_moments(self, step: Step, x: Point, columns: int, numbers: int, *, centred: bool) -> Array:
+    def second_moments(
+        self,
+        step: Step,
+        x: Point,
+        columns: int,
+        numbers: int,
+        *,
+        centred: bool,
+        features: Array | None = None,
+        places: Array | None = None,
+    ) -> Array:
         shifted, (under,) = self._shifted(step, [x]), self._under([x])
-        moments = self._inner.second_moments(shifted, under, columns, numbers, centred=centred)
+        chosen = {"features": features, "places": places}
+        moments = self._inner.second_moments(shifted, under, columns, numbers, centred=centred, **chosen)
         shift, scale = self._view.shift, self._view.scale
+        if features is not None:
+            shift, scale = shift[features], scale[features]
         change = np.diag(np.append(1.0 / scale, 1.0))
         if not centred:  # else the rows are taken about their own mean, and the shift does not matter
             change[:-1, -1] = -shift / scale
-        changed: Array = change @ moments @ change.T
+        kept = slice(None) if places is None else np.append(places, len(shift))
+        changed: Array = change[kept][:, kept] @ moments @ change.T
         return changed
 
     def _under(self, points: Sequence[Point]) -> list[Point]:

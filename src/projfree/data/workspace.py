@@ -74,7 +74,17 @@ class Workspace(ABC):
         """A workspace over ``m`` rows, each drawn with the same probability; it counts into this one's meter."""
 
     @abstractmethod
-    def second_moments(self, step: Step, x: Point, columns: int, numbers: int, *, centred: bool) -> Array:
+    def second_moments(
+        self,
+        step: Step,
+        x: Point,
+        columns: int,
+        numbers: int,
+        *,
+        centred: bool,
+        features: Array | None = None,
+        places: Array | None = None,
+    ) -> Array:
         """`Data.second_moments` with the weights that ``step`` returns as residuals at the image of ``x``, in one read.
 
         There are ``columns`` weights a row, and ``numbers`` numbers a row while they are formed.
@@ -133,7 +143,17 @@ class LocalWorkspace(Workspace):
     def sampled(self, m: int, rng: np.random.Generator) -> LocalWorkspace:
         return LocalWorkspace(self.data.subset(self.data.sample(m, rng)), self.meter)
 
-    def second_moments(self, step: Step, x: Point, columns: int, numbers: int, *, centred: bool) -> Array:
+    def second_moments(
+        self,
+        step: Step,
+        x: Point,
+        columns: int,
+        numbers: int,
+        *,
+        centred: bool,
+        features: Array | None = None,
+        places: Array | None = None,
+    ) -> Array:
         from projfree.data.second_moments import RowWeights
 
         with self._lock:
@@ -147,7 +167,7 @@ class LocalWorkspace(Workspace):
                 weights = RowWeights(
                     lambda rows, table: cast("Array", fresh(rows, image(table, x.w))[0]), columns, numbers
                 )
-            moments = self.data.second_moments(weights, centred=centred)
+            moments = self.data.second_moments(weights, centred=centred, features=features, places=places)
         self.meter.rows += self.data.n
         return moments
 

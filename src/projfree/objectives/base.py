@@ -119,6 +119,16 @@ class SmoothFunction(ABC):
         """
         raise TypeError(f"{type(self).__name__} has no Hessian; use CorrectivePrimalAveraging or FrankWolfe.")
 
+    def hessian_among(self, x: Point, features: Array, places: Array | None = None) -> Array:
+        """The part of `hessian` that belongs to some features, the rest of which is not formed where that saves work.
+
+        Of shape ``(m, m)`` for m features where all outputs share it, else ``(m k, m k)`` for k outputs; with
+        ``places`` only the rows that belong to the features there.
+        """
+        k = math.prod(self.shape[1:])
+        entries = (features[:, None] * k + np.arange(k)).ravel()
+        return rows_at(self.hessian(x)[np.ix_(entries, entries)], places, k)
+
     @property
     def has_hessian(self) -> bool:
         """Whether `hessian` works."""
@@ -211,3 +221,10 @@ class SmoothFunction(ABC):
     def reported(self) -> SmoothFunction:
         """The function whose value and bound a run reports; differs from the one that is run on if perturbed."""
         return self
+
+
+def rows_at(H: Array, places: Array | None, outputs: int) -> Array:
+    """The rows of a Hessian that belong to the features at some places, each with all of its outputs."""
+    if places is None:
+        return H
+    return np.asarray(H.reshape(-1, outputs, H.shape[1])[places].reshape(-1, H.shape[1]))

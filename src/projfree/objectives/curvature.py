@@ -28,10 +28,12 @@ class BendWeights(Step):
 
     loss: Loss
     b: Array | float
+    #: How many of the outputs are looked at, the first ones.
+    columns: int | None = None
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         bend = self.loss.majorant(images[0] + self.b, rows.y)
-        return weigh(bend.reshape(len(bend), -1), rows.s), np.zeros(0)
+        return weigh(bend.reshape(len(bend), -1)[:, : self.columns], rows.s), np.zeros(0)
 
 
 @dataclass(frozen=True)
@@ -46,21 +48,39 @@ class PairWeights(Step):
         return weigh(-self.loss.majorant(images[0] + self.b, rows.y)[:, one, other], rows.s), np.zeros(0)
 
 
-def curvature(intercept: Intercept, workspace: Workspace, x: Point) -> Array:
+def curvature(intercept: Intercept, workspace: Workspace, x: Point, features: Array | None = None) -> Array:
     """The Hessian of the mean loss at ``x``, of shape ``(D, D)`` with D the entries of a parameter.
 
     One read of the data and O(n d^2) work for each pair of outputs that the loss couples; the curvature of rows is
-    formed block by block.
+    formed block by block. With ``features`` it is that of their entries alone.
     """
     k, free = math.prod(intercept.outputs), intercept.constant is not None
     (b,) = intercept.locate(workspace, (x,))
-    joint = (_coupled if intercept.loss.coupled else _apart)(workspace, intercept.loss, x, b, k, free)
+    form = _coupled if intercept.loss.coupled else _apart
+    joint = form(workspace, intercept.loss, x, b, k, free, features)
     d = joint.shape[0] - 1
     H = joint[:d, :, :d, :].reshape(d * k, d * k)
     if free:
         cross, own = joint[:d, :, d, :].reshape(d * k, k), joint[d, :, d, :]
         H -= cross @ np.linalg.lstsq(own, cross.T, rcond=1e-14)[0]
     return symmetrised(H)
+
+
+def shared_curvature(
+    intercept: Intercept, workspace: Workspace, x: Point, features: Array, places: Array | None
+) -> Array:
+    """The Hessian that all outputs of a quadratic loss share, of shape ``(m, m)`` for m features.
+
+    With ``places`` only the rows of the features there.
+    """
+    free = intercept.constant is not None
+    (b,) = intercept.locate(workspace, (x,))
+    step = BendWeights(intercept.loss, 0.0 if b is None else b, 1)
+    (M,) = workspace.second_moments(step, x, 1, 2, centred=free, features=features, places=places)
+    H = M[:-1, :-1].copy()
+    if free and M[-1, -1] > 0.0:
+        H -= np.multiply.outer(M[:-1, -1], M[-1, :-1] / M[-1, -1])
+    return H if places is not None else symmetrised(H)
 
 
 def symmetrised(H: Array) -> Array:
@@ -72,10 +92,12 @@ def symmetrised(H: Array) -> Array:
     return H
 
 
-def _apart(workspace: Workspace, loss: Loss, x: Point, b: Array | None, k: int, centred: bool) -> Array:
+def _apart(
+    workspace: Workspace, loss: Loss, x: Point, b: Array | None, k: int, centred: bool, features: Array | None
+) -> Array:
     """The moments of shape ``(d + 1, k, d + 1, k)`` where outputs do not meet."""
-    step = BendWeights(loss, 0.0 if b is None else b)
-    moments = workspace.second_moments(step, x, k, 2 * k, centred=centred)
+    step = BendWeights(loss, 0.0 if b is None else b, k)
+    moments = workspace.second_moments(step, x, k, 2 * k, centred=centred, features=features)
     size = moments.shape[1]
     joint = np.zeros((size, k, size, k))
     for j in range(k):
@@ -83,10 +105,12 @@ def _apart(workspace: Workspace, loss: Loss, x: Point, b: Array | None, k: int, 
     return joint
 
 
-def _coupled(workspace: Workspace, loss: Loss, x: Point, b: Array | None, k: int, centred: bool) -> Array:
+def _coupled(
+    workspace: Workspace, loss: Loss, x: Point, b: Array | None, k: int, centred: bool, features: Array | None
+) -> Array:
     r"""The same where they do; pairs have weights of one sign, :math:`-p_j p_l` off the diagonal."""
     step, pairs = PairWeights(loss, 0.0 if b is None else b), k * (k - 1) // 2
-    off = workspace.second_moments(step, x, pairs, k * k + 2 * pairs, centred=centred)
+    off = workspace.second_moments(step, x, pairs, k * k + 2 * pairs, centred=centred, features=features)
     size = off.shape[1]
     joint = np.zeros((size, k, size, k))
     for a, c, moments in zip(*(side.tolist() for side in np.triu_indices(k, 1)), off, strict=True):

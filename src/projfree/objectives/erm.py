@@ -14,8 +14,8 @@ from projfree.data.base import Data
 from projfree.losses.base import Loss
 from projfree.losses.softmax import Softmax
 from projfree.losses.squared import is_squared
-from projfree.objectives.base import SmoothFunction
-from projfree.objectives.curvature import curvature
+from projfree.objectives.base import SmoothFunction, rows_at
+from projfree.objectives.curvature import curvature, shared_curvature
 from projfree.objectives.evaluation import Evaluation, Memory
 from projfree.objectives.gram_form import diagonal_of, form_of
 from projfree.objectives.hull import Hull
@@ -161,6 +161,11 @@ class Objective(SmoothFunction):
 
     def hessian(self, x: Point) -> Array:
         return curvature(self.intercept, self.workspace, x)
+
+    def hessian_among(self, x: Point, features: Array, places: Array | None = None) -> Array:
+        if is_squared(self.loss):
+            return shared_curvature(self.intercept, self.workspace, x, features, places)
+        return rows_at(curvature(self.intercept, self.workspace, x, features), places, math.prod(self.outputs))
 
     @property
     def has_hessian(self) -> bool:

@@ -15,6 +15,7 @@ from projfree.checks import Array
 from projfree.sets.answer import Answer
 
 if TYPE_CHECKING:
+    from projfree.numerics.flat_ball import FlatBall
     from projfree.sets.lp import LpBall
 
 #: How far outside, relative to its size, a point may lie and still count as contained. Convex combinations and
@@ -166,6 +167,10 @@ class ConstraintSet(ABC):
 
         For sets that are an l_p ball in other units; one that is an l_p ball as it stands says so by `as_lp` alone.
         """
+        return None
+
+    def as_flat(self, shape: Shape) -> FlatBall | None:
+        """The set as a bound on a sum of the sizes of entries or groups, so that minima have few; else None."""
         return None
 
     def strong_convexity(self, shape: Shape) -> float:

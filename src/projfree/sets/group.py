@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree.checks import Array, at_least, positive
+from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.group_projection import project_groups
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming, row_norms
 from projfree.sets.base import ConstraintSet, NormBall, Shape, round_exponents
@@ -85,6 +86,14 @@ class GroupBall(NormBall):
 
     def as_lp(self, shape: Shape) -> LpBall | None:
         return LpBall(self.p, self.radius) if self.p == self.q else None
+
+    def as_flat(self, shape: Shape) -> FlatBall | None:
+        if self.q != 1.0 or self.p not in (1.0, 2.0):
+            return None
+        if self.p == 1.0:
+            return FlatBall(self.radius, np.broadcast_to(1.0, shape))
+        groups = np.arange(shape[0]) if self.groups is None else np.unique(self.groups, return_inverse=True)[1]
+        return FlatBall(self.radius, np.ones(int(groups.max()) + 1), groups)
 
     def check_shape(self, shape: Shape) -> None:
         if self.groups is None:

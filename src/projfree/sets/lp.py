@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree.checks import Array, at_least, positive
+from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.lp_norm import conjugate, lp_norm, lp_norms, norming
 from projfree.numerics.lp_projection import project
 from projfree.sets.base import ConstraintSet, NormBall, Shape, round_exponents
@@ -68,6 +69,9 @@ class LpBall(NormBall):
 
     def as_lp(self, shape: Shape) -> LpBall:
         return self
+
+    def as_flat(self, shape: Shape) -> FlatBall | None:
+        return FlatBall(self.radius, np.broadcast_to(1.0, shape)) if self.p == 1.0 else None
 
     def lmo(self, g: Array) -> Array:
         c = finite("lmo(g)", g)

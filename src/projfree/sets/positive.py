@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from projfree.checks import Array, shown
+from projfree.numerics.flat_ball import FlatBall
 from projfree.sets.base import FEASIBILITY, ConstraintSet, NormBall, Shape, slack
 from projfree.sets.group import GroupBall
 from projfree.sets.inputs import finite, like, point
@@ -68,6 +69,10 @@ class Positive(ConstraintSet):
     def radius(self) -> float:
         """The radius of the ball."""
         return self.ball.radius
+
+    def as_flat(self, shape: Shape) -> FlatBall | None:
+        flat = self.ball.as_flat(shape)
+        return None if flat is None or flat.groups is not None else replace(flat, signed=False)
 
     def check_shape(self, shape: Shape) -> None:
         self.ball.check_shape(shape)

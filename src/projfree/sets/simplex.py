@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree.checks import Array, positive
+from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.threshold import simplex_rows
 from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, slack
 from projfree.sets.inputs import finite, like, point
@@ -47,6 +48,9 @@ class Simplex(ConstraintSet):
     @classmethod
     def examples(cls) -> tuple[ConstraintSet, ...]:
         return (cls(), cls(2.5))
+
+    def as_flat(self, shape: Shape) -> FlatBall | None:
+        return FlatBall(self.radius, np.broadcast_to(1.0, shape), signed=False, tight=True)
 
     def lmo(self, g: Array) -> Array:
         c = finite("lmo(g)", g)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from projfree.checks import Array, all_finite, real_array, shown
+from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.lp_projection import project
 from projfree.sets.answer import Answer, ask
 from projfree.sets.base import ConstraintSet, NormBall, Shape, SupportCost
@@ -87,6 +88,12 @@ class Weighted(NormBall):
     def as_scaled_lp(self, shape: Shape) -> tuple[LpBall, Array] | None:
         ball = self.ball.as_lp(shape)
         return None if ball is None else (ball, np.broadcast_to(self.weights, shape))
+
+    def as_flat(self, shape: Shape) -> FlatBall | None:
+        flat = self.ball.as_flat(shape)
+        if flat is None or flat.groups is not None:  # within a group the weights may differ
+            return None
+        return replace(flat, costs=np.broadcast_to(self.weights, shape) * flat.costs)
 
     def check_shape(self, shape: Shape) -> None:
         check_broadcast("Weighted", "weights", np.shape(self.weights), shape)

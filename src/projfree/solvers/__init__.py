@@ -10,6 +10,7 @@ from projfree.solvers.projected_gradient import AcceleratedProjectedGradient, Pr
 from projfree.solvers.relay import Relay
 from projfree.solvers.rules import Choice
 from projfree.solvers.trust_region import TrustRegionLanczos
+from projfree.solvers.working_set import WorkingSet
 
 #: Every solver, for tables and tests that should follow when one is added.
 SOLVERS: tuple[type[Solver], ...] = (
@@ -21,6 +22,7 @@ SOLVERS: tuple[type[Solver], ...] = (
     ConstrainedNewton,
     Direct,
     TrustRegionLanczos,
+    WorkingSet,
     Relay,
 )
 
@@ -39,5 +41,6 @@ __all__ = [
     "Solver",
     "State",
     "TrustRegionLanczos",
+    "WorkingSet",
     "plan",
 ]

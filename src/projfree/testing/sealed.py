@@ -179,17 +179,28 @@ class SealedWorkspace(Workspace):
         data._take_over(data._inner)
         return SealedWorkspace(data, self.meter, self._rng)
 
-    def second_moments(self, step: Step, x: Point, columns: int, numbers: int, *, centred: bool) -> Array:
+    def second_moments(
+        self,
+        step: Step,
+        x: Point,
+        columns: int,
+        numbers: int,
+        *,
+        centred: bool,
+        features: Array | None = None,
+        places: Array | None = None,
+    ) -> Array:
         self.hold([x])
         step, shift = _sent(step), self._data.mean_row() if centred else 0.0
-        d = self._data.shape(())[0]
-        parts = np.zeros((self._count, columns, d + 1, d + 1))
+        chosen = np.arange(self._data.shape(())[0]) if features is None else features
+        rows_of = np.arange(len(chosen)) if places is None else places
+        parts = np.zeros((self._count, columns, len(rows_of) + 1, len(chosen) + 1))
         for k in self._order():
             X, rows = self._data._partition(k)
             h, _ = step.block(rows, self._images[x.handle][k])
             assert h is not None
-            z = np.column_stack([X - shift, np.ones(len(X))])
-            parts[k] = np.einsum("ij,ia,ib->jab", h, z, z)
+            z = np.column_stack([(X - shift)[:, chosen], np.ones(len(X))])
+            parts[k] = np.einsum("ij,ia,ib->jab", h, z[:, [*rows_of, -1]], z)
         self.meter.rows += self._data.n
         self._forget()
         return tree_sum(parts)

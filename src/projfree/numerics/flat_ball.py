@@ -1,0 +1,107 @@
+"""`FlatBall`: sets that are hulls of few coordinates, and what a working set must know about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from projfree.checks import Array
+from projfree.numerics.threshold import simplex_rows
+
+
+@dataclass(frozen=True, eq=False)
+class FlatBall:
+    r"""All parameters with :math:`\sum_b c_b \|w_b\|_2 \le r`, the sum over single entries or over groups of features.
+
+    The first axis of a parameter is that of features. A minimum over such a set has few groups that are not zero, so
+    that most features can be left out while it is looked for.
+
+    Attributes
+    ----------
+    radius : float
+        r.
+    costs : ndarray
+        The positive numbers c, one for each entry of a parameter or one for each group.
+    groups : ndarray of int, or None
+        For each feature the number of its group, from 0; None where every entry is a group of its own.
+    signed : bool
+        Whether entries may be negative; where they may not, groups are single entries.
+    tight : bool
+        Whether the sum must be equal to the radius, as on a simplex; entries are then not negative.
+    """
+
+    radius: float
+    costs: Array
+    groups: Array | None = None
+    signed: bool = True
+    tight: bool = False
+
+    def sizes(self, w: Array) -> Array:
+        """The norm of each group, or the size of each entry."""
+        if self.groups is None:
+            return np.abs(w)
+        squares = w * w if w.ndim == 1 else np.einsum("ij,ij->i", w, w)
+        return np.sqrt(np.bincount(self.groups, squares, minlength=len(self.costs)))
+
+    def norm(self, w: Array) -> float:
+        """The sum that the radius bounds."""
+        return float(np.sum(self.costs * self.sizes(w)))
+
+    def slopes(self, g: Array) -> Array:
+        """For each group, how much the function falls for each unit of the radius that is spent on it."""
+        pull = self.sizes(g) if self.signed else -g
+        return pull / self.costs
+
+    def scores(self, g: Array) -> Array:
+        """For each feature the largest of the `slopes` that it has a part in."""
+        slopes = self.slopes(g)
+        if self.groups is not None:
+            return slopes[self.groups]
+        return slopes if slopes.ndim == 1 else slopes.max(axis=1)
+
+    def level(self, g: Array) -> float:
+        """The largest slope: the multiplier of the radius where ``g`` is the gradient at a minimum."""
+        highest = float(np.max(self.slopes(g)))
+        return highest if self.tight else max(highest, 0.0)
+
+    def gap(self, g: Array, w: Array) -> float:
+        r"""The Frank-Wolfe gap :math:`\langle g, w\rangle + r \max_b \text{slope}_b`."""
+        return float(np.vdot(g, w)) + self.radius * self.level(g)
+
+    def among(self, features: Array) -> FlatBall:
+        """The part of the set where all other features are zero; whole groups must be among ``features``."""
+        if self.groups is None:
+            return FlatBall(self.radius, self.costs[features], None, self.signed, self.tight)
+        kept, groups = np.unique(self.groups[features], return_inverse=True)
+        return FlatBall(self.radius, self.costs[kept], groups, self.signed, self.tight)
+
+    def flattened(self, outputs: int) -> FlatBall:
+        """The same set for parameters whose outputs are laid out one behind the other, feature by feature."""
+        groups = None if self.groups is None else np.repeat(self.groups, outputs)
+        costs = self.costs.ravel() if groups is None else self.costs
+        return FlatBall(self.radius, costs, groups, self.signed, self.tight)
+
+    def inside(self, w: Array) -> Array:
+        """``w`` itself, or scaled onto the boundary where it lies outside, or off a simplex."""
+        norm = self.norm(w)
+        if norm > self.radius or (self.tight and norm > 0.0):
+            w = w * (self.radius / norm)
+        return w
+
+    def project(self, w: Array) -> Array:
+        """The Euclidean projection onto the set: a threshold on the sizes of the groups."""
+        sizes = self.sizes(w) if self.signed else np.maximum(w, 0.0)
+        if self.tight or float(np.sum(self.costs * sizes)) > self.radius:
+            sizes = w if self.tight else sizes
+            costs = np.broadcast_to(self.costs, sizes.shape)
+            near = simplex_rows(sizes.reshape(1, -1), self.radius, costs.reshape(1, -1)).reshape(sizes.shape)
+        else:
+            near = sizes
+        if not self.signed:
+            return near
+        with np.errstate(invalid="ignore", divide="ignore"):
+            shrink = np.where(sizes > 0.0, near / sizes, 0.0)
+        if self.groups is not None:
+            shrink = shrink[self.groups].reshape(len(w), *(1,) * (w.ndim - 1))
+        return np.asarray(w * shrink)

@@ -1,0 +1,211 @@
+"""Minima with few features that are not zero, found among a few at a time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from projfree.algebra import UNIT, Minorant, Point, inner
+from projfree.checks import Array, count
+from projfree.numerics.flat_ball import FlatBall
+from projfree.numerics.flat_quadratic import minimise_flat
+from projfree.objectives.base import SmoothFunction
+from projfree.objectives.evaluation import Evaluation
+from projfree.sets.base import ConstraintSet
+from projfree.solvers.base import Known, Solver, State
+
+#: A step counts as good if it brings this part of the decrease that the gradient lets expect.
+ARMIJO = 0.1
+#: Models of functions that are not quadratic are solved to this part of the gap.
+SHARE = 1e-3
+#: The multiplier that the first set begins with, over the largest slope at the start.
+FIRST_LEVEL = 0.5
+#: At most so many features that are zero are taken in at a time.
+MOST_NEW = 500
+#: Where a feature outside has a slope so many times the multiplier, the set is far too small.
+FAR = 1.5
+#: A start with more features than this that are not zero is replaced by a vertex.
+MOST_AT_START = 2_000
+#: An expected decrease of this many roundings of the value is none.
+NOTHING = 16.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkingSetState(State):
+    """A state with the tangent ``m`` at the iterate, the multiplier, the features in use, and for quadratics the part H
+    of the Hessian that belongs to them.
+    """
+
+    m: Minorant | None = None
+    level: float = math.nan
+    features: Array | None = None
+    H: Array | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class WorkingSet(Solver):
+    r"""Minimise over a few features at a time, chosen by the gradient of all.
+
+    For sets whose minima have few features that are not zero: the ball of l_1, weighted or without negative entries,
+    the simplex, and the ball of the group lasso. Each iteration minimises the quadratic model of f
+
+    .. math:: \min_{v \in C,\ v_j = 0\ (j \notin W)} \langle\nabla f(x), v - x\rangle
+              + \tfrac12 \langle v - x, H_W (v - x)\rangle
+
+    over the features W, exactly (see `projfree.numerics.flat_quadratic`), and moves there, or to the minimum on the way
+    where f does not fall enough. W holds the features that are not zero and those with the largest slopes. The gradient
+    at the new point, one read of the data, says what is missing in W and proves a bound. The part :math:`H_W` of the
+    Hessian costs one read as well, and products of the features in W alone.
+
+    Parameters
+    ----------
+    smallest : int
+        W has at least so many features, and twice as many as are not zero.
+
+    References
+    ----------
+    Friedman, Hastie, Tibshirani (2010), Regularization paths for generalized linear models via coordinate descent;
+    Massias, Gramfort, Salmon (2018), Celer: a fast solver for the lasso with dual extrapolation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import LpBall, Objective, Squared, WorkingSet, as_data, minimize
+    >>> f = Objective(Squared(), as_data(np.diag([1.0, 2.0, 3.0]), [1.0, 1.0, 1.0]))
+    >>> result = minimize(f, LpBall(1, radius=0.5), WorkingSet(), tol=1e-9)
+    >>> result.w.round(4)
+    array([0.0204, 0.2551, 0.2245])
+    """
+
+    smallest: int = 100
+
+    def __post_init__(self) -> None:
+        count("WorkingSet(smallest=...)", self.smallest)
+
+    def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
+        super().check(f, ball)
+        if not f.has_hessian or not f.convex:
+            raise TypeError(
+                f"WorkingSet needs the Hessian of a convex function of features, which {f.workload().name} has not; "
+                "use AcceleratedProjectedGradient or FrankWolfe."
+            )
+        if ball.as_flat(f.shape) is None:
+            raise ValueError(
+                "WorkingSet needs a set whose minima have few features, such as LpBall(1, ...), GroupBall(2, 1, ...) "
+                f"or Simplex(), got {ball!r}; use CorrectivePrimalAveraging."
+            )
+
+    def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> WorkingSetState:
+        return WorkingSetState(t=0, x=start, seed=seed)
+
+    def carry(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> WorkingSetState:
+        assert isinstance(state, WorkingSetState)
+        return replace(
+            WorkingSetState(t=0, x=state.x, seed=state.seed),
+            m=state.m,
+            level=state.level,
+            features=state.features,
+            H=state.H,
+        )
+
+    def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
+        assert isinstance(state, WorkingSetState)
+        flat = ball.as_flat(f.shape)
+        assert flat is not None
+        x, m = state.x, state.m
+        if m is None:
+            x, m = self._begun(f, ball, x)
+        features = self._features(flat, x.w, m.gradient, state)
+        H = self._hessian(f, x, features, state)
+        v, level = _minimum(flat, x.w, m.gradient, features, H, state.level, 0.0 if f.quadratic else SHARE)
+        expected = inner(m.gradient, x.w - v)
+        new, gamma = _moved(f, x, m, f.point(v, x.intercept), expected)
+        after = Known.of(ball, new)
+        return replace(
+            state,
+            t=state.t + 1,
+            x=new.point,
+            m=new.slope,
+            level=level,
+            features=features,
+            H=H if f.quadratic and len(H) == len(features) else None,
+            gamma=gamma,
+            evaluation=new,
+            found=((state.t + 1, new),),
+            bound=after.bound,
+            gap=after.gap,
+            done=expected <= NOTHING * UNIT * abs(f.value(x)),
+        )
+
+    @staticmethod
+    def _begun(f: SmoothFunction, ball: ConstraintSet, x: Point) -> tuple[Point, Minorant]:
+        """The tangent at the start, or at the vertex that the gradient there asks for where the start has no zeros."""
+        looked = f.evaluate(x, keep=True)
+        if np.count_nonzero(x.w) > MOST_AT_START:
+            looked = f.evaluate(f.point(ball.lmo(looked.slope.gradient), x.intercept), keep=True)
+        return looked.point, looked.slope
+
+    def _features(self, flat: FlatBall, w: Array, g: Array, state: WorkingSetState) -> Array:
+        """The features in use and those with the largest slopes, those of a group next to each other."""
+        scores = flat.scores(g)
+        used = np.flatnonzero(w.any(axis=tuple(range(1, w.ndim))) if w.ndim > 1 else w)
+        last = state.features
+        if last is not None and len(last):
+            outside = scores.copy()
+            outside[last] = -math.inf
+            if outside.max() <= state.level:
+                return last
+        size = max(self.smallest, len(used) + min(len(used), MOST_NEW))
+        if last is not None and outside.max() > FAR * state.level:
+            size = max(size, min(4 * len(last), len(used) + 4 * MOST_NEW))
+        scores[used] = math.inf
+        most = np.argpartition(-scores, min(size, len(scores)) - 1)[:size] if size < len(scores) else np.arange(len(w))
+        if flat.groups is None:
+            return np.sort(most)
+        groups = np.unique(flat.groups[most])
+        chosen = np.flatnonzero(np.isin(flat.groups, groups))
+        return chosen[np.argsort(flat.groups[chosen], kind="stable")]
+
+    @staticmethod
+    def _hessian(f: SmoothFunction, x: Point, features: Array, state: WorkingSetState) -> Array:
+        """The part of the Hessian that belongs to the features; of a quadratic only what is new is formed."""
+        if state.H is None or state.features is None:
+            return f.hessian_among(x, features)
+        before = np.full(f.shape[0], -1)
+        before[state.features] = np.arange(len(state.features))
+        old, new = np.flatnonzero(before[features] >= 0), np.flatnonzero(before[features] < 0)
+        H = np.empty((len(features), len(features)))
+        H[np.ix_(old, old)] = state.H[np.ix_(before[features[old]], before[features[old]])]
+        if len(new):
+            H[new] = rows = f.hessian_among(x, features, new)
+            H[:, new] = rows.T
+        return H
+
+
+def _minimum(
+    flat: FlatBall, w: Array, g: Array, features: Array, H: Array, level: float, share: float
+) -> tuple[Array, float]:
+    """The minimiser of the model over the features, and the multiplier there."""
+    among, old, slope = flat.among(features), w[features], g[features]
+    if len(H) > len(features):
+        among = among.flattened(len(H) // len(features))
+        old, slope = old.ravel(), slope.ravel()
+    # At the start nothing is known about it; later new features may ask for more than the old ones did.
+    highest = FIRST_LEVEL * among.level(slope)
+    level = highest if math.isnan(level) else max(level, highest)
+    found = minimise_flat(H, H @ old - slope, among, old, level, share)
+    v = np.zeros_like(w)
+    v[features] = found.w.reshape(len(features), *w.shape[1:])
+    return v, found.level
+
+
+def _moved(f: SmoothFunction, x: Point, m: Minorant, v: Point, expected: float) -> tuple[Evaluation, float]:
+    """The next iterate and the step: all the way where f falls enough, else to the minimum on the way."""
+    there, value = f.evaluate(v, keep=True), f.value(x)
+    if there.value <= value - ARMIJO * expected + 4.0 * UNIT * abs(value):
+        return there, 1.0
+    hull = f.hull((x, v), m.gradient)
+    place = hull.minimise(np.zeros(1))
+    return f.evaluate(hull.mix(place), keep=True), float(place[0])

@@ -1,0 +1,211 @@
+"""`WorkingSet`: the minimum among few features, proved for all."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from projfree import (
+    AcceleratedProjectedGradient,
+    BacktrackingGradient,
+    Checkpoint,
+    FrankWolfe,
+    GroupBall,
+    Huber,
+    Logistic,
+    LpBall,
+    Objective,
+    Positive,
+    Simplex,
+    Softmax,
+    Squared,
+    Weighted,
+    WorkingSet,
+    as_data,
+    minimize,
+)
+from projfree.data.columns import Columns
+from projfree.testing import SealedData
+
+N, D = 60, 150
+RNG = np.random.default_rng(4)
+DENSE = RNG.standard_normal((N, D)) * (RNG.random((N, D)) < 0.2)
+TRUE = np.where(np.arange(D) < 5, 2.0, 0.0)
+Y = DENSE @ TRUE + 0.3 * RNG.standard_normal(N)
+WEIGHT = RNG.uniform(0.0, 2.0, N)
+COSTS = RNG.uniform(0.5, 2.0, D)
+LABELS = tuple(np.arange(D) // 5)
+BALLS = {
+    "l_1": LpBall(1, 3.0),
+    "weighted": Weighted(LpBall(1, 3.0), COSTS),
+    "positive": Positive(LpBall(1, 3.0)),
+    "simplex": Simplex(4.0),
+    "groups": GroupBall(2, 1, 2.0, LABELS),
+}
+LOSSES = {"squared": (Squared(), Y), "logistic": (Logistic(), np.sign(Y)), "huber": (Huber(0.5), Y)}
+ACCELERATED = AcceleratedProjectedGradient(BacktrackingGradient())
+
+
+def objective(loss, X=DENSE, *, intercept=False, weight=None):
+    kind, y = LOSSES[loss]
+    return Objective(kind, as_data(X, y, weight), fit_intercept=intercept)
+
+
+@pytest.mark.parametrize("ball", BALLS)
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("smallest", [4, 100])
+def test_it_certifies_what_other_methods_find(ball, loss, intercept, smallest):
+    f = objective(loss, sp.csr_array(DENSE), intercept=intercept, weight=WEIGHT)
+    result = minimize(f, BALLS[ball], WorkingSet(smallest), tol=1e-9, max_iter=60)
+    other = minimize(f, BALLS[ball], ACCELERATED, tol=1e-6, max_iter=3000)
+    assert result.status.converged, result
+    assert BALLS[ball].contains(result.w)
+    assert result.bound <= other.value
+    assert other.bound <= result.value
+    assert result.certificate.verify(sp.csr_array(DENSE), LOSSES[loss][1], WEIGHT).ok
+
+
+@pytest.mark.parametrize("ball", BALLS)
+def test_a_referee_finds_the_same_minimum(ball):
+    f, w = objective("squared"), cp.Variable(D)
+    norms = {
+        "l_1": [cp.norm1(w) <= 3.0],
+        "weighted": [cp.norm1(cp.multiply(COSTS, w)) <= 3.0],
+        "positive": [w >= 0, cp.sum(w) <= 3.0],
+        "simplex": [w >= 0, cp.sum(w) == 4.0],
+        "groups": [sum(cp.norm2(w[5 * g : 5 * g + 5]) for g in range(D // 5)) <= 2.0],
+    }
+    least = cp.Problem(cp.Minimize(cp.sum_squares(DENSE @ w - Y) / N), norms[ball]).solve(solver=cp.CLARABEL)
+    result = minimize(f, BALLS[ball], WorkingSet(), tol=1e-10)
+    assert result.value == pytest.approx(least, rel=1e-6)
+    assert result.bound <= least * (1.0 + 1e-7)
+
+
+@pytest.mark.parametrize("storage", ["dense", "fortran", "csr", "csc", "float32", "sealed", "standardized"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_storage_gives_the_same(storage, loss):
+    kind, y = LOSSES[loss]
+    tables = {
+        "fortran": lambda: as_data(np.asfortranarray(DENSE), y),
+        "csr": lambda: as_data(sp.csr_array(DENSE), y),
+        "csc": lambda: as_data(sp.csc_array(DENSE), y),
+        "float32": lambda: as_data(sp.csr_array(DENSE.astype(np.float32)), y),
+        "sealed": lambda: SealedData(DENSE, y),
+        "standardized": lambda: as_data(sp.csr_array(DENSE), y, centre=True, scale=True),
+        "dense": lambda: as_data(DENSE, y),
+    }
+    f = Objective(kind, tables[storage](), fit_intercept=True)
+    result = minimize(f, LpBall(1, 3.0), WorkingSet(), tol=1e-8)
+    assert result.status.converged
+    if storage == "standardized":
+        scaled = (DENSE - DENSE.mean(axis=0)) / np.where(DENSE.std(axis=0) > 0, DENSE.std(axis=0), 1.0)
+        plain = Objective(kind, as_data(scaled, y), fit_intercept=True)
+    else:
+        plain = objective(loss, intercept=True)
+    expected = minimize(plain, LpBall(1, 3.0), WorkingSet(), tol=1e-8)
+    rel = 1e-5 if storage == "float32" else 1e-7
+    assert result.value == pytest.approx(expected.value, rel=rel)
+
+
+def test_several_outputs_share_their_products():
+    X, W = RNG.standard_normal((50, 40)), np.zeros((40, 3))
+    W[:4] = RNG.standard_normal((4, 3))
+    y = X @ W + 0.1 * RNG.standard_normal((50, 3))
+    f = Objective(Squared(), as_data(X, y), fit_intercept=True)
+    for ball in (GroupBall(2, 1, 3.0), LpBall(1, 4.0)):
+        result = minimize(f, ball, WorkingSet(10), tol=1e-9)
+        other = minimize(f, ball, ACCELERATED, tol=1e-7)
+        assert result.status.converged
+        assert result.value == pytest.approx(other.value, rel=1e-6)
+
+
+@pytest.mark.parametrize("ball", [LpBall(1, 3.0), GroupBall(2, 1, 2.0)])
+def test_coupled_outputs(ball):
+    X = RNG.standard_normal((80, 30))
+    y = np.argmax(X[:, :3] + 0.5 * RNG.standard_normal((80, 3)), axis=1)
+    f = Objective(Softmax(), as_data(X, y), fit_intercept=True)
+    result = minimize(f, ball, WorkingSet(8), tol=1e-8)
+    other = minimize(f, ball, ACCELERATED, tol=1e-6, max_iter=3000)
+    assert result.status.converged
+    assert max(result.bound, other.bound) <= min(result.value, other.value)
+
+
+def test_few_reads_where_few_features_count():
+    f = objective("squared", sp.csr_array(DENSE))
+    assert minimize(f, LpBall(1, 3.0), WorkingSet(), tol=1e-8).n_passes <= 12
+
+
+@pytest.mark.parametrize("start", ["dense", "vertex", "far"])
+def test_any_start_will_do(start):
+    f = objective("squared")
+    starts = {"dense": np.full(D, 3.0 / D), "vertex": 3.0 * np.eye(D)[7], "far": -3.0 * np.eye(D)[0]}
+    result = minimize(f, LpBall(1, 3.0), WorkingSet(10), start=starts[start], tol=1e-9)
+    assert result.value == pytest.approx(minimize(f, LpBall(1, 3.0), WorkingSet(), tol=1e-9).value, rel=1e-8)
+
+
+def test_a_start_without_zeros_gives_way_to_a_vertex():
+    X = sp.random_array((20, 5_000), density=0.01, random_state=1, format="csr")
+    f = Objective(Squared(), as_data(X, np.arange(20.0)))
+    result = minimize(f, Simplex(2.0), WorkingSet(), tol=1e-6)
+    assert result.status.converged
+    assert np.count_nonzero(result.w) < 100
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_checkpoint_goes_on_bit_for_bit(loss, tmp_path):
+    f, ball, settings = objective(loss, intercept=True), LpBall(1, 3.0), {"tol": 0.0}
+    whole = minimize(f, ball, WorkingSet(4), max_iter=6, callbacks=[Checkpoint(tmp_path / "a", 2)], **settings)
+    minimize(f, ball, WorkingSet(4), max_iter=4, callbacks=[Checkpoint(tmp_path / "b", 2)], **settings)
+    rest = minimize(f, ball, state=tmp_path / "b", max_iter=6, callbacks=[Checkpoint(tmp_path / "b", 2)], **settings)
+    np.testing.assert_array_equal(whole.w, rest.w)
+
+
+def test_interpolated_data_end_without_an_error():
+    X = RNG.standard_normal((10, 60))
+    y = X[:, 0] * 2.0
+    result = minimize(Objective(Squared(), as_data(X, y)), LpBall(1, 50.0), WorkingSet(), tol=1e-6)
+    assert result.value <= 1e-8
+    assert result.bound <= result.value
+
+
+def test_what_it_cannot_do_is_said():
+    with pytest.raises(ValueError, match=r"few features.*LpBall\(1.*CorrectivePrimalAveraging"):
+        minimize(objective("squared"), LpBall(2, 1.0), WorkingSet())
+    with pytest.raises(ValueError, match="smallest"):
+        WorkingSet(smallest=0)
+
+
+@pytest.mark.parametrize("order", ["sorted", "unsorted", "repeated"])
+@pytest.mark.parametrize("places", [None, np.array([2, 0])])
+def test_moments_of_some_columns_are_those_of_the_table(order, places):
+    X = sp.csr_array(DENSE)
+    if order != "sorted":
+        rows, cols = X.nonzero()
+        values = X.data if order == "unsorted" else np.concatenate([0.25 * X.data, 0.75 * X.data])
+        turn = 1 if order == "unsorted" else 2
+        shuffled = RNG.permutation(turn * X.nnz)
+        rows, cols = np.tile(rows, turn)[shuffled], np.tile(cols, turn)[shuffled]
+        ends = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=N))])
+        by_row = np.argsort(rows, kind="stable")
+        X = sp.csr_array((values[shuffled][by_row], cols[by_row], ends), shape=X.shape)
+    features, h = np.array([7, 3, 90, 11]), RNG.random(N)
+    f = Objective(Squared(), as_data(X, Y, h))
+    rows = f.hessian_among(f.point(np.zeros(D)), features, places)
+    full = 2.0 * (DENSE[:, features].T * (h / h.sum())) @ DENSE[:, features]
+    np.testing.assert_allclose(rows, full if places is None else full[places], atol=1e-13)
+    clean = as_data(X, Y).X
+    columns = Columns.of(clean, features, np.bincount(clean.indices, minlength=D))
+    w = np.zeros(D)
+    w[features] = [1.0, -2.0, 0.5, 3.0]
+    np.testing.assert_allclose(columns.image(w), DENSE @ w, atol=1e-13)
+
+
+def test_frank_wolfe_is_where_it_leaves_off():
+    f = objective("squared")
+    slow = minimize(f, LpBall(1, 3.0), FrankWolfe(), tol=1e-9, max_iter=200)
+    quick = minimize(f, LpBall(1, 3.0), WorkingSet(), tol=1e-9, max_iter=200)
+    assert quick.value <= slow.value
+    assert slow.bound <= quick.value
