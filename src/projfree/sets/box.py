@@ -9,7 +9,7 @@ import numpy as np
 from projfree.checks import Array, all_finite, real_array, shown
 from projfree.numerics.lp_norm import lp_norm
 from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, slack
-from projfree.sets.inputs import finite, largest, like, point
+from projfree.sets.inputs import finished, finite, largest, like, point
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +100,7 @@ class Box(ConstraintSet):
     def project(self, w: Array) -> Array:
         x = finite("project(w)", w)
         self.check_shape(x.shape)
-        return like(w, np.clip(x, self.lower, self.upper))
+        return finished(w, np.clip(x, self.lower, self.upper))
 
     def _shape(self) -> Shape:
         return np.broadcast_shapes(np.shape(self.lower), np.shape(self.upper))
