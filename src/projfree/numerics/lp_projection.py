@@ -23,7 +23,7 @@ def project_rows(w: Array, p: float, radius: float | Array, weights: Array | Non
     if math.isinf(p) and weights is None:
         return np.asarray(np.clip(w, -radii[:, None], radii[:, None]))
     d = None if weights is None else np.broadcast_to(weights, w.shape)
-    norms = lp_norms(w if d is None else w * d, p)
+    norms = _norms(np.abs(w), p, d) if p == 1.0 else lp_norms(w if d is None else w * d, p)
     outside = (norms > radii) & (radii > 0.0)
     if outside.all():
         return _onto_sphere(w, norms, p, radii, d)
@@ -53,10 +53,19 @@ def _nonnegative(a: Array, p: float, radius: Array, d: Array | None) -> Array:
     if math.isinf(p):
         return np.minimum(a, radius[:, None] if d is None else radius[:, None] / d)
     x = simplex_rows(a, radius, d) if p == 1.0 else sphere_rows(a, p, radius, d)
-    norm = row_norms(x if d is None else x * d, p)
+    norm = _norms(x, p, d)
     if np.any(norm > radius):
         x *= np.where(norm > radius, radius / np.where(norm > 0.0, norm, 1.0), 1.0)[:, None]
     return x
+
+
+def _norms(a: Array, p: float, d: Array | None) -> Array:
+    """The norms of rows without negative entries."""
+    a = a if d is None else a * d
+    if p != 1.0:
+        return row_norms(a, p)
+    with np.errstate(over="ignore"):
+        return np.asarray(np.add.reduce(a, axis=-1))
 
 
 def _unit(w: Array) -> Array:
