@@ -12,7 +12,7 @@ _SAMPLE = 1024  # about so many entries guess the threshold of a longer row
 _MARGIN = 1.0625  # widens the guess, so that it seldom has to be corrected
 _ROUNDS = 24  # of the filter, after which what is left is sorted; 2-8 are usual
 _BLOCK = 16384  # entries of short rows that are sorted together; more would leave the processor's cache
-_LARGE = 1e290  # beyond it sums may overflow
+_SMALL, _LARGE = 1e-270, 1e290  # beyond them products lose digits to denormal numbers, or sums overflow
 
 #: What is sorted and filtered together: the ratios z/d and, with weights, also d^2 and d z.
 _Parts = tuple[Array, ...]
@@ -41,8 +41,10 @@ def simplex_rows(z: Array, radius: float | Array, weights: Array | None = None) 
     d = None if weights is None else np.broadcast_to(weights, z.shape)
     r = np.broadcast_to(np.asarray(radius, dtype=np.float64).reshape(-1, 1), (len(z), 1))
     largest = max(float(z.max(initial=0.0)), -float(z.min(initial=0.0)), float(r.max(initial=0.0)))
-    if _LARGE < largest < math.inf:
-        return simplex_rows(z * 2.0**-100, r * 2.0**-100, weights) * 2.0**100
+    if _LARGE < largest < math.inf or 0.0 < largest < _SMALL:
+        sizes = np.maximum(np.abs(z).max(axis=-1, keepdims=True, initial=0.0), r)
+        unit = np.where(sizes > _LARGE, 2.0**100, np.where(sizes < _SMALL, 2.0**-100, 1.0))
+        return np.asarray(simplex_rows(z / unit, r / unit, weights) * unit)
     eta, mu = np.empty_like(r), np.empty_like(r)
     step = max(1, _BLOCK // max(1, z.shape[1]))
     for rows in (slice(i, i + step) for i in range(0, len(z), step)):
@@ -101,6 +103,8 @@ def _by_sorting(parts: _Parts, r: Array) -> tuple[Array, Array]:
 def _by_filter(z: Array, d: Array | None, r: float) -> tuple[float, float]:
     ratio = z if d is None else z / d
     top = float(ratio.max())
+    if not math.isfinite(top):
+        return math.nan, math.nan
     guess = _guess(z, d, top, r)
     parts = _within(top - guess, ratio, z, d)
     for _ in range(_ROUNDS):
@@ -110,7 +114,7 @@ def _by_filter(z: Array, d: Array | None, r: float) -> tuple[float, float]:
         if eta > guess:  # entries beyond the guess may be positive, but none beyond this bound
             guess, parts = math.inf, _within(top - eta, ratio, z, d)
             continue
-        keep = delta < eta
+        keep = delta <= eta  # not <, as an eta of denormal numbers may round to 0
         if np.count_nonzero(keep) == len(keep):
             return eta, (float(np.add.reduce(parts[-1])) - r) / mass
         parts = tuple(part.compress(keep) for part in parts)
