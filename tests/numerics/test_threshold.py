@@ -52,7 +52,18 @@ def row(kind, n, rng):
 
 
 KINDS = st.sampled_from(
-    "plain positive ties equal sparse graded hidden".split() + ["nearly equal", "all in the sample", "one far above"]
+    (
+        "plain",
+        "positive",
+        "ties",
+        "equal",
+        "nearly equal",
+        "graded",
+        "sparse",
+        "hidden",
+        "all in the sample",
+        "one far above",
+    )
 )
 LENGTHS = st.sampled_from([1, 3, 40, 2048, 2049, 2300])
 SHARES = st.one_of(st.floats(-300.0, 2.0), st.floats(-18.0, 2.0), st.floats(-3.0, 0.0)).map(lambda e: 10.0**e)
