@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from projfree.checks import Array
-from projfree.numerics.lp_norm import conjugate, lp_norm, row_norms
+from projfree.numerics.lp_norm import conjugate, lp_norm, lp_norms, row_norms
 from projfree.numerics.lp_projection import project, project_rows
 from projfree.numerics.roots import falling_roots
 
@@ -28,18 +28,16 @@ def project_groups(w: Array, p: float, q: float, radius: float) -> Array:
         return project(w, p, radius)
     if math.isinf(q):
         return project_rows(w, p, radius)
-    if lp_norm(row_norms(w, p), q) <= radius:
+    norms = lp_norms(w, p)
+    if lp_norm(norms, q) <= radius:
         return w.copy()
     if p == 2.0:
-        return _by_row_norms(w, q, radius)
+        # Each row keeps its direction; divided first, since a quotient of lengths might underflow.
+        unit = w / np.where(norms > 0.0, norms, 1.0)[:, None]
+        unit *= project(norms, q, radius)[:, None]
+        return unit
     sizes = _soft_sizes(w, p, radius) if q == 1.0 else _sizes(w, p, q, radius)
     return project_rows(w, p, sizes * (radius / lp_norm(sizes, q)))
-
-
-def _by_row_norms(w: Array, q: float, radius: float) -> Array:
-    norms = row_norms(w, 2.0)
-    unit = w / np.where(norms > 0.0, norms, 1.0)[:, None]
-    return np.asarray(unit * project(norms, q, radius)[:, None])
 
 
 def _soft_sizes(w: Array, p: float, radius: float) -> Array:

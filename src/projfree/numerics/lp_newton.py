@@ -20,9 +20,10 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.numerics.lp_norm import conjugate, row_norms
+from projfree.numerics.sum_of_powers import solve_entries
 
 _EPS = float(np.finfo(np.float64).eps)
-_INNER, _OUTER = 60, 80  # bounds on the loops; 3-10 and 3-8 rounds are usual
+_OUTER = 80  # a bound on the loop; 3-8 rounds are usual
 _LOG_ZERO = -1e4  # stands for log(0): its power vanishes, and differences with it stay finite
 
 
@@ -65,12 +66,14 @@ class _Rows:
         self.alpha, self.beta = (1.0 / (p - 1.0), 1.0) if p < 2.0 else (1.0, p - 1.0)
         self.m = a.max(axis=-1, keepdims=True)
         self.b = a / self.m
-        self.log_b = np.where(self.b > 0.0, np.log(np.maximum(self.b, 5e-324)), _LOG_ZERO)
+        self.log_b = np.log(np.maximum(self.b, 5e-324))
+        np.copyto(self.log_b, _LOG_ZERO, where=self.b == 0.0)
         self.log_d = np.log(self.d)
         kappa = self.radius / self.m
         # A difference of logarithms is the coarser formula; where the quotient underflows, kappa no longer matters.
         log_kappa = np.log(self.radius) - np.log(self.m) if np.min(kappa) < 1e-290 else np.log(kappa)
         self.sigma = log_kappa - self.log_d
+        self.right = (self.log_b - self.sigma) / self.alpha  # where the first power alone would be b
         # lambda is the dual norm of b - kappa y / d, at most that of b; and y <= 1 bounds it from below.
         ceiling = row_norms(self.b / self.d, conjugate(p))[:, None]
         floor = np.max((self.b - kappa / self.d) / self.d, axis=-1, keepdims=True)
@@ -91,27 +94,20 @@ class _Rows:
     def solve(self, c: Array) -> tuple[Array, Array, Array]:
         r""":math:`\log y`, :math:`\log\|y\|_p` and :math:`-d\log\|y\|_p/dc` for the multiplier :math:`e^c`."""
         offset = c + self.log_d
-        t = np.minimum((self.log_b - self.sigma) / self.alpha, (self.log_b - offset) / self.beta)
+        t = self.log_b - offset
+        t /= self.beta
+        np.minimum(t, self.right, out=t)
         if self.warm is not None:  # the tangent at the last multiplier; Newton's method corrects it from either side
             last, t_last, speed = self.warm
-            t = np.minimum(t, t_last - speed * (c - last))
-        from scipy.special import expit  # here, because importing it takes longer than importing NumPy
-
-        stop, before = 1e-8 / max(self.alpha, self.beta), np.inf
-        for k in range(_INNER):
-            left, right = self.alpha * t + self.sigma, self.beta * t + offset
-            pull = expit(right - left)
-            rate = self.alpha + (self.beta - self.alpha) * pull
-            step = (np.logaddexp(left, right) - self.log_b) / rate
-            t = t - step
-            largest = float(np.max(np.abs(step)))
-            if largest <= stop or (k > 1 and largest >= before):  # the second: nothing but rounding is left
-                break
-            before = largest
-        self.warm = c, t, pull / rate
-        log_norm, share = _log_norm(self.alpha * t, self.p)
-        slope = (share * (pull * self.alpha / rate)).sum(axis=-1, keepdims=True)
-        return self.alpha * t, log_norm, slope
+            np.minimum(t, t_last - speed * (c - last), out=t)
+        stop = 1e-8 / max(self.alpha, self.beta)
+        t, speed = solve_entries(t, self.log_b, self.sigma, offset, self.alpha, self.beta, stop)
+        speed /= self.alpha + (self.beta - self.alpha) * speed
+        self.warm = c, t, speed
+        log_y = self.alpha * t
+        log_norm, share = _log_norm(log_y, self.p)
+        share *= speed
+        return log_y, log_norm, self.alpha * share.sum(axis=-1, keepdims=True)
 
     def unscale(self, log_y: Array) -> Array:
         return np.where(self.a > 0.0, self.radius * np.exp(log_y) / self.d, 0.0)
@@ -120,6 +116,8 @@ class _Rows:
 def _log_norm(log_y: Array, p: float) -> tuple[Array, Array]:
     r""":math:`\log\|y\|_p` of each row, and the shares :math:`y_j^p/\|y\|_p^p`."""
     top = log_y.max(axis=-1, keepdims=True)
-    share = np.exp(p * (log_y - top))
+    share = log_y - top
+    np.exp(np.multiply(share, p, out=share), out=share)
     total = share.sum(axis=-1, keepdims=True)
-    return top + np.log(total) / p, share / total
+    share /= total
+    return top + np.log(total) / p, share

@@ -29,14 +29,29 @@ def row_norms(x: Array, p: float) -> Array:
     A row that holds NaN (an infinity) has norm NaN (infinity). Cost: one power an entry.
     """
     size = np.abs(x)
+    if p == 1.0:  # a sum overflows only where the norm does
+        with np.errstate(over="ignore"):
+            return np.asarray(np.add.reduce(size, axis=-1))
     largest = np.maximum.reduce(size, axis=-1, initial=0.0)
     if math.isinf(p):
         return np.asarray(largest)
     finite = (largest > 0.0) & (largest < math.inf)
     with np.errstate(over="ignore"):
         size /= np.where(finite, largest, 1.0)[..., None]
-        powers = size if p == 1.0 else size * size if p == 2.0 else size**p
-        return np.asarray(largest * np.add.reduce(powers, axis=-1) ** (1.0 / p))
+        return np.asarray(largest * np.add.reduce(_raise(size, p), axis=-1) ** (1.0 / p))
+
+
+def _raise(size: Array, p: float) -> Array:
+    """``size ** p`` in the place of ``size``; frequent powers by products and roots, which are several times faster."""
+    if p == 1.0:
+        return size
+    if p == 2.0:
+        return np.square(size, out=size)
+    if p == 0.5:
+        return np.sqrt(size, out=size)
+    if p in (1.5, 3.0):
+        return np.multiply(size, np.sqrt(size) if p == 1.5 else size * size, out=size)
+    return np.power(size, p, out=size)
 
 
 def lp_norm(x: Array, p: float) -> float:
@@ -79,6 +94,11 @@ def norming(c: Array, p: float) -> Array:
     """
     if math.isinf(p):
         return np.asarray(np.sign(c))
+    if p == 2.0:
+        with np.errstate(over="ignore", under="ignore"):
+            squares = np.add.reduce(np.square(c), axis=-1, keepdims=True)
+        if np.all((squares > _SAFE_SQUARES[0]) & (squares < _SAFE_SQUARES[1])):
+            return np.asarray(c / np.sqrt(squares))
     size = np.abs(c)
     if p == 1.0:
         first = size.argmax(axis=-1)[..., None]
@@ -87,6 +107,7 @@ def norming(c: Array, p: float) -> Array:
         return out
     largest = np.maximum.reduce(size, axis=-1, keepdims=True, initial=0.0)
     size /= np.where(largest > 0.0, largest, 1.0)
-    power = size if p == 2.0 else size ** (1.0 / (p - 1.0))
-    total = np.add.reduce(size * power, axis=-1, keepdims=True)
-    return np.asarray(np.sign(c) * power / np.where(total > 0.0, total, 1.0) ** (1.0 / p))
+    power = _raise(size.copy(), 1.0 / (p - 1.0))
+    total = np.add.reduce(np.multiply(size, power, out=size), axis=-1, keepdims=True)
+    power /= np.where(total > 0.0, total, 1.0) ** (1.0 / p)
+    return np.copysign(power, c, out=power)

@@ -9,7 +9,7 @@ import numpy as np
 from projfree.checks import Array, all_finite, real_array, shown
 from projfree.numerics.lp_norm import lp_norm
 from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, slack
-from projfree.sets.inputs import finite, largest, like, point
+from projfree.sets.inputs import finished, finite, largest, point
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,9 @@ class Box(ConstraintSet):
     def lmo(self, g: Array) -> Array:
         c = finite("lmo(g)", g)
         self.check_shape(c.shape)
-        return like(g, np.where(c > 0.0, self.lower, np.where(c < 0.0, self.upper, self.centre(c.shape))))
+        out = np.where(c > 0.0, self.lower, self.upper)
+        zero = c == 0.0
+        return finished(g, np.where(zero, self.centre(c.shape), out) if zero.any() else out)
 
     def support(self, g: Array) -> float:
         c = point(g)
@@ -100,7 +102,7 @@ class Box(ConstraintSet):
     def project(self, w: Array) -> Array:
         x = finite("project(w)", w)
         self.check_shape(x.shape)
-        return like(w, np.clip(x, self.lower, self.upper))
+        return finished(w, np.clip(x, self.lower, self.upper))
 
     def _shape(self) -> Shape:
         return np.broadcast_shapes(np.shape(self.lower), np.shape(self.upper))

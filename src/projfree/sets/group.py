@@ -10,7 +10,7 @@ import numpy as np
 from projfree.checks import Array, at_least, positive
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.group_projection import project_groups
-from projfree.numerics.lp_norm import conjugate, lp_norm, norming, row_norms
+from projfree.numerics.lp_norm import conjugate, lp_norm, lp_norms, norming
 from projfree.sets.base import ConstraintSet, NormBall, Shape, round_exponents
 from projfree.sets.groups import checked_labels, group_sizes, laid_out, taken_back
 from projfree.sets.inputs import finite, largest, like, matrix, point
@@ -108,7 +108,7 @@ class GroupBall(NormBall):
         c = finite("lmo(g)", g)
         self.check_shape(c.shape)
         rows = laid_out(c / largest(c), self.groups)  # row norms of denormal numbers would be coarse
-        sizes = norming(row_norms(rows, conjugate(self.p))[None, :], self.q)[0]
+        sizes = norming(lp_norms(rows, conjugate(self.p))[None, :], self.q)[0]
         vertex = -self.radius * sizes[:, None] * norming(rows, self.p)
         return like(g, taken_back(vertex, self.groups, c.shape))
 
@@ -170,4 +170,4 @@ class GroupBall(NormBall):
         x = point(w)
         self.check_shape(x.shape)
         top = largest(x)
-        return top * lp_norm(row_norms(laid_out(x / top, self.groups), p), q) if math.isfinite(top) else top
+        return top * lp_norm(lp_norms(laid_out(x / top, self.groups), p), q) if math.isfinite(top) else top

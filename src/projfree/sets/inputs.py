@@ -32,6 +32,11 @@ def like(g: Array, v: Array) -> Array:
     return np.asarray(v + 0.0, dtype=np.float32 if np.asarray(g).dtype == np.float32 else np.float64)
 
 
+def finished(g: Array, v: Array) -> Array:
+    """`like` for a float64 array ``v`` that was made for this answer: it is changed in place, not copied once more."""
+    return np.asarray(np.add(v, 0.0, out=v), dtype=np.float32 if np.asarray(g).dtype == np.float32 else np.float64)
+
+
 def largest(g: Array) -> float:
     """The largest absolute entry, 1 for a zero array, NaN if one is NaN: what to divide by before taking powers."""
     top = float(np.max(np.abs(g), initial=0.0))

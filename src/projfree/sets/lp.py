@@ -12,7 +12,7 @@ from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.lp_norm import conjugate, lp_norm, lp_norms, norming
 from projfree.numerics.lp_projection import project
 from projfree.sets.base import ConstraintSet, NormBall, Shape, round_exponents
-from projfree.sets.inputs import finite, like, point
+from projfree.sets.inputs import finished, finite, point
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class LpBall(NormBall):
     the signed unit vector of the first largest entry for ``p = 1``, :math:`-r \operatorname{sgn}(g)` for ``p = inf``
     (entries of ``g`` that are 0 stay 0). Cost: one power an entry.
 
-    The projection is a threshold (``p = 1``, Duchi et al. 2008), a rescaling (``p = 2``), a clip (``p = inf``), and
+    The projection is a threshold (``p = 1``, Michelot 1986), a rescaling (``p = 2``), a clip (``p = inf``), and
     Newton's method on logarithms otherwise, to machine precision.
 
     Parameters
@@ -75,7 +75,9 @@ class LpBall(NormBall):
 
     def lmo(self, g: Array) -> Array:
         c = finite("lmo(g)", g)
-        return like(g, -self.radius * norming(c.reshape(1, -1), self.p).reshape(c.shape))
+        vertex = norming(c.reshape(1, -1), self.p)
+        vertex *= -self.radius
+        return finished(g, vertex.reshape(c.shape))
 
     def norm(self, w: Array) -> float:
         return lp_norm(point(w), self.p)
@@ -90,7 +92,7 @@ class LpBall(NormBall):
         return supports, self.support_rtol(g.shape[1:]) * supports
 
     def project(self, w: Array) -> Array:
-        return like(w, project(finite("project(w)", w), self.p, self.radius))
+        return finished(w, project(finite("project(w)", w), self.p, self.radius))
 
     def reach(self, shape: Shape) -> float:
         r""":math:`r \max(1, d^{1/2 - 1/p})`, attained."""

@@ -11,7 +11,7 @@ from projfree.checks import Array, positive
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.threshold import simplex_rows
 from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, slack
-from projfree.sets.inputs import finite, like, point
+from projfree.sets.inputs import finished, finite, like, point
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Simplex(ConstraintSet):
     .. math:: w \ge 0, \qquad \sum_j w_j = r
 
     The oracle puts everything on the first smallest entry of ``g``; the support is :math:`r \max_j g_j`. The centre is
-    :math:`r/d` everywhere. The projection finds its threshold by sorting (Duchi et al. 2008).
+    :math:`r/d` everywhere. The projection finds its threshold by a filter (Michelot 1986).
 
     Parameters
     ----------
@@ -84,4 +84,4 @@ class Simplex(ConstraintSet):
 
     def project(self, w: Array) -> Array:
         x = finite("project(w)", w)
-        return like(w, simplex_rows(x.reshape(1, -1), self.radius).reshape(x.shape))
+        return finished(w, simplex_rows(x.reshape(1, -1), self.radius).reshape(x.shape))

@@ -15,7 +15,7 @@ from projfree.sets.answer import Answer, ask
 from projfree.sets.base import ConstraintSet, NormBall, Shape, SupportCost
 from projfree.sets.box import check_broadcast, frozen
 from projfree.sets.group import GroupBall
-from projfree.sets.inputs import finite, largest, like, point
+from projfree.sets.inputs import finished, finite, largest, like, point
 from projfree.sets.lp import LpBall
 
 
@@ -141,7 +141,7 @@ class Weighted(NormBall):
             )
         x = finite("project(w)", w)
         self.check_shape(x.shape)
-        return like(w, project(x, self._exponent, self.radius, np.asarray(self.weights)))
+        return finished(w, project(x, self._exponent, self.radius, np.asarray(self.weights)))
 
     def reach(self, shape: Shape) -> float:
         return self.ball.stretch(1.0 / np.broadcast_to(self.weights, shape))

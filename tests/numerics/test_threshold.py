@@ -1,0 +1,138 @@
+"""Projections of long rows, which are filtered and cut into blocks, against exact arithmetic and short rows."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from projfree.numerics import threshold
+from projfree.numerics.lp_norm import conjugate, lp_norm
+from projfree.numerics.lp_projection import project, project_rows
+from projfree.numerics.threshold import simplex_rows
+
+EPS = Fraction(np.finfo(np.float64).eps)
+
+
+def exact(z, radius, d):
+    """The projection onto {x >= 0, <d, x> = radius} by sorting, in fractions, and the size of what enters its sums."""
+    z, d, radius = [Fraction(v) for v in z.tolist()], [Fraction(v) for v in d.tolist()], Fraction(radius)
+    moment = mass = terms = Fraction(0)
+    mu = None
+    for ratio, a, b in sorted(((a / b, a, b) for a, b in zip(z, d, strict=True)), reverse=True):
+        if mu is not None and ratio <= mu:
+            break
+        moment, mass, terms = moment + a * b, mass + b * b, terms + abs(a * b)
+        mu = (moment - radius) / mass
+    return [max(a - mu * b, Fraction(0)) for a, b in zip(z, d, strict=True)], terms
+
+
+def off_sample(n):
+    """The entries that the sample of a row of length ``n`` does not see."""
+    return np.arange(n) % ((n // threshold._SAMPLE) | 1) != 0
+
+
+def row(kind, n, rng):
+    """A row of the given kind; its largest entry is of order one."""
+    z = rng.standard_normal(n)
+    return {
+        "plain": z,
+        "positive": np.abs(z),
+        "ties": np.round(2.0 * z) / 2.0,
+        "equal": np.full(n, z[0]),
+        "nearly equal": 1.0 + 1e-15 * np.round(20.0 * z),
+        "graded": np.sign(z) * np.exp(-300.0 * rng.random(n)),
+        "sparse": np.where(rng.random(n) < 0.98, 0.0, z),
+        "hidden": np.where(off_sample(n), 1.0 + np.abs(z), 0.01 * z),
+        "all in the sample": np.where(off_sample(n), 0.01 * z, 1.0 + np.abs(z)),
+        "one far above": np.where(np.arange(n) == n // 2, 1.0, 1e-12 * z),
+    }[kind]
+
+
+KINDS = st.sampled_from(
+    (
+        "plain",
+        "positive",
+        "ties",
+        "equal",
+        "nearly equal",
+        "graded",
+        "sparse",
+        "hidden",
+        "all in the sample",
+        "one far above",
+    )
+)
+LENGTHS = st.sampled_from([1, 3, 40, 2048, 2049, 2300])
+SHARES = st.one_of(st.floats(-300.0, 2.0), st.floats(-18.0, 2.0), st.floats(-3.0, 0.0)).map(lambda e: 10.0**e)
+
+
+@settings(max_examples=50, deadline=None)
+@given(KINDS, LENGTHS, SHARES, st.sampled_from([1e-310, 1e-290, 1.0, 1e297]), st.booleans(), st.integers(0, 99))
+def test_threshold_agrees_with_exact_arithmetic(kind, n, share, scale, weighted, seed):
+    rng = np.random.default_rng(seed)
+    z, d = row(kind, n, rng) * scale, np.exp(rng.standard_normal(n)) if weighted else np.ones(n)
+    radius = min(max(float(np.abs(z * 1e-8).sum()) * 1e8 * share, 5e-324), 1e300)
+    x = simplex_rows(z[None], radius, d[None] if weighted else None)[0]
+    right, terms = exact(z, radius, d)
+    error = sum(b * abs(Fraction(a) - c) for a, b, c in zip(x.tolist(), map(Fraction, d.tolist()), right, strict=True))
+    # Without weights the error is relative to the radius. The ratios of weighted entries are rounded to begin with.
+    allowed = 16 * EPS * (Fraction(radius) + (terms if weighted else 0))
+    assert error <= allowed + Fraction(5e-324) * n * max(map(Fraction, d.tolist()))
+    assert (x >= 0.0).all()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_filter_that_removes_little_at_a_time_ends_in_a_sort(monkeypatch, weighted):
+    n = 3000
+    hidden = off_sample(n)
+    z = np.full(n, -1e280)
+    z[hidden] = -(10.0 ** np.linspace(-250.0, 279.0, np.count_nonzero(hidden)))
+    sizes, sort = [], threshold._by_sorting
+    monkeypatch.setattr(threshold, "_by_sorting", lambda parts, r: sizes.append(parts[0].size) or sort(parts, r))
+    d = np.full(n, 2.0) if weighted else np.ones(n)
+    x = simplex_rows(z[None], 1e-200, d[None] if weighted else None)[0]
+    right, _ = exact(z, 1e-200, d)
+    np.testing.assert_allclose(x, [float(v) for v in right], rtol=1e-14, atol=0)
+    assert len(sizes) == 2
+    assert 1 < sizes[1] < n
+
+
+def test_no_sum_overflows_and_no_row_spoils_another():
+    z = np.array([[1.7e308, -1.7e308, 1.6e308], [1.0, 2.0, 3.0], [1e-300, 2e-300, 3e-300]])
+    x = simplex_rows(z, np.array([1e308, 1.0, 1e-300]))
+    np.testing.assert_allclose(x, [[5.5e307, 0, 4.5e307], [0, 0, 1], [0, 0, 1e-300]], rtol=1e-15)
+    long = np.zeros((2, 5000))
+    long[0, :] = 1.7e308
+    np.testing.assert_allclose(simplex_rows(long, 1e308), np.full((2, 5000), 2e304), rtol=1e-15)
+
+
+@pytest.mark.parametrize("p", [1, 1.5, 2, 3, math.inf])
+@pytest.mark.parametrize("shape", [(5000, 7), (3, 6000)])
+def test_many_rows_are_projected_one_by_one(p, shape):
+    rng = np.random.default_rng(0)
+    w, d = rng.standard_normal(shape), np.exp(rng.standard_normal(shape))
+    radius = rng.uniform(0.1, 3.0, len(w))
+    for weights in (None, d):
+        x = project_rows(w, p, radius, weights)
+        for i in range(0, len(w), 617):
+            alone = project(w[i], p, radius[i], None if weights is None else d[i])
+            np.testing.assert_allclose(x[i], alone, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("p", [1, 1.1, 1.5, 2, 3, math.inf])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_projections_of_long_vectors_solve_their_problem(p, weighted):
+    rng = np.random.default_rng(1)
+    d = np.exp(rng.standard_normal(20_000)) if weighted else np.ones(20_000)
+    for w in (rng.standard_normal(20_000), rng.standard_cauchy(20_000)):
+        for share in (1e-9, 1e-3, 0.3, 0.99):
+            radius = lp_norm(d * w, p) * share
+            x = project(w, p, radius, d if weighted else None)
+            assert lp_norm(d * x, p) <= radius * (1 + 4e-15)
+            gap = radius * lp_norm((w - x) / d, conjugate(p)) - float((w - x) @ x)
+            assert gap <= 1e-12 * radius * lp_norm(w / d, conjugate(p))
+            again = project(x, p, radius, d if weighted else None)
+            np.testing.assert_allclose(again, x, rtol=1e-13, atol=1e-15 * radius)
