@@ -126,7 +126,7 @@ def main() -> None:
     options.add_argument("--commit", action="store_true", help="write the results into the repository")
     chosen = options.parse_args()
     with_one_thread()
-    limits = Limits(1, 3.0, True) if chosen.quick else Limits(chosen.repeat, 20.0, False)
+    limits = Limits(1, 8.0, True) if chosen.quick else Limits(chosen.repeat, 20.0, False)
     rows = []
     for case in cases():
         if not any(part in case.name for part in chosen.only.split("|")):

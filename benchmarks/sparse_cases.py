@@ -85,7 +85,7 @@ class Goal:
 
 @dataclass(eq=False)
 class Problem:
-    """A case with its data, in the layouts that peers like."""
+    """A case with its data by rows (``csr``) and by columns (``csc``), in C and Fortran order where they are dense."""
 
     case: Case
     scale: float
@@ -96,8 +96,8 @@ class Problem:
         self.loss, self.norm, self.intercept = self.case.loss, self.case.norm, self.case.intercept
         made, self.width = table(self.case.table, self.scale), GROUP
         self.sparse = sparse.issparse(made.X)
-        self.csr = made.X
-        self.csc = made.X.tocsc() if self.sparse else made.X
+        self.csr = made.X if self.sparse else np.ascontiguousarray(made.X)
+        self.csc = made.X.tocsc() if self.sparse else np.asfortranarray(made.X)
         self.y = {"squared": made.real, "logistic": made.sign, "softmax": made.topic}[self.loss]
         self.f = self.objective(self.data())
         self.goals = [self._judged(goal) for goal in self._found()]
