@@ -8,14 +8,14 @@ around a solver. It returns one answer for each goal of the problem; several goa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from projfree.run.penalty import lasso_alpha, logistic_C, ridge_alpha
 
-TIGHTER = tuple(10.0**-k for k in range(1, 15))
+TIGHTER = tuple(10.0 ** (-k / 2) for k in range(2, 29))
 Answers = list[np.ndarray]
 
 
@@ -205,7 +205,9 @@ def tasks(module: str, **settings: Any) -> Callable[[Any, float], Answers]:
 
 def peers(problem: Any) -> Iterator[Peer]:
     """All peers that solve the problem."""
-    yield from FAMILIES.get((problem.loss, problem.norm), lambda p: iter(()))(problem)
+    for peer in FAMILIES.get((problem.loss, problem.norm), lambda p: iter(()))(problem):
+        # Whole decades are enough for a path, whose radii differ in what they need.
+        yield peer if len(problem.goals) == 1 else replace(peer, settings=peer.settings[::2])
 
 
 def _lasso(p: Any) -> Iterator[Peer]:
@@ -214,7 +216,7 @@ def _lasso(p: Any) -> Iterator[Peer]:
     yield Peer("celer p0=10", celer_lasso(10))
     yield Peer("celer p0=100", celer_lasso(100), spare=True)
     yield Peer("skglm AndersonCD", skglm_lasso)
-    yield Peer("adelie", adelie("gaussian"), TIGHTER[2:], spare=True)
+    yield Peer("adelie", adelie("gaussian"), TIGHTER[4:], spare=True)
 
 
 def _logistic_l1(p: Any) -> Iterator[Peer]:
@@ -222,7 +224,7 @@ def _logistic_l1(p: Any) -> Iterator[Peer]:
     yield Peer("celer p0=10", celer_logistic(10))
     yield Peer("celer p0=100", celer_logistic(100), spare=True)
     yield Peer("skglm ProxNewton", skglm_logistic)
-    yield Peer("adelie", adelie("binomial"), TIGHTER[2:], spare=True)
+    yield Peer("adelie", adelie("binomial"), TIGHTER[4:], spare=True)
     if p.csc.shape[1] <= 1_000 and len(p.goals) == 1:  # it forms dense Hessians
         yield Peer("glum", glum("binomial", 1.0), spare=True)
 
@@ -243,8 +245,8 @@ def _ridge(p: Any) -> Iterator[Peer]:
 
 
 def _softmax(p: Any) -> Iterator[Peer]:
-    yield Peer("scikit-learn lbfgs", sklearn_logistic("lbfgs", 2.0))
-    yield Peer("scikit-learn newton-cg", sklearn_logistic("newton-cg", 2.0), spare=True)
+    yield Peer("scikit-learn lbfgs", sklearn_logistic("lbfgs", 2.0), TIGHTER[2::2])
+    yield Peer("scikit-learn newton-cg", sklearn_logistic("newton-cg", 2.0), TIGHTER[2::2], spare=True)
 
 
 def _groups(p: Any) -> Iterator[Peer]:
