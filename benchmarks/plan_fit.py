@@ -36,7 +36,7 @@ MODULES = (rules_module, costs_module)
 #: Constants that change what a solver does.
 HELD = ("RELAY_SHARE", "KRYLOV_SHARE")
 FACTORS = (0.25, 0.5, 0.7, 0.85, 1.2, 1.4, 2.0, 4.0)
-SWEEPS = 3
+SWEEPS = 6
 #: The price of a change by a factor e, in the mean logarithm of ratios; what counts as far behind.
 CAUTION, WORST = 0.002, 20.0
 #: A choice is good within this of the best; problems done faster than this are shown, not judged.
@@ -97,7 +97,10 @@ class Judge:
 
 
 def fit(judge: Judge, keys: list[tuple[str, float]], log: Callable[[str], None]) -> Constants:
-    """Constants that choose best on the problems of the keys, by coordinate search from the present ones."""
+    """Constants that choose best on the problems of the keys, by coordinate search from the present ones.
+
+    A solver that was not done in its time counts as `WORST` times the best one.
+    """
     present = constants()
     best = dict(present)
 
@@ -110,7 +113,7 @@ def fit(judge: Judge, keys: list[tuple[str, float]], log: Callable[[str], None])
         before = lowest
         for name in present:
             for factor in FACTORS:
-                tried = best | {name: present[name] * factor}
+                tried = best | {name: best[name] * factor}
                 if (cost := price(tried)) < lowest - 1e-12:
                     best, lowest = tried, cost
                     log(f"{name} = {tried[name]:.3g}: {cost:.4f}")
@@ -122,7 +125,7 @@ def fit(judge: Judge, keys: list[tuple[str, float]], log: Callable[[str], None])
 
 def summary(judge: Judge, keys: list[tuple[str, float]]) -> dict[str, float]:
     """How good the choices are on these problems, as far as they are judged."""
-    counted = [key for key in keys if min(judge.times[key].values()) >= JUDGED] or keys
+    counted = [key for key in keys if min(judge.times[key].values()) >= JUDGED]
     ratios = sorted(judge.ratio(key) for key in counted)
     return {
         "problems": len(ratios),
@@ -193,6 +196,11 @@ def main() -> None:
     judge, halves = Judge(asked, records, chosen.clock), {one["problem"]: one["half"] for one in records}
     keys = {name: [key for key in judge.costs if halves[key[0]] == name] for name in ("fitted", "judged")}
     present, broken = constants(), law_of_tolerances(judge)
+    quick = sum(min(judge.times[key].values()) < JUDGED for key in judge.costs)
+    print(
+        f"{len(judge.times)} problems with their tolerances: {len(judge.times) - len(judge.costs)} that no solver "
+        f"certified within the limit are left out, {quick} done in under {JUDGED:g} s are fitted on and not judged"
+    )
     before = {name: summary(judge, each) for name, each in keys.items()}
     fitted = fit(judge, keys["fitted"], print)
     put(fitted)

@@ -127,19 +127,20 @@ def main() -> None:
     chosen = options.parse_args()
     with_one_thread()
     limits = Limits(1, 8.0, True) if chosen.quick else Limits(chosen.repeat, 20.0, False)
-    rows = []
-    for case in cases():
-        if not any(part in case.name for part in chosen.only.split("|")):
-            continue
-        row = measured(case, limits, chosen.scale, solver_of(chosen.solver), chosen.out / "references")
-        rows.append(judged(row))
-        console().print("  ".join(line(row)))
+    rows: list[Row] = []
+    settings = {"scale": chosen.scale, "repeat": limits.repeat, "quick": chosen.quick, "solver": chosen.solver}
+    payload = {"machine": machine(), "versions": versions(*PACKAGES), "settings": settings, "problems": rows}
+    asked = [case for case in cases() if any(part in case.name for part in chosen.only.split("|"))]
+    try:
+        for case in asked:
+            row = measured(case, limits, chosen.scale, solver_of(chosen.solver), chosen.out / "references")
+            rows.append(judged(row))
+            console().print("  ".join(line(row)))
+    finally:  # what was measured before an interrupt or a wrong bound is kept
+        save(chosen.out, "sparse", payload)
     show(rows)
     good = [good for row in rows for good in row["good"].values() if good is not None]
     console().print(f"{sum(good)} of {len(good)} targets met")
-    settings = {"scale": chosen.scale, "repeat": limits.repeat, "quick": chosen.quick, "solver": chosen.solver}
-    payload = {"machine": machine(), "versions": versions(*PACKAGES), "settings": settings, "problems": rows}
-    save(chosen.out, "sparse", payload)
     if chosen.commit:
         commit("sparse", payload)
 
