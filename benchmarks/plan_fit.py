@@ -37,6 +37,8 @@ MODULES = (rules_module, costs_module)
 HELD = ("RELAY_SHARE", "KRYLOV_SHARE")
 FACTORS = (0.25, 0.5, 0.7, 0.85, 1.2, 1.4, 2.0, 4.0)
 SWEEPS = 6
+#: How random choices are during the search, from first to last.
+HEATS = (1.0, 0.3, 0.1, 0.0)
 #: The price of a change by a factor e, in the mean logarithm of ratios; what counts as far behind.
 CAUTION, WORST = 0.002, 20.0
 #: A choice is good within this of the best; problems done faster than this are shown, not judged.
@@ -77,49 +79,75 @@ class Judge:
                 if math.isfinite(min(self.times.get((case.name, tol), {"": math.inf}).values())):
                     self.costs[case.name, tol] = Costs(f, ball, digits(tol))
 
-    def chosen(self, key: tuple[str, float]) -> str:
-        """The rule that the plan follows."""
-        known = self.times[key]
-        work = {}
+    def work(self, key: tuple[str, float]) -> dict[str, float]:
+        """The prices of the rules that apply and were measured."""
+        known, work = self.times[key], {}
         for rule in rules_module.RULES:
             if rule.__name__ in known and (choice := rule(self.costs[key])) is not None:
                 work[rule.__name__] = choice.work
+        return work
+
+    def chosen(self, key: tuple[str, float]) -> str:
+        """The rule that the plan follows."""
+        work = self.work(key)
         return min(work, key=lambda name: work[name])
+
+    def expected(self, key: tuple[str, float], heat: float) -> float:
+        """The mean logarithm of the ratio if rules were drawn with the odds price^(-1 / heat)."""
+        work, known = self.work(key), self.times[key]
+        best, cheapest = min(known.values()), max(min(work.values()), 1e-9)
+        odds = {name: (cheapest / max(price, 1e-9)) ** (1.0 / heat) for name, price in work.items()}
+        logs = {name: math.log(min(known[name] / best, WORST)) for name in work}
+        return sum(odds[name] * logs[name] for name in work) / sum(odds.values())
 
     def ratio(self, key: tuple[str, float]) -> float:
         """The chosen solver's time over the best one's."""
         known = self.times[key]
         return min(known[self.chosen(key)] / min(known.values()), WORST)
 
-    def loss(self, keys: list[tuple[str, float]]) -> float:
-        """The mean logarithm of the ratios."""
-        return sum(math.log(self.ratio(key)) for key in keys) / max(len(keys), 1)
+    def loss(self, keys: list[tuple[str, float]], heat: float = 0.0) -> float:
+        """The mean logarithm of the ratios, of the plan's choices (heat 0) or as `expected`."""
+        each = [self.expected(key, heat) if heat else math.log(self.ratio(key)) for key in keys]
+        return sum(each) / max(len(keys), 1)
 
 
 def fit(judge: Judge, keys: list[tuple[str, float]], log: Callable[[str], None]) -> Constants:
     """Constants that choose best on the problems of the keys, by coordinate search from the present ones.
 
-    A solver that was not done in its time counts as `WORST` times the best one.
+    Choices jump with the constants, so that most changes of one alone do nothing. The search therefore begins with
+    what is expected of choices at random (`Judge.expected`), and cools down; of all that it met it returns what is best
+    for the plan itself. A solver that was not done in its time counts as `WORST` times the best one.
     """
     present = constants()
-    best = dict(present)
+    found = best = dict(present)
 
-    def price(values: Constants) -> float:
+    def price(values: Constants, heat: float) -> float:
         put(values)
-        return judge.loss(keys) + CAUTION * sum(abs(math.log(values[name] / present[name])) for name in present)
+        change = sum(abs(math.log(values[name] / present[name])) for name in present)
+        return judge.loss(keys, heat) + CAUTION * change
 
-    lowest = price(best)
+    lowest = price(found, 0.0)
+    for heat in HEATS:
+        best = swept(best, lambda values: price(values, heat))
+        if (cost := price(best, 0.0)) < lowest:
+            found, lowest = best, cost
+        log(f"heat {heat:g}: {cost:.4f}, the lowest so far {lowest:.4f}")
+    put(present)
+    return found
+
+
+def swept(start: Constants, price: Callable[[Constants], float]) -> Constants:
+    """Change one constant at a time by the factors, while that helps."""
+    best, lowest = start, price(start)
     for _ in range(SWEEPS):
         before = lowest
-        for name in present:
+        for name in start:
             for factor in FACTORS:
                 tried = best | {name: best[name] * factor}
-                if (cost := price(tried)) < lowest - 1e-12:
+                if (cost := price(tried)) < lowest - 1e-9:
                     best, lowest = tried, cost
-                    log(f"{name} = {tried[name]:.3g}: {cost:.4f}")
         if lowest == before:
             break
-    put(present)
     return best
 
 
