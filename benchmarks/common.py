@@ -7,13 +7,14 @@ import os
 import platform
 import subprocess
 from datetime import datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 
+import projfree
 from projfree import Result
 from projfree.runtime import cores
 
@@ -34,14 +35,26 @@ def machine() -> dict[str, str]:
     threads = [
         f"{name}={os.environ[name]}" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS") if name in os.environ
     ]
-    packages = ", ".join(f"{name} {version(name)}" for name in ("projfree", "numpy", "scipy", "numba"))
+    packages = {"projfree": projfree.__version__} | versions("numpy", "scipy", "numba")
+    software = ", ".join(f"{name} {found}" for name, found in packages.items())
     return {
         "date": datetime.now().astimezone().isoformat(timespec="minutes"),
         "processor": f"{_processor()}, {cores()} cores, {_memory()}, {platform.system()}",
-        "software": f"Python {platform.python_version()}, {packages}, {blas['name']} {blas['version']}",
+        "software": f"Python {platform.python_version()}, {software}, {blas['name']} {blas['version']}",
         "threads": " ".join(threads) or "not limited",
         "commit": _commit(),
     }
+
+
+def versions(*names: str) -> dict[str, str]:
+    """The versions of packages, also of those that are not installed."""
+    found = {}
+    for name in names:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found
 
 
 def _processor() -> str:
@@ -101,6 +114,18 @@ def shown_count(count: float | None) -> str:
     if count is None:
         return "-"
     return f"{count:.1f}" if count < 10 and count != round(count) else f"{count:,.0f}"
+
+
+#: Where results that belong to the repository are written, one file for each benchmark.
+COMMITTED = Path(__file__).parent / "committed"
+
+
+def commit(name: str, payload: dict[str, Any]) -> Path:
+    """Write the results as the JSON file that the repository holds."""
+    COMMITTED.mkdir(exist_ok=True)
+    path = COMMITTED / f"{name}.json"
+    path.write_text(json.dumps(payload, indent=1) + "\n", encoding="utf-8")
+    return path
 
 
 def save(folder: Path, name: str, payload: dict[str, Any]) -> Path:

@@ -20,6 +20,15 @@ SHAPES = {
     "sparse 8,000 x 5,000": (8_000, 5_000, 0.01, 3.0),
     "sparse 100,000 x 400": (100_000, 400, 0.02, 3.0),
 }
+#: Where the plan meets text, clicks and genomes: name, and the table that `sparse_problems` makes at a scale.
+WIDE = {
+    "text 4,600 x 9,100": ("text A", 0.25),
+    "text 1,800 x 10,400": ("text B", 0.25),
+    "click 24,900 x 150": ("click", 0.5),
+    "wide 200 x 8,000": ("wide", 0.4),
+}
+#: Columns with a coefficient there, out of the most frequent ones.
+FEW = 60
 #: For logistic regression alone, with 100 entries a row.
 LARGE = {
     "sparse 8,000 x 5,000, 100 a row": (8_000, 5_000, 0.02, 3.0),
@@ -63,6 +72,8 @@ class Case:
 def table(shape: str) -> tuple[Any, np.ndarray]:
     from scipy import sparse
 
+    if shape in WIDE:
+        return made(*WIDE[shape])
     n, d, share, condition = (SHAPES | LARGE)[shape]
     rng = np.random.default_rng(0)
     spread = np.geomspace(1.0, 1.0 / condition, d)
@@ -74,6 +85,17 @@ def table(shape: str) -> tuple[Any, np.ndarray]:
     mixed = rng.standard_normal((n, d)) * spread
     mixed[:, 1:] += 0.5 * mixed[:, :-1]  # neighbours are correlated
     return mixed, W * 5
+
+
+def made(name: str, scale: float) -> tuple[Any, np.ndarray]:
+    """A table of the benchmark of sparse problems, and a few coefficients that give predictions of about one."""
+    from sparse_problems import table as sparse_table
+
+    X, rng = sparse_table(name, scale).X, np.random.default_rng(0)
+    often = np.asarray((X != 0).sum(axis=0)).ravel()
+    W = np.zeros((X.shape[1], CLASSES))
+    W[np.argsort(-often, kind="stable")[:FEW]] = rng.standard_normal((min(FEW, X.shape[1]), CLASSES))
+    return X, W * (2.0 / np.std(X @ W))
 
 
 def vector_ball(name: str, w: np.ndarray, part: float) -> Any:
@@ -93,6 +115,19 @@ def matrix_ball(name: str, W: np.ndarray, part: float) -> Any:
 def large() -> list[Case]:
     """What a sparse problem of a user's size asks of the plan."""
     return [Case("logistic", ball, shape, r) for shape in LARGE for ball in ("l_2", "l_1.5", "l_1.1") for r in RADII]
+
+
+def wide() -> list[Case]:
+    """Text, clicks and genomes: few coefficients out of many, for every loss and the balls that are used there."""
+    vector = [
+        Case(loss, ball, shape, r)
+        for shape in WIDE
+        for loss in ("squared", "logistic", "huber")
+        for ball in VECTOR_BALLS
+        for r in RADII
+    ]
+    matrix = [Case("softmax", ball, shape, r) for shape in WIDE for ball in ("group l_2,1", "Frobenius") for r in RADII]
+    return vector + matrix
 
 
 def cases() -> list[Case]:

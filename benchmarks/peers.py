@@ -15,11 +15,10 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
-from common import console, machine, save
+from common import console, machine, save, versions
 from rich.table import Table
 
 from projfree import (
@@ -37,6 +36,7 @@ from projfree import (
 
 LEVELS = (1e-2, 1e-4, 1e-6)
 PATIENCE = 60.0
+PACKAGES = ("copt", "scikit-learn", "scipy", "cvxpy", "clarabel", "scs", "skglm", "celer")
 
 
 @dataclass
@@ -289,17 +289,7 @@ def main():
         for name, by in sorted(times.items(), key=lambda item: item[1][LEVELS[-1]]):
             table.add_row(name, *(f"{by[level]:.4f}" if math.isfinite(by[level]) else "-" for level in LEVELS))
         console().print(table)
-    save(chosen.out, "peers", {"machine": machine(), "versions": versions(), "seconds": found})
-
-
-def versions():
-    out = {}
-    for name in ("copt", "scikit-learn", "scipy", "cvxpy", "clarabel", "scs", "skglm", "celer"):
-        try:
-            out[name] = version(name)
-        except PackageNotFoundError:
-            out[name] = "not installed"
-    return out
+    save(chosen.out, "peers", {"machine": machine(), "versions": versions(*PACKAGES), "seconds": found})
 
 
 if __name__ == "__main__":
