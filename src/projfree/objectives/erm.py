@@ -18,6 +18,7 @@ from projfree.objectives.base import SmoothFunction
 from projfree.objectives.curvature import curvature
 from projfree.objectives.evaluation import Evaluation, Memory
 from projfree.objectives.gram_form import diagonal_of, form_of
+from projfree.objectives.hessian_products import HessianProducts, RowProducts
 from projfree.objectives.hull import Hull
 from projfree.objectives.intercepts import Centred, Intercept, NoIntercept, Profiled
 from projfree.objectives.quadratic import QuadraticForm
@@ -161,6 +162,9 @@ class Objective(SmoothFunction):
 
     def hessian(self, x: Point) -> Array:
         return curvature(self.intercept, self.workspace, x)
+
+    def hessian_at(self, x: Point) -> HessianProducts:
+        return RowProducts(self.intercept, self.workspace, x)
 
     @property
     def has_hessian(self) -> bool:

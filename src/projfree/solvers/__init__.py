@@ -3,6 +3,7 @@
 from projfree.solvers.base import Solver, State
 from projfree.solvers.direct import Direct
 from projfree.solvers.frank_wolfe import FrankWolfe
+from projfree.solvers.hessian_free import HessianFreeNewton
 from projfree.solvers.newton import ConstrainedNewton
 from projfree.solvers.plan import Plan, plan
 from projfree.solvers.primal_averaging import CorrectivePrimalAveraging, PrimalAveraging
@@ -19,6 +20,7 @@ SOLVERS: tuple[type[Solver], ...] = (
     ProjectedGradient,
     AcceleratedProjectedGradient,
     ConstrainedNewton,
+    HessianFreeNewton,
     Direct,
     TrustRegionLanczos,
     Relay,
@@ -32,6 +34,7 @@ __all__ = [
     "CorrectivePrimalAveraging",
     "Direct",
     "FrankWolfe",
+    "HessianFreeNewton",
     "Plan",
     "PrimalAveraging",
     "ProjectedGradient",
