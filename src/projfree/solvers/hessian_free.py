@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -86,36 +87,52 @@ class HessianFreeNewton(Solver):
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, HessianFreeState)
-        x, m, lp = state.x, state.m, _smooth_ball(ball, f.shape)
+        x, m = state.x, state.m
         if m is None:
             looked = f.evaluate(x, keep=True)
             x, m = looked.point, looked.slope
-        H, diagonal = f.hessian_at(x), state.diagonal
-        if diagonal is None and lp.p != 2.0:
-            diagonal = H.diagonal()
-        value, gap = f.value(x), ball.gap(m.gradient, x.w)
-        v = f.point(_candidate(H, m.gradient, x.w, lp, diagonal), x.intercept)
-        new, gamma = _moved(f, lp, x, m, v)
-        after = Known.of(ball, new)
-        stuck = not (new.value < value or after.gap < gap)
-        if stuck:
-            new, gamma = _moved(f, lp, x, m, f.point(ball.lmo(m.gradient), x.intercept))
-            stuck = not new.value < value
-            new = f.evaluate(x, keep=True) if stuck else new
-            after = Known.of(ball, new)
+        move = newton_move(f, ball, x, m, state.diagonal)
         return replace(
             state,
             t=state.t + 1,
-            x=new.point,
-            m=new.slope,
-            diagonal=diagonal,
-            gamma=gamma,
-            evaluation=new,
-            found=((state.t + 1, new),),
-            bound=after.bound if f.convex else -math.inf,
-            gap=after.gap,
-            done=stuck or gap <= NOTHING * UNIT * abs(value),
+            x=move.new.point,
+            m=move.new.slope,
+            diagonal=move.diagonal,
+            gamma=move.gamma,
+            evaluation=move.new,
+            found=((state.t + 1, move.new),),
+            bound=move.known.bound if f.convex else -math.inf,
+            gap=move.known.gap,
+            done=move.last,
         )
+
+
+class Move(NamedTuple):
+    """A step: where it led, by how much of the way, what is known there, the scale, and whether it is the last."""
+
+    new: Evaluation
+    gamma: float
+    known: Known
+    diagonal: Array | None
+    last: bool
+
+
+def newton_move(f: SmoothFunction, ball: ConstraintSet, x: Point, m: Minorant, diagonal: Array | None = None) -> Move:
+    """A truncated Newton step from ``x``, whose tangent is ``m``; ``diagonal`` is what an earlier step returned."""
+    lp, H = _smooth_ball(ball, f.shape), f.hessian_at(x)
+    if diagonal is None and lp.p != 2.0:
+        diagonal = H.diagonal()
+    value, gap = f.value(x), ball.gap(m.gradient, x.w)
+    v = f.point(_candidate(H, m.gradient, x.w, lp, diagonal), x.intercept)
+    new, gamma = _moved(f, lp, x, m, v)
+    known = Known.of(ball, new)
+    stuck = not (new.value < value or known.gap < gap)
+    if stuck:
+        new, gamma = _moved(f, lp, x, m, f.point(ball.lmo(m.gradient), x.intercept))
+        stuck = not new.value < value
+        new = f.evaluate(x, keep=True) if stuck else new
+        known = Known.of(ball, new)
+    return Move(new, gamma, known, diagonal, stuck or gap <= NOTHING * UNIT * abs(value))
 
 
 def _candidate(H: HessianProducts, g: Array, x: Array, lp: LpBall, diagonal: Array | None) -> Array:
