@@ -126,9 +126,14 @@ class SmoothFunction(ABC):
         return type(self).hessian is not SmoothFunction.hessian
 
     def hessian_at(self, x: Point) -> HessianProducts:
-        """The Hessian at ``x`` through its products, about one read each; the same matrix that `hessian` forms."""
-        from projfree.objectives.hessian_products import FormedProducts
+        """The Hessian at ``x`` through its products, about one read each; the same matrix that `hessian` forms.
 
+        Quadratics have it whether or not they have that matrix.
+        """
+        from projfree.objectives.hessian_products import FormedProducts, SlopeProducts
+
+        if self.quadratic and not self.has_hessian:
+            return SlopeProducts(self)
         return FormedProducts(self.hessian(x), self.shape)
 
     def quadratic_form(self) -> QuadraticForm | None:

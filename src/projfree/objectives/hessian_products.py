@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from projfree.losses.squared import is_squared
 from projfree.objectives.intercepts.base import Intercept
 from projfree.objectives.intercepts.centred import outer
 from projfree.objectives.row_steps import weigh
+
+if TYPE_CHECKING:
+    from projfree.objectives.base import SmoothFunction
 
 
 class HessianProducts(ABC):
@@ -53,6 +56,20 @@ class FormedProducts(HessianProducts):
 
     def diagonal(self) -> Array:
         return np.diag(self.H).reshape(self.shape)
+
+
+class SlopeProducts(HessianProducts):
+    """The Hessian of a quadratic, whose products are differences of gradients."""
+
+    def __init__(self, f: SmoothFunction) -> None:
+        self._f, self._at_zero = f, f.minorant(f.point(np.zeros(f.shape))).gradient
+
+    def product(self, v: Array) -> Array:
+        return np.asarray(self._f.minorant(self._f.point(v)).gradient - self._at_zero)
+
+    def diagonal(self) -> Array:
+        ones = np.ones(self._f.shape)
+        return np.full(ones.shape, float(np.vdot(ones, self.product(ones))) / ones.size)
 
 
 @dataclass(frozen=True)
