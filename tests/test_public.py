@@ -28,7 +28,7 @@ GROUPS = {
     "other sets": ("Box", "ConstraintSet", "OracleSet", "Positive", "Simplex"),
     "projection-free": ("CorrectivePrimalAveraging", "FrankWolfe", "PrimalAveraging"),
     "projecting": ("AcceleratedProjectedGradient", "ProjectedGradient"),
-    "second order": ("ConstrainedNewton", "Direct", "Relay", "TrustRegionLanczos", "WorkingSet"),
+    "second order": ("ConstrainedNewton", "Direct", "HessianFreeNewton", "Relay", "TrustRegionLanczos", "WorkingSet"),
     "schedules": ("LastGradient", "LogAdaptive", "OpenLoop"),
     "line searches": ("Backtracking", "ExactLineSearch", "Secant", "ShortStep"),
     "gradient steps": ("BacktrackingGradient", "InverseSmoothness", "InverseSqrt"),

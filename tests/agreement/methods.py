@@ -17,6 +17,7 @@ from projfree import (
     ExactLineSearch,
     FrankWolfe,
     Growing,
+    HessianFreeNewton,
     InverseSqrt,
     LastGradient,
     LogAdaptive,
@@ -77,6 +78,8 @@ def methods(problem: Problem) -> list[Solver]:
         if f.has_hessian and ball.projects_quickly:
             out += SECOND_ORDER if f.convex else SECOND_ORDER[:1]
             out += exact(f, ball) if f.convex else ()
+            lp = ball.as_lp(f.shape)
+            out += [HessianFreeNewton()] if lp is not None and 1.2 < lp.p < np.inf else []
         out += PROJECTING_SAMPLED if sampled else ()
     return out
 

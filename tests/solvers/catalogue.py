@@ -15,6 +15,7 @@ from projfree import (
     ExactLineSearch,
     FrankWolfe,
     Growing,
+    HessianFreeNewton,
     Huber,
     InverseSqrt,
     LastGradient,
@@ -81,6 +82,7 @@ SOLVERS = {
     "FISTA": AcceleratedProjectedGradient(),
     "FISTA, backtracking": AcceleratedProjectedGradient(BacktrackingGradient()),
     "Newton": ConstrainedNewton(),
+    "Newton, Hessian-free": HessianFreeNewton(),
 }
 #: Solvers for some problems only, and those that are done after very few iterations.
 SPECIAL = {"relay": Relay(after=3), "direct": Direct(), "Lanczos": TrustRegionLanczos(), "working set": WorkingSet()}
@@ -101,7 +103,7 @@ def fits(solver: str, problem: str) -> bool:
     """Whether the solver takes the problem; what it says otherwise is tested with the refusals."""
     if "corrective" in solver:
         return problem not in (*BENT, "calls")
-    if solver == "Newton":
+    if solver in ("Newton", "Newton, Hessian-free"):
         return problem != "calls"
     if solver == "relay":
         return problem not in (*BENT, "calls")

@@ -102,6 +102,15 @@ class Loss(ABC):
         """
         return self.second(u, y)
 
+    def majorant_times(self, u: Array, y: Array, a: Array) -> Array:
+        """`majorant` times the direction ``a`` of each row, of the shape of ``u``."""
+        if not self.coupled:
+            return np.asarray(self.majorant(u, y) * a)
+        out = np.empty_like(a)
+        for rows in row_blocks(len(u), u.shape[1] ** 2):
+            out[rows] = np.einsum("ijk,ik->ij", self.majorant(u[rows], y[rows]), a[rows])
+        return out
+
     def slopes(self, u: Array, y: Array) -> tuple[Array, Array]:
         """The derivative and the second derivative, for losses where one exponential serves both."""
         return self.derivative(u, y), self.second(u, y)

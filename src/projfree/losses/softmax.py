@@ -99,6 +99,13 @@ class Softmax(Loss):
         out: Array = np.einsum("ij,ij,ij->i", p, a, b)
         return out
 
+    def majorant_times(self, u: Array, y: Array, a: Array) -> Array:
+        r"""The product :math:`p_j (a_j - \bar a)` with :math:`\bar a = \sum_j p_j a_j`, in O(n k)."""
+        p = self.probabilities(u)
+        out: Array = a - np.einsum("ij,ij->i", p, a)[:, None]
+        out *= p
+        return out
+
     def probabilities(self, u: Array) -> Array:
         """The probability of each class, of the shape of ``u``."""
         p: Array = np.exp(u if _is_safe(u) else u - u.max(axis=1, keepdims=True), order="C")

@@ -1,88 +1,174 @@
 r"""Quadratics over a Euclidean ball in growing Krylov spaces, one product with H for each dimension (GLTR).
 
-An orthonormal basis Q and the products HQ are kept, so that the problem in the space is small and dense,
+Lanczos' recurrence gives an orthonormal basis Q of the space in which H is tridiagonal, so that
 
-.. math:: \min_{\|h\| \le r} \tfrac12 h^T (Q^T H Q) h - (Q^T b)^T h, \qquad x = Q h,
+.. math:: \min_{\|h\| \le r} \tfrac12 h^T T h - \|b\| h_1, \qquad x = Q h, \qquad T = Q^T H Q,
 
-the gradient at x costs nothing, and the space can be shrunk when it has become too large. The direction that is
-added, :math:`b - Hx - \lambda x` made orthogonal to Q, is the next vector of Lanczos.
+takes O(k) work for each trial of the multiplier, and what is left of :math:`b - Hx - \mu x` is known without x: it is
+:math:`-\beta_k h_k` times the next vector of the basis. All multipliers, and so all radii, share one space.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from projfree.checks import Array
-from projfree.numerics.lp_quadratic import minimise_quadratic
 
 _EPS = float(np.finfo(np.float64).eps)
+#: New vectors are made orthogonal to the first so many, where directions that have converged come back from; to all
+#: vectors would cost more than it saves.
+HEAD = 24
+#: Vectors that the basis has room for at first; the room doubles.
+ROOM = 16
+#: Trials of the multiplier, of which a few are usual.
+TRIALS = 100
 
 
-@dataclass(frozen=True)
-class Ritz:
-    """The minimiser over a space: the point, its coordinates, the gradient there and the direction to add."""
+class Basis:
+    """Rows in one array with room for more: what was handed out stays as it is when others are added."""
 
-    x: Array
-    h: Array
-    gradient: Array
-    direction: Array
-
-    def gap(self, radius: float) -> float:
-        """The Frank-Wolfe gap, as far as the products are exact."""
-        return float(self.gradient @ self.x) + radius * float(np.linalg.norm(self.gradient))
-
-
-@dataclass(frozen=True)
-class Krylov:
-    """A space: its orthonormal basis ``Q`` of shape (D, k), the products ``HQ`` with that, and ``T = Q^T HQ``."""
-
-    Q: Array
-    HQ: Array
-    T: Array
+    def __init__(self, columns: int, room: int) -> None:
+        self._rows, self._used = np.empty((room, columns)), 0
 
     @classmethod
-    def empty(cls, D: int) -> Krylov:
-        """The space of dimension zero."""
-        return cls(np.zeros((D, 0)), np.zeros((D, 0)), np.zeros((0, 0)))
+    def appended(cls, store: Basis | None, Q: Array, row: Array) -> tuple[Basis, Array]:
+        """The rows ``Q`` and one more, in place where ``Q`` is all that the store holds and there is room."""
+        k = len(Q)
+        if store is None or Q.base is not store._rows or store._used != k or k == len(store._rows):
+            store = cls(len(row), max(ROOM, 2 * k))
+            store._rows[:k] = Q
+        store._rows[k] = row
+        store._used = k + 1
+        return store, store._rows[: k + 1]
+
+
+@dataclass(frozen=True)
+class Small:
+    """The minimiser over a space: its coordinates, the multiplier, and the length of what is left of the gradient."""
+
+    h: Array
+    penalty: float
+    rest: float
+
+    def gap(self, radius: float) -> float:
+        """The Frank-Wolfe gap, as far as the recurrence is exact."""
+        along = self.penalty * float(np.linalg.norm(self.h))
+        if along == 0.0:
+            return radius * self.rest
+        return radius * self.rest * (self.rest / (math.hypot(along, self.rest) + along))
+
+
+@dataclass(frozen=True)
+class Lanczos:
+    """A Krylov space.
+
+    Attributes
+    ----------
+    Q : array of shape (k + 1, D)
+        The basis as rows, and the vector that comes next; without that where the space is closed.
+    alpha, beta : arrays of shape (k,)
+        The diagonal of T; what is beside it and, last, the length of what the next vector was made of.
+    length : float
+        The norm of b.
+    store : Basis or None
+        Where the rows lie.
+    """
+
+    Q: Array
+    alpha: Array
+    beta: Array
+    length: float
+    store: Basis | None = None
+
+    @classmethod
+    def begun(cls, b: Array) -> Lanczos:
+        """The space of dimension zero, whose first vector is along ``b``."""
+        length = float(np.linalg.norm(b))
+        none = np.zeros(0)
+        if not length > 0.0:
+            return cls(np.zeros((0, len(b))), none, none, 0.0)
+        store, Q = Basis.appended(None, np.zeros((0, len(b))), b / length)
+        return cls(Q, none, none, length, store)
 
     @property
     def size(self) -> int:
         """The dimension."""
-        return len(self.T)
+        return len(self.alpha)
 
-    def next(self, direction: Array, noise: float = 0.0) -> Array | None:
-        """The direction made orthogonal to the space and of length one; None where no more than ``noise`` is left."""
-        v, length = direction, float(np.linalg.norm(direction))
-        for _ in range(2):  # twice is enough (Kahan, Parlett)
-            v = v - self.Q @ (self.Q.T @ v)
+    @property
+    def closed(self) -> bool:
+        """Whether H leads no further."""
+        return len(self.Q) == self.size
+
+    def extended(self, image: Array) -> Lanczos:
+        """The space with one more dimension, given the product of H with the vector that came next."""
+        k, q = self.size, self.Q[-1]
+        alpha = np.append(self.alpha, q @ image)
+        v = image - alpha[k] * q
+        if k:
+            v -= self.beta[k - 1] * self.Q[k - 1]
+        head = self.Q[:HEAD]
+        v -= (head @ v) @ head
         left = float(np.linalg.norm(v))
-        return v / left if left > max(noise, 1e3 * _EPS * length) else None
+        beta = np.append(self.beta, left)
+        if not left > 1e3 * _EPS * max(float(np.abs(alpha).max()), float(self.beta.max(initial=0.0))):
+            return replace(self, alpha=alpha, beta=beta)
+        store, Q = Basis.appended(self.store, self.Q, v / left)
+        return Lanczos(Q, alpha, beta, self.length, store)
 
-    def extended(self, q: Array, image: Array) -> Krylov:
-        """The space with one more vector."""
-        side, corner = self.Q.T @ image, np.atleast_2d(q @ image)
-        T = np.block([[self.T, side[:, None]], [side[None], corner]])
-        return Krylov(np.column_stack([self.Q, q]), np.column_stack([self.HQ, image]), T)
+    def minimise(self, radius: float, penalty: float = 0.0) -> Small:
+        """The minimiser over the part of the ball in the space; ``penalty`` is that of a smaller space, or zero."""
+        h, penalty = tridiagonal_minimiser(self.alpha, self.beta[:-1], self.length, radius, penalty)
+        return Small(h, penalty, float(self.beta[-1] * abs(h[-1])))
 
-    def minimise(self, b: Array, radius: float) -> Ritz:
-        """The minimiser over the part of the ball in the space."""
-        h = minimise_quadratic(self.T, self.Q.T @ b, 2.0, radius, eigen=_clipped(self.T)).w
-        x, gradient = self.Q @ h, self.HQ @ h - b
-        square = float(h @ h)
-        penalty = max(0.0, -float(gradient @ x) / square) if square > 0.0 else 0.0
-        return Ritz(x, h, gradient, -gradient - penalty * x)
-
-    def shrunk(self, h: Array, keep: int) -> Krylov:
-        """The span of the point with coordinates ``h``, the latest vectors and those of least curvature, half each."""
-        _, V = np.linalg.eigh(self.T)
-        half = max(1, keep // 2)
-        Z, _ = np.linalg.qr(np.column_stack([h, V[:, :half], np.eye(self.size)[:, -half:]]))
-        T = Z.T @ self.T @ Z
-        return Krylov(self.Q @ Z, self.HQ @ Z, (T + T.T) / 2.0)
+    def point(self, h: Array) -> Array:
+        """The point with coordinates ``h``."""
+        return np.asarray(h @ self.Q[: len(h)])
 
 
-def _clipped(T: Array) -> tuple[Array, Array]:
-    values, vectors = np.linalg.eigh(T)
-    return np.maximum(values, 0.0), vectors
+def tridiagonal_minimiser(
+    alpha: Array, beta: Array, length: float, radius: float, penalty: float = 0.0
+) -> tuple[Array, float]:
+    r"""The minimiser of :math:`\tfrac12 h^T T h - \text{length}\, h_1` over a ball, and its multiplier.
+
+    The reciprocal of :math:`\|(T + \mu)^{-1} e_1\|` is concave in the multiplier, so that Newton's method from the left
+    climbs to the root.
+
+    Parameters
+    ----------
+    alpha, beta : array
+        The diagonal of T, and what is beside it; T has no negative eigenvalues but by rounding.
+    length, radius : float
+        Of the slope, and of the ball.
+    penalty : float
+        A multiplier that is not too large.
+    """
+    from scipy.linalg.lapack import dpttrf, dpttrs
+
+    scale = max(float(np.abs(alpha).max()), float(np.abs(beta).max(initial=0.0)), length / radius)
+    diagonal, beside = alpha / scale, np.append(beta, 0.0)[: max(1, len(beta))] / scale  # LAPACK takes no empty one
+    slope = np.zeros(len(alpha))
+    slope[0] = length / radius / scale
+    floor = 4.0 * len(alpha) * _EPS
+    mu, best = max(penalty / scale, slope[0] - diagonal[0], 0.0), None
+    for _ in range(TRIALS):
+        d, e, failed = dpttrf(diagonal + mu, beside)
+        if failed:  # singular up to rounding
+            if best is not None:
+                break
+            mu = max(2.0 * mu, floor)
+            continue
+        h = dpttrs(d, e, slope)[0]
+        norm, best = float(np.linalg.norm(h)), (h, mu)
+        if norm <= 1.0:
+            break
+        new = mu + (norm - 1.0) * norm**2 / float(h @ dpttrs(d, e, h)[0])
+        if not new > mu:
+            break
+        mu = new
+    assert best is not None
+    h, mu = best
+    return h * radius, mu * scale

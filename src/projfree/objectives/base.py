@@ -15,6 +15,7 @@ from projfree.objectives.workload import Workload
 
 if TYPE_CHECKING:
     from projfree.losses.base import Loss
+    from projfree.objectives.hessian_products import HessianProducts
     from projfree.objectives.hull import Hull
     from projfree.objectives.quadratic import QuadraticForm
     from projfree.objectives.rounding import Rounding
@@ -133,6 +134,17 @@ class SmoothFunction(ABC):
     def has_hessian(self) -> bool:
         """Whether `hessian` works."""
         return type(self).hessian is not SmoothFunction.hessian
+
+    def hessian_at(self, x: Point) -> HessianProducts:
+        """The Hessian at ``x`` through its products, about one read each; the same matrix that `hessian` forms.
+
+        Quadratics have it whether or not they have that matrix.
+        """
+        from projfree.objectives.hessian_products import FormedProducts, SlopeProducts
+
+        if self.quadratic and not self.has_hessian:
+            return SlopeProducts(self)
+        return FormedProducts(self.hessian(x), self.shape)
 
     def quadratic_form(self) -> QuadraticForm | None:
         """The function as a quadratic form of its columns, None where it is none; may cost one pass, which is kept."""

@@ -18,6 +18,7 @@ from projfree.objectives.base import SmoothFunction, rows_at
 from projfree.objectives.curvature import curvature, shared_curvature
 from projfree.objectives.evaluation import Evaluation, Memory
 from projfree.objectives.gram_form import diagonal_of, form_of
+from projfree.objectives.hessian_products import HessianProducts, RowProducts
 from projfree.objectives.hull import Hull
 from projfree.objectives.intercepts import Centred, Intercept, NoIntercept, Profiled
 from projfree.objectives.quadratic import QuadraticForm
@@ -166,6 +167,9 @@ class Objective(SmoothFunction):
         if is_squared(self.loss):
             return shared_curvature(self.intercept, self.workspace, x, features, places)
         return rows_at(curvature(self.intercept, self.workspace, x, features), places, math.prod(self.outputs))
+
+    def hessian_at(self, x: Point) -> HessianProducts:
+        return RowProducts(self.intercept, self.workspace, x)
 
     @property
     def has_hessian(self) -> bool:

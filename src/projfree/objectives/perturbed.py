@@ -13,6 +13,7 @@ from projfree.algebra import Minorant, Pattern, Point, inner
 from projfree.checks import Array, all_finite, at_least, positive, real_array
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.hessian_products import HessianProducts
 from projfree.objectives.hull import Hull
 from projfree.objectives.quadratic import QuadraticForm
 from projfree.objectives.workload import Workload
@@ -86,6 +87,9 @@ class Perturbed(SmoothFunction):
 
     def hessian(self, x: Point) -> Array:
         return self.f.hessian(x)
+
+    def hessian_at(self, x: Point) -> HessianProducts:
+        return self.f.hessian_at(x)
 
     @property
     def has_hessian(self) -> bool:

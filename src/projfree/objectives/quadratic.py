@@ -13,6 +13,7 @@ from projfree.algebra import UNIT, Handle, Minorant, Point, inner, size
 from projfree.checks import Array, all_finite, real_array
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.hessian_products import HessianProducts
 from projfree.objectives.hull import Hull, Local, QuadraticHull
 
 #: How many products with H are kept.
@@ -120,6 +121,9 @@ class QuadraticForm(SmoothFunction):
     def hessian(self, x: Point) -> Array:
         return np.kron(self.H, np.eye(int(np.prod(self.shape[1:]))))
 
+    def hessian_at(self, x: Point) -> HessianProducts:
+        return FormProducts(self)
+
     def quadratic_form(self) -> QuadraticForm:
         return self
 
@@ -187,6 +191,20 @@ class Products:
             del kept[next(iter(kept))]
         self._kept = kept
         return image
+
+
+class FormProducts(HessianProducts):
+    """The matrix of a quadratic form, which acts on each column of a parameter."""
+
+    def __init__(self, f: QuadraticForm) -> None:
+        self.f = f
+
+    def product(self, v: Array) -> Array:
+        self.f._workspace.count += 1
+        return np.asarray(self.f.H @ v)
+
+    def diagonal(self) -> Array:
+        return np.multiply.outer(np.diag(self.f.H), np.ones(self.f.shape[1:]))
 
 
 class FormHull(QuadraticHull):

@@ -3,6 +3,7 @@
 from projfree.solvers.base import Solver, State
 from projfree.solvers.direct import Direct
 from projfree.solvers.frank_wolfe import FrankWolfe
+from projfree.solvers.hessian_free import HessianFreeNewton
 from projfree.solvers.newton import ConstrainedNewton
 from projfree.solvers.plan import Plan, plan
 from projfree.solvers.primal_averaging import CorrectivePrimalAveraging, PrimalAveraging
@@ -20,6 +21,7 @@ SOLVERS: tuple[type[Solver], ...] = (
     ProjectedGradient,
     AcceleratedProjectedGradient,
     ConstrainedNewton,
+    HessianFreeNewton,
     Direct,
     TrustRegionLanczos,
     WorkingSet,
@@ -34,6 +36,7 @@ __all__ = [
     "CorrectivePrimalAveraging",
     "Direct",
     "FrankWolfe",
+    "HessianFreeNewton",
     "Plan",
     "PrimalAveraging",
     "ProjectedGradient",

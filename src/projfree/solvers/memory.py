@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from projfree.data.products import LANE_ROWS, LANES, table_bytes
 from projfree.data.second_moments import BLOCK_BYTES
+from projfree.numerics.lanczos import ROOM
 from projfree.solvers.costs import Costs
 
 #: Rows that the fingerprint of the data copies.
@@ -13,6 +14,8 @@ FINGERPRINT_ROWS = 1_000
 TANGENT_IMAGES, SEARCH_IMAGES, SEGMENT_IMAGES, TRIANGLE_IMAGES = 9, 2, 12, 16
 #: Vectors of the size of a parameter that points, tangents and averages of tangents hold.
 VECTORS = 40
+#: And those that conjugate gradients on products with a Hessian work with.
+PRODUCT_VECTORS = 20
 #: Matrices of that side at the peak of the solution of a quadratic model.
 MODEL_MATRICES = 7
 #: Arrays of the size of the second derivatives of a block of rows, while a coupled loss forms them on a hull.
@@ -50,9 +53,14 @@ def hessian(costs: Costs) -> int:
     return max(formed, hulls(costs, 2) + 8 * D * D)
 
 
+def products(costs: Costs) -> int:
+    """Bytes of Newton's method from products, and of a search where a step is too long."""
+    return max(tangents(costs), hulls(costs, 2)) + PRODUCT_VECTORS * costs.vector_bytes
+
+
 def krylov(costs: Costs, dimension: int) -> int:
-    """Bytes of a Krylov space with its products, while it is extended."""
-    return tangents(costs) + 4 * dimension * costs.vector_bytes
+    """Bytes of a Krylov space while the array that holds its basis is made larger, and of steps without one."""
+    return products(costs) + 3 * (dimension + ROOM) * costs.vector_bytes
 
 
 def _images(costs: Costs, count: int) -> int:

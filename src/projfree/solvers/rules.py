@@ -9,6 +9,7 @@ from projfree.solvers.base import Solver
 from projfree.solvers.costs import HESSIAN, Costs
 from projfree.solvers.direct import Direct
 from projfree.solvers.frank_wolfe import FrankWolfe
+from projfree.solvers.hessian_free import HessianFreeNewton
 from projfree.solvers.model import MOST_PARAMETERS
 from projfree.solvers.newton import ConstrainedNewton
 from projfree.solvers.primal_averaging import CorrectivePrimalAveraging
@@ -21,10 +22,15 @@ from projfree.steps import Backtracking, BacktrackingGradient, ExactLineSearch
 #: Hessians and tangents that Newton needs for each digit.
 NEWTON_HESSIANS, NEWTON_TANGENTS = 0.5, 1.5
 #: Iterations of first-order methods over the square of the digits asked for, on problems that are not easy.
-CORRECTIVE, ACCELERATED, LANCZOS, TASKS, FRANK_WOLFE = 4.0, 5.0, 12.0, 2.0, 400.0
+CORRECTIVE, ACCELERATED, TASKS, FRANK_WOLFE = 4.0, 5.0, 2.0, 400.0
+#: Reads of Krylov spaces for squares: to begin with, and for each digit.
+LANCZOS_READS, LANCZOS_A_DIGIT = 4.0, 2.5
 #: From this many parameters on a first-order method gets a chance before any Hessian is formed, for so many of the
 #: reads that one would cost: easy problems (small radii) are then done, and others start better. Unless that is few.
 RELAY_FROM, RELAY_SHARE, FEW = 200, 1.0, 8
+#: Reads of Newton from products: to begin with, for each digit, and over those where p is not 2. Closer to l_1 than this
+#: exponent it takes many more.
+PRODUCTS, PRODUCTS_A_DIGIT, MIRRORED, LEAST_P = 5.0, 3.0, 1.5, 1.2
 #: Iterations of averages before accelerated gradients take over, and those after which a look at the norm decides.
 AVERAGES, LOOK = 100, 8
 #: The share for Krylov spaces before a Gram matrix is formed; model solves that an exact solution takes the time of.
@@ -108,12 +114,25 @@ def newton(costs: Costs) -> Choice | None:
     return Choice(Relay(first, ConstrainedNewton(), after), reads + 2.0 * after, work, memory, why)
 
 
+def hessian_free(costs: Costs) -> Choice | None:
+    """Newton's method from products with a Hessian, where forming one is not cheap."""
+    f, lp = costs.f, costs.ball.as_lp(costs.f.shape)
+    if not (f.convex and f.has_hessian and f.rows is not None and f.has_images) or costs.parameters < RELAY_FROM:
+        return None
+    if lp is None or not LEAST_P <= lp.p <= 2.0 or costs.load.form == "gram":
+        return None
+    reads = (PRODUCTS + PRODUCTS_A_DIGIT * costs.digits) * (1.0 if lp.p == 2.0 else MIRRORED)
+    reads *= 2.0 if costs.load.coupled and costs.load.searches else 1.0
+    why = f"{costs.parameters:,} parameters: products with the Hessian, a read each, instead of the matrix"
+    return Choice(HessianFreeNewton(), reads, reads * costs.tangent, held.products(costs), why)
+
+
 def lanczos(costs: Costs) -> Choice | None:
     """Krylov spaces for squares over a Euclidean ball."""
     f, lp = costs.f, costs.ball.as_lp(costs.f.shape)
     if not (f.rows is not None and f.has_quadratic_form and lp is not None and lp.p == 2.0):
         return None
-    reads = 1.3 * LANCZOS * costs.digits**2
+    reads = LANCZOS_READS + LANCZOS_A_DIGIT * costs.digits
     why = "squares over a Euclidean ball, where Krylov spaces need the fewest reads"
     memory = held.krylov(costs, TrustRegionLanczos().memory)
     return Choice(TrustRegionLanczos(), reads, reads * costs.tangent, memory, why)
@@ -171,4 +190,4 @@ def frank_wolfe(costs: Costs) -> Choice | None:
     return Choice(FrankWolfe(rule), 2.0 * steps, work, held.hulls(costs, 2), why)
 
 
-RULES = (direct, newton, lanczos, corrective, accelerated, projected, frank_wolfe)
+RULES = (direct, newton, hessian_free, lanczos, corrective, accelerated, projected, frank_wolfe)

@@ -2,40 +2,54 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from projfree.algebra import FactoredShape, Point
+from projfree.algebra import FactoredShape, Minorant, Point
 from projfree.checks import Array, count
-from projfree.numerics.lanczos import Krylov
+from projfree.numerics.lanczos import Basis, Lanczos, Small
 from projfree.objectives.base import SmoothFunction
 from projfree.sets import LpBall
 from projfree.sets.base import ConstraintSet
-from projfree.solvers.base import Solver, State
+from projfree.solvers.base import Known, Solver, State
+from projfree.solvers.hessian_free import newton_move
 
-#: A tangent is taken at the iterate when its gap, which the space knows without a read, has fallen by this factor,
+#: A tangent is taken at the minimiser over the space when its relative gap, which the space knows without a read, is at
+#: most this,
+WORTH = 1e-3
+#: has fallen by this factor since the last one,
 FALL = 10.0
 #: and only every so many iterations.
-EVERY = 3
+EVERY = 2
+#: The iterate is formed in every iteration while the space is at most this large, and then in each that this divides:
+#: it costs as much as the space is large, and the recurrence does not need it.
+OFTEN, SOMETIMES = 24, 8
 #: A residual this much smaller than b is rounding.
 NOISE = 1e-14
 
 
 @dataclass(frozen=True, kw_only=True)
 class KrylovState(State):
-    """A state with the space and its products, b, and the next direction; ``memory`` is the gap at the last tangent."""
+    """A state with the space, the value at zero and the tangent at the iterate, None where it was not taken.
+
+    ``memory`` is the gap at the last tangent.
+    """
 
     Q: Array
-    HQ: Array
-    T: Array
-    b: Array | None = None
-    direction: Array | None = None
+    alpha: Array
+    beta: Array
+    length: float = math.nan
+    constant: float = math.nan
+    penalty: float = 0.0
+    m: Minorant | None = None
+    store: Basis | None = field(default=None, metadata={"transient": True}, repr=False)
 
     @property
-    def space(self) -> Krylov:
+    def space(self) -> Lanczos:
         """The space as an object."""
-        return Krylov(self.Q, self.HQ, self.T)
+        return Lanczos(self.Q, self.alpha, self.beta, self.length, self.store)
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,14 +58,15 @@ class TrustRegionLanczos(Solver):
 
     .. math:: x_t = \arg\min \bigl\{f(w) : w \in \operatorname{span}\{b, Hb, \dots, H^{t-1} b\},\ \|w\|_2 \le r\bigr\}
 
-    No method that adds gradients needs fewer iterations. One read an iteration, and one more every third
-    iteration if the gap has fallen by a factor of ten, for the certificate. H is never formed.
+    No method that adds gradients needs fewer iterations. One read an iteration, and one more every second
+    iteration at most, if the gap has fallen by a factor of ten, for the certificate. H is never formed. The space does
+    not depend on the start, which is looked at first, nor on the radius, so that a path shares one space.
 
     Parameters
     ----------
     memory : int
-        The largest dimension of the space; two vectors are held for each. A full space is shrunk to a third: the
-        iterate, the latest directions and those with least curvature; where that happens convergence slows down.
+        The largest dimension of the space, a vector each. Where that is not enough, truncated Newton steps go on from
+        the minimiser over it, without a basis: each costs as many reads as it takes to reduce the residual tenfold.
 
     References
     ----------
@@ -66,7 +81,7 @@ class TrustRegionLanczos(Solver):
     array([0.291 , 0.3107, 0.2623])
     """
 
-    memory: int = 100
+    memory: int = 200
 
     def __post_init__(self) -> None:
         count("TrustRegionLanczos(memory=...)", self.memory, lowest=4)
@@ -83,58 +98,100 @@ class TrustRegionLanczos(Solver):
         _euclidean(ball, f.shape)
 
     def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> KrylovState:
-        return KrylovState(t=0, x=start, seed=seed, **vars(Krylov.empty(start.w.size)))
+        none = np.zeros(0)
+        return KrylovState(t=0, x=start, seed=seed, Q=np.zeros((0, start.w.size)), alpha=none, beta=none)
 
     def carry(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> KrylovState:
         assert isinstance(state, KrylovState)
-        return KrylovState(t=0, x=state.x, seed=state.seed, b=state.b, **vars(state.space))
+        space = vars(state.space)
+        return KrylovState(t=0, x=state.x, seed=state.seed, constant=state.constant, **space)
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, KrylovState)
-        radius, space = _euclidean(ball, f.shape).radius, state.space
-        b = -f.minorant(f.point(np.zeros(f.shape))).gradient.ravel() if state.b is None else state.b
-        direction = self._direction(state, b, radius)
-        if space.size >= self.memory:
-            space = space.shrunk(space.minimise(b, radius).h, self.memory // 3)
-        q = space.next(direction, NOISE * float(np.linalg.norm(b))) if direction.any() else None
-        if q is not None:
-            # Within the ball, where neither b nor the product drowns the other.
-            slope = f.minorant(f.point((radius * q).reshape(f.shape))).gradient.ravel()
-            space = space.extended(q, (slope + b) / radius)
-        return self._moved(f, radius, replace(state, t=state.t + 1, b=b, **vars(space)), done=q is None)
+        radius = _euclidean(ball, f.shape).radius
+        if math.isnan(state.length):
+            state = _begun(f, state)
+        if not state.length > 0.0:  # zero is a minimiser
+            return replace(_looked(f, ball, state, f.point(np.zeros(f.shape))), done=True)
+        if state.t == 0 and not state.space.size and state.x.w.any():
+            return _looked(f, ball, state, state.x)
+        if state.t > 0 and (state.space.closed or state.space.size >= self.memory) and state.m is not None:
+            return _newton(f, ball, state)
+        carried = state.t == 0 and state.space.size > 0  # the space of another radius, which may do
+        if not carried:
+            # The product does not depend on where it is taken.
+            image = f.hessian_at(state.x).product(state.space.Q[-1].reshape(f.shape))
+            state = replace(state, **vars(state.space.extended(image.ravel())))
+        found = state.space.minimise(radius, state.penalty)
+        state, done = replace(state, penalty=found.penalty), self._ends(state, found)
+        if done or carried or self._due(state, found, radius):
+            state = replace(state, memory=found.gap(radius))
+            return replace(_looked(f, ball, state, _point(f, state, found, radius)), done=done)
+        moved = replace(state, t=state.t + 1, gamma=1.0, m=None, evaluation=None, found=(), gap=math.nan)
+        formed = state.space.size <= OFTEN or moved.t % SOMETIMES == 0
+        return replace(moved, x=_point(f, state, found, radius)) if formed else moved
 
     @staticmethod
-    def _direction(state: KrylovState, b: Array, radius: float) -> Array:
-        """What to add to the space: at first the start, which is worth a dimension, or b."""
-        if state.direction is not None:
-            return state.direction
-        if state.space.size:
-            return state.space.minimise(b, radius).direction
-        return state.x.w.ravel() if state.x.w.any() else b
+    def _ends(state: KrylovState, found: Small) -> bool:
+        return state.space.closed or found.rest <= NOISE * state.length
 
-    @staticmethod
-    def _moved(f: SmoothFunction, radius: float, state: KrylovState, done: bool) -> State:
-        """The state at the minimiser over the space, with a tangent there if one is due."""
-        assert state.b is not None
-        if not state.space.size:  # b is zero, and so is the start, which is then a minimiser
-            here = f.evaluate(state.x)
-            return replace(state, gamma=1.0, evaluation=here, found=((state.t, here),), done=True)
-        found, last = state.space.minimise(state.b, radius), state.memory
-        norm = float(np.linalg.norm(found.x))
-        x = f.point((found.x * min(1.0, radius / norm if norm > 0.0 else 1.0)).reshape(f.shape), state.x.intercept)
+    def _due(self, state: KrylovState, found: Small, radius: float) -> bool:
+        """Whether a tangent is worth its read."""
+        # The value is known by the space as well.
+        below = 0.5 * (state.length * float(found.h[0]) + found.penalty * float(found.h @ found.h))
         gap = found.gap(radius)
-        due = done or (state.t % EVERY == 0 and not gap > last / FALL)
-        looked = f.evaluate(x) if due else None
-        return replace(
-            state,
-            x=x if looked is None else looked.point,
-            gamma=1.0,
-            memory=gap if due else last,
-            direction=found.direction,
-            evaluation=looked,
-            found=() if looked is None else ((state.t, looked),),
-            done=done,
-        )
+        worth = gap <= WORTH * abs(state.constant - below) and not gap > state.memory / FALL
+        return state.space.size >= self.memory or (worth and (state.t + 1) % EVERY == 0)
+
+
+def _begun(f: SmoothFunction, state: KrylovState) -> KrylovState:
+    """The state with the space of dimension zero, from the value and the gradient at zero."""
+    zero = f.evaluate(f.point(np.zeros(f.shape)))
+    space = Lanczos.begun(-zero.slope.gradient.ravel())
+    return replace(state, constant=zero.value, **vars(space))
+
+
+def _point(f: SmoothFunction, state: KrylovState, found: Small, radius: float) -> Point:
+    """The minimiser over the space, within the ball to rounding."""
+    x = state.space.point(found.h)
+    norm = float(np.linalg.norm(x))
+    return f.point((x * min(1.0, radius / norm if norm > 0.0 else 1.0)).reshape(f.shape), state.x.intercept)
+
+
+def _looked(f: SmoothFunction, ball: ConstraintSet, state: KrylovState, x: Point) -> KrylovState:
+    """The state at ``x``, with the tangent there."""
+    here = f.evaluate(x, keep=True)
+    known, t = Known.of(ball, here), state.t + 1
+    return replace(
+        state,
+        t=t,
+        x=here.point,
+        m=here.slope,
+        gamma=1.0,
+        evaluation=here,
+        found=((t, here),),
+        bound=known.bound,
+        gap=known.gap,
+    )
+
+
+def _newton(f: SmoothFunction, ball: ConstraintSet, state: KrylovState) -> KrylovState:
+    """The state after a truncated Newton step, which needs no basis."""
+    assert state.m is not None
+    move = newton_move(f, ball, state.x, state.m)
+    t = state.t + 1
+    return replace(
+        state,
+        t=t,
+        x=move.new.point,
+        m=move.new.slope,
+        gamma=move.gamma,
+        evaluation=move.new,
+        found=((t, move.new),),
+        bound=move.known.bound,
+        gap=move.known.gap,
+        done=move.last,
+    )
 
 
 def _euclidean(ball: ConstraintSet, shape: tuple[int, ...]) -> LpBall:

@@ -30,6 +30,7 @@ from projfree.solvers import (
     CorrectivePrimalAveraging,
     Direct,
     FrankWolfe,
+    HessianFreeNewton,
     PrimalAveraging,
     ProjectedGradient,
     Relay,
@@ -59,6 +60,7 @@ SEARCHING: tuple[Any, ...] = (
     CorrectivePrimalAveraging(),
     AcceleratedProjectedGradient(BacktrackingGradient()),
     ConstrainedNewton(),
+    HessianFreeNewton(),
     Relay(after=3),
     "auto",
 )
@@ -113,7 +115,10 @@ def check_evaluations(make: Make, loss: Loss, outputs: int, intercept: bool) -> 
     _close(here.slope.gradient, there.slope.gradient, f"gradient of {about}")
     _close(here.slope.constant, there.slope.constant, f"constant of {about}")
     if loss.convex:
-        _close(f.hessian(f.point(w)), g.hessian(g.point(w)), f"Hessian of {about}")
+        H = g.hessian(g.point(w))
+        _close(f.hessian(f.point(w)), H, f"Hessian of {about}")
+        v = np.random.default_rng(2).standard_normal(f.shape)
+        _close(f.hessian_at(f.point(w)).product(v).ravel(), H @ v.ravel(), f"product with the Hessian of {about}")
 
 
 def check_fixed(make: Make, loss: Loss, outputs: int, intercept: bool, solver: Solver) -> None:

@@ -87,6 +87,14 @@ def curvature_is_the_second_applied(loss: Loss, u: Array, y: Array) -> None:
     assert not loss.convex or np.all(loss.curvature(u, y, a, a) >= 0)
 
 
+def majorant_times_is_the_majorant_applied(loss: Loss, u: Array, y: Array) -> None:
+    """`majorant_times(u, y, a)` is the majorant times a, whichever way it is computed."""
+    a, bend = np.cos(u), loss.majorant(u, y)
+    expected = np.einsum("nij,nj->ni", bend, a) if loss.coupled else bend * a
+    found = loss.majorant_times(u, y, a)
+    assert np.allclose(found, expected, rtol=0, atol=64 * np.finfo(u.dtype).eps * loss.smoothness)
+
+
 def summed_second_is_the_sum(loss: Loss, u: Array, y: Array) -> None:
     """`summed_second` is the weighted sum of `second` over rows, up to rounding of the largest that it can be."""
     s = np.linspace(0.0, 1.0, len(u))
@@ -196,6 +204,7 @@ LAWS: tuple[Callable[[Loss, Array, Array], None], ...] = (
     derivative_is_the_slope_of_the_value,
     second_is_the_slope_of_the_derivative,
     curvature_is_the_second_applied,
+    majorant_times_is_the_majorant_applied,
     summed_second_is_the_sum,
 )
 UNIVERSAL_LAWS: tuple[Callable[[Loss, Array, Array], None], ...] = (
