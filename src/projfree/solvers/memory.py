@@ -58,6 +58,13 @@ def products(costs: Costs) -> int:
     return max(tangents(costs), hulls(costs, 2)) + PRODUCT_VECTORS * costs.vector_bytes
 
 
+def working_set(costs: Costs, most: int) -> int:
+    """Bytes of products of at most so many features, and of the solution of quadratics with them."""
+    side = min(most, costs.f.shape[0]) * (costs.load.outputs if costs.load.coupled else 1)
+    stored = 2 * 12 * int(costs.size)  # the columns in use
+    return tangents(costs) + stored + 8 * MODEL_MATRICES * side * side
+
+
 def krylov(costs: Costs, dimension: int) -> int:
     """Bytes of a Krylov space while the array that holds its basis is made larger, and of steps without one."""
     return products(costs) + 3 * (dimension + ROOM) * costs.vector_bytes

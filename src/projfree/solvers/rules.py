@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from projfree.solvers import memory as held
 from projfree.solvers.base import Solver
-from projfree.solvers.costs import HESSIAN, Costs
+from projfree.solvers.costs import FLOPS_A_READ, HESSIAN, MODEL_FLOPS, Costs
 from projfree.solvers.direct import Direct
 from projfree.solvers.frank_wolfe import FrankWolfe
 from projfree.solvers.hessian_free import HessianFreeNewton
@@ -16,6 +16,8 @@ from projfree.solvers.primal_averaging import CorrectivePrimalAveraging
 from projfree.solvers.projected_gradient import AcceleratedProjectedGradient, ProjectedGradient
 from projfree.solvers.relay import Relay
 from projfree.solvers.trust_region import TrustRegionLanczos
+from projfree.solvers.working_set import MOST_FEATURES as MOST_WORKING
+from projfree.solvers.working_set import WorkingSet
 from projfree.steps import Backtracking, BacktrackingGradient, ExactLineSearch
 
 # Measured by `python benchmarks/auto.py` on its grid of problems; all costs are in reads of X.
@@ -33,6 +35,9 @@ RELAY_FROM, RELAY_SHARE, FEW = 200, 1.0, 8
 PRODUCTS, PRODUCTS_A_DIGIT, MIRRORED, LEAST_P = 5.0, 3.0, 1.5, 1.2
 #: Iterations of averages before accelerated gradients take over, and those after which a look at the norm decides.
 AVERAGES, LOOK = 100, 8
+#: Features that a working set has, about, its iterations to begin with and for each digit, and those after which it has
+#: not found a minimum with few features.
+WORKING, WORKING_STEPS, WORKING_A_DIGIT, WORKING_TURNS = 200, 3.0, 0.3, 50
 #: The share for Krylov spaces before a Gram matrix is formed; model solves that an exact solution takes the time of.
 KRYLOV_SHARE, EXACT_SOLVE = 0.08, 3.0
 
@@ -127,6 +132,22 @@ def hessian_free(costs: Costs) -> Choice | None:
     return Choice(HessianFreeNewton(), reads, reads * costs.tangent, held.products(costs), why)
 
 
+def working_set(costs: Costs) -> Choice | None:
+    """A few features at a time, where the set makes most of them zero."""
+    f, d = costs.f, costs.f.shape[0]
+    if not (f.convex and f.has_hessian and costs.ball.as_flat(f.shape) is not None) or costs.load.form == "gram":
+        return None
+    m = min(d, WORKING)
+    if m * costs.load.outputs > MOST_PARAMETERS and costs.load.coupled:
+        return None
+    steps = WORKING_STEPS + WORKING_A_DIGIT * costs.digits
+    one = 1.0 + HESSIAN * m * (m / d) + EXACT_SOLVE * MODEL_FLOPS * float(m) ** 3 / (FLOPS_A_READ * costs.size)
+    why = f"most of the {d:,} features are zero at the minimum, so that it is looked for among a few at a time"
+    solver = Relay(WorkingSet(), AcceleratedProjectedGradient(BacktrackingGradient()), WORKING_TURNS)
+    work = steps * (one + costs.tangent)
+    return Choice(solver, 2.0 + 2.0 * steps, work, held.working_set(costs, MOST_WORKING), why)
+
+
 def lanczos(costs: Costs) -> Choice | None:
     """Krylov spaces for squares over a Euclidean ball."""
     f, lp = costs.f, costs.ball.as_lp(costs.f.shape)
@@ -190,4 +211,4 @@ def frank_wolfe(costs: Costs) -> Choice | None:
     return Choice(FrankWolfe(rule), 2.0 * steps, work, held.hulls(costs, 2), why)
 
 
-RULES = (direct, newton, hessian_free, lanczos, corrective, accelerated, projected, frank_wolfe)
+RULES = (direct, newton, hessian_free, working_set, lanczos, corrective, accelerated, projected, frank_wolfe)

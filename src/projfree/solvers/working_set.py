@@ -26,6 +26,8 @@ FIRST_LEVEL = 0.5
 MOST_NEW = 500
 #: Where a feature outside has a slope so many times the multiplier, the set is far too small.
 FAR = 1.5
+#: More features than this are not taken in: their products would need 130 MB, and their systems seconds.
+MOST_FEATURES = 4_000
 #: A start with more features than this that are not zero is replaced by a vertex.
 MOST_AT_START = 2_000
 #: An expected decrease of this many roundings of the value is none.
@@ -34,11 +36,13 @@ NOTHING = 16.0
 
 @dataclass(frozen=True, kw_only=True)
 class WorkingSetState(State):
-    """A state with the tangent ``m`` at the iterate, the multiplier, the features in use, and for quadratics the part H
-    of the Hessian that belongs to them.
+    """A state with value and tangent ``m`` at the iterate, the multiplier, the features in use and, for quadratics, H.
+
+    H is the part of the Hessian that belongs to these features.
     """
 
     m: Minorant | None = None
+    value: float = math.nan
     level: float = math.nan
     features: Array | None = None
     H: Array | None = None
@@ -102,32 +106,31 @@ class WorkingSet(Solver):
 
     def carry(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> WorkingSetState:
         assert isinstance(state, WorkingSetState)
-        return replace(
-            WorkingSetState(t=0, x=state.x, seed=state.seed),
-            m=state.m,
-            level=state.level,
-            features=state.features,
-            H=state.H,
-        )
+        kept = {name: getattr(state, name) for name in ("m", "value", "level", "features", "H")}
+        return WorkingSetState(t=0, x=state.x, seed=state.seed, **kept)  # none of them knows the set
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, WorkingSetState)
         flat = ball.as_flat(f.shape)
         assert flat is not None
+        state = self._begun(f, ball, state) if state.m is None else state
         x, m = state.x, state.m
-        if m is None:
-            x, m = self._begun(f, ball, x)
+        assert m is not None
         features = self._features(flat, x.w, m.gradient, state)
+        if len(features) > MOST_FEATURES:  # whoever comes next has the tangent for nothing
+            here = f.evaluate(x)
+            return replace(state, t=state.t + 1, evaluation=here, found=((state.t + 1, here),), done=True)
         H = self._hessian(f, x, features, state)
         v, level = _minimum(flat, x.w, m.gradient, features, H, state.level, 0.0 if f.quadratic else SHARE)
         expected = inner(m.gradient, x.w - v)
-        new, gamma = _moved(f, x, m, f.point(v, x.intercept), expected)
+        new, gamma = _moved(f, state, f.point(v, x.intercept), expected)
         after = Known.of(ball, new)
         return replace(
             state,
             t=state.t + 1,
             x=new.point,
             m=new.slope,
+            value=new.value,
             level=level,
             features=features,
             H=H if f.quadratic and len(H) == len(features) else None,
@@ -136,16 +139,16 @@ class WorkingSet(Solver):
             found=((state.t + 1, new),),
             bound=after.bound,
             gap=after.gap,
-            done=expected <= NOTHING * UNIT * abs(f.value(x)),
+            done=expected <= NOTHING * UNIT * abs(state.value),
         )
 
     @staticmethod
-    def _begun(f: SmoothFunction, ball: ConstraintSet, x: Point) -> tuple[Point, Minorant]:
-        """The tangent at the start, or at the vertex that the gradient there asks for where the start has no zeros."""
-        looked = f.evaluate(x, keep=True)
-        if np.count_nonzero(x.w) > MOST_AT_START:
-            looked = f.evaluate(f.point(ball.lmo(looked.slope.gradient), x.intercept), keep=True)
-        return looked.point, looked.slope
+    def _begun(f: SmoothFunction, ball: ConstraintSet, state: WorkingSetState) -> WorkingSetState:
+        """With the tangent at the start, or at the vertex that the gradient there asks for where it has no zeros."""
+        looked = f.evaluate(state.x, keep=True)
+        if np.count_nonzero(looked.point.w) > MOST_AT_START:
+            looked = f.evaluate(f.point(ball.lmo(looked.slope.gradient), looked.intercept), keep=True)
+        return replace(state, x=looked.point, m=looked.slope, value=looked.value)
 
     def _features(self, flat: FlatBall, w: Array, g: Array, state: WorkingSetState) -> Array:
         """The features in use and those with the largest slopes, those of a group next to each other."""
@@ -201,11 +204,12 @@ def _minimum(
     return v, found.level
 
 
-def _moved(f: SmoothFunction, x: Point, m: Minorant, v: Point, expected: float) -> tuple[Evaluation, float]:
+def _moved(f: SmoothFunction, state: WorkingSetState, v: Point, expected: float) -> tuple[Evaluation, float]:
     """The next iterate and the step: all the way where f falls enough, else to the minimum on the way."""
-    there, value = f.evaluate(v, keep=True), f.value(x)
+    there, value = f.evaluate(v, keep=True), state.value
     if there.value <= value - ARMIJO * expected + 4.0 * UNIT * abs(value):
         return there, 1.0
-    hull = f.hull((x, v), m.gradient)
+    assert state.m is not None
+    hull = f.hull((state.x, v), state.m.gradient)
     place = hull.minimise(np.zeros(1))
     return f.evaluate(hull.mix(place), keep=True), float(place[0])
