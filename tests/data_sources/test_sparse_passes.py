@@ -18,6 +18,7 @@ from projfree.data import row_products, sparse, sparse_blocks
 from projfree.data.compressed import compressed, row_slice
 from projfree.data.once import Once
 from projfree.data.row_products import RowTile
+from projfree.data.rows import FormImages, Pass
 
 
 def random_table(rng, n, d, density=0.3, dtype=np.float64):
@@ -166,6 +167,20 @@ def test_without_the_private_products_of_scipy(monkeypatch, loss):
     monkeypatch.setattr(row_products, "DIRECT", False)
     for a, b in zip(own, passes(as_data(X, y), loss), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("outputs", [(), (2,)])
+@pytest.mark.parametrize("factor", [1.0, -0.5])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_images_are_formed_where_they_are_kept(outputs, factor, order):
+    """A point that is a vector, a multiple of it, or kept in an array of another order: its image is what is kept."""
+    rng = np.random.default_rng(4)
+    X, w = random_table(rng, 200, 5), rng.standard_normal((5, *outputs))
+    data, kept = as_data(X, np.zeros(200)), [np.full((200, *outputs), np.nan, order=order) for _ in range(2)]
+    own = (200, data.y, None, (w,), np.array([[factor], [1.0]]), None, np.zeros(2))
+    data.run(Pass(FormImages(), *own, tuple(kept), outputs))
+    np.testing.assert_allclose(kept[0], factor * (X @ w), atol=1e-13)
+    np.testing.assert_allclose(kept[1], X @ w, atol=1e-13)
 
 
 @pytest.mark.parametrize("form", ["csr", "csc", "coo"])

@@ -50,13 +50,16 @@ class RowTile(NamedTuple):
         first, last = pointers[0], pointers[-1]
         return cls(X.data[first:last].astype(np.float64), X.indices[first:last], pointers - first, X.shape[1])
 
-    def image(self, w: Array) -> Array:
-        """The rows times a vector, or times each column of a matrix."""
-        if not DIRECT:
-            image: Array = self._table() @ w
-            return image
+    def image(self, w: Array, out: Array | None = None) -> Array:
+        """The rows times a vector, or times each column of a matrix, in ``out`` where it is given."""
         w, rows = np.ascontiguousarray(w, dtype=np.float64), len(self.pointers) - 1
-        out = np.zeros((rows, *w.shape[1:]))
+        if out is None:
+            out = np.zeros((rows, *w.shape[1:]))
+        else:
+            out[...] = 0.0
+        if not DIRECT:
+            out += self._table() @ w
+            return out
         if w.ndim == 1:
             tools.csr_matvec(rows, self.d, self.pointers, self.columns, self.values, w, out)
         else:

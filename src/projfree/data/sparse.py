@@ -26,6 +26,8 @@ from projfree.runtime import default_threads, over_blocks, single_blas
 
 #: Bytes of one entry, for sizes that must not depend on how wide the stored indices are.
 ENTRY_BYTES = 12
+#: From so many numbers on, sums of products in a step would use the threads of BLAS, and add in another order.
+BLAS_NUMBERS = 8192
 #: Tables of float32 with fewer bytes have their values kept as float64 too, once a pass has asked for them.
 WIDE_BYTES = 1 << 26
 
@@ -105,16 +107,18 @@ class SparseData(Data):
         if blocks is not None:
             over_ranges(blocks, 0, self.cut.count, threads)
         else:
-            with single_blas(self.nbytes >= THREADED_BYTES):
+            many = self.n * math.prod(work.outputs) >= BLAS_NUMBERS
+            with single_blas(many or self.nbytes >= THREADED_BYTES):
                 over_blocks(lambda k: self._scipy_block(k, work, partials), self.cut.count, threads)
         return partials.total()
 
     def _scipy_block(self, k: int, work: Pass, partials: Partials) -> None:
         total: Array | None = None
-        X, outputs = self._wide.get(), math.prod(work.outputs)
+        X, outputs, place = self._wide.get(), math.prod(work.outputs), work.formed_in
         for rows in pieces(X, self.cut, k, outputs):
             piece = RowTile.of(X, rows)
-            residual, sums = stepped(work, rows, [piece.image(w) for w in work.vectors], outputs)
+            images = [piece.image(w, None if place is None else place[rows]) for w in work.vectors]
+            residual, sums = stepped(work, rows, images, outputs)
             total = sums if total is None else total + sums
             if residual is not None:
                 piece.add_adjoint(residual, partials.adjoints_of((self.d, *residual.shape[1:]))[k])

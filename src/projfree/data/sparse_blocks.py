@@ -25,8 +25,10 @@ PIECE_NUMBERS, PIECE_ENTRIES = 1 << 20, 1 << 20
 #: Numbers of images that a step works on at a time. They take less than 128 KB: beyond that, a temporary array is new
 #: memory of the system, whose first use costs more than the arithmetic.
 STEP_NUMBERS = 15 << 10
+#: Bytes of a parameter and an adjoint that stay in the cache together.
+CACHE_BYTES = 1 << 19
 #: Entries of the table for each entry of the adjoints of all blocks: clearing and adding them then costs a few percent.
-SHARE = 20
+SHARE = 16
 
 
 def sparse_cut(n: int, d: int, entries: int) -> Blocks:
@@ -40,11 +42,13 @@ def sparse_cut(n: int, d: int, entries: int) -> Blocks:
 
 
 def pieces(X: sp.csr_array, cut: Blocks, k: int, outputs: int = 1) -> Iterator[slice]:
-    """The rows of block k in pieces whose products are formed together: one if memory allows.
+    """The rows of block k in pieces whose products are formed together.
 
-    The products of one piece find their vectors in the cache, those of the next have to fetch them anew.
+    A parameter and an adjoint that fit into the cache stay there, so pieces are as small as a step likes them. Larger
+    ones push each other out between the two products: pieces are then as large as memory allows.
     """
-    most = max(64, PIECE_NUMBERS // outputs)
+    small = 16 * X.shape[1] * outputs <= CACHE_BYTES
+    most = max(64, (STEP_NUMBERS if small else PIECE_NUMBERS) // outputs)
     if X.dtype != np.float64:
         most = min(most, rows_for(X, PIECE_ENTRIES))
     return even_slices(k * cut.rows, min((k + 1) * cut.rows, cut.n), most)
