@@ -10,9 +10,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from projfree import Logistic, LpBall, Objective, Squared, as_data
-from projfree.data import compiled
+from projfree.algebra import UNIT
+from projfree.data import blocks, compiled, sparse_blocks
 from projfree.data.rows import Rows
 from projfree.objectives.row_steps import TangentSums
 from projfree.objectives.tangent import Sums
@@ -75,13 +77,14 @@ GRADIENTS = {
 }
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csc_array], ids=["dense", "CSR", "CSC"])
 @pytest.mark.parametrize("native", [False, True], ids=["NumPy", "compiled"])
 @pytest.mark.parametrize("case", GRADIENTS)
-def test_the_gradient(case, native, monkeypatch):
+def test_the_gradient(case, native, form, monkeypatch):
     monkeypatch.setattr(compiled, "NATIVE_BYTES", 0 if native else 1 << 60)
     x_scale, y_scale = GRADIENTS[case]
     X, y = RNG.standard_normal((N, 3)) * x_scale, RNG.standard_normal(N) * y_scale
-    f = Objective(Squared(), as_data(X, y))
+    f = Objective(Squared(), as_data(form(X), y))
     m = f.minorant(f.point(np.zeros(3)))
     exact = exact_gradient(X, (-2.0 * y).tolist())
     off = sum((Fraction(float(g)) - e) ** 2 for g, e in zip(m.gradient, exact, strict=True))
@@ -119,3 +122,21 @@ def test_the_gradient_with_a_centred_intercept():
     exact = exact_gradient(X, [2 * (b - Fraction(t)) for t in y.tolist()])
     off = sum((Fraction(float(g)) - e) ** 2 for g, e in zip(m.gradient, exact, strict=True))
     assert 0 < off <= Fraction(m.gradient_error) ** 2
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_the_sums_of_sparse_rows_over_blocks_pieces_and_steps(outputs, monkeypatch):
+    """Each entry of an adjoint errs by at most `summation` units of its absolute terms, however rows are cut."""
+    for name, number in (("BLOCK_ENTRIES", 64), ("PIECE_NUMBERS", 100), ("STEP_NUMBERS", 100), ("SHARE", 1)):
+        monkeypatch.setattr(sparse_blocks, name, number)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 64)
+    rng = np.random.default_rng(3)
+    X = np.where(rng.random((500, 3)) < 0.6, rng.standard_normal((500, 3)), 0.0)
+    r = 10.0 ** rng.uniform(-8, 8, (500, outputs)) * rng.standard_normal((500, outputs))
+    data = as_data(sp.csr_array(X), np.zeros(500))
+    assert data.cut.count > 4
+    found, units = data.adjoint(r), Fraction(data.summation()) * Fraction(UNIT)
+    for j in range(3):
+        for c in range(outputs):
+            terms = [Fraction(x) * Fraction(a) for x, a in zip(X[:, j].tolist(), r[:, c].tolist(), strict=True)]
+            assert abs(Fraction(float(found[j, c])) - sum(terms)) <= units * sum(map(abs, terms))

@@ -177,6 +177,14 @@ class Data(ABC):
         """
         raise TypeError(f"{type(self).__name__} has no table of features; this needs one.")
 
+    def columns(self) -> Any:
+        """The features by columns: a `scipy.sparse.csc_array`, an array, or None where they are not at hand.
+
+        Of a sparse table it is made when it is first asked for, and kept: sorted, without repeated entries, and with
+        the table's own dtype. It must not be changed.
+        """
+        return None
+
     def row_measures(self, shift: Array, scale: Array) -> tuple[float, float]:
         r"""The largest norm and the weighted mean squared norm of the rows :math:`(|x_i| + |shift|) / scale`."""
         from projfree.data.moments import row_measures

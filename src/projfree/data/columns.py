@@ -45,6 +45,10 @@ class Columns:
         _choose(X.indptr, X.indices, X.data, place, indptr, indices, values)
         return cls(features, indptr, indices, values)
 
+    def cover(self, w: Array) -> bool:
+        """Whether a vector is zero in all other columns."""
+        return bool(np.count_nonzero(w) == np.count_nonzero(w[self.features]))
+
     def image(self, w: Array) -> Array:
         """The image of a parameter whose entries elsewhere are zero."""
         shape = (len(self.indptr) - 1, len(self.features))

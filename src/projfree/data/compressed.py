@@ -1,9 +1,9 @@
-"""Compressed sparse rows: brought into form without a copy where possible, checked, and cut into views."""
+"""Compressed sparse rows: brought into canonical form without a copy where possible, checked, and cut into views."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,15 +11,30 @@ import scipy.sparse as sp
 from projfree.checks import Array, shown
 
 #: Entries that one-time checks look at together; bounds their temporary memory.
-PIECE = 1 << 20
+PIECE = 1 << 16
 
 
-def compressed(X: Any) -> sp.csr_array:
+class Compressed(NamedTuple):
+    """A table in canonical form: columns increase within each row, so that none occurs twice.
+
+    Attributes
+    ----------
+    rows : csr_array
+        The table by rows.
+    columns : csc_array or None
+        The same by columns, where it was given so.
+    """
+
+    rows: sp.csr_array
+    columns: sp.csc_array | None
+
+
+def compressed(X: Any) -> Compressed:
     """A SciPy sparse matrix or array of any format as compressed rows of floats.
 
-    CSR with float32 or float64 values shares its memory with the result. Other formats are converted once; so are
-    values of other kinds. Where entries occur twice, the result is a copy in which they are summed. Explicit zeros and
-    unsorted columns stay as they are.
+    CSR with float32 or float64 values and increasing columns shares its memory with the result. Other formats are
+    converted once, and CSC is kept next to the rows; so are values of other kinds. Where columns are not in order or
+    occur twice, the result is a copy in which they are sorted and summed. Explicit zeros stay.
     """
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(f"`X` must be a table with at least one row and one column, got shape {X.shape}.")
@@ -27,81 +42,135 @@ def compressed(X: Any) -> sp.csr_array:
         raise TypeError(
             f"`X` must hold real numbers, got dtype {X.dtype}; convert it first, e.g. with `.astype(float)`."
         )
-    rows = _summed(_checked(_rows(X if X.dtype.isnative else X.astype(X.dtype.newbyteorder("=")))))
-    if rows.dtype.kind in "iub":
-        rows = with_values(rows, rows.data.astype(np.float64))
-    return rows
+    own = _canonical(_sound(X if X.dtype.isnative else X.astype(X.dtype.newbyteorder("="))))
+    if own.dtype.kind in "iub":
+        own = with_values(own, own.data.astype(np.float64))
+    if own.format == "csr":
+        return Compressed(checked_values(own), None)
+    rows = own.tocsr()  # in order, because the columns are read one after the other
+    return Compressed(checked_values(_marked(rows)), own)
 
 
-def _rows(X: Any) -> sp.csr_array:
-    try:
-        if X.format != "csr":
+def _sound(X: Any) -> Any:
+    """The table as CSR or CSC whose arrays have the lengths that they must have."""
+    unsound = (
+        "`X` is not a sound sparse matrix: {}; build it anew from triplets, with "
+        "`scipy.sparse.coo_array((values, (rows, columns)), shape)`."
+    )
+    if X.format not in ("csr", "csc"):
+        try:
             if hasattr(X, "check_format"):  # a conversion trusts its input with memory
                 X.check_format(full_check=True)
             X = X.tocsr()
-        whole = sp.csr_array((X.data, X.indices, X.indptr), shape=X.shape)
-    except ValueError as error:
+        except ValueError as error:
+            raise ValueError(unsound.format(error)) from None
+    lines = X.shape[0] if X.format == "csr" else X.shape[1]
+    values, indices, pointers = X.data, X.indices, X.indptr
+    if pointers.shape != (lines + 1,) or indices.ndim != 1 or indices.shape != values.shape:
+        found = f"shapes {values.shape} of `data`, {indices.shape} of `indices`, {pointers.shape} of `indptr`"
+        raise ValueError(unsound.format(f"{found} do not go with a table of shape {X.shape}"))
+    if pointers[0] != 0 or pointers[-1] > len(indices):
         raise ValueError(
-            f"`X` is not a sound sparse matrix: {error}; build it anew from triplets, with "
-            "`scipy.sparse.coo_array((values, (rows, columns)), shape)`."
-        ) from None
-    return whole
+            unsound.format(f"`indptr` goes from {pointers[0]} to {pointers[-1]} with {len(indices)} entries")
+        )
+    narrow = indices.dtype == pointers.dtype == np.int32 and max(X.shape) <= np.iinfo(np.int32).max
+    index = np.int32 if narrow else np.int64
+    used = slice(0, int(pointers[-1]))  # there may be unused space behind the last entry
+    return assembled(
+        sp.csr_array if X.format == "csr" else sp.csc_array,
+        np.ascontiguousarray(values[used]),
+        np.ascontiguousarray(indices[used], dtype=index),
+        np.ascontiguousarray(pointers, dtype=index),
+        X.shape,
+    )
 
 
-def _checked(X: sp.csr_array) -> sp.csr_array:
-    """Compiled kernels trust the indices, so everything that could lead them astray is refused here."""
-    step = np.diff(X.indptr)
-    if step.min() < 0:
-        row = int(np.argmax(step < 0))
-        raise ValueError(f"`X.indptr` must not decrease, got {X.indptr[row]} then {X.indptr[row + 1]} at row {row}.")
-    if X.nnz:
-        low, high = int(X.indices.min()), int(X.indices.max())
-        if low < 0 or high >= X.shape[1]:
-            bad = low if low < 0 else high
-            row, _ = place(X, int(np.argmax(X.indices == bad)))
-            raise ValueError(f"`X.indices` must lie between 0 and {X.shape[1] - 1}, got {bad} in row {row}.")
+def assembled(kind: Any, values: Array, indices: Array, pointers: Array, shape: tuple[int, int]) -> Any:
+    """A CSR or CSC array of exactly these arrays; SciPy's constructor copies short views and narrows indices."""
+    out = kind(shape, dtype=values.dtype)
+    out.data, out.indices, out.indptr = values, indices, pointers
+    return out
+
+
+def _canonical(X: Any) -> Any:
+    """The same table with increasing indices in each line; a copy where they are not.
+
+    Products and compiled code trust the indices, so everything that could lead them astray is refused here.
+    """
+    side, line = (X.shape[1], "row") if X.format == "csr" else (X.shape[0], "column")
+    steps = np.diff(X.indptr)
+    if steps.min() < 0:
+        at = int(np.argmax(steps < 0))
+        raise ValueError(f"`X.indptr` must not decrease, got {X.indptr[at]} then {X.indptr[at + 1]} at {line} {at}.")
+    starts = X.indptr if steps.min() else X.indptr[np.concatenate([steps > 0, [True]])]  # of lines with entries
+    first, last = X.indices.take(starts[:-1]), X.indices.take(starts[1:] - 1)
+    increasing = _falls(X.indices) == int(np.count_nonzero(first[1:] <= last[:-1]))
+    if not increasing:
+        first = last = X.indices
+    if X.nnz and (int(first.min()) < 0 or int(last.max()) >= side):
+        bad = int(np.argmax((X.indices < 0) | (X.indices >= side)))
+        raise ValueError(
+            f"`X.indices` must lie between 0 and {side - 1}, got {X.indices[bad]} in {line} {_line(X, bad)}."
+        )
+    if not increasing:
+        X = X.copy()
+        X.has_canonical_format = False
+        X.sum_duplicates()
+    return _marked(X)
+
+
+def _falls(indices: Array) -> int:
+    """How many indices are not larger than the one before them."""
+    rises = 0
+    for start in range(0, len(indices) - 1, PIECE):
+        piece = indices[start : start + PIECE + 1]
+        rises += int(np.count_nonzero(piece[1:] > piece[:-1]))
+    return max(len(indices) - 1, 0) - rises
+
+
+def _marked(X: Any) -> Any:
+    """Tell SciPy that a table is canonical, so that it need not look."""
+    X.has_sorted_indices = True
+    X.has_canonical_format = True
+    return X
+
+
+def checked_values(X: sp.csr_array) -> sp.csr_array:
+    """The same rows, or a sentence that an entry is not finite, or that the squares of a row overflow."""
+    with np.errstate(all="ignore"):
+        # A sum of squares that is finite has finite terms, and so has each row. Its digits are of no importance.
+        if np.isfinite(np.dot(X.data, X.data)):
+            return X
     for start in range(0, X.nnz, PIECE):
         finite = np.isfinite(X.data[start : start + PIECE])
         if not finite.all():
             at = start + int(np.argmin(finite))
             raise ValueError(
-                f"`X` must be finite, got {shown(X.data[at])} at index {place(X, at)}; "
+                f"`X` must be finite, got {shown(X.data[at])} at index ({_line(X, at)}, {X.indices[at]}); "
                 "drop or impute such entries first."
             )
+    with np.errstate(over="ignore"):
+        if not all(np.isfinite(row_squares(tile)).all() for _, tile in row_pieces(X, PIECE)):
+            raise ValueError(f"`X` has entries as large as {shown(np.abs(X.data).max())}; rescale its columns.")
     return X
 
 
-def _summed(X: sp.csr_array) -> sp.csr_array:
-    if X.has_canonical_format or not any(_repeats(piece) for _, piece in row_pieces(X, PIECE)):
-        return X
-    X = X.copy()
-    X.sum_duplicates()
-    return X
-
-
-def _repeats(piece: sp.csr_array) -> bool:
-    copy = piece.copy()
-    copy.sum_duplicates()
-    return bool(copy.nnz < piece.nnz)
-
-
-def place(X: sp.csr_array, at: int) -> tuple[int, int]:
-    """The row and the column of the stored entry number ``at``."""
-    return int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
+def _line(X: Any, at: int) -> int:
+    """The row, or the column of CSC, of the stored entry number ``at``."""
+    return int(np.searchsorted(X.indptr, at, side="right")) - 1
 
 
 def row_slice(X: sp.csr_array, start: int, stop: int) -> sp.csr_array:
     """Some neighbouring rows; values and columns are views, unlike in ``X[start:stop]``."""
     first, last = X.indptr[start], X.indptr[stop]
-    return sp.csr_array(
-        (X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first),
-        shape=(stop - start, X.shape[1]),
-    )
+    pointers = X.indptr[start : stop + 1] - first
+    rows = assembled(sp.csr_array, X.data[first:last], X.indices[first:last], pointers, (stop - start, X.shape[1]))
+    return _marked(rows)
 
 
-def with_values(X: sp.csr_array, values: Array) -> sp.csr_array:
-    """Other values at the same places."""
-    return sp.csr_array((values, X.indices, X.indptr), shape=X.shape)
+def with_values(X: Any, values: Array) -> Any:
+    """Other values at the same places, in the same format."""
+    return _marked(assembled(type(X), values, X.indices, X.indptr, X.shape))
 
 
 def rows_for(X: sp.csr_array, entries: int) -> int:
@@ -124,9 +193,9 @@ def widened(tile: sp.csr_array) -> sp.csr_array:
 
 
 def row_squares(tile: sp.csr_array) -> Array:
-    """The squared norms of the rows, or a sentence that they overflow."""
-    with np.errstate(over="ignore"):
-        squares: Array = with_values(tile, tile.data**2) @ np.ones(tile.shape[1])
-    if not np.isfinite(squares).all():
-        raise ValueError(f"`X` has entries as large as {shown(np.abs(tile.data).max())}; rescale its columns.")
-    return squares
+    """The squared norms of the rows."""
+    out = np.zeros(tile.shape[0])
+    full = tile.indptr[:-1] < tile.indptr[1:]  # `reduceat` knows no empty sums
+    if full.any():
+        out[full] = np.add.reduceat(np.square(tile.data, dtype=np.float64), tile.indptr[:-1][full])
+    return out

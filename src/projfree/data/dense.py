@@ -125,6 +125,9 @@ class DenseData(DenseTable):
         dense_pass(self.X, 0, self.cut, work, partials, self.threads)
         return partials.total()
 
+    def columns(self) -> Array:
+        return self.X
+
     def subset(self, rows: Array) -> DenseData:
         """The given rows; a weight of ``n s_i / m`` keeps sums unbiased under uniform sampling."""
         part = object.__new__(DenseData)

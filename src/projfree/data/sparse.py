@@ -5,49 +5,52 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from projfree.checks import Array, count
-from projfree.data.base import Data, checked_targets, checked_weights, measures
-from projfree.data.blocks import (
-    MOST_BLOCKS,
-    THREADED_BYTES,
-    Blocks,
-    Partials,
-    over_ranges,
-)
+from projfree.data.base import Data, checked_targets, checked_weights
+from projfree.data.blocks import THREADED_BYTES, Partials, over_ranges
 from projfree.data.compiled import compiled
-from projfree.data.compressed import compressed, row_pieces, row_squares, widened
+from projfree.data.compressed import compressed, row_pieces, widened
 from projfree.data.dense import marked_rows
+from projfree.data.once import Once
+from projfree.data.row_products import RowTile
 from projfree.data.rows import Pass
 from projfree.data.second_moments import RowWeights
+from projfree.data.sparse_blocks import by_columns, entry_counts, mean_row, pieces, row_norms, sparse_cut, stepped
 from projfree.data.spectrum import largest_eigenvalue
-from projfree.numerics.sums import tree_sum
-from projfree.runtime import default_threads, over_blocks
+from projfree.runtime import default_threads, over_blocks, single_blas
 
-#: Entries that SciPy works on at a time: enough to pay for wrapping them, few enough to widen.
-TILE_ENTRIES = 1 << 17
+if TYPE_CHECKING:
+    from projfree.data.columns import Columns
+
 #: Bytes of one entry, for sizes that must not depend on how wide the stored indices are.
 ENTRY_BYTES = 12
-#: Entries of the table for each entry of the adjoints of all blocks: clearing and adding them then costs a few percent.
-SHARE = 20
+#: From so many numbers on, sums of products in a step would use the threads of BLAS, and add in another order.
+BLAS_NUMBERS = 8192
+#: Tables of float32 with fewer bytes have their values kept as float64 too, once a pass has asked for them.
+WIDE_BYTES = 1 << 26
 
 
-def sparse_cut(n: int, d: int, entries: int) -> Blocks:
-    """How a pass cuts sparse rows: as for dense ones, but the adjoints of all blocks must stay small."""
-    most = min(MOST_BLOCKS, max(1, entries // (SHARE * d)))
-    return Blocks(n, max(Blocks.of(n).rows, 64 * math.ceil(n / (64 * most))))
+def given(image: Array, out: Array | None) -> Array:
+    """An image that is known already, in ``out`` where that is given."""
+    if out is None:
+        return image
+    out[...] = image
+    return out
 
 
 class SparseData(Data):
     """A SciPy sparse matrix or array with targets.
 
     CSR with float32 or float64 values is held without a copy and must not be changed afterwards; other formats are
-    converted to CSR once. Repeated entries are summed (in a copy), explicit zeros and unsorted columns are fine, and
-    indices may be int32 or int64. Construction checks all entries and indices and measures the rows.
+    converted to CSR once. Where columns are unsorted or occur twice, they are sorted and summed in a copy. Explicit
+    zeros are fine, and indices may be int32 or int64. Construction checks all entries and indices; norms and means of
+    the rows, and the table by columns, are found when they are first asked for, once for all copies.
 
     Parameters
     ----------
@@ -55,49 +58,55 @@ class SparseData(Data):
     y, sample_weight, threads
         As for `as_data`.
 
+    Attributes
+    ----------
+    X : csr_array
+        The table, with increasing columns in each row.
+
     Notes
     -----
-    A pass costs one read of the stored entries. One output and tables of 64 MB and more go through compiled code, the
-    rest through SciPy on views of the rows. Results do not depend on the number of threads.
+    A pass costs one read of the stored entries. One output and tables of 64 MB and more go through code that is
+    compiled for them, the rest through SciPy's compiled products, block by block. Results do not depend on the number
+    of threads.
     """
 
     keeps_images = True
-    _entries: Array | None = None
+    #: The columns that were asked for last; they serve points that are zero elsewhere.
+    _chosen: Columns | None = None
 
     def __init__(self, X: Any, y: Array, sample_weight: Array | None = None, threads: int | None = None) -> None:
-        self._hold(compressed(X))
+        rows, columns = compressed(X)
+        self._hold(rows, columns)
         self.threads = default_threads() if threads is None else count("threads", threads)
         self.y, self.weight = checked_targets(y, self.n), checked_weights(sample_weight, self.n)
-        self._scan()
+        own = (self.X, self.weight, self.cut, self._workers())
+        self._norms, self._mean = Once(partial(row_norms, *own)), Once(partial(mean_row, *own))
 
-    def _hold(self, X: sp.csr_array) -> None:
+    def _hold(self, X: sp.csr_array, columns: sp.csc_array | None = None) -> None:
         self.X = X
         self.n, self.d = X.shape
         self.cut = sparse_cut(self.n, self.d, X.nnz)
         self.stored, self.nbytes = int(X.nnz), ENTRY_BYTES * int(X.nnz)
+        self._columns = Once(partial(by_columns, X), columns)
+        self._counts = Once(partial(entry_counts, X))
+        self._wide = Once(partial(widened, X), None if self.nbytes < WIDE_BYTES else X)
 
-    def _scan(self) -> None:
-        blocks = self.cut.count
-        mean, squares = np.zeros((blocks, self.d)), np.zeros((blocks, 2))
+    @property
+    def row_norm(self) -> float:  # type: ignore[override]  # which nobody sets
+        return self._norms.get()[0]
 
-        def block(k: int) -> None:
-            for rows, tile in self._tiles(k):
-                size, s = row_squares(tile), np.broadcast_to(self.weights(rows), tile.shape[:1])
-                mean[k] += tile.T @ s
-                squares[k] = max(squares[k, 0], size.max()), squares[k, 1] + s @ size
+    @property
+    def mean_square(self) -> float:  # type: ignore[override]
+        return self._norms.get()[1]
 
-        over_blocks(block, blocks, self._workers())
-        self.row_norm, self.mean_square = measures(squares[:, 0].max(), float(tree_sum(squares[:, 1:])[0]))
-        self._mean = tree_sum(mean)
+    def mean_row(self) -> Array:
+        return self._mean.get()
+
+    def columns(self) -> sp.csc_array:
+        return self._columns.get()
 
     def _workers(self) -> int:
         return self.threads if self.nbytes >= THREADED_BYTES else 1
-
-    def _tiles(self, k: int) -> Iterator[tuple[slice, Any]]:
-        """Block k in pieces whose adjoint, of the length of a row, costs less than their entries."""
-        last = min((k + 1) * self.cut.rows, self.n)
-        for rows, tile in row_pieces(self.X, max(TILE_ENTRIES, 2 * self.d), k * self.cut.rows, last):
-            yield rows, widened(tile)
 
     def tables(self, nbytes: int = 1 << 20) -> Iterator[tuple[slice, Any]]:
         for rows, tile in row_pieces(self.X, nbytes // ENTRY_BYTES):
@@ -113,16 +122,25 @@ class SparseData(Data):
         if blocks is not None:
             over_ranges(blocks, 0, self.cut.count, threads)
         else:
-            over_blocks(lambda k: self._scipy_block(k, work, partials), self.cut.count, threads)
+            many = self.n * math.prod(work.outputs) >= BLAS_NUMBERS
+            with single_blas(many or self.nbytes >= THREADED_BYTES):
+                ready = [self._short_image(w) for w in work.vectors]
+                over_blocks(lambda k: self._scipy_block(k, work, ready, partials), self.cut.count, threads)
         return partials.total()
 
-    def _scipy_block(self, k: int, work: Pass, partials: Partials) -> None:
+    def _scipy_block(self, k: int, work: Pass, ready: list[Array | None], partials: Partials) -> None:
         total: Array | None = None
-        for rows, tile in self._tiles(k):
-            residual, sums = work(rows, *(tile @ w for w in work.vectors))
+        X, outputs, place = self._wide.get(), math.prod(work.outputs), work.formed_in
+        for rows in pieces(X, self.cut, k, outputs):
+            piece = RowTile.of(X, rows)
+            images = []
+            for w, image in zip(work.vectors, ready, strict=True):
+                out = None if place is None else place[rows]
+                images.append(piece.image(w, out) if image is None else given(image[rows], out))
+            residual, sums = stepped(work, rows, images, outputs)
             total = sums if total is None else total + sums
             if residual is not None:
-                partials.adjoints_of((self.d, *residual.shape[1:]))[k] += tile.T @ residual
+                piece.add_adjoint(residual, partials.adjoints_of((self.d, *residual.shape[1:]))[k])
         partials.sums[k] = total
 
     def subset(self, rows: Array) -> SparseData:
@@ -131,7 +149,7 @@ class SparseData(Data):
         part._hold(self.X[rows])
         part.y, part.threads = self.y[rows], self.threads
         part.weight = None if self.weight is None else self.weight[rows] * (self.n / len(rows))
-        part.row_norm, part.mean_square, part._mean = self.row_norm, self.mean_square, self._mean
+        part._norms, part._mean = self._norms, self._mean
         return part
 
     def second_moments(
@@ -139,25 +157,29 @@ class SparseData(Data):
     ) -> Array:
         if features is None:
             return super().second_moments(h, centred=centred)
-        from projfree.data.columns import Columns
-
-        columns, weights = Columns.of(self.X, features, self._counts()), h.of(slice(0, self.n), self.X)
+        columns, weights = self._choose(features), h.of(slice(0, self.n), self.X)
         return np.array([columns.moments(np.ascontiguousarray(s), places) for s in weights.T])
 
-    def _counts(self) -> Array:
-        """How many entries each column has, found once."""
-        if self._entries is None:
-            self._entries = np.bincount(self.X.indices, minlength=self.d)
-        return self._entries
+    def _choose(self, features: Array) -> Columns:
+        from projfree.data.columns import Columns
+
+        chosen = self._chosen
+        if chosen is None or not np.array_equal(chosen.features, features):
+            self._chosen = chosen = Columns.of(self.X, features, self._counts.get())
+        return chosen
+
+    def _short_image(self, w: Array) -> Array | None:
+        """The image of a vector that is zero outside the columns that were asked for last, else None."""
+        chosen = self._chosen
+        return None if chosen is None or w.ndim > 1 or not chosen.cover(w) else chosen.image(w)
 
     def smoothness(self, *, centred: bool) -> float:
         return largest_eigenvalue(self, np.zeros(self.d), np.ones(self.d), self.mean_square, centred=centred)
 
-    def mean_row(self) -> Array:
-        return self._mean
-
     def summation(self) -> float:
-        # A column has at most one entry in a row, so a block of B rows adds at most B terms.
+        # A column has at most one entry in a row, because the table is canonical. So a block of B rows adds at most B
+        # terms to an entry of its adjoint, whose order is that of the rows: B products and B - 1 sums are rounded. The
+        # sums of a block are added tile by tile, which is an order of its B rows too.
         return self.cut.units()
 
     def fingerprint(self) -> str:

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from projfree.checks import Array, count, is_sparse, plain_array, real_array
 from projfree.data.base import Data
+from projfree.data.compressed import assembled, compressed
 from projfree.data.rows import Pass
 from projfree.data.sparse import SparseData
 
@@ -88,11 +89,15 @@ class TaskData(Data):
 def spread_out(X: Any, task: Array, tasks: int) -> sp.csr_array:
     """The table of all pairs: entry (i, j) of X goes to column ``j * tasks + task[i]``."""
     n, d = X.shape
-    table = sp.csr_array(X)
-    if not is_sparse(X):  # with its zeros, so that every row has d entries whatever they are
-        values, columns = np.ravel(X), np.tile(np.arange(d), n)
-        pointers = np.arange(0, n * d + 1, d)
-    else:
-        values, columns, pointers = table.data, table.indices, table.indptr
-    owner = np.repeat(task, np.diff(pointers))
-    return sp.csr_array((values, columns.astype(np.int64) * tasks + owner, pointers), shape=(n, d * tasks))
+    table = compressed(X).rows if is_sparse(X) else None
+    most = max(d * tasks, n, n * d if table is None else table.nnz)
+    index = np.int32 if most <= np.iinfo(np.int32).max else np.int64
+    task = task.astype(index)
+    if table is None:  # with its zeros, so that every row has d entries whatever they are
+        columns = np.add.outer(task, tasks * np.arange(d, dtype=index))
+        return assembled(
+            sp.csr_array, np.ravel(X), columns.ravel(), np.arange(0, n * d + 1, d, dtype=index), (n, d * tasks)
+        )
+    columns = tasks * table.indices.astype(index)
+    columns += np.repeat(task, np.diff(table.indptr))
+    return assembled(sp.csr_array, table.data, columns, table.indptr.astype(index), (n, d * tasks))

@@ -222,4 +222,7 @@ class Objective(SmoothFunction):
         return self.data.pattern
 
     def fingerprint(self) -> str:
-        return f"{self.loss!r} intercept={self.fit_intercept} {self.data.fingerprint()}"
+        if "fingerprint" not in self.shared:  # runs of a path ask for it again and again
+            self.shared["fingerprint"] = f"{self.loss!r} intercept={self.fit_intercept} {self.data.fingerprint()}"
+        found: str = self.shared["fingerprint"]
+        return found

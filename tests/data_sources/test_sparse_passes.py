@@ -1,0 +1,240 @@
+"""Passes over sparse tables: no copies, any cut into pieces, canonical form, and what is found once and kept."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from projfree import Huber, Logistic, LpBall, Objective, Softmax, Squared, as_data, minimize
+from projfree.data import row_products, sparse, sparse_blocks
+from projfree.data.compressed import compressed, row_slice
+from projfree.data.once import Once
+from projfree.data.row_products import RowTile
+from projfree.data.rows import FormImages, Pass
+
+
+def random_table(rng, n, d, density=0.3, dtype=np.float64):
+    X = sp.random_array((n, d), density=density, format="csr", rng=rng, data_sampler=rng.standard_normal)
+    return sp.csr_array(X.astype(dtype))
+
+
+def shuffled(X, rng, split=False):
+    """The same table with the entries of each row in any order; each entry in two halves if asked."""
+    values, columns, pointers = [], [], [0]
+    for i in range(X.shape[0]):
+        own = slice(X.indptr[i], X.indptr[i + 1])
+        a, j = X.data[own], X.indices[own]
+        a, j = (np.concatenate([a / 2, a / 2]), np.concatenate([j, j])) if split else (a, j)
+        order = rng.permutation(len(a))
+        values.append(a[order])
+        columns.append(j[order])
+        pointers.append(pointers[-1] + len(a))
+    out = sp.csr_array(X.shape)
+    out.data, out.indices = np.concatenate(values), np.concatenate(columns).astype(np.int32)
+    out.indptr = np.array(pointers, dtype=np.int32)
+    return out
+
+
+def passes(data, loss, seed=0):
+    """Everything that a tangent says."""
+    f = Objective(loss, data, fit_intercept=True)
+    x = f.point(np.random.default_rng(seed).standard_normal(f.shape) / 5)
+    m = f.minorant(x)
+    return [f.value(x), m.constant, m.gradient, *m.minimum(LpBall(2, 1.0)), data.row_norm, data.mean_square]
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 8), st.booleans(), st.booleans())
+def test_unsorted_and_repeated_entries_are_those_of_the_canonical_table(seed, n, d, split, by_column):
+    """The same digits of values and bounds, a table in canonical form, and an input that stays as it was."""
+    rng = np.random.default_rng(seed)
+    X, y = random_table(rng, n, d), rng.standard_normal(n)
+    other = shuffled(X, rng, split)
+    if by_column:  # which keeps repeated entries
+        other = other.tocsc()
+    before = other.data.copy(), other.indices.copy(), other.indptr.copy()
+    data, canonical = as_data(other, y), as_data(X, y)
+    for a, b in zip(passes(data, Squared()), passes(canonical, Squared()), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert data.fingerprint() == canonical.fingerprint()
+    for found, due in zip((other.data, other.indices, other.indptr), before, strict=True):
+        np.testing.assert_array_equal(found, due)
+    for table in (data.X, data.columns()):
+        assert is_canonical(table)
+        np.testing.assert_array_equal(table.toarray(), X.toarray())
+
+
+def is_canonical(table):
+    lines = np.split(table.indices, table.indptr[1:-1])
+    return all((np.diff(line) > 0).all() for line in lines)
+
+
+def test_a_stale_flag_of_scipy_is_not_believed():
+    X = sp.csr_array(np.array([[1.0, 2.0, 0.0], [0.0, 0.0, 4.0]]))
+    assert X.has_canonical_format
+    X.indices = np.array([1, 0, 2], dtype=np.int32)  # unsorted, and SciPy still says that it is canonical
+    assert X.has_canonical_format
+    assert is_canonical(as_data(X, np.ones(2)).X)
+    X.indices = np.array([1, 1, 2], dtype=np.int32)
+    np.testing.assert_array_equal(as_data(X, np.ones(2)).X.toarray(), [[0.0, 3.0, 0.0], [0.0, 0.0, 4.0]])
+
+
+def test_the_first_index_of_a_row_may_be_smaller_than_the_last_of_the_row_before():
+    for rows in ([[1, 1], [0, 0], [1, 0], [0, 0]], [[0, 0], [0, 1], [0, 1]], [[0, 0]]):
+        X = sp.csr_array(np.array(rows, dtype=float))
+        assert np.shares_memory(compressed(X).rows.data, X.data) or not X.nnz
+    X = sp.csr_array(np.ones((2, 2)))
+    X.indices = np.array([0, 1, 1, 0], dtype=np.int32)
+    assert not np.shares_memory(compressed(X).rows.indices, X.indices)
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_slices_and_tiles_are_views(index, dtype):
+    X = random_table(np.random.default_rng(0), 500, 20, dtype=dtype)
+    X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
+    held = as_data(X, np.ones(500)).X
+    piece = row_slice(held, 3, 9)  # short: SciPy's constructor would copy it
+    assert np.shares_memory(piece.data, X.data)
+    assert np.shares_memory(piece.indices, X.indices)
+    assert held.indices.dtype == index
+    np.testing.assert_array_equal(piece.toarray(), X.toarray()[3:9])
+    tile = RowTile.of(held, slice(3, 9))
+    assert np.shares_memory(tile.columns, X.indices)
+    assert np.shares_memory(tile.values, X.data) == (dtype == np.float64)
+
+
+def test_unused_space_behind_the_entries_is_left_out():
+    X = sp.csr_array(np.eye(3))
+    X.data, X.indices = np.append(X.data, [np.nan, 7.0]), np.append(X.indices, [-5, 99]).astype(np.int32)
+    np.testing.assert_array_equal(as_data(X, np.ones(3)).apply(np.arange(3.0)), np.arange(3.0))
+
+
+@pytest.mark.parametrize("outputs", [1, 8])
+def test_a_pass_copies_no_entries(outputs):
+    rng = np.random.default_rng(0)
+    n, d = 20_000, 50
+    X = random_table(rng, n, d, density=0.9)
+    y = rng.integers(0, outputs, n) if outputs > 1 else np.sign(rng.standard_normal(n))
+    data = as_data(X, y, threads=1)
+    f = Objective(Softmax(outputs) if outputs > 1 else Logistic(), data)
+    w = rng.standard_normal(f.shape)
+    f.minorant(f.point(w))
+    tracemalloc.start()
+    f.minorant(f.point(w))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3 * 8 * n * outputs + 2_000_000 < X.data.nbytes, "images, residuals, and what steps need"
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Softmax(3)], ids=repr)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_any_cut_and_any_number_of_threads(monkeypatch, loss, dtype):
+    """Threads never show; pieces and steps of other sizes change nothing but roundings, within the allowances."""
+    rng = np.random.default_rng(1)
+    n, d = 9_000, 6
+    X = random_table(rng, n, d, dtype=dtype)
+    y = rng.integers(0, 3, n) if loss.coupled else np.sign(rng.standard_normal(n))
+    dense = passes(as_data(X.toarray(), y), loss)
+    monkeypatch.setattr(sparse, "THREADED_BYTES", 0)
+    monkeypatch.setattr(sparse_blocks, "BLOCK_ENTRIES", 1 << 10)
+    for numbers, wide in ((1 << 20, 0), (1 << 20, 1 << 26), (1_000, 0)):
+        for name in ("PIECE_NUMBERS", "PIECE_ENTRIES", "STEP_NUMBERS"):
+            monkeypatch.setattr(sparse_blocks, name, numbers)
+        monkeypatch.setattr(sparse, "WIDE_BYTES", wide)
+        first, *others = (passes(as_data(X, y, threads=threads), loss) for threads in (1, 2, 3))
+        assert as_data(X, y).cut.count == 5
+        for other in others:
+            for a, b in zip(first, other, strict=True):
+                np.testing.assert_array_equal(a, b)
+        for a, b in zip(first[:3], dense[:3], strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("loss", [Squared(), Softmax(4)], ids=repr)
+def test_without_the_private_products_of_scipy(monkeypatch, loss):
+    rng = np.random.default_rng(2)
+    X, y = random_table(rng, 300, 7), rng.integers(0, 4, 300)
+    assert row_products.DIRECT
+    own = passes(as_data(X, y), loss)
+    monkeypatch.setattr(row_products, "DIRECT", False)
+    for a, b in zip(own, passes(as_data(X, y), loss), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("outputs", [(), (2,)])
+@pytest.mark.parametrize("factor", [1.0, -0.5])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_images_are_formed_where_they_are_kept(outputs, factor, order):
+    """A point that is a vector, a multiple of it, or kept in an array of another order: its image is what is kept."""
+    rng = np.random.default_rng(4)
+    X, w = random_table(rng, 200, 5), rng.standard_normal((5, *outputs))
+    data, kept = as_data(X, np.zeros(200)), [np.full((200, *outputs), np.nan, order=order) for _ in range(2)]
+    own = (200, data.y, None, (w,), np.array([[factor], [1.0]]), None, np.zeros(2))
+    data.run(Pass(FormImages(), *own, tuple(kept), outputs))
+    np.testing.assert_allclose(kept[0], factor * (X @ w), atol=1e-13)
+    np.testing.assert_allclose(kept[1], X @ w, atol=1e-13)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8])
+def test_columns(form, dtype):
+    rng = np.random.default_rng(3)
+    X = sp.csr_array(rng.integers(-2, 3, (30, 5)).astype(dtype))
+    data = as_data(X.asformat(form), np.ones(30))
+    columns = data.columns()
+    assert isinstance(columns, sp.csc_array)
+    assert columns.dtype == (dtype if np.dtype(dtype).kind == "f" else np.float64)
+    assert is_canonical(columns)
+    np.testing.assert_array_equal(columns.toarray(), X.toarray())
+    assert data.with_targets(lambda y: 2 * y).columns() is columns, "copies share what is made once"
+    assert data.subset(np.arange(4)).columns().shape == (4, 5)
+
+
+def test_columns_of_other_data():
+    A = np.eye(3)
+    assert as_data(A, np.ones(3)).columns() is A
+    assert as_data(sp.csr_array(A), np.ones(3), scale=True).columns() is None
+
+
+def test_measures_are_found_when_they_are_asked_for_and_once(monkeypatch):
+    found = []
+
+    def counted(*own):
+        found.append(1)
+        return sparse_blocks.row_norms(*own)
+
+    monkeypatch.setattr(sparse, "row_norms", counted)
+    data = as_data(sp.csr_array(np.eye(4)), np.array([1.0, -1.0, 1.0, -1.0]))
+    assert not found
+    for loss in (Squared(), Logistic(), Huber()):
+        minimize(Objective(loss, data), LpBall(2, 1.0), tol=1e-3)
+    data.subset(np.arange(2)).apply(np.ones(4))
+    assert found == [1]
+
+
+class TestOnce:
+    def test_one_thread_makes_it(self):
+        made = []
+        once = Once(lambda: made.append(1) or len(made))
+        with ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(lambda _: once.get(), range(50))) == [1] * 50
+
+    @pytest.mark.parametrize("asked", [False, True])
+    @pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda data: pickle.loads(pickle.dumps(data))])
+    def test_data_can_be_copied(self, way, asked):
+        X = random_table(np.random.default_rng(0), 40, 5)
+        data = as_data(X, np.ones(40))
+        if asked:
+            data.columns(), data.row_norm, data.mean_row()
+        other = way(data)
+        assert (other.row_norm, other.mean_square) == (data.row_norm, data.mean_square)
+        np.testing.assert_array_equal(other.mean_row(), data.mean_row())
+        np.testing.assert_array_equal(other.columns().toarray(), X.toarray())
