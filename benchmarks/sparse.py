@@ -11,8 +11,9 @@ thread each; figures are medians. A ratio is judged by the CPU time, which other
 are written down. Where the minimum is zero nothing is judged. Memory is the growth of the resident set while ours runs
 at the tightest level (Linux only).
 
-Needs `pip install projfree[peers]`; where a peer asks for NumPy 1, an environment of its own. Reference optima are kept
-in `benchmarks/results/references`. On an idle machine with two cores the whole takes about 20 minutes.
+Needs `pip install projfree[peers]`; where a peer asks for NumPy 1, an environment of its own. Reference optima are
+found once, which takes minutes for the paths, and kept in `benchmarks/results/references`. A quick run leaves out peers
+that are seldom the best (`Peer.spare`), so that its ratios can only be lower than those of a run that is judged.
 """
 
 from __future__ import annotations
