@@ -11,8 +11,9 @@ thread each; figures are medians. A ratio is judged by the CPU time, which other
 are written down. Where the minimum is zero nothing is judged. Memory is the growth of the resident set while ours runs
 at the tightest level (Linux only).
 
-Needs `pip install projfree[peers]`; where a peer asks for NumPy 1, an environment of its own. Reference optima are kept
-in `benchmarks/results/references`. On an idle machine with two cores the whole takes about 20 minutes.
+Needs `pip install projfree[peers]`; where a peer asks for NumPy 1, an environment of its own. Reference optima are
+found once, which takes minutes for the paths, and kept in `benchmarks/results/references`. A quick run leaves out peers
+that are seldom the best (`Peer.spare`), so that its ratios can only be lower than those of a run that is judged.
 """
 
 from __future__ import annotations
@@ -120,15 +121,18 @@ def main() -> None:
     options.add_argument("--only", default="", help="problems whose name contains this; several are separated by |")
     options.add_argument("--quick", action="store_true", help="one repeat, fewer peers, less patience")
     options.add_argument("--repeat", type=int, default=3)
+    options.add_argument("--patience", type=float, help="seconds of the clock for ours; more on a busy machine")
     options.add_argument("--scale", type=float, default=1.0, help="of rows and columns of the tables")
     options.add_argument("--solver", default="auto", help="one of ours, such as 'PrimalAveraging()'")
     options.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     options.add_argument("--commit", action="store_true", help="write the results into the repository")
     chosen = options.parse_args()
     with_one_thread()
-    limits = Limits(1, 8.0, True) if chosen.quick else Limits(chosen.repeat, 20.0, False)
+    patience = chosen.patience or (8.0 if chosen.quick else 20.0)
+    limits = Limits(1 if chosen.quick else chosen.repeat, patience, chosen.quick)
     rows: list[Row] = []
     settings = {"scale": chosen.scale, "repeat": limits.repeat, "quick": chosen.quick, "solver": chosen.solver}
+    settings["patience"] = patience
     payload = {"machine": machine(), "versions": versions(*PACKAGES), "settings": settings, "problems": rows}
     asked = [case for case in cases() if any(part in case.name for part in chosen.only.split("|"))]
     try:
