@@ -197,7 +197,7 @@ def test_moments_of_some_columns_are_those_of_the_table(order, places):
     full = 2.0 * (DENSE[:, features].T * (h / h.sum())) @ DENSE[:, features]
     np.testing.assert_allclose(rows, full if places is None else full[places], atol=1e-13)
     clean = as_data(X, Y).X
-    columns = Columns.of(clean, features, np.bincount(clean.indices, minlength=D))
+    columns = Columns.of(clean, features)
     w = np.zeros(D)
     w[features] = [1.0, -2.0, 0.5, 3.0]
     np.testing.assert_allclose(columns.image(w), DENSE @ w, atol=1e-13)

@@ -35,15 +35,16 @@ class Columns:
     values: Array
 
     @classmethod
-    def of(cls, X: sp.csr_array, features: Array, counts: Array) -> Columns:
-        """Choose columns of ``X``, in one read; ``counts`` says how many entries each column of ``X`` has."""
+    def of(cls, X: sp.csr_array, features: Array) -> Columns:
+        """Choose columns of ``X``, whose rows have increasing columns, in one read."""
+        features = np.sort(features)
         place = np.full(X.shape[1], -1, dtype=np.int32)
         place[features] = np.arange(len(features), dtype=np.int32)
-        total = int(counts[features].sum())
+        # Memory of which nothing is written to costs nothing; one more entry than there can be, see `_choose`.
         indptr = np.zeros(X.shape[0] + 1, dtype=np.int64)
-        indices, values = np.empty(total, dtype=np.int32), np.empty(total)
-        _choose(X.indptr, X.indices, X.data, place, indptr, indices, values)
-        return cls(features, indptr, indices, values)
+        indices, values = np.empty(X.nnz + 1, dtype=np.int32), np.empty(X.nnz + 1)
+        count = _choose(X.indptr, X.indices, X.data, place, indptr, indices, values)
+        return cls(features, indptr, indices[:count], values[:count])
 
     def cover(self, w: Array) -> bool:
         """Whether a vector is zero in all other columns."""
@@ -56,34 +57,41 @@ class Columns:
         image: Array = chosen @ w[self.features]
         return image
 
-    def moments(self, h: Array, places: Array | None = None) -> Array:
-        r""":math:`\sum_i h_i z_i z_i^T` with :math:`z_i = (x_i, 1)`; of some features only their rows and the last."""
-        m = len(self.features)
-        rows = np.arange(m + 1) if places is None else np.append(places, m)
+    def moments(self, h: Array, features: Array, places: Array | None = None) -> Array:
+        r""":math:`\sum_i h_i z_i z_i^T` with :math:`z_i = (x_i, 1)`, in the order of ``features``.
+
+        Of the features at ``places`` only their rows and the last one.
+        """
+        m = len(features)
+        order = np.append(np.searchsorted(self.features, features), m)
+        rows = np.arange(m) if places is None else order[places]
         row_of = np.full(m, -1, dtype=np.int64)
-        row_of[rows[:-1]] = np.arange(len(rows) - 1)
-        out = np.zeros((len(rows), m + 1))
+        row_of[rows] = np.arange(len(rows))
+        out = np.zeros((len(rows) + 1, m + 1))
         _products(self.indptr, self.indices, self.values, h, row_of, places is None, out)
         out[-1, -1] = h.sum()
         if places is None:
-            below = np.tril_indices(m, -1)
-            out[below] = out.T[below]
-        return out
+            mirror(out)
+        if (np.diff(order) > 0).all():
+            return out
+        return out[:, order] if places is not None else out[np.ix_(order, order)]
 
 
-@njit(nogil=True, cache=True)
-def _choose(
-    indptr: Array, indices: Array, data: Array, place: Array, ends: Array, chosen: Array, values: Array
-) -> None:
+@njit(nogil=True, cache=True, fastmath=FAST)
+def _choose(indptr: Array, indices: Array, data: Array, place: Array, ends: Array, chosen: Array, values: Array) -> int:
+    """Write the entries of the chosen columns, and where each row ends; return how many there are.
+
+    Every entry is written, and the next one over it unless it counts: a branch would be guessed wrong too often.
+    """
     count = 0
     for i in range(len(indptr) - 1):
         for a in range(indptr[i], indptr[i + 1]):
             j = place[indices[a]]
-            if j >= 0:
-                chosen[count] = j
-                values[count] = data[a]
-                count += 1
+            chosen[count] = j
+            values[count] = data[a]
+            count += j >= 0
         ends[i + 1] = count
+    return count
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)
@@ -102,10 +110,16 @@ def _products(indptr: Array, indices: Array, values: Array, h: Array, row_of: Ar
             if row < 0:
                 continue
             out[row, last] += v
-            if half:
-                for b in range(a, indptr[i + 1]):
-                    c = indices[b]
-                    out[min(j, c), max(j, c)] += v * values[b]
-            else:
-                for b in range(indptr[i], indptr[i + 1]):
-                    out[row, indices[b]] += v * values[b]
+            for b in range(a if half else indptr[i], indptr[i + 1]):  # columns increase
+                out[row, indices[b]] += v * values[b]
+
+
+@njit(nogil=True, cache=True)
+def mirror(out: Array) -> None:
+    """Copy what is above the diagonal below it, block by block."""
+    m, step = len(out), 64
+    for first in range(0, m, step):
+        for other in range(0, first + 1, step):
+            for i in range(first, min(first + step, m)):
+                for j in range(other, min(other + step, i)):
+                    out[i, j] = out[j, i]

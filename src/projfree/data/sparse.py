@@ -21,7 +21,7 @@ from projfree.data.once import Once
 from projfree.data.row_products import RowTile
 from projfree.data.rows import Pass
 from projfree.data.second_moments import RowWeights
-from projfree.data.sparse_blocks import by_columns, entry_counts, mean_row, pieces, row_norms, sparse_cut, stepped
+from projfree.data.sparse_blocks import by_columns, mean_row, pieces, row_norms, sparse_cut, stepped
 from projfree.data.spectrum import largest_eigenvalue
 from projfree.runtime import default_threads, over_blocks, single_blas
 
@@ -88,7 +88,6 @@ class SparseData(Data):
         self.cut = sparse_cut(self.n, self.d, X.nnz)
         self.stored, self.nbytes = int(X.nnz), ENTRY_BYTES * int(X.nnz)
         self._columns = Once(partial(by_columns, X), columns)
-        self._counts = Once(partial(entry_counts, X))
         self._wide = Once(partial(widened, X), None if self.nbytes < WIDE_BYTES else X)
 
     @property
@@ -158,14 +157,15 @@ class SparseData(Data):
         if features is None:
             return super().second_moments(h, centred=centred)
         columns, weights = self._choose(features), h.of(slice(0, self.n), self.X)
-        return np.array([columns.moments(np.ascontiguousarray(s), places) for s in weights.T])
+        moments = [columns.moments(np.ascontiguousarray(s), features, places) for s in weights.T]
+        return moments[0][None] if len(moments) == 1 else np.array(moments)
 
     def _choose(self, features: Array) -> Columns:
         from projfree.data.columns import Columns
 
         chosen = self._chosen
-        if chosen is None or not np.array_equal(chosen.features, features):
-            self._chosen = chosen = Columns.of(self.X, features, self._counts.get())
+        if chosen is None or not np.array_equal(chosen.features, np.sort(features)):
+            self._chosen = chosen = Columns.of(self.X, features)
         return chosen
 
     def _short_image(self, w: Array) -> Array | None:

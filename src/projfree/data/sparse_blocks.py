@@ -115,8 +115,3 @@ def by_columns(X: sp.csr_array) -> sp.csc_array:
     columns = X.tocsc()
     columns.has_canonical_format = True
     return columns
-
-
-def entry_counts(X: sp.csr_array) -> Array:
-    """How many entries each column has."""
-    return np.bincount(X.indices, minlength=X.shape[1])

@@ -77,9 +77,9 @@ def shared_curvature(
     (b,) = intercept.locate(workspace, (x,))
     step = BendWeights(intercept.loss, 0.0 if b is None else b, 1)
     (M,) = workspace.second_moments(step, x, 1, 2, centred=free, features=features, places=places)
-    H = M[:-1, :-1].copy()
+    H = M[:-1, :-1]
     if free and M[-1, -1] > 0.0:
-        H -= np.multiply.outer(M[:-1, -1], M[-1, :-1] / M[-1, -1])
+        H = H - np.multiply.outer(M[:-1, -1], M[-1, :-1] / M[-1, -1])
     return H if places is not None else symmetrised(H)
 
 
