@@ -108,4 +108,5 @@ def test_rows_are_added_in_place_and_never_under_others():
 
 def test_nothing_to_do():
     space = Lanczos.begun(np.zeros(4))
-    assert space.closed and space.size == 0
+    assert space.closed
+    assert space.size == 0

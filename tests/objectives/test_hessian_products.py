@@ -132,4 +132,5 @@ def test_the_diagonal_is_of_the_right_size(loss, outputs, intercept):
     x = f.point(np.full(f.shape, 0.05))
     found, due = f.hessian_at(x).diagonal(), np.diag(f.hessian(x)).reshape(f.shape)
     assert found.shape == f.shape
-    assert np.all(found <= 20.0 * due) and np.all(due <= 20.0 * found)
+    assert np.all(found <= 20.0 * due)
+    assert np.all(due <= 20.0 * found)

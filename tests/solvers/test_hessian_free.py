@@ -91,7 +91,8 @@ def test_few_reads_on_wide_tables(p, intercept):
     ball = LpBall(p, 5.0)
     found = minimize(f, ball, HessianFreeNewton(), tol=1e-7)
     other = minimize(f, ball, AcceleratedProjectedGradient(BacktrackingGradient()), tol=1e-7)
-    assert found.status.converged and other.status.converged
+    assert found.status.converged
+    assert other.status.converged
     assert found.n_passes <= (0.9 if intercept else 0.6) * other.n_passes
     assert found.value == pytest.approx(other.value, rel=2e-7)
 

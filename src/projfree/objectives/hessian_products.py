@@ -162,7 +162,9 @@ class RowProducts(HessianProducts):
         if self._loss.coupled:
             self._workspace.hold((self._x, point))
             rest = self._workspace.fold(CurvatureTimes(self._loss, self._b, shift), (self._x, point))
-            return np.asarray(self._sweep(point, shift + np.linalg.lstsq(self._own, rest, rcond=1e-14)[0])[1])
+            assert self._own is not None
+            away: Array = np.linalg.lstsq(self._own, rest, rcond=1e-14)[0]  # softmax does not see a common shift
+            return np.asarray(self._sweep(point, shift + away)[1])
         sums, g = self._sweep(point, shift)
         rest = sums.reshape(self._intercept.outputs)
         if self._own is None:
@@ -181,7 +183,7 @@ class RowProducts(HessianProducts):
             bend = np.diag(second.reshape(*k, *k))
         else:
             bend = self._workspace.fold(Curvatures(self._loss, self._b), (self._x,)).reshape(k)
-        return np.multiply.outer(squares, bend)
+        return np.asarray(np.multiply.outer(squares, bend))
 
     def _sweep(self, point: Point, shift: Array | float) -> tuple[Array, Any]:
         points = (point,) if self._constant else (self._x, point)

@@ -150,6 +150,8 @@ class Run:
 
         Measured for sets that are strongly convex; on spectral ones the ladder does not look at every tangent.
         """
+        if self.solver.times_tangents:
+            return True
         taken = self.f.convex and state.evaluation is not None and self.solver.tangents_suffice
         return taken and self.round_set and bool(state.found)
 

@@ -80,6 +80,11 @@ class Solver(ABC):
         """Whether its tangents of a convex function, on a round set, prove as much as those at its iterates would."""
         return False
 
+    @property
+    def times_tangents(self) -> bool:
+        """Whether it takes tangents at its iterates when they are worth it, so that the run need not."""
+        return False
+
     @abstractmethod
     def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> State:
         """The state before the first iteration."""

@@ -30,8 +30,8 @@ LANCZOS_READS, LANCZOS_A_DIGIT = 4.0, 2.5
 #: From this many parameters on a first-order method gets a chance before any Hessian is formed, for so many of the
 #: reads that one would cost: easy problems (small radii) are then done, and others start better. Unless that is few.
 RELAY_FROM, RELAY_SHARE, FEW = 200, 1.0, 8
-#: Reads of Newton from products: to begin with, for each digit, and over those where p is not 2. Closer to l_1 than this
-#: exponent it takes many more.
+#: Reads of Newton from products: to begin with, for each digit, and the factor where p is not 2. Closer to l_1 than
+#: with the last exponent it takes many more.
 PRODUCTS, PRODUCTS_A_DIGIT, MIRRORED, LEAST_P = 5.0, 3.0, 1.5, 1.2
 #: Iterations of averages before accelerated gradients take over, and those after which a look at the norm decides.
 AVERAGES, LOOK = 100, 8

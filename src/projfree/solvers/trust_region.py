@@ -16,13 +16,10 @@ from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State
 from projfree.solvers.hessian_free import newton_move
 
-#: A tangent is taken at the minimiser over the space when its relative gap, which the space knows without a read, is at
-#: most this,
-WORTH = 1e-3
-#: has fallen by this factor since the last one,
-FALL = 10.0
-#: and only every so many iterations.
-EVERY = 2
+#: A tangent is taken at the minimiser over the space when its relative gap, which the space knows without a read, has
+#: that many digits, of which the last but one is not asked for often, and at each digit more; a little later than that,
+#: because what it proves is less by an allowance for rounding.
+FIRST, SKIPPED, LATER = 4, 5, 0.9
 #: The iterate is formed in every iteration while the space is at most this large, and then in each that this divides:
 #: it costs as much as the space is large, and the recurrence does not need it.
 OFTEN, SOMETIMES = 24, 8
@@ -34,7 +31,7 @@ NOISE = 1e-14
 class KrylovState(State):
     """A state with the space, the value at zero and the tangent at the iterate, None where it was not taken.
 
-    ``memory`` is the gap at the last tangent.
+    ``memory`` is the number of digits at the last tangent.
     """
 
     Q: Array
@@ -58,8 +55,8 @@ class TrustRegionLanczos(Solver):
 
     .. math:: x_t = \arg\min \bigl\{f(w) : w \in \operatorname{span}\{b, Hb, \dots, H^{t-1} b\},\ \|w\|_2 \le r\bigr\}
 
-    No method that adds gradients needs fewer iterations. One read an iteration, and one more every second
-    iteration at most, if the gap has fallen by a factor of ten, for the certificate. H is never formed. The space does
+    No method that adds gradients needs fewer iterations. One read an iteration, and one more for the
+    certificate at each digit from the fourth on. H is never formed. The space does
     not depend on the start, which is looked at first, nor on the radius, so that a path shares one space.
 
     Parameters
@@ -82,6 +79,10 @@ class TrustRegionLanczos(Solver):
     """
 
     memory: int = 200
+
+    @property
+    def times_tangents(self) -> bool:
+        return True
 
     def __post_init__(self) -> None:
         count("TrustRegionLanczos(memory=...)", self.memory, lowest=4)
@@ -124,8 +125,9 @@ class TrustRegionLanczos(Solver):
             state = replace(state, **vars(state.space.extended(image.ravel())))
         found = state.space.minimise(radius, state.penalty)
         state, done = replace(state, penalty=found.penalty), self._ends(state, found)
-        if done or carried or self._due(state, found, radius):
-            state = replace(state, memory=found.gap(radius))
+        digits = _digits(state, found, radius)
+        if done or carried or self._due(state, digits):
+            state = replace(state, memory=digits)
             return replace(_looked(f, ball, state, _point(f, state, found, radius)), done=done)
         moved = replace(state, t=state.t + 1, gamma=1.0, m=None, evaluation=None, found=(), gap=math.nan)
         formed = state.space.size <= OFTEN or moved.t % SOMETIMES == 0
@@ -135,13 +137,21 @@ class TrustRegionLanczos(Solver):
     def _ends(state: KrylovState, found: Small) -> bool:
         return state.space.closed or found.rest <= NOISE * state.length
 
-    def _due(self, state: KrylovState, found: Small, radius: float) -> bool:
+    def _due(self, state: KrylovState, digits: float) -> bool:
         """Whether a tangent is worth its read."""
-        # The value is known by the space as well.
-        below = 0.5 * (state.length * float(found.h[0]) + found.penalty * float(found.h @ found.h))
-        gap = found.gap(radius)
-        worth = gap <= WORTH * abs(state.constant - below) and not gap > state.memory / FALL
-        return state.space.size >= self.memory or (worth and (state.t + 1) % EVERY == 0)
+        if state.space.size >= self.memory:
+            return True
+        # Right after another one the next product costs as much, and may make it unnecessary.
+        return state.m is None and digits >= FIRST and digits != SKIPPED and not digits <= state.memory
+
+
+def _digits(state: KrylovState, found: Small, radius: float) -> float:
+    """The digits of the value at the minimiser over the space, both of which the space knows."""
+    below = 0.5 * (state.length * float(found.h[0]) + found.penalty * float(found.h @ found.h))
+    value, gap = abs(state.constant - below), found.gap(radius)
+    if not gap > 0.0:
+        return math.inf
+    return float(math.floor(math.log10(LATER * value / gap))) if value > 0.0 else 0.0
 
 
 def _begun(f: SmoothFunction, state: KrylovState) -> KrylovState:
