@@ -41,6 +41,11 @@ class Step(ABC):
     #: Whether the sum of the residuals is among the sums, where `residual_sum` finds it.
     sums_residuals: ClassVar[bool] = False
 
+    @property
+    def transient(self) -> bool:
+        """Whether the images that a sweep forms for it are many and of no use later, so that none is kept."""
+        return False
+
     @abstractmethod
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         """The residual whose adjoint is wanted, or None, and a vector of sums, for the images of the points.
@@ -75,6 +80,10 @@ class WithResidualSum(Step):
 
     sums_residuals = True
     step: Step
+
+    @property
+    def transient(self) -> bool:
+        return self.step.transient
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         residual, sums = self.step.block(rows, *images)

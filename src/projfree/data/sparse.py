@@ -33,12 +33,28 @@ TILE_ENTRIES = 1 << 17
 ENTRY_BYTES = 12
 #: Entries of the table for each entry of the adjoints of all blocks: clearing and adding them then costs a few percent.
 SHARE = 20
+#: So many vectors are worth a look at how many entries they have.
+MANY = 4
 
 
 def sparse_cut(n: int, d: int, entries: int) -> Blocks:
     """How a pass cuts sparse rows: as for dense ones, but the adjoints of all blocks must stay small."""
     most = min(MOST_BLOCKS, max(1, entries // (SHARE * d)))
     return Blocks(n, max(Blocks.of(n).rows, 64 * math.ceil(n / (64 * most))))
+
+
+def gathered(vectors: tuple[Array, ...]) -> Any:
+    """Many vectors with few entries other than zero as the columns of one sparse matrix; None where they are not such.
+
+    A read then costs about one product for all of them, where each by itself would cost one.
+    """
+    if len(vectors) < MANY:
+        return None
+    flat = [w.reshape(len(w), -1) for w in vectors]
+    entries = sum(np.count_nonzero(w) for w in flat)
+    if entries > len(flat[0]):
+        return None
+    return sp.csr_array(sp.hstack([sp.csc_array(w) for w in flat]))
 
 
 class SparseData(Data):
@@ -111,13 +127,19 @@ class SparseData(Data):
         if blocks is not None:
             over_ranges(blocks, 0, self.cut.count, threads)
         else:
-            over_blocks(lambda k: self._scipy_block(k, work, partials), self.cut.count, threads)
+            together = gathered(work.vectors)
+            over_blocks(lambda k: self._scipy_block(k, work, together, partials), self.cut.count, threads)
         return partials.total()
 
-    def _scipy_block(self, k: int, work: Pass, partials: Partials) -> None:
+    def _scipy_block(self, k: int, work: Pass, together: Any, partials: Partials) -> None:
         total: Array | None = None
         for rows, tile in self._tiles(k):
-            residual, sums = work(rows, *(tile @ w for w in work.vectors))
+            if together is None:
+                images = [tile @ w for w in work.vectors]
+            else:
+                columns = (tile @ together).toarray(order="F")
+                images = [part.reshape(-1, *work.outputs) for part in np.hsplit(columns, len(work.vectors))]
+            residual, sums = work(rows, *images)
             total = sums if total is None else total + sums
             if residual is not None:
                 partials.adjoints_of((self.d, *residual.shape[1:]))[k] += tile.T @ residual

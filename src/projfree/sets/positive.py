@@ -69,6 +69,13 @@ class Positive(ConstraintSet):
         """The radius of the ball."""
         return self.ball.radius
 
+    @property
+    def is_polytope(self) -> bool:  # type: ignore[override]  # read-only here: the ball decides
+        return self.ball.is_polytope
+
+    def entry_vertices(self, g: Array, most: int) -> tuple[Array, Array] | None:
+        return self.ball.entry_vertices(np.minimum(point(g), 0.0), most)
+
     def check_shape(self, shape: Shape) -> None:
         self.ball.check_shape(shape)
 

@@ -10,7 +10,7 @@ import numpy as np
 from projfree.checks import Array, positive
 from projfree.numerics.threshold import simplex_rows
 from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, slack
-from projfree.sets.inputs import finite, like, point
+from projfree.sets.inputs import finite, like, lowest, point
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class Simplex(ConstraintSet):
     radius: float = 1.0
 
     support_cost = "entries"
+    is_polytope = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "radius", positive("Simplex(radius=...)", self.radius))
@@ -58,6 +59,10 @@ class Simplex(ConstraintSet):
 
     def support(self, g: Array) -> float:
         return self.radius * float(np.max(point(g)))
+
+    def entry_vertices(self, g: Array, most: int) -> tuple[Array, Array]:
+        places = lowest(point(g).ravel(), most)
+        return places, np.full(len(places), self.radius)
 
     def reach(self, shape: Shape) -> float:
         return self.radius
