@@ -23,7 +23,20 @@ from projfree.run import (
     path,
 )
 from projfree.sampling import FullBatch, Growing, Minibatch
-from projfree.sets import Box, ConstraintSet, GroupBall, LpBall, OracleSet, Positive, SchattenBall, Simplex, Weighted
+from projfree.sets import (
+    Birkhoff,
+    Box,
+    ConstraintSet,
+    GroupBall,
+    KSupportBall,
+    LpBall,
+    OracleSet,
+    OwlBall,
+    Positive,
+    SchattenBall,
+    Simplex,
+    Weighted,
+)
 from projfree.solvers import (
     AcceleratedProjectedGradient,
     ConstrainedNewton,
@@ -56,6 +69,7 @@ __all__ = [
     "Backtracking",
     "BacktrackingGradient",
     "BiWeight",
+    "Birkhoff",
     "BlackBox",
     "Box",
     "Certificate",
@@ -78,6 +92,7 @@ __all__ = [
     "Huber",
     "InverseSmoothness",
     "InverseSqrt",
+    "KSupportBall",
     "LastGradient",
     "LogAdaptive",
     "Logistic",
@@ -89,6 +104,7 @@ __all__ = [
     "Objective",
     "OpenLoop",
     "OracleSet",
+    "OwlBall",
     "PairwiseFrankWolfe",
     "Path",
     "Perturbed",

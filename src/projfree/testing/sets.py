@@ -25,7 +25,7 @@ from projfree.testing import set_geometry as geometry
 from projfree.testing.set_geometry import inner, membership, size
 
 #: Shapes that the laws run on, as far as a set takes them.
-SHAPES = ((1,), (2,), (3,), (7,), (1, 1), (1, 3), (4, 1), (4, 3), (2, 5), (6, 3))
+SHAPES = ((1,), (2,), (3,), (7,), (1, 1), (1, 3), (4, 1), (4, 3), (2, 5), (6, 3), (3, 3), (5, 5))
 _SCALES = (1e-310, 1e-300, 1e-155, 1e-10, 1.0, 1e10, 1e155, 1e300)
 _EXPONENTS = st.sampled_from((1.0, 1.001, 1.01, 1.5, 2.0, 2.5, 30.0, 500.0, math.inf)) | st.floats(1.0, 12.0)
 _RADII = st.sampled_from((1e-3, 1.0, 40.0))
