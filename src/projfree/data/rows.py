@@ -157,8 +157,9 @@ class Pass:
         u: Array | None = None
         if self.base is not None and self.scale[j] != 0.0:
             u = self.base[rows] if self.scale[j] == 1.0 else self.scale[j] * self.base[rows]
-        for c, image in zip(self.coefficients[j].tolist(), formed, strict=True):
-            if c != 0.0:
-                part = image if c == 1.0 else c * image
-                u = part if u is None else u + part
+        own = self.coefficients[j]
+        for k in np.flatnonzero(own).tolist():  # of many points each has its own vector
+            c, image = float(own[k]), formed[k]
+            part = image if c == 1.0 else c * image
+            u = part if u is None else u + part
         return np.zeros((rows.stop - rows.start, *self.outputs)) if u is None else u

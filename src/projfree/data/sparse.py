@@ -33,8 +33,8 @@ TILE_ENTRIES = 1 << 17
 ENTRY_BYTES = 12
 #: Entries of the table for each entry of the adjoints of all blocks: clearing and adding them then costs a few percent.
 SHARE = 20
-#: So many vectors are worth a look at how many entries they have.
-MANY = 4
+#: So many vectors are read together where they have no more entries other than zero than so many full ones.
+MANY, FULL = 4, 4
 
 
 def sparse_cut(n: int, d: int, entries: int) -> Blocks:
@@ -50,11 +50,18 @@ def gathered(vectors: tuple[Array, ...]) -> Any:
     """
     if len(vectors) < MANY:
         return None
-    flat = [w.reshape(len(w), -1) for w in vectors]
-    entries = sum(np.count_nonzero(w) for w in flat)
-    if entries > len(flat[0]):
-        return None
-    return sp.csr_array(sp.hstack([sp.csc_array(w) for w in flat]))
+    width, d = math.prod(vectors[0].shape[1:]), len(vectors[0])
+    places: list[Array] = []
+    entries = 0
+    for w in vectors:
+        places.append(np.flatnonzero(w))
+        entries += len(places[-1])
+        if entries > FULL * d:
+            return None
+    rows, columns = np.divmod(np.concatenate(places), width)
+    columns += np.repeat(np.arange(len(vectors)) * width, [len(place) for place in places])
+    values = np.concatenate([np.ravel(w)[place] for w, place in zip(vectors, places, strict=True)])
+    return sp.csr_array((values, (rows, columns)), shape=(d, width * len(vectors)))
 
 
 class SparseData(Data):
@@ -137,8 +144,10 @@ class SparseData(Data):
             if together is None:
                 images = [tile @ w for w in work.vectors]
             else:
+                width = together.shape[1] // len(work.vectors)
                 columns = (tile @ together).toarray(order="F")
-                images = [part.reshape(-1, *work.outputs) for part in np.hsplit(columns, len(work.vectors))]
+                starts = range(0, together.shape[1], width)
+                images = [columns[:, k : k + width].reshape(-1, *work.outputs) for k in starts]
             residual, sums = work(rows, *images)
             total = sums if total is None else total + sums
             if residual is not None:

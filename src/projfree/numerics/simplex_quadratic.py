@@ -63,7 +63,7 @@ class _Face:
         self.noise = 4.0 * _EPS * float(np.abs(slope).max() + np.abs(H).sum(axis=1).max())
 
     def gradient(self) -> Array:
-        return self.slope + self.H @ (self.weights - self.start)
+        return np.asarray(self.slope + self.H @ (self.weights - self.start))
 
     def gap(self) -> float:
         """The Frank-Wolfe gap: how far the value can be from the least."""

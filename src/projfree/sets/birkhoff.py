@@ -55,7 +55,7 @@ class Birkhoff(ConstraintSet):
             raise ValueError(f"`Birkhoff()` needs square matrices, got shape {shape}; use Simplex for vectors.")
 
     def lmo(self, g: Array) -> Array:
-        return self.oracle(g).vertex
+        return np.asarray(self.oracle(g).vertex)
 
     def support(self, g: Array) -> float:
         return self.oracle(-point(g)).support

@@ -27,8 +27,8 @@ class KSupportBall(NormBall):
 
     the maximum over those l for which :math:`|w|_{(k-l-1)}` is at least the mean
     :math:`\sum_{i=k-l}^{d} |w|_{(i)} / (l+1)`. The oracle is minus the radius times the direction of the k largest
-    entries of ``g``, of equal ones the first. For ``k = 1`` it is the l_1 ball, for k at least the number of entries the
-    Euclidean ball. There is no projection. Cost: a sort for the norm, a partition for the others.
+    entries of ``g``, of equal ones the first. For ``k = 1`` the set is the l_1 ball, and for k at least the number of
+    entries the Euclidean ball. There is no projection. Cost: a sort for the norm, a partition for the others.
 
     Parameters
     ----------

@@ -104,9 +104,7 @@ class OwlBall(NormBall):
         return top * float(self._ratios(c)[1].max()) if math.isfinite(top) else top
 
     def _ratios(self, c: Array) -> tuple[Array, Array]:
-        """The entries from the largest on, and the ratio of each of their sums, divided by the largest, to the weights'.
-
-        """
+        """The order of the entries from the largest on, and the ratio of each sum of them to that of the weights."""
         self.check_shape(c.shape)
         sizes = np.abs(c).ravel() / largest(c)
         order = lowest(-sizes, len(sizes))

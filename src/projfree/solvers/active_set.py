@@ -13,7 +13,7 @@ from projfree.checks import Array
 
 @dataclass(frozen=True, eq=False)
 class ActiveSet:
-    r"""Vertices :math:`v_j` with weights :math:`\lambda_j` that add up to one; the iterate is :math:`\sum_j\lambda_j v_j`.
+    r"""Vertices :math:`v_j` and weights :math:`\lambda_j` that add up to one: the mixture :math:`\sum_j\lambda_j v_j`.
 
     A vertex is held as its entries other than zero, so that those of an l_1 ball or a simplex take one number each.
 
@@ -43,6 +43,10 @@ class ActiveSet:
     def of_entries(cls, shape: tuple[int, ...], places: Array, values: Array) -> ActiveSet:
         """Points with one entry each, without any weight."""
         return cls(shape, np.arange(len(places) + 1), places, values, np.zeros(len(places)))
+
+    def fields(self) -> dict[str, Any]:
+        """The arrays by name, as a state holds them."""
+        return {name: getattr(self, name) for name in ("starts", "places", "values", "weights")}
 
     def __len__(self) -> int:
         return len(self.weights)

@@ -72,7 +72,6 @@ class State:
     problem: Mapping[str, str] = field(default_factory=dict, metadata={"transient": True}, repr=False)
     solver: Solver | None = field(default=None, metadata={"transient": True}, repr=False)
 
-
     @property
     def active_set(self) -> ActiveSet | None:
         """The few vertices that the iterate is a mixture of, where the solver keeps some."""

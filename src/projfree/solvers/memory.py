@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from projfree.data.products import LANE_ROWS, LANES, table_bytes
 from projfree.data.second_moments import BLOCK_BYTES
+from projfree.solvers.correction import MOST_ENTRIES
 from projfree.solvers.costs import Costs
-from projfree.solvers.pairwise import MOST_ENTRIES
 
 #: Rows that the fingerprint of the data copies.
 FINGERPRINT_ROWS = 1_000
@@ -16,8 +16,8 @@ TANGENT_IMAGES, SEARCH_IMAGES, SEGMENT_IMAGES, TRIANGLE_IMAGES = 9, 2, 12, 16
 VECTORS = 40
 #: Matrices of that side at the peak of the solution of a quadratic model.
 MODEL_MATRICES = 7
-#: Vertices of an active set, about.
-MOST_VERTICES = 100
+#: Vertices of an active set, about, and bytes of the part of an image that a block of rows has.
+VERTICES, IMAGE_BLOCK = 100, 1 << 17
 #: Arrays of the size of the second derivatives of a block of rows, while a coupled loss forms them on a hull.
 SECONDS = 2
 
@@ -37,8 +37,8 @@ def hulls(costs: Costs, points: int) -> int:
 
 def active(costs: Costs) -> int:
     """Bytes of a method that keeps an active set, whose vertices are arrays while their curvature is formed."""
-    vertices = min(MOST_VERTICES, MOST_ENTRIES // max(1, costs.parameters))
-    return hulls(costs, 2) + vertices * (3 * costs.vector_bytes + min(costs.image_bytes, BLOCK_BYTES // 8))
+    vertices = min(VERTICES, costs.parameters + 1, MOST_ENTRIES // max(1, costs.parameters))
+    return hulls(costs, 2) + vertices * (3 * costs.vector_bytes + min(costs.image_bytes, IMAGE_BLOCK))
 
 
 def gram(costs: Costs) -> int:

@@ -15,17 +15,14 @@ from projfree.objectives.evaluation import Evaluation
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.active_set import ActiveSet
 from projfree.solvers.base import Solver, State, bound_of, next_answer
+from projfree.solvers.correction import correctable, curvature, falls
 from projfree.steps import ExactLineSearch, Schedule, StepRule
 
-#: A corrected step counts as good if it brings this part of the decrease that the gradient lets expect.
-ARMIJO = 0.1
 #: A decrease of this many roundings of the value is none that values could tell; where so many such steps in a row did
 #: not bring the gap below its least, only rounding is left.
 NOTHING, IDLE = 16.0, 8
 #: Where vertices come cheaply, those are taken in as well whose gap is this part of the best one's, at least so many.
 SHARE, FEW = 0.3, 8
-#: Corrections are made while the vertices in use, as arrays, have at most so many entries together (256 MB).
-MOST_ENTRIES = 1 << 25
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,49 +120,50 @@ class PairwiseFrankWolfe(Solver):
             raise TypeError("PairwiseFrankWolfe needs dense parameters; use CorrectivePrimalAveraging.")
 
     def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> PairwiseState:
-        return PairwiseState(t=0, x=start, seed=seed, **_arrays(ActiveSet.of(start.w)))
+        return PairwiseState(t=0, x=start, seed=seed, **ActiveSet.of(start.w).fields())
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, PairwiseState)
         found: tuple[tuple[int, Evaluation], ...] = ()
-        if state.evaluation is None:
-            state = self._looked(ball, state, f.evaluate(state.x, keep=True), f.convex)
-            assert state.evaluation is not None
-            found = ((state.t, state.evaluation),)
-        here, old = state.evaluation, state.active_set
-        t = state.t + 1
-        correct = self._corrects(f, t, len(old))
+        here = state.evaluation
+        if here is None:
+            here = f.evaluate(state.x, keep=True)
+            state, found = self._looked(ball, state, here, f.convex), ((state.t, here),)
+        t, old = state.t + 1, len(state.weights)
+        correct = self.corrections > 0 and t % self.corrections == 0 and correctable(f, old)
         active = self._widened(ball, state, here, several=correct)
         slopes = active.along(here.slope.gradient)
-        if correct:
-            K = _curvature(f, here.point, active, len(old), state.K)
-            target = minimise_on_simplex(K, slopes, active.weights)
-        else:
-            K, target = state.K if len(active) == len(old) else None, _blended(active, slopes, len(old))
+        K = curvature(f, here.point, active, state.K) if correct else None
+        target = _blended(active, slopes, old) if K is None else minimise_on_simplex(K, slopes, active.weights)
         expected = float(slopes @ (active.weights - target))
         there, gamma, memory = self._moved(f, state, here, active.mixture(target), expected if correct else None)
         weights = target if gamma == 1.0 else (1.0 - gamma) * active.weights + gamma * target
-        on = weights > 0.0
-        tiny, stuck = expected <= NOTHING * UNIT * abs(here.value), gamma == 0.0 or expected <= 0.0
-        idle = state.idle + 1 if tiny and not state.ahead < state.least else 0
-        moved = replace(
+        state = self._noted(state, expected, gamma, abs(here.value))
+        known = K if correct else state.K if len(active) == old else None
+        state = replace(
             state,
             t=t,
             gamma=gamma,
             memory=memory,
-            K=K[np.ix_(on, on)] if K is not None and f.quadratic else None,
+            K=known[np.ix_(weights > 0.0, weights > 0.0)] if known is not None and f.quadratic else None,
+            **active.weighted(weights).kept(weights > 0.0).fields(),
+        )
+        return replace(self._looked(ball, state, there, f.convex), found=(*found, (t, there)))
+
+    @staticmethod
+    def _noted(state: PairwiseState, expected: float, gamma: float, value: float) -> PairwiseState:
+        """The state with what a step tells about the end: whether anything is left to gain."""
+        stuck, tiny = gamma == 0.0 or expected <= 0.0, expected <= NOTHING * UNIT * value
+        asked = not math.isnan(state.ahead)
+        idle = state.idle + 1 if tiny and not state.ahead < state.least else 0
+        return replace(
+            state,
             # Whatever stops the vertices in use, the oracle may know one that does not.
             estimate=math.inf if tiny or stuck else state.estimate,
-            least=min(state.least, state.ahead) if state.ahead >= 0.0 else state.least,
+            least=min(state.least, max(state.ahead, 0.0)) if asked else state.least,
             idle=idle,
-            done=(stuck and not math.isnan(state.ahead)) or idle >= IDLE,
-            **_arrays(active.weighted(weights).kept(on)),
+            done=(stuck and asked) or idle >= IDLE,
         )
-        return replace(self._looked(ball, moved, there, f.convex), found=(*found, (t, there)))
-
-    def _corrects(self, f: SmoothFunction, t: int, vertices: int) -> bool:
-        due = self.corrections > 0 and t % self.corrections == 0
-        return due and f.has_curvature and 2 * vertices * math.prod(f.shape) <= MOST_ENTRIES
 
     def _looked(self, ball: ConstraintSet, state: PairwiseState, here: Evaluation, convex: bool) -> PairwiseState:
         """The state at an evaluated point, with the answer of the oracle about it unless the active set will do."""
@@ -213,49 +211,19 @@ class PairwiseFrankWolfe(Solver):
             gamma, memory = self.step_rule(state.t + 1, hull, state.memory)
         else:
             there = f.evaluate(target, keep=not f.quadratic)
-            if _falls(here, there, expected, f.convex):
+            if falls(here, there, expected, convex=f.convex):
                 return there, 1.0, state.memory
             hull = f.hull((x, there.point), here.slope.gradient)
             gamma, memory = float(hull.minimise(np.zeros(1))[0]), state.memory
         return f.evaluate(hull.mix(np.array([gamma])) if gamma > 0.0 else x, keep=True), gamma, memory
 
 
-def _falls(here: Evaluation, there: Evaluation, expected: float, convex: bool) -> bool:
-    """Whether a corrected step brings enough, by the values or, where rounding hides that, by the slope at its end."""
-    noise = UNIT * abs(here.value)
-    if there.value <= here.value - ARMIJO * expected + 4.0 * noise:
-        return True
-    slope = inner(there.slope.gradient, there.point.w - here.point.w)
-    return convex and there.value <= here.value + 4.0 * NOTHING * noise and slope <= ARMIJO * expected
-
-
 def _blended(active: ActiveSet, slopes: Array, old: int) -> Array:
     """The weights at the end of a Frank-Wolfe step where there is a new vertex, else of a pairwise step."""
     if len(active) > old:
-        return np.eye(len(active))[old]
+        return np.asarray(np.eye(len(active))[old])
     target, away, towards = active.weights.copy(), int(slopes.argmax()), int(slopes.argmin())
-    target[towards] += target[away] if towards != away else 0.0
-    target[away] = 0.0 if towards != away else target[away]
+    if away != towards:
+        target[towards] += target[away]
+        target[away] = 0.0
     return target
-
-
-def _curvature(f: SmoothFunction, x: Point, active: ActiveSet, old: int, K: Array | None) -> Array:
-    """The products of all vertices through the Hessian at ``x``, given those of the ``old`` ones if they are known."""
-    known = 0 if K is None else old
-    points = [f.point(active.vertex(j)) for j in range(len(active))]
-    if known == len(points):
-        assert K is not None
-        return K
-    products = f.curvature_among(x, tuple(points[known:]), tuple(points[:known]))
-    fresh = len(points) - known
-    whole = np.empty((len(points), len(points)))
-    whole[known:, known:], whole[known:, :known] = products[:, :fresh], products[:, fresh:]
-    whole[:known, known:] = products[:, fresh:].T
-    if K is not None:
-        whole[:known, :known] = K
-    return np.asarray(0.5 * (whole + whole.T))
-
-
-def _arrays(active: ActiveSet) -> dict[str, Array]:
-    """An active set as fields of a state."""
-    return {name: getattr(active, name) for name in ("starts", "places", "values", "weights")}
