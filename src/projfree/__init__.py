@@ -23,7 +23,20 @@ from projfree.run import (
     path,
 )
 from projfree.sampling import FullBatch, Growing, Minibatch
-from projfree.sets import Box, ConstraintSet, GroupBall, LpBall, OracleSet, Positive, SchattenBall, Simplex, Weighted
+from projfree.sets import (
+    Birkhoff,
+    Box,
+    ConstraintSet,
+    GroupBall,
+    KSupportBall,
+    LpBall,
+    OracleSet,
+    OwlBall,
+    Positive,
+    SchattenBall,
+    Simplex,
+    Weighted,
+)
 from projfree.solvers import (
     AcceleratedProjectedGradient,
     ConstrainedNewton,
@@ -31,6 +44,7 @@ from projfree.solvers import (
     Direct,
     FrankWolfe,
     HessianFreeNewton,
+    PairwiseFrankWolfe,
     Plan,
     PrimalAveraging,
     ProjectedGradient,
@@ -57,6 +71,7 @@ __all__ = [
     "Backtracking",
     "BacktrackingGradient",
     "BiWeight",
+    "Birkhoff",
     "BlackBox",
     "Box",
     "Certificate",
@@ -80,6 +95,7 @@ __all__ = [
     "Huber",
     "InverseSmoothness",
     "InverseSqrt",
+    "KSupportBall",
     "LastGradient",
     "LogAdaptive",
     "Logistic",
@@ -91,6 +107,8 @@ __all__ = [
     "Objective",
     "OpenLoop",
     "OracleSet",
+    "OwlBall",
+    "PairwiseFrankWolfe",
     "Path",
     "Perturbed",
     "Plan",

@@ -9,7 +9,7 @@ import numpy as np
 from agreement.exact import DIGITS, ONE, Array, decimals, power
 
 from projfree import Box, ConstraintSet, GroupBall, LpBall, SchattenBall, Simplex, Weighted
-from projfree.sets import Positive, WeightedSchattenBall, WithFree
+from projfree.sets import Birkhoff, KSupportBall, OwlBall, Positive, WeightedSchattenBall, WithFree
 
 #: Norms are right to more digits than this; a point is scaled to lie that much inside.
 MARGIN = Decimal("1." + 69 * "0" + "1")
@@ -34,6 +34,8 @@ def pulled(ball: ConstraintSet, w: Any) -> Array:
             return w
         if isinstance(ball, Positive):
             return pulled(ball.ball, np.maximum(w, decimals(np.zeros(w.shape))))
+        if isinstance(ball, Birkhoff):
+            return _doubly_stochastic(w)
         size = norm(ball, w)
         radius = Decimal(ball.radius)
         return w * (radius / (size * MARGIN)) if size * MARGIN > radius else w
@@ -52,8 +54,36 @@ def norm(ball: ConstraintSet, w: Array) -> Decimal:
             return lp([lp(group, ball.p) for group in groups], ball.q)
         if isinstance(ball, WeightedSchattenBall):
             return norm(ball.ball, decimals(ball.rows)[:, None] * w * decimals(ball.cols))
+        if isinstance(ball, OwlBall):
+            return _dot(list(decimals(ball.weights)), _sorted(w))
+        if isinstance(ball, KSupportBall):
+            return _k_support(_sorted(w), ball.k)
         assert isinstance(ball, SchattenBall)
         return lp(np.ravel(w), 2.0) if ball.p == 2.0 else lp(singular_values(w), ball.p)
+
+
+def _sorted(w: Array) -> list[Decimal]:
+    return sorted((abs(e) for e in np.ravel(w)), reverse=True)
+
+
+def _k_support(z: list[Decimal], k: int) -> Decimal:
+    """By the one l for which the mean of the tail lies between two entries."""
+    k = min(k, len(z))
+    for l in range(k):  # noqa: E741 - the letter of the formula
+        tail = sum(z[k - l - 1 :], Decimal(0))
+        if (l == k - 1 or z[k - l - 2] * (l + 1) > tail) and tail >= z[k - l - 1] * (l + 1):
+            return (_dot(z[: k - l - 1], z[: k - l - 1]) + tail * tail / (l + 1)).sqrt()
+    raise AssertionError("there is always one")
+
+
+def _doubly_stochastic(w: Array) -> Array:
+    """Shift rows and columns to their sums, then mix with the centre until no entry is negative."""
+    n = len(w)
+    w = w + (ONE - w.sum(axis=1))[:, None] / n
+    w = w + (ONE - w.sum(axis=0))[None, :] / n
+    below = -min(np.min(w), Decimal(0)) * n
+    share = below / (ONE + below)
+    return w * (ONE - share) + share / n
 
 
 def lp(x: Any, p: float) -> Decimal:

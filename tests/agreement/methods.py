@@ -23,6 +23,7 @@ from projfree import (
     LogAdaptive,
     Minibatch,
     OpenLoop,
+    PairwiseFrankWolfe,
     Perturbed,
     PrimalAveraging,
     ProjectedGradient,
@@ -43,6 +44,7 @@ FREE: tuple[Solver, ...] = (
     PrimalAveraging(average=LastGradient()),
     PrimalAveraging(search=ExactLineSearch()),
     PrimalAveraging(average=OpenLoop(4), search=Secant()),
+    *(PairwiseFrankWolfe(corrections=every, lazy=every > 0) for every in (0, 1, 2)),
 )
 CORRECTIVE: tuple[Solver, ...] = (CorrectivePrimalAveraging(), CorrectivePrimalAveraging(OpenLoop(4)))
 SAMPLED: tuple[Solver, ...] = (

@@ -22,7 +22,7 @@ from projfree import (
     Softmax,
     Weighted,
 )
-from projfree.sets import Positive, WeightedSchattenBall, WithFree
+from projfree.sets import Birkhoff, KSupportBall, OwlBall, Positive, WeightedSchattenBall, WithFree
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -69,6 +69,12 @@ def _member(ball: ConstraintSet, W: Any) -> list[Any] | None:
     if isinstance(ball, Positive):
         inside = _member(ball.ball, W)
         return None if inside is None else [W >= 0, *inside]
+    if isinstance(ball, Birkhoff):
+        return [W >= 0, cp.sum(W, axis=0) == 1, cp.sum(W, axis=1) == 1]
+    if isinstance(ball, KSupportBall):
+        x, shares = cp.vec(W, order="C"), cp.Variable(W.size)  # of the entries, at most one each and k together
+        square = cp.sum(cp.hstack([cp.quad_over_lin(x[i], shares[i]) for i in range(W.size)]))
+        return [square <= ball.radius**2, shares <= 1, cp.sum(shares) <= ball.k]
     norm = _norm(ball, W)
     return None if norm is None else [norm <= ball.radius]
 
@@ -84,6 +90,10 @@ def _norm(ball: ConstraintSet, W: Any) -> Any:
         return _lp(cp.hstack([_lp(group, ball.p) for group in groups]), ball.q)
     if isinstance(ball, WeightedSchattenBall):
         return _norm(ball.ball, np.diag(ball.rows) @ W @ np.diag(ball.cols))
+    if isinstance(ball, OwlBall):
+        falls = ball.weights - np.append(ball.weights[1:], 0.0)
+        x = cp.abs(cp.vec(W, order="C"))
+        return sum(c * cp.sum_largest(x, j) for j, c in enumerate(falls.tolist(), start=1) if c > 0.0)
     assert isinstance(ball, SchattenBall)
     if ball.p == 2.0:
         return cp.norm(W, "fro")

@@ -14,7 +14,7 @@ from agreement.methods import CORRECTIVE, FREE, PROJECTING, PROJECTING_SAMPLED, 
 from agreement.problems import CONVEX, FORMS, convex_problem
 
 from projfree import GroupBall, LpBall, SchattenBall, Squared, Weighted
-from projfree.sets import SETS, OracleSet, Positive, WeightedSchattenBall, WithFree
+from projfree.sets import SETS, Birkhoff, KSupportBall, OracleSet, OwlBall, Positive, WeightedSchattenBall, WithFree
 from projfree.solvers import SOLVERS, HessianFreeNewton, TrustRegionLanczos
 
 
@@ -22,8 +22,8 @@ def test_the_fast_problems_cover_everything() -> None:
     problems = [convex_problem(seed) for seed in range(264)]
     met = Counter((type(p.loss), type(p.ball)) for p in problems)
     for loss, kind in product(CONVEX, SETS):
-        # Positive, WithFree and WeightedSchattenBall have referees of their own in tests/sets and tests/completion
-        apart = (OracleSet, Positive, WithFree, WeightedSchattenBall)
+        # These have referees of their own, in tests/sets, tests/completion and test_polytopes.py.
+        apart = (OracleSet, Positive, WithFree, WeightedSchattenBall, KSupportBall, OwlBall, Birkhoff)
         assert met[type(loss), kind] or kind in apart, (loss, kind)
     assert {p.form for p in problems} == set(FORMS)
     assert {p.table.condition for p in problems} == {*CONDITIONS, "entries"}

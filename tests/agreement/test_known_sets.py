@@ -52,7 +52,7 @@ def test_the_shortest_vector_of_the_simplex(n: int, solver: Solver) -> None:
 
 def shape_of(ball: ConstraintSet) -> tuple[int, ...]:
     """A shape that the set takes: three entries where it carries some, a matrix where it needs one."""
-    for shape in ((3,), (3, 2), (3, 3), (4, 3)):
+    for shape in ((3,), (3, 2), (3, 3), (4, 3), (7,), (1,)):
         try:
             ball.check_shape(shape)
         except ValueError:

@@ -29,7 +29,7 @@ from projfree import (
     minimize,
 )
 from projfree.algebra import Minorant
-from projfree.sets import SETS, Positive, WeightedSchattenBall, WithFree
+from projfree.sets import SETS, Birkhoff, OwlBall, Positive, WeightedSchattenBall, WithFree
 
 BALLS = [ball for kind in SETS if kind not in (Box, OracleSet) for ball in kind.examples()]
 
@@ -45,6 +45,10 @@ def drawn_direction(ball: ConstraintSet, rng: np.random.Generator) -> Array:
         shape = (len(ball.groups), *shape[1:])
     if isinstance(ball, WeightedSchattenBall):
         shape = (len(ball.rows), len(ball.cols))
+    if isinstance(ball, OwlBall):
+        shape = (len(ball.weights),)
+    if isinstance(ball, Birkhoff):
+        shape = (shape[0], shape[0])
     if isinstance(ball, WithFree):
         shape = (shape[0] + 2,)
     if isinstance(ball, Weighted):

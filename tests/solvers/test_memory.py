@@ -13,6 +13,7 @@ from projfree import (
     Logistic,
     LpBall,
     Objective,
+    OwlBall,
     QuadraticForm,
     Relay,
     SchattenBall,
@@ -74,6 +75,8 @@ CASES = {
     "outputs": (outputs(20_000, 20, 8), SchattenBall(1, 1.0)),
     "sparse": (sparse(10_000, 3_000), LpBall(2, 1.0)),
     "form": (form(400), LpBall(1.5, 1.0)),
+    "polytope, squares": (squares(2_000, 300), OwlBall(np.linspace(1.0, 0.5, 300), 3.0)),
+    "polytope, logistic": (logistic(20_000, 40), OwlBall(np.linspace(1.0, 0.5, 40), 2.0)),
 }
 
 

@@ -7,7 +7,8 @@ products go through `csr_array`, at the price of some temporaries.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -66,6 +67,12 @@ class RowTile(NamedTuple):
             own = (self.pointers, self.columns, self.values)
             tools.csr_matvecs(rows, self.d, w.shape[1], *own, w.reshape(-1), out.reshape(-1))
         return out
+
+    def images(self, together: Any, outputs: tuple[int, ...]) -> list[Array]:
+        """The rows times several vectors or matrices that are the columns of a sparse matrix, side by side."""
+        columns, width = (self._table() @ together).toarray(order="F"), math.prod(outputs)
+        starts = range(0, together.shape[1], width)
+        return [columns[:, k : k + width].reshape(-1, *outputs) for k in starts]
 
     def add_adjoint(self, r: Array, out: Array) -> None:
         """Add the transpose of the rows times ``r`` to ``out``, which is C-ordered, one row after the other."""

@@ -41,6 +41,11 @@ class Step(ABC):
     #: Whether the sum of the residuals is among the sums, where `residual_sum` finds it.
     sums_residuals: ClassVar[bool] = False
 
+    @property
+    def transient(self) -> bool:
+        """Whether the images that a sweep forms for it are many and of no use later, so that none is kept."""
+        return False
+
     @abstractmethod
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         """The residual whose adjoint is wanted, or None, and a vector of sums, for the images of the points.
@@ -75,6 +80,10 @@ class WithResidualSum(Step):
 
     sums_residuals = True
     step: Step
+
+    @property
+    def transient(self) -> bool:
+        return self.step.transient
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         residual, sums = self.step.block(rows, *images)
@@ -155,8 +164,9 @@ class Pass:
         u: Array | None = None
         if self.base is not None and self.scale[j] != 0.0:
             u = self.base[rows] if self.scale[j] == 1.0 else self.scale[j] * self.base[rows]
-        for c, image in zip(self.coefficients[j].tolist(), formed, strict=True):
-            if c != 0.0:
-                part = image if c == 1.0 else c * image
-                u = part if u is None else u + part
+        own = self.coefficients[j]
+        for k in np.flatnonzero(own).tolist():  # of many points each has its own vector
+            c, image = float(own[k]), formed[k]
+            part = image if c == 1.0 else c * image
+            u = part if u is None else u + part
         return np.zeros((rows.stop - rows.start, *self.outputs)) if u is None else u

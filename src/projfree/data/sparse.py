@@ -34,6 +34,8 @@ ENTRY_BYTES = 12
 BLAS_NUMBERS = 8192
 #: Tables of float32 with fewer bytes have their values kept as float64 too, once a pass has asked for them.
 WIDE_BYTES = 1 << 26
+#: So many vectors are read together where they have no more entries other than zero than so many full ones.
+MANY, FULL = 4, 4
 
 
 def given(image: Array, out: Array | None) -> Array:
@@ -42,6 +44,27 @@ def given(image: Array, out: Array | None) -> Array:
         return image
     out[...] = image
     return out
+
+
+def gathered(vectors: tuple[Array, ...]) -> Any:
+    """Many vectors with few entries other than zero as the columns of one sparse matrix; None where they are not such.
+
+    A read then costs about one product for all of them, where each by itself would cost one.
+    """
+    if len(vectors) < MANY:
+        return None
+    width, d = math.prod(vectors[0].shape[1:]), len(vectors[0])
+    places: list[Array] = []
+    entries = 0
+    for w in vectors:
+        places.append(np.flatnonzero(w))
+        entries += len(places[-1])
+        if entries > FULL * d:
+            return None
+    rows, columns = np.divmod(np.concatenate(places), width)
+    columns += np.repeat(np.arange(len(vectors)) * width, [len(place) for place in places])
+    values = np.concatenate([np.ravel(w)[place] for w, place in zip(vectors, places, strict=True)])
+    return sp.csr_array((values, (rows, columns)), shape=(d, width * len(vectors)))
 
 
 class SparseData(Data):
@@ -123,19 +146,21 @@ class SparseData(Data):
         else:
             many = self.n * math.prod(work.outputs) >= BLAS_NUMBERS
             with single_blas(many or self.nbytes >= THREADED_BYTES):
-                ready = [self._short_image(w) for w in work.vectors]
-                over_blocks(lambda k: self._scipy_block(k, work, ready, partials), self.cut.count, threads)
+                together = gathered(work.vectors)
+                ready = [None if together is not None else self._short_image(w) for w in work.vectors]
+                over_blocks(lambda k: self._scipy_block(k, work, together, ready, partials), self.cut.count, threads)
         return partials.total()
 
-    def _scipy_block(self, k: int, work: Pass, ready: list[Array | None], partials: Partials) -> None:
+    def _scipy_block(self, k: int, work: Pass, together: Any, ready: list[Array | None], partials: Partials) -> None:
         total: Array | None = None
         X, outputs, place = self._wide.get(), math.prod(work.outputs), work.formed_in
-        for rows in pieces(X, self.cut, k, outputs):
-            piece = RowTile.of(X, rows)
-            images = []
-            for w, image in zip(work.vectors, ready, strict=True):
-                out = None if place is None else place[rows]
-                images.append(piece.image(w, out) if image is None else given(image[rows], out))
+        for rows in pieces(X, self.cut, k, outputs * max(1, len(work.vectors) // MANY)):
+            piece, out = RowTile.of(X, rows), None if place is None else place[rows]
+            if together is None:
+                pairs = zip(work.vectors, ready, strict=True)
+                images = [piece.image(w, out) if u is None else given(u[rows], out) for w, u in pairs]
+            else:
+                images = piece.images(together, work.vectors[0].shape[1:])
             residual, sums = stepped(work, rows, images, outputs)
             total = sums if total is None else total + sums
             if residual is not None:

@@ -24,6 +24,10 @@ class Shifted(Step):
     step: Step
     offsets: tuple[Array, ...]
 
+    @property
+    def transient(self) -> bool:
+        return self.step.transient
+
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         return self.step.block(rows, *(image + c for image, c in zip(images, self.offsets, strict=True)))
 

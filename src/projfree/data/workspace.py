@@ -116,7 +116,7 @@ class LocalWorkspace(Workspace):
 
     def sweep(self, step: Step, points: Sequence[Point], *, keep: bool = False) -> tuple[Array, Any]:
         with self._lock:
-            found = self._sweep(step, points, keep=keep or self.data.keeps_images)
+            found = self._sweep(step, points, keep=keep or (self.data.keeps_images and not step.transient))
             self._drop(points)
             return found
 

@@ -146,6 +146,19 @@ class SmoothFunction(ABC):
             return SlopeProducts(self)
         return FormedProducts(self.hessian(x), self.shape)
 
+    def curvature_among(self, x: Point, points: tuple[Point, ...], others: tuple[Point, ...] = ()) -> Array:
+        r"""The products :math:`\langle p, H(x)\, q\rangle` of ``points`` with themselves and then with ``others``.
+
+        For functions that are not convex through the Hessian of a convex model, as in `hessian`; at most one read of
+        the data, however many points there are.
+        """
+        raise TypeError(f"{type(self).__name__} has no curvature among points; use `corrections=0`.")
+
+    @property
+    def has_curvature(self) -> bool:
+        """Whether `curvature_among` works."""
+        return type(self).curvature_among is not SmoothFunction.curvature_among
+
     def quadratic_form(self) -> QuadraticForm | None:
         """The function as a quadratic form of its columns, None where it is none; may cost one pass, which is kept."""
         return None

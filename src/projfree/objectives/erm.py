@@ -177,6 +177,11 @@ class Objective(SmoothFunction):
         # is the one whose curvature is known to be a sum of squares over pairs.
         return len(self.data.shape(())) == 1 and (not self.loss.coupled or type(self.loss) is Softmax)
 
+    def curvature_among(self, x: Point, points: tuple[Point, ...], others: tuple[Point, ...] = ()) -> Array:
+        from projfree.objectives.among import curvature_among
+
+        return curvature_among(self.intercept, self.workspace, x, points, others)
+
     def quadratic_form(self) -> QuadraticForm | None:
         return form_of(self) if self.has_quadratic_form else None
 

@@ -95,6 +95,13 @@ class Perturbed(SmoothFunction):
     def has_hessian(self) -> bool:
         return self.f.has_hessian
 
+    def curvature_among(self, x: Point, points: tuple[Point, ...], others: tuple[Point, ...] = ()) -> Array:
+        return self.f.curvature_among(x, points, others)
+
+    @property
+    def has_curvature(self) -> bool:
+        return self.f.has_curvature
+
     def quadratic_form(self) -> QuadraticForm | None:
         form = self.f.quadratic_form()
         return None if form is None else form.tilted(self.theta * self.xi)

@@ -124,6 +124,16 @@ class QuadraticForm(SmoothFunction):
     def hessian_at(self, x: Point) -> HessianProducts:
         return FormProducts(self)
 
+    def curvature_among(self, x: Point, points: tuple[Point, ...], others: tuple[Point, ...] = ()) -> Array:
+        if not points:
+            return np.zeros((0, len(others)))
+        fresh = np.stack([p.w for p in points])
+        everyone = np.stack([p.w for p in (*points, *others)])
+        self._workspace.count += len(points)
+        products = np.tensordot(fresh, self.H, axes=(1, 0))  # points, outputs or none, features
+        images = products if fresh.ndim == 2 else products.transpose(0, 2, 1)
+        return np.asarray(images.reshape(len(fresh), -1) @ everyone.reshape(len(everyone), -1).T)
+
     def quadratic_form(self) -> QuadraticForm:
         return self
 

@@ -8,6 +8,7 @@ from projfree.checks import Array
 from projfree.run.certificate import Certificate
 from projfree.run.status import Status
 from projfree.run.trace import Trace
+from projfree.solvers.active_set import ActiveSet
 from projfree.solvers.base import Solver, State
 from projfree.solvers.plan import Plan
 
@@ -86,6 +87,11 @@ class Result:
     multiplier: float | None = None
     plan: Plan | None = None
     compile_seconds: float = 0.0
+
+    @property
+    def active_set(self) -> ActiveSet | None:
+        """The vertices that the last iterate is a mixture of and their weights; None but for `PairwiseFrankWolfe`."""
+        return self.state.active_set
 
     def __repr__(self) -> str:
         gap = f"{self.gap:.3g}  (relative {self.relative_gap:.3g})"

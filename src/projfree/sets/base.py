@@ -59,6 +59,8 @@ class ConstraintSet(ABC):
 
     #: Whether the boundary has no flat pieces, so that averages of vertices converge quickly.
     is_round: bool = False
+    #: Whether the set is the hull of finitely many vertices, one of which the oracle answers with.
+    is_polytope: bool = False
     #: Whether some coordinates are bounded only far beyond what any data asks for. Models over such a set would need
     #: many more digits than the answer does.
     has_free: bool = False
@@ -89,6 +91,13 @@ class ConstraintSet(ABC):
         """Whether `oracle` gives the support for little more than the vertex alone; else solvers ask for the latter."""
         plain = type(self).oracle in (ConstraintSet.oracle, NormBall.oracle)
         return self.support_cost == "entries" or not plain
+
+    def entry_vertices(self, g: Array, most: int) -> tuple[Array, Array] | None:
+        """The lowest vertices for ``g`` where all that matter have a single entry other than zero, else None.
+
+        Their places, in C order, and their entries, at most so many and the lowest first.
+        """
+        return None
 
     def support_floor(self, g: Array, last: Answer | None) -> float:
         """A number not above the support of ``-g`` that costs much less, minus infinity where there is none.

@@ -39,6 +39,7 @@ class Box(ConstraintSet):
     upper: float | Array
 
     support_cost = "entries"
+    is_polytope = True
 
     def __post_init__(self) -> None:
         for name in ("lower", "upper"):

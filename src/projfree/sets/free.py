@@ -68,6 +68,10 @@ class WithFree(ConstraintSet):
     def support_with_vertex(self) -> bool:
         return self.ball.support_with_vertex
 
+    @property
+    def is_polytope(self) -> bool:  # type: ignore[override]  # as above
+        return self.ball.is_polytope
+
     def check_shape(self, shape: Shape) -> None:
         if not shape or self.free[-1] >= shape[0] or len(self.free) >= shape[0]:
             raise ValueError(

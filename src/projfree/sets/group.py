@@ -84,6 +84,10 @@ class GroupBall(NormBall):
     def is_round(self) -> bool:  # type: ignore[override]  # read-only here: it follows from the exponents
         return round_exponents(self.p, self.q)
 
+    @property
+    def is_polytope(self) -> bool:  # type: ignore[override]  # as above
+        return self.p in (1.0, math.inf) and self.q in (1.0, math.inf)
+
     def as_lp(self, shape: Shape) -> LpBall | None:
         return LpBall(self.p, self.radius) if self.p == self.q else None
 

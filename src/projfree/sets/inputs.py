@@ -43,6 +43,15 @@ def largest(g: Array) -> float:
     return top if top != 0.0 else 1.0
 
 
+def lowest(g: Array, most: int) -> Array:
+    """The places of at most so many lowest entries of a vector, the lowest first and of equal ones the earlier."""
+    if most < len(g):
+        level = np.partition(g, most - 1)[most - 1]
+        places = np.flatnonzero(g <= level)
+        return places[np.argsort(g[places], kind="stable")][:most]
+    return np.argsort(g, kind="stable")
+
+
 def matrix(call: str, shape: tuple[int, ...], layout: str) -> None:
     """Say that ``call`` takes matrices only, unless ``shape`` is that of one."""
     if len(shape) != 2:

@@ -12,7 +12,7 @@ from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.lp_norm import conjugate, lp_norm, lp_norms, norming
 from projfree.numerics.lp_projection import project
 from projfree.sets.base import ConstraintSet, NormBall, Shape, round_exponents
-from projfree.sets.inputs import finished, finite, point
+from projfree.sets.inputs import finished, finite, lowest, point
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,23 @@ class LpBall(NormBall):
     def is_round(self) -> bool:  # type: ignore[override]  # read-only here: it follows from p
         return round_exponents(self.p)
 
+    @property
+    def is_polytope(self) -> bool:  # type: ignore[override]  # as above
+        return self.p in (1.0, math.inf)
+
     def as_lp(self, shape: Shape) -> LpBall:
         return self
 
     def as_flat(self, shape: Shape) -> FlatBall | None:
         return FlatBall(self.radius, np.broadcast_to(1.0, shape)) if self.p == 1.0 else None
+
+    def entry_vertices(self, g: Array, most: int) -> tuple[Array, Array] | None:
+        if self.p != 1.0:
+            return None
+        c = point(g).ravel()
+        places = lowest(-np.abs(c), most)
+        places = places[c[places] != 0.0]
+        return places, -self.radius * np.sign(c[places])
 
     def lmo(self, g: Array) -> Array:
         c = finite("lmo(g)", g)

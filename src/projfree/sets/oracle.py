@@ -36,6 +36,9 @@ class OracleSet(ConstraintSet):
         ``2 d`` calls of ``support`` the first time that it is asked for.
     start : array, optional
         A point of the set, where runs begin. By default the middle of two opposite vertices.
+    polytope : bool, default False
+        Whether the set is the hull of finitely many vertices, and ``lmo`` returns one of them; the plan then prefers
+        `PairwiseFrankWolfe`.
     support_rtol : float, default 1e-12
         The relative error that ``support`` may have.
     name : str, default "OracleSet"
@@ -63,6 +66,7 @@ class OracleSet(ConstraintSet):
         project: Callable[[Array], Array] | None = None,
         diameter: float | None = None,
         start: Array | None = None,
+        polytope: bool = False,
         support_rtol: float = 1e-12,
         name: str = "OracleSet",
     ) -> None:
@@ -73,6 +77,7 @@ class OracleSet(ConstraintSet):
         self._diameter = None if diameter is None else positive("OracleSet(diameter=...)", diameter)
         self._start = None if start is None else real_array("OracleSet(start=...)", start).copy()
         self._rtol, self._name = positive("OracleSet(support_rtol=...)", support_rtol), name
+        self.is_polytope = bool(polytope)
         # What the functions have said about each shape, so that they are not asked again.
         self._boxes: dict[Shape, tuple[float, float]] = {}
         self._centres: dict[Shape, Array] = {}
@@ -91,7 +96,7 @@ class OracleSet(ConstraintSet):
         """The Euclidean unit ball with everything, and the cube by its oracle alone."""
         disc, cube = LpBall(2.0, 1.0), LpBall(math.inf, 1.0)
         whole = cls(disc.lmo, disc.support, contains=disc.contains, project=disc.project, diameter=2.0)
-        return (whole, cls(cube.lmo))
+        return (whole, cls(cube.lmo, polytope=True))
 
     def lmo(self, g: Array) -> Array:
         c = finite("lmo(g)", g)

@@ -74,6 +74,13 @@ class Positive(ConstraintSet):
         flat = self.ball.as_flat(shape)
         return None if flat is None or flat.groups is not None else replace(flat, signed=False)
 
+    @property
+    def is_polytope(self) -> bool:  # type: ignore[override]  # read-only here: the ball decides
+        return self.ball.is_polytope
+
+    def entry_vertices(self, g: Array, most: int) -> tuple[Array, Array] | None:
+        return self.ball.entry_vertices(np.minimum(point(g), 0.0), most)
+
     def check_shape(self, shape: Shape) -> None:
         self.ball.check_shape(shape)
 

@@ -11,7 +11,7 @@ from projfree.checks import Array, positive
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.threshold import simplex_rows
 from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, slack
-from projfree.sets.inputs import finished, finite, like, point
+from projfree.sets.inputs import finished, finite, like, lowest, point
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class Simplex(ConstraintSet):
     radius: float = 1.0
 
     support_cost = "entries"
+    is_polytope = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "radius", positive("Simplex(radius=...)", self.radius))
@@ -62,6 +63,10 @@ class Simplex(ConstraintSet):
 
     def support(self, g: Array) -> float:
         return self.radius * float(np.max(point(g)))
+
+    def entry_vertices(self, g: Array, most: int) -> tuple[Array, Array]:
+        places = lowest(point(g).ravel(), most)
+        return places, np.full(len(places), self.radius)
 
     def reach(self, shape: Shape) -> float:
         return self.radius

@@ -85,6 +85,17 @@ class Weighted(NormBall):
     def is_round(self) -> bool:  # type: ignore[override]  # as above
         return self.ball.is_round
 
+    @property
+    def is_polytope(self) -> bool:  # type: ignore[override]  # as above
+        return self.ball.is_polytope
+
+    def entry_vertices(self, g: Array, most: int) -> tuple[Array, Array] | None:
+        found = self.ball.entry_vertices(self._scaled(g)[0], most)
+        if found is None:
+            return None
+        places, values = found
+        return places, values / np.broadcast_to(self.weights, np.shape(g)).ravel()[places]
+
     def as_scaled_lp(self, shape: Shape) -> tuple[LpBall, Array] | None:
         ball = self.ball.as_lp(shape)
         return None if ball is None else (ball, np.broadcast_to(self.weights, shape))

@@ -1,10 +1,12 @@
 """Algorithms: each an `init` and a `step`."""
 
+from projfree.solvers.active_set import ActiveSet
 from projfree.solvers.base import Solver, State
 from projfree.solvers.direct import Direct
 from projfree.solvers.frank_wolfe import FrankWolfe
 from projfree.solvers.hessian_free import HessianFreeNewton
 from projfree.solvers.newton import ConstrainedNewton
+from projfree.solvers.pairwise import PairwiseFrankWolfe
 from projfree.solvers.plan import Plan, plan
 from projfree.solvers.primal_averaging import CorrectivePrimalAveraging, PrimalAveraging
 from projfree.solvers.projected_gradient import AcceleratedProjectedGradient, ProjectedGradient
@@ -18,6 +20,7 @@ SOLVERS: tuple[type[Solver], ...] = (
     PrimalAveraging,
     CorrectivePrimalAveraging,
     FrankWolfe,
+    PairwiseFrankWolfe,
     ProjectedGradient,
     AcceleratedProjectedGradient,
     ConstrainedNewton,
@@ -31,12 +34,14 @@ SOLVERS: tuple[type[Solver], ...] = (
 __all__ = [
     "SOLVERS",
     "AcceleratedProjectedGradient",
+    "ActiveSet",
     "Choice",
     "ConstrainedNewton",
     "CorrectivePrimalAveraging",
     "Direct",
     "FrankWolfe",
     "HessianFreeNewton",
+    "PairwiseFrankWolfe",
     "Plan",
     "PrimalAveraging",
     "ProjectedGradient",

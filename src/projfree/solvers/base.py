@@ -16,6 +16,7 @@ from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.sets.answer import Answer, ask
 from projfree.sets.base import ConstraintSet
+from projfree.solvers.active_set import ActiveSet
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,11 @@ class State:
     done: bool = field(default=False, metadata={"transient": True})
     problem: Mapping[str, str] = field(default_factory=dict, metadata={"transient": True}, repr=False)
     solver: Solver | None = field(default=None, metadata={"transient": True}, repr=False)
+
+    @property
+    def active_set(self) -> ActiveSet | None:
+        """The few vertices that the iterate is a mixture of, where the solver keeps some."""
+        return None
 
 
 class Solver(ABC):

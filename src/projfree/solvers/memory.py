@@ -5,6 +5,7 @@ from __future__ import annotations
 from projfree.data.products import LANE_ROWS, LANES, table_bytes
 from projfree.data.second_moments import BLOCK_BYTES
 from projfree.numerics.lanczos import ROOM
+from projfree.solvers.correction import MOST_ENTRIES
 from projfree.solvers.costs import Costs
 
 #: Rows that the fingerprint of the data copies.
@@ -18,6 +19,8 @@ VECTORS = 40
 PRODUCT_VECTORS = 20
 #: Matrices of that side at the peak of the solution of a quadratic model.
 MODEL_MATRICES = 7
+#: Vertices of an active set, about, and bytes of the part of an image that a block of rows has.
+VERTICES, IMAGE_BLOCK = 100, 1 << 17
 #: Arrays of the size of the second derivatives of a block of rows, while a coupled loss forms them on a hull.
 SECONDS = 2
 
@@ -33,6 +36,12 @@ def hulls(costs: Costs, points: int) -> int:
     seconds = 8 * (costs.f.rows or 0) * k * k if costs.load.coupled and costs.load.searches else 0
     images = SEGMENT_IMAGES if points == 2 else TRIANGLE_IMAGES
     return _images(costs, images) + SECONDS * min(BLOCK_BYTES, seconds)
+
+
+def active(costs: Costs) -> int:
+    """Bytes of a method that keeps an active set, whose vertices are arrays while their curvature is formed."""
+    vertices = min(VERTICES, costs.parameters + 1, MOST_ENTRIES // max(1, costs.parameters))
+    return hulls(costs, 2) + vertices * (3 * costs.vector_bytes + min(costs.image_bytes, IMAGE_BLOCK))
 
 
 def gram(costs: Costs) -> int:

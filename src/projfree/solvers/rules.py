@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from projfree.algebra import FactoredShape
 from projfree.solvers import memory as held
 from projfree.solvers.base import Solver
 from projfree.solvers.costs import FLOPS_A_READ, HESSIAN, MODEL_FLOPS, Costs
@@ -12,6 +13,7 @@ from projfree.solvers.frank_wolfe import FrankWolfe
 from projfree.solvers.hessian_free import HessianFreeNewton
 from projfree.solvers.model import MOST_PARAMETERS
 from projfree.solvers.newton import ConstrainedNewton
+from projfree.solvers.pairwise import PairwiseFrankWolfe
 from projfree.solvers.primal_averaging import CorrectivePrimalAveraging
 from projfree.solvers.projected_gradient import AcceleratedProjectedGradient, ProjectedGradient
 from projfree.solvers.relay import Relay
@@ -27,6 +29,8 @@ NEWTON_HESSIANS, NEWTON_TANGENTS = 0.5, 1.5
 CORRECTIVE, ACCELERATED, TASKS, FRANK_WOLFE = 4.0, 5.0, 2.0, 400.0
 #: Reads of Krylov spaces for squares: to begin with, and for each digit.
 LANCZOS_READS, LANCZOS_A_DIGIT = 4.0, 2.5
+#: Iterations of pairwise steps with corrections, over the digits, and of those without over their square.
+CORRECTED, PAIRWISE = 12.0, 20.0
 #: From this many parameters on a first-order method gets a chance before any Hessian is formed, for so many of the
 #: reads that one would cost: easy problems (small radii) are then done, and others start better. Unless that is few.
 RELAY_FROM, RELAY_SHARE, FEW = 200, 1.0, 8
@@ -175,6 +179,18 @@ def corrective(costs: Costs) -> Choice | None:
     return Choice(solver, 2.0 * steps, work, held.hulls(costs, 3), why)
 
 
+def pairwise(costs: Costs) -> Choice | None:
+    """Pairwise steps over an active set, for polytopes without a quick projection."""
+    f, ball = costs.f, costs.ball
+    if not ball.is_polytope or ball.projects_quickly or isinstance(f.shape, FactoredShape):
+        return None
+    steps = CORRECTED * costs.digits if f.has_curvature else PAIRWISE * costs.digits**2
+    work = steps * (2.0 * costs.tangent + costs.search)
+    solver = PairwiseFrankWolfe() if f.has_images else PairwiseFrankWolfe(Backtracking())
+    why = "a polytope, where moving weight among few vertices converges quickly"
+    return Choice(solver, 2.0 * steps, work, held.active(costs), why)
+
+
 def accelerated(costs: Costs) -> Choice | None:
     """Accelerated projected gradients."""
     f = costs.f
@@ -211,4 +227,15 @@ def frank_wolfe(costs: Costs) -> Choice | None:
     return Choice(FrankWolfe(rule), 2.0 * steps, work, held.hulls(costs, 2), why)
 
 
-RULES = (direct, newton, hessian_free, working_set, lanczos, corrective, accelerated, projected, frank_wolfe)
+RULES = (
+    direct,
+    newton,
+    hessian_free,
+    working_set,
+    lanczos,
+    corrective,
+    pairwise,
+    accelerated,
+    projected,
+    frank_wolfe,
+)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from projfree.testing import set_geometry as geometry
 from projfree.testing.set_geometry import inner, membership, size
 
 #: Shapes that the laws run on, as far as a set takes them.
-SHAPES = ((1,), (2,), (3,), (7,), (1, 1), (1, 3), (4, 1), (4, 3), (2, 5), (6, 3))
+SHAPES = ((1,), (2,), (3,), (7,), (1, 1), (1, 3), (4, 1), (4, 3), (2, 5), (6, 3), (3, 3), (5, 5))
 _SCALES = (1e-310, 1e-300, 1e-155, 1e-10, 1.0, 1e10, 1e155, 1e300)
 _EXPONENTS = st.sampled_from((1.0, 1.001, 1.01, 1.5, 2.0, 2.5, 30.0, 500.0, math.inf)) | st.floats(1.0, 12.0)
 _RADII = st.sampled_from((1e-3, 1.0, 40.0))
@@ -149,6 +150,27 @@ def supports_are_those_of_each(C: ConstraintSet, g: Array) -> None:
         assert error == C.support_error(each, support)
 
 
+def entry_vertices_are_the_lowest(C: ConstraintSet, g: Array) -> None:
+    """Vertices with a single entry lie in the set, come the lowest first, and begin with the oracle's."""
+    found = C.entry_vertices(g, 3)
+    if found is None:
+        return
+    places, values = found
+    assert len(places) == len(values) <= 3
+    assert len(set(places.tolist())) == len(places)
+    low = []
+    for place, value in zip(places, values, strict=True):
+        v = np.zeros(g.size)
+        v[place] = value
+        assert value != 0.0
+        assert membership(C, v.reshape(g.shape))
+        low.append(inner(g, v.reshape(g.shape)))
+    slack = 1e-13 * size(g) * C.reach(g.shape) + 1e-320
+    assert all(a <= b + slack for a, b in pairwise(low))
+    if low and g.any():
+        assert abs(low[0] - inner(g, C.lmo(g))) <= slack
+
+
 Law = Callable[..., None]
 #: Laws of one gradient of any scale.
 ORACLE_LAWS: tuple[Law, ...] = (
@@ -158,6 +180,7 @@ ORACLE_LAWS: tuple[Law, ...] = (
     form_does_not_matter,
     scale_does_not_matter,
     supports_are_those_of_each,
+    entry_vertices_are_the_lowest,
 )
 #: Laws of two gradients of moderate scale.
 GEOMETRY_LAWS: tuple[Law, ...] = (

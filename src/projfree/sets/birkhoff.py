@@ -1,0 +1,118 @@
+"""The Birkhoff polytope: doubly stochastic matrices."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from projfree.checks import Array
+from projfree.sets.answer import Answer
+from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, slack
+from projfree.sets.inputs import finite, largest, like, point
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Birkhoff(ConstraintSet):
+    r"""All square matrices without negative entries whose rows and columns add up to one.
+
+    .. math:: W \ge 0, \qquad W \mathbf 1 = \mathbf 1, \qquad W^T \mathbf 1 = \mathbf 1
+
+    Its vertices are the permutation matrices. The oracle solves an assignment problem in :math:`O(n^3)`. The support is
+    that of its dual: for whatever numbers v and :math:`u_i = \max_j (g_{ij} - v_j)`
+
+    .. math:: \max_W \langle g, W\rangle \le \sum_i u_i + \sum_j v_j,
+
+    with equality for the v that belong to the best assignment, which shortest paths give. So it is an upper bound
+    whatever rounding has done to the assignment; a bound on its own rounding is added. The centre is :math:`1/n`
+    everywhere. There is no projection.
+
+    References
+    ----------
+    Birkhoff (1946); Crouse (2016), On implementing 2D rectangular assignment algorithms.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree.sets import Birkhoff
+    >>> Birkhoff().lmo(np.array([[1.0, 0.0], [3.0, 1.0]]))
+    array([[1., 0.],
+           [0., 1.]])
+    """
+
+    support_cost = "call"
+    is_polytope = True
+
+    @classmethod
+    def examples(cls) -> tuple[ConstraintSet, ...]:
+        return (cls(),)
+
+    def check_shape(self, shape: Shape) -> None:
+        if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
+            raise ValueError(f"`Birkhoff()` needs square matrices, got shape {shape}; use Simplex for vectors.")
+
+    def lmo(self, g: Array) -> Array:
+        return np.asarray(self.oracle(g).vertex)
+
+    def support(self, g: Array) -> float:
+        return self.oracle(-point(g)).support
+
+    def oracle(self, g: Array, warm: object = None) -> Answer:
+        c = finite("lmo(g)", g)
+        self.check_shape(c.shape)
+        if not c.any():
+            return Answer(like(g, self.centre(c.shape)), 0.0)
+        from scipy.optimize import linear_sum_assignment
+
+        top = largest(c)
+        cost, v = c / top, np.zeros(c.shape)
+        column = linear_sum_assignment(cost)[1]
+        v[np.arange(len(c)), column] = 1.0
+        return Answer(like(g, v), top * _dual(cost, column))
+
+    def reach(self, shape: Shape) -> float:
+        self.check_shape(shape)
+        return math.sqrt(shape[0])
+
+    def diameter(self, shape: Shape) -> float:
+        r""":math:`\sqrt{2n}`, the distance of two permutations that agree nowhere; 0 where there is only one."""
+        self.check_shape(shape)
+        return math.sqrt(2.0 * shape[0]) if shape[0] > 1 else 0.0
+
+    def centre(self, shape: Shape) -> Array:
+        self.check_shape(shape)
+        return np.full(shape, 1.0 / shape[0])
+
+    def random(self, shape: Shape, rng: np.random.Generator) -> Array:
+        """A random mixture of random permutations, at most 65 of them."""
+        self.check_shape(shape)
+        n = shape[0]
+        shares = rng.dirichlet(np.ones(min((n - 1) ** 2, 64) + 1))
+        return np.asarray(sum(s * np.eye(n)[rng.permutation(n)] for s in shares))
+
+    def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
+        x, allowed = point(w), slack(w, rtol)
+        self.check_shape(x.shape)
+        sums = np.concatenate([x.sum(axis=0), x.sum(axis=1)])
+        return bool(np.min(x) >= -allowed and np.all(np.abs(sums - 1.0) <= allowed))
+
+
+def _dual(cost: Array, column: Array) -> float:
+    """An upper bound on the support of ``-cost``, exact to rounding where row i is best assigned to ``column[i]``."""
+    rows = np.empty_like(column)
+    rows[column] = np.arange(len(column))
+    # How much dearer column k is than column j for the row that has j; shortest paths along these are prices.
+    dearer = cost[rows] - cost[rows, np.arange(len(rows))][:, None]
+    price = np.minimum.reduce(dearer, axis=0)
+    for _ in range(len(rows)):
+        shorter = np.minimum(price, np.min(price[:, None] + dearer, axis=0))
+        if np.array_equal(shorter, price):
+            break
+        price = shorter
+    least = np.min(cost - price, axis=1)
+    # The sums are exact but for their last rounding, and each difference was rounded once.
+    size = math.fsum(np.abs(least)) + math.fsum(np.abs(price))
+    return -math.fsum([*least, *price]) + 2.0 * _EPS * size
