@@ -117,11 +117,12 @@ def test_a_referee_agrees_on_offsets(name, weighted, tier):
     assert tier == "subspace" or result.value <= best * 1.05
 
 
+@pytest.mark.parametrize("base", [0.0, -1.5])
 @pytest.mark.parametrize("loss", PROBLEMS.values(), ids=list(PROBLEMS))
-def test_a_tangent_is_a_bound_for_any_offsets(loss):
+def test_a_tangent_is_a_bound_for_any_offsets(loss, base):
     """The minorant lies below the function also where the offsets are nowhere near optimal."""
     rows, cols, y = entries()
-    f = OffsetObjective(loss, both(rows, cols, targets(loss, y), SHAPE)[1], ridge=2.0)
+    f = OffsetObjective(loss, both(rows, cols, targets(loss, y), SHAPE)[1], ridge=2.0, base=base)
     rng = np.random.default_rng(0)
 
     def point():
@@ -142,7 +143,7 @@ def test_a_tangent_is_a_bound_for_any_offsets(loss):
 def test_a_hull_with_offsets_is_the_function_or_above_it(loss):
     """Squares minimise the offsets out at each place; others keep those of the first point, where both agree."""
     rows, cols, y = entries()
-    f = OffsetObjective(loss, both(rows, cols, targets(loss, y), SHAPE)[1], ridge=2.0)
+    f = OffsetObjective(loss, both(rows, cols, targets(loss, y), SHAPE)[1], ridge=2.0, base=0.5)
     rng = np.random.default_rng(3)
     x, v, u = (f.point(LowRank.of(rng.standard_normal((12, 2)), rng.standard_normal((9, 2)))) for _ in range(3))
     hull = f.hull((x, v, u))

@@ -163,6 +163,17 @@ def test_several_outputs_of_other_layouts(storage):
     agrees(Case(Huber(0.8), 5).build(), STORAGES[storage])
 
 
+def test_several_outputs_do_not_depend_on_the_layout():
+    """A tile that is copied and one that is read where it is give the same bits."""
+    found = []
+    for storage in ("C", "F"):
+        prepared = native.prepare(Case(Huber(0.8), 5).build(), D, ROWS, BLOCKS)
+        prepared.dense(STORAGES[storage])(0, BLOCKS)
+        found.append(prepared.total())
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize("k", [0, 5])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("intercepts", [False, True])

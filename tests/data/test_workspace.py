@@ -13,8 +13,9 @@ import scipy.sparse as sp
 
 from projfree import Entries, as_data
 from projfree.algebra import Point, mix
+from projfree.data.folding import FOLD_ROWS
 from projfree.data.rows import AsResidual, FormImages, Step
-from projfree.data.workspace import FOLD_ROWS, MOST_IMAGES
+from projfree.data.workspace import MOST_IMAGES
 
 N, D = 60, 4
 RNG = np.random.default_rng(0)
@@ -155,6 +156,67 @@ def test_second_moments_are_one_read(data, kind, points, held):
     assert workspace.meter.rows == before + N
     z = np.column_stack([STORAGES[kind][1], np.ones(N)])
     np.testing.assert_allclose(found, [(z.T * image(kind, x) ** 2) @ z], rtol=1e-11, atol=1e-11)
+
+
+class TestDerived:
+    """Numbers that a step makes of images: kept for a search, made again when they were dropped."""
+
+    def test_folds_are_given_them_behind_the_images(self, data, kind, points):
+        workspace = data.open()
+        sums, derived = workspace.derive(Keeps(), points[:2])
+        np.testing.assert_allclose(sums, [image(kind, x).sum() for x in points[:2]], rtol=1e-12, atol=1e-12)
+        for others in (points[2:4], ()):
+            step = Keeps()
+            workspace.fold(step, others, [derived])
+            for u, x in zip(step.seen[0], (*others, points[0]), strict=True):
+                np.testing.assert_allclose(u, image(kind, x), rtol=1e-12, atol=1e-12)
+
+    def test_one_is_kept(self, data, points):
+        workspace, step = data.open(), Keeps()
+        _, first = workspace.derive(step, points[:1])
+        for _ in range(3):
+            workspace.fold(FormImages(), (), [first])
+        assert len(step.seen) == 1
+        workspace.derive(AsResidual(), points[1:2])
+        workspace.fold(FormImages(), (), [first])
+        assert len(step.seen) == 2, "the one before the last is made again"
+
+    def test_several_at_once(self, data, kind, points):
+        """More than are kept, of images that are not held any longer, together with other images."""
+        workspace = data.open()
+        derived = [workspace.derive(AsResidual(), [x])[1] for x in points]
+        step = Keeps()
+        workspace.fold(step, points[:1], derived)
+        for u, x in zip(step.seen[0], (points[0], *points), strict=True):
+            np.testing.assert_allclose(u, image(kind, x), rtol=1e-12, atol=1e-12)
+
+    def test_images_are_not_pushed_out(self, data, points):
+        workspace = data.open()
+        workspace.hold(points[:MOST_IMAGES])
+        for _ in range(MOST_IMAGES):
+            workspace.derive(AsResidual(), points[:1])
+        assert all(workspace.holds(x) for x in points[:MOST_IMAGES])
+
+    def test_long_ones(self):
+        """More rows than a block of a fold has, in their order."""
+        n = 3 * FOLD_ROWS + 11
+        w, table = Point(np.array([2.0])), np.arange(float(n))[:, None]
+        workspace = as_data(table, np.zeros(n), threads=2).open()
+        _, derived = workspace.derive(AsResidual(), [w])
+        products = workspace.fold(Products(), [w], [derived])
+        np.testing.assert_allclose(products, np.sum((2.0 * table) ** 2), rtol=1e-12)
+
+    def test_a_step_without_residuals_derives_nothing(self, data, points):
+        with pytest.raises(TypeError, match="FormImages has no residuals, which is what `derive` keeps"):
+            data.open().derive(FormImages(), points[:1])
+
+
+@dataclass(frozen=True)
+class Products(Step):
+    """The sum of the products of all that it is given."""
+
+    def block(self, rows, *images):
+        return None, np.array([np.prod(images, axis=0).sum()])
 
 
 def test_zero_is_known(data, kind):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projfree.numerics.newton_root import REFINEMENTS, NoRootError, bracketed_root, increasing_root
+from projfree.numerics.newton_root import REFINEMENTS, NoRootError, bracketed_root, increasing_root, increasing_roots
 
 # name: (function, slope), all increasing with the root 0
 SHAPES = {
@@ -116,3 +116,19 @@ def test_a_slope_that_is_far_too_steep_gives_way_to_bisection(start, steep):
     """Newton steps would creep, each of them well within the bracket."""
     root = bracketed_root(lambda x: (x - 0.3, steep, 0.0), 0.0, 1.0, start)
     assert root == pytest.approx(0.3, abs=1e-12)
+
+
+def test_several_roots_at_once():
+    """The same places as one after the other, in as many looks as the longest search takes."""
+    roots, starts = [0.3, -40.0, 1e6, 0.0], [0.0, 0.0, 0.0, 0.0]
+    funs = [Counted("arctan", root) for root in roots]
+    looks = []
+
+    def look(places):
+        looks.append(list(places))
+        return [fun(x) for fun, x in zip(funs, places, strict=True)]
+
+    found = increasing_roots(look, starts)
+    alone = [Counted("arctan", root) for root in roots]
+    assert found == [increasing_root(fun, start) for fun, start in zip(alone, starts, strict=True)]
+    assert len(looks) == max(fun.calls for fun in alone)

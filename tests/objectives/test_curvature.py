@@ -12,7 +12,7 @@ from projfree import Logistic, Objective, Softmax, Squared, as_data
 from projfree.data import second_moments as moments
 from projfree.data.rows import Rows
 from projfree.losses import base
-from projfree.objectives.image_hull import joint_curvature
+from projfree.objectives.hull_steps import joint_curvature
 
 N, D, K = 701, 4, 5
 RNG = np.random.default_rng(0)

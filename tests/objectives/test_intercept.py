@@ -58,6 +58,26 @@ def test_minimiser(build, loss, outputs, seed, size, start):
     assert mean_loss(loss, u + b, y, s) <= referee.fun * (1 + 1e-12)
 
 
+def test_outputs_are_searched_for_together(build):
+    """As many folds as the output with the longest search takes: a fold may be a round trip."""
+    problem = build(Logistic(), 4, intercept=True)
+    f, x = problem.f, problem.f.point(problem.w())
+    folds, fold = [], f.workspace.fold
+    f.workspace.fold = lambda *args: folds.append(args) or fold(*args)
+    f.intercept.locate(f.workspace, (x,))
+    together = len(folds)
+    single = []
+    for j in range(4):
+        one = as_data(problem.X, problem.f.data.y[:, j])
+        g = Objective(Logistic(), one, fit_intercept=True)
+        folds.clear()
+        single_fold = g.workspace.fold
+        g.workspace.fold = lambda *args, own=single_fold: folds.append(args) or own(*args)
+        g.intercept.locate(g.workspace, (g.point(problem.w()[:, j]),))
+        single.append(len(folds))
+    assert together == max(single) < sum(single)
+
+
 @every_convex
 @pytest.mark.parametrize("offset", [1e6, -1e6, 1e3])
 def test_a_common_offset_is_absorbed(build, loss, outputs, offset):

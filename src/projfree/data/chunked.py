@@ -24,7 +24,7 @@ CHUNK_BYTES = 1 << 23
 #: Peak memory of a pass for buffers and decoding, by default.
 MEMORY = 1 << 27
 #: Chunks that begin within a block begin where a tile of the compiled kernels does, by layout.
-C_GRAIN, F_GRAIN = 64, 512
+C_GRAIN, F_GRAIN = 256, 512
 
 
 class ChunkedData(DenseTable):

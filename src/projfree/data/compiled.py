@@ -24,7 +24,6 @@ def compiled(work: Pass, features: int, cut: Blocks, nbytes: int) -> Prepared | 
 
 def compiled_fold(work: Pass, data: Data, cut: Blocks, images: list[Array]) -> Prepared | None:
     """The fold of a step over images in compiled code; None for small data, and where there is no compiled form."""
-    one_of_several = getattr(work.step, "output", None) is not None  # of which there is no compiled form
-    if data.nbytes < NATIVE_BYTES or len(images) > 1 or one_of_several:
+    if data.nbytes < NATIVE_BYTES or len(images) > 1:
         return None
     return prepare(work, 0, cut.rows, cut.count)

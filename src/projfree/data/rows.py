@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from projfree.algebra import Handle, Point
 from projfree.checks import Array
 
 
@@ -56,6 +57,28 @@ class Step(ABC):
     def residual_sum(self, sums: Array, outputs: tuple[int, ...]) -> Array:
         """The sum of the residuals over all rows, from the sums of a step with `sums_residuals`."""
         raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Derived:
+    """Numbers with an entry a row that a step makes of images, its residuals there; `Workspace.derive` gives it.
+
+    It is a value that says how they are made: a workspace finds what it keeps by the handle, and makes again what it
+    has dropped.
+
+    Attributes
+    ----------
+    step : Step
+        Whose residuals.
+    points : tuple of Point
+        At the images of which points.
+    handle : Handle
+        What a workspace finds the numbers by.
+    """
+
+    step: Step
+    points: tuple[Point, ...]
+    handle: Handle = field(default_factory=Handle, repr=False, init=False)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from projfree.algebra import Handle, Point, frozen
 from projfree.checks import Array
-from projfree.data.rows import Rows, Step, WithResidualSum
+from projfree.data.rows import Derived, Rows, Step, WithResidualSum
 from projfree.data.workspace import MOST_IMAGES, Workspace
 
 if TYPE_CHECKING:
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shifted(Step):
-    """Another step on images to which numbers are added, one (or one for each output) for each point."""
+    """Another step on images to which numbers are added, one (or one for each output) for each point.
+
+    What was derived from images stands behind them and stays as it is.
+    """
 
     step: Step
     offsets: tuple[Array, ...]
@@ -29,7 +32,9 @@ class Shifted(Step):
         return self.step.transient
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        return self.step.block(rows, *(image + c for image, c in zip(images, self.offsets, strict=True)))
+        k = len(self.offsets)
+        shifted = (image + c for image, c in zip(images[:k], self.offsets, strict=True))
+        return self.step.block(rows, *shifted, *images[k:])
 
 
 class ViewWorkspace(Workspace):
@@ -52,8 +57,11 @@ class ViewWorkspace(Workspace):
         total = wrapped.residual_sum(sums, outputs)
         return sums[: len(sums) - total.size], self._view.divided(g - np.multiply.outer(self._view.shift, total))
 
-    def fold(self, step: Step, points: Sequence[Point]) -> Array:
-        return self._inner.fold(self._shifted(step, points), self._under(points))
+    def fold(self, step: Step, points: Sequence[Point], derived: Sequence[Derived] = ()) -> Array:
+        return self._inner.fold(self._shifted(step, points), self._under(points), derived)
+
+    def derive(self, step: Step, points: Sequence[Point]) -> tuple[Array, Derived]:
+        return self._inner.derive(self._shifted(step, points), self._under(points))
 
     def hold(self, points: Sequence[Point]) -> None:
         self._inner.hold(self._under(points))

@@ -11,20 +11,16 @@ import numpy as np
 
 from projfree.algebra import Handle, Point
 from projfree.checks import Array
-from projfree.data.blocks import Blocks, over_ranges
-from projfree.data.compiled import compiled_fold
-from projfree.data.rows import FormImages, Pass, Step
-from projfree.runtime import over_blocks
+from projfree.data.folding import fold_images
+from projfree.data.rows import Derived, FormImages, Pass, Step
 
 if TYPE_CHECKING:
     from projfree.data.base import Data
 
 #: The most images that a workspace keeps; the one that was used least recently goes first.
 MOST_IMAGES = 6
-#: Rows of a block of a fold, at least, and the most blocks: their sums may be long.
-FOLD_ROWS, MOST_FOLDS = 1 << 14, 64
-#: Sums of a fold that are kept apart, so that threads can share the work; fixed, so that they do not show.
-LANES = 4
+#: The most results of `derive` that it keeps, unless more are in use: a search needs one.
+MOST_DERIVED = 1
 
 #: The images that are known of what a point is a mixture of, with their coefficients, and the points that have none.
 Parts = tuple[list[tuple[float, Handle]], list[tuple[float, Point]]]
@@ -58,8 +54,18 @@ class Workspace(ABC):
         """
 
     @abstractmethod
-    def fold(self, step: Step, points: Sequence[Point]) -> Array:
-        """The sums of ``step`` over all rows from images alone; images that are missing cost one read for all."""
+    def fold(self, step: Step, points: Sequence[Point], derived: Sequence[Derived] = ()) -> Array:
+        """The sums of ``step`` over all rows from images alone; images that are missing cost one read for all.
+
+        The step is given the images of the points and, behind them, what was derived from images.
+        """
+
+    @abstractmethod
+    def derive(self, step: Step, points: Sequence[Point]) -> tuple[Array, Derived]:
+        """`fold`, and the residuals of ``step`` as something that later folds can be over.
+
+        For searches that need the same numbers of each row many times, such as the curvature of the loss at one place.
+        """
 
     @abstractmethod
     def hold(self, points: Sequence[Point]) -> None:
@@ -102,6 +108,7 @@ class LocalWorkspace(Workspace):
         self.data, self.meter = data, Meter() if meter is None else meter
         self._depth = len(data.shape(()))
         self._images: dict[Handle, Array] = {}
+        self._derived: dict[Handle, Array] = {}
         self._free: list[Array] = []
         self._lock = RLock()
 
@@ -120,10 +127,18 @@ class LocalWorkspace(Workspace):
             self._drop(points)
             return found
 
-    def fold(self, step: Step, points: Sequence[Point]) -> Array:
+    def fold(self, step: Step, points: Sequence[Point], derived: Sequence[Derived] = ()) -> Array:
         with self._lock:
+            made = self._made(derived) if derived else []  # first, because it may drop images
             self.hold(points)
-            return self._folded(step, [self._image(x.handle) for x in points])
+            return fold_images(self.data, step, [self._image(x.handle) for x in points] + made)
+
+    def derive(self, step: Step, points: Sequence[Point]) -> tuple[Array, Derived]:
+        made = Derived(step, tuple(points))
+        with self._lock:
+            sums = self._make(made)
+            self._drop_derived({made.handle})
+        return sums, made
 
     def hold(self, points: Sequence[Point]) -> None:
         with self._lock:
@@ -298,27 +313,26 @@ class LocalWorkspace(Workspace):
                 return array
         return np.empty(shape)
 
-    def _folded(self, step: Step, images: list[Array]) -> Array:
-        data, n = self.data, self.data.n
-        shared, outputs = (step, n, data.y, data.weight), images[0].shape[1:]
-        work = Pass(*shared, (), np.zeros((1, 0)), images[0], np.ones(1), (None,), outputs, None, data.places)
-        cut = Blocks.of(n)
-        compiled = compiled_fold(work, data, cut, images)
-        blocks = None if compiled is None else compiled.fold()
-        if compiled is not None and blocks is not None:
-            over_ranges(blocks, 0, cut.count, data.threads)
-            return compiled.total()[0]
-        if n <= FOLD_ROWS:
-            return step.block(work.rows(slice(0, n)), *images)[1]
-        size = max(FOLD_ROWS, -(-n // MOST_FOLDS))
-        lanes: list[Any] = [None] * LANES
+    def _made(self, derived: Sequence[Derived]) -> list[Array]:
+        for one in derived:
+            if one.handle not in self._derived:
+                self._make(one)
+        self._drop_derived({one.handle for one in derived})
+        return [self._derived[one.handle] for one in derived]
 
-        def lane(k: int) -> None:
-            for first in range(k * size, n, LANES * size):
-                rows = slice(first, min(first + size, n))
-                sums = step.block(work.rows(rows), *(image[rows] for image in images))[1]
-                lanes[k] = sums if lanes[k] is None else lanes[k] + sums
+    def _make(self, derived: Derived) -> Array:
+        """Form what a step derives from images and keep it; return the sums of the step."""
+        self.hold(derived.points)
+        parts: dict[int, Any] = {}
+        sums = fold_images(self.data, derived.step, [self._image(x.handle) for x in derived.points], parts)
+        if any(part is None for part in parts.values()):
+            raise TypeError(
+                f"{type(derived.step).__name__} has no residuals, which is what `derive` keeps; use `fold`."
+            )
+        self._derived[derived.handle] = np.concatenate([parts[first] for first in sorted(parts)])
+        return sums
 
-        over_blocks(lane, min(LANES, -(-n // size)), data.threads)
-        total: Array = np.sum([sums for sums in lanes if sums is not None], axis=0)
-        return total
+    def _drop_derived(self, used: set[Handle]) -> None:
+        unused = [handle for handle in self._derived if handle not in used]
+        for handle in unused[: max(0, len(self._derived) - MOST_DERIVED)]:
+            del self._derived[handle]

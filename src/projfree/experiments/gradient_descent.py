@@ -7,7 +7,6 @@ from typing import Any
 
 from projfree.experiments.base import Claim, Experiment, Finding, Mode, Panel, Row, Series, Task
 from projfree.experiments.judging import judge_factor, number, ratios, select, time_panel
-from projfree.experiments.measure import follow
 from projfree.experiments.problems import LeastSquares
 from projfree.experiments.sources import year
 from projfree.experiments.variants import converged_rows
@@ -45,14 +44,8 @@ def compared(mode: Mode, features: str) -> Task:
             place |= {"rho": rho, "variant": features}
             for repeat in range(REPEATS[features]):
                 for name, solver in solvers(L).items():
-                    curve = follow(
-                        problem.objective(),
-                        ball,
-                        solver,
-                        lambda state: best.value + problem.error(state.x.w, best),  # noqa: B023 - used at once
-                        most=6_000,
-                        seconds=seconds / len(RHOS[features]) / REPEATS[features] / 2,
-                        until=lambda old, new: abs(new - old) <= 0.02 * old and new <= 1.02 * best.value,  # noqa: B023 - too
+                    curve = problem.followed(
+                        ball, best, solver, most=6_000, seconds=seconds / len(RHOS[features]) / REPEATS[features] / 2
                     )
                     here = {**place, "solver": name, "seed": repeat}
                     yield from converged_rows(curve, curve.converged(best.value, problem.start), here)

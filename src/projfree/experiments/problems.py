@@ -11,7 +11,7 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.data import Entries, as_data
-from projfree.experiments.measure import follow
+from projfree.experiments.measure import Curve, follow
 from projfree.experiments.sources import Sample
 from projfree.losses import Squared
 from projfree.losses.base import Loss
@@ -20,7 +20,7 @@ from projfree.run import minimize
 from projfree.run.result import one_of_many
 from projfree.sets import LpBall, SchattenBall
 from projfree.sets.base import ConstraintSet
-from projfree.solvers import AcceleratedProjectedGradient, ConstrainedNewton, CorrectivePrimalAveraging
+from projfree.solvers import AcceleratedProjectedGradient, ConstrainedNewton, CorrectivePrimalAveraging, Solver
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +125,18 @@ class LeastSquares(Fit):
         gradient = self.form.H @ w - self.form.b
         value = self.form.value(self.form.point(w))
         return Minimum(w, value, max(0.0, float(gradient @ w) + ball.support(gradient)))
+
+    def followed(self, ball: LpBall, best: Minimum, solver: Solver, *, most: int, seconds: float) -> Curve:
+        """The values of a solver's iterates, until they settle within two percent of the minimum."""
+        return follow(
+            self.objective(),
+            ball,
+            solver,
+            lambda state: best.value + self.error(state.x.w, best),
+            most=most,
+            seconds=seconds,
+            until=lambda old, new: abs(new - old) <= 0.02 * old and new <= 1.02 * best.value,
+        )
 
     def _secular(self, radius: float) -> Array:
         """The w of norm ``radius`` with (H + lam) w = b, by Newton's method on 1/norm, nearly linear in lam."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from projfree.experiments.base import Claim, Experiment, Finding, Mode, Panel, Row, Task, Verdict
 from projfree.experiments.judging import decided, number, select, time_panel
-from projfree.experiments.measure import Curve, follow
+from projfree.experiments.measure import Curve
 from projfree.experiments.peers import MOST_CALLS, GeneralProjection, descend, general_available
 from projfree.experiments.problems import LeastSquares
 from projfree.experiments.sources import year
@@ -61,15 +61,7 @@ def compared(mode: Mode, p: float, rho: float) -> Task:
         best = problem.minimum(ball)
         place = {**problem.place, "problem": "regression", "set": f"l_{p:g}", "p": p, "radius": ball.radius, "rho": rho}
         for name, solver in SPA.items():
-            curve = follow(
-                problem.objective(),
-                ball,
-                solver,
-                lambda state: best.value + problem.error(state.x.w, best),
-                most=5_000,
-                seconds=TIME["SPA"] * seconds,
-                until=lambda old, new: abs(new - old) <= 0.02 * old and new <= 1.02 * best.value,
-            )
+            curve = problem.followed(ball, best, solver, most=5_000, seconds=TIME["SPA"] * seconds)
             here = {**place, "solver": name}
             yield from converged_rows(curve, curve.converged(best.value, problem.start), here)
             yield from curve.rows("loss", **here)

@@ -55,15 +55,7 @@ def regression(mode: Mode, rho: float) -> Task:
         yield {**place, "measure": "unit", "value": ball.radius / rho}
         for repeat in range(REPEATS):
             for name, solver in SOLVERS.items():
-                curve = follow(
-                    problem.objective(),
-                    ball,
-                    solver,
-                    lambda state: best.value + problem.error(state.x.w, best),
-                    most=2_000,
-                    seconds=seconds / REPEATS / len(SOLVERS),
-                    until=lambda old, new: abs(new - old) <= 0.02 * old and new <= 1.02 * best.value,
-                )
+                curve = problem.followed(ball, best, solver, most=2_000, seconds=seconds / REPEATS / len(SOLVERS))
                 here = {**place, "solver": name, "seed": repeat}
                 yield from converged_rows(curve, curve.converged(best.value, problem.start), here)
                 if repeat == 0:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -74,10 +76,13 @@ class Hull(ABC):
         """Value, gradient and Hessian at ``m``."""
         key = m.tobytes()
         if key not in self._seen:
-            here = self._evaluate(m)
-            value, gradient = here.value + float(self.tilt @ m), here.gradient + self.tilt
-            self._seen[key] = Local(value, gradient, here.hessian, here.intercept)
+            self._seen[key] = self._tilted(m, self._evaluate(m))
         return self._seen[key]
+
+    def _tilted(self, m: Array, here: Local) -> Local:
+        value, gradient = here.value + float(self.tilt @ m), here.gradient.copy()
+        gradient[: len(m)] += self.tilt
+        return Local(value, gradient, here.hessian, here.intercept)
 
     def mix(self, m: Array) -> Point:
         """The point at ``m``, with the intercept that was found there."""
@@ -94,7 +99,9 @@ class Hull(ABC):
         """
         if not self.convex:
             return self._scan()
-        place = min((self._place(m) for m in starts), key=lambda place: self._look(place).value)
+        places = [self._place(m) for m in starts]
+        self._prepare(places)
+        place = min(places, key=lambda place: self._look(place).value)
         here, first = self._look(place), self._look(place).value
         enough = EXACT if len(self.tilt) == 1 else ENOUGH
         for _ in range(NEWTON_STEPS):
@@ -118,6 +125,11 @@ class Hull(ABC):
     def _look(self, place: Array) -> Local:
         """Value, gradient and Hessian in all coordinates of a place."""
         return self.at(place)
+
+    def _prepare(self, places: Sequence[Array]) -> None:
+        """Look at places that will be asked about, all at once where that is cheaper."""
+        for place in places:
+            self._look(place)
 
     def _leave(self, place: Array, here: Local) -> Array:
         """The coordinates of m in a place, after noting what was found there."""
@@ -149,7 +161,9 @@ class Hull(ABC):
         gap, bend = self.gap, self.curvature
         short = min(1.0, gap / bend) if gap > 0.0 and bend > 0.0 else 1.0
         steps = [0.0, *(s for k in range(SCAN_MOST) if (s := short * SCAN_GROWTH**k) < 1.0), 1.0]
-        values = [self.at(np.array([s])).value for s in steps]
+        places = [np.array([s]) for s in steps]
+        self._prepare(places)
+        values = [self.at(place).value for place in places]
         best = int(np.argmin(values))
         if best == 0:
             return np.zeros(1)
@@ -172,22 +186,32 @@ def reduced(g: Array, H: Array, k: int) -> tuple[Array, Array, Array | None]:
 
 
 class QuadraticHull(Hull):
-    """A quadratic on its hull, from its slope and curvature at the first point."""
+    """A quadratic on its hull.
 
-    def __init__(self, points: tuple[Point, ...], gradient: Array | None, tilt: Array | None, convex: bool) -> None:
+    Parameters
+    ----------
+    points, gradient, tilt, convex
+        As for every hull.
+    expand : callable
+        Gives the quadratic at the first of the points: its value, slope and curvature. It is called once, when it is
+        first needed.
+    """
+
+    def __init__(
+        self,
+        points: tuple[Point, ...],
+        gradient: Array | None,
+        tilt: Array | None,
+        convex: bool,
+        expand: Callable[[tuple[Point, ...]], Local],
+    ) -> None:
         super().__init__(points, gradient, tilt, convex)
-        self._model: Local | None = None
+        self._expand = expand
 
-    @abstractmethod
-    def _expand(self) -> Local:
-        """The quadratic at the first point."""
-
-    @property
+    @cached_property
     def model(self) -> Local:
-        """The quadratic at the first point, computed once."""
-        if self._model is None:
-            self._model = self._expand()
-        return self._model
+        """The quadratic at the first point."""
+        return self._expand(self.points)
 
     def _evaluate(self, m: Array) -> Local:
         value, g, H = self.model.value, self.model.gradient, self.model.hessian

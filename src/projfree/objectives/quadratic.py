@@ -116,7 +116,17 @@ class QuadraticForm(SmoothFunction):
         return Minorant(self.c - along, image - self.b, constant_error, gradient_error, slack)
 
     def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
-        return FormHull(self, points, gradient, tilt)
+        return QuadraticHull(points, gradient, tilt, self.convex, self._expanded)
+
+    def _expanded(self, points: tuple[Point, ...]) -> Local:
+        """The form at the first of the points, in the coordinates of their hull, through products with its matrix."""
+        base, *others = points
+        slope = self.product(base) - self.b
+        differences = [p.w - base.w for p in others]
+        images = [self.product(p) - self.product(base) for p in others]
+        gradient = np.array([inner(slope, d) for d in differences])
+        hessian = np.array([[inner(a, image) for image in images] for a in differences])
+        return Local(self.value(base), gradient, (hessian + hessian.T) / 2.0)
 
     def hessian(self, x: Point) -> Array:
         return np.kron(self.H, np.eye(int(np.prod(self.shape[1:]))))
@@ -215,20 +225,3 @@ class FormProducts(HessianProducts):
 
     def diagonal(self) -> Array:
         return np.multiply.outer(np.diag(self.f.H), np.ones(self.f.shape[1:]))
-
-
-class FormHull(QuadraticHull):
-    """A quadratic form on the hull of points, through the products with its matrix."""
-
-    def __init__(self, f: QuadraticForm, points: tuple[Point, ...], gradient: Array | None, tilt: Array | None) -> None:
-        super().__init__(points, gradient, tilt, f.convex)
-        self.f = f
-
-    def _expand(self) -> Local:
-        base, f = self.points[0], self.f
-        slope = f.product(base) - f.b
-        differences = [p.w - base.w for p in self.points[1:]]
-        images = [f.product(p) - f.product(base) for p in self.points[1:]]
-        gradient = np.array([inner(slope, d) for d in differences])
-        hessian = np.array([[inner(a, image) for image in images] for a in differences])
-        return Local(f.value(base), gradient, (hessian + hessian.T) / 2.0)

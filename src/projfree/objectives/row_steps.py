@@ -91,6 +91,17 @@ class ValueSum(Step):
 
 
 @dataclass(frozen=True)
+class ValueAndResidual(Step):
+    """The weighted mean loss at one point, and the weighted derivatives as residuals."""
+
+    loss: Loss
+
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        losses, derivative = self.loss.value_and_derivative(images[0], rows.y)
+        return weigh(derivative, rows.s), np.array([weigh(losses, rows.s).sum()])
+
+
+@dataclass(frozen=True)
 class SlopeSums(Step):
     """For each output the sums of first derivatives in the intercept, of second ones, and of the sizes of the first.
 
@@ -100,19 +111,13 @@ class SlopeSums(Step):
     ----------
     loss, b : Loss, ndarray
         The loss and the intercept.
-    output : int or None
-        The one output to look at, None for all.
     """
 
     loss: Loss
     b: Array
-    output: int | None = None
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        u, y = images[0], rows.y
-        if self.output is not None:
-            u, y = u[:, self.output], y[:, self.output]
-        first, second = self.loss.slopes(u + self.b, y)
+        first, second = self.loss.slopes(images[0] + self.b, rows.y)
         first = weigh(first, rows.s)
         sums = (first.sum(axis=0), weigh(second, rows.s).sum(axis=0), np.abs(first).sum(axis=0))
         return None, np.ravel(sums)

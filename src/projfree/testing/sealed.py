@@ -15,7 +15,7 @@ from projfree.data.base import Data
 from projfree.data.blocks import Blocks
 from projfree.data.dense import DenseData
 from projfree.data.gram import Gram
-from projfree.data.rows import Pass, Rows, Step
+from projfree.data.rows import Derived, Pass, Rows, Step
 from projfree.data.workspace import Meter, Workspace
 from projfree.numerics.sums import tree_sum
 
@@ -142,6 +142,7 @@ class SealedWorkspace(Workspace):
     def __init__(self, data: SealedData, meter: Meter, rng: np.random.Generator) -> None:
         self._data, self.meter, self._rng = data, meter, rng
         self._images: dict[Handle, list[Array]] = {}
+        self._derived: dict[Handle, list[Array]] = {}
 
     @property
     def _count(self) -> int:
@@ -156,10 +157,28 @@ class SealedWorkspace(Workspace):
         self._forget()
         return sums, adjoints
 
-    def fold(self, step: Step, points: Sequence[Point]) -> Array:
+    def fold(self, step: Step, points: Sequence[Point], derived: Sequence[Derived] = ()) -> Array:
+        for one in derived:
+            if one.handle not in self._derived:
+                self._make(one)
         self.hold(points)
-        sums, _ = self._work(step, [self._images[x.handle] for x in points], adjoint=False)
+        images = [self._images[x.handle] for x in points] + [self._derived[one.handle] for one in derived]
+        sums, _ = self._work(step, images, adjoint=False)
         self._forget()
+        return sums
+
+    def derive(self, step: Step, points: Sequence[Point]) -> tuple[Array, Derived]:
+        made = Derived(step, tuple(points))
+        sums = self._make(made)
+        self._forget()
+        return sums, made
+
+    def _make(self, derived: Derived) -> Array:
+        self.hold(derived.points)
+        kept: list[Any] = [None] * self._count
+        images = [self._images[x.handle] for x in derived.points]
+        sums, _ = self._work(derived.step, images, adjoint=False, residuals=kept)
+        self._derived[derived.handle] = kept
         return sums
 
     def hold(self, points: Sequence[Point]) -> None:
@@ -212,13 +231,17 @@ class SealedWorkspace(Workspace):
         w = _sent(np.array(x.w))
         return [self._data._partition(k)[0] @ w for k in range(self._count)]
 
-    def _work(self, step: Step, images: list[list[Array]], *, adjoint: bool) -> tuple[Array, Any]:
+    def _work(
+        self, step: Step, images: list[list[Array]], *, adjoint: bool, residuals: list[Any] | None = None
+    ) -> tuple[Array, Any]:
         step = _sent(step)
         sums: list[Any] = [None] * self._count
         adjoints: list[Any] = [None] * self._count
         for k in self._order():
             X, rows = self._data._partition(k)
             residual, sums[k] = step.block(rows, *(image[k] for image in images))
+            if residuals is not None:
+                residuals[k] = residual
             if adjoint and residual is not None:
                 adjoints[k] = X.T @ residual
         total = tree_sum(np.array(sums))
@@ -231,6 +254,8 @@ class SealedWorkspace(Workspace):
     def _forget(self) -> None:
         kept = {handle: image for handle, image in self._images.items() if self._rng.random() >= self._data._forgets}
         self._images = dict(list(kept.items())[-6:])
+        if self._rng.random() < self._data._forgets:
+            self._derived = {}
 
 
 def _sent(thing: Any) -> Any:

@@ -17,10 +17,10 @@ LANES = 4
 MOST_OUTPUTS = 20
 #: Rows of a tile of a C-ordered and of a Fortran-ordered table, at most. Both are halved for wide tables, down to eight
 #: and 64, so that chunks of a file that begin at a multiple of them begin where a tile does.
-TILE, F_TILE = 64, 512
-#: Rows of a tile of a sparse table, of a table with several outputs (what makes a copy of it and its residuals fit into
-#: the first cache at some 90 columns), and of known images with one output.
-SPARSE_TILE, OUTPUT_TILE, IMAGE_TILE = 64, 32, 256
+TILE, F_TILE = 256, 512
+#: Rows of a tile of a sparse table, of a table with several outputs, and of known images with one output. Larger ones
+#: spread what is done once a tile over more rows, but must stay in the second cache together with their residuals.
+SPARSE_TILE, OUTPUT_TILE, IMAGE_TILE = 64, 64, 256
 #: Bytes of a tile, at most.
 CACHE = 400_000
 #: Rows of a tile's ``space``: residuals of the first point, derivatives of others, losses, images, images with their

@@ -13,6 +13,7 @@ FACTORIES: dict[str, Callable[..., Any]] = {
     "f_blocks": one_output.f_blocks,
     "csr_blocks": one_output.csr_blocks,
     "output_blocks": several_outputs.output_blocks,
+    "direct_blocks": several_outputs.direct_blocks,
     "fold_blocks": known_images.fold_blocks,
 }
 

@@ -107,7 +107,8 @@ class Prepared:
             tile = tile_rows(*limits, self._features * X.itemsize)
             return self._work("f_blocks" if fortran else "c_blocks", tile, lines, offset)
         tile = tile_rows(OUTPUT_TILE, 8, 8 * self._features)
-        return self._work("output_blocks", tile, lines, fortran, offset)
+        direct = not fortran and X.dtype == np.float64
+        return self._work("direct_blocks" if direct else "output_blocks", tile, lines, fortran, offset)
 
     def csr(self, values: Array, columns: Array, pointers: Array, offset: int = 0) -> Work | None:
         """The work on compressed sparse rows whose indices have been checked; None for several outputs."""
@@ -147,7 +148,7 @@ class Prepared:
         return work
 
     def _scratch(self, factory: str, rows: int) -> tuple[Array, ...]:
-        if factory != "output_blocks":
+        if factory not in ("output_blocks", "direct_blocks"):
             return scratch(self._args, rows)
         padded = (rows, self._padded)
         return *scratch(self._args, rows), np.empty((rows, self._features)), np.empty(padded), np.zeros(padded)

@@ -1,7 +1,7 @@
 """Several outputs: both products of a tile in blocks of registers.
 
-A tile of rows is copied first, whatever its dtype and layout, as float64 in C order; that costs a tenth of the products
-and makes one kernel serve all tables. Outputs are padded with zeros to a multiple of the vector length.
+A tile of rows that is not float64 in C order is copied as such first; that costs a tenth of the products and makes one
+kernel serve all such tables. Outputs are padded with zeros to a multiple of the vector length.
 """
 
 from __future__ import annotations
@@ -95,7 +95,15 @@ def _pad(residual, k, count, R):
 
 def output_blocks(tile, tangent, slopes, several, coupled, labels, key):
     """`c_blocks` for several outputs, of a C-ordered array or the transpose of a Fortran-ordered one."""
+    return _blocks(True, tile, tangent, slopes, several, coupled, labels, key)
 
+
+def direct_blocks(tile, tangent, slopes, several, coupled, labels, key):
+    """`output_blocks` for a C-ordered float64 array, whose tiles need not be copied."""
+    return _blocks(None, tile, tangent, slopes, several, coupled, labels, key)
+
+
+def _blocks(copied, tile, tangent, slopes, several, coupled, labels, key):
     def blocks(X, fortran, offset, rows, most, first_block, last_block, scratch, args):
         _ = key
         (formed, space, copy, pads, R), k = scratch, args.b.shape[1]
@@ -106,24 +114,28 @@ def output_blocks(tile, tangent, slopes, several, coupled, labels, key):
             stop = min((block + 1) * rows, end)
             for first in range(max(block * rows, offset), stop, most):
                 count, line = min(most, stop - first), first - offset
-                if fortran:
-                    for j in range(d):
-                        for i in range(count):
-                            copy[i, j] = X[j, line + i]
+                if copied is None:
+                    part = X[line : line + count]
                 else:
-                    for i in range(count):
+                    part = copy
+                    if fortran:
                         for j in range(d):
-                            copy[i, j] = X[line + i, j]
+                            for i in range(count):
+                                copy[i, j] = X[j, line + i]
+                    else:
+                        for i in range(count):
+                            for j in range(d):
+                                copy[i, j] = X[line + i, j]
                 # Arithmetic is all there is to wait for here, so let the next tile come meanwhile.
                 ahead = line + most
                 share = 0 if fortran or ahead + most > n else most * d * X.itemsize // 2
                 for q in range(len(formed)):
                     W = args.vectors[q].reshape((d, padded))
-                    _images(copy, count, W, pads, X, ahead, share if q == 0 else 0)
+                    _images(part, count, W, pads, X, ahead, share if q == 0 else 0)
                     _unpad(pads, k, count, formed[q])
                 finish(tile, tangent, slopes, several, coupled, labels, args, block, first, count, formed, space)
                 if tangent is not None:
                     _pad(space[RESIDUAL], k, count, R)
-                    _adjoint(copy, count, R, args.gradients[block].reshape((d, padded)), X, ahead, share)
+                    _adjoint(part, count, R, args.gradients[block].reshape((d, padded)), X, ahead, share)
 
     return blocks

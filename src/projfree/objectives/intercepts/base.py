@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -12,15 +13,15 @@ from projfree.algebra import Minorant, Point
 from projfree.checks import Array
 from projfree.data import layout
 from projfree.data.base import Data
+from projfree.data.rows import Step
 from projfree.data.workspace import Workspace
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
 from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.hull import Hull, Local, QuadraticHull
+from projfree.objectives.hull_steps import ImageProducts
 from projfree.objectives.row_steps import DerivativeSums, TangentSums, ValueSum
 from projfree.objectives.tangent import Sums
-
-if TYPE_CHECKING:
-    from projfree.objectives.hull import Hull
 
 
 class Intercept(ABC):
@@ -72,15 +73,20 @@ class Intercept(ABC):
         self, workspace: Workspace, points: tuple[Point, ...], b: tuple[Array | None, ...], *, keep: bool = False
     ) -> Evaluation:
         """The tangent at the first point and the values at the others, with intercepts as given."""
-        packed, g = workspace.sweep(TangentSums(self.loss, b), points, keep=keep)
-        own = layout.count(math.prod(self.outputs))
+        packed, g = workspace.sweep(self.tangent_step(b), points, keep=keep)
+        k = math.prod(self.outputs)
+        own, end = layout.count(k), layout.count(k, len(points))
         sums = Sums.unpack(packed[:own])
-        m, b0 = self.minorant(sums, g, b[0])
-        values = packed[own:].tolist()
+        m, b0 = self.minorant(sums, packed[end:], g, b[0])
+        values = packed[own:end].tolist()
         further = []
         for p, c, v in zip(points[1:], b[1:], values, strict=True):
             further.append(Evaluation(p.alone(c), v))
         return Evaluation(points[0].alone(b0), sums.value, m, tuple(further))
+
+    def tangent_step(self, b: tuple[Array | None, ...]) -> Step:
+        """The sums of a tangent with intercepts as given: those of `TangentSums`, which others may follow."""
+        return TangentSums(self.loss, b)
 
     def recheck(self, workspace: Workspace, points: tuple[Point, Point]) -> tuple[Evaluation, Evaluation]:
         """The value at the second point and the tangent at the first, with their intercepts where they have some."""
@@ -93,32 +99,51 @@ class Intercept(ABC):
 
     def value(self, workspace: Workspace, x: Point) -> Evaluation:
         """The value at ``x`` from its image."""
-        (b,) = self.locate(workspace, (x,))
+        return self.value_with(workspace, x, self.locate(workspace, (x,))[0])
+
+    def value_with(self, workspace: Workspace, x: Point, b: Array | None) -> Evaluation:
+        """The value at ``x`` from its image, with the intercept as given."""
         return Evaluation(x.alone(b), float(workspace.fold(ValueSum(self.loss, b), (x,))[0]))
 
     @abstractmethod
-    def minorant(self, sums: Sums, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
-        """The tangent that the sums of a sweep amount to, and the intercept there."""
+    def minorant(self, sums: Sums, rest: Array, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
+        """The tangent that the sums of a sweep amount to, and the intercept there.
+
+        ``rest`` are the sums of `tangent_step` behind those of `TangentSums`.
+        """
 
     def estimate(self, workspace: Workspace, x: Point) -> Any:
         """An unbiased estimate of the gradient at ``x`` from the rows of a sample."""
         b = self.guess(x)
         return workspace.sweep(DerivativeSums(self.loss, 0.0 if b is None else b), (x,))[1]
 
-    @abstractmethod
     def hull(self, workspace: Workspace, points: tuple[Point, ...], gradient: Array | None, tilt: Array | None) -> Hull:
         """The function on the simplex spanned by ``points``."""
+        from projfree.objectives.image_hull import ImageHull
+
+        if is_squared(self.loss):
+            return QuadraticHull(points, gradient, tilt, True, partial(self._expanded, workspace))
+        return ImageHull(self, workspace, points, gradient, tilt)
+
+    def _expanded(self, workspace: Workspace, points: tuple[Point, ...]) -> Local:
+        products = self.products(workspace, points)
+        return Local(0.5 * float(products[0, 0]), products[1:, 0], products[1:, 1:])
+
+    def products(self, workspace: Workspace, points: tuple[Point, ...]) -> Array:
+        """For squares: the products of the residual at the first point and of the directions to the others.
+
+        Weighted and times the curvature of the loss, with the intercept minimised out at each point: half of the first
+        is the value there, the others are first and second derivatives.
+        """
+        return self.loss.smoothness * self._about(workspace, points, (0.0,) * len(points))
+
+    def _about(self, workspace: Workspace, points: tuple[Point, ...], means: tuple[Array | float, ...]) -> Array:
+        return workspace.fold(ImageProducts(means), points).reshape(len(points), len(points))
 
 
 class NoIntercept(Intercept):
     """Predictions are images."""
 
-    def minorant(self, sums: Sums, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
+    def minorant(self, sums: Sums, rest: Array, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
         constant_error, gradient_error = sums.errors(self.units, self.data.mean_square, self.data.row_norm)
         return Minorant(sums.value - sums.along, g, constant_error, gradient_error), None
-
-    def hull(self, workspace: Workspace, points: tuple[Point, ...], gradient: Array | None, tilt: Array | None) -> Hull:
-        from projfree.objectives.image_hull import ImageHull, SquaresHull
-
-        kind = SquaresHull if is_squared(self.loss) else ImageHull
-        return kind(self, workspace, points, gradient, tilt)

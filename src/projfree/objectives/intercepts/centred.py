@@ -11,7 +11,7 @@ from projfree.checks import Array
 from projfree.data.base import Data
 from projfree.data.workspace import Workspace
 from projfree.losses.base import Loss
-from projfree.objectives.hull import Hull
+from projfree.objectives.hull_steps import MeanImages
 from projfree.objectives.intercepts.base import Intercept
 from projfree.objectives.intercepts.search import constant_intercept
 from projfree.objectives.row_steps import DerivativeSums
@@ -44,7 +44,7 @@ class Centred(Intercept):
         along: Any = row.inner(w) if is_structured(row) else np.tensordot(row, w, axes=row.ndim)
         return np.asarray(self.constant - along)
 
-    def minorant(self, sums: Sums, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
+    def minorant(self, sums: Sums, rest: Array, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
         assert b is not None
         slope = sums.slope.reshape(self.outputs)
         constant_error, gradient_error = sums.errors(self.units, self.data.mean_square, self.data.row_norm)
@@ -60,10 +60,9 @@ class Centred(Intercept):
         slope, g = workspace.sweep(DerivativeSums(self.loss, self.at(x.w)), (x,))
         return g - outer(self.data.mean_row(), slope.reshape(self.outputs))
 
-    def hull(self, workspace: Workspace, points: tuple[Point, ...], gradient: Array | None, tilt: Array | None) -> Hull:
-        from projfree.objectives.image_hull import SquaresHull
-
-        return SquaresHull(self, workspace, points, gradient, tilt)
+    def products(self, workspace: Workspace, points: tuple[Point, ...]) -> Array:
+        means = workspace.fold(MeanImages(), points).reshape(len(points), *self.outputs)
+        return self.loss.smoothness * self._about(workspace, points, tuple(means))
 
 
 def intercept_error(

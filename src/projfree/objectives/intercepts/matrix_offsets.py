@@ -12,28 +12,32 @@ which is what a tangent here is: true however inexactly the offsets were found, 
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 
 from projfree.algebra import UNIT, Minorant, Point
 from projfree.checks import Array
 from projfree.data.factored_entries import FactoredEntriesData
+from projfree.data.rows import Step
 from projfree.data.workspace import Workspace
 from projfree.deadline import expired
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hull import Hull
+from projfree.objectives.hull_steps import ImageProducts
 from projfree.objectives.intercepts.base import Intercept
 from projfree.objectives.intercepts.offset_steps import (
-    OffsetCurvature,
+    CurvatureAlong,
+    EntryCurvature,
     OffsetMap,
-    OffsetSums,
-    OffsetTangent,
-    OffsetValue,
+    WithOffsets,
+    WithSizes,
 )
-from projfree.objectives.tangent import Sums, gradient_error
+from projfree.objectives.row_steps import DerivativeSums, TangentSums, ValueAndResidual, ValueSum
+from projfree.objectives.tangent import Sums
 
 #: Newton steps for the offsets of one image, and what they may leave of the value: so little that bounds, which feel
 #: the root of it, agree to all digits that are checked.
@@ -83,9 +87,10 @@ class Offsets(Intercept):
 
     def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:
         workspace.hold(points)
-        return tuple(self._search(workspace, x) for x in points)
+        return tuple(self.offsets_at(workspace, x) for x in points)
 
-    def _search(self, workspace: Workspace, x: Point) -> Array:
+    def offsets_at(self, workspace: Workspace, x: Point) -> Array:
+        """The offsets that are best at one point."""
         b, kappa, loss = self.guess(x), self.kappa, self.loss
         value, slope = self._look(workspace, x, b)
         for _ in range(STEPS):
@@ -104,14 +109,18 @@ class Offsets(Intercept):
             b, (value, slope) = b - length * step, here
         return b
 
+    def moved(self, step: Step, *b: Array) -> WithOffsets:
+        """A step on predictions with offsets, which are given for each point or once for all."""
+        return WithOffsets(step, self.map, b, self.base)
+
     def _look(self, workspace: Workspace, x: Point, b: Array) -> tuple[float, Array]:
         """The value of offsets and its derivative in them."""
-        sums = workspace.fold(OffsetSums(self.loss, self.map, b, self.base), (x,))
-        return float(sums[0]) + 0.5 * self.kappa * float(b @ b), sums[1:] + self.kappa * b
+        sums = workspace.fold(self.moved(ValueAndResidual(self.loss), b), (x,))
+        return float(sums[0]) + self.penalty(b), sums[1:] + self.kappa * b
 
     def solve(self, workspace: Workspace, x: Point, b: Array, slope: Array, tolerance: float) -> Array:
         """Newton's step for the curvature of the loss at offsets ``b``: conjugate gradients, scaled by the diagonal."""
-        diagonal = workspace.fold(OffsetCurvature(self.loss, self.map, b, self.base, None), (x,))
+        diagonal, bend = workspace.derive(self.moved(EntryCurvature(self.loss), b), (x,))
         scale = 1.0 / (diagonal + self.kappa)
         found, r = np.zeros_like(slope), slope.copy()
         z = scale * r
@@ -120,8 +129,7 @@ class Offsets(Intercept):
         for _ in range(MOST_STEPS):
             if size <= tolerance**2 * first or size == 0.0 or expired():
                 break
-            along = workspace.fold(OffsetCurvature(self.loss, self.map, b, self.base, d), (x,))
-            applied = along + self.kappa * d
+            applied = workspace.fold(CurvatureAlong(self.map, d), (), (bend,)) + self.kappa * d
             alpha = size / float(d @ applied)
             found += alpha * d
             r -= alpha * applied
@@ -130,45 +138,59 @@ class Offsets(Intercept):
             d = z + (size / old) * d
         return found
 
-    def ridge(self, b: Array) -> float:
+    def penalty(self, b: Array | None) -> float:
         """What the offsets add to the value."""
+        assert b is not None
         return 0.5 * self.kappa * float(b @ b)
 
     def tangent(
         self, workspace: Workspace, points: tuple[Point, ...], b: tuple[Array | None, ...], *, keep: bool = False
     ) -> Evaluation:
-        x, offsets = points[0], b[0]
-        assert offsets is not None
-        packed, g = workspace.sweep(OffsetTangent(self.loss, self.map, offsets, self.base), (x,))
-        value, size, along, along_size, residual_size, square = packed[:6].tolist()
-        h, sizes = packed[6:].reshape(2, -1)
+        # Adjoints read nothing here, and the search has left all images: so do folds for further values.
+        found = super().tangent(workspace, points[:1], b[:1], keep=keep)
+        further = tuple(self.value_with(workspace, x, c) for x, c in zip(points[1:], b[1:], strict=True))
+        return replace(found, value=found.value + self.penalty(b[0]), also=further)
+
+    def value_with(self, workspace: Workspace, x: Point, b: Array | None) -> Evaluation:
+        value = float(workspace.fold(self.moved(ValueSum(self.loss), *_given((b,))), (x,))[0])
+        return Evaluation(x.alone(b), value + self.penalty(b))
+
+    def tangent_step(self, b: tuple[Array | None, ...]) -> Step:
+        return WithSizes(self.moved(TangentSums(self.loss, (None,) * len(b)), *_given(b)))
+
+    def minorant(self, sums: Sums, rest: Array, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
+        h, sizes = rest.reshape(2, -1)
         drop = 0.5 * float(h @ h) / self.kappa
         units = max(self.data.summation(), self.most) + 2.0 * self.loss.rounding + 8.0
-        terms = size + along_size + float(np.abs(h) @ sizes) / self.kappa
-        error = UNIT * units * (terms + drop + abs(self.base) * residual_size) + 1e-290
-        spread = gradient_error(units, square, residual_size, self.data.mean_square, self.data.row_norm)
-        m = Minorant(value - along - drop, g, error, spread)
-        further = tuple(self._known_value(workspace, p, c) for p, c in zip(points[1:], b[1:], strict=True))
-        return Evaluation(x.alone(offsets), value + self.ridge(offsets), m, further)
-
-    def value(self, workspace: Workspace, x: Point) -> Evaluation:
-        (b,) = self.locate(workspace, (x,))
-        return self._known_value(workspace, x, b)
-
-    def _known_value(self, workspace: Workspace, x: Point, b: Array | None) -> Evaluation:
-        assert b is not None
-        value = float(workspace.fold(OffsetValue(self.loss, self.map, b, self.base), (x,))[0])
-        return Evaluation(x.alone(b), value + self.ridge(b))
-
-    def minorant(self, sums: Sums, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
-        raise NotImplementedError  # `tangent` has sums of its own
+        error, spread = sums.errors(units, self.data.mean_square, self.data.row_norm)
+        # The base is part of the predictions here, but not of the function's argument.
+        constant = sums.value - sums.along + self.base * float(sums.slope[0]) - drop
+        terms = float(np.abs(h) @ sizes) / self.kappa + drop + 2.0 * abs(self.base) * float(sums.slope_size[0])
+        return Minorant(constant, g, error + UNIT * units * terms, spread), b
 
     def estimate(self, workspace: Workspace, x: Point) -> Any:
-        step = OffsetTangent(self.loss, self.map, self.guess(x), self.base)
-        return workspace.sweep(step, (x,))[1]
+        return workspace.sweep(self.moved(DerivativeSums(self.loss), self.guess(x)), (x,))[1]
 
     def hull(self, workspace: Workspace, points: tuple[Point, ...], gradient: Array | None, tilt: Array | None) -> Hull:
-        from projfree.objectives.intercepts.offset_hull import OffsetHull, OffsetSquaresHull
+        from projfree.objectives.intercepts.offset_hull import OffsetHull
 
-        kind = OffsetSquaresHull if is_squared(self.loss) else OffsetHull
-        return kind(self, workspace, points, gradient, tilt)
+        if is_squared(self.loss):  # a quadratic, offsets minimised out
+            return super().hull(workspace, points, gradient, tilt)
+        return OffsetHull(self, workspace, points, gradient, tilt)
+
+    def products(self, workspace: Workspace, points: tuple[Point, ...]) -> Array:
+        # The offsets of a mixture follow its image linearly: one Newton step leads to those of each point.
+        workspace.hold(points)
+        b = [self.offsets_at(workspace, points[0])]
+        for x in points[1:]:
+            b.append(b[0] - self.solve(workspace, x, b[0], self._look(workspace, x, b[0])[1], 1e-8))
+        step = self.moved(ImageProducts((0.0,) * len(points)), *b)
+        ridges = np.array([b[0], *(c - b[0] for c in b[1:])])
+        products: Array = self.loss.smoothness * workspace.fold(step, points).reshape(len(points), len(points))
+        products = products + self.kappa * (ridges @ ridges.T)
+        return products
+
+
+def _given(b: tuple[Array | None, ...]) -> tuple[Array, ...]:
+    assert all(c is not None for c in b), "offsets are searched for before they are used"
+    return cast("tuple[Array, ...]", b)

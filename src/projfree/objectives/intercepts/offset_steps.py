@@ -9,7 +9,6 @@ import numpy as np
 from projfree.checks import Array
 from projfree.data.rows import Rows, Step
 from projfree.losses.base import Loss
-from projfree.losses.squared import is_squared
 
 
 @dataclass(frozen=True)
@@ -53,67 +52,69 @@ class OffsetMap:
 
 
 @dataclass(frozen=True)
-class OffsetStep(Step):
-    """What steps with offsets share: the prediction of each entry."""
+class WithOffsets(Step):
+    """Another step on predictions: images to which offsets are added. The sums of its residuals stand behind its own.
 
-    loss: Loss
+    Attributes
+    ----------
+    step : Step
+        The step.
+    map : OffsetMap
+        Where offsets go, and over which entries residuals are added up.
+    b : tuple of ndarray
+        The offsets of each image, or one for all of them.
+    base : float
+        Added to every prediction.
+    """
+
+    step: Step
     map: OffsetMap
-    b: Array
+    b: tuple[Array, ...]
     base: float
 
-    def full(self, rows: Rows, u: Array) -> Array:
-        """The predictions without `base`."""
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         assert rows.places is not None
-        return u + self.map.apply(self.b, rows.places)
+        offsets = [self.map.apply(b, rows.places) + self.base for b in self.b]
+        if len(offsets) == 1:
+            offsets *= len(images)
+        residual, sums = self.step.block(rows, *(u + o for u, o in zip(images, offsets, strict=True)))
+        if residual is None:
+            return None, sums
+        return residual, np.concatenate([sums, self.map.adjoint(residual, rows.places)])
 
 
 @dataclass(frozen=True)
-class OffsetValue(OffsetStep):
-    """The weighted mean loss."""
+class WithSizes(Step):
+    """A step with offsets, and behind its sums those of the sizes of its residuals."""
 
-    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        losses = self.loss.value(self.full(rows, images[0]) + self.base, rows.y)
-        return None, np.array([np.sum(losses * rows.s)])
-
-
-@dataclass(frozen=True)
-class OffsetSums(OffsetStep):
-    """The weighted mean loss and its derivative in the offsets."""
+    step: WithOffsets
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         assert rows.places is not None
-        losses, derivative = self.loss.value_and_derivative(self.full(rows, images[0]) + self.base, rows.y)
-        slope = self.map.adjoint(derivative * rows.s, rows.places)
-        return None, np.concatenate([[np.sum(losses * rows.s)], slope])
+        residual, sums = self.step.block(rows, *images)
+        assert residual is not None
+        return residual, np.concatenate([sums, self.step.map.adjoint(np.abs(residual), rows.places)])
 
 
 @dataclass(frozen=True)
-class OffsetCurvature(OffsetStep):
-    """The second derivative in the offsets along a direction; its diagonal where the direction is None."""
+class EntryCurvature(Step):
+    """The weighted curvature of each entry as residuals."""
 
-    along: Array | None
+    loss: Loss
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        assert rows.places is not None
-        if is_squared(self.loss):
-            h = np.broadcast_to(self.loss.smoothness * rows.s, len(rows.y))
-        else:
-            h = self.loss.second(self.full(rows, images[0]) + self.base, rows.y) * rows.s
-        if self.along is not None:
-            h = h * self.map.apply(self.along, rows.places)
-        return None, self.map.adjoint(h, rows.places)
+        return self.loss.second(images[0], rows.y) * rows.s, np.zeros(0)
 
 
 @dataclass(frozen=True)
-class OffsetTangent(OffsetStep):
-    """The weighted derivatives as residuals; sums of losses, of r (u + o), of their sizes, and h with its sizes."""
+class CurvatureAlong(Step):
+    """The second derivative in the offsets along a direction, given the curvature of each entry."""
+
+    map: OffsetMap
+    along: Array
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         assert rows.places is not None
-        full = self.full(rows, images[0])
-        losses, derivative = self.loss.value_and_derivative(full + self.base, rows.y)
-        losses, r = losses * rows.s, derivative * rows.s
-        along, size = r * full, np.abs(r)
-        scalars = (losses.sum(), np.abs(losses).sum(), along.sum(), np.abs(along).sum(), size.sum(), r @ derivative)
-        h, sizes = self.map.adjoint(r, rows.places), self.map.adjoint(size, rows.places)
-        return r, np.concatenate([scalars, h, sizes])
+        moved = self.map.apply(self.along, rows.places)
+        moved *= images[0]
+        return None, self.map.adjoint(moved, rows.places)

@@ -11,7 +11,6 @@ from projfree.checks import Array
 from projfree.data.base import Data
 from projfree.data.workspace import Workspace
 from projfree.losses.base import Loss
-from projfree.objectives.hull import Hull
 from projfree.objectives.intercepts.base import Intercept
 from projfree.objectives.intercepts.centred import intercept_error
 from projfree.objectives.intercepts.search import check_classes, constant_intercept, search
@@ -43,7 +42,7 @@ class Profiled(Intercept):
         b = x.intercept  # that of a point of another function means nothing here
         return self.constant if b is None or np.shape(b) != self.outputs else b
 
-    def minorant(self, sums: Sums, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
+    def minorant(self, sums: Sums, rest: Array, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
         assert b is not None
         constant_error, gradient_error = sums.errors(self.units, self.data.mean_square, self.data.row_norm)
         constant_part, gradient_part = intercept_error(
@@ -62,8 +61,3 @@ class Profiled(Intercept):
         if not self.loss.coupled:
             return 0.0, 1.0
         return float(np.ptp(self.constant)) + float(np.log(len(self.constant))), 2.0
-
-    def hull(self, workspace: Workspace, points: tuple[Point, ...], gradient: Array | None, tilt: Array | None) -> Hull:
-        from projfree.objectives.image_hull import ImageHull
-
-        return ImageHull(self, workspace, points, gradient, tilt)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from projfree.data.workspace import Workspace
 from projfree.deadline import expired
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
-from projfree.numerics.newton_root import NoRootError, increasing_root
+from projfree.numerics.newton_root import NoRootError, increasing_root, increasing_roots
 from projfree.objectives.row_steps import SlopeSums, weigh
 
 LOCAL_STEPS = 50
@@ -115,9 +115,9 @@ class Search:
     loss: Loss
     x: Point
 
-    def slopes(self, b: Array, output: int | None = None) -> Array:
-        """First derivatives, second ones and sizes of the first, for each output or for one."""
-        return self.workspace.fold(SlopeSums(self.loss, b, output), (self.x,)).reshape(3, -1)
+    def slopes(self, b: Array) -> Array:
+        """First derivatives, second ones and sizes of the first, for each output."""
+        return self.workspace.fold(SlopeSums(self.loss, b), (self.x,)).reshape(3, -1)
 
     def look(self, b: Array) -> Look:
         """Value, derivative, noise of the derivative and second derivatives."""
@@ -127,17 +127,19 @@ class Search:
         return value, slope, size, second.reshape(k, k) if self.loss.coupled else second.reshape(b.shape)
 
     def roots(self, b: Array) -> Array:
-        """The root of each output's derivative, which increases."""
-        if b.ndim == 0:
-            return np.asarray(self._root(float(b), None))
-        return np.array([self._root(float(b[j]), j) for j in range(len(b))])
+        """The root of each output's derivative, which increases; each fold is over all outputs."""
 
-    def _root(self, start: float, output: int | None) -> float:
-        def slope(c: float) -> tuple[float, float, float]:
-            first, second, size = self.slopes(np.asarray(c), output).ravel().tolist()
+        def looks(places: Sequence[float]) -> list[tuple[float, float, float]]:
+            first, second, size = self.slopes(np.array(places)).tolist()
+            return [(f, s, NOISE * UNIT * z) for f, s, z in zip(first, second, size, strict=True)]
+
+        def look(place: float) -> tuple[float, float, float]:
+            first, second, size = self.slopes(np.asarray(place)).ravel().tolist()
             return first, second, NOISE * UNIT * size
 
-        return increasing_root(slope, start, bend=self.loss.bend)
+        if b.ndim == 0:
+            return np.asarray(increasing_root(look, float(b), bend=self.loss.bend))
+        return np.array(increasing_roots(looks, b.tolist(), bend=self.loss.bend))
 
     def newton(self, b: Array) -> Array:
         """Newton in all outputs of a coupled loss together."""
