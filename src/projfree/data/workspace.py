@@ -12,8 +12,8 @@ import numpy as np
 from projfree.algebra import Handle, Point
 from projfree.checks import Array
 from projfree.data.blocks import Blocks, over_ranges
-from projfree.data.compiled import compiled_fold
-from projfree.data.rows import FormImages, Pass, Step
+from projfree.data.compiled import NATIVE_BYTES, compiled_fold
+from projfree.data.rows import FormImages, Pass, Rows, Step
 from projfree.runtime import over_blocks
 
 if TYPE_CHECKING:
@@ -112,7 +112,8 @@ class LocalWorkspace(Workspace):
 
     def fold(self, step: Step, points: Sequence[Point]) -> Array:
         with self._lock:
-            self.hold(points)
+            if not all([x.handle in self._images for x in points]):
+                self.hold(points)
             return self._folded(step, [self._image(x.handle) for x in points])
 
     def hold(self, points: Sequence[Point]) -> None:
@@ -264,6 +265,8 @@ class LocalWorkspace(Workspace):
 
     def _drop(self, points: Sequence[Point]) -> None:
         """Make the images few again, but leave those of the points that are in use."""
+        if len(self._images) <= MOST_IMAGES:
+            return
         used = {x.handle for x in points}
         for handle in [handle for handle in self._images if handle not in used]:
             if len(self._images) <= MOST_IMAGES:
@@ -280,6 +283,8 @@ class LocalWorkspace(Workspace):
 
     def _folded(self, step: Step, images: list[Array]) -> Array:
         data, n = self.data, self.data.n
+        if n <= FOLD_ROWS and data.nbytes < NATIVE_BYTES:
+            return step.block(Rows(data.y, 1.0 / n if data.weight is None else data.weight, data.places), *images)[1]
         shared, outputs = (step, n, data.y, data.weight), images[0].shape[1:]
         work = Pass(*shared, (), np.zeros((1, 0)), images[0], np.ones(1), (None,), outputs, None, data.places)
         cut = Blocks.of(n)

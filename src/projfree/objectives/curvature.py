@@ -59,7 +59,10 @@ def curvature(intercept: Intercept, workspace: Workspace, x: Point) -> Array:
     H = joint[:d, :, :d, :].reshape(d * k, d * k)
     if free:
         cross, own = joint[:d, :, d, :].reshape(d * k, k), joint[d, :, d, :]
-        H -= cross @ np.linalg.lstsq(own, cross.T, rcond=1e-14)[0]
+        if k > 1:  # least squares, because softmax does not see a common shift of its intercepts
+            H -= cross @ np.linalg.lstsq(own, cross.T, rcond=1e-14)[0]
+        elif own[0, 0] > 0.0:
+            H -= np.outer(cross, cross / own)
     return symmetrised(H)
 
 

@@ -101,8 +101,8 @@ class SlopeSums(Step):
             u, y = u[:, self.output], y[:, self.output]
         first, second = self.loss.slopes(u + self.b, y)
         first = weigh(first, rows.s)
-        sums = (first.sum(axis=0), weigh(second, rows.s).sum(axis=0), np.abs(first).sum(axis=0))
-        return None, np.ravel(sums)
+        sums = (total(first, axis=0), total(weigh(second, rows.s), axis=0), total(np.abs(first), axis=0))
+        return None, np.array(sums).ravel()
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,13 @@ from dataclasses import replace
 
 from projfree.algebra import UNIT, Point, same
 from projfree.checks import Array
+from projfree.numerics.compilation import compile_seconds
 from projfree.run.certificate import Certificate
 from projfree.run.progress import Run
 from projfree.run.result import Result
 from projfree.run.status import Status
 from projfree.sets.base import NormBall
+from projfree.solvers.base import State
 
 
 def verdict(run: Run) -> tuple[Status, Certificate] | None:
@@ -108,16 +110,29 @@ def _certificate(run: Run, at: Point, bound: float | None, gap: float) -> Certif
     )
 
 
-def finish(run: Run, status: Status, certificate: Certificate | None) -> Result:
-    """The result; recomputes value and bound unless the verdict has just done so."""
+def finish(run: Run, status: Status, certificate: Certificate | None, compiled: float, *, keep: bool) -> Result:
+    """The result; recomputes value and bound unless the verdict has just done so.
+
+    Parameters
+    ----------
+    compiled : float
+        `compile_seconds` when the run began.
+    keep : bool
+        Whether another run may go on from the state.
+    """
     f = run.f.reported
     if certificate is None:
         run.settle()
         certificate = confirm(run)
         if status in (Status.MAX_ITER, Status.TIME_LIMIT) and certificate.gap <= run.tol * run.scale:
             status = _reached(run)  # the last look shows that the tolerance was reached at the limit
+    w, state = run.best.w.copy(), run.state
+    if keep:
+        state = replace(state, evaluation=None, found=(), solver=run.solver, problem=dict(state.problem))
+    else:
+        state = State(run.iteration, Point(w))
     return Result(
-        w=run.best.w.copy(),
+        w=w,
         intercept=None if run.best.intercept is None else run.best.intercept.copy(),
         value=run.value,
         bound=run.bound if f.convex else None,
@@ -130,10 +145,11 @@ def finish(run: Run, status: Status, certificate: Certificate | None) -> Result:
         status=status,
         trace=run.trace,
         certificate=certificate,
-        state=replace(run.state, evaluation=None, found=(), solver=run.solver),
+        state=state,
         solver=run.solver,
         multiplier=multiplier(run),
         plan=run.plan,
+        compile_seconds=compile_seconds() - compiled,
     )
 
 

@@ -98,7 +98,7 @@ class Ladder:
         """Take the bound of a tangent from the solver's own call about it, and say whether that was possible."""
         if last is None or math.isnan(last.support) or self.ball.support_cost != "call":
             return False
-        self._keep(*m.minimum(self.ball, last.support), z)
+        self.take(*m.minimum(self.ball, last.support), z)
         return True
 
     def evaluate(self, last: Answer | None = None) -> None:
@@ -118,7 +118,7 @@ class Ladder:
         self.evaluated += len(self.ells)
         for k, (bound, allowance) in enumerate(zip(*self._averages.minima(self.ball), strict=True)):
             if bound > self.bound or bound > self.witnessed:
-                self._keep(bound, allowance, self._averages.place(k))
+                self.take(bound, allowance, self._averages.place(k))
 
     def try_tangent(self, m: Minorant, z: Array, last: Answer | None = None) -> None:
         """Take the bound of a tangent, unless it is known beforehand not to be the best."""
@@ -147,10 +147,11 @@ class Ladder:
         """Take the bound of one minorant, with the place that witnesses it; return that bound."""
         self.evaluated += 1
         bound, allowance = m.minimum(self.ball)
-        self._keep(bound, allowance, z)
+        self.take(bound, allowance, z)
         return bound
 
-    def _keep(self, bound: float, allowance: float, z: Array | None) -> None:
+    def take(self, bound: float, allowance: float, z: Array | None) -> None:
+        """Take in a bound, the rounding allowance in it and the place that witnesses it."""
         if z is not None and bound > self.witnessed:
             self.witnessed, self.witness = bound, z
         if bound > self.bound:

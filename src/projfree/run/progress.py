@@ -163,6 +163,9 @@ class Run:
             # The oracle call of a run on a perturbed function bounds that function, not the reported one.
             own = state.evaluation.inner is None
             found = state.evaluation.reported
+            if own and not math.isnan(state.allowance):
+                self.ladder.take(state.bound, state.allowance, found.point.w)
+                return
             self.ladder.add(
                 found.slope,
                 found.point.w,

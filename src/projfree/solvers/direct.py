@@ -106,6 +106,7 @@ class Direct(Solver):
             evaluation=here,
             found=((state.t, here),),
             bound=known.bound if f.convex else -math.inf,
+            allowance=known.allowance,
             gap=known.gap,
             gamma=1.0,
             done=done,

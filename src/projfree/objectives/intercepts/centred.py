@@ -41,7 +41,10 @@ class Centred(Intercept):
     def at(self, w: Any) -> Array:
         """The intercept at the parameter ``w``."""
         row = self.data.mean_row()
-        along: Any = row.inner(w) if is_structured(row) else np.tensordot(row, w, axes=row.ndim)
+        if is_structured(row):
+            along: Any = row.inner(w)
+        else:
+            along = row @ w if row.ndim == 1 else np.tensordot(row, w, axes=row.ndim)
         return np.asarray(self.constant - along)
 
     def minorant(self, sums: Sums, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:

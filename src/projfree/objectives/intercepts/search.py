@@ -91,7 +91,8 @@ def search(workspace: Workspace, loss: Loss, data: Data, x: Point, start: Array,
 
     For losses that are not convex the result depends on where the search starts.
     """
-    b = np.broadcast_to(np.asarray(start, dtype=np.float64), outputs).copy()
+    b = np.array(start, dtype=np.float64)
+    b = b if b.shape == outputs else np.broadcast_to(b, outputs).copy()
     found = Search(workspace, loss, x)
     try:
         if is_squared(loss):
