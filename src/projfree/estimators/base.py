@@ -146,11 +146,14 @@ class ConstrainedModel(Answers):
         self.validation_scores_ = None if stopping is None else np.array(stopping.scores)
         one_of_many(result)  # with all that was found kept, Ctrl-C ends whatever has asked for this fit
         if context is not None:
-            fitted = {k: v for k, v in vars(self).items() if k.endswith("_") and not k.startswith("_")}
-            context.call_on_fit_task_end(estimator=self, **given, reconstruction_attributes=lambda: fitted)
+            context.call_on_fit_task_end(estimator=self, **given, reconstruction_attributes=self._fitted)
         asked = result.status.name == "CALLBACK"
         warn_if_short(self, result, self.tol, expected=asked)
         return self
+
+    def _fitted(self) -> dict[str, Any]:
+        """What makes a copy of the estimator ready to predict."""
+        return {k: v for k, v in vars(self).items() if k.endswith("_") and not k.startswith("_")}
 
     def _stopping(self, problem: Problem, held: Table | None) -> EarlyStopping | None:
         if held is None:

@@ -46,14 +46,13 @@ class PairWeights(Step):
         return weigh(-self.loss.majorant(images[0] + self.b, rows.y)[:, one, other], rows.s), np.zeros(0)
 
 
-def curvature(intercept: Intercept, workspace: Workspace, x: Point) -> Array:
-    """The Hessian of the mean loss at ``x``, of shape ``(D, D)`` with D the entries of a parameter.
+def curvature(intercept: Intercept, workspace: Workspace, x: Point, b: Array | None) -> Array:
+    """The Hessian of the mean loss at ``x`` and the intercept ``b``: a matrix over the entries of a parameter.
 
     One read of the data and O(n d^2) work for each pair of outputs that the loss couples; the curvature of rows is
     formed block by block.
     """
     k, free = math.prod(intercept.outputs), intercept.constant is not None
-    (b,) = intercept.locate(workspace, (x,))
     joint = (_coupled if intercept.loss.coupled else _apart)(workspace, intercept.loss, x, b, k, free)
     d = joint.shape[0] - 1
     H = joint[:d, :, :d, :].reshape(d * k, d * k)
@@ -80,6 +79,8 @@ def _apart(workspace: Workspace, loss: Loss, x: Point, b: Array | None, k: int, 
     step = BendWeights(loss, 0.0 if b is None else b)
     moments = workspace.second_moments(step, x, k, 2 * k, centred=centred)
     size = moments.shape[1]
+    if k == 1:
+        return moments.reshape(size, 1, size, 1)
     joint = np.zeros((size, k, size, k))
     for j in range(k):
         joint[:, j, :, j] = moments[j]

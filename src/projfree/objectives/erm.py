@@ -160,7 +160,9 @@ class Objective(SmoothFunction):
         return self.intercept.hull(self.workspace, points, gradient, tilt)
 
     def hessian(self, x: Point) -> Array:
-        return curvature(self.intercept, self.workspace, x)
+        known = self._memory.recall(x, tangent=False)
+        (b,) = self.intercept.locate(self.workspace, (x,)) if known is None else (known.intercept,)
+        return curvature(self.intercept, self.workspace, x, b)
 
     @property
     def has_hessian(self) -> bool:

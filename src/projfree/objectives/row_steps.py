@@ -45,16 +45,16 @@ class TangentSums(Step):
         full = u if b is None else u + b
         losses, derivative = self.loss.value_and_derivative(full, rows.y)
         r, weighted = weigh(derivative, s), weigh(losses, s)
-        along = r * u
+        sizes, value = np.abs(r), total(weighted)
         scalars = (
-            total(weighted),
-            total(np.abs(weighted)),
-            total(along),
-            total(np.abs(along)),
-            0.0 if b is None else total(np.abs(r * full)),
+            value,
+            value if self.loss.least >= 0.0 else total(np.abs(weighted)),
+            np.vdot(r, u),
+            np.vdot(sizes, np.abs(u)),
+            0.0 if b is None else np.vdot(sizes, np.abs(full)),
             np.vdot(r, derivative),
         )
-        by_output = np.array((total(r, axis=0), total(np.abs(r), axis=0), total(weigh(u, s), axis=0)))
+        by_output = np.array((total(r, axis=0), total(sizes, axis=0), total(weigh(u, s), axis=0)))
         further = []
         for v, c in zip(images[1:], self.b[1:], strict=True):
             further.append(total(weigh(self.loss.value(v if c is None else v + c, rows.y), s)))
@@ -100,9 +100,13 @@ class SlopeSums(Step):
         if self.output is not None:
             u, y = u[:, self.output], y[:, self.output]
         first, second = self.loss.slopes(u + self.b, y)
-        first = weigh(first, rows.s)
-        sums = (total(first, axis=0), total(weigh(second, rows.s), axis=0), total(np.abs(first), axis=0))
-        return None, np.array(sums).ravel()
+        each = 1.0
+        if isinstance(rows.s, float):
+            each = rows.s
+        else:
+            first, second = weigh(first, rows.s), weigh(second, rows.s)
+        sums = (total(first, axis=0), total(second, axis=0), total(np.abs(first), axis=0))
+        return None, each * np.array(sums).ravel()
 
 
 @dataclass(frozen=True)

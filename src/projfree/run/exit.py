@@ -60,8 +60,8 @@ def confirm(run: Run) -> Certificate:
         run.latest_gap = run.ball.gap(m.gradient, x.w)
         return _certificate(run, x, None, run.latest_gap)
     run.ladder.evaluate(run.state.answer)
-    at, bound = x, run.ladder.offer(m, x.w)
-    run.support = m.constant - bound
+    run.support = run.ball.support(-m.gradient)
+    at, bound = x, run.ladder.offer(m, x.w, run.support)
     witness = run.ladder.witness
     if run.value - bound > run.tol * run.scale and witness is not None and not same(witness, x.w):
         there = f.evaluate(f.point(witness, x.intercept))
@@ -158,6 +158,5 @@ def multiplier(run: Run) -> float | None:
     radius = getattr(run.ball, "radius", None)
     if radius is None or run.gradient is None:
         return None
-    if run.ladder.factored and run.f.convex:  # where it costs a spectrum, the one that the bound was made of
-        return float(max(run.support, 0.0) / radius)
-    return float(run.ball.support(-run.gradient) / radius)
+    # Where f is convex, the one that the bound was made of.
+    return float((run.support if run.f.convex else run.ball.support(-run.gradient)) / radius)

@@ -143,10 +143,10 @@ class Ladder:
             return -math.inf
         return m.constant - self.ball.support_floor(m.gradient, last)
 
-    def offer(self, m: Minorant, z: Array | None) -> float:
+    def offer(self, m: Minorant, z: Array | None, support: float | None = None) -> float:
         """Take the bound of one minorant, with the place that witnesses it; return that bound."""
         self.evaluated += 1
-        bound, allowance = m.minimum(self.ball)
+        bound, allowance = m.minimum(self.ball, support)
         self.take(bound, allowance, z)
         return bound
 

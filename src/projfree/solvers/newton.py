@@ -81,7 +81,7 @@ class ConstrainedNewton(Solver):
         found: tuple[tuple[int, Evaluation], ...] = ()
         if m is None:
             looked = f.evaluate(x, keep=True)
-            x, m, found = looked.point, looked.slope, ((state.t, looked),)
+            x, m, found = looked.point, looked.slope, ((state.t, Evaluation(looked.point, looked.value)),)
         H = f.hessian(x) if state.H is None else state.H
         new, gamma, expected = self._move(f, ball, x, m, H)
         # The gap of the last step, but where nobody has kept it.

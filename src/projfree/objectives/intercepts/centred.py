@@ -78,7 +78,7 @@ def intercept_error(
     """
     rest = np.abs(sums.slope) + UNIT * units * sums.slope_size
     away = np.abs(np.ravel(b - constant))
-    return float(np.sum(rest * (away + apart))), factor * row_norm * float(rest.sum())
+    return float(rest @ (away + apart)), factor * row_norm * float(np.add.reduce(rest))
 
 
 def outer(row: Any, slope: Array) -> Any:
