@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 import numpy as np
 
@@ -35,18 +36,21 @@ class Ladder:
     """
 
     def __init__(self, ball: ConstraintSet, shape: tuple[int, ...]) -> None:
-        self.ball = ball
+        self.ball, self.shape = ball, shape
         self.factored = isinstance(shape, FactoredShape)
         large = self.factored and math.prod(shape) >= LARGE
         self.ells = np.array(LARGE_ELLS if large else ELLS)
-        kind = Separate if self.factored else Stacked
-        self._averages: Separate | Stacked = kind(len(self.ells), shape)
         cheap = ball.support_cost == "entries"
         self.growth = LARGE_GROWTH if large and not cheap else GROWTH[ball.support_cost]
         self.count, self.due, self.evaluated = 0, LARGE_FIRST if large and not cheap else 1, 0
         self.bound, self.allowance = -math.inf, 0.0
         self.witness: Array | None = None
         self.witnessed = -math.inf
+
+    @cached_property
+    def _averages(self) -> Separate | Stacked:
+        """The averages; solvers whose last tangent proves the most need none."""
+        return (Separate if self.factored else Stacked)(len(self.ells), self.shape)
 
     @property
     def rungs(self) -> list[Rung]:

@@ -40,10 +40,10 @@ class Profiled(Intercept):
         if any(moved):
             workspace.hold([x for x, away in zip(points, moved, strict=True) if away])
         shared = self.loss, self.data
-        return tuple(
-            search(workspace, *shared, x, self.guess(x), self.outputs) if away else self.constant
-            for x, away in zip(points, moved, strict=True)
-        )
+        found: tuple[Array | None, ...] = ()
+        for x, away in zip(points, moved, strict=True):
+            found += (search(workspace, *shared, x, self.guess(x), self.outputs) if away else self.constant,)
+        return found
 
     def guess(self, x: Point) -> Array:
         b = x.intercept  # that of a point of another function means nothing here

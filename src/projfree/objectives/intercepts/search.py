@@ -97,13 +97,13 @@ def search(workspace: Workspace, loss: Loss, data: Data, x: Point, start: Array,
     try:
         if is_squared(loss):
             for _ in range(2):  # the second step takes off the rounding of the first
-                b = np.asarray(b - found.slopes(b)[0].reshape(outputs) / loss.smoothness)
+                b = np.asarray(b - found.slopes(b)[: b.size].reshape(outputs) / loss.smoothness)
             return b
         if not loss.convex:
             return found.local(b)
         if loss.coupled:
             return found.newton(b)
-        return found.roots(b)
+        return np.asarray(found.root(float(b)) if b.ndim == 0 else [found.root(float(c), j) for j, c in enumerate(b)])
     except NoRootError:
         raise no_minimum(np.unique(np.concatenate(data.labels()))) from None
 
@@ -117,8 +117,8 @@ class Search:
     x: Point
 
     def slopes(self, b: Array, output: int | None = None) -> Array:
-        """First derivatives, second ones and sizes of the first, for each output or for one."""
-        return self.workspace.fold(SlopeSums(self.loss, b, output), (self.x,)).reshape(3, -1)
+        """First derivatives, second ones and sizes of the first, for each output or for one, flat."""
+        return self.workspace.fold(SlopeSums(self.loss, b, output), (self.x,))
 
     def look(self, b: Array) -> Look:
         """Value, derivative, noise of the derivative and second derivatives."""
@@ -127,15 +127,11 @@ class Search:
         slope, second = np.array(rest[:k]).reshape(b.shape), np.array(rest[k:])
         return value, slope, size, second.reshape(k, k) if self.loss.coupled else second.reshape(b.shape)
 
-    def roots(self, b: Array) -> Array:
-        """The root of each output's derivative, which increases."""
-        if b.ndim == 0:
-            return np.asarray(self._root(float(b), None))
-        return np.array([self._root(float(b[j]), j) for j in range(len(b))])
+    def root(self, start: float, output: int | None = None) -> float:
+        """The root of the derivative in one output, which increases."""
 
-    def _root(self, start: float, output: int | None) -> float:
         def slope(c: float) -> tuple[float, float, float]:
-            first, second, size = self.slopes(np.asarray(c), output).ravel().tolist()
+            first, second, size = self.slopes(np.asarray(c), output).tolist()
             return first, second, NOISE * UNIT * size
 
         return increasing_root(slope, start, bend=self.loss.bend)
