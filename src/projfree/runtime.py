@@ -116,8 +116,8 @@ class _SingleBlas:
         with _lock:
             self._holders[holder] = get_ident()
             for library in libraries:
-                if library.filepath not in self._before:
-                    self._before[library.filepath] = library, library.num_threads
+                if library.filepath not in self._before and (number := library.num_threads) != 1:
+                    self._before[library.filepath] = library, number
                     _set_threads(library, 1)
 
     def release(self, holder: object) -> None:

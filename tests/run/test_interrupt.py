@@ -44,10 +44,10 @@ def interrupt_at(iteration):
 @pytest.mark.parametrize("name", SOLVERS | SAMPLED)
 def test_in_a_callback(name):
     f = problem("logistic, intercept")
-    result = minimize(f, BALL, solver(name), tol=0.0, callbacks=[interrupt_at(6)])
+    result = minimize(f, BALL, solver(name), tol=0.0, callbacks=[interrupt_at(4)])
     assert result.status is Status.INTERRUPTED
     assert str(result.status) == "interrupted by the user"
-    assert result.n_iter == 6
+    assert result.n_iter == 4
     assert BALL.contains(result.w)
     assert result.bound <= result.value
     assert result.value == pytest.approx(f.value(f.point(result.w)), rel=1e-12)

@@ -25,6 +25,7 @@ from projfree import (
     path,
 )
 from projfree.objectives import SmoothFunction
+from projfree.solvers.newton import FAITHFUL, faithful
 
 SMOOTH = tuple(name for name in CONVEX if name != "calls")
 BALLS = [LpBall(p, r) for p in (1.0, 1.1, 2.0, 3.0, np.inf) for r in (0.3, 50.0)]
@@ -162,3 +163,23 @@ def test_huber_with_gross_outliers():
 
 def test_every_problem_is_met():
     assert set(SMOOTH) | set(BENT) | {"calls"} == set(PROBLEMS)
+
+
+@pytest.mark.parametrize(("d", "hessians"), [(5, "many"), (120, "few")])
+def test_a_hessian_serves_again_where_a_new_one_is_dear(d, hessians, monkeypatch):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((600, d))
+    f = Objective(Logistic(), as_data(A, np.sign(A @ rng.standard_normal(d) + rng.standard_normal(600))))
+    formed, plain = [], Objective.hessian
+    monkeypatch.setattr(Objective, "hessian", lambda self, x: (formed.append(x), plain(self, x))[1])
+    result = minimize(f, LpBall(2, 3.0), ConstrainedNewton(), tol=1e-9)
+    assert result.status.converged
+    assert (len(formed) >= result.n_iter - 1) if hessians == "many" else (len(formed) <= result.n_iter - 2)
+
+
+def test_the_price_of_a_hessian_decides_unless_the_model_is_none_of_second_order():
+    convex, bent = problem("logistic"), problem("biweight")
+    factors = [faithful(convex, d) for d in (1, 10, 50, 100, 1_000)]
+    assert factors == sorted(factors)
+    assert factors[1] < 0.01
+    assert factors[-1] == faithful(bent, 1) == FAITHFUL

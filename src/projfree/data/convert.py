@@ -71,6 +71,8 @@ def as_data(
 
 
 def _plain(X: Any, y: Any, sample_weight: Any, columns: Sequence[str] | None, memory: int, threads: int | None) -> Data:
+    if type(X) is np.ndarray and columns is None:  # by far the most frequent
+        return _totalled(DenseData(X, y, sample_weight, threads), sample_weight)
     if isinstance(X, Entries):
         return FactoredEntriesData(X, y, sample_weight) if X.factored else EntriesData(X, y, sample_weight)
     outside = None if is_frame(X) else opened(X, y, sample_weight, columns)

@@ -11,7 +11,7 @@ import numpy as np
 
 from projfree.checks import Array, all_finite, count, real_array, shown
 from projfree.data.base import Data, checked_targets, checked_weights, measures
-from projfree.data.blocks import Blocks, Partials, dense_pass
+from projfree.data.blocks import THREADED_BYTES, Blocks, Partials, dense_pass, tile_rows
 from projfree.data.compiled import compiled
 from projfree.data.rows import Pass
 from projfree.data.spectrum import largest_eigenvalue
@@ -121,6 +121,10 @@ class DenseData(DenseTable):
         return None
 
     def run(self, work: Pass) -> tuple[Array, Any]:
+        if self.n <= min(self.cut.rows, tile_rows(self.d)) and self.nbytes < THREADED_BYTES:
+            X = self.X.astype(np.float64, copy=False)  # a single tile: there are no sums to add
+            residual, sums = work(slice(0, self.n), *[X @ w for w in work.vectors])
+            return sums, None if residual is None else X.T @ residual
         partials = Partials(self.cut.count, compiled(work, self.d, self.cut, self.nbytes))
         dense_pass(self.X, 0, self.cut, work, partials, self.threads)
         return partials.total()

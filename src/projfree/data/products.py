@@ -37,6 +37,9 @@ def table_bytes(d: int) -> int:
 def add_products(lanes: Array, table: Any, y: Array, s: Array, shift: Array, threads: int) -> None:
     """Add the `product` of the rows of a table to the lanes, in threads."""
     count = max(1, min(LANES, -(-len(y) // LANE_ROWS)))  # fewer where one product holds all rows of a lane
+    if count == 1:
+        lanes[0] += product(table, y, s, shift)
+        return
     step = -(-len(y) // count)
 
     def lane(k: int) -> None:
@@ -51,6 +54,8 @@ def product(table: Any, y: Array, s: Array, shift: Array) -> Array:
     """The sum of ``z z^T`` over rows ``z = s (x - shift_x, y - shift_y, 1)``."""
     if is_sparse(table):
         return _sparse_product(table, y, s, shift)
+    if len(y) <= LANE_ROWS:
+        return _dense_product(table, y, s, shift)
     total = np.zeros((len(shift) + 1,) * 2)
     for first in range(0, len(y), LANE_ROWS):
         rows = slice(first, first + LANE_ROWS)

@@ -130,7 +130,8 @@ class LocalWorkspace(Workspace):
     def fold(self, step: Step, points: Sequence[Point], derived: Sequence[Derived] = ()) -> Array:
         with self._lock:
             made = self._made(derived) if derived else []  # first, because it may drop images
-            self.hold(points)
+            if not all([x.handle in self._images for x in points]):
+                self.hold(points)
             return fold_images(self.data, step, [self._image(x.handle) for x in points] + made)
 
     def derive(self, step: Step, points: Sequence[Point]) -> tuple[Array, Derived]:
@@ -299,6 +300,8 @@ class LocalWorkspace(Workspace):
 
     def _drop(self, points: Sequence[Point]) -> None:
         """Make the images few again, but leave those of the points that are in use."""
+        if len(self._images) <= MOST_IMAGES:
+            return
         used = {x.handle for x in points}
         for handle in [handle for handle in self._images if handle not in used]:
             if len(self._images) <= MOST_IMAGES:

@@ -15,10 +15,11 @@ from projfree.estimators.balls import inside, labels, make_ball, radius_of
 from projfree.estimators.columns import free_columns
 from projfree.estimators.problem import Problem, make_problem
 from projfree.estimators.sklearn_callbacks import Bridge, EarlyStopping, context_of
-from projfree.estimators.solving import checked_solver, light, penalty, warn_if_short
+from projfree.estimators.solving import checked_solver, penalty, warn_if_short
 from projfree.estimators.table import Table
 from projfree.losses.base import Loss
-from projfree.run import Result, Run, minimize
+from projfree.run import Result, Run
+from projfree.run.loop import solved
 from projfree.run.result import one_of_many
 from projfree.sets import ConstraintSet, WithFree
 
@@ -133,7 +134,7 @@ class ConstrainedModel(Answers):
             context.call_on_fit_task_begin(estimator=self, **given)
             if getattr(self, "_skl_callbacks", None):
                 callbacks.append(Bridge(self, context, lambda run: self._as_of(prepared.problem, run), given))
-        result = minimize(
+        result = solved(
             prepared.problem.objective,
             prepared.ball,
             start=prepared.start,
@@ -145,11 +146,14 @@ class ConstrainedModel(Answers):
         self.validation_scores_ = None if stopping is None else np.array(stopping.scores)
         one_of_many(result)  # with all that was found kept, Ctrl-C ends whatever has asked for this fit
         if context is not None:
-            fitted = {k: v for k, v in vars(self).items() if k.endswith("_") and not k.startswith("_")}
-            context.call_on_fit_task_end(estimator=self, **given, reconstruction_attributes=lambda: fitted)
+            context.call_on_fit_task_end(estimator=self, **given, reconstruction_attributes=self._fitted)
         asked = result.status.name == "CALLBACK"
         warn_if_short(self, result, self.tol, expected=asked)
         return self
+
+    def _fitted(self) -> dict[str, Any]:
+        """What makes a copy of the estimator ready to predict."""
+        return {k: v for k, v in vars(self).items() if k.endswith("_") and not k.startswith("_")}
 
     def _stopping(self, problem: Problem, held: Table | None) -> EarlyStopping | None:
         if held is None:
@@ -172,5 +176,5 @@ class ConstrainedModel(Answers):
         for name, value in self._shaped(*problem.raw(result.w, result.intercept)).items():
             setattr(self, name, value)
         self.loss_, self.ball_, self.radius_ = problem.objective.loss, ball, radius_of(ball)
-        self.result_, self.n_iter_ = light(result), max(1, result.n_iter)
+        self.result_, self.n_iter_ = result, max(1, result.n_iter)
         self.multiplier_ = penalty(problem, ball, result)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from projfree.algebra import Point
 from projfree.checks import shown
 from projfree.estimators.balls import multiplier
 from projfree.estimators.problem import Problem
 from projfree.run import Result, Status
 from projfree.sets import WithFree
 from projfree.sets.base import ConstraintSet
-from projfree.solvers.base import Solver, State
+from projfree.solvers.base import Solver
 
 
 def checked_solver(solver: Any) -> Any:
@@ -23,12 +21,6 @@ def checked_solver(solver: Any) -> Any:
     if isinstance(solver, Solver) or (isinstance(solver, str) and solver == "auto"):
         return solver
     raise TypeError(f"`solver` must be 'auto' or a Solver such as `PrimalAveraging()`, got {shown(solver)}.")
-
-
-def light(result: Result) -> Result:
-    """The result without anything of the size of the data; its state is that of no run, and none goes on from it."""
-    x = Point(result.w)
-    return replace(result, state=State(t=result.n_iter, x=x))
 
 
 def penalty(problem: Problem, ball: ConstraintSet, result: Result) -> float | None:

@@ -11,7 +11,7 @@ import numpy as np
 from projfree.checks import Array
 from projfree.deadline import expired
 from projfree.numerics.box_quadratic import minimise_box
-from projfree.numerics.l1_quadratic import minimise_l1
+from projfree.numerics.l1_quadratic import minimise_l1, start_from
 from projfree.numerics.lp_norm import conjugate, lp_norm
 from projfree.numerics.lp_projection import project
 from projfree.numerics.mirror_newton import MirrorNewton
@@ -103,11 +103,13 @@ def _solve(unit: Unit, start: Array | None, eigen: Eigen | None) -> Found:
     if unit.p == 2.0 and (found := minimise_secular(unit, eigen)).gap <= _FEW * found.floor:
         return found
     inverse, regular = pseudo_inverse(unit.H)
-    inside = least_norm(unit, inverse)
+    free = inverse(unit.b)
+    inside = least_norm(unit, inverse, free)
     if inside is not None and inside.gap <= 2.0 * inside.floor:
         return inside
     if unit.p == 1.0:
-        found = minimise_l1(unit, start)
+        cold = start is None or not start.any()
+        found = minimise_l1(unit, start_from(unit, free) if regular and cold else start)
     elif math.isinf(unit.p):
         found = minimise_box(unit, start)
     elif unit.p != 2.0:
@@ -136,11 +138,11 @@ def _descended(unit: Unit, found: Found) -> Found:
     return other if other.gap < found.gap else found
 
 
-def least_norm(unit: Unit, inverse: Callable[[Array], Array]) -> Found | None:
-    """The minimiser of least Euclidean norm without the ball, refined; None where it lies outside."""
-    x, found = np.zeros_like(unit.b), None
+def least_norm(unit: Unit, inverse: Callable[[Array], Array], x: Array) -> Found | None:
+    """The minimiser of least Euclidean norm without the ball, ``x``, refined; None where it lies outside."""
+    found = None
     for step in range(1, _REFINED + 1):
-        x = x + inverse(unit.b - unit.H @ x)
+        x = x if step == 1 else x + inverse(unit.b - unit.H @ x)
         if not lp_norm(x, unit.p) <= 1.0 + 1e-6:  # just outside, the gap of the point that is scaled back decides
             return found
         new = unit.check(x, None, step)

@@ -55,6 +55,8 @@ def minimise_secular(unit: Unit, eigen: tuple[Array, Array] | None = None) -> Fo
     penalty, steps = secular_root(h, sizes)
     x = V @ (beta / (h + penalty)[:, None])
     best = unit.check(x, None, steps)
+    if best.gap <= best.floor:
+        return best
     rest = unit.b - unit.H @ x - penalty * x
     again = unit.check(x + V @ ((V.T @ rest) / (h + penalty)[:, None]) * (~still.all()), None, steps + 1)
     return again if again.gap < best.gap else best
@@ -63,16 +65,18 @@ def minimise_secular(unit: Unit, eigen: tuple[Array, Array] | None = None) -> Fo
 def secular_root(h: Array, sizes: Array) -> tuple[float, int]:
     r"""The :math:`\lambda \ge 0` with :math:`\sum (\text{sizes}/(h + \lambda))^2 = 1`, 0 if the sum is less at 0."""
     # Each term alone is at most one at the root.
-    penalty = max(0.0, float(np.max(sizes - h)))
-    steps = 0
+    penalty = max(0.0, float(np.maximum.reduce(sizes - h)))
+    steps, some = 0, sizes > 0.0
+    h, sizes = h[some], sizes[some]
     for _ in range(_STEPS):
         steps += 1
-        share = np.divide(sizes, h + penalty, out=np.zeros_like(h), where=sizes > 0.0)
+        total = h + penalty
+        share = sizes / total
         square = float(share @ share)
         norm = math.sqrt(square)
         if norm <= 1.0:
             break
-        slope = float(share @ np.divide(share, h + penalty, out=np.zeros_like(h), where=sizes > 0.0))
+        slope = float(share @ (share / total))
         new = penalty + (norm - 1.0) * square / slope
         if not new > penalty:
             break

@@ -48,33 +48,36 @@ class PairWeights(Step):
         return weigh(-self.loss.majorant(images[0] + self.b, rows.y)[:, one, other], rows.s), np.zeros(0)
 
 
-def curvature(intercept: Intercept, workspace: Workspace, x: Point, features: Array | None = None) -> Array:
-    """The Hessian of the mean loss at ``x``, of shape ``(D, D)`` with D the entries of a parameter.
+def curvature(
+    intercept: Intercept, workspace: Workspace, x: Point, b: Array | None, features: Array | None = None
+) -> Array:
+    """The Hessian of the mean loss at ``x`` and the intercept ``b``: a matrix over the entries of a parameter.
 
     One read of the data and O(n d^2) work for each pair of outputs that the loss couples; the curvature of rows is
     formed block by block. With ``features`` it is that of their entries alone.
     """
     k, free = math.prod(intercept.outputs), intercept.constant is not None
-    (b,) = intercept.locate(workspace, (x,))
     form = _coupled if intercept.loss.coupled else _apart
     joint = form(workspace, intercept.loss, x, b, k, free, features)
     d = joint.shape[0] - 1
     H = joint[:d, :, :d, :].reshape(d * k, d * k)
     if free:
         cross, own = joint[:d, :, d, :].reshape(d * k, k), joint[d, :, d, :]
-        H -= cross @ np.linalg.lstsq(own, cross.T, rcond=1e-14)[0]
+        if k > 1:  # least squares, because softmax does not see a common shift of its intercepts
+            H -= cross @ np.linalg.lstsq(own, cross.T, rcond=1e-14)[0]
+        elif own[0, 0] > 0.0:
+            H -= np.outer(cross, cross / own)
     return symmetrised(H)
 
 
 def shared_curvature(
-    intercept: Intercept, workspace: Workspace, x: Point, features: Array, places: Array | None
+    intercept: Intercept, workspace: Workspace, x: Point, b: Array | None, features: Array, places: Array | None
 ) -> Array:
     """The Hessian that all outputs of a quadratic loss share, of shape ``(m, m)`` for m features.
 
     With ``places`` only the rows of the features there.
     """
     free = intercept.constant is not None
-    (b,) = intercept.locate(workspace, (x,))
     step = BendWeights(intercept.loss, 0.0 if b is None else b, 1)
     (M,) = workspace.second_moments(step, x, 1, 2, centred=free, features=features, places=places)
     H = M[:-1, :-1]
@@ -99,6 +102,8 @@ def _apart(
     step = BendWeights(loss, 0.0 if b is None else b, k)
     moments = workspace.second_moments(step, x, k, 2 * k, centred=centred, features=features)
     size = moments.shape[1]
+    if k == 1:
+        return moments.reshape(size, 1, size, 1)
     joint = np.zeros((size, k, size, k))
     for j in range(k):
         joint[:, j, :, j] = moments[j]

@@ -161,12 +161,18 @@ class Objective(SmoothFunction):
         return self.intercept.hull(self.workspace, points, gradient, tilt)
 
     def hessian(self, x: Point) -> Array:
-        return curvature(self.intercept, self.workspace, x)
+        return curvature(self.intercept, self.workspace, x, self._located(x))
 
     def hessian_among(self, x: Point, features: Array, places: Array | None = None) -> Array:
+        b = self._located(x)
         if is_squared(self.loss):
-            return shared_curvature(self.intercept, self.workspace, x, features, places)
-        return rows_at(curvature(self.intercept, self.workspace, x, features), places, math.prod(self.outputs))
+            return shared_curvature(self.intercept, self.workspace, x, b, features, places)
+        return rows_at(curvature(self.intercept, self.workspace, x, b, features), places, math.prod(self.outputs))
+
+    def _located(self, x: Point) -> Array | None:
+        """The intercept at ``x``, from memory where it was found before."""
+        known = self._memory.recall(x, tangent=False)
+        return self.intercept.locate(self.workspace, (x,))[0] if known is None else known.intercept
 
     def hessian_at(self, x: Point) -> HessianProducts:
         return RowProducts(self.intercept, self.workspace, x)

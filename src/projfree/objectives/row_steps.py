@@ -118,9 +118,13 @@ class SlopeSums(Step):
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         first, second = self.loss.slopes(images[0] + self.b, rows.y)
-        first = weigh(first, rows.s)
-        sums = (first.sum(axis=0), weigh(second, rows.s).sum(axis=0), np.abs(first).sum(axis=0))
-        return None, np.ravel(sums)
+        each = 1.0
+        if isinstance(rows.s, float):
+            each = rows.s
+        else:
+            first, second = weigh(first, rows.s), weigh(second, rows.s)
+        sums = (total(first, axis=0), total(second, axis=0), total(np.abs(first), axis=0))
+        return None, each * np.array(sums).ravel()
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,13 @@ from dataclasses import replace
 
 from projfree.algebra import UNIT, Point, same
 from projfree.checks import Array
+from projfree.numerics.compilation import compile_seconds
 from projfree.run.certificate import Certificate
 from projfree.run.progress import Run
 from projfree.run.result import Result
 from projfree.run.status import Status
 from projfree.sets.base import NormBall
+from projfree.solvers.base import State
 
 
 def verdict(run: Run) -> tuple[Status, Certificate] | None:
@@ -58,8 +60,8 @@ def confirm(run: Run) -> Certificate:
         run.latest_gap = run.ball.gap(m.gradient, x.w)
         return _certificate(run, x, None, run.latest_gap)
     run.ladder.evaluate(run.state.answer)
-    at, bound = x, run.ladder.offer(m, x.w)
-    run.support = m.constant - bound
+    run.support = run.ball.support(-m.gradient)
+    at, bound = x, run.ladder.offer(m, x.w, run.support)
     witness = run.ladder.witness
     if run.value - bound > run.tol * run.scale and witness is not None and not same(witness, x.w):
         there = f.evaluate(f.point(witness, x.intercept))
@@ -108,16 +110,29 @@ def _certificate(run: Run, at: Point, bound: float | None, gap: float) -> Certif
     )
 
 
-def finish(run: Run, status: Status, certificate: Certificate | None) -> Result:
-    """The result; recomputes value and bound unless the verdict has just done so."""
+def finish(run: Run, status: Status, certificate: Certificate | None, compiled: float, *, keep: bool) -> Result:
+    """The result; recomputes value and bound unless the verdict has just done so.
+
+    Parameters
+    ----------
+    compiled : float
+        `compile_seconds` when the run began.
+    keep : bool
+        Whether another run may go on from the state.
+    """
     f = run.f.reported
     if certificate is None:
         run.settle()
         certificate = confirm(run)
         if status in (Status.MAX_ITER, Status.TIME_LIMIT) and certificate.gap <= run.tol * run.scale:
             status = _reached(run)  # the last look shows that the tolerance was reached at the limit
+    w, state = run.best.w.copy(), run.state
+    if keep:
+        state = replace(state, evaluation=None, found=(), solver=run.solver, problem=dict(state.problem))
+    else:
+        state = State(run.iteration, Point(w))
     return Result(
-        w=run.best.w.copy(),
+        w=w,
         intercept=None if run.best.intercept is None else run.best.intercept.copy(),
         value=run.value,
         bound=run.bound if f.convex else None,
@@ -130,10 +145,11 @@ def finish(run: Run, status: Status, certificate: Certificate | None) -> Result:
         status=status,
         trace=run.trace,
         certificate=certificate,
-        state=replace(run.state, evaluation=None, found=(), solver=run.solver),
+        state=state,
         solver=run.solver,
         multiplier=multiplier(run),
         plan=run.plan,
+        compile_seconds=compile_seconds() - compiled,
     )
 
 
@@ -142,6 +158,5 @@ def multiplier(run: Run) -> float | None:
     radius = getattr(run.ball, "radius", None)
     if radius is None or run.gradient is None:
         return None
-    if run.ladder.factored and run.f.convex:  # where it costs a spectrum, the one that the bound was made of
-        return float(max(run.support, 0.0) / radius)
-    return float(run.ball.support(-run.gradient) / radius)
+    # Where f is convex, the one that the bound was made of.
+    return float((run.support if run.f.convex else run.ball.support(-run.gradient)) / radius)

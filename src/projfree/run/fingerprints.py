@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,29 @@ import numpy as np
 from projfree.objectives.base import SmoothFunction
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver
+
+
+class Fingerprint(Mapping[str, str]):
+    """`fingerprint`, computed when somebody looks at it first: a run that keeps nothing needs none."""
+
+    def __init__(self, f: SmoothFunction, ball: ConstraintSet, solver: Solver) -> None:
+        self._of = f, ball, solver
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (self._parts,)
+
+    @cached_property
+    def _parts(self) -> dict[str, str]:
+        return fingerprint(*self._of)
+
+    def __getitem__(self, part: str) -> str:
+        return self._parts[part]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parts)
+
+    def __len__(self) -> int:
+        return len(self._parts)
 
 
 def fingerprint(f: SmoothFunction, ball: ConstraintSet, solver: Solver) -> dict[str, str]:

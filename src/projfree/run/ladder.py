@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 import numpy as np
 
@@ -35,18 +36,21 @@ class Ladder:
     """
 
     def __init__(self, ball: ConstraintSet, shape: tuple[int, ...]) -> None:
-        self.ball = ball
+        self.ball, self.shape = ball, shape
         self.factored = isinstance(shape, FactoredShape)
         large = self.factored and math.prod(shape) >= LARGE
         self.ells = np.array(LARGE_ELLS if large else ELLS)
-        kind = Separate if self.factored else Stacked
-        self._averages: Separate | Stacked = kind(len(self.ells), shape)
         cheap = ball.support_cost == "entries"
         self.growth = LARGE_GROWTH if large and not cheap else GROWTH[ball.support_cost]
         self.count, self.due, self.evaluated = 0, LARGE_FIRST if large and not cheap else 1, 0
         self.bound, self.allowance = -math.inf, 0.0
         self.witness: Array | None = None
         self.witnessed = -math.inf
+
+    @cached_property
+    def _averages(self) -> Separate | Stacked:
+        """The averages; solvers whose last tangent proves the most need none."""
+        return (Separate if self.factored else Stacked)(len(self.ells), self.shape)
 
     @property
     def rungs(self) -> list[Rung]:
@@ -98,7 +102,7 @@ class Ladder:
         """Take the bound of a tangent from the solver's own call about it, and say whether that was possible."""
         if last is None or math.isnan(last.support) or self.ball.support_cost != "call":
             return False
-        self._keep(*m.minimum(self.ball, last.support), z)
+        self.take(*m.minimum(self.ball, last.support), z)
         return True
 
     def evaluate(self, last: Answer | None = None) -> None:
@@ -118,7 +122,7 @@ class Ladder:
         self.evaluated += len(self.ells)
         for k, (bound, allowance) in enumerate(zip(*self._averages.minima(self.ball), strict=True)):
             if bound > self.bound or bound > self.witnessed:
-                self._keep(bound, allowance, self._averages.place(k))
+                self.take(bound, allowance, self._averages.place(k))
 
     def try_tangent(self, m: Minorant, z: Array, last: Answer | None = None) -> None:
         """Take the bound of a tangent, unless it is known beforehand not to be the best."""
@@ -143,14 +147,15 @@ class Ladder:
             return -math.inf
         return m.constant - self.ball.support_floor(m.gradient, last)
 
-    def offer(self, m: Minorant, z: Array | None) -> float:
+    def offer(self, m: Minorant, z: Array | None, support: float | None = None) -> float:
         """Take the bound of one minorant, with the place that witnesses it; return that bound."""
         self.evaluated += 1
-        bound, allowance = m.minimum(self.ball)
-        self._keep(bound, allowance, z)
+        bound, allowance = m.minimum(self.ball, support)
+        self.take(bound, allowance, z)
         return bound
 
-    def _keep(self, bound: float, allowance: float, z: Array | None) -> None:
+    def take(self, bound: float, allowance: float, z: Array | None) -> None:
+        """Take in a bound, the rounding allowance in it and the place that witnesses it."""
         if z is not None and bound > self.witnessed:
             self.witnessed, self.witness = bound, z
         if bound > self.bound:

@@ -17,7 +17,7 @@ from projfree.objectives.base import SmoothFunction
 from projfree.run.callbacks import Callback, closed
 from projfree.run.certificate import Certificate
 from projfree.run.exit import finish, verdict
-from projfree.run.fingerprints import fingerprint, refuse_other
+from projfree.run.fingerprints import Fingerprint, fingerprint, refuse_other
 from projfree.run.progress import Run
 from projfree.run.result import Result
 from projfree.run.status import Status
@@ -59,6 +59,7 @@ def iterate(
         instance("state", state, State, "result.state")
     solver, _ = _checked(objective, ball, solver, 1e-6, state)
     state = _first(objective, ball, solver, start, seed, state)
+    state = replace(state, problem=dict(state.problem))
     while True:
         state = solver.step(objective, ball, state)
         yield state
@@ -126,6 +127,26 @@ def minimize(
     >>> result.w.round(3), result.status.converged
     (array([0.499, 0.748]), True)
     """
+    settings = {"tol": tol, "max_iter": max_iter, "time_limit": time_limit, "start": start, "seed": seed}
+    return solved(objective, ball, solver, callbacks=callbacks, record=record, state=state, keep=True, **settings)
+
+
+def solved(
+    objective: SmoothFunction,
+    ball: ConstraintSet,
+    solver: Solver | Literal["auto"] | None,
+    *,
+    tol: float,
+    max_iter: int,
+    time_limit: float | None,
+    start: Any,
+    seed: int,
+    callbacks: Sequence[Callback] | Callback,
+    record: int = 1,
+    state: State | str | os.PathLike[str] | None = None,
+    keep: bool = False,
+) -> Result:
+    """`minimize`; unless the state is to be kept, that of the result is of no run, and none goes on from it."""
     at_least("tol", tol, 0.0)
     earlier, compiled = _earlier(state), compile_seconds()
     solver, made = _checked(objective, ball, solver, tol, earlier)
@@ -138,8 +159,7 @@ def minimize(
     with closed(callbacks), single_blas(_small(objective, ball)):
         with deadline(limit):
             ended = _drive(run, callbacks)
-        result = finish(run, *ended)
-    result = replace(result, compile_seconds=compile_seconds() - compiled)
+        result = finish(run, *ended, compiled, keep=keep)
     if result.compile_seconds > 0.0:
         log.info("compiled in %.1f s, once: the next process finds the code on disk", result.compile_seconds)
     log.info("%s: %s after %d iterations", type(solver).__name__, result.status, result.n_iter)
@@ -211,7 +231,7 @@ def _begin(
 
 def _first(f: SmoothFunction, ball: ConstraintSet, solver: Solver, start: Any, seed: int, state: State | None) -> State:
     """The state to go on from: the given one if it is of this problem, else a new one."""
-    problem = fingerprint(f, ball, solver)
+    problem = Fingerprint(f, ball, solver)
     if state is None:
         seed = count("seed", seed, lowest=0)
         return replace(solver.init(f, ball, starting_point(f, ball, start), seed), problem=problem, solver=solver)

@@ -80,7 +80,6 @@ class Run:
         self.latest_gap, self.smallest_gap = math.inf, (math.inf, 0)
         self.centre_value = math.nan
         self.next_check, self.next_confirm = CHECK_EVERY, 0.0
-        self.round_set = not ball.spectral and ball.strong_convexity(f.shape) > 0.0
         #: The rows of the trace whose value or gap may still become known, by iteration.
         self.rows: dict[int, int] = {}
 
@@ -152,8 +151,8 @@ class Run:
         """
         if self.solver.times_tangents:
             return True
-        taken = self.f.convex and state.evaluation is not None and self.solver.tangents_suffice
-        return taken and self.round_set and bool(state.found)
+        taken = self.f.convex and state.evaluation is not None and self.solver.tangents_suffice and bool(state.found)
+        return taken and not self.ball.spectral and self.ball.strong_convexity(self.f.shape) > 0.0
 
     def _shortened(self, state: State) -> State:
         """The state with an iterate whose factors fit their memory; the image of one that was cut is formed anew."""
@@ -165,6 +164,9 @@ class Run:
             # The oracle call of a run on a perturbed function bounds that function, not the reported one.
             own = state.evaluation.inner is None
             found = state.evaluation.reported
+            if own and not math.isnan(state.allowance):
+                self.ladder.take(state.bound, state.allowance, found.point.w)
+                return
             self.ladder.add(
                 found.slope,
                 found.point.w,

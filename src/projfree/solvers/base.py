@@ -42,6 +42,9 @@ class State:
     bound : float
         A lower bound on the function the solver runs on that the step's own oracle call proved, minus infinity where
         it proved none.
+    allowance : float
+        The rounding allowance in ``bound`` where that is the bound of the tangent of ``evaluation``, and averages with
+        earlier tangents would prove less; NaN elsewhere.
     gap : float
         The Frank-Wolfe gap where the tangent was taken, NaN where the oracle was asked about something else.
     leg : int
@@ -66,6 +69,7 @@ class State:
     evaluation: Evaluation | None = field(default=None, metadata={"transient": True}, repr=False)
     found: tuple[tuple[int, Evaluation], ...] = field(default=(), metadata={"transient": True}, repr=False)
     bound: float = field(default=-math.inf, metadata={"transient": True})
+    allowance: float = field(default=math.nan, metadata={"transient": True})
     gap: float = field(default=math.nan, metadata={"transient": True})
     answer: Answer | None = field(default=None, metadata={"transient": True}, repr=False)
     done: bool = field(default=False, metadata={"transient": True})

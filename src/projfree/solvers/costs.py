@@ -42,24 +42,24 @@ class Costs:
         rows = "" if self.f.rows is None else f"{self.f.rows:,} rows, "
         return f"{self.load.name} {rows}{self.f.shape} over {self.ball!r}, tolerance {tol:g}"
 
-    @property
+    @cached_property
     def parameters(self) -> int:
         """Entries of a parameter."""
         return math.prod(self.f.shape)
 
-    @property
+    @cached_property
     def has_model(self) -> bool:
         """Whether a quadratic model over the set can be formed and solved."""
         if self.ball.has_free and self.f.convex:
             return False
         return self.f.has_hessian and self.ball.projects_quickly and self.parameters <= MOST_PARAMETERS
 
-    @property
+    @cached_property
     def model_work(self) -> float:
         """Reads that one solve of a model takes the time of."""
         return MODEL_FLOPS * float(self.parameters) ** 3 / (FLOPS_A_READ * self.size)
 
-    @property
+    @cached_property
     def tangent(self) -> float:
         """Reads that a tangent takes the time of, its intercept included."""
         if not self.load.measured:
@@ -68,7 +68,7 @@ class Costs:
         one = TANGENT if k == 1 else 1.0 + OUTPUT * k
         return one + 1.0 + self.search if self.load.searches else one
 
-    @property
+    @cached_property
     def search(self) -> float:
         """Reads that a search along images takes the time of."""
         if not self.load.measured:

@@ -82,14 +82,14 @@ class Direct(Solver):
         assert isinstance(state, DirectState)
         if state.H is None:
             H, b = _terms(f, ball)
-            here = _solve(f, ball, H, b, state.x)
+            here = _solve(f, ball, H, b, state.x, also=(state.x,))
             return self._refined(f, ball, replace(state, t=state.t + 1, H=H), here)
         here = f.evaluate(state.x) if state.m is None else Evaluation(state.x, f.value(state.x), state.m)
         return self._refined(f, ball, replace(state, t=state.t + 1), here)
 
     def _refined(self, f: SmoothFunction, ball: ConstraintSet, state: DirectState, here: Evaluation) -> DirectState:
         """The state after a solve with b corrected by the data's own gradient, if there is anything to gain."""
-        H, known = state.H, Known.of(ball, here)
+        H, known, first = state.H, Known.of(ball, here), here
         assert H is not None
         done = known.exact
         if not done:
@@ -104,8 +104,9 @@ class Direct(Solver):
             x=here.point,
             m=here.slope,
             evaluation=here,
-            found=((state.t, here),),
+            found=(*((state.t - 1, start) for start in first.also), (state.t, here)),
             bound=known.bound if f.convex else -math.inf,
+            allowance=known.allowance,
             gap=known.gap,
             gamma=1.0,
             done=done,
@@ -123,15 +124,17 @@ def _terms(f: SmoothFunction, ball: ConstraintSet) -> tuple[Array, Array]:
     return form.H, form.b
 
 
-def _solve(f: SmoothFunction, ball: ConstraintSet, H: Array, b: Array, near: Point) -> Evaluation:
-    """The evaluation of f at the minimiser of the quadratic."""
+def _solve(
+    f: SmoothFunction, ball: ConstraintSet, H: Array, b: Array, near: Point, also: tuple[Point, ...] = ()
+) -> Evaluation:
+    """The evaluation of f at the minimiser of the quadratic, with the values at further points."""
     if H.ndim == 1:
         lp = ball.as_lp(f.shape)
         assert lp is not None
         x = f.point(minimise_diagonal(f, H, b, lp.radius))
     else:
         x = f.point(minimise_form(ball, H, b, near.w), near.intercept)
-    return f.evaluate(x)
+    return f.evaluate(x, also)
 
 
 def minimise_form(ball: ConstraintSet, H: Array, b: Array, start: Array) -> Array:

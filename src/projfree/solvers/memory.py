@@ -10,9 +10,9 @@ from projfree.solvers.costs import Costs
 
 #: Rows that the fingerprint of the data copies.
 FINGERPRINT_ROWS = 1_000
-#: Images, and arrays of their size, at the peak: of tangents, of a search for an intercept, and of hulls of two and of
-#: three points.
-TANGENT_IMAGES, SEARCH_IMAGES, SEGMENT_IMAGES, TRIANGLE_IMAGES = 9, 2, 12, 16
+#: Images, and arrays of their size, at the peak: of tangents, of a search for an intercept, of hulls of two and of
+#: three points, and of the tangent at an exact solution, where nothing is kept.
+TANGENT_IMAGES, SEARCH_IMAGES, SEGMENT_IMAGES, TRIANGLE_IMAGES, EXACT_IMAGES = 9, 2, 12, 16, 7
 #: Vectors of the size of a parameter that points, tangents and averages of tangents hold.
 VECTORS = 40
 #: And those that conjugate gradients on products with a Hessian work with.
@@ -49,7 +49,7 @@ def gram(costs: Costs) -> int:
     d, D = costs.f.shape[0], costs.parameters
     side = d if costs.ball.as_lp(costs.f.shape) is not None else D  # columns share a matrix over l_p balls
     sums = 8 * (LANES + 2) * (d + costs.load.outputs + 1) ** 2
-    return tangents(costs) + _table(costs) + max(sums, 8 * MODEL_MATRICES * side * side)
+    return _images(costs, EXACT_IMAGES) + _table(costs) + max(sums, 8 * MODEL_MATRICES * side * side)
 
 
 def hessian(costs: Costs) -> int:

@@ -13,13 +13,14 @@ from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State
+from projfree.solvers.costs import HESSIAN
 from projfree.solvers.model import check_model, minimise_model
 
 #: A step counts as good if it brings this part of the decrease that the gradient lets expect.
 ARMIJO = 0.1
-#: The last Hessian serves again while the Frank-Wolfe gap falls by this factor a step: forming a new one costs as
-#: much as ten passes at 100 features.
-FAITHFUL = 0.25
+#: The last Hessian serves again while the Frank-Wolfe gap falls by this factor a step, or by more where a new one,
+#: with which it falls by the second, costs little: the reads that a step takes the time of without one are the third.
+FAITHFUL, QUADRATIC, STEP = 0.25, 1e-3, 4.0
 #: An expected decrease of this many roundings of the value is none.
 NOTHING = 16.0
 
@@ -77,9 +78,10 @@ class ConstrainedNewton(Solver):
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, NewtonState)
         x, m = state.x, state.m
+        found: tuple[tuple[int, Evaluation], ...] = ()
         if m is None:
             looked = f.evaluate(x, keep=True)
-            x, m = looked.point, looked.slope
+            x, m, found = looked.point, looked.slope, ((state.t, Evaluation(looked.point, looked.value)),)
         H = f.hessian(x) if state.H is None else state.H
         new, gamma, expected = self._move(f, ball, x, m, H)
         # The gap of the last step, but where nobody has kept it.
@@ -90,11 +92,12 @@ class ConstrainedNewton(Solver):
             t=state.t + 1,
             x=new.point,
             m=new.slope,
-            H=H if after.gap <= FAITHFUL * before else None,
+            H=H if after.gap <= faithful(f, len(H)) * before else None,
             gamma=gamma,
             evaluation=new,
-            found=((state.t + 1, new),),
+            found=(*found, (state.t + 1, new)),
             bound=after.bound if f.convex else -math.inf,
+            allowance=after.allowance,
             gap=after.gap,
             done=state.H is None and expected <= NOTHING * UNIT * abs(f.value(x)),
         )
@@ -112,3 +115,12 @@ class ConstrainedNewton(Solver):
         hull = f.hull((x, v), m.gradient)
         place = hull.minimise(np.zeros(1))
         return f.evaluate(hull.mix(place), keep=True), float(place[0]), expected
+
+
+def faithful(f: SmoothFunction, parameters: int) -> float:
+    """The factor by which the gap must fall a step for a Hessian to serve again.
+
+    A step with a new one takes the time of several without, in which the gap falls by a power of that factor. Where f
+    is not convex the model is none of second order, and a new one brings no more.
+    """
+    return min(FAITHFUL, math.pow(QUADRATIC, STEP / (STEP + HESSIAN * parameters))) if f.convex else FAITHFUL

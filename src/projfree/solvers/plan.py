@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from operator import attrgetter
 
 from projfree.checks import at_least, instance
 from projfree.objectives.base import SmoothFunction
@@ -80,14 +81,12 @@ def plan(f: SmoothFunction, ball: ConstraintSet, tol: float = 1e-6) -> Plan:
     instance("objective", f, SmoothFunction, "Objective(Squared(), as_data(X, y))")
     instance("ball", ball, ConstraintSet, "LpBall(2, radius=1.0)")
     at_least("tol", tol, 0.0)
-    costs = Costs(f, ball, max(-math.log10(max(tol, 1e-15)), 1.0))
-    found = [choice for rule in RULES if (choice := rule(costs)) is not None]
-    found.sort(key=lambda choice: choice.work)
-    most = budget()
-    fitting = tuple(choice for choice in found if choice.memory <= most)
+    costs, most = Costs(f, ball, max(-math.log10(max(tol, 1e-15)), 1.0)), budget()
+    found = sorted([choice for rule in RULES if (choice := rule(costs)) is not None], key=attrgetter("work"))
+    fitting = tuple([choice for choice in found if choice.memory <= most])
     if not fitting:
-        raise _nothing_fits(min(found, key=lambda choice: choice.memory), most)
-    return Plan(costs.describe(tol), fitting, tuple(choice for choice in found if choice.memory > most), most)
+        raise _nothing_fits(min(found, key=attrgetter("memory")), most)
+    return Plan(costs.describe(tol), fitting, tuple([choice for choice in found if choice.memory > most]), most)
 
 
 def _nothing_fits(smallest: Choice, most: int) -> MemoryError:

@@ -45,6 +45,11 @@ WORKING, WORKING_STEPS, WORKING_A_DIGIT, WORKING_TURNS = 200, 3.0, 0.3, 50
 #: The share for Krylov spaces before a Gram matrix is formed; model solves that an exact solution takes the time of.
 KRYLOV_SHARE, EXACT_SOLVE = 0.08, 3.0
 
+# Settings are frozen, so that one solver serves all plans.
+DIRECT, NEWTON, KRYLOV, CORRECTING = Direct(), ConstrainedNewton(), TrustRegionLanczos(), CorrectivePrimalAveraging()
+SEARCHING, ACCELERATING = FrankWolfe(ExactLineSearch()), AcceleratedProjectedGradient(BacktrackingGradient())
+AVERAGING_FIRST = Relay(CORRECTING, ACCELERATING, AVERAGES, LOOK)
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -97,9 +102,9 @@ def direct(costs: Costs) -> Choice | None:
         why = (
             f"a Gram matrix of {d:,} features and its spectrum take the time of {work:,.0f} reads, perhaps for nothing"
         )
-        memory = max(memory, held.krylov(costs, min(after, TrustRegionLanczos().memory)))
-        return Choice(Relay(TrustRegionLanczos(), Direct(), after), 4.0 + after, work, memory, why)
-    return Choice(Direct(), 3.0 + (gram > 0.0), 0.0 if asked else work, memory, why)
+        memory = max(memory, held.krylov(costs, min(after, KRYLOV.memory)))
+        return Choice(Relay(KRYLOV, DIRECT, after), 4.0 + after, work, memory, why)
+    return Choice(DIRECT, 3.0 + (gram > 0.0), 0.0 if asked else work, memory, why)
 
 
 def newton(costs: Costs) -> Choice | None:
@@ -113,14 +118,14 @@ def newton(costs: Costs) -> Choice | None:
     reads, memory = hessians + 2.0 * tangents, held.hessian(costs)
     work, why = tangents * costs.tangent + hessians * one, f"few parameters ({D:,}), so that a Hessian is cheap"
     if D < RELAY_FROM or not f.convex:
-        return Choice(ConstrainedNewton(), reads, work, memory, why)
-    first = CorrectivePrimalAveraging() if costs.ball.is_round else AcceleratedProjectedGradient(BacktrackingGradient())
+        return Choice(NEWTON, reads, work, memory, why)
+    first: Solver = CORRECTING if costs.ball.is_round else ACCELERATING
     after = round(RELAY_SHARE * one / (2.0 * costs.tangent + costs.search))
     if after < FEW:
-        return Choice(ConstrainedNewton(), reads, work, memory, why)
+        return Choice(NEWTON, reads, work, memory, why)
     why = f"a Hessian of {D:,} parameters takes the time of {one:,.0f} reads, which may be enough without one"
     memory = max(memory, held.hulls(costs, 3))
-    return Choice(Relay(first, ConstrainedNewton(), after), reads + 2.0 * after, work, memory, why)
+    return Choice(Relay(first, NEWTON, after), reads + 2.0 * after, work, memory, why)
 
 
 def hessian_free(costs: Costs) -> Choice | None:
@@ -159,8 +164,8 @@ def lanczos(costs: Costs) -> Choice | None:
         return None
     reads = LANCZOS_READS + LANCZOS_A_DIGIT * costs.digits
     why = "squares over a Euclidean ball, where Krylov spaces need the fewest reads"
-    memory = held.krylov(costs, TrustRegionLanczos().memory)
-    return Choice(TrustRegionLanczos(), reads, reads * costs.tangent, memory, why)
+    memory = held.krylov(costs, KRYLOV.memory)
+    return Choice(KRYLOV, reads, reads * costs.tangent, memory, why)
 
 
 def corrective(costs: Costs) -> Choice | None:
@@ -171,10 +176,10 @@ def corrective(costs: Costs) -> Choice | None:
     # Over sets with flat pieces vertices repeat, and averages of them converge slowly.
     steps = CORRECTIVE * (1.0 if costs.ball.is_round else 10.0) * costs.digits**2
     work = steps * (2.0 * costs.tangent + costs.search)
-    solver: Solver = CorrectivePrimalAveraging()
+    solver: Solver = CORRECTING
     why = f"{'a round set, ' if costs.ball.is_round else ''}no projection and no Hessian needed"
     if costs.ball.is_round and costs.ball.projects_quickly:
-        solver = Relay(solver, AcceleratedProjectedGradient(BacktrackingGradient()), AVERAGES, LOOK)
+        solver = AVERAGING_FIRST
         why = "averages of vertices suit a round set, accelerated gradients a minimum inside it; no Hessian needed"
     return Choice(solver, 2.0 * steps, work, held.hulls(costs, 3), why)
 
@@ -198,8 +203,7 @@ def accelerated(costs: Costs) -> Choice | None:
         return None
     reads = 2.2 * ACCELERATED * costs.digits**2
     why = "a quick projection and no Hessian needed"
-    solver = AcceleratedProjectedGradient(BacktrackingGradient())
-    return Choice(solver, reads, reads * costs.tangent, held.tangents(costs), why)
+    return Choice(ACCELERATING, reads, reads * costs.tangent, held.tangents(costs), why)
 
 
 def projected(costs: Costs) -> Choice | None:
@@ -220,11 +224,11 @@ def projected(costs: Costs) -> Choice | None:
 def frank_wolfe(costs: Costs) -> Choice | None:
     """Frank-Wolfe, where nothing else applies."""
     f = costs.f
-    rule = ExactLineSearch() if f.has_images else Backtracking()
     steps = FRANK_WOLFE * costs.digits**2
     work = steps * (2.0 * costs.tangent + costs.search)
     why = "it descends on every smooth function"
-    return Choice(FrankWolfe(rule), 2.0 * steps, work, held.hulls(costs, 2), why)
+    solver = SEARCHING if f.has_images else FrankWolfe(Backtracking())
+    return Choice(solver, 2.0 * steps, work, held.hulls(costs, 2), why)
 
 
 RULES = (

@@ -41,7 +41,10 @@ class Centred(Intercept):
     def at(self, w: Any) -> Array:
         """The intercept at the parameter ``w``."""
         row = self.data.mean_row()
-        along: Any = row.inner(w) if is_structured(row) else np.tensordot(row, w, axes=row.ndim)
+        if is_structured(row):
+            along: Any = row.inner(w)
+        else:
+            along = row @ w if row.ndim == 1 else np.tensordot(row, w, axes=row.ndim)
         return np.asarray(self.constant - along)
 
     def minorant(self, sums: Sums, rest: Array, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
@@ -74,7 +77,7 @@ def intercept_error(
     """
     rest = np.abs(sums.slope) + UNIT * units * sums.slope_size
     away = np.abs(np.ravel(b - constant))
-    return float(np.sum(rest * (away + apart))), factor * row_norm * float(rest.sum())
+    return float(rest @ (away + apart)), factor * row_norm * float(np.add.reduce(rest))
 
 
 def outer(row: Any, slope: Array) -> Any:

@@ -35,8 +35,14 @@ class Profiled(Intercept):
         self.constant = constant_intercept(loss, data, outputs, None if loss.labels else data.median_target())
 
     def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:
-        workspace.hold(points)
-        return tuple(search(workspace, self.loss, self.data, x, self.guess(x), self.outputs) for x in points)
+        moved = [x.w.any() or not self.loss.convex for x in points]  # at zero the one minimum is known
+        if any(moved):
+            workspace.hold([x for x, away in zip(points, moved, strict=True) if away])
+        shared = self.loss, self.data
+        found: tuple[Array | None, ...] = ()
+        for x, away in zip(points, moved, strict=True):
+            found += (search(workspace, *shared, x, self.guess(x), self.outputs) if away else self.constant,)
+        return found
 
     def guess(self, x: Point) -> Array:
         b = x.intercept  # that of a point of another function means nothing here

@@ -91,12 +91,13 @@ def search(workspace: Workspace, loss: Loss, data: Data, x: Point, start: Array,
 
     For losses that are not convex the result depends on where the search starts.
     """
-    b = np.broadcast_to(np.asarray(start, dtype=np.float64), outputs).copy()
+    b = np.array(start, dtype=np.float64)
+    b = b if b.shape == outputs else np.broadcast_to(b, outputs).copy()
     found = Search(workspace, loss, x)
     try:
         if is_squared(loss):
             for _ in range(2):  # the second step takes off the rounding of the first
-                b = np.asarray(b - found.slopes(b)[0].reshape(outputs) / loss.smoothness)
+                b = np.asarray(b - found.slopes(b)[: b.size].reshape(outputs) / loss.smoothness)
             return b
         if not loss.convex:
             return found.local(b)
@@ -116,8 +117,8 @@ class Search:
     x: Point
 
     def slopes(self, b: Array) -> Array:
-        """First derivatives, second ones and sizes of the first, for each output."""
-        return self.workspace.fold(SlopeSums(self.loss, b), (self.x,)).reshape(3, -1)
+        """First derivatives, second ones and sizes of the first, for each output, flat."""
+        return self.workspace.fold(SlopeSums(self.loss, b), (self.x,))
 
     def look(self, b: Array) -> Look:
         """Value, derivative, noise of the derivative and second derivatives."""
@@ -130,11 +131,11 @@ class Search:
         """The root of each output's derivative, which increases; each fold is over all outputs."""
 
         def looks(places: Sequence[float]) -> list[tuple[float, float, float]]:
-            first, second, size = self.slopes(np.array(places)).tolist()
+            first, second, size = self.slopes(np.array(places)).reshape(3, -1).tolist()
             return [(f, s, NOISE * UNIT * z) for f, s, z in zip(first, second, size, strict=True)]
 
         def look(place: float) -> tuple[float, float, float]:
-            first, second, size = self.slopes(np.asarray(place)).ravel().tolist()
+            first, second, size = self.slopes(np.asarray(place)).tolist()
             return first, second, NOISE * UNIT * size
 
         if b.ndim == 0:
