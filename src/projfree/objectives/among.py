@@ -77,10 +77,14 @@ class ProductsAmong(Step):
 
 
 def curvature_among(
-    intercept: Intercept, workspace: Workspace, x: Point, points: tuple[Point, ...], others: tuple[Point, ...]
+    intercept: Intercept,
+    workspace: Workspace,
+    x: Point,
+    b: Array | None,
+    points: tuple[Point, ...],
+    others: tuple[Point, ...],
 ) -> Array:
-    """The products of ``points`` with all points through the Hessian at ``x``, in one read of the data."""
-    (b,) = intercept.locate(workspace, (x,))
+    """The products of ``points`` with all points through the Hessian at ``x`` and the intercept ``b``, in one read."""
     q, m, k = len(points), len(points) + len(others), math.prod(intercept.outputs)
     sums, _ = workspace.sweep(ProductsAmong(intercept.loss, b, q), (x, *points, *others))
     products = sums[: q * m].reshape(q, m)

@@ -186,7 +186,7 @@ class Objective(SmoothFunction):
     def curvature_among(self, x: Point, points: tuple[Point, ...], others: tuple[Point, ...] = ()) -> Array:
         from projfree.objectives.among import curvature_among
 
-        return curvature_among(self.intercept, self.workspace, x, points, others)
+        return curvature_among(self.intercept, self.workspace, x, self._located(x), points, others)
 
     def quadratic_form(self) -> QuadraticForm | None:
         return form_of(self) if self.has_quadratic_form else None

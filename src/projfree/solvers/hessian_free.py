@@ -58,7 +58,8 @@ class HessianFreeNewton(Solver):
     >>> import numpy as np
     >>> from projfree import HessianFreeNewton, Logistic, LpBall, Objective, as_data, minimize
     >>> X, y = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]), np.array([1.0, -1.0, 1.0])
-    >>> minimize(Objective(Logistic(), as_data(X, y)), LpBall(1.5, radius=1.0), HessianFreeNewton()).w.round(4)
+    >>> f, ball = Objective(Logistic(), as_data(X, y)), LpBall(1.5, radius=1.0)
+    >>> minimize(f, ball, HessianFreeNewton(), tol=1e-10).w.round(4)
     array([ 0.8936, -0.2889])
     """
 
