@@ -42,8 +42,10 @@ class Columns:
         place[features] = np.arange(len(features), dtype=np.int32)
         # Memory of which nothing is written to costs nothing; one more entry than there can be, see `_choose`.
         indptr = np.zeros(X.shape[0] + 1, dtype=np.int64)
-        indices, values = np.empty(X.nnz + 1, dtype=np.int32), np.empty(X.nnz + 1)
-        count = _choose(X.indptr, X.indices, X.data, place, indptr, indices, values)
+        kind = np.int32 if X.nnz < np.iinfo(np.int32).max else np.int64
+        indices, values = np.empty(X.nnz + 1, dtype=kind), np.empty(X.nnz + 1)
+        wanted = (place >= 0).astype(np.uint8)
+        count = _choose(X.indptr, X.indices, X.data, place, wanted, indptr, indices, values)
         return cls(features, indptr, indices[:count], values[:count])
 
     def cover(self, w: Array) -> bool:
@@ -77,20 +79,28 @@ class Columns:
         return out[:, order] if places is not None else out[np.ix_(order, order)]
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
-def _choose(indptr: Array, indices: Array, data: Array, place: Array, ends: Array, chosen: Array, values: Array) -> int:
+@njit(nogil=True, cache=True)
+def _choose(
+    indptr: Array, indices: Array, data: Array, place: Array, wanted: Array, ends: Array, chosen: Array, values: Array
+) -> int:
     """Write the entries of the chosen columns, and where each row ends; return how many there are.
 
-    Every entry is written, and the next one over it unless it counts: a branch would be guessed wrong too often.
+    First the places of all entries are written, each over the last one unless that counts: a branch would be guessed
+    wrong too often.
     """
     count = 0
-    for i in range(len(indptr) - 1):
-        for a in range(indptr[i], indptr[i + 1]):
-            j = place[indices[a]]
-            chosen[count] = j
-            values[count] = data[a]
-            count += j >= 0
-        ends[i + 1] = count
+    for a in range(len(indices)):
+        chosen[count] = a
+        count += wanted[indices[a]]
+    row = 0
+    for k in range(count):
+        a = chosen[k]
+        while a >= indptr[row + 1]:
+            row += 1
+            ends[row] = k
+        values[k] = data[a]
+        chosen[k] = place[indices[a]]
+    ends[row + 1 :] = count
     return count
 
 

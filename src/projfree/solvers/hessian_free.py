@@ -60,7 +60,7 @@ class HessianFreeNewton(Solver):
     >>> X, y = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]), np.array([1.0, -1.0, 1.0])
     >>> f, ball = Objective(Logistic(), as_data(X, y)), LpBall(1.5, radius=1.0)
     >>> minimize(f, ball, HessianFreeNewton(), tol=1e-10).w.round(4)
-    array([ 0.8936, -0.2889])
+    array([ 0.8937, -0.2887])
     """
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
