@@ -121,7 +121,7 @@ class ChunkedData(DenseTable):
         return partials.total()
 
     def _pieces(self, step: int) -> Iterator[tuple[slice, Array]]:
-        marks = marked_rows(self.n)
+        marks = marked_rows(self.n, self.d)
         for start, X in self._stream(_cut(0, self.n, self._most(step))):
             if self._marked is not None:
                 here = marks[(marks >= start) & (marks < start + len(X))]

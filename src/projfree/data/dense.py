@@ -21,6 +21,8 @@ from projfree.runtime import default_threads
 BLOCK_BYTES = 1 << 20
 #: How many evenly spread rows of X tell one data set from another.
 FINGERPRINT_ROWS = 1_000
+#: And about so many numbers of them, but never fewer rows than that.
+FINGERPRINT_NUMBERS, FEWEST_MARKED = 1 << 17, 16
 
 
 class DenseTable(Data):
@@ -147,13 +149,13 @@ class DenseData(DenseTable):
         return part
 
     def fingerprint(self) -> str:
-        marked = self.X if self.n <= FINGERPRINT_ROWS else self.X[marked_rows(self.n)]
-        return table_fingerprint(self, self.X.dtype, marked)
+        return table_fingerprint(self, self.X.dtype, self.X[marked_rows(self.n, self.d)])
 
 
-def marked_rows(n: int) -> Array:
-    """The evenly spread rows that tell one data set from another."""
-    return np.linspace(0, n - 1, min(n, FINGERPRINT_ROWS)).astype(np.intp)
+def marked_rows(n: int, width: int) -> Array:
+    """The evenly spread rows that tell one data set from another, fewer where each holds many numbers."""
+    most = min(FINGERPRINT_ROWS, max(FEWEST_MARKED, FINGERPRINT_NUMBERS // max(width, 1)))
+    return np.linspace(0, n - 1, min(n, most)).astype(np.intp)
 
 
 def table_fingerprint(data: DenseTable, dtype: np.dtype[Any], marked: Array) -> str:

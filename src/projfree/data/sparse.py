@@ -208,7 +208,7 @@ class SparseData(Data):
         return self.cut.units()
 
     def fingerprint(self) -> str:
-        marked = self.X[marked_rows(self.n)]
+        marked = self.X[marked_rows(self.n, self.X.nnz // self.n)]
         marked.sort_indices()
         marked.eliminate_zeros()
         digest = hashlib.sha256(f"sparse {self.X.shape} {self.X.dtype} {self.y.shape}".encode())
