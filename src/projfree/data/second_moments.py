@@ -80,7 +80,9 @@ def _between(data: Data, h: RowWeights, centred: bool, features: Array, places: 
 
 
 def _among(table: Any, features: Array | None) -> Any:
-    return table if features is None else table[:, features]
+    if features is None or np.array_equal(features, np.arange(table.shape[1])):
+        return table
+    return table[:, features]
 
 
 def _parts(rows: slice, table: Any, step: int) -> Iterator[tuple[slice, Any]]:

@@ -27,9 +27,8 @@ from projfree.numerics.projected_quadratic import project_descent
 
 #: Turns of descent and Newton steps at most, and those without progress after which the rest is rounding.
 MOST, IDLE = 100, 12
-#: Rounds of descent in a turn, at least and for each entry that is not zero: one over all entries, the others over
-#: those that are not zero. They cost much less than the Newton step behind them where there are many.
-ROUNDS, MORE_ROUNDS = 4, 0.02
+#: Rounds of descent in a turn: one over all entries, the others over those that are not zero.
+ROUNDS = 4
 #: A Newton step leaves at least this part of a group.
 LEAST = 0.1
 #: A turn changes the multiplier by at most this factor.
@@ -123,11 +122,6 @@ class _Descent(ABC):
     def shorter(self, step: Array) -> Array:
         """The point to which a step that leads too far may be taken: no group changes its side before."""
 
-    @property
-    def rounds(self) -> int:
-        """Rounds of descent in the next turn."""
-        return ROUNDS + int(MORE_ROUNDS * np.count_nonzero(self.w))
-
     def solve(self, goal: float) -> Found:
         """Turns of descent and of Newton steps until the gap is small or stays as it is."""
         best, idle = self.found(), 0
@@ -207,7 +201,7 @@ class _Entries(_Descent):
     def descend(self) -> None:
         from projfree.numerics.descent_kernels import descend_entries
 
-        descend_entries(self.H, self.slope, self.w, self.level, self.costs, self.ball.signed, self.rounds)
+        descend_entries(self.H, self.slope, self.w, self.level, self.costs, self.ball.signed, ROUNDS)
 
     def face(self) -> tuple[Array, Array, Array, Array]:
         on = self.w != 0.0
@@ -251,7 +245,7 @@ class _Groups(_Descent):
         from projfree.numerics.descent_kernels import descend_groups
 
         costs = np.ascontiguousarray(self.ball.costs)
-        descend_groups(self.H, self.slope, self.w, self.level, costs, self.first, self.largest, self.rounds)
+        descend_groups(self.H, self.slope, self.w, self.level, costs, self.first, self.largest, ROUNDS)
 
     def face(self) -> tuple[Array, Array, Array, Array]:
         norms = self.ball.sizes(self.w.T)[self.groups]

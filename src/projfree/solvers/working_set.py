@@ -18,14 +18,13 @@ from projfree.solvers.base import Known, Solver, State
 
 #: A step counts as good if it brings this part of the decrease that the gradient lets expect.
 ARMIJO = 0.1
-#: Models of functions that are not quadratic are solved to this part of the gap.
-SHARE = 1e-3
+#: Models are solved to this part of the gap.
+SHARE = 1e-2
 #: The multiplier that the first set begins with, over the largest slope at the start.
 FIRST_LEVEL = 0.5
-#: At most so many features that are zero are taken in at a time.
-MOST_NEW = 500
-#: Where a feature outside has a slope so many times the multiplier, the set is far too small.
-FAR = 1.5
+#: At most so many features that are zero are taken in at a time, and twice as many where nearly all of the last ones
+#: are in use: this part of them.
+MOST_NEW, FULL = 500, 0.7
 #: More features than this are not taken in: their products would need 130 MB, and their systems seconds.
 MOST_FEATURES = 4_000
 #: A start with more features than this that are not zero is replaced by a vertex.
@@ -121,7 +120,10 @@ class WorkingSet(Solver):
             here = f.evaluate(x)
             return replace(state, t=state.t + 1, evaluation=here, found=((state.t + 1, here),), done=True)
         H = self._hessian(f, x, features, state)
-        v, level = _minimum(flat, x.w, m.gradient, features, H, state.level, 0.0 if f.quadratic else SHARE)
+        # A large set that is new will hardly be the last one; small ones are solved in no time.
+        exactly = f.quadratic and (features is state.features or len(features) < MOST_NEW)
+        share = 0.0 if exactly else SHARE
+        v, level = _minimum(flat, x.w, m.gradient, features, H, state.level, share)
         expected = inner(m.gradient, x.w - v)
         new, gamma = _moved(f, state, f.point(v, x.intercept), expected)
         after = Known.of(ball, new)
@@ -154,15 +156,17 @@ class WorkingSet(Solver):
         """The features in use and those with the largest slopes, those of a group next to each other."""
         scores = flat.scores(g)
         used = np.flatnonzero(w.any(axis=tuple(range(1, w.ndim))) if w.ndim > 1 else w)
-        last = state.features
-        if last is not None and len(last):
+        last, size = state.features, self.smallest
+        if last is not None:
             outside = scores.copy()
             outside[last] = -math.inf
-            if outside.max() <= state.level:
+            missing = int(np.count_nonzero(outside > state.level))
+            if not missing:
                 return last
-        size = max(self.smallest, len(used) + min(len(used), MOST_NEW))
-        if last is not None and outside.max() > FAR * state.level:
-            size = max(size, min(4 * len(last), len(used) + 4 * MOST_NEW))
+            full = len(used) > FULL * len(last)
+            most_new = min(3 * len(last), 2 * MOST_NEW) if full else min(max(len(used), self.smallest), MOST_NEW)
+            size = len(used) + min(max(2 * missing, self.smallest // 2), most_new)
+        size = max(size, self.smallest, min(2 * len(used), MOST_NEW))
         scores[used] = math.inf
         most = np.argpartition(-scores, min(size, len(scores)) - 1)[:size] if size < len(scores) else np.arange(len(w))
         if flat.groups is None:
