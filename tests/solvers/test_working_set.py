@@ -209,3 +209,12 @@ def test_frank_wolfe_is_where_it_leaves_off():
     quick = minimize(f, LpBall(1, 3.0), WorkingSet(), tol=1e-9, max_iter=200)
     assert quick.value <= slow.value
     assert slow.bound <= quick.value
+
+
+def test_columns_at_hand_serve_only_points_that_they_cover():
+    f = objective("squared", sp.csr_array(DENSE))
+    f.hessian_among(f.point(np.zeros(D)), np.array([3, 7]))
+    inside, outside = np.zeros(D), RNG.standard_normal(D)
+    inside[[3, 7]] = [1.0, -2.0]
+    for w in (inside, outside):
+        assert f.value(f.point(w)) == pytest.approx(np.mean((DENSE @ w - Y) ** 2), rel=1e-12)
