@@ -11,9 +11,12 @@ from projfree import (
     ConstrainedRegressorCV,
     LpBall,
     Objective,
+    PairwiseFrankWolfe,
     QuadraticForm,
     SchattenBall,
+    Simplex,
     Squared,
+    WorkingSet,
     as_data,
     minimize,
     path,
@@ -74,3 +77,15 @@ def test_a_single_row_or_column_has_one_singular_value(p, shape):
     assert ball.contains(result.w)
     assert result.status.converged
     assert result.value == pytest.approx(minimize(f, LpBall(2, 1.0), tol=1e-9).value)
+
+
+@pytest.mark.parametrize("solver", ["auto", WorkingSet(), PairwiseFrankWolfe()], ids=lambda s: type(s).__name__)
+def test_every_solution_lies_in_its_own_set_where_sets_do_not_contain_each_other(solver):
+    x = np.random.default_rng(1).standard_normal((60, 30))
+    f = Objective(Squared(), as_data(x, 0.1 * x[:, :5].sum(axis=1)))
+    radii = [3.0, 0.1, 1.0, 0.3]
+    for radius, result in zip(radii, path(f, Simplex(1.0), radii, solver=solver, tol=1e-8).results, strict=True):
+        assert Simplex(radius).contains(result.w)
+        alone = minimize(f, Simplex(radius), tol=1e-8)
+        assert result.bound <= alone.value
+        assert result.value == pytest.approx(alone.value, rel=1e-7)

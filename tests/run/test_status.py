@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,6 +23,14 @@ from projfree import (
 BALL = LpBall(1.5, 1.0)
 
 
+class Crowded(FrankWolfe):
+    """A solver for which the problem is too large after three iterations."""
+
+    def step(self, f, ball, state):
+        new = super().step(f, ball, state)
+        return replace(new, too_large=new.t == 3)
+
+
 def converged():
     return minimize(problem("squares"), BALL, tol=1e-6)
 
@@ -32,6 +41,10 @@ def stationary():
 
 def precision():
     return minimize(problem("squares"), BALL, AcceleratedProjectedGradient(), tol=0.0)
+
+
+def too_large():
+    return minimize(problem("squares"), LpBall(1, 1.0), Crowded(), tol=0.0)
 
 
 def max_iter():
@@ -58,7 +71,7 @@ def interrupted():
     return minimize(problem("squares"), BALL, PrimalAveraging(), callbacks=[stop])
 
 
-ENDS = (converged, stationary, precision, max_iter, time_limit, callback, interrupted)
+ENDS = (converged, stationary, precision, too_large, max_iter, time_limit, callback, interrupted)
 
 
 @pytest.mark.parametrize("end", ENDS, ids=lambda end: end.__name__)

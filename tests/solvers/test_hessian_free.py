@@ -18,6 +18,7 @@ from projfree import (
     Checkpoint,
     ConstrainedNewton,
     HessianFreeNewton,
+    Huber,
     Logistic,
     LpBall,
     Objective,
@@ -165,3 +166,12 @@ def test_a_deadline_ends_a_step_early():
 def test_refusals(f, ball, words):
     with pytest.raises((TypeError, ValueError), match=words):
         minimize(f, ball, HessianFreeNewton())
+
+
+@pytest.mark.parametrize(("seed", "radius"), [(5, 3.0), (9, 3.0), (10, 0.3), (11, 0.3), (18, 0.03), (29, 0.3)])
+def test_jumps_of_the_curvature_do_not_hold_it_up(seed, radius):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((40, 30)) * 10.0 ** rng.integers(-2, 3, 30) * (rng.random((40, 30)) < 0.4)
+    data = as_data(x, rng.standard_normal(40), sample_weight=rng.random(40) + 0.01)
+    result = minimize(Objective(Huber(0.5), data), LpBall(1.5, radius), HessianFreeNewton(), tol=1e-5, max_iter=100)
+    assert result.status.converged

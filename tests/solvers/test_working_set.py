@@ -17,16 +17,22 @@ from projfree import (
     Logistic,
     LpBall,
     Objective,
+    Perturbed,
     Positive,
+    QuadraticForm,
+    Relay,
     Simplex,
     Softmax,
     Squared,
+    Status,
     Weighted,
     WorkingSet,
     as_data,
     minimize,
 )
 from projfree.data.columns import Columns
+from projfree.numerics import flat_quadratic
+from projfree.solvers import working_set
 from projfree.testing import SealedData
 
 N, D = 60, 150
@@ -218,3 +224,45 @@ def test_columns_at_hand_serve_only_points_that_they_cover():
     inside[[3, 7]] = [1.0, -2.0]
     for w in (inside, outside):
         assert f.value(f.point(w)) == pytest.approx(np.mean((DENSE @ w - Y) ** 2), rel=1e-12)
+
+
+@pytest.mark.parametrize("ball", [LpBall(1, 0.54), Positive(LpBall(1, 0.54)), Simplex(0.54)], ids=repr)
+def test_a_model_without_curvature_is_no_end(ball):
+    x = np.random.default_rng(5).standard_normal((20, 30)) * 10.0 ** np.arange(-1, 2).repeat(10)
+    f = Objective(Huber(1e-3), as_data(x, 100.0 + np.arange(20.0)))  # all rows are on the straight part
+    result = minimize(f, ball, WorkingSet(3), tol=1e-7, max_iter=300)
+    other = minimize(f, ball, AcceleratedProjectedGradient(), tol=1e-7)
+    assert result.status.converged
+    assert result.value <= other.value * (1.0 + 1e-6)
+
+
+def test_its_systems_stay_small_where_groups_join_outputs(monkeypatch):
+    monkeypatch.setattr(working_set, "MOST_FEATURES", 60)
+    sides = []
+    solve = flat_quadratic.regular_solve
+    monkeypatch.setattr(flat_quadratic, "regular_solve", lambda A, b: sides.append(len(A)) or solve(A, b))
+    rng = np.random.default_rng(2)
+    f = Objective(Squared(), as_data(rng.standard_normal((40, 25)), rng.standard_normal((40, 6))))
+    result = minimize(f, GroupBall(2, 1, radius=20.0), WorkingSet(), tol=1e-6)
+    assert result.status is Status.TOO_LARGE
+    assert 0 < max(sides) <= 60
+    both = minimize(f, GroupBall(2, 1, radius=20.0), Relay(WorkingSet(), AcceleratedProjectedGradient(), 50), tol=1e-6)
+    assert both.status.converged
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, lambda f: Perturbed(f, 0.1, np.ones(f.shape))], ids=["plain", "tilted"])
+@pytest.mark.parametrize("outputs", [(), (3,)])
+def test_all_columns_of_a_form_share_its_part(wrap, outputs):
+    rng = np.random.default_rng(3)
+    A = rng.standard_normal((8, 8))
+    f = wrap(QuadraticForm(A @ A.T, rng.standard_normal((8, *outputs))))
+    features, places = np.array([5, 1, 6]), np.array([2, 0])
+    x = f.point(np.zeros(f.shape))
+    np.testing.assert_array_equal(f.hessian_among(x, features), (A @ A.T)[np.ix_(features, features)])
+    np.testing.assert_array_equal(f.hessian_among(x, features, places), (A @ A.T)[np.ix_([6, 5], features)])
+
+
+def test_the_hessian_of_a_perturbed_function_is_not_formed_as_a_whole(monkeypatch):
+    f = Perturbed(objective("squared"), 0.1, np.ones(D))
+    monkeypatch.setattr(Perturbed, "hessian", lambda self, x: pytest.fail("all features"))
+    assert np.isfinite(minimize(f, LpBall(1, 3.0), WorkingSet(4), max_iter=5).value)

@@ -88,6 +88,9 @@ class Perturbed(SmoothFunction):
     def hessian(self, x: Point) -> Array:
         return self.f.hessian(x)
 
+    def hessian_among(self, x: Point, features: Array, places: Array | None = None) -> Array:
+        return self.f.hessian_among(x, features, places)
+
     def hessian_at(self, x: Point) -> HessianProducts:
         return self.f.hessian_at(x)
 

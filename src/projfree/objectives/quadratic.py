@@ -131,6 +131,10 @@ class QuadraticForm(SmoothFunction):
     def hessian(self, x: Point) -> Array:
         return np.kron(self.H, np.eye(int(np.prod(self.shape[1:]))))
 
+    def hessian_among(self, x: Point, features: Array, places: Array | None = None) -> Array:
+        rows = features if places is None else features[places]
+        return np.asarray(self.H[np.ix_(rows, features)])
+
     def hessian_at(self, x: Point) -> HessianProducts:
         return FormProducts(self)
 

@@ -22,13 +22,15 @@ def verdict(run: Run) -> tuple[Status, Certificate] | None:
     disappoints is not repeated before some passes have gone by.
     """
     begun = run.iteration > 0
-    done = begun and run.state.done
+    done = begun and (run.state.done or run.state.too_large)
     if not done and (not begun or run.passes < run.next_confirm or run.relative_gap > max(run.tol, floor(run))):
         return None
     certificate = confirm(run)
     relative = certificate.gap / run.scale
     if relative <= run.tol:
         return _reached(run), certificate
+    if relative > floor(run) and run.state.too_large:
+        return Status.TOO_LARGE, certificate
     if done or relative <= floor(run):
         return Status.PRECISION, certificate
     run.next_confirm = run.after(run.passes)

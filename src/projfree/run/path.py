@@ -15,7 +15,7 @@ from projfree.run.fingerprints import fingerprint
 from projfree.run.loop import minimize
 from projfree.run.result import Interrupted, Result, one_of_many
 from projfree.run.status import Status
-from projfree.sets.base import ConstraintSet
+from projfree.sets.base import ConstraintSet, NormBall
 from projfree.solvers import Direct, plan
 
 
@@ -114,9 +114,12 @@ def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array,
     form = _form(f, ball.resized(float(wanted.max())), settings)
     results: dict[int, Result] = {}
     before: Result | None = None
+    smaller = float(wanted.min())
     for k in np.argsort(wanted, kind="stable").tolist():
         try:
-            before = _next(f if form is None else form, ball.resized(float(wanted[k])), before, settings)
+            radius = float(wanted[k])
+            before = _next(f if form is None else form, ball.resized(radius), before, radius / smaller, settings)
+            smaller = radius
             results[k] = before if form is None else _of_rows(f, before, settings)
         except Interrupted as stop:
             results[k] = stop.result if form is None else _of_rows(f, stop.result, settings)
@@ -146,10 +149,17 @@ def _of_rows(f: SmoothFunction, result: Result, settings: dict[str, Any]) -> Res
     return replace(result, intercept=b(result.w), certificate=certificate)
 
 
-def _next(f: SmoothFunction, ball: ConstraintSet, before: Result | None, settings: dict[str, Any]) -> Result:
+def _next(
+    f: SmoothFunction, ball: ConstraintSet, before: Result | None, ratio: float, settings: dict[str, Any]
+) -> Result:
+    """The result for the next radius, which is so many times the last one."""
     if before is None:
         return one_of_many(minimize(f, ball, **settings))
-    solver = before.solver
+    solver, w = before.solver, before.state.x.w
+    if not isinstance(ball, NormBall) and not ball.contains(w):  # simplices of other radii do not meet
+        start = ratio * w
+        again = {**settings, "solver": solver, "state": None, "start": start if ball.contains(start) else None}
+        return replace(one_of_many(minimize(f, ball, **again)), plan=before.plan)
     state = replace(solver.carry(f, ball, before.state), problem=fingerprint(f, ball, solver), solver=solver)
     found = one_of_many(minimize(f, ball, **{**settings, "solver": solver, "state": state}))
     return replace(found, plan=before.plan)

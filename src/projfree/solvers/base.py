@@ -54,6 +54,8 @@ class State:
         as well.
     done : bool
         Whether the solver can do no more: any further step would be of rounding size.
+    too_large : bool
+        Whether it can do no more because the problem is too large for it, although more could be gained.
     problem : mapping
         What the state belongs to, filled in by the run; it goes on with nothing else.
     solver : Solver or None
@@ -73,6 +75,7 @@ class State:
     gap: float = field(default=math.nan, metadata={"transient": True})
     answer: Answer | None = field(default=None, metadata={"transient": True}, repr=False)
     done: bool = field(default=False, metadata={"transient": True})
+    too_large: bool = field(default=False, metadata={"transient": True})
     problem: Mapping[str, str] = field(default_factory=dict, metadata={"transient": True}, repr=False)
     solver: Solver | None = field(default=None, metadata={"transient": True}, repr=False)
 

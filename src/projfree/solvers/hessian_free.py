@@ -23,6 +23,9 @@ from projfree.solvers.newton import ARMIJO, NOTHING
 ON_SPHERE = 1.0 - 1e-9
 #: and solves the problem of its own radius if its Frank-Wolfe gap there is at most this part of the largest gap.
 SOLVED = 1e-2
+#: A step that brings less than this part of the gap is compared with one towards the vertex: where the curvature jumps,
+#: as that of Huber's loss does, Newton's steps may fail for ever.
+POOR = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +46,7 @@ class HessianFreeNewton(Solver):
     for :math:`\|x\|_p = 1` and the multiplier :math:`\lambda = -\langle g, x\rangle`, by conjugate gradients until
     the residual has fallen tenfold; the step ends on the sphere. Inside the ball, and where :math:`\lambda \le 0`,
     conjugate gradients on H alone go on until they leave the ball. Where f does not fall enough, it is minimised on
-    the segment, and where that does not help either, on the segment to the vertex of Frank and Wolfe.
+    the segment, and where that hardly helps either, on the segment to the vertex of Frank and Wolfe.
 
     An iteration costs one read for the tangent and one for each product, of which three to six are usual; parameters
     take a dozen vectors of memory. For losses that are not convex the model is a convex one that touches f.
@@ -126,13 +129,15 @@ def newton_move(f: SmoothFunction, ball: ConstraintSet, x: Point, m: Minorant, d
     value, gap = f.value(x), ball.gap(m.gradient, x.w)
     v = f.point(_candidate(H, m.gradient, x.w, lp, diagonal), x.intercept)
     new, gamma = _moved(f, lp, x, m, v)
-    known = Known.of(ball, new)
-    stuck = not (new.value < value or known.gap < gap)
-    if stuck:
-        new, gamma = _moved(f, lp, x, m, f.point(ball.lmo(m.gradient), x.intercept))
-        stuck = not new.value < value
-        new = f.evaluate(x, keep=True) if stuck else new
-        known = Known.of(ball, new)
+    known, stuck = Known.of(ball, new), False
+    if value - new.value < POOR * gap and not known.gap < (1.0 - POOR) * gap:
+        other, way = _moved(f, lp, x, m, f.point(ball.lmo(m.gradient), x.intercept))
+        useless = not (new.value < value or known.gap < gap)
+        if other.value < (value if useless else min(value, new.value) - NOTHING * UNIT * abs(value)):
+            new, gamma, known = other, way, Known.of(ball, other)
+        elif useless:
+            new, stuck = f.evaluate(x, keep=True), True
+            known = Known.of(ball, new)
     return Move(new, gamma, known, diagonal, stuck or gap <= NOTHING * UNIT * abs(value))
 
 

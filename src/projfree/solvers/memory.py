@@ -67,9 +67,9 @@ def products(costs: Costs) -> int:
     return max(tangents(costs), hulls(costs, 2)) + PRODUCT_VECTORS * costs.vector_bytes
 
 
-def working_set(costs: Costs, most: int) -> int:
-    """Bytes of products of at most so many features, and of the solution of quadratics with them."""
-    side = min(most, costs.f.shape[0]) * (costs.load.outputs if costs.load.coupled else 1)
+def working_set(costs: Costs, most: int, outputs: int) -> int:
+    """Bytes of products of at most so many features and outputs that meet, and of quadratics with them."""
+    side = min(most, costs.f.shape[0] * outputs)
     stored = 2 * 12 * int(costs.size)  # the columns in use
     return tangents(costs) + stored + 8 * MODEL_MATRICES * side * side
 

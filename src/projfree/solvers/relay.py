@@ -74,7 +74,7 @@ class Relay(Solver):
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         if state.leg == 0 and state.t < self.after and not (state.t == self.look and _well_inside(ball, state)):
             new = self.first.step(f, ball, state)
-            if not new.done or expired():
+            if not (new.done or new.too_large) or expired():
                 return new
             state = replace(new, t=state.t)  # it can do no more: the other one has the rest of this turn
         if state.leg == 0:

@@ -19,7 +19,7 @@ from projfree.solvers.projected_gradient import AcceleratedProjectedGradient, Pr
 from projfree.solvers.relay import Relay
 from projfree.solvers.trust_region import TrustRegionLanczos
 from projfree.solvers.working_set import MOST_FEATURES as MOST_WORKING
-from projfree.solvers.working_set import WorkingSet
+from projfree.solvers.working_set import WorkingSet, systems
 from projfree.steps import Backtracking, BacktrackingGradient, ExactLineSearch
 
 # Measured by `python benchmarks/auto.py` on its grid of problems; all costs are in reads of X.
@@ -143,8 +143,8 @@ def hessian_free(costs: Costs) -> Choice | None:
 
 def working_set(costs: Costs) -> Choice | None:
     """A few features at a time, where the set makes most of them zero."""
-    f, d = costs.f, costs.f.shape[0]
-    if not (f.convex and f.has_hessian and costs.ball.as_flat(f.shape) is not None) or costs.load.form == "gram":
+    f, d, flat = costs.f, costs.f.shape[0], costs.ball.as_flat(costs.f.shape)
+    if not (f.convex and f.has_hessian and flat is not None) or costs.load.form == "gram":
         return None
     m = min(d, WORKING)
     if m * costs.load.outputs > MOST_PARAMETERS and costs.load.coupled:
@@ -154,7 +154,7 @@ def working_set(costs: Costs) -> Choice | None:
     why = f"most of the {d:,} features are zero at the minimum, so that it is looked for among a few at a time"
     solver = Relay(WorkingSet(), AcceleratedProjectedGradient(BacktrackingGradient()), WORKING_TURNS)
     work = steps * (one + costs.tangent)
-    return Choice(solver, 2.0 + 2.0 * steps, work, held.working_set(costs, MOST_WORKING), why)
+    return Choice(solver, 2.0 + 2.0 * steps, work, held.working_set(costs, MOST_WORKING, systems(f, flat)), why)
 
 
 def lanczos(costs: Costs) -> Choice | None:

@@ -25,7 +25,7 @@ FIRST_LEVEL = 0.5
 #: At most so many features that are zero are taken in at a time, and twice as many where nearly all of the last ones
 #: are in use: this part of them.
 MOST_NEW, FULL = 500, 0.7
-#: More features than this are not taken in: their products would need 130 MB, and their systems seconds.
+#: More features than this, times the outputs that meet, are not taken in: products would need 130 MB, systems seconds.
 MOST_FEATURES = 4_000
 #: A start with more features than this that are not zero is replaced by a vertex.
 MOST_AT_START = 2_000
@@ -115,18 +115,24 @@ class WorkingSet(Solver):
         state = self._begun(f, ball, state) if state.m is None else state
         x, m = state.x, state.m
         assert m is not None
-        features = self._features(flat, x.w, m.gradient, state)
-        if len(features) > MOST_FEATURES:  # whoever comes next has the tangent for nothing
+        features = self._features(flat, x.w, m.gradient, state, MOST_FEATURES // systems(f, flat))
+        if features is None:  # whoever comes next has the tangent for nothing
             here = f.evaluate(x)
-            return replace(state, t=state.t + 1, evaluation=here, found=((state.t + 1, here),), done=True)
+            return replace(state, t=state.t + 1, evaluation=here, found=((state.t + 1, here),), too_large=True)
         H = self._hessian(f, x, features, state)
         # A large set that is new will hardly be the last one; small ones are solved in no time.
         exactly = f.quadratic and (features is state.features or len(features) < MOST_NEW)
         share = 0.0 if exactly else SHARE
         v, level = _minimum(flat, x.w, m.gradient, features, H, state.level, share)
-        expected = inner(m.gradient, x.w - v)
+        expected, least = inner(m.gradient, x.w - v), NOTHING * UNIT * abs(state.value)
         new, gamma = _moved(f, state, f.point(v, x.intercept), expected)
         after = Known.of(ball, new)
+        done = expected <= least and not after.gap <= 0.5 * ball.gap(m.gradient, x.w)
+        if done:  # a model without curvature knows no minimum, but there may be a slope: the vertex decides
+            corner = f.point(ball.lmo(m.gradient), x.intercept)
+            other, way = _moved(f, state, corner, inner(m.gradient, x.w - corner.w))
+            if other.value < new.value - least:
+                new, gamma, after, done = other, way, Known.of(ball, other), False
         return replace(
             state,
             t=state.t + 1,
@@ -141,7 +147,7 @@ class WorkingSet(Solver):
             found=((state.t + 1, new),),
             bound=after.bound,
             gap=after.gap,
-            done=expected <= NOTHING * UNIT * abs(state.value),
+            done=done,
         )
 
     @staticmethod
@@ -152,8 +158,11 @@ class WorkingSet(Solver):
             looked = f.evaluate(f.point(ball.lmo(looked.slope.gradient), looked.intercept), keep=True)
         return replace(state, x=looked.point, m=looked.slope, value=looked.value)
 
-    def _features(self, flat: FlatBall, w: Array, g: Array, state: WorkingSetState) -> Array:
-        """The features in use and those with the largest slopes, those of a group next to each other."""
+    def _features(self, flat: FlatBall, w: Array, g: Array, state: WorkingSetState, most: int) -> Array | None:
+        """The features in use and those with the largest slopes, those of a group next to each other.
+
+        At most so many; None where that leaves no room for others.
+        """
         scores = flat.scores(g)
         used = np.flatnonzero(w.any(axis=tuple(range(1, w.ndim))) if w.ndim > 1 else w)
         last, size = state.features, self.smallest
@@ -167,13 +176,15 @@ class WorkingSet(Solver):
             most_new = min(3 * len(last), 2 * MOST_NEW) if full else min(max(len(used), self.smallest), MOST_NEW)
             size = len(used) + min(max(2 * missing, self.smallest // 2), most_new)
         size = max(size, self.smallest, min(2 * len(used), MOST_NEW))
+        if len(used) >= most < len(w):
+            return None
+        size = min(size, most)
         scores[used] = math.inf
-        most = np.argpartition(-scores, min(size, len(scores)) - 1)[:size] if size < len(scores) else np.arange(len(w))
+        chosen = np.argpartition(-scores, size - 1)[:size] if size < len(w) else np.arange(len(w))
         if flat.groups is None:
-            return np.sort(most)
-        groups = np.unique(flat.groups[most])
-        chosen = np.flatnonzero(np.isin(flat.groups, groups))
-        return chosen[np.argsort(flat.groups[chosen], kind="stable")]
+            return np.sort(chosen)
+        chosen = np.flatnonzero(np.isin(flat.groups, np.unique(flat.groups[chosen])))
+        return chosen[np.argsort(flat.groups[chosen], kind="stable")] if len(chosen) <= most else None
 
     @staticmethod
     def _hessian(f: SmoothFunction, x: Point, features: Array, state: WorkingSetState) -> Array:
@@ -189,6 +200,11 @@ class WorkingSet(Solver):
             H[new] = rows = f.hessian_among(x, features, new)
             H[:, new] = rows.T
         return H
+
+
+def systems(f: SmoothFunction, flat: FlatBall) -> int:
+    """How many outputs meet in one system of the model: none where they share a Hessian and no group joins them."""
+    return 1 if f.quadratic and flat.groups is None else math.prod(f.shape[1:])
 
 
 def _minimum(
