@@ -29,6 +29,7 @@ from projfree import (
     minimize,
     path,
 )
+from projfree.numerics.truncated_newton import sphere_step
 from projfree.run.penalty import logistic_C
 
 SMOOTH = tuple(name for name in CONVEX if name not in ("calls", "perturbed"))
@@ -175,3 +176,9 @@ def test_jumps_of_the_curvature_do_not_hold_it_up(seed, radius):
     data = as_data(x, rng.standard_normal(40), sample_weight=rng.random(40) + 0.01)
     result = minimize(Objective(Huber(0.5), data), LpBall(1.5, radius), HessianFreeNewton(), tol=1e-5, max_iter=100)
     assert result.status.converged
+
+
+def test_a_step_on_the_sphere_without_slope_or_curvature_stays_a_point_of_it():
+    x = np.array([1.0, 0.0])
+    found = sphere_step(lambda d: 0.0 * d, -1e-320 * x, x, 3.0, np.zeros(2))
+    assert np.allclose(np.abs(found), x)

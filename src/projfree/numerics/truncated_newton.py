@@ -102,7 +102,8 @@ def _tangential(
 
     def tangent(v: Array) -> Array:
         z = inverse * v
-        z -= (float(s @ z) / length) * weighted
+        if length > 0.0:  # else no entry that s has can move, and z is tangential already
+            z -= (float(s @ z) / length) * weighted
         return z
 
     rest = -slope
