@@ -12,12 +12,14 @@ from projfree import (
     BiWeight,
     Entries,
     GroupBall,
+    Logistic,
     LpBall,
     Objective,
     ProjectedGradient,
     SchattenBall,
     Squared,
     as_data,
+    minimize,
     plan,
 )
 from projfree.data.tasks import TaskData
@@ -57,3 +59,15 @@ def test_tasks_without_a_projection_and_entries_are_not():
     assert AcceleratedProjectedGradient() not in [
         choice.solver for choice in plan(Objective(Squared(), entries), SchattenBall(1.5, 1.0)).choices
     ]
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-3, 1e-4, 1e-6])
+@pytest.mark.parametrize("loss", [Squared(), Logistic()])
+def test_small_tables_of_many_scales_are_solved_exactly_at_every_tolerance(loss, tol):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 60)) * 10.0 ** rng.integers(-3, 4, 60)
+    y = X @ (np.arange(60) < 3) + rng.standard_normal(20)
+    f = Objective(loss, as_data(X, y if loss == Squared() else np.sign(y)))
+    result = minimize(f, LpBall(1, 2.0), tol=tol)
+    assert result.status.converged
+    assert result.n_passes <= 100  # a thousand times as many for first-order methods

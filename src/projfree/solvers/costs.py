@@ -22,6 +22,8 @@ TANGENT, OUTPUT = 1.5, 0.4
 #: A search along images, for an intercept or a step, costs a row so many numbers' time for each output (3.4 ms for
 #: 48,842 rows); a coupled loss costs more.
 SEARCH, COUPLED_SEARCH = 250.0, 400.0
+#: A read takes at least the time in which memory gives so many numbers, however small the table (0.1 ms).
+LEAST_READ = 100_000
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Costs:
     @cached_property
     def model_work(self) -> float:
         """Reads that one solve of a model takes the time of."""
-        return MODEL_FLOPS * float(self.parameters) ** 3 / (FLOPS_A_READ * self.size)
+        return MODEL_FLOPS * float(self.parameters) ** 3 / (FLOPS_A_READ * self.span)
 
     @cached_property
     def tangent(self) -> float:
@@ -74,12 +76,17 @@ class Costs:
         if not self.load.measured:
             return 0.0
         each = COUPLED_SEARCH if self.load.coupled else SEARCH
-        return each * self.load.outputs * (self.f.rows or 1) / self.size
+        return each * self.load.outputs * (self.f.rows or 1) / self.span
 
     @property
     def size(self) -> float:
         """Numbers that a read of the data meets."""
         return self.load.stored
+
+    @property
+    def span(self) -> float:
+        """Numbers that memory gives in the time of a read: more than it meets where the table is small."""
+        return max(self.size, LEAST_READ) if self.load.measured else self.size
 
     @property
     def image_bytes(self) -> int:

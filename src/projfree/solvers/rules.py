@@ -150,7 +150,7 @@ def working_set(costs: Costs) -> Choice | None:
     if m * costs.load.outputs > MOST_PARAMETERS and costs.load.coupled:
         return None
     steps = WORKING_STEPS + WORKING_A_DIGIT * costs.digits
-    one = 1.0 + HESSIAN * m * (m / d) + EXACT_SOLVE * MODEL_FLOPS * float(m) ** 3 / (FLOPS_A_READ * costs.size)
+    one = 1.0 + HESSIAN * m * (m / d) + EXACT_SOLVE * MODEL_FLOPS * float(m) ** 3 / (FLOPS_A_READ * costs.span)
     why = f"most of the {d:,} features are zero at the minimum, so that it is looked for among a few at a time"
     solver = Relay(WorkingSet(), AcceleratedProjectedGradient(BacktrackingGradient()), WORKING_TURNS)
     work = steps * (one + costs.tangent)
