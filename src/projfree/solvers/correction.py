@@ -11,9 +11,8 @@ from projfree.checks import Array
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.solvers.active_set import ActiveSet
+from projfree.solvers.model_step import ARMIJO, falls_enough
 
-#: A corrected step counts as good if it brings this part of the decrease that the gradient lets expect.
-ARMIJO = 0.1
 #: Values within so many roundings of each other tell nothing; the slope at the end of a step then does.
 NOISE = 64.0
 #: The vertices whose curvature one read forms have at most so many entries as arrays (256 MB); corrections are made
@@ -56,7 +55,7 @@ def _points(f: SmoothFunction, active: ActiveSet, first: int, last: int) -> tupl
 def falls(here: Evaluation, there: Evaluation, expected: float, *, convex: bool) -> bool:
     """Whether a step brings enough of what was expected: by the values or, where rounding hides that, by the slope."""
     noise = UNIT * abs(here.value)
-    if there.value <= here.value - ARMIJO * expected + 4.0 * noise:
+    if falls_enough(there.value, here.value, expected):
         return True
     slope = inner(there.slope.gradient, there.point.w - here.point.w)
     return convex and there.value <= here.value + NOISE * noise and slope <= ARMIJO * expected

@@ -17,7 +17,7 @@ from projfree.objectives.hessian_products import HessianProducts
 from projfree.sets import LpBall
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State
-from projfree.solvers.newton import ARMIJO, NOTHING
+from projfree.solvers.model_step import NOTHING, falls_enough
 
 #: A point whose norm is at least this part of the radius lies on the sphere,
 ON_SPHERE = 1.0 - 1e-9
@@ -163,7 +163,7 @@ def _moved(f: SmoothFunction, lp: LpBall, x: Point, m: Minorant, v: Point) -> tu
     """The next iterate and the step: v where f falls enough, else the minimiser on the way there."""
     expected = max(0.0, inner(m.gradient, x.w - v.w))
     there, value = f.evaluate(v, keep=True), f.value(x)
-    if there.value <= value - ARMIJO * expected + 4.0 * UNIT * abs(value):
+    if falls_enough(there.value, value, expected):
         return there, 1.0
     hull = f.hull((x, v), m.gradient)
     place = hull.minimise(np.zeros(1))

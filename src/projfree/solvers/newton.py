@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from projfree.algebra import UNIT, Minorant, Point, inner
 from projfree.checks import Array
 from projfree.objectives.base import SmoothFunction
@@ -15,14 +13,11 @@ from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State
 from projfree.solvers.costs import HESSIAN
 from projfree.solvers.model import check_model, minimise_model
+from projfree.solvers.model_step import NOTHING, step_towards
 
-#: A step counts as good if it brings this part of the decrease that the gradient lets expect.
-ARMIJO = 0.1
 #: The last Hessian serves again while the Frank-Wolfe gap falls by this factor a step, or by more where a new one,
 #: with which it falls by the second, costs little: the reads that a step takes the time of without one are the third.
 FAITHFUL, QUADRATIC, STEP = 0.25, 1e-3, 4.0
-#: An expected decrease of this many roundings of the value is none.
-NOTHING = 16.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,12 +104,7 @@ class ConstrainedNewton(Solver):
         b = H @ x.w.ravel() - m.gradient.ravel()
         v = f.point(minimise_model(H, b.reshape(f.shape), ball, x.w), x.intercept)
         expected = inner(m.gradient, x.w - v.w)
-        there, value = f.evaluate(v, keep=True), f.value(x)
-        if there.value <= value - ARMIJO * expected + 4.0 * UNIT * abs(value):
-            return there, 1.0, expected
-        hull = f.hull((x, v), m.gradient)
-        place = hull.minimise(np.zeros(1))
-        return f.evaluate(hull.mix(place), keep=True), float(place[0]), expected
+        return *step_towards(f, x, f.value(x), m, v, expected), expected
 
 
 def faithful(f: SmoothFunction, parameters: int) -> float:

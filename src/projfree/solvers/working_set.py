@@ -12,12 +12,10 @@ from projfree.checks import Array, count
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.flat_quadratic import minimise_flat
 from projfree.objectives.base import SmoothFunction
-from projfree.objectives.evaluation import Evaluation
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State
+from projfree.solvers.model_step import NOTHING, step_towards
 
-#: A step counts as good if it brings this part of the decrease that the gradient lets expect.
-ARMIJO = 0.1
 #: Models are solved to this part of the gap.
 SHARE = 1e-2
 #: The multiplier that the first set begins with, over the largest slope at the start.
@@ -29,8 +27,6 @@ MOST_NEW, FULL = 500, 0.7
 MOST_FEATURES = 4_000
 #: A start with more features than this that are not zero is replaced by a vertex.
 MOST_AT_START = 2_000
-#: An expected decrease of this many roundings of the value is none.
-NOTHING = 16.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,12 +121,12 @@ class WorkingSet(Solver):
         share = 0.0 if exactly else SHARE
         v, level = _minimum(flat, x.w, m.gradient, features, H, state.level, share)
         expected, least = inner(m.gradient, x.w - v), NOTHING * UNIT * abs(state.value)
-        new, gamma = _moved(f, state, f.point(v, x.intercept), expected)
+        new, gamma = step_towards(f, x, state.value, m, f.point(v, x.intercept), expected)
         after = Known.of(ball, new)
         done = expected <= least and not after.gap <= 0.5 * ball.gap(m.gradient, x.w)
         if done:  # a model without curvature knows no minimum, but there may be a slope: the vertex decides
             corner = f.point(ball.lmo(m.gradient), x.intercept)
-            other, way = _moved(f, state, corner, inner(m.gradient, x.w - corner.w))
+            other, way = step_towards(f, x, state.value, m, corner, inner(m.gradient, x.w - corner.w))
             if other.value < new.value - least:
                 new, gamma, after, done = other, way, Known.of(ball, other), False
         return replace(
@@ -222,14 +218,3 @@ def _minimum(
     v = np.zeros_like(w)
     v[features] = found.w.reshape(len(features), *w.shape[1:])
     return v, found.level
-
-
-def _moved(f: SmoothFunction, state: WorkingSetState, v: Point, expected: float) -> tuple[Evaluation, float]:
-    """The next iterate and the step: all the way where f falls enough, else to the minimum on the way."""
-    there, value = f.evaluate(v, keep=True), state.value
-    if there.value <= value - ARMIJO * expected + 4.0 * UNIT * abs(value):
-        return there, 1.0
-    assert state.m is not None
-    hull = f.hull((state.x, v), state.m.gradient)
-    place = hull.minimise(np.zeros(1))
-    return f.evaluate(hull.mix(place), keep=True), float(place[0])
