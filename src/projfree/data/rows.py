@@ -188,7 +188,7 @@ class Pass:
         if self.base is not None and self.scale[j] != 0.0:
             u = self.base[rows] if self.scale[j] == 1.0 else self.scale[j] * self.base[rows]
         own = self.coefficients[j]
-        for k in np.flatnonzero(own).tolist():  # of many points each has its own vector
+        for k in own.nonzero()[0].tolist():  # of many points each has its own vector
             c, image = float(own[k]), formed[k]
             part = image if c == 1.0 else c * image
             u = part if u is None else u + part

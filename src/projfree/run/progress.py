@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cached_property
 
 from projfree.algebra import Point, same
 from projfree.checks import Array
@@ -144,6 +145,11 @@ class Run:
             self._take(now, looked.reported)
         self.rows = {t: row for t, row in self.rows.items() if t >= now}
 
+    @cached_property
+    def round_set(self) -> bool:
+        """Whether the set is strongly convex and its support does not need singular values."""
+        return not self.ball.spectral and self.ball.strong_convexity(self.f.shape) > 0.0
+
     def _suffices(self, state: State) -> bool:
         """Whether the solver's own tangents prove as much, and values come without a look at the iterate.
 
@@ -152,7 +158,7 @@ class Run:
         if self.solver.times_tangents:
             return True
         taken = self.f.convex and state.evaluation is not None and self.solver.tangents_suffice and bool(state.found)
-        return taken and not self.ball.spectral and self.ball.strong_convexity(self.f.shape) > 0.0
+        return taken and self.round_set
 
     def _shortened(self, state: State) -> State:
         """The state with an iterate whose factors fit their memory; the image of one that was cut is formed anew."""
