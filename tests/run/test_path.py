@@ -9,6 +9,7 @@ import pytest
 
 from projfree import (
     ConstrainedRegressorCV,
+    Direct,
     LpBall,
     Objective,
     PairwiseFrankWolfe,
@@ -63,7 +64,7 @@ def test_values_lost_to_cancellation_are_not_certified():
     y = 1000.0 * x[:, 0] + 1e-3 * RNG.standard_normal(3000)
     f = Objective(Squared(), as_data(x, y))
     true = minimize(f, LpBall(2, 2000.0), tol=1e-9)
-    found = path(f, LpBall(2, 1.0), [2000.0]).results[0]
+    found = path(f, LpBall(2, 1.0), [2000.0], solver=Direct()).results[0]
     assert found.bound <= true.value
     assert true.value - found.bound <= found.gap + 1e-3 * true.value
 
