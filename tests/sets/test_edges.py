@@ -213,3 +213,10 @@ def test_projection_keeps_points_inside():
     for C in (LpBall(1.5, 1), GroupBall(1.3, 1.6, 1), SchattenBall(1.4, 1), Weighted(LpBall(3, 1), 2.0), Box(-1, 1)):
         np.testing.assert_array_equal(C.project(w), w)
         assert C.project(w) is not w
+
+
+def test_unequal_groups_reach_as_far_as_they_do():
+    ball = GroupBall(2, 4, 1.0, groups=(0, 1, 1, 2))
+    w = np.array([1.0, 0.6, 0.8, 1.0]) * 3.0**-0.25
+    assert ball.norm(w) == pytest.approx(1.0)
+    assert ball.reach((4,)) >= np.linalg.norm(w) * (1.0 - 1e-12)

@@ -266,3 +266,14 @@ def test_the_hessian_of_a_perturbed_function_is_not_formed_as_a_whole(monkeypatc
     f = Perturbed(objective("squared"), 0.1, np.ones(D))
     monkeypatch.setattr(Perturbed, "hessian", lambda self, x: pytest.fail("all features"))
     assert np.isfinite(minimize(f, LpBall(1, 3.0), WorkingSet(4), max_iter=5).value)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, np.asfortranarray])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_hessian_of_some_features_is_part_of_that_of_all(loss, intercept, storage):
+    f = objective(loss, storage(DENSE + 0.5 * (np.arange(D) == 11)), intercept=intercept, weight=WEIGHT)
+    x, features = f.point(0.1 * np.sin(np.arange(D))), np.array([11, 4, 80])
+    whole = f.hessian(x)[np.ix_(features, features)]
+    np.testing.assert_allclose(f.hessian_among(x, features), whole, atol=1e-12)
+    np.testing.assert_allclose(f.hessian_among(x, features, np.array([2, 0])), whole[[2, 0]], atol=1e-12)
