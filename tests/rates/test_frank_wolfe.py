@@ -69,9 +69,11 @@ EXACT = [
 )
 def test_short_and_exact_steps_converge_linearly_away_from_the_exact_radius(problem, rule, p, rho, measured):
     step = ShortStep(problem.form.smoothness()) if rule == "short" else ExactLineSearch()
-    curve = problem.curve(FrankWolfe(step), p, rho, 2 * measured[-1])
-    assert measured[-1] / 2 <= curve.first(1e-10) <= 2 * measured[-1]
-    assert curve.first(1e-10) <= 4 * curve.first(1e-6)
+    # The middle one of three radii next to each other: rounding moves single counts.
+    curves = [problem.curve(FrankWolfe(step), p, share * rho, 2 * measured[-1]) for share in (0.999, 1.0, 1.001)]
+    middle = {level: sorted(curve.first(level) for curve in curves)[1] for level in (1e-6, 1e-10)}
+    assert measured[-1] / 2 <= middle[1e-10] <= 2 * measured[-1]
+    assert middle[1e-10] <= 4 * middle[1e-6]
 
 
 @pytest.mark.slow
