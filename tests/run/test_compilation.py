@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -50,3 +52,17 @@ def test_watching_twice_counts_once():
     before, begun = compile_seconds(), time.perf_counter()
     njit(lambda x: x + 1.0)(2.0)
     assert 0.0 < compile_seconds() - before <= time.perf_counter() - begun
+
+
+def test_without_a_place_for_machine_code_it_is_compiled_all_the_same():
+    code = """
+from numba.core import caching
+caching.CacheImpl._locator_classes = []
+import numpy as np, scipy.sparse as sp
+from projfree import LpBall, Objective, Squared, WorkingSet, as_data, minimize
+X = sp.csr_array(np.eye(6))
+result = minimize(Objective(Squared(), as_data(X, np.arange(6.0))), LpBall(1, 3.0), WorkingSet())
+assert result.status.converged and result.compile_seconds > 0.0
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr

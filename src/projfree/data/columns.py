@@ -7,12 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 
 from projfree.checks import Array
-from projfree.numerics.compilation import watch
-
-watch()
+from projfree.numerics.compilation import compiled
 
 FAST = {"reassoc", "nsz", "contract"}
 
@@ -79,7 +76,7 @@ class Columns:
         return out[:, order] if places is not None else out[np.ix_(order, order)]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _choose(
     indptr: Array, indices: Array, data: Array, place: Array, wanted: Array, ends: Array, chosen: Array, values: Array
 ) -> int:
@@ -104,7 +101,7 @@ def _choose(
     return count
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _products(indptr: Array, indices: Array, values: Array, h: Array, row_of: Array, half: bool, out: Array) -> None:
     """Add the products of the entries of each row, and their sums in the last row and column.
 
@@ -124,7 +121,7 @@ def _products(indptr: Array, indices: Array, values: Array, h: Array, row_of: Ar
                 out[row, indices[b]] += v * values[b]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def mirror(out: Array) -> None:
     """Copy what is above the diagonal below it, block by block."""
     m, step = len(out), 64

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
@@ -20,6 +21,21 @@ def watch() -> None:
 
         _listeners.append(event.TimingListener())
         event.register("numba:compile", _listeners[0])
+
+
+def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a function when it is first called, and keep the machine code on disk where there is a place for it."""
+    from numba import njit
+
+    watch()
+
+    def wrap(function: Callable[..., Any]) -> Any:
+        try:
+            return njit(cache=True, nogil=True, **options)(function)
+        except RuntimeError:  # numba finds no folder that can be written to
+            return njit(nogil=True, **options)(function)
+
+    return wrap
 
 
 def compile_seconds() -> float:

@@ -10,19 +10,16 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from projfree.checks import Array
-from projfree.numerics.compilation import watch
-
-watch()
+from projfree.numerics.compilation import compiled
 
 FAST = {"reassoc", "nsz", "contract"}
 #: Rounds end early once no entry moves by more than this part of itself: the face is then solved for exactly.
 SETTLED = 1e-2
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+@compiled(error_model="numpy", fastmath=FAST)
 def descend_entries(H: Array, slope: Array, w: Array, level: float, costs: Array, signed: bool, rounds: int) -> None:
     """Minimise over one entry after the other, in place, with the penalty ``level * costs * |w|``.
 
@@ -51,7 +48,7 @@ def descend_entries(H: Array, slope: Array, w: Array, level: float, costs: Array
             return
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+@compiled(error_model="numpy", fastmath=FAST)
 def descend_groups(
     H: Array, slope: Array, w: Array, level: float, costs: Array, first: Array, largest: Array, rounds: int
 ) -> None:

@@ -8,16 +8,13 @@ interpreter's lock, so that threads can share the rows. Sums may be reassociated
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from projfree.numerics.compilation import watch
-
-watch()
+from projfree.numerics.compilation import compiled
 
 FAST = {"reassoc", "nsz", "contract"}
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def values_at(indptr, indices, left, right, out, start, stop):
     """``out[t] = left[i] @ right[j]`` for every stored place t = (i, j) of the rows."""
     k = left.shape[1]
@@ -29,7 +26,7 @@ def values_at(indptr, indices, left, right, out, start, stop):
             out[t] = total
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def values_of_pairs(rows, cols, left, right, out):
     """``out[t] = left[rows[t]] @ right[cols[t]]``."""
     k = left.shape[1]
@@ -40,7 +37,7 @@ def values_of_pairs(rows, cols, left, right, out):
         out[t] = total
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def times_block(indptr, indices, values, block, out, start, stop):
     """``out[i] = sum_t values[t] block[indices[t]]`` over the stored places t of row i."""
     k = block.shape[1]
@@ -54,7 +51,7 @@ def times_block(indptr, indices, values, block, out, start, stop):
                 row[c] += x * source[c]
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def gram_rows_square(indptr, indices, values, indptr_t, indices_t, values_t, width, out, start, stop):
     """``out[i]``: the sum of squares of row i of G G^T, for rows of G; the Gram matrix is never stored."""
     row = np.zeros(width)
@@ -70,7 +67,7 @@ def gram_rows_square(indptr, indices, values, indptr_t, indices_t, values_t, wid
         out[i] = total
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def gram_rows(indptr, indices, values, indptr_t, indices_t, values_t, out, start, stop):
     """Rows of G G^T, for rows of G; ``out`` must be zero."""
     for i in range(start, stop):
@@ -81,7 +78,7 @@ def gram_rows(indptr, indices, values, indptr_t, indices_t, values_t, out, start
                 row[indices_t[s]] += x * values_t[s]
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _solve(A, rhs, out, L):
     """``out = A^{-1} rhs`` by Cholesky, for a positive definite A."""
     k = len(rhs)
@@ -107,7 +104,7 @@ def _solve(A, rhs, out, L):
         out[j] = s / L[j, j]
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def ridge_rows(indptr, indices, target, weight, factors, ridge, scale, free, out, start, stop):
     """Each row's weighted ridge regression of its targets on the factors of its places.
 
