@@ -37,7 +37,8 @@ class Columns:
         features = np.sort(features)
         place = np.full(X.shape[1], -1, dtype=np.int32)
         place[features] = np.arange(len(features), dtype=np.int32)
-        # Memory of which nothing is written to costs nothing; one more entry than there can be, see `_choose`.
+        # As long as if all columns were chosen: pages that are never written take no memory. One entry more is for
+        # `_choose`, which may write there.
         indptr = np.zeros(X.shape[0] + 1, dtype=np.int64)
         kind = np.int32 if X.nnz < np.iinfo(np.int32).max else np.int64
         indices, values = np.empty(X.nnz + 1, dtype=kind), np.empty(X.nnz + 1)

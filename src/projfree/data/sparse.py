@@ -118,7 +118,7 @@ class SparseData(Data):
         return self._norms.get()[0]
 
     @property
-    def mean_square(self) -> float:  # type: ignore[override]
+    def mean_square(self) -> float:  # type: ignore[override]  # as above
         return self._norms.get()[1]
 
     def mean_row(self) -> Array:
