@@ -94,6 +94,36 @@ stop.set()
 """
 )
 
+# Another thread holds the locks of an objective and of its data: it is inside a sweep, and reads the means of the rows.
+FORK_IN_A_SWEEP = """
+import os, signal, threading
+import numpy as np
+import scipy.sparse as sp
+from projfree import Logistic, Objective, as_data
+from projfree.data.rows import Step
+data = as_data(sp.csr_array(np.eye(40, 3)), np.tile([-1.0, 1.0], 20))
+f = Objective(Logistic(), data)
+inside, leave = threading.Event(), threading.Event()
+class Waits(Step):
+    def block(self, rows, *images):
+        inside.set()
+        leave.wait(30)
+        return None, np.zeros(1)
+def other():
+    with data._mean._lock:
+        f.workspace.sweep(Waits(), (f.point(np.ones(3)),))
+threading.Thread(target=other).start()
+inside.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    same = f.value(f.point(np.ones(3))) == f.open().value(f.point(np.ones(3)))
+    os._exit(0 if same and np.allclose(f.data.mean_row(), 1 / 40) else 1)
+ended = os.waitpid(child, 0)[1]
+leave.set()
+assert ended == 0
+"""
+
 
 def python(code):
     """Run code in a new process, which fails if it takes a minute."""
@@ -120,3 +150,7 @@ def test_the_limit_of_a_thread_that_the_child_lacks(own):
 
 def test_at_any_moment():
     python(FORK_ANY_TIME)
+
+
+def test_while_another_thread_is_inside_a_sweep():
+    python(FORK_IN_A_SWEEP)

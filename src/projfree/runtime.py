@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import pairwise
 from threading import RLock, get_ident
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -27,6 +28,8 @@ WORTHWHILE = 20_000
 # Held while any state of this module changes, and during a fork, so that a child never sees half of a change.
 _lock = RLock()
 _pool: ThreadPoolExecutor | None = None
+# Objects whose attribute `_lock` is made anew in the child of a fork.
+_with_locks: WeakSet[Any] = WeakSet()
 
 
 def cores() -> int:
@@ -38,6 +41,15 @@ def default_threads() -> int:
     """As many threads as there are `cores`, or fewer where ``OMP_NUM_THREADS`` says so."""
     asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()  # a list has a number for each level
     return min(cores(), int(asked)) if asked.isdecimal() and int(asked) > 0 else cores()
+
+
+def lock_of(owner: Any) -> Any:
+    """A new lock that ``owner`` keeps as ``_lock``.
+
+    In the child of a fork it gets another one: the thread that held this one may not exist there.
+    """
+    _with_locks.add(owner)
+    return RLock()
 
 
 def _submit(work: Callable[[], None]) -> Future[None]:
@@ -182,6 +194,8 @@ def _in_child() -> None:
     global _pool
     _pool = None
     _single.after_fork()
+    for owner in _with_locks:
+        owner._lock = RLock()
     _lock.release()
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import RLock
 from typing import Any, Generic, TypeVar, cast
+
+from projfree.runtime import lock_of
 
 T = TypeVar("T")
 
@@ -23,10 +24,10 @@ class Once(Generic[T]):
         The value itself, where it is known beforehand.
     """
 
-    __slots__ = ("_lock", "_make", "_value")
+    __slots__ = ("__weakref__", "_lock", "_make", "_value")
 
     def __init__(self, make: Callable[[], T] | None, value: T | None = None) -> None:
-        self._make, self._value, self._lock = make, value, RLock()
+        self._make, self._value, self._lock = make, value, lock_of(self)
 
     def get(self) -> T:
         """The value."""

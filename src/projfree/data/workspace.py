@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from threading import RLock
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -13,6 +12,7 @@ from projfree.algebra import Handle, Point
 from projfree.checks import Array
 from projfree.data.folding import fold_images
 from projfree.data.rows import Derived, FormImages, Pass, Step
+from projfree.runtime import lock_of
 
 if TYPE_CHECKING:
     from projfree.data.base import Data
@@ -110,7 +110,7 @@ class LocalWorkspace(Workspace):
         self._images: dict[Handle, Array] = {}
         self._derived: dict[Handle, Array] = {}
         self._free: list[Array] = []
-        self._lock = RLock()
+        self._lock = lock_of(self)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"data": self.data}
