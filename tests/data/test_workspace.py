@@ -15,6 +15,7 @@ from projfree import Entries, as_data
 from projfree.algebra import Point, mix
 from projfree.data.folding import FOLD_ROWS
 from projfree.data.rows import AsResidual, FormImages, Step
+from projfree.data.second_moments import Moments
 from projfree.data.workspace import MOST_IMAGES
 
 N, D = 60, 4
@@ -152,7 +153,7 @@ def test_second_moments_are_one_read(data, kind, points, held):
     if held:
         workspace.hold([x])
     before = workspace.meter.rows
-    found = workspace.second_moments(SquaredImage(), x, 1, 1, centred=False)
+    found = workspace.second_moments(SquaredImage(), x, Moments(1, 1, centred=False))
     assert workspace.meter.rows == before + N
     z = np.column_stack([STORAGES[kind][1], np.ones(N)])
     np.testing.assert_allclose(found, [(z.T * image(kind, x) ** 2) @ z], rtol=1e-11, atol=1e-11)

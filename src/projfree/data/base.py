@@ -15,7 +15,7 @@ from projfree.data.rows import AsResidual, FormImages, Pass
 if TYPE_CHECKING:
     from projfree.algebra import Pattern
     from projfree.data.gram import Gram
-    from projfree.data.second_moments import RowWeights
+    from projfree.data.second_moments import Moments, RowWeights
     from projfree.data.workspace import Workspace
 
 #: Weights below this part of the largest would leave the range of normal numbers once they are divided by their sum.
@@ -214,32 +214,14 @@ class Data(ABC):
 
         return Gram.of(self)
 
-    def second_moments(
-        self, h: RowWeights, *, centred: bool, features: Array | None = None, places: Array | None = None
-    ) -> Array:
-        r"""The sums :math:`\sum_i h_i z_i z_i^T` for each column of non-negative weights h, in one read.
+    def second_moments(self, h: RowWeights, wanted: Moments) -> Array:
+        """The matrices that are wanted for each column of the weights ``h``, of shape ``(m, d + 1, d + 1)``; one read.
 
-        Here :math:`z_i = (x_i - c, 1)`, with c = 0 or, if ``centred``, a rough mean row: what has the last
-        coordinate eliminated does not depend on c, but cancels less.
-
-        Parameters
-        ----------
-        h : RowWeights
-            With m columns.
-        features : ndarray of int, optional
-            The features to look at, in the order of the result; all by default.
-        places : ndarray of int, optional
-            Places in ``features`` whose rows of the matrices are wanted, with that of the last coordinate; all by
-            default.
-
-        Returns
-        -------
-        ndarray of shape (m, d + 1, d + 1)
-            With d the number of these features; the second side is that of ``places`` where they are given.
+        With d the number of features that are looked at; the second side is that of ``wanted.kept``.
         """
         from projfree.data.second_moments import second_moments
 
-        return second_moments(self, h, centred=centred, features=features, places=places)
+        return second_moments(self, h, wanted)
 
     def raw(self, w: Array, intercept: Any = None) -> tuple[Array, Array]:
         """Coefficients and intercept in the units of the table that was given; differ where it is `Standardized`."""

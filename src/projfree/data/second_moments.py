@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,68 +22,66 @@ BLOCK_BYTES = 1 << 24
 FEWEST, MOST_PRODUCTS = 64, 1 << 16
 
 
+#: ``h(rows, table)``, with ``rows`` a slice and their features: non-negative weights of shape ``(rows, m)``.
+RowWeights = Callable[[slice, Any], Array]
+
+
 @dataclass(frozen=True)
-class RowWeights:
-    """Several non-negative weights for each row, formed a block of rows at a time.
+class Moments:
+    r"""Which sums :math:`\sum_i h_i z_i z_i^T` over rows :math:`z_i = (x_i - c, 1)` with weights h are wanted.
 
     Attributes
     ----------
-    of : callable
-        ``of(rows, table)``, with ``rows`` a slice and their features: an array of shape ``(rows, columns)``.
-    columns : int
-        How many weights a row has.
+    weights : int
+        How many weights a row has; each has a matrix of its own.
     numbers : int
-        How many numbers a row takes while they are formed.
+        How many numbers a row takes while its weights are formed.
+    centred : bool
+        Whether c is a rough mean row, else it is zero: what has the last coordinate eliminated does not depend on c,
+        but cancels less.
+    features : ndarray of int, optional
+        The features to look at, in the order of the result; all by default.
+    places : ndarray of int, optional
+        Places in ``features`` whose rows of the matrices are wanted, with that of the last coordinate; all by default.
     """
 
-    of: Callable[[slice, Any], Array]
-    columns: int
+    weights: int
     numbers: int
+    centred: bool
+    features: Array | None = None
+    places: Array | None = None
+
+    def among(self, columns: Any) -> Any:
+        """What belongs to the features, of a table or of a vector with an entry for each of its columns."""
+        if self.features is None or np.array_equal(self.features, np.arange(columns.shape[-1])):
+            return columns
+        return columns[..., self.features] if isinstance(columns, np.ndarray) else columns[:, self.features]
+
+    @property
+    def kept(self) -> Any:
+        """The rows of the matrices that are wanted, as an index."""
+        return slice(None) if self.places is None else np.append(self.places, -1)
 
 
-def second_moments(
-    data: Data, h: RowWeights, *, centred: bool, features: Array | None = None, places: Array | None = None
-) -> Array:
+def second_moments(data: Data, h: RowWeights, wanted: Moments) -> Array:
     """See `Data.second_moments`; the way for tables of every kind."""
-    if places is not None:
-        assert features is not None
-        return _between(data, h, centred, features, places)
-    d = data.shape(())[0] if features is None else len(features)
-    shift, lanes = np.zeros(d), np.zeros((LANES, h.columns, d + 1, d + 1))
-    add = _add_each
-    step = BLOCK_BYTES // (8 * h.numbers)
-    if step < LANES * LANE_ROWS and (d + 1) ** 2 <= MOST_PRODUCTS:
+    columns = data.shape(())[0]
+    d = columns if wanted.features is None else len(wanted.features)
+    count, side = (LANES, d) if wanted.places is None else (1, len(wanted.places))
+    shift, lanes = np.zeros(d), np.zeros((count, wanted.weights, side + 1, d + 1))
+    step, add = BLOCK_BYTES // (8 * wanted.numbers), _add_each
+    if wanted.places is not None:
+        add = partial(_add_some, wanted.kept)
+    elif step < LANES * LANE_ROWS and (d + 1) ** 2 <= MOST_PRODUCTS:
         # Blocks too short to pay for a product for each weight: one product for all of them.
-        add, step = _add_all, BLOCK_BYTES // (8 * (h.numbers + (d + 1) ** 2))
+        add, step = _add_all, BLOCK_BYTES // (8 * (wanted.numbers + (d + 1) ** 2))
     with single_blas():
-        for rows, table in data.tables(table_bytes(data.shape(())[0])):
-            if centred and not rows.start:
-                shift = rough_centre(_among(table, features))
+        for rows, table in data.tables(table_bytes(columns)):
+            if wanted.centred and not rows.start:
+                shift = rough_centre(wanted.among(table))
             for part, block in _parts(rows, table, max(step, FEWEST)):
-                add(lanes, _among(block, features), h.of(part, block), shift, data.threads)
+                add(lanes, wanted.among(block), h(part, block), shift, data.threads)
     return tree_sum(lanes)
-
-
-def _between(data: Data, h: RowWeights, centred: bool, features: Array, places: Array) -> Array:
-    """The rows of the matrices that belong to some of the features."""
-    shift, total = np.zeros(len(features)), np.zeros((h.columns, len(places) + 1, len(features) + 1))
-    with single_blas():
-        for rows, table in data.tables(table_bytes(data.shape(())[0])):
-            if centred and not rows.start:
-                shift = rough_centre(_among(table, features))
-            for part, block in _parts(rows, table, max(BLOCK_BYTES // (8 * h.numbers), FEWEST)):
-                chosen, weights = _among(block, features), h.of(part, block)
-                dense = chosen.toarray() if is_sparse(chosen) else chosen
-                z = np.column_stack([dense - shift, np.ones(len(dense))])
-                for j in range(h.columns):
-                    total[j] += (z[:, np.append(places, -1)] * weights[:, j : j + 1]).T @ z
-    return total
-
-
-def _among(table: Any, features: Array | None) -> Any:
-    if features is None or np.array_equal(features, np.arange(table.shape[1])):
-        return table
-    return table[:, features]
 
 
 def _parts(rows: slice, table: Any, step: int) -> Iterator[tuple[slice, Any]]:
@@ -93,6 +92,14 @@ def _parts(rows: slice, table: Any, step: int) -> Iterator[tuple[slice, Any]]:
     for first in range(rows.start, rows.stop, step):
         last = min(first + step, rows.stop)
         yield slice(first, last), table[first - rows.start : last - rows.start]
+
+
+def _add_some(kept: Any, lanes: Array, table: Any, weights: Array, shift: Array, threads: int) -> None:
+    """The rows of the products that belong to some of the features."""
+    block = table.toarray() if is_sparse(table) else table
+    z = np.column_stack([block - shift, np.ones(len(block))])
+    for j in range(weights.shape[1]):
+        lanes[0, j] += (z[:, kept] * weights[:, j : j + 1]).T @ z
 
 
 def _add_each(lanes: Array, table: Any, weights: Array, shift: Array, threads: int) -> None:

@@ -20,7 +20,7 @@ from projfree.data.dense import marked_rows
 from projfree.data.once import Once
 from projfree.data.row_products import RowTile
 from projfree.data.rows import Pass
-from projfree.data.second_moments import RowWeights
+from projfree.data.second_moments import Moments, RowWeights
 from projfree.data.sparse_blocks import by_columns, mean_row, pieces, row_norms, sparse_cut, stepped
 from projfree.data.spectrum import largest_eigenvalue
 from projfree.runtime import default_threads, over_blocks, single_blas
@@ -176,13 +176,12 @@ class SparseData(Data):
         part._norms, part._mean = self._norms, self._mean
         return part
 
-    def second_moments(
-        self, h: RowWeights, *, centred: bool, features: Array | None = None, places: Array | None = None
-    ) -> Array:
+    def second_moments(self, h: RowWeights, wanted: Moments) -> Array:
+        features = wanted.features
         if features is None:
-            return super().second_moments(h, centred=centred)
-        columns, weights = self._choose(features), h.of(slice(0, self.n), self.X)
-        moments = [columns.moments(np.ascontiguousarray(s), features, places) for s in weights.T]
+            return super().second_moments(h, wanted)
+        columns, weights = self._choose(features), h(slice(0, self.n), self.X)
+        moments = [columns.moments(np.ascontiguousarray(s), features, wanted.places) for s in weights.T]
         return moments[0][None] if len(moments) == 1 else np.array(moments)
 
     def _choose(self, features: Array) -> Columns:

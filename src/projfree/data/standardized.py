@@ -14,7 +14,7 @@ from projfree.algebra import UNIT
 from projfree.checks import Array, all_finite, real_array, shown
 from projfree.data.base import Data
 from projfree.data.rows import Pass, WithResidualSum
-from projfree.data.second_moments import RowWeights
+from projfree.data.second_moments import Moments, RowWeights
 from projfree.data.spectrum import largest_eigenvalue
 
 if TYPE_CHECKING:
@@ -138,17 +138,12 @@ class Standardized(Data):
     def gram(self) -> Gram:
         return self.data.gram().standardized(self.shift, self.scale)
 
-    def second_moments(
-        self, h: RowWeights, *, centred: bool, features: Array | None = None, places: Array | None = None
-    ) -> Array:
-        if not centred and self.shift.any():
-            raw = RowWeights(lambda rows, table: h.of(rows, table * self.scale + self.shift), h.columns, h.numbers)
-            return super().second_moments(raw, centred=False, features=features, places=places)
+    def second_moments(self, h: RowWeights, wanted: Moments) -> Array:
+        if not wanted.centred and self.shift.any():
+            return super().second_moments(lambda rows, table: h(rows, table * self.scale + self.shift), wanted)
         # There is no shift, or it does not matter.
-        by = np.append(self.scale if features is None else self.scale[features], 1.0)
-        rows = by if places is None else np.append(by[places], 1.0)
-        chosen = {"features": features, "places": places}
-        moments: Array = self.data.second_moments(h, centred=centred, **chosen) / by / rows[:, None]
+        by = np.append(wanted.among(self.scale), 1.0)
+        moments: Array = self.data.second_moments(h, wanted) / by / by[wanted.kept, None]
         return moments
 
     def image_of(self, table: Any, w: Array) -> Array:

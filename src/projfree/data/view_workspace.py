@@ -14,6 +14,7 @@ from projfree.data.rows import Derived, Rows, Step, WithResidualSum
 from projfree.data.workspace import MOST_IMAGES, Workspace
 
 if TYPE_CHECKING:
+    from projfree.data.second_moments import Moments
     from projfree.data.standardized import Standardized
 
 
@@ -72,28 +73,13 @@ class ViewWorkspace(Workspace):
     def sampled(self, m: int, rng: np.random.Generator) -> ViewWorkspace:
         return ViewWorkspace(self._view, self._inner.sampled(m, rng))
 
-    def second_moments(
-        self,
-        step: Step,
-        x: Point,
-        columns: int,
-        numbers: int,
-        *,
-        centred: bool,
-        features: Array | None = None,
-        places: Array | None = None,
-    ) -> Array:
-        shifted, (under,) = self._shifted(step, [x]), self._under([x])
-        chosen = {"features": features, "places": places}
-        moments = self._inner.second_moments(shifted, under, columns, numbers, centred=centred, **chosen)
-        shift, scale = self._view.shift, self._view.scale
-        if features is not None:
-            shift, scale = shift[features], scale[features]
+    def second_moments(self, step: Step, x: Point, wanted: Moments) -> Array:
+        moments = self._inner.second_moments(self._shifted(step, [x]), self._under([x])[0], wanted)
+        shift, scale = wanted.among(self._view.shift), wanted.among(self._view.scale)
         change = np.diag(np.append(1.0 / scale, 1.0))
-        if not centred:  # else the rows are taken about their own mean, and the shift does not matter
+        if not wanted.centred:  # else the rows are taken about their own mean, and the shift does not matter
             change[:-1, -1] = -shift / scale
-        kept = slice(None) if places is None else np.append(places, len(shift))
-        changed: Array = change[kept][:, kept] @ moments @ change.T
+        changed: Array = change[wanted.kept][:, wanted.kept] @ moments @ change.T
         return changed
 
     def _under(self, points: Sequence[Point]) -> list[Point]:

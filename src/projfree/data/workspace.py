@@ -16,6 +16,7 @@ from projfree.runtime import lock_of
 
 if TYPE_CHECKING:
     from projfree.data.base import Data
+    from projfree.data.second_moments import Moments
 
 #: The most images that a workspace keeps; the one that was used least recently goes first.
 MOST_IMAGES = 6
@@ -80,21 +81,8 @@ class Workspace(ABC):
         """A workspace over ``m`` rows, each drawn with the same probability; it counts into this one's meter."""
 
     @abstractmethod
-    def second_moments(
-        self,
-        step: Step,
-        x: Point,
-        columns: int,
-        numbers: int,
-        *,
-        centred: bool,
-        features: Array | None = None,
-        places: Array | None = None,
-    ) -> Array:
-        """`Data.second_moments` with the weights that ``step`` returns as residuals at the image of ``x``, in one read.
-
-        There are ``columns`` weights a row, and ``numbers`` numbers a row while they are formed.
-        """
+    def second_moments(self, step: Step, x: Point, wanted: Moments) -> Array:
+        """Weighted products of features, the weights being what ``step`` returns as residuals at ``x``; one read."""
 
 
 class LocalWorkspace(Workspace):
@@ -159,31 +147,19 @@ class LocalWorkspace(Workspace):
     def sampled(self, m: int, rng: np.random.Generator) -> LocalWorkspace:
         return LocalWorkspace(self.data.subset(self.data.sample(m, rng)), self.meter)
 
-    def second_moments(
-        self,
-        step: Step,
-        x: Point,
-        columns: int,
-        numbers: int,
-        *,
-        centred: bool,
-        features: Array | None = None,
-        places: Array | None = None,
-    ) -> Array:
-        from projfree.data.second_moments import RowWeights
-
+    def second_moments(self, step: Step, x: Point, wanted: Moments) -> Array:
         with self._lock:
+            held: Array | None = None  # the image is then formed in the same read
             if self.holds(x):
                 self.hold([x])
-                work = self._pass(step, [x], (), np.zeros((1, 0)), self._images[x.handle], np.ones(1), (None,))
-                weights = RowWeights(lambda rows, table: cast("Array", work(rows)[0]), columns, numbers)
-            else:  # the image is formed in the same read
-                fresh = self._pass(step, [x], (x.w,), np.ones((1, 1)), None, np.zeros(1), (None,))
-                image = self.data.image_of
-                weights = RowWeights(
-                    lambda rows, table: cast("Array", fresh(rows, image(table, x.w))[0]), columns, numbers
-                )
-            moments = self.data.second_moments(weights, centred=centred, features=features, places=places)
+                held = self._images[x.handle]
+            work = self._pass(step, [x], (x.w,), np.ones((1, 1)), None, np.zeros(1), (None,))
+
+            def weights(rows: slice, table: Any) -> Array:
+                image = self.data.image_of(table, x.w) if held is None else held[rows]
+                return cast("Array", work(rows, image)[0])
+
+            moments = self.data.second_moments(weights, wanted)
         self.meter.rows += self.data.n
         return moments
 

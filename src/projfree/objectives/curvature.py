@@ -13,6 +13,7 @@ import numpy as np
 from projfree.algebra import Point
 from projfree.checks import Array
 from projfree.data.rows import Rows, Step
+from projfree.data.second_moments import Moments
 from projfree.data.workspace import Workspace
 from projfree.losses.base import Loss
 from projfree.objectives.intercepts.base import Intercept
@@ -79,7 +80,7 @@ def shared_curvature(
     """
     free = intercept.constant is not None
     step = BendWeights(intercept.loss, 0.0 if b is None else b, 1)
-    (M,) = workspace.second_moments(step, x, 1, 2, centred=free, features=features, places=places)
+    (M,) = workspace.second_moments(step, x, Moments(1, 2, free, features, places))
     H = M[:-1, :-1]
     if free and M[-1, -1] > 0.0:
         H = H - np.multiply.outer(M[:-1, -1], M[-1, :-1] / M[-1, -1])
@@ -100,7 +101,7 @@ def _apart(
 ) -> Array:
     """The moments of shape ``(d + 1, k, d + 1, k)`` where outputs do not meet."""
     step = BendWeights(loss, 0.0 if b is None else b, k)
-    moments = workspace.second_moments(step, x, k, 2 * k, centred=centred, features=features)
+    moments = workspace.second_moments(step, x, Moments(k, 2 * k, centred, features))
     size = moments.shape[1]
     if k == 1:
         return moments.reshape(size, 1, size, 1)
@@ -115,7 +116,7 @@ def _coupled(
 ) -> Array:
     r"""The same where they do; pairs have weights of one sign, :math:`-p_j p_l` off the diagonal."""
     step, pairs = PairWeights(loss, 0.0 if b is None else b), k * (k - 1) // 2
-    off = workspace.second_moments(step, x, pairs, k * k + 2 * pairs, centred=centred, features=features)
+    off = workspace.second_moments(step, x, Moments(pairs, k * k + 2 * pairs, centred, features))
     size = off.shape[1]
     joint = np.zeros((size, k, size, k))
     for a, c, moments in zip(*(side.tolist() for side in np.triu_indices(k, 1)), off, strict=True):

@@ -16,6 +16,7 @@ from projfree.data.blocks import Blocks
 from projfree.data.dense import DenseData
 from projfree.data.gram import Gram
 from projfree.data.rows import Derived, Pass, Rows, Step
+from projfree.data.second_moments import Moments
 from projfree.data.workspace import Meter, Workspace
 from projfree.numerics.sums import tree_sum
 
@@ -198,31 +199,19 @@ class SealedWorkspace(Workspace):
         data._take_over(data._inner)
         return SealedWorkspace(data, self.meter, self._rng)
 
-    def second_moments(
-        self,
-        step: Step,
-        x: Point,
-        columns: int,
-        numbers: int,
-        *,
-        centred: bool,
-        features: Array | None = None,
-        places: Array | None = None,
-    ) -> Array:
+    def second_moments(self, step: Step, x: Point, wanted: Moments) -> Array:
         self.hold([x])
-        step, shift = _sent(step), self._data.mean_row() if centred else 0.0
-        chosen = np.arange(self._data.shape(())[0]) if features is None else features
-        rows_of = np.arange(len(chosen)) if places is None else places
-        parts = np.zeros((self._count, columns, len(rows_of) + 1, len(chosen) + 1))
+        step, shift = _sent(step), self._data.mean_row() if wanted.centred else 0.0
+        parts: list[Any] = [None] * self._count
         for k in self._order():
             X, rows = self._data._partition(k)
             h, _ = step.block(rows, self._images[x.handle][k])
             assert h is not None
-            z = np.column_stack([(X - shift)[:, chosen], np.ones(len(X))])
-            parts[k] = np.einsum("ij,ia,ib->jab", h, z[:, [*rows_of, -1]], z)
+            z = np.column_stack([wanted.among(X - shift), np.ones(len(X))])
+            parts[k] = np.einsum("ij,ia,ib->jab", h, z[:, wanted.kept], z)
         self.meter.rows += self._data.n
         self._forget()
-        return tree_sum(parts)
+        return tree_sum(np.array(parts))
 
     def _formed(self, x: Point) -> list[Array]:
         """The image of a point, partition by partition; remembered or formed anew, never mixed."""
