@@ -32,7 +32,7 @@ def as_table(data):
 
 @pytest.fixture(params=[1 << 13, 7], ids=["one block", "nine blocks"], autouse=True)
 def _blocks(request, monkeypatch):
-    monkeypatch.setattr(entries, "BLOCK_ROWS", request.param)
+    monkeypatch.setattr(entries.EntriesData, "block_rows", request.param)
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -60,7 +60,7 @@ def test_one_pass_serves_several_matrices():
     workspace = data.open()
     U, V = np.arange(12.0).reshape(SHAPE), np.ones(SHAPE)
     sums, adjoint = workspace.sweep(step, [Point(U), Point(V)])
-    assert len(step.told) == (9 if entries.BLOCK_ROWS == 7 else 1)
+    assert len(step.told) == (9 if data.block_rows == 7 else 1)
     np.testing.assert_array_equal(np.concatenate([rows.y for rows in step.told]), data.y)
     np.testing.assert_array_equal(np.concatenate([rows.s for rows in step.told]), data.weight)
     assert workspace.meter.rows == data.n

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array, count, plain_array
-from projfree.data.base import checked_targets, checked_weights
 from projfree.data.blocks import Blocks, Partials, dense_pass, tile_rows
 from projfree.data.compiled import compiled
 from projfree.data.dense import DenseTable, marked_rows, table_fingerprint
+from projfree.data.local import checked_targets, checked_weights
 from projfree.data.rows import Pass
 from projfree.data.sources.ahead import Ahead
 from projfree.data.sources.base import Source
@@ -142,11 +142,10 @@ class ChunkedData(DenseTable):
         return draw_runs(self.n, m, self.source.run, rng) if self.source.run > 1 else super().sample(m, rng)
 
     def subset(self, rows: Array) -> ChunkedData:
-        """The given increasing rows, read when they are used; a weight of ``n s_i / m`` keeps sums unbiased."""
-        part = object.__new__(ChunkedData)
-        part.__dict__.update(self.__dict__)
+        """The given increasing rows, read when they are used."""
+        part = self.alike()
         part.source, part.n, part.y = SourceRows(self.source, rows), len(rows), self.y[rows]
-        part.weight = None if self.weight is None else self.weight[rows] * (self.n / len(rows))
+        part.weight = self.sample_weights(rows)
         part.cut, part.nbytes = Blocks.of(len(rows)), len(rows) * self._row_bytes
         part._marks = np.empty((0, self.d))
         return part

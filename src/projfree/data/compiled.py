@@ -9,8 +9,8 @@ from projfree.data.native import Prepared, prepare
 from projfree.data.rows import Pass
 
 if TYPE_CHECKING:
-    from projfree.data.base import Data
     from projfree.data.blocks import Blocks
+    from projfree.data.local import LocalData
 
 #: From this many bytes of X on, passes are compiled. That saves almost half of the time, 5 ms of a pass over so many
 #: bytes, so that loading the code (0.3 s) pays after 60 passes, and compiling it (once) after some hundred.
@@ -22,7 +22,7 @@ def compiled(work: Pass, features: int, cut: Blocks, nbytes: int) -> Prepared | 
     return None if nbytes < NATIVE_BYTES else prepare(work, features, cut.rows, cut.count)
 
 
-def compiled_fold(work: Pass, data: Data, cut: Blocks, images: list[Array]) -> Prepared | None:
+def compiled_fold(work: Pass, data: LocalData, cut: Blocks, images: list[Array]) -> Prepared | None:
     """The fold of a step over images in compiled code; None for small data, and where there is no compiled form."""
     if data.nbytes < NATIVE_BYTES or len(images) > 1:
         return None

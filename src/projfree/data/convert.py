@@ -14,8 +14,9 @@ from projfree.data.dense import DenseData
 from projfree.data.entries import Entries, EntriesData
 from projfree.data.factored_entries import FactoredEntriesData
 from projfree.data.frames import from_frame, from_series, is_frame
+from projfree.data.local import LocalData
 from projfree.data.sources.open import opened
-from projfree.data.standardized import Standardized, column_numbers
+from projfree.data.standardized import column_numbers
 
 
 def as_data(
@@ -28,7 +29,7 @@ def as_data(
     columns: Sequence[str] | None = None,
     memory: int = MEMORY,
     threads: int | None = None,
-) -> Data:
+) -> LocalData:
     """The data behind an objective.
 
     Parameters
@@ -70,7 +71,9 @@ def as_data(
     return data if centre is False and scale is False else _standardized(data, centre, scale)
 
 
-def _plain(X: Any, y: Any, sample_weight: Any, columns: Sequence[str] | None, memory: int, threads: int | None) -> Data:
+def _plain(
+    X: Any, y: Any, sample_weight: Any, columns: Sequence[str] | None, memory: int, threads: int | None
+) -> LocalData:
     if type(X) is np.ndarray and columns is None:  # by far the most frequent
         return _totalled(DenseData(X, y, sample_weight, threads), sample_weight)
     if isinstance(X, Entries):
@@ -84,14 +87,14 @@ def _plain(X: Any, y: Any, sample_weight: Any, columns: Sequence[str] | None, me
     if is_sparse(X):
         from projfree.data.sparse import SparseData  # brings in SciPy, which dense data do without
 
-        data: Data = SparseData(X, y, sample_weight, threads)
+        data: LocalData = SparseData(X, y, sample_weight, threads)
     else:
         data = DenseData(X, y, sample_weight, threads)
     data.feature_names = names
     return _totalled(data, sample_weight)
 
 
-def _totalled(data: Data, sample_weight: Any) -> Data:
+def _totalled(data: LocalData, sample_weight: Any) -> LocalData:
     """Note the sum of the weights as given: rows that are appended later count in the same units."""
     if sample_weight is not None:
         with np.errstate(over="ignore"):
@@ -99,7 +102,7 @@ def _totalled(data: Data, sample_weight: Any) -> Data:
     return data
 
 
-def _standardized(data: Data, centre: Any, scale: Any) -> Standardized:
+def _standardized(data: LocalData, centre: Any, scale: Any) -> LocalData:
     shift = data.mean_row() if centre is True else np.zeros(data.shape(())) if centre is False else centre
     by = data.column_deviation() if scale is True else np.ones(data.shape(())) if scale is False else scale
-    return Standardized(data, column_numbers("centre", shift, data), by)
+    return data.standardized(column_numbers("centre", shift, data), by)

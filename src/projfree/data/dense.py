@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, all_finite, count, real_array, shown
-from projfree.data.base import Data, checked_targets, checked_weights, measures
 from projfree.data.blocks import THREADED_BYTES, Blocks, Partials, dense_pass, tile_rows
 from projfree.data.compiled import compiled
+from projfree.data.local import LocalData, checked_targets, checked_weights
+from projfree.data.moments import measures
 from projfree.data.rows import Pass
 from projfree.data.spectrum import largest_eigenvalue
 from projfree.runtime import default_threads
@@ -25,7 +26,7 @@ FINGERPRINT_ROWS = 1_000
 FINGERPRINT_NUMBERS, FEWEST_MARKED = 1 << 17, 16
 
 
-class DenseTable(Data):
+class DenseTable(LocalData):
     """What dense rows share, wherever they are kept: their measures and bounds, from blocks in a fixed order.
 
     Attributes
@@ -94,23 +95,14 @@ class DenseData(DenseTable):
     allowance of certificates. float32 blocks are widened one at a time, so that sums are float64 throughout.
     """
 
-    def __init__(
-        self,
-        X: Array,
-        y: Array,
-        sample_weight: Array | None = None,
-        threads: int | None = None,
-    ) -> None:
+    def __init__(self, X: Array, y: Array, sample_weight: Array | None = None, threads: int | None = None) -> None:
         X = real_array("X", X)
         if X.ndim != 2 or 0 in X.shape:
             raise ValueError(f"`X` must be a table with at least one row and one column, got shape {X.shape}.")
         self.X, self.cut = X, Blocks.of(len(X))
         (self.n, self.d), self.nbytes = X.shape, X.nbytes
         self.threads = default_threads() if threads is None else count("threads", threads)
-        self.y, self.weight = (
-            checked_targets(y, self.n),
-            checked_weights(sample_weight, self.n),
-        )
+        self.y, self.weight = checked_targets(y, self.n), checked_weights(sample_weight, self.n)
         self._scan()
 
     def _pieces(self, step: int) -> Iterator[tuple[slice, Array]]:
@@ -135,17 +127,9 @@ class DenseData(DenseTable):
         return self.X
 
     def subset(self, rows: Array) -> DenseData:
-        """The given rows; a weight of ``n s_i / m`` keeps sums unbiased under uniform sampling."""
-        part = object.__new__(DenseData)
-        part.X, part.y, part.n, part.d = self.X[rows], self.y[rows], len(rows), self.d
-        part.nbytes = part.X.nbytes
-        part.weight = None if self.weight is None else self.weight[rows] * (self.n / len(rows))
-        part.row_norm, part.mean_square, part._mean = (
-            self.row_norm,
-            self.mean_square,
-            self._mean,
-        )
-        part.cut, part.threads = Blocks.of(len(rows)), self.threads
+        part = self.alike()
+        part.X, part.y, part.weight = self.X[rows], self.y[rows], self.sample_weights(rows)
+        part.n, part.nbytes, part.cut = len(rows), part.X.nbytes, Blocks.of(len(rows))
         return part
 
     def fingerprint(self) -> str:
@@ -160,9 +144,5 @@ def marked_rows(n: int, width: int) -> Array:
 
 def table_fingerprint(data: DenseTable, dtype: np.dtype[Any], marked: Array) -> str:
     """A short hash of the shape, the dtype, the marked rows, the targets and the weights, and the means of all rows."""
-    digest = hashlib.sha256(f"{(data.n, data.d)} {dtype} {data.y.shape}".encode())
-    weight = np.zeros(0) if data.weight is None else data.weight
     means = np.array([data.row_norm, data.mean_square, *data.mean_row()])  # these change with any row
-    for part in (marked, data.y, weight, means):
-        digest.update(np.ascontiguousarray(part).tobytes())
-    return digest.hexdigest()[:16]
+    return short_hash(f"{(data.n, data.d)} {dtype} {data.y.shape}", marked, data.y, data.weight, means)

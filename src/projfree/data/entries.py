@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from projfree.algebra import UNIT
+from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, count, plain_array, shown
-from projfree.data.base import Data, checked_targets, checked_weights
+from projfree.data.local import LocalData, checked_targets, checked_weights
 from projfree.data.rows import Pass
 
-#: Entries in one block; sums within a block may be added in any order, so the block bounds their rounding.
-BLOCK_ROWS = 1 << 13
 #: Matrices of at least so many entries are not formed, unless asked for.
 FACTORED = 1_000_000
 
@@ -68,74 +68,112 @@ class Entries:
             raise ValueError(f"`rows` and `cols` must be of one length, got {len(self.rows)} and {len(self.cols)}.")
 
 
-class EntriesData(Data):
-    """Targets at observed entries; the parameter is the dense matrix."""
+class ObservedEntries(LocalData):
+    """What observed entries of a matrix share, whether or not it is formed: rows of A with a single one.
+
+    Attributes
+    ----------
+    sides : tuple of int
+        The shape of the matrix.
+    block_rows : int
+        Entries in one block; sums within a block may be added in any order, so the block bounds their rounding.
+    """
 
     keeps_images = True
     diagonal = True
     products = 0.0
+    row_norm = mean_square = 1.0
+    sides: tuple[int, ...]
+    block_rows: int
 
-    def __init__(self, entries: Entries, y: Array, sample_weight: Array | None = None) -> None:
-        self.entries, self.n = entries, len(entries.rows)
-        self.y, self.weight = checked_targets(y, self.n), checked_weights(sample_weight, self.n)
-        if self.y.ndim != 1:
-            raise ValueError(f"`y` must be a vector, one value for each observed entry, got shape {self.y.shape}.")
-        self.row_norm = self.mean_square = 1.0
+    @abstractmethod
+    def image(self, w: Any) -> Array:
+        """The entries of ``w``, one for each row of the data."""
+
+    @abstractmethod
+    def scatter(self, r: Array) -> Any:
+        """The adjoint of the image."""
+
+    @abstractmethod
+    def most_at_a_place(self) -> int:
+        """How often a place occurs at most: so many terms the adjoint adds there, one after the other."""
 
     def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
         if outputs:
             raise ValueError(f"Observed entries have one prediction each; the loss asks for {outputs[0]}.")
-        return self.entries.shape
+        return self.sides
 
     def run(self, work: Pass) -> tuple[Array, Any]:
-        at, sums, residuals = self.entries, np.zeros(()), []
-        for start in range(0, self.n, BLOCK_ROWS):
-            rows = slice(start, min(start + BLOCK_ROWS, self.n))
-            residual, part = work(rows, *(w[at.rows[rows], at.cols[rows]] for w in work.vectors))
+        images = [self.image(w) for w in work.vectors]
+        sums, residuals = np.zeros(()), None
+        for start in range(0, self.n, self.block_rows):
+            rows = slice(start, min(start + self.block_rows, self.n))
+            residual, part = work(rows, *(u[rows] for u in images))
             sums = sums + part
             if residual is not None:
-                residuals.append(residual)
-        return sums, self._scatter(np.concatenate(residuals)) if residuals else None
-
-    def _scatter(self, r: Array) -> Array:
-        m, n = self.entries.shape
-        flat = self.entries.rows * n + self.entries.cols
-        return np.bincount(flat, weights=r, minlength=m * n).reshape(m, n)
-
-    def subset(self, rows: Array) -> EntriesData:
-        part = object.__new__(EntriesData)
-        at = self.entries
-        part.entries = object.__new__(Entries)
-        for name, value in (("rows", at.rows[rows]), ("cols", at.cols[rows]), ("shape", at.shape)):
-            object.__setattr__(part.entries, name, value)
-        part.n, part.y = len(rows), self.y[rows]
-        part.weight = None if self.weight is None else self.weight[rows] * (self.n / len(rows))
-        part.row_norm = part.mean_square = 1.0
-        return part
+                residuals = np.empty(self.n) if residuals is None else residuals
+                residuals[rows] = residual
+        return sums, None if residuals is None else self.scatter(residuals)
 
     def smoothness(self, *, centred: bool) -> float:
         # A^T S A is diagonal: the weight of each place. Centring only lowers the eigenvalues.
-        return float(self.mean_row().max()) * (1.0 + 2.0 * np.finfo(float).eps * self.summation())
+        weights = getattr(self.mean_row(), "values", self.mean_row())
+        return float(weights.max()) * (1.0 + 4.0 * UNIT * self.summation())
 
-    def mean_row(self) -> Array:
+    def mean_row(self) -> Any:
         return self._mean
 
     @cached_property
-    def _mean(self) -> Array:
-        return self._scatter(np.broadcast_to(self.weights(slice(None)), (self.n,)))
+    def _mean(self) -> Any:
+        return self.scatter(np.array(np.broadcast_to(self.weights(slice(None)), (self.n,))))
 
     @cached_property
     def _most(self) -> int:
-        """How often a place occurs at most: so many terms the adjoint adds there, one after the other."""
-        return int(np.bincount(self.entries.rows * self.entries.shape[1] + self.entries.cols).max())
+        return self.most_at_a_place()
 
     def summation(self) -> float:
-        blocks = -(-self.n // BLOCK_ROWS)
-        return float(max(min(self.n, BLOCK_ROWS) + blocks, self._most) + 8)
+        blocks = -(-self.n // self.block_rows)
+        return float(max(min(self.n, self.block_rows) + blocks, self._most) + 8)
+
+
+def one_target(y: Array, n: int) -> Array:
+    """Targets of observed entries: one for each."""
+    y = checked_targets(y, n)
+    if y.ndim != 1:
+        raise ValueError(f"`y` must be a vector, one value for each observed entry, got shape {y.shape}.")
+    return y
+
+
+class EntriesData(ObservedEntries):
+    """Targets at observed entries; the parameter is the dense matrix."""
+
+    block_rows = 1 << 13
+
+    def __init__(self, entries: Entries, y: Array, sample_weight: Array | None = None) -> None:
+        self.entries, self.n, self.sides = entries, len(entries.rows), entries.shape
+        self.y, self.weight = one_target(y, self.n), checked_weights(sample_weight, self.n)
+
+    def image(self, w: Array) -> Array:
+        return np.asarray(w[self.entries.rows, self.entries.cols])
+
+    def scatter(self, r: Array) -> Array:
+        m, n = self.sides
+        return np.bincount(self._flat(), weights=r, minlength=m * n).reshape(m, n)
+
+    def _flat(self) -> Array:
+        return self.entries.rows * self.sides[1] + self.entries.cols
+
+    def most_at_a_place(self) -> int:
+        return int(np.bincount(self._flat()).max())
+
+    def subset(self, rows: Array) -> EntriesData:
+        part, at = object.__new__(EntriesData), self.entries
+        part.entries = object.__new__(Entries)
+        for name, value in (("rows", at.rows[rows]), ("cols", at.cols[rows]), ("shape", at.shape)):
+            object.__setattr__(part.entries, name, value)
+        part.n, part.sides, part.y, part.weight = len(rows), self.sides, self.y[rows], self.sample_weights(rows)
+        return part
 
     def fingerprint(self) -> str:
-        digest = hashlib.sha256(f"entries {self.entries.shape} {self.n}".encode())
-        weight = np.zeros(0) if self.weight is None else self.weight
-        for part in (self.entries.rows, self.entries.cols, self.y, weight):
-            digest.update(np.ascontiguousarray(part).tobytes())
-        return digest.hexdigest()[:16]
+        head = f"entries {self.entries.shape} {self.n}"
+        return short_hash(head, self.entries.rows, self.entries.cols, self.y, self.weight)

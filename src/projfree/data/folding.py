@@ -13,7 +13,7 @@ from projfree.data.rows import Pass, Rows, Step
 from projfree.runtime import over_blocks
 
 if TYPE_CHECKING:
-    from projfree.data.base import Data
+    from projfree.data.local import LocalData
 
 #: Rows of a block of a fold, at least, and the most blocks: their sums may be long.
 FOLD_ROWS, MOST_FOLDS = 1 << 14, 64
@@ -21,7 +21,7 @@ FOLD_ROWS, MOST_FOLDS = 1 << 14, 64
 LANES = 4
 
 
-def fold_images(data: Data, step: Step, images: list[Array], residuals: dict[int, Any] | None = None) -> Array:
+def fold_images(data: LocalData, step: Step, images: list[Array], residuals: dict[int, Any] | None = None) -> Array:
     """The sums of a step over images; its residuals are put, by the first row of a block, where the caller asks."""
     n, shared = data.n, (step, data.n, data.y, data.weight)
     if n <= FOLD_ROWS and data.nbytes < NATIVE_BYTES:

@@ -13,7 +13,7 @@ from projfree.numerics.sums import tree_sum
 from projfree.runtime import single_blas
 
 if TYPE_CHECKING:
-    from projfree.data.base import Data
+    from projfree.data.local import LocalData
 
 #: Sums of weights within which moments neither overflow nor vanish.
 LEAST_WEIGHT, MOST_WEIGHT = 1e-100, 1e100
@@ -51,7 +51,7 @@ class Gram:
         self.shift, self.matrix = np.zeros(width), np.zeros((width + 1, width + 1))
 
     @classmethod
-    def of(cls, data: Data) -> Gram:
+    def of(cls, data: LocalData) -> Gram:
         """The moments of a data set, in one pass."""
         columns = data.shape(())
         if len(columns) != 1:
@@ -66,7 +66,7 @@ class Gram:
 
         return self.include(as_data(X, y, sample_weight))
 
-    def include(self, data: Data) -> Gram:
+    def include(self, data: LocalData) -> Gram:
         """Append the rows of a data set; returns the same object."""
         if data.shape(()) != (self.d,) or data.y.shape[1:] != self.outputs:
             raise ValueError(
@@ -86,7 +86,7 @@ class Gram:
         self.matrix, self.n = self.matrix + tree_sum(lanes), self.n + data.n
         return self
 
-    def _units_of(self, data: Data) -> float:
+    def _units_of(self, data: LocalData) -> float:
         """The sum of the weights of some rows; of the first ones only ratios matter, so it need not be extreme."""
         total = float(data.n if data.total_weight is None else data.total_weight)
         if self.n and not LEAST_WEIGHT <= total <= MOST_WEIGHT:

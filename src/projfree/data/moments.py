@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from projfree.algebra import UNIT
 from projfree.checks import Array, is_sparse
-from projfree.data.base import Data, measures
+
+if TYPE_CHECKING:
+    from projfree.data.local import LocalData
 
 
-def column_deviation(data: Data) -> Array:
+def column_deviation(data: LocalData) -> Array:
     """The weighted standard deviation of each column, 1 for a column that is constant up to rounding; one read.
 
     Deviations are taken from the mean before they are squared, so that a large mean costs no digits.
@@ -39,7 +41,7 @@ def column_deviation(data: Data) -> Array:
     return np.where(deviation <= UNIT * data.summation() * np.hypot(mean, deviation), 1.0, deviation)
 
 
-def row_measures(data: Data, shift: Array, scale: Array) -> tuple[float, float]:
+def row_measures(data: LocalData, shift: Array, scale: Array) -> tuple[float, float]:
     r"""The largest norm and the weighted mean squared norm of the rows :math:`(|x_i| + |shift|) / scale`; one read."""
     largest, mean_square, size = 0.0, 0.0, np.abs(shift)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -59,7 +61,7 @@ def row_measures(data: Data, shift: Array, scale: Array) -> tuple[float, float]:
     return measures(largest, mean_square)
 
 
-def column_sizes(data: Data) -> Array:
+def column_sizes(data: LocalData) -> Array:
     """The weighted root mean square and the largest size of the entries of each column, in two rows; one read.
 
     Columns are divided by the largest entry so far before they are squared, so that no square leaves the range of
@@ -89,3 +91,11 @@ def _largest(table: Any) -> Array:
 
 def _on(table: Any, values: Array) -> Any:
     return type(table)((values, table.indices, table.indptr), shape=table.shape)
+
+
+def measures(largest: float, mean: float) -> tuple[float, float]:
+    """`row_norm` and `mean_square` from the largest and the mean squared norm of the rows.
+
+    Squares below the range of floating point count as zero in both; no row is longer than the floor then.
+    """
+    return max(float(np.sqrt(largest)), 1e-150), max(mean, 1e-300)

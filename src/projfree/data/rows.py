@@ -55,8 +55,8 @@ class Step(ABC):
         """
 
     def residual_sum(self, sums: Array, outputs: tuple[int, ...]) -> Array:
-        """The sum of the residuals over all rows, from the sums of a step with `sums_residuals`."""
-        raise NotImplementedError
+        """The sum of the residuals over all rows; by default all the sums of a step with `sums_residuals`."""
+        return sums.reshape(outputs)
 
 
 @dataclass(frozen=True, eq=False)

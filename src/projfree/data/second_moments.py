@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from projfree.checks import Array, is_sparse
-from projfree.data.base import Data
 from projfree.data.products import LANE_ROWS, LANES, add_products, rough_centre, table_bytes
 from projfree.numerics.sums import tree_sum
 from projfree.runtime import over_blocks, single_blas
+
+if TYPE_CHECKING:
+    from projfree.data.local import LocalData
 
 #: Bytes of weights, and of products of features, that are formed at a time.
 BLOCK_BYTES = 1 << 24
@@ -57,14 +59,22 @@ class Moments:
             return columns
         return columns[..., self.features] if isinstance(columns, np.ndarray) else columns[:, self.features]
 
+    def weights_of(self, residual: Array | None) -> Array:
+        """The residuals of a step as weights: as many of their columns, the first ones, as are wanted."""
+        assert residual is not None
+        return residual.reshape(len(residual), -1)[:, : self.weights]
+
     @property
     def kept(self) -> Any:
         """The rows of the matrices that are wanted, as an index."""
         return slice(None) if self.places is None else np.append(self.places, -1)
 
 
-def second_moments(data: Data, h: RowWeights, wanted: Moments) -> Array:
-    """See `Data.second_moments`; the way for tables of every kind."""
+def second_moments(data: LocalData, h: RowWeights, wanted: Moments) -> Array:
+    """The matrices that are wanted for each column of the weights, of shape ``(m, d + 1, d + 1)``, in one read.
+
+    With d the number of features that are looked at; the second side is that of ``wanted.kept``.
+    """
     columns = data.shape(())[0]
     d = columns if wanted.features is None else len(wanted.features)
     count, side = (LANES, d) if wanted.places is None else (1, len(wanted.places))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterator
 from functools import partial
@@ -11,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, count
-from projfree.data.base import Data, checked_targets, checked_weights
 from projfree.data.blocks import THREADED_BYTES, Partials, over_ranges
 from projfree.data.compiled import compiled
 from projfree.data.compressed import compressed, row_pieces, widened
 from projfree.data.dense import marked_rows
+from projfree.data.local import LocalData, checked_targets, checked_weights
 from projfree.data.once import Once
 from projfree.data.row_products import RowTile
 from projfree.data.rows import Pass
@@ -67,7 +67,7 @@ def gathered(vectors: tuple[Array, ...]) -> Any:
     return sp.csr_array((values, (rows, columns)), shape=(d, width * len(vectors)))
 
 
-class SparseData(Data):
+class SparseData(LocalData):
     """A SciPy sparse matrix or array with targets.
 
     CSR with float32 or float64 values is held without a copy and must not be changed afterwards; other formats are
@@ -168,12 +168,9 @@ class SparseData(Data):
         partials.sums[k] = total
 
     def subset(self, rows: Array) -> SparseData:
-        """The given rows; a weight of ``n s_i / m`` keeps sums unbiased under uniform sampling."""
-        part = object.__new__(SparseData)
+        part = self.alike()
         part._hold(self.X[rows])
-        part.y, part.threads = self.y[rows], self.threads
-        part.weight = None if self.weight is None else self.weight[rows] * (self.n / len(rows))
-        part._norms, part._mean = self._norms, self._mean
+        part.y, part.weight, part._chosen = self.y[rows], self.sample_weights(rows), None
         return part
 
     def second_moments(self, h: RowWeights, wanted: Moments) -> Array:
@@ -210,11 +207,7 @@ class SparseData(Data):
         marked = self.X[marked_rows(self.n, self.X.nnz // self.n)]
         marked.sort_indices()
         marked.eliminate_zeros()
-        digest = hashlib.sha256(f"sparse {self.X.shape} {self.X.dtype} {self.y.shape}".encode())
-        weight = np.zeros(0) if self.weight is None else self.weight
         # These change with any entry; its place alone would cost a product to tell.
         means = np.array([self.row_norm, self.mean_square, self.X.data.sum(dtype=np.float64)])
-        places = (marked.indptr.astype(np.int64), marked.indices.astype(np.int64))
-        for part in (*places, marked.data, self.y, weight, means):
-            digest.update(np.ascontiguousarray(part).tobytes())
-        return digest.hexdigest()[:16]
+        parts = (marked.indptr.astype(np.int64), marked.indices.astype(np.int64), marked.data, self.y, self.weight)
+        return short_hash(f"sparse {self.X.shape} {self.X.dtype} {self.y.shape}", *parts, means)

@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from projfree.checks import Array
-from projfree.data.base import measures
 from projfree.data.blocks import MOST_BLOCKS, Blocks
 from projfree.data.compressed import PIECE, row_pieces, row_squares, rows_for
+from projfree.data.moments import measures
 from projfree.data.row_products import RowTile
 from projfree.data.rows import Pass
 from projfree.numerics.sums import tree_sum

@@ -2,7 +2,7 @@ r"""An upper bound on the largest eigenvalue of :math:`A^T S A` for features tha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from projfree.checks import Array, is_sparse
 
 if TYPE_CHECKING:
     from projfree.data.base import Data
+    from projfree.data.local import LocalData
 
 #: Up to this many rows or columns the largest eigenvalue is taken from a Gram matrix; beyond, it is bounded.
 GRAM_SIDE = 3_000
@@ -30,22 +31,18 @@ def largest_eigenvalue(data: Data, shift: Array, scale: Array, trace: float, *, 
     """
     n, d = data.n, len(scale)
     about = data.mean_row() if centred else shift
-    X = getattr(data, "X", None)
-    if d <= min(n, GRAM_SIDE) and _affordable(X):
+    if d <= min(n, GRAM_SIDE) and (data.stored is None or float(data.stored) ** 2 <= SPARSE_WORK * n):
         gram = data.gram()
         moment = gram.moment(about) / np.multiply.outer(scale, scale)
         size = float(np.trace(moment) + np.trace(gram.moment(gram.shift[:d]) / scale**2))
         return _raised(moment, size, data.summation() + d)
-    if n <= GRAM_SIDE and X is not None:
-        outer = _outer(X, np.broadcast_to(data.weights(slice(None)), (n,)), about, scale)
+    columns = data.columns() if n <= GRAM_SIDE else None
+    if columns is not None:
+        outer = _outer(columns, cast("LocalData", data).weights(slice(None)), about, scale)
         return _raised(outer, float(np.trace(outer)), float(n + d))
     away = (data.mean_row() - about) / scale
-    bound = min(_row_sums(data, scale) + float(away @ away), trace)
+    bound = min(data.largest_row_sum(scale) + float(away @ away), trace)
     return bound * (1.0 + 8.0 * UNIT * (data.summation() + d))
-
-
-def _affordable(X: Any) -> bool:
-    return not is_sparse(X) or float(X.nnz) ** 2 <= SPARSE_WORK * X.shape[0]
 
 
 def _raised(gram: Array, size: float, units: float) -> float:
@@ -53,20 +50,20 @@ def _raised(gram: Array, size: float, units: float) -> float:
     return float(np.linalg.eigvalsh(gram)[-1]) + 8.0 * UNIT * units * size
 
 
-def _outer(X: Any, s: Array, about: Array, scale: Array) -> Array:
+def _outer(columns: Any, s: Array | float, about: Array, scale: Array) -> Array:
     """The Gram matrix of the rows, from a few columns at a time: no shifted copy of the table."""
-    columns = X.tocsc() if is_sparse(X) else X
-    total, root = np.zeros((len(s), len(s))), np.sqrt(s)[:, None]
-    for start in range(0, X.shape[1], COLUMNS):
+    n, d = columns.shape
+    total, root = np.zeros((n, n)), np.sqrt(np.broadcast_to(s, n))[:, None]
+    for start in range(0, d, COLUMNS):
         part = slice(start, start + COLUMNS)
-        table = columns[:, part].toarray() if is_sparse(X) else columns[:, part]
+        table = columns[:, part].toarray() if is_sparse(columns) else columns[:, part]
         z = (table - about[part]) / scale[part] * root
         total += z @ z.T
     return total
 
 
-def _row_sums(data: Data, scale: Array) -> float:
-    # lambda_max of a symmetric matrix is at most its largest sum of absolute values along a row.
+def largest_row_sum(data: LocalData, scale: Array) -> float:
+    """See `Data`; the largest eigenvalue of a symmetric matrix is at most that of the sizes of its entries."""
     total = np.zeros(len(scale))
     for rows, table in data.tables():
         size = abs(table)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from projfree.algebra import UNIT
+from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, all_finite, real_array, shown
 from projfree.data.base import Data
+from projfree.data.local import LocalData
 from projfree.data.rows import Pass, WithResidualSum
 from projfree.data.second_moments import Moments, RowWeights
 from projfree.data.spectrum import largest_eigenvalue
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from projfree.data.workspace import Workspace
 
 
-class Standardized(Data):
-    r"""The rows :math:`(x_i - m) / s` of another data set, entry by entry.
+class StandardizedView(Data):
+    r"""The rows :math:`(x_i - m) / s` of another data set, entry by entry, wherever they are.
 
     .. math:: A' w = A (w / s) - \langle m, w / s\rangle, \qquad A'^T r = (A^T r - m \textstyle\sum_i r_i) / s .
 
@@ -39,15 +40,9 @@ class Standardized(Data):
     ``row_norm`` and ``mean_square`` are those of :math:`(|x_i| + |m|) / s`: they bound the rows and also the terms that
     cancel in the adjoint, so that the rounding allowance of a certificate stays true. Columns whose mean is large
     compared with their deviation make it as large as it has to be. Construction reads the data once.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from projfree import as_data
-    >>> data = as_data(np.array([[1.0, 5.0], [3.0, 5.0]]), [0.0, 1.0], centre=True, scale=True)
-    >>> data.apply(np.array([1.0, 1.0])).tolist(), data.raw(np.array([2.0, 0.0]), 0.5)
-    ([-1.0, 1.0], (array([2., 0.]), array(-3.5)))
     """
+
+    data: Data
 
     def __init__(self, data: Data, shift: Any, scale: Any) -> None:
         self.shift, self.scale = column_numbers("shift", shift, data), column_numbers("scale", scale, data)
@@ -58,41 +53,18 @@ class Standardized(Data):
         self.row_norm, self.mean_square = data.row_measures(self.shift, self.scale)
         self.feature_names, self.total_weight = data.feature_names, data.total_weight
 
-    def _hold(self, data: Data) -> None:
-        self.data, self.n, self.y, self.weight, self.keeps_images = data, data.n, data.y, data.weight, data.keeps_images
-        self.threads, self.nbytes, self.stored, self.local = data.threads, data.nbytes, data.stored, data.local
+    def _hold(self, data: Any) -> None:
+        self.data, self.n, self.stored = data, data.n, data.stored
 
     def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
         return self.data.shape(outputs)
 
-    def tables(self, nbytes: int = 1 << 20) -> Iterator[tuple[slice, Any]]:
-        for rows, table in self.data.tables(nbytes):
-            dense = table if isinstance(table, np.ndarray) else table.toarray()
-            yield rows, (dense - self.shift) / self.scale
-
-    def run(self, work: Pass) -> tuple[Array, Any]:
-        scaled = tuple(self.divided(w) for w in work.vectors)
-        offsets = None
-        if scaled:
-            offsets = np.array([-(self.shift @ w) for w in scaled])
-            offsets = offsets if work.offsets is None else offsets + work.offsets
-        # The sum of the residuals travels with the sums; a step that has it anyway stays as it is, and so compiled.
-        step = work.step if work.step.sums_residuals else WithResidualSum(work.step)
-        sums, g = self.data.run(replace(work, step=step, vectors=scaled, offsets=offsets))
-        if g is None:
-            return sums, None
-        total = step.residual_sum(sums, work.outputs)
-        sums = sums if step is work.step else sums[: len(sums) - total.size]
-        return sums, self.divided(g - np.multiply.outer(self.shift, total))
-
     def open(self) -> Workspace:
-        if self.local:
-            return super().open()
         from projfree.data.view_workspace import ViewWorkspace
 
         return ViewWorkspace(self, self.data.open())
 
-    def with_targets(self, convert: Callable[[Array], Array]) -> Data:
+    def with_targets(self, convert: Callable[[Array], Array]) -> Self:
         view = copy(self)
         view._hold(self.data.with_targets(convert))
         return view
@@ -116,19 +88,11 @@ class Standardized(Data):
         offset = np.asarray(0.0 if intercept is None else intercept) - self.shift @ inner
         return self.data.raw(inner, offset)
 
-    def subset(self, rows: Array) -> Standardized:
-        part = object.__new__(Standardized)
-        part.shift, part.scale, part.row_norm, part.mean_square = (
-            self.shift,
-            self.scale,
-            self.row_norm,
-            self.mean_square,
-        )
-        part._hold(self.data.subset(rows))
-        return part
+    def row_measures(self, shift: Array, scale: Array) -> tuple[float, float]:
+        return self.data.row_measures(np.abs(self.shift) + self.scale * np.abs(shift), self.scale * scale)
 
-    def sample(self, m: int, rng: np.random.Generator) -> Array:
-        return self.data.sample(m, rng)
+    def column_deviation(self) -> Array:
+        return self.data.column_deviation() / self.scale
 
     def column_sizes(self) -> Array:
         # Before the difference is taken: what is rounded are the products with either.
@@ -137,6 +101,71 @@ class Standardized(Data):
 
     def gram(self) -> Gram:
         return self.data.gram().standardized(self.shift, self.scale)
+
+    def smoothness(self, *, centred: bool) -> float:
+        trace = self.mean_square * (1.0 + 8.0 * UNIT * self.summation())
+        return largest_eigenvalue(self.data, self.shift, self.scale, trace, centred=centred)
+
+    def mean_row(self) -> Array:
+        return (self.data.mean_row() - self.shift) / self.scale
+
+    def summation(self) -> float:
+        return self.data.summation() + 4.0  # the product with the shift, the difference and the quotient
+
+    def fingerprint(self) -> str:
+        return f"{self.data.fingerprint()} {short_hash('', self.shift, self.scale)}"
+
+
+class Standardized(StandardizedView, LocalData):
+    """The view of rows on this machine, whose passes are those of the data underneath.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import as_data
+    >>> data = as_data(np.array([[1.0, 5.0], [3.0, 5.0]]), [0.0, 1.0], centre=True, scale=True)
+    >>> data.apply(np.array([1.0, 1.0])).tolist(), data.raw(np.array([2.0, 0.0]), 0.5)
+    ([-1.0, 1.0], (array([2., 0.]), array(-3.5)))
+    """
+
+    data: LocalData
+    open = LocalData.open
+    standardized = LocalData.standardized
+    row_measures = LocalData.row_measures
+    column_deviation = LocalData.column_deviation
+
+    def _hold(self, data: LocalData) -> None:
+        super()._hold(data)
+        self.y, self.weight, self.keeps_images = data.y, data.weight, data.keeps_images
+        self.threads, self.nbytes = data.threads, data.nbytes
+
+    def run(self, work: Pass) -> tuple[Array, Any]:
+        scaled = tuple(self.divided(w) for w in work.vectors)
+        offsets = None
+        if scaled:
+            offsets = np.array([-(self.shift @ w) for w in scaled])
+            offsets = offsets if work.offsets is None else offsets + work.offsets
+        # The sum of the residuals travels with the sums; a step that has it anyway stays as it is, and so compiled.
+        step = work.step if work.step.sums_residuals else WithResidualSum(work.step)
+        sums, g = self.data.run(replace(work, step=step, vectors=scaled, offsets=offsets))
+        if g is None:
+            return sums, None
+        total = step.residual_sum(sums, work.outputs)
+        sums = sums if step is work.step else sums[: len(sums) - total.size]
+        return sums, self.divided(g - np.multiply.outer(self.shift, total))
+
+    def tables(self, nbytes: int = 1 << 20) -> Iterator[tuple[slice, Any]]:
+        for rows, table in self.data.tables(nbytes):
+            dense = table if isinstance(table, np.ndarray) else table.toarray()
+            yield rows, (dense - self.shift) / self.scale
+
+    def subset(self, rows: Array) -> Standardized:
+        part = self.alike()
+        part._hold(self.data.subset(rows))
+        return part
+
+    def sample(self, m: int, rng: np.random.Generator) -> Array:
+        return self.data.sample(m, rng)
 
     def second_moments(self, h: RowWeights, wanted: Moments) -> Array:
         if not wanted.centred and self.shift.any():
@@ -150,20 +179,6 @@ class Standardized(Data):
         inner = self.divided(w)
         image: Array = self.data.image_of(table, inner) - self.shift @ inner
         return image
-
-    def smoothness(self, *, centred: bool) -> float:
-        trace = self.mean_square * (1.0 + 8.0 * UNIT * self.summation())
-        return largest_eigenvalue(self.data, self.shift, self.scale, trace, centred=centred)
-
-    def mean_row(self) -> Array:
-        return (self.data.mean_row() - self.shift) / self.scale
-
-    def summation(self) -> float:
-        return self.data.summation() + 4.0  # the product with the shift, the difference and the quotient
-
-    def fingerprint(self) -> str:
-        digest = hashlib.sha256(self.shift.tobytes() + self.scale.tobytes())
-        return f"{self.data.fingerprint()} {digest.hexdigest()[:16]}"
 
 
 def column_numbers(name: str, numbers: Any, data: Data) -> Array:

@@ -9,13 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from projfree.checks import Array, count, is_sparse, plain_array, real_array
-from projfree.data.base import Data
 from projfree.data.compressed import assembled, compressed
+from projfree.data.local import LocalData
 from projfree.data.rows import Pass
 from projfree.data.sparse import SparseData
 
 
-class TaskData(Data):
+class TaskData(LocalData):
     """A table whose row i belongs to one of several tasks, each with a column of coefficients of its own.
 
     It is a sparse table with one column for each pair of a feature and a task: row i has its entries in the columns of
@@ -65,8 +65,7 @@ class TaskData(Data):
         return sums, None if g is None else g.reshape(self.shape(()))
 
     def subset(self, rows: Array) -> TaskData:
-        part = object.__new__(TaskData)
-        part.features, part.tasks = self.features, self.tasks
+        part = self.alike()
         part._hold(self.table.subset(rows))
         return part
 

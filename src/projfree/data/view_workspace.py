@@ -15,7 +15,7 @@ from projfree.data.workspace import MOST_IMAGES, Workspace
 
 if TYPE_CHECKING:
     from projfree.data.second_moments import Moments
-    from projfree.data.standardized import Standardized
+    from projfree.data.standardized import StandardizedView
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class ViewWorkspace(Workspace):
     their own, which are kept for as many points as a workspace keeps images.
     """
 
-    def __init__(self, view: Standardized, inner: Workspace) -> None:
+    def __init__(self, view: StandardizedView, inner: Workspace) -> None:
         self._view, self._inner, self.meter = view, inner, inner.meter
         self._points: dict[Handle, Point] = {}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from projfree.data.rows import Derived, FormImages, Pass, Step
 from projfree.runtime import lock_of
 
 if TYPE_CHECKING:
-    from projfree.data.base import Data
+    from projfree.data.local import LocalData
     from projfree.data.second_moments import Moments
 
 #: The most images that a workspace keeps; the one that was used least recently goes first.
@@ -92,7 +92,7 @@ class LocalWorkspace(Workspace):
     An image never leaves the workspace, so that the memory of one that is dropped can be used again.
     """
 
-    def __init__(self, data: Data, meter: Meter | None = None) -> None:
+    def __init__(self, data: LocalData, meter: Meter | None = None) -> None:
         self.data, self.meter = data, Meter() if meter is None else meter
         self._depth = len(data.shape(()))
         self._images: dict[Handle, Array] = {}
@@ -157,7 +157,7 @@ class LocalWorkspace(Workspace):
 
             def weights(rows: slice, table: Any) -> Array:
                 image = self.data.image_of(table, x.w) if held is None else held[rows]
-                return cast("Array", work(rows, image)[0])
+                return wanted.weights_of(work(rows, image)[0])
 
             moments = self.data.second_moments(weights, wanted)
         self.meter.rows += self.data.n

@@ -10,7 +10,6 @@ import numpy as np
 
 from projfree.checks import Array, is_sparse
 from projfree.data import Data, as_data
-from projfree.data.standardized import Standardized
 from projfree.estimators.table import Table
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
@@ -57,7 +56,7 @@ def make_problem(table: Table, loss: Loss, *, intercept: bool, standardize: bool
         data = table.X
         if standardize:
             shift = data.mean_row() if intercept else np.zeros(data.shape(()))
-            data = Standardized(data, shift, data.column_deviation())
+            data = data.standardized(shift, data.column_deviation())
     else:
         data = as_data(table.X, table.y, table.weight, centre=standardize and intercept, scale=standardize)
     return Problem(Objective(loss, data, fit_intercept=intercept), data.raw, free)

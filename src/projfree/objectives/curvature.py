@@ -17,24 +17,10 @@ from projfree.data.second_moments import Moments
 from projfree.data.workspace import Workspace
 from projfree.losses.base import Loss
 from projfree.objectives.intercepts.base import Intercept
-from projfree.objectives.row_steps import weigh
+from projfree.objectives.row_steps import Curvatures, weigh
 
 #: Rows of a matrix that are averaged with columns at a time.
 ROWS = 256
-
-
-@dataclass(frozen=True)
-class BendWeights(Step):
-    """The weighted curvature of each output, for losses that act on each output by itself."""
-
-    loss: Loss
-    b: Array | float
-    #: How many of the outputs are looked at, the first ones.
-    columns: int | None = None
-
-    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        bend = self.loss.majorant(images[0] + self.b, rows.y)
-        return weigh(bend.reshape(len(bend), -1)[:, : self.columns], rows.s), np.zeros(0)
 
 
 @dataclass(frozen=True)
@@ -79,7 +65,7 @@ def shared_curvature(
     With ``places`` only the rows of the features there.
     """
     free = intercept.constant is not None
-    step = BendWeights(intercept.loss, 0.0 if b is None else b, 1)
+    step = Curvatures(intercept.loss, 0.0 if b is None else b)
     (M,) = workspace.second_moments(step, x, Moments(1, 2, free, features, places))
     H = M[:-1, :-1]
     if free and M[-1, -1] > 0.0:
@@ -100,7 +86,7 @@ def _apart(
     workspace: Workspace, loss: Loss, x: Point, b: Array | None, k: int, centred: bool, features: Array | None
 ) -> Array:
     """The moments of shape ``(d + 1, k, d + 1, k)`` where outputs do not meet."""
-    step = BendWeights(loss, 0.0 if b is None else b, k)
+    step = Curvatures(loss, 0.0 if b is None else b)
     moments = workspace.second_moments(step, x, Moments(k, 2 * k, centred, features))
     size = moments.shape[1]
     if k == 1:

@@ -23,7 +23,7 @@ from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
 from projfree.objectives.intercepts.base import Intercept
 from projfree.objectives.intercepts.centred import outer
-from projfree.objectives.row_steps import weigh
+from projfree.objectives.row_steps import Curvatures, weigh
 
 if TYPE_CHECKING:
     from projfree.objectives.base import SmoothFunction
@@ -94,25 +94,6 @@ class CurvatureTimes(Step):
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         r = weigh(self.loss.majorant_times(images[0] + self.b, rows.y, images[-1] - self.shift), rows.s)
         return r, np.ravel(r.sum(axis=0))
-
-    def residual_sum(self, sums: Array, outputs: tuple[int, ...]) -> Array:
-        return sums.reshape(outputs)
-
-
-@dataclass(frozen=True)
-class Curvatures(Step):
-    """The weighted curvature of each output, for losses that act on each by itself, and its sums."""
-
-    sums_residuals = True
-    loss: Loss
-    b: Array | float
-
-    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        h = weigh(self.loss.majorant(images[0] + self.b, rows.y), rows.s)
-        return h, np.ravel(h.sum(axis=0))
-
-    def residual_sum(self, sums: Array, outputs: tuple[int, ...]) -> Array:
-        return sums.reshape(outputs)
 
 
 @dataclass(frozen=True)

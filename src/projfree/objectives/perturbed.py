@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from copy import copy
 from dataclasses import replace
 from typing import Self
@@ -10,6 +9,7 @@ from typing import Self
 import numpy as np
 
 from projfree.algebra import Minorant, Pattern, Point, inner
+from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, all_finite, at_least, positive, real_array
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
@@ -128,7 +128,7 @@ class Perturbed(SmoothFunction):
         return self.f.reported
 
     def fingerprint(self) -> str:
-        return f"perturbed {self.theta!r} {hashlib.sha256(self.xi.tobytes()).hexdigest()[:16]} {self.f.fingerprint()}"
+        return f"perturbed {self.theta!r} {short_hash('', self.xi)} {self.f.fingerprint()}"
 
 
 def perturb(f: SmoothFunction, ball: ConstraintSet, epsilon: float, rng: np.random.Generator) -> Perturbed:

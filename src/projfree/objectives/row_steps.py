@@ -131,12 +131,26 @@ class SlopeSums(Step):
 class DerivativeSums(Step):
     """The weighted derivatives, whose adjoint is an estimate of a gradient, and their sum."""
 
+    sums_residuals = True
     loss: Loss
     b: Array | float = 0.0
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         r = weigh(self.loss.derivative(images[0] + self.b, rows.y), rows.s)
         return r, np.ravel(r.sum(axis=0))
+
+
+@dataclass(frozen=True)
+class Curvatures(Step):
+    """The weighted curvature of each output, for losses that act on each by itself, and its sums."""
+
+    sums_residuals = True
+    loss: Loss
+    b: Array | float = 0.0
+
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        h = weigh(self.loss.majorant(images[0] + self.b, rows.y), rows.s)
+        return h, np.ravel(h.sum(axis=0))
 
 
 for _step, _kind in ((TangentSums, "tangent"), (ValueSum, "values"), (SlopeSums, "slopes")):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cached_property
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from projfree.algebra.hashing import short_hash
 from projfree.objectives.base import SmoothFunction
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver
@@ -65,5 +65,5 @@ def _describe(thing: Any) -> str:
         inside = ", ".join(f"{f.name}={_describe(getattr(thing, f.name))}" for f in fields(thing))
         return f"{type(thing).__name__}({inside})"
     if isinstance(thing, np.ndarray):
-        return f"array {thing.shape} {hashlib.sha256(np.ascontiguousarray(thing).tobytes()).hexdigest()[:16]}"
+        return f"array {thing.shape} {short_hash('', thing)}"
     return getattr(thing, "__qualname__", None) or repr(thing)

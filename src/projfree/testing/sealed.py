@@ -15,7 +15,7 @@ from projfree.data.base import Data
 from projfree.data.blocks import Blocks
 from projfree.data.dense import DenseData
 from projfree.data.gram import Gram
-from projfree.data.rows import Derived, Pass, Rows, Step
+from projfree.data.rows import Derived, Rows, Step
 from projfree.data.second_moments import Moments
 from projfree.data.workspace import Meter, Workspace
 from projfree.numerics.sums import tree_sum
@@ -63,8 +63,6 @@ class SealedData(Data):
     array([0.499, 0.748])
     """
 
-    local = False
-
     def __init__(
         self, X: Any, y: Any, sample_weight: Any = None, *, partitions: int = 3, seed: int = 0, forgets: float = 0.3
     ) -> None:
@@ -98,12 +96,6 @@ class SealedData(Data):
 
     def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
         return self._inner.shape(outputs)
-
-    def run(self, work: Pass) -> tuple[Array, Any]:
-        raise TypeError("the rows of SealedData cannot be seen; use `open()` and the doors of its workspace.")
-
-    def subset(self, rows: Array) -> SealedData:
-        raise TypeError("the rows of SealedData cannot be named; use `open().sampled(m, rng)`.")
 
     def smoothness(self, *, centred: bool) -> float:
         return self._inner.smoothness(centred=centred)
@@ -205,8 +197,7 @@ class SealedWorkspace(Workspace):
         parts: list[Any] = [None] * self._count
         for k in self._order():
             X, rows = self._data._partition(k)
-            h, _ = step.block(rows, self._images[x.handle][k])
-            assert h is not None
+            h = wanted.weights_of(step.block(rows, self._images[x.handle][k])[0])
             z = np.column_stack([wanted.among(X - shift), np.ones(len(X))])
             parts[k] = np.einsum("ij,ia,ib->jab", h, z[:, wanted.kept], z)
         self.meter.rows += self._data.n

@@ -29,14 +29,8 @@ from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hull import Hull
 from projfree.objectives.hull_steps import ImageProducts
 from projfree.objectives.intercepts.base import Intercept
-from projfree.objectives.intercepts.offset_steps import (
-    CurvatureAlong,
-    EntryCurvature,
-    OffsetMap,
-    WithOffsets,
-    WithSizes,
-)
-from projfree.objectives.row_steps import DerivativeSums, TangentSums, ValueAndResidual, ValueSum
+from projfree.objectives.intercepts.offset_steps import CurvatureAlong, OffsetMap, WithOffsets, WithSizes
+from projfree.objectives.row_steps import Curvatures, DerivativeSums, TangentSums, ValueAndResidual, ValueSum
 from projfree.objectives.tangent import Sums
 
 #: Newton steps for the offsets of one image, and what they may leave of the value: so little that bounds, which feel
@@ -120,8 +114,8 @@ class Offsets(Intercept):
 
     def solve(self, workspace: Workspace, x: Point, b: Array, slope: Array, tolerance: float) -> Array:
         """Newton's step for the curvature of the loss at offsets ``b``: conjugate gradients, scaled by the diagonal."""
-        diagonal, bend = workspace.derive(self.moved(EntryCurvature(self.loss), b), (x,))
-        scale = 1.0 / (diagonal + self.kappa)
+        sums, bend = workspace.derive(self.moved(Curvatures(self.loss), b), (x,))
+        scale = 1.0 / (sums[1:] + self.kappa)  # the first is that over all entries
         found, r = np.zeros_like(slope), slope.copy()
         z = scale * r
         d, size = z.copy(), float(r @ z)

@@ -8,7 +8,6 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.data.rows import Rows, Step
-from projfree.losses.base import Loss
 
 
 @dataclass(frozen=True)
@@ -94,16 +93,6 @@ class WithSizes(Step):
         residual, sums = self.step.block(rows, *images)
         assert residual is not None
         return residual, np.concatenate([sums, self.step.map.adjoint(np.abs(residual), rows.places)])
-
-
-@dataclass(frozen=True)
-class EntryCurvature(Step):
-    """The weighted curvature of each entry as residuals."""
-
-    loss: Loss
-
-    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        return self.loss.second(images[0], rows.y) * rows.s, np.zeros(0)
 
 
 @dataclass(frozen=True)

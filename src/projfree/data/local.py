@@ -1,0 +1,178 @@
+"""Data whose rows lie in the memory or on the disks of this machine, read block by block."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, Self
+
+import numpy as np
+
+from projfree.checks import Array, all_finite, real_array
+from projfree.data.base import Data
+from projfree.data.gram import Gram
+from projfree.data.moments import column_deviation, column_sizes, row_measures
+from projfree.data.rows import AsResidual, FormImages, Pass
+from projfree.data.second_moments import second_moments
+from projfree.data.spectrum import largest_row_sum
+from projfree.data.workspace import LocalWorkspace, Workspace
+
+#: Weights below this part of the largest would leave the range of normal numbers once they are divided by their sum.
+LEAST_SHARE = 1e-290
+
+
+class LocalData(Data):
+    """Data that a pass reads here: `run` is the one way in which that happens.
+
+    It reads each row once however many images and sums it forms.
+
+    Attributes
+    ----------
+    y : ndarray
+        Targets, one row each.
+    weight : ndarray or None
+        Normalised weights; None where all are ``1 / n``.
+    nbytes : int
+        What a pass reads; 0 where no compiled kernel does.
+    threads : int
+        How many threads a pass may use.
+    keeps_images : bool
+        Whether a workspace keeps the images that a sweep forms: where forming them anew costs more than mixing them.
+    adjoint_reads : bool
+        Whether an adjoint reads the data; not where it only puts residuals in their places.
+    places : pair of ndarray, or None
+        Row and column of each observed entry of a matrix; None for tables.
+    """
+
+    nbytes: int = 0
+    threads: int = 1
+    keeps_images: bool = False
+    adjoint_reads: bool = True
+    places: tuple[Array, Array] | None = None
+    y: Array
+    weight: Array | None
+
+    @abstractmethod
+    def run(self, work: Pass) -> tuple[Array, Any]:
+        """Do the work of a pass block by block; return the added sums and the adjoint of its residuals.
+
+        ``work(rows, *images) -> (residual, sums)``, with ``rows`` a slice and the images of ``work.vectors`` there. A
+        residual of None asks for no adjoint.
+        """
+
+    @abstractmethod
+    def subset(self, rows: Array) -> LocalData:
+        """The data of the given rows alone, weighted so that its sums are unbiased for those of all rows."""
+
+    def sample(self, m: int, rng: np.random.Generator) -> Array:
+        """``m`` of the rows in increasing order, each row with the probability ``m / n``; no work of order n."""
+        return np.sort(rng.choice(self.n, size=m, replace=False, shuffle=False))
+
+    def open(self) -> Workspace:
+        return LocalWorkspace(self)
+
+    def with_targets(self, convert: Callable[[Array], Array]) -> Self:
+        data = self.alike()
+        data.y = convert(self.y)
+        return data
+
+    def alike(self) -> Self:
+        """A shallow copy, faster than that of `copy`: a run may draw a sample at every iteration."""
+        data = object.__new__(type(self))
+        data.__dict__.update(self.__dict__)
+        return data
+
+    def outputs(self, of: Callable[[Array], tuple[int, ...]]) -> tuple[int, ...]:
+        return of(self.y)
+
+    def labels(self) -> list[Array]:
+        counted = self.y if self.weight is None else self.y[self.weight > 0]
+        return [np.unique(column) for column in counted.reshape(len(counted), -1).T]
+
+    def median_target(self) -> Array:
+        return np.asarray(np.median(self.y, axis=0))
+
+    def weights(self, rows: slice | Array) -> Array | float:
+        """The normalised weights of some rows, as something to multiply with."""
+        return 1.0 / self.n if self.weight is None else self.weight[rows]
+
+    def sample_weights(self, rows: Array) -> Array | None:
+        """Weights ``n s_i / m`` of m sampled rows, which keep sums unbiased; None where all are equal."""
+        return None if self.weight is None else self.weight[rows] * (self.n / len(rows))
+
+    def apply(self, w: Array) -> Array:
+        """The image A w, in one pass."""
+        outputs = w.shape[len(self.shape(())) :]
+        out = np.empty((self.n, *outputs))
+        self.run(
+            Pass(FormImages(), self.n, self.y, self.weight, (w,), np.ones((1, 1)), None, np.zeros(1), (out,), outputs)
+        )
+        return out
+
+    def adjoint(self, r: Array) -> Array:
+        """The adjoint image, the sum over rows of ``r_i`` times row i of A, in one pass."""
+        r = np.asarray(r, dtype=np.float64)
+        work = Pass(
+            AsResidual(), self.n, self.y, self.weight, (), np.zeros((1, 0)), r, np.ones(1), (None,), r.shape[1:]
+        )
+        total: Array = self.run(work)[1]
+        return total
+
+    def tables(self, nbytes: int = 1 << 20) -> Iterator[tuple[slice, Any]]:
+        """The rows of A in order, in float64 tables of about this size, each an array or sparse, good until the next.
+
+        For work outside passes; whoever reads them counts them.
+        """
+        raise TypeError(f"{type(self).__name__} has no table of features; this needs one.")
+
+    def image_of(self, table: Any, w: Array) -> Array:
+        """The image of ``w`` on some rows, given their features as `second_moments` reads them."""
+        image: Array = table @ w
+        return image
+
+    row_measures = row_measures
+    column_deviation = column_deviation
+    column_sizes = column_sizes
+    largest_row_sum = largest_row_sum
+    second_moments = second_moments
+
+    def gram(self) -> Gram:
+        return Gram.of(self)
+
+    def standardized(self, shift: Any, scale: Any) -> LocalData:
+        from projfree.data.standardized import Standardized
+
+        return Standardized(self, shift, scale)
+
+
+def checked_targets(y: Array, n: int) -> Array:
+    """``y`` as an array of finite numbers with ``n`` rows and one or two dimensions."""
+    y = all_finite("y", real_array("y", y))
+    if y.ndim not in (1, 2) or len(y) != n:
+        raise ValueError(
+            f"`y` must have one row for each of the {n} rows of `X` and one or two dimensions, got shape {y.shape}."
+        )
+    return y
+
+
+def checked_weights(weight: Array | None, n: int) -> Array | None:
+    """Sample weights normalised to the sum one, None where there are none."""
+    if weight is None:
+        return None
+    weight = all_finite("sample_weight", real_array("sample_weight", weight)).astype(np.float64)
+    if weight.shape != (n,):
+        raise ValueError(f"`sample_weight` must have one entry for each of the {n} rows, got shape {weight.shape}.")
+    if weight.min() < 0 or weight.max() <= 0:
+        raise ValueError(
+            f"`sample_weight` must be non-negative with a positive sum, got {weight.min():g} to {weight.max():g}; "
+            "drop the rows that should not count."
+        )
+    weight = weight / weight.max()  # else the sum may overflow
+    least = float(weight[weight > 0.0].min())
+    if least < LEAST_SHARE:  # its share of the sum would be rounded to few digits, or to none
+        raise ValueError(
+            f"`sample_weight` must be zero or at least {LEAST_SHARE:g} times the largest, got {least:g} times that; "
+            "set such weights to zero."
+        )
+    normalised: Array = weight / weight.sum()
+    return normalised
