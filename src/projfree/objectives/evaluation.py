@@ -79,7 +79,7 @@ class Memory:
 
     def keep(self, found: Evaluation) -> Evaluation:
         """Remember an evaluation and those that came with it; returns it."""
-        kept = dict(self._kept)  # replaced at once, so that no other thread meets it half changed
+        kept = dict(self._kept)  # replaced at once, so that no other thread sees it half changed
         for each in (*found.also, found):
             old = kept.pop(each.point.handle, None)
             kept[each.point.handle] = each if old is None or each.tangent is not None else old

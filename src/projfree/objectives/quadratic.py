@@ -208,7 +208,7 @@ class Products:
         return self._keep(x, self.H @ x.w)
 
     def _keep(self, x: Point, image: Array) -> Array:
-        kept = dict(self._kept)  # replaced at once, so that no other thread meets it half changed
+        kept = dict(self._kept)  # replaced at once, so that no other thread sees it half changed
         kept.pop(x.handle, None)
         kept[x.handle] = image
         while len(kept) > MOST_PRODUCTS:

@@ -48,19 +48,7 @@ class Sums:
     @classmethod
     def unpack(cls, packed: Array) -> Sums:
         """From the vector that `data.layout` describes, without the values of further points."""
-        value, size, along, along_size, shifted, square = packed[: layout.SCALARS].tolist()
-        slope, slope_size, mean_image = packed[layout.SCALARS :].reshape(3, -1)
-        return cls(
-            value,
-            size,
-            along,
-            along_size,
-            shifted,
-            square,
-            slope,
-            slope_size,
-            mean_image,
-        )
+        return cls(*packed[: layout.SCALARS].tolist(), *packed[layout.SCALARS :].reshape(layout.PER_OUTPUT, -1))
 
     def errors(self, units: float, mean_square: float, row_norm: float) -> tuple[float, float]:
         """Bounds on the rounding of the constant, and on the Euclidean norm of that of the gradient.

@@ -16,12 +16,12 @@ class Workload:
     outputs : int
         Predictions for each row.
     stored : float
-        Numbers that one read of the data meets.
+        Numbers that one read of the data takes.
     measured : bool
         Whether the plan's prices of passes and of searches were measured for this kind of function; a tangent of
         others counts as one read.
     own_rows : bool
-        Whether each row meets a single column of the parameter, as with tasks.
+        Whether each row belongs to a single column of the parameter, as with tasks.
     coupled : bool
         Whether the outputs of a row share one loss.
     searches : bool

@@ -67,8 +67,8 @@ def own_modulus_holds(C: ConstraintSet, g: Array, h: Array) -> None:
     alpha = C.strong_convexity_own_norm()
     for x, y in ((C.lmo(g), C.lmo(h)), (g * (C.radius / C.norm(g)), h * (C.radius / C.norm(h)))):
         for c in (0.01, 0.3, 0.5):
-            room = 0.5 * alpha * c * (1.0 - c) * C.norm(x - y) ** 2
-            assert C.norm((1.0 - c) * x + c * y) + room <= C.radius * (1.0 + 1e-12)
+            margin = 0.5 * alpha * c * (1.0 - c) * C.norm(x - y) ** 2
+            assert C.norm((1.0 - c) * x + c * y) + margin <= C.radius * (1.0 + 1e-12)
 
 
 def euclidean_modulus_holds(C: ConstraintSet, g: Array, h: Array) -> None:
@@ -78,10 +78,10 @@ def euclidean_modulus_holds(C: ConstraintSet, g: Array, h: Array) -> None:
         return
     rng = np.random.default_rng(0)
     for c in (0.01, 0.3, 0.5):
-        middle, room = (1.0 - c) * x + c * y, 0.5 * alpha * c * (1.0 - c) * size(x - y) ** 2
+        middle, margin = (1.0 - c) * x + c * y, 0.5 * alpha * c * (1.0 - c) * size(x - y) ** 2
         for z in (rng.standard_normal(g.shape), -g, -h, middle, -C.lmo(-middle), x + y):
             if z.any():
-                assert membership(C, middle + (room / size(z)) * z)
+                assert membership(C, middle + (margin / size(z)) * z)
 
 
 def vertices_move_slowly(C: ConstraintSet, g: Array, h: Array) -> None:

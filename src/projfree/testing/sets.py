@@ -52,7 +52,7 @@ def fitting(C: ConstraintSet) -> list[tuple[int, ...]]:
 
 
 def instances(cls: type[ConstraintSet]) -> st.SearchStrategy[ConstraintSet]:
-    """The examples of a class, and for the balls of the package any exponents and radii beside them."""
+    """The examples of a class, and for the balls of the package any exponents and radii."""
     examples = st.sampled_from(cls.examples())
     return examples | _BUILDERS[cls] if cls in _BUILDERS else examples
 

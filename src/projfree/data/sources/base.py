@@ -80,6 +80,15 @@ class Source(ABC):
         flat = out[: m * self.d]
         return flat.reshape(self.d, m).T if self.fortran else flat.reshape(m, self.d)
 
+    def _be_table(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        """Take the sizes and the dtype of a table of numbers, or say that this is none."""
+        if len(shape) != 2 or 0 in shape:
+            raise ValueError(f"{self.name} must hold a table with at least one row and one column, got shape {shape}.")
+        if dtype.kind not in "fiub" or dtype.itemsize > 8:
+            raise TypeError(f"{self.name} must hold real numbers, got dtype {dtype}; convert it first.")
+        self.n, self.d = (int(side) for side in shape)
+        self.dtype = np.dtype(np.float32 if dtype.newbyteorder("=") == np.float32 else np.float64)
+
     def place(self, row: int, column: int) -> str:
         """Where an entry is, for a sentence."""
         return f"row {row}, column {column} of {self.name}"

@@ -28,7 +28,7 @@ def csv_to_parquet(
 ) -> Path:
     """Write the rows of a CSV file (also .gz) to a Parquet file, a block at a time, and return its path.
 
-    ``out`` appears when it is complete: rows are written to a temporary file beside it, which is gone after any
+    ``out`` appears when it is complete: rows are written to a temporary file next to it, which is gone after any
     failure, also an interrupt or a full disk. Whole numbers become floats. Memory: some blocks of text and one row
     group.
 

@@ -37,15 +37,10 @@ class NpySource(Source):
 
     def _set(self, stamp: Stamp, shape: tuple[int, ...], fortran: bool, dtype: np.dtype[Any], offset: int) -> None:
         self.stamp, self.name, self.offset, self.stored = stamp, str(stamp.path), offset, dtype
-        if len(shape) != 2 or 0 in shape:
-            raise ValueError(f"{self.name} must hold a table with at least one row and one column, got shape {shape}.")
-        if dtype.kind not in "fiub" or dtype.itemsize > 8:
-            raise TypeError(f"{self.name} must hold real numbers, got dtype {dtype}; convert it first.")
-        self.n, self.d = shape
+        self._be_table(shape, dtype)
         # A single column is both: C order, as for an array in memory.
         self.fortran = fortran and 1 not in shape
         self.run = 64 if self.fortran else 1
-        self.dtype = np.dtype(np.float32 if dtype.newbyteorder("=") == np.float32 else np.float64)
         held, due = stamp.seen[2] - offset, self.n * self.d * dtype.itemsize
         if held < due:
             whole = "" if self.fortran else f" (up to row {held // (self.d * dtype.itemsize)} of {self.n})"

@@ -22,15 +22,10 @@ class SliceSource(Source):
     run = 64
 
     def __init__(self, X: Any) -> None:
-        shape, dtype = tuple(X.shape), np.dtype(X.dtype)
         kind = type(X)
         self.name = f"{kind.__module__.partition('.')[0]}.{kind.__name__} {getattr(X, 'name', None) or ''}".rstrip()
-        if len(shape) != 2 or 0 in shape:
-            raise ValueError(f"{self.name} must be a table with at least one row and one column, got shape {shape}.")
-        if dtype.kind not in "fiub" or dtype.itemsize > 8:
-            raise TypeError(f"{self.name} must hold real numbers, got dtype {dtype}; convert it first.")
-        self.X, self.shape, (self.n, self.d) = X, shape, (int(side) for side in shape)
-        self.dtype = np.dtype(np.float32 if dtype.newbyteorder("=") == np.float32 else np.float64)
+        self.X, self.shape = X, tuple(X.shape)
+        self._be_table(self.shape, np.dtype(X.dtype))
 
     def read(self, start: int, stop: int, out: Array) -> Array:
         table = self.table(out, stop - start)
