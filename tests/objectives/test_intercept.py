@@ -64,7 +64,7 @@ def test_outputs_are_searched_for_together(build):
     f, x = problem.f, problem.f.point(problem.w())
     folds, fold = [], f.workspace.fold
     f.workspace.fold = lambda *args: folds.append(args) or fold(*args)
-    f.intercept.locate(f.workspace, (x,))
+    f.intercept_strategy.locate(f.workspace, (x,))
     together = len(folds)
     single = []
     for j in range(4):
@@ -73,7 +73,7 @@ def test_outputs_are_searched_for_together(build):
         folds.clear()
         single_fold = g.workspace.fold
         g.workspace.fold = lambda *args, own=single_fold: folds.append(args) or own(*args)
-        g.intercept.locate(g.workspace, (g.point(problem.w()[:, j]),))
+        g.intercept_strategy.locate(g.workspace, (g.point(problem.w()[:, j]),))
         single.append(len(folds))
     assert together == max(single) < sum(single)
 
@@ -142,7 +142,7 @@ def test_the_constant_model_comes_first(build, loss, outputs):
     """At w = 0 the intercept is known beforehand: means, class frequencies."""
     problem = build(loss, outputs, intercept=True, weighted=True)
     x = problem.f.evaluate(problem.f.point(np.zeros(problem.f.shape)), tangent=False)
-    np.testing.assert_allclose(x.intercept, problem.f.intercept.constant, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(x.intercept, problem.f.intercept_strategy.constant, rtol=1e-10, atol=1e-12)
     if isinstance(loss, Squared):
         np.testing.assert_allclose(x.intercept, problem.s @ problem.y, rtol=1e-13)
     if isinstance(loss, Softmax):
@@ -182,7 +182,7 @@ def test_a_missing_class_has_no_intercept(loss, y, weight, found):
 
 def test_regression_on_one_value_is_fine():
     f = Objective(Huber(1.0), as_data(np.ones((3, 2)), [2, 2, 2]), fit_intercept=True)
-    assert float(f.intercept.constant) == pytest.approx(2.0)
+    assert float(f.intercept_strategy.constant) == pytest.approx(2.0)
 
 
 @every_convex

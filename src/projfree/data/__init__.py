@@ -10,6 +10,7 @@ from projfree.data.convert import as_data
 from projfree.data.dense import DenseData
 from projfree.data.entries import Entries, EntriesData
 from projfree.data.gram import Gram
+from projfree.data.local import LocalData
 from projfree.data.sources import ChangedError, NpySource, ParquetSource, SliceSource, Source, csv_to_parquet
 from projfree.data.standardized import Standardized
 
@@ -24,6 +25,7 @@ __all__ = [
     "Entries",
     "EntriesData",
     "Gram",
+    "LocalData",
     "NpySource",
     "ParquetSource",
     "SliceSource",

@@ -84,7 +84,7 @@ class Objective(SmoothFunction):
         self.data = data.with_targets(loss.targets)
         self.outputs = self.data.outputs(loss.outputs)
         self.shape = data.shape(self.outputs)
-        self.intercept: Intercept = kind(loss, self.data, self.outputs)
+        self.intercept_strategy: Intercept = kind(loss, self.data, self.outputs)
         self.workspace, self._memory = self.data.open(), Memory()
         #: What one pass found for good, such as the Gram matrix, shared by all that were opened from this one.
         self.shared: dict[str, Any] = {}
@@ -113,29 +113,29 @@ class Objective(SmoothFunction):
         if known is not None:
             return known
         if not tangent:
-            return self._memory.keep(self.intercept.value(self.workspace, x))
-        return self._memory.keep(self.intercept.evaluate(self.workspace, x, also, keep=keep))
+            return self._memory.keep(self.intercept_strategy.value(self.workspace, x))
+        return self._memory.keep(self.intercept_strategy.evaluate(self.workspace, x, also, keep=keep))
 
     def recheck(self, w: Any, intercept: Any, z: Any, z_intercept: Any) -> tuple[Evaluation, Evaluation]:
         """The value at ``w`` and the tangent at ``z``, in one read.
 
         Intercepts are as given; for squares that of ``z`` is moved to where it is best.
         """
-        return self.intercept.recheck(self.data.open(), (self.point(z, z_intercept), self.point(w, intercept)))
+        return self.intercept_strategy.recheck(self.data.open(), (self.point(z, z_intercept), self.point(w, intercept)))
 
     def intercept_reach(self, b: Array | None, largest: float) -> float:
-        return self.intercept.reach(b, largest)
+        return self.intercept_strategy.reach(b, largest)
 
     def rounding(self, *, fine: bool = False) -> Rounding | None:
         """How far values and bounds move where the rows are summed in another way; a fine one reads the columns."""
-        if not self.intercept.measured:
+        if not self.intercept_strategy.measured:
             return None
         data, columns = self.data, None
         if fine and data.products:
             columns = data.column_sizes()
             self.workspace.meter.rows += data.n
         root = float(np.sqrt(data.mean_square))
-        units = self.intercept.units
+        units = self.intercept_strategy.units
         loss, longest = self.loss, data.row_norm
         return Rounding(data.products, units, loss.smoothness, root, longest, columns, loss.steepness)
 
@@ -151,31 +151,33 @@ class Objective(SmoothFunction):
         return hidden
 
     def estimate(self, x: Point, m: int, rng: np.random.Generator) -> Minorant:
-        return Minorant(-np.inf, self.intercept.estimate(self.workspace.sampled(m, rng), x))
+        return Minorant(-np.inf, self.intercept_strategy.estimate(self.workspace.sampled(m, rng), x))
 
     def centred_intercept(self, w: Array) -> Array | None:
         """The intercept of the squared loss at ``w``, None where there is none; no pass."""
-        return self.intercept.at(w) if isinstance(self.intercept, Centred) else None
+        return self.intercept_strategy.at(w) if isinstance(self.intercept_strategy, Centred) else None
 
     def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
-        return self.intercept.hull(self.workspace, points, gradient, tilt)
+        return self.intercept_strategy.hull(self.workspace, points, gradient, tilt)
 
     def hessian(self, x: Point) -> Array:
-        return curvature(self.intercept, self.workspace, x, self._located(x))
+        return curvature(self.intercept_strategy, self.workspace, x, self._located(x))
 
     def hessian_among(self, x: Point, features: Array, places: Array | None = None) -> Array:
         b = self._located(x)
         if is_squared(self.loss):
-            return shared_curvature(self.intercept, self.workspace, x, b, features, places)
-        return rows_at(curvature(self.intercept, self.workspace, x, b, features), places, math.prod(self.outputs))
+            return shared_curvature(self.intercept_strategy, self.workspace, x, b, features, places)
+        return rows_at(
+            curvature(self.intercept_strategy, self.workspace, x, b, features), places, math.prod(self.outputs)
+        )
 
     def _located(self, x: Point) -> Array | None:
         """The intercept at ``x``, from memory where it was found before."""
         known = self._memory.recall(x, tangent=False)
-        return self.intercept.locate(self.workspace, (x,))[0] if known is None else known.intercept
+        return self.intercept_strategy.locate(self.workspace, (x,))[0] if known is None else known.intercept
 
     def hessian_at(self, x: Point) -> HessianProducts:
-        return RowProducts(self.intercept, self.workspace, x)
+        return RowProducts(self.intercept_strategy, self.workspace, x)
 
     @property
     def has_hessian(self) -> bool:
@@ -186,7 +188,7 @@ class Objective(SmoothFunction):
     def curvature_among(self, x: Point, points: tuple[Point, ...], others: tuple[Point, ...] = ()) -> Array:
         from projfree.objectives.among import curvature_among
 
-        return curvature_among(self.intercept, self.workspace, x, self._located(x), points, others)
+        return curvature_among(self.intercept_strategy, self.workspace, x, self._located(x), points, others)
 
     def quadratic_form(self) -> QuadraticForm | None:
         return form_of(self) if self.has_quadratic_form else None
@@ -200,19 +202,19 @@ class Objective(SmoothFunction):
 
     @property
     def has_diagonal_form(self) -> bool:
-        return is_squared(self.loss) and self.intercept.constant is None and self.data.diagonal
+        return is_squared(self.loss) and self.intercept_strategy.constant is None and self.data.diagonal
 
     def workload(self) -> Workload:
         rows, outputs = float(self.data.n * self.shape[0]), math.prod(self.outputs)
         return Workload(
-            name=f"{self.loss!r}{self.intercept.described}",
+            name=f"{self.loss!r}{self.intercept_strategy.described}",
             outputs=outputs,
             stored=rows if self.data.stored is None else max(1.0, float(self.data.stored)),
-            measured=self.intercept.measured,
+            measured=self.intercept_strategy.measured,
             own_rows=not self.has_hessian and not self.data.diagonal,
             coupled=self.loss.coupled,
-            searches=isinstance(self.intercept, Profiled),
-            data=type(self.data).__name__ if self.intercept.measured else "",
+            searches=isinstance(self.intercept_strategy, Profiled),
+            data=type(self.data).__name__ if self.intercept_strategy.measured else "",
             form=self.form,
         )
 
