@@ -31,6 +31,15 @@ class Verification:
     ok : bool
         Whether the point is feasible, its value is as claimed, the bound is proved to be at least the claimed one, and
         the gap is at most the claimed one: up to the rounding of sums that are added in another order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import LpBall, Objective, Squared, as_data, minimize
+    >>> X, y = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]), np.array([1.0, 2.0, 3.0])
+    >>> result = minimize(Objective(Squared(), as_data(X, y)), LpBall(1.5, radius=1.0))
+    >>> result.certificate.verify(X, y).feasible
+    True
     """
 
     feasible: bool | None
