@@ -41,10 +41,11 @@ FORK_WHILE_LIMITED = (
     APPLY
     + """
 import scipy.linalg
-from threadpoolctl import threadpool_info
+from threadpoolctl import ThreadpoolController, threadpool_info
 from projfree.runtime import single_blas
 def blas():
     return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+ThreadpoolController().limit(limits=2, user_api="blas")  # by itself it takes no more than there are cores
 assert blas() == {2}
 inside, leave = threading.Event(), threading.Event()
 def other():

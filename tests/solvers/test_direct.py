@@ -58,6 +58,20 @@ def test_the_first_step_is_the_last(table, ball, intercept):
     assert result.certificate.verify(objective=f).ok
 
 
+@pytest.mark.parametrize("p", [1.5, 3.0])
+def test_rows_that_are_met_exactly_take_few_steps(p):
+    # All that is left is rounding: of two points one may have the lower gap and the other the lower value.
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        data = as_data(rng.standard_normal((3, 5)), rng.random(3))
+        for radius in (100.0, 1000.0):
+            f = Objective(Squared(), data, fit_intercept=True)
+            result = minimize(f, LpBall(p, radius=radius), Direct(), max_iter=30)
+            assert result.status is Status.CONVERGED
+            assert result.n_iter <= 6
+            assert result.n_passes <= 12.0
+
+
 @pytest.mark.parametrize("centre", [False, True])
 def test_standardised_views(centre):
     f = Objective(Squared(), TABLES["dense"](centre=centre, scale=True), fit_intercept=True)

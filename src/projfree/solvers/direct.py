@@ -97,7 +97,8 @@ class Direct(Solver):
             slope = H * entries(w) - entries(g) if H.ndim == 1 else H @ w - g
             new = _solve(f, ball, H, slope, here.point)
             there = Known.of(ball, new)
-            done = not (there.gap < known.gap or new.value < here.value)  # rounding has won
+            # Else rounding has won. Gaps come first: were a lower value enough, two points could take turns for ever.
+            done = not (there.gap, new.value) < (known.gap, here.value)
             here, known = (here, known) if done else (new, there)
         return replace(
             state,
