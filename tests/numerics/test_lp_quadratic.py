@@ -11,6 +11,7 @@ from numerics.quadratics import deficient, draw, gap, rounding, value
 from projfree.numerics.l1_quadratic import minimise_l1, start_from
 from projfree.numerics.lp_norm import conjugate, lp_norm
 from projfree.numerics.lp_quadratic import minimise_quadratic
+from projfree.numerics.pseudo_inverse import pseudo_inverse
 from projfree.numerics.unit_ball import Unit
 
 EXPONENTS = (1.0, 1.02, 1.1, 1.5, 2.0, 3.0, np.inf)
@@ -211,7 +212,7 @@ def test_the_start_over_l1_lies_on_a_face_and_changes_no_answer(seed, d, share, 
     radius = share * float(np.abs(free).sum())
     columns = b.reshape(d, -1)
     unit = Unit(H, columns, 1.0, radius)
-    x = start_from(unit, free.reshape(columns.shape) / radius)
+    x = start_from(unit, pseudo_inverse(unit.H)[0], free.reshape(columns.shape) / radius)
     assert not x.any() or np.abs(x).sum() == pytest.approx(1.0, rel=1e-10)
     warm, cold = minimise_l1(unit, x), minimise_l1(unit)
     np.testing.assert_allclose(warm.x, cold.x, atol=1e-9)

@@ -7,12 +7,15 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
 
-from projfree import Logistic, Objective, Softmax, Squared, as_data
+from projfree import Logistic, LpBall, Objective, Softmax, Squared, as_data
 from projfree.data import second_moments as moments
 from projfree.data.rows import Rows
 from projfree.losses import base
 from projfree.objectives.hull_steps import joint_curvature
+from projfree.testing.sealed import SealedData
 
 N, D, K = 701, 4, 5
 RNG = np.random.default_rng(0)
@@ -99,3 +102,59 @@ def test_hulls_add_up_to_the_plain_sum(monkeypatch):
     np.testing.assert_allclose(H[0, 1:], due[0], rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(H[1:, 1:], due[1], rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(base.Loss.summed_second(Softmax(), u, CLASSES, WEIGHT), due[1], rtol=1e-12, atol=1e-13)
+
+
+STORED = {
+    "dense": lambda X, y, s: as_data(X, y, s),
+    "sparse": lambda X, y, s: as_data(sp.csr_array(X * (np.abs(X) > 0.5)), y, s),
+    "scaled": lambda X, y, s: as_data(X, y, s, centre=True, scale=True),
+    "sealed": lambda X, y, s: SealedData(X, y, s),
+}
+
+
+@pytest.mark.parametrize("stored", STORED)
+@pytest.mark.parametrize("loss", [Logistic(), Softmax()], ids=repr)
+def test_the_intercept_follows_the_parameter_as_the_curvature_says(stored, loss):
+    rng = np.random.default_rng(4)
+    X, s = rng.standard_normal((50, 4)) + np.array([0.0, 2.0, -30.0, 0.5]), rng.random(50)
+    y = np.arange(50) % 3 if isinstance(loss, Softmax) else np.where(np.arange(50) % 3, 1.0, -1.0)
+    f = Objective(loss, STORED[stored](X, y, s), fit_intercept=True)
+    w, v = 0.1 * rng.standard_normal(f.shape), rng.standard_normal(f.shape)
+    bend = f.bend(f.evaluate(f.point(w)).point)
+    before, after = (f.evaluate(f.point(w + t * v)).intercept for t in (-1e-5, 1e-5))
+    moved = (after - before) / 2e-5
+    np.testing.assert_allclose(moved - moved.mean(), _less_mean(-bend.follow.T @ v.ravel()), atol=1e-5)
+    if not isinstance(loss, Softmax):  # which does not see a common shift
+        np.testing.assert_allclose(moved, np.squeeze(-bend.follow.T @ v.ravel()), rtol=1e-5)
+    np.testing.assert_array_equal(bend.H, f.hessian(f.point(w)))
+
+
+def _less_mean(x):
+    return x - x.mean() if x.size > 1 else 0.0
+
+
+@given(st.integers(0, 10**6), st.floats(-3.0, 3.0))
+def test_a_tangent_with_any_intercept_lies_below(seed, off):
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((12, 3)) + 2.0, np.where(np.arange(12) % 3, 1.0, -1.0)
+    f = Objective(Logistic(), as_data(X, y), fit_intercept=True)
+    w, ball = rng.standard_normal(3), LpBall(2.0, 1.0)
+    exact = f.evaluate(f.point(w))
+    near = f.open().evaluate_near(f.point(w, exact.intercept + off))
+    assert near.value >= exact.value - 1e-12
+    assert near.rest.shape == (1,)
+    bound = near.slope.minimum(ball)[0]
+    for _ in range(5):
+        v = rng.standard_normal(3)
+        assert bound <= f.value(f.point(v / max(1.0, np.linalg.norm(v))))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_mean_target_of_data_far_from_zero(weighted):
+    rng = np.random.default_rng(0)
+    y, s = 1e9 + rng.standard_normal((40, 2)), rng.random(40) + 0.1
+    table = np.ones((40, 1)), y, s if weighted else None
+    data = as_data(*table)
+    exact = np.average(y - 1e9, axis=0, weights=s if weighted else None)
+    np.testing.assert_allclose(data.mean_target() - 1e9, exact, atol=3e-7)
+    np.testing.assert_array_equal(SealedData(*table).mean_target(), data.mean_target())

@@ -175,8 +175,8 @@ def test_a_new_objective_with_a_hessian_gets_newton():
     made = plan(Wrapped(LOGISTIC), LpBall(1.5, 1.0))
     assert made.solver == ConstrainedNewton()
     assert made.problem.startswith("Wrapped 80 rows")
-    result = minimize(Wrapped(LOGISTIC), LpBall(1.5, 1.0))
-    np.testing.assert_allclose(result.w, minimize(LOGISTIC, LpBall(1.5, 1.0)).w, rtol=1e-6)
+    result = minimize(Wrapped(LOGISTIC), LpBall(1.5, 1.0), tol=1e-14)
+    np.testing.assert_allclose(result.w, minimize(LOGISTIC, LpBall(1.5, 1.0), tol=1e-14).w, rtol=1e-6)
 
 
 def test_a_new_objective_says_what_it_costs():

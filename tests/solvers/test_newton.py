@@ -183,3 +183,32 @@ def test_the_price_of_a_hessian_decides_unless_the_model_is_none_of_second_order
     assert factors == sorted(factors)
     assert factors[1] < 0.01
     assert factors[-1] == faithful(bent, 1) == FAITHFUL
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Huber(0.5), Softmax()], ids=repr)
+def test_an_intercept_costs_no_further_read(loss):
+    """A tangent, and at most a Hessian, an iteration; the check at exit searches for the intercept in a read more."""
+    y = np.arange(60) % 3 if isinstance(loss, Softmax) else np.sign(Y) if loss.labels else Y
+    f = Objective(loss, as_data(X + 3.0, y), fit_intercept=True)
+    result = minimize(f, LpBall(2.0, 1.0), ConstrainedNewton(), tol=1e-8)
+    assert result.status.converged
+    assert result.n_iter >= 2
+    assert result.n_passes <= 1 + 2 * result.n_iter + 2
+    assert result.certificate.verify(objective=f).ok
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-6, 0.0])
+@pytest.mark.parametrize("scale", [0.1, 1.0, 30.0])
+def test_an_intercept_that_follows_ends_where_one_that_is_searched_for_does(tol, scale):
+    rng = np.random.default_rng(5)
+    A = scale * rng.standard_normal((80, 3)) + 5.0 * scale
+    y = np.where(A @ rng.standard_normal(3) / scale + rng.standard_normal(80) > 0, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    f = Objective(Logistic(), as_data(A, y), fit_intercept=True)
+    for radius in (0.01 / scale, 1.0 / scale, 1e3 / scale):
+        result = minimize(f, LpBall(1.5, radius), ConstrainedNewton(), tol=tol, max_iter=60)
+        exact = minimize(f, LpBall(1.5, radius), AcceleratedProjectedGradient(), tol=1e-5, max_iter=20_000)
+        assert result.status.name in ("CONVERGED", "PRECISION")
+        assert result.relative_gap <= max(tol, 1e-9)
+        assert result.bound <= exact.value
+        assert exact.bound <= result.value

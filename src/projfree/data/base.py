@@ -69,6 +69,10 @@ class Data(ABC):
         """The labels that rows with some weight have, for each output in increasing order."""
 
     @abstractmethod
+    def mean_target(self) -> Array:
+        """The weighted mean of the targets, of shape ``()`` or ``(k,)``."""
+
+    @abstractmethod
     def median_target(self) -> Array:
         """The median of the targets, of shape ``()`` or ``(k,)``."""
 
@@ -88,6 +92,10 @@ class Data(ABC):
     @abstractmethod
     def mean_row(self) -> Array:
         r""":math:`A^T s`: the weighted mean of the rows of A, as a parameter with one output."""
+
+    def centre_row(self) -> Array:
+        """A rough mean of the rows, for tables of features: what centred second moments are about."""
+        return self.mean_row()
 
     @abstractmethod
     def summation(self) -> float:

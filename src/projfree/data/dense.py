@@ -83,6 +83,9 @@ class DenseTable(LocalData):
     def mean_row(self) -> Array:
         return self._mean
 
+    def centre_row(self) -> Array:
+        return self._mean
+
     def summation(self) -> float:
         # The inner product over columns that forms an image does not count: a tangent is valid for any image.
         return self.cut.units()

@@ -48,6 +48,7 @@ class LocalData(Data):
     threads: int = 1
     keeps_images: bool = False
     adjoint_reads: bool = True
+    _centre: Array | None = None
     places: tuple[Array, Array] | None = None
     y: Array
     weight: Array | None
@@ -88,6 +89,20 @@ class LocalData(Data):
     def labels(self) -> list[Array]:
         counted = self.y if self.weight is None else self.y[self.weight > 0]
         return [np.unique(column) for column in counted.reshape(len(counted), -1).T]
+
+    def mean_target(self) -> Array:
+        s, y = self.weight, self.y
+        mean = np.zeros(y.shape[1:])
+        for _ in range(2):  # the second turn takes off the rounding of the first
+            mean = mean + ((y - mean).mean(axis=0) if s is None else s @ (y - mean))
+        return np.asarray(mean)
+
+    def centre_row(self) -> Array:
+        from projfree.data.products import rough_centre, table_bytes
+
+        if self._centre is None:
+            self._centre = rough_centre(next(iter(self.tables(table_bytes(self.shape(())[0]))))[1])
+        return self._centre
 
     def median_target(self) -> Array:
         return np.asarray(np.median(self.y, axis=0))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from projfree.checks import Array, is_sparse
-from projfree.data.products import LANE_ROWS, LANES, add_products, rough_centre, table_bytes
+from projfree.data.products import LANE_ROWS, LANES, add_products, table_bytes
 from projfree.numerics.sums import tree_sum
 from projfree.runtime import over_blocks, single_blas
 
@@ -39,7 +39,7 @@ class Moments:
     numbers : int
         How many numbers a row takes while its weights are formed.
     centred : bool
-        Whether c is a rough mean row, else it is zero: what has the last coordinate eliminated does not depend on c,
+        Whether c is `Data.centre_row`, else it is zero: what has the last coordinate eliminated does not depend on c,
         but cancels less.
     features : ndarray of int, optional
         The features to look at, in the order of the result; all by default.
@@ -78,7 +78,8 @@ def second_moments(data: LocalData, h: RowWeights, wanted: Moments) -> Array:
     columns = data.shape(())[0]
     d = columns if wanted.features is None else len(wanted.features)
     count, side = (LANES, d) if wanted.places is None else (1, len(wanted.places))
-    shift, lanes = np.zeros(d), np.zeros((count, wanted.weights, side + 1, d + 1))
+    shift = wanted.among(data.centre_row()) if wanted.centred else np.zeros(d)
+    lanes = np.zeros((count, wanted.weights, side + 1, d + 1))
     step, add = BLOCK_BYTES // (8 * wanted.numbers), _add_each
     if wanted.places is not None:
         add = partial(_add_some, wanted.kept)
@@ -87,8 +88,6 @@ def second_moments(data: LocalData, h: RowWeights, wanted: Moments) -> Array:
         add, step = _add_all, BLOCK_BYTES // (8 * (wanted.numbers + (d + 1) ** 2))
     with single_blas():
         for rows, table in data.tables(table_bytes(columns)):
-            if wanted.centred and not rows.start:
-                shift = rough_centre(wanted.among(table))
             for part, block in _parts(rows, table, max(step, FEWEST)):
                 add(lanes, wanted.among(block), h(part, block), shift, data.threads)
     return tree_sum(lanes)

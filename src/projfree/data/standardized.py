@@ -75,6 +75,9 @@ class StandardizedView(Data):
     def labels(self) -> list[Array]:
         return self.data.labels()
 
+    def mean_target(self) -> Array:
+        return self.data.mean_target()
+
     def median_target(self) -> Array:
         return self.data.median_target()
 
@@ -108,6 +111,9 @@ class StandardizedView(Data):
 
     def mean_row(self) -> Array:
         return (self.data.mean_row() - self.shift) / self.scale
+
+    def centre_row(self) -> Array:
+        return (self.data.centre_row() - self.shift) / self.scale
 
     def summation(self) -> float:
         return self.data.summation() + 4.0  # the product with the shift, the difference and the quotient

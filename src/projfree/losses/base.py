@@ -115,6 +115,10 @@ class Loss(ABC):
         """The derivative and the second derivative, for losses where one exponential serves both."""
         return self.derivative(u, y), self.second(u, y)
 
+    def constant(self, mean: Array) -> Array | None:
+        """The constant prediction of least mean loss, where the mean target determines it: where a search begins."""
+        return None
+
     def curvature(self, u: Array, y: Array, a: Array, b: Array) -> Array:
         """The second derivative applied to the directions ``a`` and ``b``, one number an entry (row if coupled)."""
         return self.second(u, y) * a * b

@@ -8,6 +8,7 @@ decreases with every step, so that no set comes twice (Wolfe, 1976, Finding the 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -29,24 +30,27 @@ def minimise_l1(unit: Unit, start: Array | None = None) -> Found:
     return _Face(unit, x).solve()
 
 
-def start_from(unit: Unit, free: Array) -> Array:
-    """A start from the minimiser without the ball: the minimiser on the face that has its signs.
+def start_from(unit: Unit, inverse: Callable[[Array], Array], free: Array) -> Array:
+    """A start from the minimiser without the ball, ``free``: the minimiser on the face that has its signs.
 
     Entries whose sign would turn leave the face all at once, which is quick and need not be right; zero where no face
-    is left.
+    is left. ``inverse`` solves with the matrix itself.
     """
     x = np.zeros_like(free)
     rows, columns = np.nonzero(free)
     signs = np.sign(free[rows, columns])
-    for _ in range(_GUESSES):
+    for guess in range(_GUESSES):
         if not len(signs):
             break
-        sides = np.ones((len(signs), 2))
-        sides[:, 0] = signs * unit.b[rows, columns]
-        solved = regular_solve(_block(unit, rows, columns, signs), sides)
-        if solved is None:
-            break
-        inner, along = solved.T
+        if guess == 0:
+            inner, along = signs * free[rows, columns], signs * inverse(np.sign(free))[rows, columns]
+        else:
+            sides = np.ones((len(signs), 2))
+            sides[:, 0] = signs * unit.b[rows, columns]
+            solved = regular_solve(_block(unit, rows, columns, signs), sides)
+            if solved is None:
+                break
+            inner, along = solved.T
         weights = inner - (np.add.reduce(inner) - 1.0) / np.add.reduce(along) * along
         on = weights > 0.0
         if on.all():

@@ -109,7 +109,7 @@ def _solve(unit: Unit, start: Array | None, eigen: Eigen | None) -> Found:
         return inside
     if unit.p == 1.0:
         cold = start is None or not start.any()
-        found = minimise_l1(unit, start_from(unit, free) if regular and cold else start)
+        found = minimise_l1(unit, start_from(unit, inverse, free) if regular and cold else start)
     elif math.isinf(unit.p):
         found = minimise_box(unit, start)
     elif unit.p != 2.0:

@@ -10,7 +10,7 @@ import numpy as np
 
 from projfree.algebra import FactoredShape, Minorant, Pattern, Point, Structured, frozen
 from projfree.checks import Array, all_finite, real_array
-from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.evaluation import Bend, Evaluation
 from projfree.objectives.workload import Workload
 
 if TYPE_CHECKING:
@@ -81,6 +81,13 @@ class SmoothFunction(ABC):
             Whether the image of ``x`` is to be kept, because a search from there may follow.
         """
 
+    def evaluate_near(self, x: Point) -> Evaluation:
+        """The value and the tangent at ``x`` with the intercept that the point has, where a `bend` has told it.
+
+        It takes one read, for the intercept is not searched for; functions without such an intercept evaluate as ever.
+        """
+        return self.evaluate(x, keep=True)
+
     def value(self, x: Point) -> float:
         """The value at ``x``; costs no read where the workspace knows the image of ``x``."""
         return self.evaluate(x, tangent=False).value
@@ -119,6 +126,10 @@ class SmoothFunction(ABC):
         For functions that are not convex, the curvature of a convex quadratic model that touches them at ``x``.
         """
         raise TypeError(f"{type(self).__name__} has no Hessian; use CorrectivePrimalAveraging or FrankWolfe.")
+
+    def bend(self, x: Point) -> Bend:
+        """`hessian`, and how the intercept follows the parameter where `evaluate_near` takes one as given."""
+        return Bend(self.hessian(x))
 
     def hessian_among(self, x: Point, features: Array, places: Array | None = None) -> Array:
         """The part of `hessian` that belongs to some features, the rest of which is not formed where that saves work.

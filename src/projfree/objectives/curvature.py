@@ -16,6 +16,7 @@ from projfree.data.rows import Rows, Step
 from projfree.data.second_moments import Moments
 from projfree.data.workspace import Workspace
 from projfree.losses.base import Loss
+from projfree.objectives.evaluation import Bend
 from projfree.objectives.intercepts.base import Intercept
 from projfree.objectives.row_steps import Curvatures, weigh
 
@@ -43,18 +44,29 @@ def curvature(
     One read of the data and O(n d^2) work for each pair of outputs that the loss couples; the curvature of rows is
     formed block by block. With ``features`` it is that of their entries alone.
     """
+    return bend(intercept, workspace, x, b, features).H
+
+
+def bend(intercept: Intercept, workspace: Workspace, x: Point, b: Array | None, features: Array | None = None) -> Bend:
+    """The same with what it says about the intercept, where there is one and all features are asked for."""
     k, free = math.prod(intercept.outputs), intercept.constant is not None
     form = _coupled if intercept.loss.coupled else _apart
     joint = form(workspace, intercept.loss, x, b, k, free, features)
     d = joint.shape[0] - 1
     H = joint[:d, :, :d, :].reshape(d * k, d * k)
-    if free:
-        cross, own = joint[:d, :, d, :].reshape(d * k, k), joint[d, :, d, :]
-        if k > 1:  # least squares, because softmax does not see a common shift of its intercepts
-            H -= cross @ np.linalg.lstsq(own, cross.T, rcond=1e-14)[0]
-        elif own[0, 0] > 0.0:
-            H -= np.outer(cross, cross / own)
-    return symmetrised(H)
+    if not free:
+        return Bend(symmetrised(H))
+    cross, own = joint[:d, :, d, :].reshape(d * k, k), joint[d, :, d, :]
+    if k == 1:
+        inverse = 1.0 / own if own[0, 0] > 0.0 else np.zeros((1, 1))
+    else:  # softmax does not see a common shift of its intercepts
+        inverse = np.linalg.pinv(own, rcond=1e-14, hermitian=True)
+    follow = cross @ inverse
+    H -= follow @ cross.T
+    if features is None:  # the moments are about a row that is not zero
+        row = intercept.data.centre_row()
+        follow += row[:, None] if k == 1 else np.kron(row[:, None], np.eye(k))
+    return Bend(symmetrised(H), follow, inverse)
 
 
 def shared_curvature(

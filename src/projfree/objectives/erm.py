@@ -15,8 +15,8 @@ from projfree.losses.base import Loss
 from projfree.losses.softmax import Softmax
 from projfree.losses.squared import is_squared
 from projfree.objectives.base import SmoothFunction, rows_at
-from projfree.objectives.curvature import curvature, shared_curvature
-from projfree.objectives.evaluation import Evaluation, Memory
+from projfree.objectives.curvature import bend, curvature, shared_curvature
+from projfree.objectives.evaluation import Bend, Evaluation, Memory
 from projfree.objectives.gram_form import diagonal_of, form_of
 from projfree.objectives.hessian_products import HessianProducts, RowProducts
 from projfree.objectives.hull import Hull
@@ -116,6 +116,16 @@ class Objective(SmoothFunction):
             return self._memory.keep(self.intercept_strategy.value(self.workspace, x))
         return self._memory.keep(self.intercept_strategy.evaluate(self.workspace, x, also, keep=keep))
 
+    def evaluate_near(self, x: Point) -> Evaluation:
+        if not (self.convex and isinstance(self.intercept_strategy, Profiled) and self._has_intercept(x)):
+            return self.evaluate(x, keep=True)
+        self.check_point(x)
+        return self._memory.keep(self.intercept_strategy.near(self.workspace, x))
+
+    def _has_intercept(self, x: Point) -> bool:
+        """Whether a point has an intercept that may be one of this function."""
+        return x.intercept is not None and x.intercept.shape == self.outputs
+
     def recheck(self, w: Any, intercept: Any, z: Any, z_intercept: Any) -> tuple[Evaluation, Evaluation]:
         """The value at ``w`` and the tangent at ``z``, in one read.
 
@@ -162,6 +172,12 @@ class Objective(SmoothFunction):
 
     def hessian(self, x: Point) -> Array:
         return curvature(self.intercept_strategy, self.workspace, x, self._located(x))
+
+    def bend(self, x: Point) -> Bend:
+        if not (self.convex and isinstance(self.intercept_strategy, Profiled)):
+            return Bend(self.hessian(x))
+        b = x.intercept if self._has_intercept(x) else self._located(x)
+        return bend(self.intercept_strategy, self.workspace, x, b)
 
     def hessian_among(self, x: Point, features: Array, places: Array | None = None) -> Array:
         b = self._located(x)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from projfree.algebra import Handle, Minorant, Point, frozen
 from projfree.checks import Array
@@ -24,6 +25,9 @@ class Evaluation:
         The values at further points that came with the same read.
     inner : Evaluation or None
         What the reported function says about the point, where that is another function.
+    rest : ndarray or None
+        The derivative in the intercept, where that was as given; None where it was minimised out. The value is then one
+        that the function takes or more, and the tangent counts what the derivative may cost.
     """
 
     point: Point
@@ -31,6 +35,7 @@ class Evaluation:
     tangent: Minorant | None = None
     also: tuple[Evaluation, ...] = ()
     inner: Evaluation | None = None
+    rest: Array | None = None
 
     def __post_init__(self) -> None:
         # Nobody's later edits reach what a function remembers.
@@ -54,6 +59,25 @@ class Evaluation:
         """The tangent, which must have been asked for."""
         assert self.tangent is not None
         return self.tangent
+
+
+class Bend(NamedTuple):
+    r"""The curvature of a function at a point, with what is known of its intercept.
+
+    Attributes
+    ----------
+    H : ndarray of shape (D, D)
+        The Hessian, intercept minimised out.
+    follow : ndarray of shape (D, k) or None
+        :math:`H_{wb} H_{bb}^{+}`: where the parameter moves by v, the best intercept moves by ``-follow.T @ v``. None
+        where the intercept is to be searched for.
+    inverse : ndarray of shape (k, k) or None
+        :math:`H_{bb}^{+}`.
+    """
+
+    H: Array
+    follow: Array | None = None
+    inverse: Array | None = None
 
 
 #: How many evaluations a function remembers.

@@ -23,7 +23,7 @@ def verdict(run: Run) -> tuple[Status, Certificate] | None:
     """
     begun = run.iteration > 0
     done = begun and (run.state.done or run.state.too_large)
-    if not done and (not begun or run.passes < run.next_confirm or run.relative_gap > max(run.tol, floor(run))):
+    if not done and (not begun or run.passes < run.next_confirm or not _seems_reached(run)):
         return None
     certificate = confirm(run)
     relative = certificate.gap / run.scale
@@ -35,6 +35,15 @@ def verdict(run: Run) -> tuple[Status, Certificate] | None:
         return Status.PRECISION, certificate
     run.next_confirm = run.after(run.passes)
     return None
+
+
+def _seems_reached(run: Run) -> bool:
+    """Whether the claim is worth recomputing."""
+    if run.relative_gap <= max(run.tol, floor(run)):
+        return True
+    # A bound from an intercept that was not searched for is less than what the recomputation will prove.
+    found = run.state.evaluation
+    return found is not None and found.rest is not None and run.state.gap <= run.tol * run.scale
 
 
 def _reached(run: Run) -> Status:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from projfree.algebra import UNIT, Minorant, Point, inner
 from projfree.checks import Array
 from projfree.objectives.base import SmoothFunction
-from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.evaluation import Bend, Evaluation
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State
 from projfree.solvers.costs import HESSIAN
 from projfree.solvers.model import check_model, minimise_model
-from projfree.solvers.model_step import NOTHING, step_towards
+from projfree.solvers.model_step import NOTHING, falls_enough, step_towards
 
 #: The last Hessian serves again while the Frank-Wolfe gap falls by this factor a step, or by more where a new one,
 #: with which it falls by the second, costs little: the reads that a step takes the time of without one are the third.
@@ -22,10 +22,22 @@ FAITHFUL, QUADRATIC, STEP = 0.25, 1e-3, 4.0
 
 @dataclass(frozen=True, kw_only=True)
 class NewtonState(State):
-    """A state with the tangent ``m`` at the iterate and the Hessian ``H``; None where they must be formed."""
+    """A state with what is known of the function at the iterate; None and NaN where it must be found.
+
+    Attributes
+    ----------
+    m, value, rest : Minorant, float, ndarray
+        The tangent, the value, and the derivative in the intercept where that is not zero.
+    H, follow, inverse : ndarray
+        The curvature, see `Bend`.
+    """
 
     m: Minorant | None = None
+    value: float = math.nan
+    rest: Array | None = None
     H: Array | None = None
+    follow: Array | None = None
+    inverse: Array | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,43 +80,62 @@ class ConstrainedNewton(Solver):
 
     def carry(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> NewtonState:
         assert isinstance(state, NewtonState)
-        return NewtonState(t=0, x=state.x, seed=state.seed, m=state.m, H=state.H)  # neither knows the set
+        known = {name: getattr(state, name) for name in ("m", "value", "rest", "H", "follow", "inverse")}
+        return NewtonState(t=0, x=state.x, seed=state.seed, **known)  # none of it knows the set
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, NewtonState)
-        x, m = state.x, state.m
         found: tuple[tuple[int, Evaluation], ...] = ()
-        if m is None:
-            looked = f.evaluate(x, keep=True)
-            x, m, found = looked.point, looked.slope, ((state.t, Evaluation(looked.point, looked.value)),)
-        H = f.hessian(x) if state.H is None else state.H
-        new, gamma, expected = self._move(f, ball, x, m, H)
+        here = Evaluation(state.x, state.value, state.m, rest=state.rest)
+        if state.m is None:
+            here = f.evaluate(state.x, keep=True)
+            found = ((state.t, Evaluation(here.point, here.value)),)
+        bend = f.bend(here.point) if state.H is None else Bend(state.H, state.follow, state.inverse)
+        new, gamma, expected = self._move(f, ball, here, bend)
         # The gap of the last step, but where nobody has kept it.
-        before = ball.gap(m.gradient, x.w) if math.isnan(state.gap) else state.gap
+        before = ball.gap(here.slope.gradient, here.point.w) if math.isnan(state.gap) else state.gap
         after = Known.of(ball, new)
+        serves = after.gap <= faithful(f, len(bend.H)) * before
         return replace(
             state,
             t=state.t + 1,
             x=new.point,
             m=new.slope,
-            H=H if after.gap <= faithful(f, len(H)) * before else None,
+            value=new.value,
+            rest=new.rest,
+            H=bend.H if serves else None,
+            follow=bend.follow if serves else None,
+            inverse=bend.inverse if serves else None,
             gamma=gamma,
             evaluation=new,
             found=(*found, (state.t + 1, new)),
             bound=after.bound if f.convex else -math.inf,
-            allowance=after.allowance,
+            # What the derivative in the intercept may cost is in the allowance, and no rounding.
+            allowance=after.allowance if new.rest is None else 0.0,
             gap=after.gap,
-            done=state.H is None and expected <= NOTHING * UNIT * abs(f.value(x)),
+            done=state.H is None and expected <= NOTHING * UNIT * abs(here.value),
         )
 
     def _move(
-        self, f: SmoothFunction, ball: ConstraintSet, x: Point, m: Minorant, H: Array
+        self, f: SmoothFunction, ball: ConstraintSet, here: Evaluation, bend: Bend
     ) -> tuple[Evaluation, float, float]:
-        """The next iterate, the step, and the decrease that the gradient lets expect."""
-        b = H @ x.w.ravel() - m.gradient.ravel()
-        v = f.point(minimise_model(H, b.reshape(f.shape), ball, x.w), x.intercept)
-        expected = inner(m.gradient, x.w - v.w)
-        return *step_towards(f, x, f.value(x), m, v, expected), expected
+        """The next iterate, the step, and the decrease that the gradient lets expect.
+
+        The intercept is one more coordinate of the model. It is searched for only where the value there falls short.
+        """
+        x, g, b = here.point, here.slope.gradient, here.point.intercept
+        slope = g.ravel() if here.rest is None or bend.follow is None else g.ravel() - bend.follow @ here.rest
+        w = minimise_model(bend.H, (bend.H @ x.w.ravel() - slope).reshape(f.shape), ball, x.w)
+        expected = inner(g, x.w - w)
+        if bend.follow is not None and bend.inverse is not None and b is not None:
+            shift = -(w - x.w).ravel() @ bend.follow
+            if here.rest is not None:
+                shift = shift - bend.inverse @ here.rest
+                expected -= float(shift @ here.rest)
+            near = f.evaluate_near(f.point(w, b + shift.reshape(b.shape)))
+            if falls_enough(near.value, here.value, expected):
+                return near, 1.0, expected
+        return *step_towards(f, x, here.value, here.slope, f.point(w, b), expected), expected
 
 
 def faithful(f: SmoothFunction, parameters: int) -> float:

@@ -91,6 +91,9 @@ class SealedData(Data):
     def labels(self) -> list[Array]:
         return self._inner.labels()
 
+    def mean_target(self) -> Array:
+        return self._inner.mean_target()
+
     def median_target(self) -> Array:
         return self._inner.median_target()
 

@@ -13,7 +13,6 @@ from projfree.data.workspace import Workspace
 from projfree.losses.base import Loss
 from projfree.objectives.hull_steps import MeanImages
 from projfree.objectives.intercepts.base import Intercept
-from projfree.objectives.intercepts.search import constant_intercept
 from projfree.objectives.row_steps import DerivativeSums
 from projfree.objectives.tangent import Sums
 
@@ -30,7 +29,7 @@ class Centred(Intercept):
 
     def __init__(self, loss: Loss, data: Data, outputs: tuple[int, ...]) -> None:
         super().__init__(loss, data, outputs)
-        self.constant = constant_intercept(loss, data, outputs)
+        self.constant = data.mean_target()
 
     def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:
         return tuple(self.at(x.w) for x in points)

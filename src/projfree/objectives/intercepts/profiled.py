@@ -11,6 +11,7 @@ from projfree.checks import Array
 from projfree.data.base import Data
 from projfree.data.workspace import Workspace
 from projfree.losses.base import Loss
+from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.intercepts.base import Intercept
 from projfree.objectives.intercepts.centred import intercept_error
 from projfree.objectives.intercepts.search import check_classes, constant_intercept, search
@@ -32,7 +33,8 @@ class Profiled(Intercept):
         if loss.labels:
             check_classes(loss, data, outputs)
         # A regression loss that is not convex has its minimum among the targets: begin at their median.
-        self.constant = constant_intercept(loss, data, outputs, None if loss.labels else data.median_target())
+        start = loss.constant(data.mean_target()) if loss.labels else data.median_target()
+        self.constant = constant_intercept(loss, data, outputs, start)
 
     def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:
         moved = [x.w.any() or not self.loss.convex for x in points]  # at zero the one minimum is known
@@ -43,6 +45,13 @@ class Profiled(Intercept):
         for x, away in zip(points, moved, strict=True):
             found += (search(workspace, *shared, x, self.guess(x), self.outputs) if away else self.constant,)
         return found
+
+    def near(self, workspace: Workspace, x: Point) -> Evaluation:
+        """The tangent at ``x`` with the intercept that it has, which is not searched for: one read."""
+        packed, g = workspace.sweep(self.tangent_step((x.intercept,)), (x,), keep=True)
+        sums = Sums.unpack(packed)
+        m, b = self.minorant(sums, packed[:0], g, x.intercept)
+        return Evaluation(x.alone(b), sums.value, m, rest=sums.slope)
 
     def guess(self, x: Point) -> Array:
         b = x.intercept  # that of a point of another function means nothing here

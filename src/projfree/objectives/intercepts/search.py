@@ -14,7 +14,6 @@ from projfree.data.rows import Rows, Step
 from projfree.data.workspace import Workspace
 from projfree.deadline import expired
 from projfree.losses.base import Loss
-from projfree.losses.squared import is_squared
 from projfree.numerics.newton_root import NoRootError, increasing_root, increasing_roots
 from projfree.objectives.row_steps import SlopeSums, weigh
 
@@ -95,10 +94,6 @@ def search(workspace: Workspace, loss: Loss, data: Data, x: Point, start: Array,
     b = b if b.shape == outputs else np.broadcast_to(b, outputs).copy()
     found = Search(workspace, loss, x)
     try:
-        if is_squared(loss):
-            for _ in range(2):  # the second step takes off the rounding of the first
-                b = np.asarray(b - found.slopes(b)[: b.size].reshape(outputs) / loss.smoothness)
-            return b
         if not loss.convex:
             return found.local(b)
         if loss.coupled:
