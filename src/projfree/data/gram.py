@@ -8,7 +8,7 @@ import numpy as np
 
 from projfree.algebra import UNIT
 from projfree.checks import Array
-from projfree.data.products import LANE_ROWS, LANES, add_products, rough_centre, table_bytes
+from projfree.data.products import LANE_ROWS, LANES, add_products, table_bytes
 from projfree.numerics.sums import tree_sum
 from projfree.runtime import single_blas
 
@@ -23,7 +23,7 @@ class Gram:
     r"""The weighted moments of features and targets, about a provisional centre.
 
     With :math:`z_i = (x_i - c, y_i - c_y, 1)` it holds :math:`M = \sum_i s_i z_i z_i^T` in float64, for weights s as
-    they were given (ones if none were). The centre is taken from the first rows: moments about the mean then come out
+    they were given (ones if none were). The centre is that of the first rows: moments about the mean then come out
     without the cancellation that :math:`X^T X - n m m^T` suffers when a mean is large compared with the deviations.
 
     Attributes
@@ -75,12 +75,12 @@ class Gram:
             )
         total, threads = self._units_of(data), data.threads
         lanes = np.zeros((LANES, *self.matrix.shape))
+        if not self.n:
+            self.shift = np.append(data.centre_row(), data.mean_target())
         with single_blas():
             for rows, table in data.tables(table_bytes(self.d)):
                 y = data.y[rows].reshape(table.shape[0], -1).astype(np.float64, copy=False)
                 s = np.ones(len(y)) if data.weight is None else np.sqrt(data.weight[rows] * total)
-                if not self.n and not rows.start:
-                    self.shift = np.concatenate([rough_centre(table), y.mean(axis=0)])
                 add_products(lanes, table, y, s, self.shift, threads)
         # Only now, so that rows of which a read failed do not count in part.
         self.matrix, self.n = self.matrix + tree_sum(lanes), self.n + data.n

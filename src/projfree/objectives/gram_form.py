@@ -38,7 +38,7 @@ def gram_form(gram: Gram, fit_intercept: bool = False) -> QuadraticForm:
     >>> f.value(f.point([1.0]))
     2.0
     """
-    return QuadraticForm(*gram.quadratic(fit_intercept), errors=gram.errors(fit_intercept))
+    return QuadraticForm.of_sums(*gram.quadratic(fit_intercept), gram.errors(fit_intercept))
 
 
 def form_of(f: Objective) -> QuadraticForm:

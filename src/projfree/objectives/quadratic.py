@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import math
 from functools import cached_property
 from typing import Any, Self
 
@@ -58,6 +59,16 @@ class QuadraticForm(SmoothFunction):
         self._norm = size(self.H)
         self.quadratic = True
         self._workspace = Products(self.H)
+
+    @classmethod
+    def of_sums(cls, H: Array, b: Array, c: float, errors: tuple[float, float]) -> QuadraticForm:
+        """A form whose matrix is symmetric because it was made so; none of its arrays is copied."""
+        if not math.isfinite(np.add.reduce(H, axis=None) + np.add.reduce(b, axis=None)):
+            return cls(H, b, c, errors)  # for the sentence about the entry
+        f = object.__new__(cls)
+        f.H, f.b, f.c, f.errors, f.shape, f.quadratic = H, b, c, errors, b.shape, True
+        f._norm, f._workspace = size(H), Products(H)
+        return f
 
     @cached_property
     def eigenvalues(self) -> Array:

@@ -67,10 +67,12 @@ class TangentSums(Step):
             0.0 if b is None else products(r, size, full)[1],
             np.vdot(r, derivative),
         )
-        by_output = np.array((by_column(r), by_column(size), by_column(weigh(u, s))))
         further = []
         for v, c in zip(images[1:], self.b[1:], strict=True):
             further.append(total(weigh(self.loss.value(v if c is None else v + c, rows.y), s)))
+        if r.ndim == 1:
+            return r, np.array((*scalars, total(r), total(size), total(u * s), *further))
+        by_output = np.array((by_column(r), by_column(size), by_column(weigh(u, s))))
         return r, np.concatenate([scalars, by_output.ravel(), further])
 
     def residual_sum(self, sums: Array, outputs: tuple[int, ...]) -> Array:
