@@ -32,12 +32,12 @@ def test_the_plan_counts_the_numbers_that_a_read_meets():
     X, y = rng.standard_normal((40, 6)), rng.standard_normal(40)
     sparse = sp.csr_array(np.where(X > 1.0, X, 0.0))
     tables = {"dense": X, "single": X.astype(np.float32), "sparse": sparse}
-    sizes = {name: Costs(Objective(Squared(), as_data(A, y)), LpBall(2, 1.0), 4.0).size for name, A in tables.items()}
+    sizes = {name: Costs(Objective(Squared(), as_data(A, y)), LpBall(2, 1.0)).size for name, A in tables.items()}
     assert sizes == {"dense": 240.0, "single": 240.0, "sparse": float(sparse.nnz)}
     view = Objective(Squared(), as_data(sparse, y, scale=np.full(6, 2.0)))
-    assert Costs(view, LpBall(2, 1.0), 4.0).size == sparse.nnz
+    assert Costs(view, LpBall(2, 1.0)).size == sparse.nnz
     entries = as_data(Entries([0, 1], [1, 0], (3, 2)), [1.0, 2.0])
-    assert Costs(Objective(Squared(), entries), SchattenBall(1.5, 1.0), 4.0).size == 6.0
+    assert Costs(Objective(Squared(), entries), SchattenBall(1.5, 1.0)).size == 6.0
 
 
 @pytest.mark.parametrize("ball", [GroupBall(1.5, 1.2, 1.0), SchattenBall(1, 1.0), LpBall(2, 1.0)], ids=repr)

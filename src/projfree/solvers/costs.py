@@ -24,15 +24,23 @@ TANGENT, OUTPUT = 1.5, 0.4
 SEARCH, COUPLED_SEARCH = 250.0, 400.0
 #: A read takes at least the time in which memory gives so many numbers, however small the table (0.1 ms).
 LEAST_READ = 100_000
+# Measured by `python benchmarks/projections.py` and rounded: numbers that memory gives in the time of one entry.
+#: Of a projection with a formula or by thresholds, of one that solves an equation for each entry, and of the oracle.
+PROJECTION, POWER_PROJECTION, ORACLE = 10.0, 200.0, 5.0
+#: Of a decomposition into singular values, for each of the shorter side.
+SPECTRUM = 2.0
 
 
 @dataclass(frozen=True)
 class Costs:
-    """A function, a set and the digits asked for, with what work on them costs in reads of the data and in bytes."""
+    """A function and a set, with what work on them costs in reads of the data and in bytes.
+
+    ``radii`` is the number of balls that a path of solutions has: what belongs to the function alone serves them all.
+    """
 
     f: SmoothFunction
     ball: ConstraintSet
-    digits: float
+    radii: int = 1
 
     @cached_property
     def load(self) -> Workload:
@@ -77,6 +85,25 @@ class Costs:
             return 0.0
         each = COUPLED_SEARCH if self.load.coupled else SEARCH
         return each * self.load.outputs * (self.f.rows or 1) / self.span
+
+    @cached_property
+    def projection(self) -> float:
+        """Reads that a projection takes the time of."""
+        lp = self.ball.as_lp(self.f.shape)
+        solves = lp is not None and lp.p not in (1.0, 2.0, math.inf)
+        return self._entries(POWER_PROJECTION if solves else PROJECTION)
+
+    @cached_property
+    def oracle(self) -> float:
+        """Reads that a call of the oracle takes the time of."""
+        return self._entries(ORACLE)
+
+    def _entries(self, numbers: float) -> float:
+        """Reads in the time of so many numbers an entry, and of a spectrum where the set asks for one."""
+        if not self.load.measured or isinstance(self.f.shape, FactoredShape):
+            return 0.0
+        spectrum = SPECTRUM * min(self.f.shape) if self.ball.spectral and len(self.f.shape) > 1 else 0.0
+        return (numbers + spectrum) * self.parameters / self.span
 
     @property
     def size(self) -> float:
