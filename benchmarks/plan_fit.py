@@ -41,7 +41,7 @@ SWEEPS = 6
 #: How random choices are during the search, from first to last.
 HEATS = (1.0, 0.3, 0.1, 0.0)
 #: The price of a change by a factor e, in the mean logarithm of ratios; what counts as far behind.
-CAUTION, WORST = 0.002, 20.0
+CAUTION, WORST = 0.01, 20.0
 #: A choice is good within this of the best; problems done faster than this are shown, not judged.
 GOOD, JUDGED = 1.5, 0.02
 #: The law of tolerances.

@@ -12,9 +12,9 @@ from projfree.objectives.workload import Workload
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.model import MOST_PARAMETERS
 
-# Measured by `python benchmarks/auto.py` on its grid of problems; all costs are in reads of X.
-#: A Hessian or Gram matrix of D parameters costs D times this (24 ms for 48,842 x 108, of which one read is 1.5 ms).
-HESSIAN = 0.15
+# Fitted by `python benchmarks/plan_fit.py`; all costs are in reads of X.
+#: A Hessian or Gram matrix of D parameters costs D times this.
+HESSIAN = 0.154
 #: Flops of one model solve, over D^3, and flops in the time in which memory gives one number.
 MODEL_FLOPS, FLOPS_A_READ = 5.0, 8.0
 #: A tangent costs a read and a half for one output, and this part of a read for each of several.
@@ -23,7 +23,7 @@ TANGENT, OUTPUT = 1.5, 0.4
 #: 48,842 rows); a coupled loss costs more.
 SEARCH, COUPLED_SEARCH = 250.0, 400.0
 #: A read takes at least the time in which memory gives so many numbers, however small the table (0.1 ms).
-LEAST_READ = 100_000
+LEAST_READ = 100_000.0
 # Measured by `python benchmarks/projections.py` and rounded: numbers that memory gives in the time of one entry.
 #: Of a projection with a formula or by thresholds, of one that solves an equation for each entry, and of the oracle.
 PROJECTION, POWER_PROJECTION, ORACLE = 10.0, 200.0, 5.0
@@ -72,11 +72,15 @@ class Costs:
     @cached_property
     def tangent(self) -> float:
         """Reads that a tangent takes the time of, its intercept included."""
+        return self.product + 1.0 + self.search if self.load.measured and self.load.searches else self.product
+
+    @cached_property
+    def product(self) -> float:
+        """Reads that a product with a Hessian takes the time of, or a tangent at a given intercept."""
         if not self.load.measured:
             return 1.0
         k = self.load.outputs
-        one = TANGENT if k == 1 else 1.0 + OUTPUT * k
-        return one + 1.0 + self.search if self.load.searches else one
+        return TANGENT if k == 1 else 1.0 + OUTPUT * k
 
     @cached_property
     def search(self) -> float:

@@ -26,17 +26,19 @@ from projfree.steps import Backtracking, BacktrackingGradient, ExactLineSearch
 # of X, and all counts of iterations are those to a relative gap of about 1e-6: a looser tolerance is met earlier on the
 # same way, never on another one, so that nothing here depends on the tolerance.
 #: Hessians and tangents of Newton's method.
-NEWTON_HESSIANS, NEWTON_TANGENTS = 4.0, 11.0
-#: Iterations of first-order methods on problems that are not easy, the first over round sets and over others.
-CORRECTIVE, FLAT_CORRECTIVE, ACCELERATED, TASKS, FRANK_WOLFE = 144.0, 1_440.0, 180.0, 36.0, 14_400.0
+NEWTON_HESSIANS, NEWTON_TANGENTS = 4.1, 10.0
+#: Iterations of corrective averages over round sets, over l_p balls nearly as sharp as that of l_1, and over others.
+CORRECTIVE, SHARP_CORRECTIVE, FLAT_CORRECTIVE = 145.0, 255.0, 1_450.0
+#: Iterations of other first-order methods on problems that are not easy.
+ACCELERATED, TASKS, FRANK_WOLFE = 218.0, 36.0, 14_400.0
 #: Reads of Krylov spaces for squares.
 LANCZOS = 19.0
 #: Iterations of pairwise steps with corrections, and of those without.
 CORRECTED, PAIRWISE = 72.0, 720.0
-#: Reads of Newton from products, and the factor where p is not 2.
-PRODUCTS, MIRRORED = 23.0, 1.5
+#: Products of Newton's method with a Hessian that is not formed and its tangents, and the factor where p is not 2.
+PRODUCTS, PRODUCT_TANGENTS, MIRRORED = 17.0, 6.35, 1.5
 #: Iterations of working sets, and the features that one has, about.
-WORKING_STEPS, WORKING = 5.0, 200.0
+WORKING_STEPS, WORKING = 8.8, 87.0
 #: Model solves that an exact solution takes the time of.
 EXACT_SOLVE = 3.0
 # What solvers do, which a fit of prices leaves as it is.
@@ -142,10 +144,13 @@ def hessian_free(costs: Costs) -> Choice | None:
         return None
     if lp is None or not LEAST_P <= lp.p <= 2.0 or costs.load.form == "gram":
         return None
-    reads = PRODUCTS * (1.0 if lp.p == 2.0 else MIRRORED)
-    reads *= 2.0 if costs.load.coupled and costs.load.searches else 1.0
+    times = (1.0 if lp.p == 2.0 else MIRRORED) * (2.0 if costs.load.coupled and costs.load.searches else 1.0)
+    reads = times * (PRODUCTS + PRODUCT_TANGENTS)
+    # Outputs that share a loss take many more products where scales differ: each counts as a tangent.
+    one = costs.tangent if costs.load.coupled else costs.product
+    work = times * (PRODUCTS * one + PRODUCT_TANGENTS * (costs.tangent + costs.oracle))
     why = f"{costs.parameters:,} parameters: products with the Hessian, a read each, instead of the matrix"
-    return Choice(HessianFreeNewton(), reads, reads * (costs.tangent + costs.oracle), held.products(costs), why)
+    return Choice(HessianFreeNewton(), reads, work, held.products(costs), why)
 
 
 def working_set(costs: Costs) -> Choice | None:
@@ -179,7 +184,9 @@ def corrective(costs: Costs) -> Choice | None:
     if not (f.convex and f.has_images):
         return None
     # Over sets with flat pieces vertices repeat, and averages of them converge slowly.
-    steps = CORRECTIVE if costs.ball.is_round else FLAT_CORRECTIVE
+    lp = costs.ball.as_lp(f.shape)
+    sharp = lp is not None and lp.p > 1.0 and not lp.is_polytope
+    steps = CORRECTIVE if costs.ball.is_round else SHARP_CORRECTIVE if sharp else FLAT_CORRECTIVE
     work = steps * _vertex_step(costs)
     solver: Solver = CORRECTING
     why = f"{'a round set, ' if costs.ball.is_round else ''}no projection and no Hessian needed"
