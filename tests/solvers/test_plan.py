@@ -10,6 +10,7 @@ from projfree import (
     AcceleratedProjectedGradient,
     BacktrackingGradient,
     BiWeight,
+    Direct,
     Entries,
     GroupBall,
     Logistic,
@@ -20,6 +21,7 @@ from projfree import (
     Squared,
     as_data,
     minimize,
+    path,
     plan,
 )
 from projfree.data.tasks import TaskData
@@ -71,3 +73,17 @@ def test_small_tables_of_many_scales_are_solved_exactly_at_every_tolerance(loss,
     result = minimize(f, LpBall(1, 2.0), tol=tol)
     assert result.status.converged
     assert result.n_passes <= 100  # a thousand times as many for first-order methods
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_a_path_of_squares_on_few_features_forms_one_gram_matrix(p):
+    rng = np.random.default_rng(0)
+    X = sp.random_array((100_000, 400), density=0.02, rng=rng, data_sampler=rng.standard_normal).tocsr()
+    f = Objective(
+        Squared(), as_data(X, X @ rng.standard_normal(400) + rng.standard_normal(100_000)), fit_intercept=True
+    )
+    assert plan(f, LpBall(p, 1.0)).solver != Direct()  # for one radius it would not pay
+    assert plan(f, LpBall(p, 1.0), radii=20).solver == Direct()
+    found = path(f, LpBall(p, 1.0), np.geomspace(0.5, 5.0, 20), record=0)
+    assert all(result.status.converged for result in found.results)
+    assert all(result.solver == Direct() for result in found.results)

@@ -111,7 +111,10 @@ def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array,
     wanted = all_finite("radii", real_array("radii", radii)).astype(np.float64)
     if wanted.ndim != 1 or not len(wanted):
         raise ValueError(f"`radii` must be a sequence of positive numbers, got shape {wanted.shape}.")
-    form = _form(f, ball.resized(float(wanted.max())), len(wanted), settings)
+    largest = ball.resized(float(wanted.max()))
+    form = _form(f, largest, len(wanted), settings)
+    if form is not None and settings.get("solver", "auto") in ("auto", None) and "state" not in settings:
+        settings = {**settings, "solver": plan(form, largest, radii=len(wanted)).solver}
     results: dict[int, Result] = {}
     before: Result | None = None
     smaller = float(wanted.min())

@@ -93,9 +93,13 @@ class Costs:
     @cached_property
     def projection(self) -> float:
         """Reads that a projection takes the time of."""
+        return self._entries(POWER_PROJECTION if self.powers else PROJECTION)
+
+    @cached_property
+    def powers(self) -> bool:
+        """Whether the set is an l_p ball whose geometry takes powers of entries."""
         lp = self.ball.as_lp(self.f.shape)
-        solves = lp is not None and lp.p not in (1.0, 2.0, math.inf)
-        return self._entries(POWER_PROJECTION if solves else PROJECTION)
+        return lp is not None and lp.p not in (1.0, 2.0, math.inf)
 
     @cached_property
     def oracle(self) -> float:

@@ -39,8 +39,9 @@ CORRECTED, PAIRWISE = 72.0, 720.0
 PRODUCTS, PRODUCT_TANGENTS, MIRRORED = 17.0, 6.35, 1.5
 #: Iterations of working sets, and the features that one has, about.
 WORKING_STEPS, WORKING = 8.8, 87.0
-#: Model solves that an exact solution takes the time of.
-EXACT_SOLVE = 3.0
+#: Model solves that an exact solution takes the time of, and the part of it that is left on a path of radii, where the
+#: last solution or a decomposition serves the next one, unless p is between (`python benchmarks/plan_paths.py`).
+EXACT_SOLVE, NEXT_SOLVE = 3.0, 0.1
 # What solvers do, which a fit of prices leaves as it is.
 #: From this many parameters on a first-order method gets a chance before any Hessian is formed, for so many of the
 #: reads that one would cost: easy problems (small radii) are then done, and others start better. Unless that is few.
@@ -105,9 +106,9 @@ def direct(costs: Costs) -> Choice | None:
     gram = 0.0 if f.rows is None else (HESSIAN * d + 1.0) / costs.radii
     memory = held.gram(costs)
     why = "one pass for the Gram matrix, then an exact solve" if gram else "the minimum of a quadratic, solved for"
-    work = 4.0 + gram + EXACT_SOLVE * costs.model_work
+    work = 4.0 + gram + EXACT_SOLVE * costs.model_work * (NEXT_SOLVE if costs.radii > 1 and not costs.powers else 1.0)
     after = round(KRYLOV_SHARE * work / costs.tangent)
-    if gram and not asked and d >= RELAY_FROM and after >= FEW and lanczos(costs) is not None:
+    if gram and not asked and costs.radii == 1 and d >= RELAY_FROM and after >= FEW and lanczos(costs) is not None:
         why = (
             f"a Gram matrix of {d:,} features and its spectrum take the time of {work:,.0f} reads, perhaps for nothing"
         )
