@@ -8,7 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from projfree import GroupBall, Huber, Logistic, LpBall, Objective, SchattenBall, Simplex, Softmax, Squared, as_data
+from projfree import (
+    BlackBox,
+    GroupBall,
+    Huber,
+    Logistic,
+    LpBall,
+    Objective,
+    OwlBall,
+    SchattenBall,
+    Simplex,
+    Softmax,
+    Squared,
+    as_data,
+)
 
 #: name: rows, columns, share of entries that are not zero, condition of the features' spread
 SHAPES = {
@@ -35,6 +48,8 @@ LARGE = {
     "large 500,000 x 20,000": (500_000, 20_000, 0.005, 3.0),
 }
 LOSSES = {"squared": Squared(), "logistic": Logistic(), "huber": Huber(1.0), "softmax": Softmax()}
+#: Squares as a function of which nothing is known but values and gradients.
+CALLS = "calls"
 VECTOR_BALLS = {f"l_{p:g}": p for p in (1.0, 1.1, 1.5, 2.0, np.inf)}
 CLASSES = 4
 #: Radii relative to the norm of the coefficients that made the targets: on the boundary, and inside or nearly so.
@@ -64,6 +79,8 @@ class Case:
             y = np.where(u + rng.logistic(size=len(u)) > 0, 1.0, -1.0)
         else:
             y = u + np.std(u) * rng.standard_t(3, size=len(u))
+        if self.loss == CALLS:
+            return calls(X, y), vector_ball(self.ball, w, self.radius)
         f = Objective(LOSSES[self.loss], as_data(X, y), fit_intercept=True)
         return f, vector_ball(self.ball, w, self.radius)
 
@@ -98,7 +115,18 @@ def made(name: str, scale: float) -> tuple[Any, np.ndarray]:
     return X, W * (2.0 / np.std(X @ W))
 
 
+def calls(X: Any, y: np.ndarray) -> BlackBox:
+    def fun(w: np.ndarray) -> tuple[float, np.ndarray]:
+        rest = X @ w - y
+        return float(rest @ rest) / len(y), (2.0 / len(y)) * (X.T @ rest)
+
+    return BlackBox(fun, (X.shape[1],), convex=True)
+
+
 def vector_ball(name: str, w: np.ndarray, part: float) -> Any:
+    if name == "ordered l_1":
+        ball = OwlBall(np.linspace(1.5, 0.5, len(w)), 1.0)
+        return ball.resized(part * ball.norm(w))
     if name == "simplex":
         return Simplex(part * np.abs(w).sum())
     ball = LpBall(VECTOR_BALLS[name], 1.0)
@@ -128,6 +156,13 @@ def wide() -> list[Case]:
     ]
     matrix = [Case("softmax", ball, shape, r) for shape in WIDE for ball in ("group l_2,1", "Frobenius") for r in RADII]
     return vector + matrix
+
+
+def polytopes() -> list[Case]:
+    """A polytope that has no projection."""
+    shapes = ("tall 50,000 x 100", "square 4,000 x 600", "text 1,800 x 10,400", "click 24,900 x 150")
+    losses = ("squared", "logistic", "huber", CALLS)
+    return [Case(loss, "ordered l_1", shape, r) for shape in shapes for loss in losses for r in RADII]
 
 
 def cases() -> list[Case]:

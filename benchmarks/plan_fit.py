@@ -1,13 +1,14 @@
 """Fit the constants of the plan's rules on one half of a grid of problems, and judge its choices on the other.
 
-    python benchmarks/plan_fit.py [--every 5] [--limit 2] [--only TEXT] [--repeat 2] [--records FILE] [--commit]
+    python benchmarks/plan_fit.py [--every 5] [--skip 0] [--limit 2] [--only TEXT] [--repeat 2] [--records FILE ...]
 
-Every rule's solver is run on every problem to three tolerances (`plan_measure`), or records of an earlier run are read.
+Every rule's solver is run on every problem to three tolerances (`plan_measure`), or records of earlier runs are read.
 A rule prices its solver by constants in `solvers/rules.py` and `solvers/costs.py`; the plan takes the cheapest. The fit
 changes these constants, one at a time, by factors, and keeps what brings the plan's choices closest to the best solvers
 of the first half: the mean logarithm of the ratio of times, plus a little for every change. Constants that decide what
-a solver does (`HELD`) would need new runs and stay. Problems are divided by loss, ball and shape, so that two radii of
-one problem are never in different halves. Nothing is written into the package: new values are printed.
+a solver does, and prices that were measured by themselves, stay (`HELD`). Problems are divided by loss, ball and shape,
+so that two radii of one problem are never in different halves. Nothing is written into the package: new values are
+printed.
 
 The last lines are the law of tolerances: the plan's reads of the data to a looser tolerance may exceed those to a
 tighter one by a tenth at most. `--every 18 --limit 1 --repeat 1` takes two minutes of one processor.
@@ -24,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from common import commit, console, machine, save
-from grid import Case, cases, wide
-from plan_measure import TOLERANCES, digits, measure
+from grid import Case, cases, polytopes, wide
+from plan_measure import TOLERANCES, measure
 from tables import empty
 
 from projfree.solvers import costs as costs_module
@@ -33,14 +34,14 @@ from projfree.solvers import rules as rules_module
 from projfree.solvers.costs import Costs
 
 MODULES = (rules_module, costs_module)
-#: Constants that change what a solver does.
-HELD = ("RELAY_SHARE", "KRYLOV_SHARE")
+#: Constants that change what a solver does, and those that `projections.py` and `plan_paths.py` measure.
+HELD = ("RELAY_SHARE", "KRYLOV_SHARE", "LEAST_P", "NEXT_SOLVE", "PROJECTION", "POWER_PROJECTION", "ORACLE", "SPECTRUM")
 FACTORS = (0.25, 0.5, 0.7, 0.85, 1.2, 1.4, 2.0, 4.0)
 SWEEPS = 6
 #: How random choices are during the search, from first to last.
 HEATS = (1.0, 0.3, 0.1, 0.0)
 #: The price of a change by a factor e, in the mean logarithm of ratios; what counts as far behind.
-CAUTION, WORST = 0.002, 20.0
+CAUTION, WORST = 0.01, 20.0
 #: A choice is good within this of the best; problems done faster than this are shown, not judged.
 GOOD, JUDGED = 1.5, 0.02
 #: The law of tolerances.
@@ -77,7 +78,7 @@ class Judge:
             f, ball = case.build()
             for tol in TOLERANCES:
                 if math.isfinite(min(self.times.get((case.name, tol), {"": math.inf}).values())):
-                    self.costs[case.name, tol] = Costs(f, ball, digits(tol))
+                    self.costs[case.name, tol] = Costs(f, ball)
 
     def work(self, key: tuple[str, float]) -> dict[str, float]:
         """The prices of the rules that apply and were measured."""
@@ -197,8 +198,8 @@ def show(title: str, rows: dict[str, dict[str, float]]) -> None:
 
 def obtained(asked: list[Case], chosen: argparse.Namespace) -> Records:
     """The records, read or measured."""
-    if chosen.records is not None:
-        return json.loads(chosen.records.read_text(encoding="utf-8"))["records"]
+    if chosen.records:
+        return [one for file in chosen.records for one in json.loads(file.read_text(encoding="utf-8"))["records"]]
     records: Records = []
     for number, case in enumerate(asked, start=1):
         records += measure(case, chosen.limit, chosen.repeat, chosen.clock)
@@ -213,14 +214,18 @@ def main() -> None:
     options.add_argument("--limit", type=float, default=10.0, help="seconds of a run")
     options.add_argument("--repeat", type=int, default=2)
     options.add_argument("--clock", choices=("cpu", "wall"), default="cpu")
-    options.add_argument("--records", type=Path, help="of an earlier run with the same --only and --every")
+    options.add_argument("--skip", type=int, default=0, help="leave out so many problems first")
+    options.add_argument("--records", type=Path, nargs="*", default=[], help="of earlier runs, instead of a new one")
+    options.add_argument("--name", default="plan", help="of the file of results")
     options.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     options.add_argument("--commit", action="store_true", help="write the results into the repository")
     chosen = options.parse_args()
-    asked = [case for case in cases() + wide() if chosen.only in case.name][:: chosen.every]
+    asked = [case for case in cases() + wide() + polytopes() if chosen.only in case.name]
+    asked = asked[chosen.skip :: 1 if chosen.records else chosen.every]
     records = obtained(asked, chosen)
+    asked = [case for case in asked if case.name in {one["problem"] for one in records}]
     payload: dict[str, Any] = {"machine": machine(), "records": records}
-    save(chosen.out, "plan", payload)  # before the fit, which can be repeated
+    save(chosen.out, chosen.name, payload)  # before the fit, which can be repeated
     judge, halves = Judge(asked, records, chosen.clock), {one["problem"]: one["half"] for one in records}
     keys = {name: [key for key in judge.costs if halves[key[0]] == name] for name in ("fitted", "judged")}
     present, broken = constants(), law_of_tolerances(judge)

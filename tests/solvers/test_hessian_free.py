@@ -182,3 +182,23 @@ def test_a_step_on_the_sphere_without_slope_or_curvature_stays_a_point_of_it():
     x = np.array([1.0, 0.0])
     found = sphere_step(lambda d: 0.0 * d, -1e-320 * x, x, 3.0, np.zeros(2))
     assert np.allclose(np.abs(found), x)
+
+
+@pytest.mark.parametrize(("p", "loss"), [(1.02, Logistic()), (1.02, Huber(0.5)), (1.1, Huber(0.5)), (20.0, Logistic())])
+def test_where_newton_steps_are_slow_projected_gradients_go_on(p, loss, tmp_path):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((60, 500))
+    w = rng.standard_normal(500)
+    y = np.sign(A @ w) if loss == Logistic() else A @ w + rng.standard_normal(60)
+    ball = LpBall(p, 0.2 * LpBall(p, 1.0).norm(w))
+
+    def run(**settings):
+        f = Objective(loss, as_data(A, y), fit_intercept=True)
+        return minimize(f, ball, HessianFreeNewton(), tol=1e-6, record=0, **settings)
+
+    found = run(max_iter=1_500)
+    assert found.status.converged
+    there = run(max_iter=found.n_iter - 3, callbacks=Checkpoint(tmp_path / "c", every=7))
+    again = run(max_iter=1_500, state=tmp_path / "c")
+    assert not there.status.converged
+    assert again.status.converged

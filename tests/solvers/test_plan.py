@@ -10,6 +10,7 @@ from projfree import (
     AcceleratedProjectedGradient,
     BacktrackingGradient,
     BiWeight,
+    Direct,
     Entries,
     GroupBall,
     Logistic,
@@ -20,6 +21,7 @@ from projfree import (
     Squared,
     as_data,
     minimize,
+    path,
     plan,
 )
 from projfree.data.tasks import TaskData
@@ -32,12 +34,12 @@ def test_the_plan_counts_the_numbers_that_a_read_meets():
     X, y = rng.standard_normal((40, 6)), rng.standard_normal(40)
     sparse = sp.csr_array(np.where(X > 1.0, X, 0.0))
     tables = {"dense": X, "single": X.astype(np.float32), "sparse": sparse}
-    sizes = {name: Costs(Objective(Squared(), as_data(A, y)), LpBall(2, 1.0), 4.0).size for name, A in tables.items()}
+    sizes = {name: Costs(Objective(Squared(), as_data(A, y)), LpBall(2, 1.0)).size for name, A in tables.items()}
     assert sizes == {"dense": 240.0, "single": 240.0, "sparse": float(sparse.nnz)}
     view = Objective(Squared(), as_data(sparse, y, scale=np.full(6, 2.0)))
-    assert Costs(view, LpBall(2, 1.0), 4.0).size == sparse.nnz
+    assert Costs(view, LpBall(2, 1.0)).size == sparse.nnz
     entries = as_data(Entries([0, 1], [1, 0], (3, 2)), [1.0, 2.0])
-    assert Costs(Objective(Squared(), entries), SchattenBall(1.5, 1.0), 4.0).size == 6.0
+    assert Costs(Objective(Squared(), entries), SchattenBall(1.5, 1.0)).size == 6.0
 
 
 @pytest.mark.parametrize("ball", [GroupBall(1.5, 1.2, 1.0), SchattenBall(1, 1.0), LpBall(2, 1.0)], ids=repr)
@@ -71,3 +73,17 @@ def test_small_tables_of_many_scales_are_solved_exactly_at_every_tolerance(loss,
     result = minimize(f, LpBall(1, 2.0), tol=tol)
     assert result.status.converged
     assert result.n_passes <= 100  # a thousand times as many for first-order methods
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_a_path_of_squares_on_few_features_forms_one_gram_matrix(p):
+    rng = np.random.default_rng(0)
+    X = sp.random_array((100_000, 400), density=0.02, rng=rng, data_sampler=rng.standard_normal).tocsr()
+    f = Objective(
+        Squared(), as_data(X, X @ rng.standard_normal(400) + rng.standard_normal(100_000)), fit_intercept=True
+    )
+    assert plan(f, LpBall(p, 1.0)).solver != Direct()  # for one radius it would not pay
+    assert plan(f, LpBall(p, 1.0), radii=20).solver == Direct()
+    found = path(f, LpBall(p, 1.0), np.geomspace(0.5, 5.0, 20), record=0)
+    assert all(result.status.converged for result in found.results)
+    assert all(result.solver == Direct() for result in found.results)

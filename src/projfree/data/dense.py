@@ -61,7 +61,7 @@ class DenseTable(LocalData):
             s = self.weights(rows)
             largest = max(largest, float(squares.max()))
             mean_square += float(np.sum(squares * s))
-            mean += np.sum(block * s, axis=0) if isinstance(s, float) else s @ block
+            mean += (np.full(len(block), s) if isinstance(s, float) else s) @ block  # no scaled copy of the block
         self.row_norm, self.mean_square = measures(largest, mean_square)
         self._mean = mean
 

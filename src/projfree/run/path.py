@@ -111,7 +111,10 @@ def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array,
     wanted = all_finite("radii", real_array("radii", radii)).astype(np.float64)
     if wanted.ndim != 1 or not len(wanted):
         raise ValueError(f"`radii` must be a sequence of positive numbers, got shape {wanted.shape}.")
-    form = _form(f, ball.resized(float(wanted.max())), settings)
+    largest = ball.resized(float(wanted.max()))
+    form = _form(f, largest, len(wanted), settings)
+    if form is not None and settings.get("solver", "auto") in ("auto", None) and "state" not in settings:
+        settings = {**settings, "solver": plan(form, largest, radii=len(wanted)).solver}
     results: dict[int, Result] = {}
     before: Result | None = None
     smaller = float(wanted.min())
@@ -128,12 +131,12 @@ def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array,
     return Path(wanted, tuple(results[k] for k in range(len(wanted))))
 
 
-def _form(f: SmoothFunction, ball: ConstraintSet, settings: dict[str, Any]) -> QuadraticForm | None:
+def _form(f: SmoothFunction, ball: ConstraintSet, radii: int, settings: dict[str, Any]) -> QuadraticForm | None:
     """The squares over rows as a quadratic form, where the plan or the user goes through it."""
     if f.rows is None or f.reported is not f or not f.has_quadratic_form:
         return None
     solver = settings.get("solver", "auto")
-    chosen = plan(f, ball, settings.get("tol", 1e-6)).solver if solver in ("auto", None) else solver
+    chosen = plan(f, ball, radii=radii).solver if solver in ("auto", None) else solver
     return f.quadratic_form() if isinstance(chosen, Direct) else None
 
 

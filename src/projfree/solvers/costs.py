@@ -12,9 +12,9 @@ from projfree.objectives.workload import Workload
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.model import MOST_PARAMETERS
 
-# Measured by `python benchmarks/auto.py` on its grid of problems; all costs are in reads of X.
-#: A Hessian or Gram matrix of D parameters costs D times this (24 ms for 48,842 x 108, of which one read is 1.5 ms).
-HESSIAN = 0.15
+# Fitted by `python benchmarks/plan_fit.py`; all costs are in reads of X.
+#: A Hessian or Gram matrix of D parameters costs D times this.
+HESSIAN = 0.154
 #: Flops of one model solve, over D^3, and flops in the time in which memory gives one number.
 MODEL_FLOPS, FLOPS_A_READ = 5.0, 8.0
 #: A tangent costs a read and a half for one output, and this part of a read for each of several.
@@ -23,16 +23,24 @@ TANGENT, OUTPUT = 1.5, 0.4
 #: 48,842 rows); a coupled loss costs more.
 SEARCH, COUPLED_SEARCH = 250.0, 400.0
 #: A read takes at least the time in which memory gives so many numbers, however small the table (0.1 ms).
-LEAST_READ = 100_000
+LEAST_READ = 100_000.0
+# Measured by `python benchmarks/projections.py` and rounded: numbers that memory gives in the time of one entry.
+#: Of a projection with a formula or by thresholds, of one that solves an equation for each entry, and of the oracle.
+PROJECTION, POWER_PROJECTION, ORACLE = 10.0, 200.0, 5.0
+#: Of a decomposition into singular values, for each of the shorter side.
+SPECTRUM = 2.0
 
 
 @dataclass(frozen=True)
 class Costs:
-    """A function, a set and the digits asked for, with what work on them costs in reads of the data and in bytes."""
+    """A function and a set, with what work on them costs in reads of the data and in bytes.
+
+    ``radii`` is the number of balls that a path of solutions has: what belongs to the function alone serves them all.
+    """
 
     f: SmoothFunction
     ball: ConstraintSet
-    digits: float
+    radii: int = 1
 
     @cached_property
     def load(self) -> Workload:
@@ -64,11 +72,15 @@ class Costs:
     @cached_property
     def tangent(self) -> float:
         """Reads that a tangent takes the time of, its intercept included."""
+        return self.product + 1.0 + self.search if self.load.measured and self.load.searches else self.product
+
+    @cached_property
+    def product(self) -> float:
+        """Reads that a product with a Hessian takes the time of, or a tangent at a given intercept."""
         if not self.load.measured:
             return 1.0
         k = self.load.outputs
-        one = TANGENT if k == 1 else 1.0 + OUTPUT * k
-        return one + 1.0 + self.search if self.load.searches else one
+        return TANGENT if k == 1 else 1.0 + OUTPUT * k
 
     @cached_property
     def search(self) -> float:
@@ -77,6 +89,29 @@ class Costs:
             return 0.0
         each = COUPLED_SEARCH if self.load.coupled else SEARCH
         return each * self.load.outputs * (self.f.rows or 1) / self.span
+
+    @cached_property
+    def projection(self) -> float:
+        """Reads that a projection takes the time of."""
+        return self._entries(POWER_PROJECTION if self.powers else PROJECTION)
+
+    @cached_property
+    def powers(self) -> bool:
+        """Whether the set is an l_p ball whose geometry takes powers of entries."""
+        lp = self.ball.as_lp(self.f.shape)
+        return lp is not None and lp.p not in (1.0, 2.0, math.inf)
+
+    @cached_property
+    def oracle(self) -> float:
+        """Reads that a call of the oracle takes the time of."""
+        return self._entries(ORACLE)
+
+    def _entries(self, numbers: float) -> float:
+        """Reads in the time of so many numbers an entry, and of a spectrum where the set asks for one."""
+        if not self.load.measured or isinstance(self.f.shape, FactoredShape):
+            return 0.0
+        spectrum = SPECTRUM * min(self.f.shape) if self.ball.spectral and len(self.f.shape) > 1 else 0.0
+        return (numbers + spectrum) * self.parameters / self.span
 
     @property
     def size(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from projfree.sets import LpBall
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State
 from projfree.solvers.model_step import NOTHING, falls_enough
+from projfree.solvers.projected_gradient import AcceleratedProjectedGradient
+from projfree.steps import BacktrackingGradient
 
 #: A point whose norm is at least this part of the radius lies on the sphere,
 ON_SPHERE = 1.0 - 1e-9
@@ -26,14 +28,23 @@ SOLVED = 1e-2
 #: A step that brings less than this part of the gap is compared with one towards the vertex: where the curvature jumps,
 #: as that of Huber's loss does, Newton's steps may fail for ever.
 POOR = 1e-3
+#: After so many steps that do not halve the smallest gap, as there are where p is close to one or large,
+PATIENCE = 30
+#: projected gradients go on.
+THEN = AcceleratedProjectedGradient(BacktrackingGradient())
 
 
 @dataclass(frozen=True, kw_only=True)
 class HessianFreeState(State):
-    """A state with the tangent ``m`` at the iterate, None where it must be taken, and the scale of the Hessian."""
+    """A state with the tangent ``m`` at the iterate, None where it must be taken, and the scale of the Hessian.
+
+    ``slow`` counts the steps since the smallest gap, ``least``, was last halved.
+    """
 
     m: Minorant | None = None
     diagonal: Array | None = None
+    slow: int = 0
+    least: float = math.inf
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,6 +58,9 @@ class HessianFreeNewton(Solver):
     the residual has fallen tenfold; the step ends on the sphere. Inside the ball, and where :math:`\lambda \le 0`,
     conjugate gradients on H alone go on until they leave the ball. Where f does not fall enough, it is minimised on
     the segment, and where that hardly helps either, on the segment to the vertex of Frank and Wolfe.
+
+    Where p is close to one or large, steps may become slow. After thirty that do not halve the gap, a convex
+    function is left to `AcceleratedProjectedGradient`, which goes on from the iterate.
 
     An iteration costs one read for the tangent and one for each product, of which three to six are usual; parameters
     take a dozen vectors of memory. For losses that are not convex the model is a convex one that touches f.
@@ -78,8 +92,14 @@ class HessianFreeNewton(Solver):
     def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> HessianFreeState:
         return HessianFreeState(t=0, x=start, seed=seed)
 
+    def restored(self, f: SmoothFunction, ball: ConstraintSet, first: State, kept: dict[str, Any]) -> State:
+        if "slow" in kept:
+            return super().restored(f, ball, first, kept)
+        return THEN.restored(f, ball, THEN.init(f, ball, first.x, first.seed), kept)
+
     def carry(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> HessianFreeState:
-        assert isinstance(state, HessianFreeState)
+        if not isinstance(state, HessianFreeState):  # another radius may suit Newton's steps
+            return self.init(f, ball, state.x, state.seed)
         x, m, lp = state.x, state.m, _smooth_ball(ball, f.shape)
         norm = lp.norm(x.w)
         if m is not None and norm > 0.0:
@@ -90,12 +110,18 @@ class HessianFreeNewton(Solver):
         return HessianFreeState(t=0, x=x, seed=state.seed, m=m, diagonal=state.diagonal)
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
-        assert isinstance(state, HessianFreeState)
+        if not isinstance(state, HessianFreeState):
+            return THEN.step(f, ball, state)
+        if state.slow >= PATIENCE and f.convex:
+            begun = THEN.init(f, ball, state.x, state.seed)
+            begun = replace(begun, t=state.t, problem=state.problem, solver=state.solver, leg=state.leg)
+            return THEN.step(f, ball, begun)
         x, m = state.x, state.m
         if m is None:
             looked = f.evaluate(x, keep=True)
             x, m = looked.point, looked.slope
         move = newton_move(f, ball, x, m, state.diagonal)
+        halved = move.known.gap <= 0.5 * state.least
         return replace(
             state,
             t=state.t + 1,
@@ -108,6 +134,8 @@ class HessianFreeNewton(Solver):
             bound=move.known.bound if f.convex else -math.inf,
             gap=move.known.gap,
             done=move.last,
+            slow=0 if halved else state.slow + 1,
+            least=move.known.gap if halved else state.least,
         )
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from operator import attrgetter
 
-from projfree.checks import at_least, instance
+from projfree.checks import at_least, count, instance
 from projfree.objectives.base import SmoothFunction
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver
@@ -56,8 +55,8 @@ class Plan:
         return "\n".join([self.problem, *lines])
 
 
-def plan(f: SmoothFunction, ball: ConstraintSet, tol: float = 1e-6) -> Plan:
-    """What `minimize` would do with a problem, made from loss, set, shape, storage and tolerance alone.
+def plan(f: SmoothFunction, ball: ConstraintSet, tol: float = 1e-6, *, radii: int = 1) -> Plan:
+    """What `minimize` would do with a problem, made from loss, set, shape and storage alone.
 
     Parameters
     ----------
@@ -66,7 +65,10 @@ def plan(f: SmoothFunction, ball: ConstraintSet, tol: float = 1e-6) -> Plan:
     ball : ConstraintSet
         The set.
     tol : float
-        The relative gap asked for.
+        The relative gap asked for. It is written down, and decides nothing: a looser one is met earlier on the same
+        way, so that it never takes longer.
+    radii : int
+        Over how many balls the function will be minimised, as `path` does: a Gram matrix serves them all.
 
     Returns
     -------
@@ -81,7 +83,7 @@ def plan(f: SmoothFunction, ball: ConstraintSet, tol: float = 1e-6) -> Plan:
     instance("objective", f, SmoothFunction, "Objective(Squared(), as_data(X, y))")
     instance("ball", ball, ConstraintSet, "LpBall(2, radius=1.0)")
     at_least("tol", tol, 0.0)
-    costs, most = Costs(f, ball, max(-math.log10(max(tol, 1e-15)), 1.0)), budget()
+    costs, most = Costs(f, ball, count("radii", radii)), budget()
     found = sorted([choice for rule in RULES if (choice := rule(costs)) is not None], key=attrgetter("work"))
     fitting = tuple([choice for choice in found if choice.memory <= most])
     if not fitting:

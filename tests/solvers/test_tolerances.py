@@ -1,0 +1,103 @@
+"""The law of tolerances: the plan never reads the data more often for a looser tolerance."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from projfree import (
+    GroupBall,
+    Huber,
+    Logistic,
+    LpBall,
+    Objective,
+    SchattenBall,
+    Simplex,
+    Softmax,
+    Squared,
+    as_data,
+    minimize,
+    plan,
+)
+
+TOLERANCES = (1e-2, 1e-3, 1e-4, 1e-6, 1e-8)
+LOSSES = {"squares": Squared(), "logistic": Logistic(), "huber": Huber(0.5), "softmax": Softmax()}
+BALLS = {
+    "l_1": LpBall(1, 1.0),
+    "l_1.5": LpBall(1.5, 1.0),
+    "l_2": LpBall(2, 1.0),
+    "l_inf": LpBall(np.inf, 1.0),
+    "simplex": Simplex(1.0),
+    "group": GroupBall(2, 1, 1.0),
+    "Schatten": SchattenBall(1, 1.0),
+}
+CLASSES = 4
+
+
+def dense(rng):
+    return rng.standard_normal((400, 30)) * np.geomspace(1.0, 0.05, 30)
+
+
+def text(rng):
+    """Rows of length one, whose columns are met ever less often."""
+    odds = np.minimum(1.0, 8.0 / np.arange(1, 601))
+    X = sp.csr_array((rng.random((300, 600)) < odds) * rng.lognormal(size=(300, 600)))
+    return sp.csr_array(X / np.maximum(sp.linalg.norm(X, axis=1), 1e-12)[:, None])
+
+
+def click(rng):
+    """Many rows of a few ones."""
+    return sp.csr_array((rng.random((2_000, 120)) < np.minimum(0.5, 3.0 / np.arange(1, 121))) * 1.0)
+
+
+def wide(rng):
+    return rng.standard_normal((60, 500))
+
+
+TABLES = {"dense": dense, "text": text, "click": click, "wide": wide}
+VECTORS = ("l_1", "l_1.5", "l_2", "l_inf", "simplex")
+CASES = [
+    *[(table, loss, ball) for table in TABLES for loss in ("squares", "logistic", "huber") for ball in VECTORS],
+    *[(table, "softmax", ball) for table in TABLES for ball in ("l_2", "group", "Schatten")],
+]
+
+
+def problem(table, loss, name, share):
+    """A problem whose radius is a share of the norm of the coefficients that made its targets."""
+    rng = np.random.default_rng(0)
+    X = TABLES[table](rng)
+    W = rng.standard_normal((X.shape[1], CLASSES)) * (rng.random((X.shape[1], 1)) < 0.2)
+    W *= 2.0 / np.std(X @ W)
+    if loss == "softmax":
+        y = np.argmax(X @ W + rng.gumbel(size=(X.shape[0], CLASSES)), axis=1)
+    else:
+        W = W[:, 0]
+        u = X @ W + rng.standard_normal(X.shape[0])
+        y = np.sign(u) if loss == "logistic" else u
+    ball = BALLS[name]
+    norm = float(np.abs(W).sum()) if name == "simplex" else ball.norm(W)
+    return Objective(LOSSES[loss], as_data(X, y), fit_intercept=True), ball.resized(share * norm)
+
+
+#: Thousands of iterations, or expensive ones, which would tell nothing more.
+LONG = [("text", loss, "l_inf") for loss in ("squares", "logistic", "huber")]
+LONG += [("text", "huber", "simplex"), ("wide", "huber", "simplex"), ("wide", "logistic", "l_inf")]
+
+
+@pytest.mark.parametrize(("table", "loss", "ball"), [case for case in CASES if case not in LONG], ids=str)
+def test_a_looser_tolerance_never_takes_more_reads(table, loss, ball):
+    # Data are made anew, because they remember their Gram matrix.
+    results = [minimize(*problem(table, loss, ball, 0.2), tol=tol, record=0) for tol in TOLERANCES]
+    assert all(result.status.converged for result in results)
+    for loose, tight in pairwise(results):
+        assert loose.n_passes <= 1.1 * tight.n_passes
+
+
+@pytest.mark.parametrize("share", [0.2, 2.0])
+@pytest.mark.parametrize(("table", "loss", "ball"), CASES, ids=str)
+def test_the_tolerance_decides_nothing(table, loss, ball, share):
+    f, ball = problem(table, loss, ball, share)
+    assert len({plan(f, ball, tol).choices for tol in TOLERANCES}) == 1
