@@ -13,7 +13,19 @@ import pytest
 import projfree
 
 GROUPS = {
-    "losses": ("BiWeight", "Huber", "Logistic", "Loss", "Softmax", "Squared", "SquaredSigmoid"),
+    "losses": (
+        "BiWeight",
+        "Gamma",
+        "Huber",
+        "Logistic",
+        "Loss",
+        "Poisson",
+        "Quantile",
+        "Softmax",
+        "Squared",
+        "SquaredHinge",
+        "SquaredSigmoid",
+    ),
     "data": ("Data", "Entries", "as_data"),
     "objectives": ("BlackBox", "Objective", "Perturbed", "QuadraticForm", "perturb"),
     "estimators": (

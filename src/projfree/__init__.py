@@ -6,7 +6,19 @@ import importlib
 from typing import Any
 
 from projfree.data import Data, Entries, as_data
-from projfree.losses import BiWeight, Huber, Logistic, Loss, Softmax, Squared, SquaredSigmoid
+from projfree.losses import (
+    BiWeight,
+    Gamma,
+    Huber,
+    Logistic,
+    Loss,
+    Poisson,
+    Quantile,
+    Softmax,
+    Squared,
+    SquaredHinge,
+    SquaredSigmoid,
+)
 from projfree.objectives import BlackBox, Objective, Perturbed, QuadraticForm, perturb
 from projfree.run import (
     Certificate,
@@ -89,6 +101,7 @@ __all__ = [
     "ExactLineSearch",
     "FrankWolfe",
     "FullBatch",
+    "Gamma",
     "GroupBall",
     "Growing",
     "HessianFreeNewton",
@@ -112,11 +125,13 @@ __all__ = [
     "Path",
     "Perturbed",
     "Plan",
+    "Poisson",
     "Positive",
     "PrimalAveraging",
     "ProgressBar",
     "ProjectedGradient",
     "QuadraticForm",
+    "Quantile",
     "Relay",
     "Result",
     "Run",
@@ -126,6 +141,7 @@ __all__ = [
     "Simplex",
     "Softmax",
     "Squared",
+    "SquaredHinge",
     "SquaredSigmoid",
     "Status",
     "Trace",

@@ -8,10 +8,33 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from projfree.losses import LOSSES, BiWeight, Huber, Logistic, Loss, Softmax, Squared, SquaredSigmoid
+from projfree.losses import (
+    LOSSES,
+    BiWeight,
+    Gamma,
+    Huber,
+    Logistic,
+    Loss,
+    Poisson,
+    Quantile,
+    Softmax,
+    Squared,
+    SquaredHinge,
+    SquaredSigmoid,
+)
 
 DIGITS = decimal.Context(prec=60, Emax=10**9, Emin=-(10**9))
-ELEMENTWISE = [Squared(), Huber(1.0), Huber(0.3), BiWeight(1.0), BiWeight(0.3), Logistic(), SquaredSigmoid()]
+ELEMENTWISE = [
+    Squared(),
+    Huber(1.0),
+    Huber(0.3),
+    BiWeight(1.0),
+    BiWeight(0.3),
+    Logistic(),
+    SquaredSigmoid(),
+    SquaredHinge(),
+    Quantile(0.5, 0.25),
+]
 
 both_types = pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["double", "single"])
 
@@ -37,6 +60,12 @@ def reference(loss, u, y):
         case SquaredSigmoid():
             s = e / (1 + e)  # 1 - sigma(u) for y = 1, and sigma(u) for y = -1
             return s**2, -2 * y * s**2 / (1 + e)
+        case SquaredHinge():
+            h = max(Decimal(0), 1 - y * u)
+            return h**2, -2 * y * h
+        case Quantile(q, delta):
+            theta = min(max(-r / Decimal(delta), Decimal(q) - 1), Decimal(q))
+            return -theta * r - Decimal(delta) / 2 * theta**2, -theta
 
 
 def softmax_reference(u, y):
@@ -96,6 +125,46 @@ def test_exact_smoothness():
     assert SquaredSigmoid().smoothness == pytest.approx(0.1540585701, abs=5e-11)
 
 
+@pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("delta", [1e-6, 0.3, 20.0])
+def test_the_quantile_loss_lies_between_its_smoothed_form_and_that_plus_the_excess(quantile, delta):
+    u = np.concatenate([np.linspace(-40, 40, 2001), delta * np.linspace(-2, 2, 2001)])
+    y, loss = np.zeros_like(u), Quantile(quantile, delta)
+    exact, smooth = loss.exact.value(u, y), loss.value(u, y)
+    np.testing.assert_allclose(exact, np.where(u < 0, -quantile * u, (1 - quantile) * u), rtol=1e-14)
+    assert np.all(smooth <= exact * (1 + 1e-14))
+    assert np.all(exact <= smooth + loss.excess * (1 + 1e-12) + 1e-13)
+    assert np.max(exact - smooth) == pytest.approx(loss.excess, rel=1e-3)
+
+
+@pytest.mark.parametrize("loss", [Poisson(), Gamma()], ids=repr)
+def test_deviances_against_scipy_and_their_minimum(loss):
+    from sklearn.metrics import mean_gamma_deviance, mean_poisson_deviance
+
+    rng = np.random.default_rng(0)
+    u, y = rng.normal(size=50), rng.gamma(2.0, size=50)
+    deviance = mean_poisson_deviance if isinstance(loss, Poisson) else mean_gamma_deviance
+    assert loss.value(u, y).mean() == pytest.approx(0.5 * deviance(y, np.exp(u)), rel=1e-13)
+    assert np.all(loss.value(np.log(y), y) <= 1e-14 * loss.floor(y))
+    np.testing.assert_allclose(loss.mean(u), np.exp(u))
+
+
+def test_no_count_costs_its_mean():
+    u = np.array([-800.0, -1.0, 0.0, 3.0])
+    np.testing.assert_allclose(Poisson().value(u, np.zeros(4)), np.exp(u), rtol=1e-15)
+
+
+@pytest.mark.parametrize(("loss", "end", "sign"), [(Poisson(), 80.0, 1.0), (Gamma(), -45.0, -1.0)])
+def test_deviances_are_continued_by_their_tangents(loss, end, sign):
+    y, at = np.ones(1), np.array([end])
+    value, slope = loss.value_and_derivative(at, y)
+    for beyond in (1e-3, 1.0, 1e3, 1e100):
+        found = loss.value_and_derivative(at + sign * beyond, y)
+        assert found[0] == pytest.approx(value + sign * slope * beyond, rel=1e-12)
+        assert found[1] == slope
+        assert loss.second(at + sign * beyond, y) == loss.second(at, y)
+
+
 def test_range_of_the_non_convex_second_derivatives():
     u = np.linspace(-20, 20, 400_001)
     assert SquaredSigmoid().second(u, np.ones_like(u)).min() == pytest.approx(
@@ -111,6 +180,10 @@ def test_flags():
         Huber: (True, False, False, False),
         BiWeight: (False, False, False, False),
         Logistic: (True, False, False, True),
+        SquaredHinge: (True, False, False, True),
+        Quantile: (True, False, False, False),
+        Poisson: (True, False, False, False),
+        Gamma: (True, False, False, False),
         SquaredSigmoid: (False, False, False, True),
         Softmax: (True, False, True, True),
     }

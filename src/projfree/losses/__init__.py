@@ -5,13 +5,41 @@ A compiled form, if a loss has one, stands in the same file; `projfree.numerics.
 
 from projfree.losses.base import Loss
 from projfree.losses.biweight import BiWeight
+from projfree.losses.gamma import Gamma
 from projfree.losses.huber import Huber
 from projfree.losses.logistic import Logistic
+from projfree.losses.poisson import Poisson
+from projfree.losses.quantile import Quantile
 from projfree.losses.softmax import Softmax
 from projfree.losses.squared import Squared
+from projfree.losses.squared_hinge import SquaredHinge
 from projfree.losses.squared_sigmoid import SquaredSigmoid
 
-__all__ = ["LOSSES", "BiWeight", "Huber", "Logistic", "Loss", "Softmax", "Squared", "SquaredSigmoid"]
+__all__ = [
+    "LOSSES",
+    "BiWeight",
+    "Gamma",
+    "Huber",
+    "Logistic",
+    "Loss",
+    "Poisson",
+    "Quantile",
+    "Softmax",
+    "Squared",
+    "SquaredHinge",
+    "SquaredSigmoid",
+]
 
 #: Every loss of the package; each can be constructed without arguments.
-LOSSES: tuple[type[Loss], ...] = (Squared, Huber, BiWeight, Logistic, SquaredSigmoid, Softmax)
+LOSSES: tuple[type[Loss], ...] = (
+    Squared,
+    Huber,
+    BiWeight,
+    Quantile,
+    Poisson,
+    Gamma,
+    Logistic,
+    SquaredHinge,
+    SquaredSigmoid,
+    Softmax,
+)

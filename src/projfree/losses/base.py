@@ -50,6 +50,10 @@ class Loss(ABC):
     steepness: float = math.inf
     #: The second derivative of one prediction changes by at most this part of itself a unit.
     bend: float = math.inf
+    #: The smallest and the largest target.
+    domain: tuple[float, float] = (-math.inf, math.inf)
+    #: The loss that is reported, where this is a smoothed form of it, exceeds this one by at most so much.
+    excess: float = 0.0
 
     def __init_subclass__(cls, **settings: Any) -> None:
         """Take no constant for granted where a subclass of a loss is another function."""
@@ -61,11 +65,18 @@ class Loss(ABC):
             cls.steepness = math.inf
         if changed and "least" not in cls.__dict__:
             cls.least = -math.inf
+        if changed and "intercept_step" not in cls.__dict__:
+            cls.intercept_step = Loss.intercept_step  # type: ignore[method-assign]
 
     @property
     @abstractmethod
     def smoothness(self) -> float:
-        """The smallest constant that bounds the second derivative (largest eigenvalue) everywhere."""
+        """The smallest constant that bounds the second derivative (largest eigenvalue) everywhere; may be infinite.
+
+        Where it is, the loss has a `floor`, and its second derivative and the size of its derivative are at most
+        3 (value + floor): what rounding does to sums is bounded by these. Objectives are smooth then if they have an
+        intercept in closed form (`intercept_step`), and rules that need a constant refuse where they have none.
+        """
 
     @abstractmethod
     def value(self, u: Array, y: Array) -> Array:
@@ -122,6 +133,31 @@ class Loss(ABC):
     def curvature(self, u: Array, y: Array, a: Array, b: Array) -> Array:
         """The second derivative applied to the directions ``a`` and ``b``, one number an entry (row if coupled)."""
         return self.second(u, y) * a * b
+
+    def floor(self, y: Array) -> Array | None:
+        """What the error of a value may be relative to besides the value, for each target; None where it is zero.
+
+        A loss that is a difference of larger terms has one. Its value errs by at most `rounding` eps times the sum of
+        value and floor, and its derivative is, up to `rounding` eps times itself, that of a prediction which differs
+        by at most `rounding` eps.
+        """
+        return None
+
+    def intercept_step(self, slope: Array, second: Array) -> Array | None:
+        """The step to the best intercept from weighted means of both derivatives, where it has a closed form.
+
+        The mean of second derivatives at the best intercept is then the same for all predictions.
+        """
+        return None
+
+    def mean(self, u: Array) -> Array:
+        """The mean of the target that the prediction ``u`` stands for, for losses with a link."""
+        return u
+
+    @property
+    def exact(self) -> Loss:
+        """The loss whose values are reported, which differs from this one where this is a smoothed form of it."""
+        return self
 
     @abstractmethod
     def targets(self, y: Array) -> Array:

@@ -16,6 +16,19 @@ def reals(y: Any) -> Array:
     return all_finite("y", real_array("y", y))
 
 
+def within(y: Any, low: float, high: float, rule: str) -> Array:
+    """`y` as finite floats of an interval, or a sentence that states the rule."""
+    out = reals(y)
+    wrong = (out < low) | (out > high)
+    if wrong.any():
+        at, value = _first(wrong, out)
+        way = "rescale them" if value > high or 0 < value < low else "drop or move such rows, or use another loss"
+        raise ValueError(
+            f"`y` must lie between {low:g} and {high:g}, got {shown(value)} at index {at}: {rule}; {way}."
+        )
+    return out
+
+
 def signs(y: Any) -> Array:
     """`y` as floats that are all -1 or +1, or a sentence on how to get there."""
     out = plain_array("y", y)

@@ -50,6 +50,12 @@ def decay(u: float) -> float:
     return exponential(-(700.0 if a > 700.0 else a))
 
 
+def bounded_exponential(u: float) -> float:
+    """exp(u), held at e^-700 and at e^80."""
+    low = -700.0 if u < -700.0 else u
+    return exponential(80.0 if low > 80.0 else low)
+
+
 def log1p_of_part(e: float) -> float:
     """log(1 + e) for e in [0, 1] as twice the inverse hyperbolic tangent of e / (2 + e)."""
     z = e / (2.0 + e)
@@ -68,6 +74,18 @@ def log1p_of_part(e: float) -> float:
     return (s * q) * z + z
 
 
+def _atanh_series(q: float) -> float:
+    """(atanh(z) / z - 1) / q for q = z^2 and z up to 0.172."""
+    s = 0.07308292712444311
+    s = s * q + 0.07665855309105386
+    s = s * q + 0.09091444727837474
+    s = s * q + 0.11111105565129939
+    s = s * q + 0.14285714313001635
+    s = s * q + 0.19999999999949722
+    s = s * q + 0.3333333333333335
+    return s
+
+
 def log1p(x: float) -> float:
     """log(1 + x) for 0 <= x <= 1e300: the exponent apart, and the rounding of 1 + x put back."""
     w = 1.0 + x
@@ -77,13 +95,19 @@ def log1p(x: float) -> float:
     m = from_bits((steps & 4503599627370495) + ROOT_BITS)
     z = (m - 1.0) / (m + 1.0)
     q = z * z
-    s = 0.07308292712444311
-    s = s * q + 0.07665855309105386
-    s = s * q + 0.09091444727837474
-    s = s * q + 0.11111105565129939
-    s = s * q + 0.14285714313001635
-    s = s * q + 0.19999999999949722
-    s = s * q + 0.3333333333333335
+    s = _atanh_series(q)
     z = 2.0 * z
     small = (s * q) * z + (z + (lost / w + whole * 1.9082149292705877e-10))
     return small + whole * 0.6931471803691238
+
+
+def logarithm(x: float) -> float:
+    """log(x) for x between 1e-300 and 1e300, and some finite number for 0."""
+    steps = bits(x) - ROOT_BITS + 4611686018427387904  # 1024 more, so that it is not negative
+    whole = from_bits(((steps >> 52) & 2047) + COUNTER_BITS) - (COUNTER + 1024.0)
+    m = from_bits((steps & 4503599627370495) + ROOT_BITS)
+    z = (m - 1.0) / (m + 1.0)
+    q = z * z
+    s = _atanh_series(q)
+    z = 2.0 * z
+    return ((s * q) * z + (z + whole * 1.9082149292705877e-10)) + whole * 0.6931471803691238

@@ -52,7 +52,9 @@ def pairs(draw: Any, loss: Loss, dtype: Any = np.float64, extreme: bool = False)
     elif loss.labels:
         y = draw(arrays(dtype, shape, elements=st.sampled_from([-1.0, 1.0])))
     else:
-        y = draw(arrays(dtype, shape, elements=st.floats(-40, 40, width=width)))
+        low, high = loss.domain
+        least = 2.0**-20 if low > 0.0 else max(low, -40.0)
+        y = draw(arrays(dtype, shape, elements=st.floats(least, min(high, 40.0), width=width)))
     return u, v, y
 
 
@@ -63,8 +65,9 @@ def derivative_is_the_slope_of_the_value(loss: Loss, u: Array, y: Array) -> None
         ends = [u - _STEP * a, u, u + _STEP * a]
         low, _, high = values = [loss.value(x, y) for x in ends]
         slopes = [_along(loss, loss.derivative(x, y), a) for x in ends]
-        rounding = loss.rounding * np.finfo(u.dtype).eps * np.max(np.abs(values), axis=0) / _STEP
-        _within((high - low) / (2 * _STEP), slopes, rounding + 0.01 * _STEP * loss.smoothness)
+        size = np.max(np.abs(values), axis=0) + _floor(loss, y)
+        rounding = loss.rounding * np.finfo(u.dtype).eps * size / _STEP
+        _within((high - low) / (2 * _STEP), slopes, rounding + 0.01 * _STEP * _scale(loss))
 
 
 def second_is_the_slope_of_the_derivative(loss: Loss, u: Array, y: Array) -> None:
@@ -74,8 +77,10 @@ def second_is_the_slope_of_the_derivative(loss: Loss, u: Array, y: Array) -> Non
         ends = [u - _STEP * a, u, u + _STEP * a]
         low, _, high = slopes = [loss.derivative(x, y) for x in ends]
         seconds = [np.einsum("nij,nj->ni", loss.second(x, y), a) if loss.coupled else loss.second(x, y) for x in ends]
-        rounding = loss.rounding * np.finfo(u.dtype).eps * np.max(np.abs(slopes), axis=0) / _STEP
-        _within((high - low) / (2 * _STEP), seconds, rounding + 1e-6 * loss.smoothness)
+        # Where the loss has a floor, a derivative may be that of a prediction which is moved by rounding.
+        size = np.max(np.abs(slopes), axis=0) + (np.max(seconds, axis=0) if loss.floor(y) is not None else 0.0)
+        rounding = loss.rounding * np.finfo(u.dtype).eps * size / _STEP
+        _within((high - low) / (2 * _STEP), seconds, rounding + 1e-6 * _scale(loss))
 
 
 def curvature_is_the_second_applied(loss: Loss, u: Array, y: Array) -> None:
@@ -83,7 +88,8 @@ def curvature_is_the_second_applied(loss: Loss, u: Array, y: Array) -> None:
     a, b = np.cos(u), np.linspace(-1, 2, u.size, dtype=u.dtype).reshape(u.shape)
     second = loss.second(u, y)
     expected = np.einsum("nij,ni,nj->n", second, a, b) if loss.coupled else second * a * b
-    assert np.allclose(loss.curvature(u, y, a, b), expected, rtol=0, atol=64 * np.finfo(u.dtype).eps * loss.smoothness)
+    slack = 64 * np.finfo(u.dtype).eps
+    assert np.allclose(loss.curvature(u, y, a, b), expected, rtol=slack, atol=slack * _scale(loss))
     assert not loss.convex or np.all(loss.curvature(u, y, a, a) >= 0)
 
 
@@ -92,14 +98,15 @@ def majorant_times_is_the_majorant_applied(loss: Loss, u: Array, y: Array) -> No
     a, bend = np.cos(u), loss.majorant(u, y)
     expected = np.einsum("nij,nj->ni", bend, a) if loss.coupled else bend * a
     found = loss.majorant_times(u, y, a)
-    assert np.allclose(found, expected, rtol=0, atol=64 * np.finfo(u.dtype).eps * loss.smoothness)
+    slack = 64 * np.finfo(u.dtype).eps
+    assert np.allclose(found, expected, rtol=slack, atol=slack * _scale(loss))
 
 
 def summed_second_is_the_sum(loss: Loss, u: Array, y: Array) -> None:
     """`summed_second` is the weighted sum of `second` over rows, up to rounding of the largest that it can be."""
     s = np.linspace(0.0, 1.0, len(u))
     expected = np.tensordot(s, loss.second(u, y), axes=1)
-    slack = 64.0 * float(np.finfo(u.dtype).eps) * loss.smoothness * len(u)
+    slack = 64.0 * float(np.finfo(u.dtype).eps) * (_scale(loss) * len(u) + np.abs(expected))
     assert np.all(np.abs(loss.summed_second(u, y, s) - expected) <= slack)
 
 
@@ -113,9 +120,16 @@ def bend_bounds_the_change_of_the_second(loss: Loss, u: Array, y: Array) -> None
 
 
 def smoothness_bounds_the_second(loss: Loss, u: Array, y: Array) -> None:
-    """No eigenvalue of the second derivative exceeds `smoothness`, and none is negative if the loss is convex."""
+    """No eigenvalue of the second derivative exceeds `smoothness`, and none is negative if the loss is convex.
+
+    Where there is no largest one, value and floor bound it, and the derivative, instead.
+    """
     eigenvalues = _eigenvalues(loss, u, y)
-    slack = 16 * np.finfo(u.dtype).eps * loss.smoothness
+    slack = 16 * np.finfo(u.dtype).eps * _scale(loss)
+    if not np.isfinite(loss.smoothness):
+        most = 3.0 * (1.0 + slack) * (loss.value(u, y).astype(np.float64) + _floor(loss, y))
+        assert np.all(eigenvalues <= most)
+        assert np.all(np.abs(loss.derivative(u, y)) <= most)
     assert np.all(eigenvalues <= loss.smoothness + slack)
     assert not loss.convex or np.all(eigenvalues >= -slack)
     assert not loss.quadratic or np.all(eigenvalues == loss.smoothness)
@@ -132,14 +146,21 @@ def value_and_derivative_is_both(loss: Loss, u: Array, y: Array) -> None:
 
 
 def results_are_accurate(loss: Loss, u: Array, y: Array) -> None:
-    """Value and derivative agree with the next wider type to `rounding` eps relative to their own size."""
+    """Value and derivative agree with the next wider type to `rounding` eps relative to their own size.
+
+    For a value this size includes the `floor`, where there is one, and for the derivative the second derivative.
+    """
     wide = np.float64 if u.dtype == np.float32 else np.longdouble
     info = np.finfo(u.dtype)
+    u_wide, y_wide = _wide(u, wide), _wide(y, wide)
     for method in (loss.value, loss.derivative):
-        found, exact = method(u, y), method(_wide(u, wide), _wide(y, wide))
+        found, exact = method(u, y), method(u_wide, y_wide)
+        size = np.abs(exact)
+        if loss.floor(y) is not None:
+            size = size + (_floor(loss, y_wide) if method == loss.value else loss.second(u_wide, y_wide))
         fits = np.abs(exact) <= info.max
         error = np.abs(found[fits] - exact[fits])
-        assert np.all(error <= loss.rounding * info.eps * np.abs(exact[fits]) + info.tiny), (method, found, exact)
+        assert np.all(error <= loss.rounding * info.eps * size[fits] + info.tiny), (method, found, exact)
         assert np.all(np.isinf(found[~fits]))
 
 
@@ -161,7 +182,7 @@ def inputs_are_kept(loss: Loss, u: Array, y: Array) -> None:
         x.flags.writeable = False
     slack = 2 * loss.rounding * np.finfo(u.dtype).eps
     for found, expected in zip(_everything(loss, *frozen), _everything(loss, u, y), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=slack, atol=slack * loss.smoothness)
+        np.testing.assert_allclose(found, expected, rtol=slack, atol=slack * _scale(loss))
 
 
 def tangents_lie_below(loss: Loss, u: Array, v: Array, y: Array) -> None:
@@ -170,7 +191,7 @@ def tangents_lie_below(loss: Loss, u: Array, v: Array, y: Array) -> None:
     rise = slope.sum(axis=-1) if loss.coupled else slope
     size = np.abs(slope).sum(axis=-1) if loss.coupled else np.abs(slope)
     low, high = loss.value(u, y), loss.value(v, y)
-    slack = _slack(loss, np.abs(low) + np.abs(high) + size)
+    slack = _slack(loss, np.abs(low) + np.abs(high) + size + _floor(loss, y))
     assert not loss.convex or np.all(high >= low + rise - slack)
 
 
@@ -181,13 +202,23 @@ def derivative_is_monotone_and_lipschitz(loss: Loss, u: Array, v: Array, y: Arra
     size = (np.abs(first) + np.abs(last)) * np.abs(step)
     if loss.coupled:
         change, square, size = (x.sum(axis=-1) for x in (change, square, size))
-    slack = _slack(loss, size + loss.smoothness * square)
-    assert np.all(change <= loss.smoothness * square + slack)
+    slack = _slack(loss, size + _scale(loss) * square)
+    if loss.floor(y) is not None:  # derivatives may be those of predictions that are moved by rounding
+        slack = slack + _slack(loss, (loss.second(u, y) + loss.second(v, y)) * np.abs(step))
+    if np.isfinite(loss.smoothness):
+        assert np.all(change <= loss.smoothness * square + slack)
     assert not loss.convex or np.all(change >= -slack)
 
 
 def smoothness_is_attained(loss: Loss, tol: float = 1e-7) -> None:
-    """`smoothness` is the smallest possible constant: a fine grid comes within `tol` of it, relatively."""
+    """`smoothness` is the smallest possible constant: a fine grid comes within `tol` of it, relatively.
+
+    An infinite one is passed by any number, one after the other.
+    """
+    if not np.isfinite(loss.smoothness):
+        far, ones = np.array([-60.0, 60.0]), np.ones(2)
+        assert _eigenvalues(loss, far, ones).max() > 1e18
+        return
     grid = np.linspace(-4, 4, 80_001)
     if loss.coupled:  # two classes that share all probability, the others far below
         y = np.array([0])
@@ -242,6 +273,17 @@ def _along(loss: Loss, x: Array, a: Array) -> Array:
 def _within(found: Array, ends: list[Array], slack: Array) -> None:
     low, high = np.min(ends, axis=0) - slack, np.max(ends, axis=0) + slack
     assert np.all((low <= found) & (found <= high)), (found, ends)
+
+
+def _floor(loss: Loss, y: Array) -> Array | float:
+    """The floor of the errors of values, zero where there is none."""
+    floor = loss.floor(y)
+    return 0.0 if floor is None else floor
+
+
+def _scale(loss: Loss) -> float:
+    """The size of second derivatives, where there is a largest one."""
+    return loss.smoothness if np.isfinite(loss.smoothness) else 1.0
 
 
 def _slack(loss: Loss, size: Array) -> Array:
