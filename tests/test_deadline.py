@@ -24,6 +24,7 @@ from projfree import (
     QuadraticForm,
     Relay,
     SchattenBall,
+    Softmax,
     Status,
     as_data,
     minimize,
@@ -235,3 +236,29 @@ def test_spectral_runs_end_with_a_certificate(clock):
     result = minimize(f, SchattenBall(1.5, radius=1.0), time_limit=4.0, tol=1e-14)
     assert result.bound <= result.value
     assert result.certificate.verify(objective=f).ok
+
+
+@pytest.mark.parametrize("outputs", [0, 4])
+def test_a_hessian_is_not_finished_after_the_deadline(outputs, monkeypatch):
+    """Each product of a thousand rows takes a second of this clock: no more are made than there is time for."""
+    from projfree.data import products
+
+    now, made, own = [0.0], [], products._dense_product
+
+    def slow(*arguments):
+        now[0] += 1.0
+        made.append(now[0])
+        return own(*arguments)
+
+    monkeypatch.setattr(projfree.deadline.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(products, "_dense_product", slow)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20_000, 300))
+    u = X[:, : max(1, outputs)] + rng.standard_normal((len(X), max(1, outputs)))
+    loss, y = (Softmax(outputs), u.argmax(axis=1)) if outputs else (Logistic(), np.sign(u[:, 0]))
+    f = Objective(loss, as_data(X, y))
+    result = minimize(f, LpBall(2, radius=5.0), ConstrainedNewton(), time_limit=3.0)
+    assert result.status is Status.TIME_LIMIT
+    assert 3 <= len(made) <= 3 + products.LANES
+    assert result.bound <= result.value < np.inf
+    assert result.certificate.verify(X, y).ok

@@ -27,7 +27,7 @@ GROUPS = {
         "SquaredSigmoid",
     ),
     "data": ("Data", "Entries", "as_data"),
-    "objectives": ("BlackBox", "Objective", "Perturbed", "QuadraticForm", "perturb"),
+    "objectives": ("BlackBox", "Objective", "Perturbed", "QuadraticForm", "check_gradient", "perturb"),
     "estimators": (
         "ConstrainedClassifier",
         "ConstrainedClassifierCV",

@@ -19,7 +19,7 @@ from projfree.losses import (
     SquaredHinge,
     SquaredSigmoid,
 )
-from projfree.objectives import BlackBox, Objective, Perturbed, QuadraticForm, perturb
+from projfree.objectives import BlackBox, Objective, Perturbed, QuadraticForm, check_gradient, perturb
 from projfree.run import (
     Certificate,
     Checkpoint,
@@ -151,6 +151,7 @@ __all__ = [
     "WorkingSet",
     "__version__",
     "as_data",
+    "check_gradient",
     "iterate",
     "minimize",
     "path",

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 _END: ContextVar[float] = ContextVar("projfree deadline", default=math.inf)
+
+
+class Expired(Exception):  # noqa: N818 - no error: the run goes back to where the step began
+    """The deadline has passed inside of work that is worth nothing unless it is finished, such as a Hessian."""
 
 
 @contextmanager
@@ -41,3 +45,14 @@ def expired() -> bool:
     """
     end = _END.get()
     return end < math.inf and time.monotonic() >= end
+
+
+def stopper() -> Callable[[], None]:
+    """A function that raises `Expired` once the deadline of this thread has passed, for threads that it starts."""
+    end = _END.get()
+
+    def stop() -> None:
+        if end < math.inf and time.monotonic() >= end:
+            raise Expired
+
+    return stop

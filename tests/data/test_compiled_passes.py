@@ -11,7 +11,20 @@ import scipy.sparse as sp
 from projfree.data import layout, native
 from projfree.data.native.arguments import MOST, MOST_OUTPUTS
 from projfree.data.rows import FormImages, Pass
-from projfree.losses import LOSSES, BiWeight, Huber, Logistic, Loss, Softmax, Squared, SquaredSigmoid
+from projfree.losses import (
+    LOSSES,
+    BiWeight,
+    Gamma,
+    Huber,
+    Logistic,
+    Loss,
+    Poisson,
+    Quantile,
+    Softmax,
+    Squared,
+    SquaredHinge,
+    SquaredSigmoid,
+)
 from projfree.numerics.forms import form_of, register
 from projfree.objectives.row_steps import DerivativeSums, SlopeSums, TangentSums, ValueSum
 
@@ -21,7 +34,17 @@ TOL = 1e-13
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((N, D))
 WEIGHT = RNG.uniform(size=N) / N
-ELEMENTWISE = [Squared(), Logistic(), SquaredSigmoid(), BiWeight(0.7), Huber(0.8)]
+ELEMENTWISE = [
+    Squared(),
+    Logistic(),
+    SquaredSigmoid(),
+    BiWeight(0.7),
+    Huber(0.8),
+    SquaredHinge(),
+    Quantile(0.7, 0.4),
+    Poisson(),
+    Gamma(),
+]
 THIN = X * (X > 0.3)
 STORAGES = {
     "C": X,
@@ -80,6 +103,7 @@ class Case:
         if self.loss.coupled:
             return np.concatenate([np.arange(self.k), rng.integers(0, self.k, N - self.k)])
         y = rng.standard_normal((N, self.k) if self.k else N)
+        y = np.abs(y) + 0.1 if self.loss.domain[0] >= 0.0 else y
         return np.where(y > 0, 1.0, -1.0) if self.loss.labels else y
 
 

@@ -34,6 +34,8 @@ def _targets(loss: Loss, u: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         y[: u.shape[1]] = np.arange(u.shape[1])  # every class is there
         return y
     y = u + 0.5 * rng.standard_normal(u.shape)
+    if loss.domain[0] >= 0.0:
+        return np.exp(0.5 * y)
     if loss.labels:
         y = np.where(y > 0, 1.0, -1.0)
         y[0], y[1] = 1.0, -1.0

@@ -8,7 +8,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from projfree import BiWeight, Entries, Huber, Logistic, Objective, Softmax, Squared, SquaredSigmoid, as_data
+from projfree import (
+    BiWeight,
+    Entries,
+    Gamma,
+    Huber,
+    Logistic,
+    Objective,
+    Poisson,
+    Quantile,
+    Softmax,
+    Squared,
+    SquaredHinge,
+    SquaredSigmoid,
+    as_data,
+)
 
 FORMULAS = {
     Squared: lambda u, y: (u - y) ** 2,
@@ -16,9 +30,23 @@ FORMULAS = {
     BiWeight: lambda u, y: (u - y) ** 2 / (2.25 + (u - y) ** 2),
     Logistic: lambda u, y: np.logaddexp(0, -y * u),
     SquaredSigmoid: lambda u, y: ((1 + y) / 2 - special.expit(u)) ** 2,
+    SquaredHinge: lambda u, y: np.maximum(0, 1 - y * u) ** 2,
+    Quantile: lambda u, y: special.huber(0.15, u - y) / 0.3,  # the median
+    Poisson: lambda u, y: np.exp(u) - y * u + special.xlogy(y, y) - y,
+    Gamma: lambda u, y: y * np.exp(-np.maximum(u, -45)) * (1 + np.maximum(-45 - u, 0)) + u - np.log(y) - 1,
     Softmax: lambda u, y: special.logsumexp(u, axis=1) - u[np.arange(len(y)), y],
 }
-LOSSES = [Squared(), Huber(0.7), BiWeight(1.5), Logistic(), SquaredSigmoid()]
+LOSSES = [
+    Squared(),
+    Huber(0.7),
+    BiWeight(1.5),
+    Logistic(),
+    SquaredSigmoid(),
+    SquaredHinge(),
+    Quantile(0.5, 0.3),
+    Poisson(),
+    Gamma(),
+]
 CASES = [*((loss, k) for loss in LOSSES for k in (0, 2)), (Softmax(), 3)]
 
 every_case = pytest.mark.parametrize(("loss", "outputs"), CASES, ids=lambda x: repr(x))
@@ -185,6 +213,10 @@ def test_samples_estimate_the_gradient(build, loss, outputs, intercept):
 def test_smoothness_bounds_the_change_of_gradients(build, intercept):
     for loss, outputs in CASES:
         problem = build(loss, outputs, intercept)
+        if not intercept and not np.isfinite(loss.smoothness):
+            with pytest.raises(ValueError, match="without an intercept has no largest curvature, which this step rule"):
+                problem.f.smoothness()
+            continue
         L = problem.f.smoothness()
         for size in (0.01, 1.0):
             found = problem.f.evaluate(problem.f.point(problem.w()))

@@ -10,13 +10,16 @@ from hypothesis import strategies as st
 
 from projfree import (
     BiWeight,
+    Gamma,
     Huber,
     Logistic,
     Objective,
     Perturbed,
+    Poisson,
     QuadraticForm,
     Softmax,
     Squared,
+    SquaredHinge,
     SquaredSigmoid,
     as_data,
 )
@@ -32,6 +35,9 @@ LOSSES = [
     (Huber(0.7), 0),
     (SquaredSigmoid(), 0),
     (BiWeight(1.0), 0),
+    (SquaredHinge(), 0),
+    (Poisson(), K),
+    (Gamma(), 0),
     (Softmax(), K),
 ]
 
@@ -43,6 +49,7 @@ def table(loss, outputs, seed):
     if loss.coupled:
         return X, np.concatenate([np.arange(K), u.argmax(axis=1)[K:]]), rng.uniform(0.1, 1.0, N)
     y = np.where(u > np.median(u, axis=0), 1.0, -1.0) if loss.labels else u
+    y = np.exp(0.5 * u) if loss.domain[0] >= 0.0 else y
     return X, y if outputs else y[:, 0], rng.uniform(0.1, 1.0, N)
 
 

@@ -11,12 +11,16 @@ from solvers.catalogue import problem
 
 from projfree import (
     AcceleratedProjectedGradient,
+    Backtracking,
     BlackBox,
     FrankWolfe,
     LpBall,
+    Objective,
     OpenLoop,
     PrimalAveraging,
+    Quantile,
     Status,
+    as_data,
     minimize,
 )
 
@@ -71,7 +75,18 @@ def interrupted():
     return minimize(problem("squares"), BALL, PrimalAveraging(), callbacks=[stop])
 
 
-ENDS = (converged, stationary, precision, too_large, max_iter, time_limit, callback, interrupted)
+def smoothed():
+    rng = np.random.default_rng(0)
+    f = Objective(Quantile(0.5, delta=1.0), as_data(rng.standard_normal((20, 2)), rng.standard_normal(20)))
+    return minimize(f, BALL, tol=1e-9)
+
+
+def stalled():
+    uphill = BlackBox(lambda w: (float(w @ w), -2.0 * w), (2,), convex=False)
+    return minimize(uphill, BALL, FrankWolfe(Backtracking()), start=np.array([0.1, 0.2]), max_iter=5)
+
+
+ENDS = (converged, stationary, precision, smoothed, stalled, too_large, max_iter, time_limit, callback, interrupted)
 
 
 @pytest.mark.parametrize("end", ENDS, ids=lambda end: end.__name__)

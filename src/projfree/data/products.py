@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array, is_sparse
+from projfree.deadline import stopper
 from projfree.runtime import over_blocks
 
 #: Sums that are kept apart while rows stream by, so that threads can share the work; fixed, so that they do not show.
@@ -35,7 +36,9 @@ def table_bytes(d: int) -> int:
 
 
 def add_products(lanes: Array, table: Any, y: Array, s: Array, shift: Array, threads: int) -> None:
-    """Add the `product` of the rows of a table to the lanes, in threads."""
+    """Add the `product` of the rows of a table to the lanes, in threads; `Expired` where a deadline passes."""
+    stop = stopper()
+    stop()
     count = max(1, min(LANES, -(-len(y) // LANE_ROWS)))  # fewer where one product holds all rows of a lane
     if count == 1:
         lanes[0] += product(table, y, s, shift)
@@ -44,6 +47,7 @@ def add_products(lanes: Array, table: Any, y: Array, s: Array, shift: Array, thr
 
     def lane(k: int) -> None:
         rows = slice(k * step, min((k + 1) * step, len(y)))
+        stop()
         if rows.start < rows.stop:
             lanes[k] += product(table[rows], y[rows], s[rows], shift)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from projfree.checks import Array, is_sparse
 from projfree.data.products import LANE_ROWS, LANES, add_products, table_bytes
+from projfree.deadline import stopper
 from projfree.numerics.sums import tree_sum
 from projfree.runtime import over_blocks, single_blas
 
@@ -120,11 +121,12 @@ def _add_each(lanes: Array, table: Any, weights: Array, shift: Array, threads: i
 
 def _add_all(lanes: Array, table: Any, weights: Array, shift: Array, threads: int) -> None:
     """One product of all weights with all products of two features, for few rows and many weights."""
-    step = -(-len(weights) // LANES)
+    step, stop = -(-len(weights) // LANES), stopper()
     block = table.toarray() if is_sparse(table) else table
 
     def lane(k: int) -> None:
         rows = slice(k * step, min((k + 1) * step, len(weights)))
+        stop()
         if rows.start < rows.stop:
             z = np.column_stack([block[rows] - shift, np.ones(rows.stop - rows.start)])
             pairs = (z[:, :, None] * z[:, None, :]).reshape(len(z), -1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from projfree.checks import Array
@@ -27,7 +29,10 @@ def auto_radius(f: Objective, ball: ConstraintSet) -> float:
     g = f.minorant(zero).gradient
     if not g.any():
         return 1.0
-    bend = f.hull((zero, f.point(g))).curvature
+    segment = f.hull((zero, f.point(g)))
+    # A loss without a largest curvature: that at zero.
+    finite = math.isfinite(f.loss.smoothness)
+    bend = segment.curvature if finite else float(segment.at(np.zeros(1)).hessian[0, 0])
     return _usable(own_norm(ball, g * (float(np.vdot(g, g)) / bend if bend > 0 else 1.0)))
 
 

@@ -19,15 +19,15 @@ from projfree.estimators.base import ConstrainedModel
 from projfree.estimators.given_data import Encode, given_data
 from projfree.estimators.sklearn_callbacks import with_callbacks
 from projfree.estimators.table import Table, take_column
-from projfree.losses import Logistic, Softmax, SquaredSigmoid
+from projfree.losses import Logistic, Softmax, SquaredHinge, SquaredSigmoid
 from projfree.losses.base import Loss
 
-NAMES = ("logistic", "softmax", "squared_sigmoid")
+NAMES = ("logistic", "softmax", "squared_sigmoid", "squared_hinge")
 
 
 def _has_probabilities(model: Any) -> bool:
     """Whether the loss models probabilities."""
-    if model.loss in NAMES or isinstance(model.loss, Logistic | Softmax | SquaredSigmoid):
+    if model.loss in NAMES[:3] or isinstance(model.loss, Logistic | Softmax | SquaredSigmoid):
         return True
     raise AttributeError(f"`predict_proba` needs a loss that models probabilities, got {shown(model.loss)}.")
 
@@ -40,11 +40,12 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
 
     Parameters
     ----------
-    loss : {"logistic", "softmax", "squared_sigmoid"} or Loss
+    loss : {"logistic", "softmax", "squared_sigmoid", "squared_hinge"} or Loss
         ``"logistic"`` is logistic regression: with two classes one vector of coefficients, with more a matrix with a
         column for each class and the softmax loss. ``"softmax"`` has a column for each class also where there are two.
         ``"squared_sigmoid"`` is the squared error of a sigmoid, bounded, for noisy labels, and not convex; with more
-        than two classes each class has its sigmoid against the others. A ``Loss`` must be one of labels.
+        than two classes each class has its sigmoid against the others. ``"squared_hinge"`` is that of a linear support
+        vector machine, each class against the others, and has no probabilities. A ``Loss`` must be one of labels.
     norm : {"lp", "group", "schatten"} or ConstraintSet
         The norm of the ball. With a column for each class the coefficients are a matrix, features x classes: its rows
         are the groups of ``"group"``, and ``"schatten"`` acts on its singular values. A set is taken as it is, with its
@@ -245,6 +246,8 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
             return Softmax(k)
         if self.loss == "squared_sigmoid":
             return SquaredSigmoid()
+        if self.loss == "squared_hinge":
+            return SquaredHinge()
         raise ValueError(f"`loss` must be one of {', '.join(map(repr, NAMES))} or a Loss, got {shown(self.loss)}.")
 
     def _losses(self, table: Table) -> Loss:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,13 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from projfree.checks import Array, refuse_masked, shown
 from projfree.data import Data
 from projfree.estimators.base import ConstrainedModel, Prepared
+from projfree.estimators.deviance import column_or_outputs, explained_deviance
 from projfree.estimators.given_data import given_data
 from projfree.estimators.robust import BIWEIGHT, HUBER, residual_scale
+from projfree.estimators.sharpening import sharpened
 from projfree.estimators.sklearn_callbacks import with_callbacks
 from projfree.estimators.table import Table, take_column
-from projfree.losses import BiWeight, Huber, Squared
+from projfree.losses import BiWeight, Gamma, Huber, Poisson, Quantile, Squared
 from projfree.losses.base import Loss
 from projfree.run import minimize
 from projfree.run.result import one_of_many
@@ -26,6 +29,8 @@ from projfree.run.result import one_of_many
 SCALE_TOL, SCALE_ITERATIONS = 1e-3, 500
 #: No scale is smaller than this part of that of the targets: exact fits have residuals of rounding size.
 LEAST_SCALE = 1e-3
+#: Losses that are made without a look at the data.
+PLAIN: dict[str, type[Loss]] = {"squared": Squared, "poisson": Poisson, "gamma": Gamma}
 
 
 class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
@@ -36,12 +41,18 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
 
     Parameters
     ----------
-    loss : {"squared", "huber", "biweight"} or Loss
+    loss : {"squared", "huber", "biweight", "poisson", "gamma", "quantile"} or Loss
         ``"huber"`` and ``"biweight"`` take their scale from the data: 1.345 and 3.787 times a robust standard
         deviation (1.4826 times the median absolute deviation) of the residuals of a first Huber fit over the same ball,
         and at least a thousandth of what the targets alone would give. At these multiples they lose 5 % of efficiency
         on Gaussian residuals. Give ``Huber(delta)`` or ``BiWeight(scale)`` to fix it. The bi-weight is not convex: its
-        fit starts at that of Huber's loss and ends at a stationary point.
+        fit starts at that of Huber's loss and ends at a stationary point. ``"poisson"`` (targets of at least 0) and
+        ``"gamma"`` (positive ones) are half the deviances of models whose mean is the exponential of the linear
+        prediction: `predict` gives means, and `score` the part of the deviance that is explained. ``"quantile"`` is
+        the loss of ``quantile``. It is smoothed, less and less until that accounts for half of ``tol``; the gap is that
+        of the quantile loss itself.
+    quantile : float
+        The quantile that ``loss="quantile"`` predicts, between 0 and 1; the median by default.
     norm : {"lp", "group", "schatten"} or ConstraintSet
         The norm of the ball. With 2-D ``y`` the coefficients are a matrix, features x outputs: its rows are the groups
         of ``"group"``, and ``"schatten"`` acts on its singular values. A set is taken as it is, with its own radius;
@@ -142,6 +153,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
+        quantile: float = 0.5,
     ) -> None:
         self.loss = loss
         self.norm = norm
@@ -163,6 +175,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
+        self.quantile = quantile
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ConstrainedRegressor:
@@ -181,7 +194,15 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
 
     def predict(self, X: Any) -> Array:
         """The predictions, of shape (n,) or (n, k)."""
-        return self._linear(X)
+        return self.loss_.mean(self._linear(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R2; for Poisson and Gamma losses D2, the part of the deviance that is explained, the mean over outputs."""
+        if math.isfinite(self.loss_.smoothness):
+            return float(super().score(X, y, sample_weight))
+        y = self.loss_.targets(column_or_outputs(y))
+        weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        return explained_deviance(self.loss_, y, self._linear(X), weight)
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
         if isinstance(X, Data):
@@ -213,8 +234,10 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
                     f"`loss` must be one for regression, got {shown(self.loss)}; use ConstrainedClassifier."
                 )
             return self.loss
-        if self.loss == "squared":
-            return Squared()
+        if self.loss == "quantile":
+            return Quantile(self.quantile)
+        if self.loss in PLAIN:
+            return PLAIN[self.loss]()
         if self.loss in ("huber", "biweight"):
             if isinstance(table.X, Data):
                 raise ValueError(
@@ -222,9 +245,13 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
                     "not show; give the loss with a scale, e.g. `Huber(1.0)`."
                 )
             return Huber(HUBER * residual_scale(table.y, table.weight))
-        raise ValueError(f"`loss` must be 'squared', 'huber', 'biweight' or a Loss, got {shown(self.loss)}.")
+        names = ", ".join(map(repr, (*PLAIN, "huber", "biweight", "quantile")))
+        raise ValueError(f"`loss` must be one of {names} or a Loss, got {shown(self.loss)}.")
 
     def _refined(self, table: Table, prepared: Prepared) -> Prepared:
+        if self._sharpens:
+            problem, start = sharpened(lambda loss: self._problem(table, loss), prepared, self.tol, self.max_iter)
+            return Prepared(problem, prepared.ball, start)
         if self.loss not in ("huber", "biweight"):
             return prepared
         problem = prepared.problem
@@ -242,6 +269,11 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         loss = Huber(HUBER * scale) if self.loss == "huber" else BiWeight(BIWEIGHT * scale)
         return Prepared(self._problem(table, loss), prepared.ball, first.w)
 
+    @property
+    def _sharpens(self) -> bool:
+        """Whether the loss is smoothed by as much as the tolerance allows."""
+        return bool(self.loss == "quantile")
+
     def _shaped(self, coef: Array, intercept: Array) -> dict[str, Any]:
         return {"coef_": coef.T.copy(), "intercept_": float(intercept) if np.ndim(intercept) == 0 else intercept}
 
@@ -250,4 +282,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         return np.sort(rows), np.sort(held)
 
     def _held_out_score(self, table: Table, scores: Array) -> float:
+        loss = self._losses(table)
+        if not math.isfinite(loss.smoothness):
+            return explained_deviance(loss, table.y, scores, table.weight)
         return float(r2_score(table.y, scores, sample_weight=table.weight))

@@ -40,6 +40,7 @@ def warn_if_short(model: Any, result: Result, tol: float, expected: bool = False
         Status.MAX_ITER: "raise `max_iter`, loosen `tol`, or try another `solver`",
         Status.TIME_LIMIT: "raise `time_limit`, or loosen `tol`",
         Status.PRECISION: "loosen `tol`",
+        Status.SMOOTHED: "give the loss a smaller `delta`, or loosen `tol`",
         Status.TOO_LARGE: "try another `solver`",
     }.get(result.status, "fit again for a smaller one")
     warnings.warn(

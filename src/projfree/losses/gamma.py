@@ -89,7 +89,7 @@ class Gamma(Loss):
 
 
 def _ratio(u: Array, y: Array) -> Array:
-    """y e^-u, the target over the mean."""
+    """Y e^-u, the target over the mean."""
     return np.asarray(y * np.exp(-np.maximum(u, LOWEST)))
 
 

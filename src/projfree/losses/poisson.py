@@ -25,8 +25,8 @@ class Poisson(Loss):
         \ell(u, y) = e^u - y u + (y \log y - y), \qquad \ell' = e^u - y, \qquad \ell'' = e^u, \qquad y \ge 0.
 
     Never negative, and zero where :math:`e^u = y`. The second derivative has no bound. With an intercept the objective
-    is smooth all the same: the best intercept is :math:`\log\bar y - \log\operatorname{mean} e^u`, and what is left is a
-    logarithm of a mean of exponentials. Without one, rules that need a smoothness constant refuse.
+    is smooth all the same: the best intercept is :math:`\log\bar y - \log\operatorname{mean} e^u`, and what is left is
+    a logarithm of a mean of exponentials. Without one, rules that need a smoothness constant refuse.
 
     For :math:`u > 80` the loss is continued by its tangent at 80, where a mean would exceed 5e34; `second` stays as it
     is at 80.
@@ -84,7 +84,7 @@ class Poisson(Loss):
 
 def log_of(y: Array) -> Array:
     """The logarithm, 0 where ``y`` is 0: it is then multiplied by 0."""
-    return np.log(np.where(y > 0, y, 1).astype(np.asarray(y).dtype, copy=False))
+    return np.asarray(np.log(np.where(y > 0, y, 1).astype(np.asarray(y).dtype, copy=False)))
 
 
 def _mean(u: Array) -> Array:

@@ -23,9 +23,7 @@ def within(y: Any, low: float, high: float, rule: str) -> Array:
     if wrong.any():
         at, value = _first(wrong, out)
         way = "rescale them" if value > high or 0 < value < low else "drop or move such rows, or use another loss"
-        raise ValueError(
-            f"`y` must lie between {low:g} and {high:g}, got {shown(value)} at index {at}: {rule}; {way}."
-        )
+        raise ValueError(f"`y` must lie between {low:g} and {high:g}, got {shown(value)} at index {at}: {rule}; {way}.")
     return out
 
 

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any
+
+log = logging.getLogger(__name__)
 
 #: The one listener, once something that is compiled was imported.
 _listeners: list[Any] = []
@@ -19,7 +22,14 @@ def watch() -> None:
     if not _listeners:
         from numba.core import event
 
-        _listeners.append(event.TimingListener())
+        class Listener(event.TimingListener):
+            def on_start(self, event: Any) -> None:
+                if not self.done and not getattr(self, "told", False):
+                    self.told = True
+                    log.info("compiling, once: this takes some seconds, and the next process finds the code on disk")
+                super().on_start(event)
+
+        _listeners.append(Listener())
         event.register("numba:compile", _listeners[0])
 
 

@@ -43,6 +43,8 @@ class SmoothFunction(ABC):
     rows: int | None = None
     has_images: bool = True
     quadratic: bool = False
+    #: By how much the reported function may exceed this one, where this is a smoothed form of it.
+    excess: float = 0.0
 
     @property
     @abstractmethod

@@ -16,6 +16,9 @@ from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation, Memory
 from projfree.objectives.hull import Hull, Local
 
+#: The unit in the last place of single precision.
+SINGLE = float(np.finfo(np.float32).eps)
+
 
 class BlackBox(SmoothFunction):
     """A smooth function behind ``fun(w) -> (value, gradient)``, so that JAX, torch or a simulator can sit there.
@@ -32,7 +35,8 @@ class BlackBox(SmoothFunction):
         An upper bound on the Lipschitz constant of the gradient, for the rules that need one.
     rtol : float, optional
         The error that the value and the gradient may have, relative to what the function returns; by default 16 units
-        in the last place of the dtype that it returns. Certificates charge it.
+        in the last place of the dtype that it returns, or of single precision where all that it returned is exact in
+        it although it comes as double. Certificates charge it.
     name : str, optional
         What tells this function from others in a checkpoint; without one no other process can go on from it.
 
@@ -60,7 +64,7 @@ class BlackBox(SmoothFunction):
         self.shape = tuple(count("BlackBox(shape=...)", side) for side in sides)
         self._smoothness = None if smoothness is None else positive("BlackBox(smoothness=...)", smoothness)
         self._rtol = None if rtol is None else at_least("BlackBox(rtol=...)", rtol, 0.0)
-        self._coarsest = 0.0
+        self._coarsest, self._single, self._long = 0.0, True, False
         self._calls, self._memory = 0, Memory()
         self._token = f"without a name, {uuid4().hex[:8]}"
 
@@ -93,6 +97,9 @@ class BlackBox(SmoothFunction):
         gradient = real_array("fun(w)[1]", gradient)
         self._coarsest = max(self._coarsest, float(np.finfo(gradient.dtype).eps), _eps(value))
         gradient = gradient.astype(np.float64)
+        self._single = self._single and _is_single(gradient) and _is_single(np.asarray(value, dtype=np.float64))
+        with np.errstate(over="ignore"):
+            self._long = self._long or bool((gradient.astype(np.float16) != gradient).any())
         if gradient.shape != self.shape or not math.isfinite(value) or not np.isfinite(gradient).all():
             raise ValueError(
                 f"`fun(w)` must return a finite value and a finite gradient of shape {self.shape}, "
@@ -100,10 +107,16 @@ class BlackBox(SmoothFunction):
             )
         return float(value), gradient
 
+    @property
+    def precision(self) -> float:
+        """The unit in the last place of what the function has returned so far, relatively."""
+        # Short numbers, such as whole ones, are exact in any precision and say nothing.
+        return max(self._coarsest, SINGLE if self._single and self._long else 0.0)
+
     def _tangent(self, w: Array, value: float, gradient: Array) -> Minorant:
         along = inner(gradient, w)
         size = float(np.linalg.norm(gradient) * np.linalg.norm(w))
-        rtol = 16.0 * self._coarsest if self._rtol is None else self._rtol
+        rtol = 16.0 * self.precision if self._rtol is None else self._rtol
         error = UNIT * (4.0 * abs(value) + (w.size + 4.0) * size) + rtol * (abs(value) + size)
         return Minorant(value - along, gradient, error, rtol * float(np.linalg.norm(gradient)))
 
@@ -117,13 +130,20 @@ class BlackBox(SmoothFunction):
     def smoothness(self) -> float:
         if self._smoothness is None:
             raise ValueError(
-                "BlackBox has no `smoothness`; give it one, or use a rule that needs none: `Backtracking()`."
+                "BlackBox has no `smoothness`; give it one, or use a rule that needs none: `Backtracking()` for "
+                "Frank-Wolfe, `BacktrackingGradient()` for projected gradients."
             )
         return self._smoothness
 
     def fingerprint(self) -> str:
         # Two functions without a name are different, whatever they are called: averages of one bound no other.
         return f"blackbox {self.shape} {self.name or self._token}"
+
+
+def _is_single(x: Array) -> bool:
+    """Whether all numbers are exact in single precision."""
+    with np.errstate(over="ignore"):
+        return bool((x.astype(np.float32) == x).all())
 
 
 def _eps(value: Any) -> float:

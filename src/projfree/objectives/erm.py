@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from copy import copy
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -22,7 +23,7 @@ from projfree.objectives.hessian_products import HessianProducts, RowProducts
 from projfree.objectives.hull import Hull
 from projfree.objectives.intercepts import Centred, Intercept, NoIntercept, Profiled
 from projfree.objectives.quadratic import QuadraticForm
-from projfree.objectives.rounding import Rounding
+from projfree.objectives.rounding import Rounding, SteepRounding
 from projfree.objectives.workload import Workload
 
 FORMS = ("auto", "gram", "data")
@@ -84,6 +85,7 @@ class Objective(SmoothFunction):
         self.data = data.with_targets(loss.targets)
         self.outputs = self.data.outputs(loss.outputs)
         self.shape = data.shape(self.outputs)
+        self.excess = loss.excess * math.prod(self.outputs)
         self.intercept_strategy: Intercept = kind(loss, self.data, self.outputs)
         self.workspace, self._memory = self.data.open(), Memory()
         #: What one pass found for good, such as the Gram matrix, shared by all that were opened from this one.
@@ -113,18 +115,32 @@ class Objective(SmoothFunction):
         if known is not None:
             return known
         if not tangent:
-            return self._memory.keep(self.intercept_strategy.value(self.workspace, x))
-        return self._memory.keep(self.intercept_strategy.evaluate(self.workspace, x, also, keep=keep))
+            return self._memory.keep(self._stated(self.intercept_strategy.value(self.workspace, x)))
+        return self._memory.keep(self._stated(self.intercept_strategy.evaluate(self.workspace, x, also, keep=keep)))
 
     def evaluate_near(self, x: Point) -> Evaluation:
         if not (self.convex and isinstance(self.intercept_strategy, Profiled) and self._has_intercept(x)):
             return self.evaluate(x, keep=True)
         self.check_point(x)
-        return self._memory.keep(self.intercept_strategy.near(self.workspace, x))
+        return self._memory.keep(self._stated(self.intercept_strategy.near(self.workspace, x)))
 
     def _has_intercept(self, x: Point) -> bool:
         """Whether a point has an intercept that may be one of this function."""
         return x.intercept is not None and x.intercept.shape == self.outputs
+
+    def _stated(self, found: Evaluation) -> Evaluation:
+        """An evaluation with what the reported function says: for a smoothed loss, that it exceeds it by so much."""
+        if not self.excess:
+            return found
+        also = tuple(self._stated(each) for each in found.also)
+        above = Evaluation(found.point, found.value + self.excess, found.tangent)
+        return replace(found, also=also, inner=above)
+
+    @property
+    def reported(self) -> Objective:
+        from projfree.objectives.unsmoothed import Unsmoothed
+
+        return Unsmoothed(self) if self.excess else self
 
     def recheck(self, w: Any, intercept: Any, z: Any, z_intercept: Any) -> tuple[Evaluation, Evaluation]:
         """The value at ``w`` and the tangent at ``z``, in one read.
@@ -147,6 +163,10 @@ class Objective(SmoothFunction):
         root = float(np.sqrt(data.mean_square))
         units = self.intercept_strategy.units
         loss, longest = self.loss, data.row_norm
+        if not math.isfinite(loss.smoothness):
+            return SteepRounding(
+                data.products, units, math.inf, root, longest, columns, floor=self.intercept_strategy.floor
+            )
         return Rounding(data.products, units, loss.smoothness, root, longest, columns, loss.steepness)
 
     def reported_value(self, found: Evaluation) -> float:
@@ -243,6 +263,8 @@ class Objective(SmoothFunction):
         return self.loss
 
     def smoothness(self) -> float:
+        if not math.isfinite(self.loss.smoothness):
+            return self.intercept_strategy.steepest()
         self.workspace.meter.rows += 0 if self.data.diagonal else self.data.n
         return self.loss.smoothness * self.data.smoothness(centred=self.fit_intercept and self.convex)
 

@@ -39,6 +39,8 @@ class RowHull(Hull):
 
     def _bend(self, mean: Array | float) -> float:
         """A bound on the second derivative along the first segment, whose images differ by ``mean`` in the mean."""
+        if not np.isfinite(self.intercept.loss.smoothness):
+            return self.intercept.steepest() * self.squared_length
         square = self.workspace.fold(SquaredDifference(mean), self.points[:2])[0]
         return self.intercept.loss.smoothness * float(square)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 from projfree.checks import at_least, instance
@@ -49,6 +50,11 @@ class OffsetObjective(Objective):
         instance("data", data, FactoredEntriesData, "as_data(Entries(rows, cols, shape, factored=True), y)")
         if not loss.convex or loss.coupled:
             raise TypeError(f"OffsetObjective needs a convex loss of one prediction, got {loss!r}; use `Squared()`.")
+        if not math.isfinite(loss.smoothness):
+            raise TypeError(
+                f"OffsetObjective measures its ridge by the loss's largest curvature, and {loss!r} has none; use "
+                "`Squared()`, `Huber()` or `Logistic()`."
+            )
         self.ridge, self.kinds, self.base = at_least("OffsetObjective(ridge=...)", ridge, 1e-6), kinds, float(base)
         self.form, self.fit_intercept = "data", False
         kappa = loss.smoothness * self.ridge / data.n

@@ -111,5 +111,45 @@ class Rounding:
         return math.sqrt(2.0 * self.smoothness) * math.sqrt(abs(value))
 
 
+@dataclass(frozen=True)
+class SteepRounding(Rounding):
+    r"""For a loss whose second derivative has no bound, but has one by the value: see `Loss.smoothness`.
+
+    With e the largest error of a prediction, the value is off by at most :math:`e\,S` and the tangent by that times the
+    largest distance of predictions, where :math:`S = 3 (v + \text{floor})` bounds the mean of the sizes of first and
+    second derivatives.
+
+    Attributes
+    ----------
+    floor : float
+        The weighted mean of the loss's floor.
+    """
+
+    floor: float = 0.0
+
+    def extent(self, w: Array) -> float:
+        """The largest size of an image of ``w``."""
+        return self.longest * size(w) if self.columns is None else float(np.sum(self._spread(1, w.shape) * np.abs(w)))
+
+    def extents(self, ball: ConstraintSet, shape: tuple[int, ...]) -> tuple[float, float]:
+        """The largest size of a prediction over all vectors of the set, at most, twice."""
+        _, most = super().extents(ball, shape)
+        return most, most
+
+    def value(self, value: float, w: Array, b: Array | None) -> float:
+        e = self.image(w, b)
+        return UNIT * self.units * (abs(value) + self.floor) + self._moved(value, e) * e
+
+    def bound(self, value: float, w: Array, b: Array | None, far: float) -> float:
+        # Derivatives are those of predictions that are moved by rounding, besides the errors of images.
+        e, far = self.image(w, b) + UNIT * self.units, far + self.extent(w) + FEW * _length(b)
+        moved = self._moved(value, e)
+        return UNIT * self.units * (abs(value) + self.floor + moved * far) + moved * e * (far + 0.5 * e)
+
+    def _moved(self, value: float, e: float) -> float:
+        """The mean of the sizes of first and second derivatives within ``e`` of the predictions."""
+        return 3.0 * (abs(value) + self.floor) * math.exp(min(e, 700.0))
+
+
 def _length(b: Array | None) -> float:
     return 0.0 if b is None else size(b)

@@ -130,6 +130,17 @@ class SlopeSums(Step):
 
 
 @dataclass(frozen=True)
+class FloorSum(Step):
+    """The weighted sum of what the errors of values are relative to besides the values."""
+
+    loss: Loss
+
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        floor = self.loss.floor(rows.y)
+        return None, np.array([0.0 if floor is None else weigh(floor, rows.s).sum()])
+
+
+@dataclass(frozen=True)
 class DerivativeSums(Step):
     """The weighted derivatives, whose adjoint is an estimate of a gradient, and their sum."""
 

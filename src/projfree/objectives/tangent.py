@@ -50,7 +50,7 @@ class Sums:
         """From the vector that `data.layout` describes, without the values of further points."""
         return cls(*packed[: layout.SCALARS].tolist(), *packed[layout.SCALARS :].reshape(layout.PER_OUTPUT, -1))
 
-    def errors(self, units: float, mean_square: float, row_norm: float) -> tuple[float, float]:
+    def errors(self, units: float, mean_square: float, row_norm: float, floor: float = 0.0) -> tuple[float, float]:
         """Bounds on the rounding of the constant, and on the Euclidean norm of that of the gradient.
 
         Parameters
@@ -62,8 +62,11 @@ class Sums:
             the gradient's sums together with ``square``.
         row_norm : float
             The largest norm of a row, which does the same together with ``slope_size`` where squares underflow.
+        floor : float
+            The weighted mean of the loss's `floor`. A derivative that belongs to a moved prediction is the slope of a
+            tangent too, whose constant differs by less than the floor's share.
         """
-        constant = UNIT * (units * (self.size + self.along_size) + 4.0 * self.shifted) + UNDERFLOW
+        constant = UNIT * (units * (self.size + self.along_size + floor) + 4.0 * self.shifted) + UNDERFLOW
         size = float(self.slope_size.sum())
         return constant, gradient_error(units, self.square, size, mean_square, row_norm)
 

@@ -117,4 +117,5 @@ class Certificate:
             raise TypeError(
                 "`verify` needs the data as `verify(X, y)`, or `verify(objective=...)` where there is none."
             )
-        return Objective(self.loss, as_data(X, y, sample_weight), fit_intercept=self.intercept is not None)
+        f = Objective(self.loss, as_data(X, y, sample_weight), fit_intercept=self.intercept is not None)
+        return f.reported

@@ -32,7 +32,7 @@ def verdict(run: Run) -> tuple[Status, Certificate] | None:
     if relative > floor(run) and run.state.too_large:
         return Status.TOO_LARGE, certificate
     if done or relative <= floor(run):
-        return Status.PRECISION, certificate
+        return Status.SMOOTHED if run.f.excess > run.ladder.allowance else Status.PRECISION, certificate
     run.next_confirm = run.after(run.passes)
     return None
 
@@ -51,8 +51,8 @@ def _reached(run: Run) -> Status:
 
 
 def floor(run: Run) -> float:
-    """The relative gap below which rounding, not the solver, decides."""
-    return 2.0 * run.ladder.allowance / run.scale if run.f.convex else 0.0
+    """The relative gap below which rounding, or how much of the function was smoothed, decides, not the solver."""
+    return 2.0 * (run.ladder.allowance + run.f.excess) / run.scale if run.f.convex else 0.0
 
 
 def confirm(run: Run) -> Certificate:
@@ -101,7 +101,8 @@ def _refuse_contradiction(run: Run) -> None:
         name = type(run.f.reported).__name__
         raise ValueError(
             f"the lower bound {run.bound:.10g} exceeds the value {run.value:.10g}: {name} is not convex, or `support` "
-            f"of {run.ball!r} is too small, or either is less accurate than it says (`rtol=`, `support_rtol=`)."
+            f"of {run.ball!r} is too small, or either is less accurate than it says (`rtol=`, `support_rtol=`); "
+            "`check_gradient(f, w)` says whether the gradient is right."
         )
 
 
@@ -137,6 +138,9 @@ def finish(run: Run, status: Status, certificate: Certificate | None, compiled: 
         certificate = confirm(run)
         if status in (Status.MAX_ITER, Status.TIME_LIMIT) and certificate.gap <= run.tol * run.scale:
             status = _reached(run)  # the last look shows that the tolerance was reached at the limit
+    ended = status in (Status.MAX_ITER, Status.PRECISION)
+    if ended and not f.has_images and run.iteration and not run.value < run.first_value:
+        status = Status.STALLED
     w, state = run.best.w.copy(), run.state
     if keep:
         state = replace(state, evaluation=None, found=(), solver=run.solver, problem=dict(state.problem))

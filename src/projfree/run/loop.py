@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from projfree.algebra import FactoredShape, Point, Structured
 from projfree.checks import all_finite, at_least, count, instance, positive, real_array, shown
-from projfree.deadline import deadline, expired
+from projfree.deadline import Expired, deadline, expired
 from projfree.numerics.compilation import compile_seconds
 from projfree.objectives.base import SmoothFunction
 from projfree.run.callbacks import Callback, closed
@@ -96,7 +96,8 @@ def minimize(
     max_iter : int
         The largest number of iterations.
     time_limit : float, optional
-        Seconds after which no further iteration is begun, and a long one ends early; the exit check comes on top.
+        Seconds after which no further iteration is begun, and a long one ends early or is dropped; the exit check comes
+        on top.
     start : array, optional
         A point of the set to begin at; by default its centre.
     seed : int
@@ -252,6 +253,8 @@ def _drive(run: Run, callbacks: Sequence[Callback]) -> tuple[Status, Certificate
             run.advance()
             if any([callback(run) for callback in callbacks]):
                 return Status.CALLBACK, None
+    except Expired:  # in the middle of a step, which is dropped
+        return Status.TIME_LIMIT, None
     except KeyboardInterrupt:
         return Status.INTERRUPTED, None
 

@@ -79,7 +79,7 @@ class Run:
         self.seconds, self.first_iteration, self.work_before = 0.0, state.t, 0
         self.best, self.value = state.x, math.inf
         self.latest_gap, self.smallest_gap = math.inf, (math.inf, 0)
-        self.centre_value = math.nan
+        self.centre_value, self.first_value = math.nan, math.inf
         self.next_check, self.next_confirm = CHECK_EVERY, 0.0
         #: The rows of the trace whose value or gap may still become known, by iteration.
         self.rows: dict[int, int] = {}
@@ -168,8 +168,8 @@ class Run:
     def _learn(self, state: State) -> None:
         if self.f.convex and state.evaluation is not None:
             # The oracle call of a run on a perturbed function bounds that function, not the reported one.
-            own = state.evaluation.inner is None
             found = state.evaluation.reported
+            own = found.tangent is state.evaluation.tangent
             if own and not math.isnan(state.allowance):
                 self.ladder.take(state.bound, state.allowance, found.point.w)
                 return
@@ -203,6 +203,8 @@ class Run:
             self.trace.fill(row, value=found.value)
             if self.f.convex:
                 self.trace.fill(row, gap=found.value - self.trace.at(row, "bound"))
+        if iteration == 0:
+            self.first_value = found.value
         if iteration == 0 and same(found.point.w, self.ball.centre(self.f.shape)):
             self.centre_value = found.value
         if found.value < self.value:

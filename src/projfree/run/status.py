@@ -20,6 +20,10 @@ class Status(Enum):
     CONVERGED = "converged: the certified gap is within the tolerance"
     STATIONARY = "converged: the Frank-Wolfe gap is within the tolerance"
     PRECISION = "stopped at the limit of floating-point precision: rounding hides what is left of the gap"
+    SMOOTHED = "stopped at the limit of the smoothed loss: a smaller `delta` is needed for a smaller gap"
+    STALLED = (
+        "stopped without progress: no step lowered the value; `check_gradient(f, w)` says whether the gradient is right"
+    )
     TOO_LARGE = "stopped by the solver, for which the problem is too large"
     MAX_ITER = "stopped after the largest number of iterations"
     TIME_LIMIT = "stopped by the time limit"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from projfree.algebra import UNIT, Minorant, Point, inner
 from projfree.checks import Array
+from projfree.deadline import stopper
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Bend, Evaluation
 from projfree.sets.base import ConstraintSet
@@ -123,6 +124,7 @@ class ConstrainedNewton(Solver):
 
         The intercept is one more coordinate of the model. It is searched for only where the value there falls short.
         """
+        stopper()()  # a decomposition of a large Hessian has no places to stop at
         x, g, b = here.point, here.slope.gradient, here.point.intercept
         slope = g.ravel() if here.rest is None or bend.follow is None else g.ravel() - bend.follow @ here.rest
         w = minimise_model(bend.H, (bend.H @ x.w.ravel() - slope).reshape(f.shape), ball, x.w)

@@ -21,7 +21,18 @@ from projfree.algebra import Point
 from projfree.checks import Array
 from projfree.data import Data, as_data
 from projfree.data.rows import Rows, Step
-from projfree.losses import BiWeight, Huber, Logistic, Softmax, Squared, SquaredSigmoid
+from projfree.losses import (
+    BiWeight,
+    Gamma,
+    Huber,
+    Logistic,
+    Poisson,
+    Quantile,
+    Softmax,
+    Squared,
+    SquaredHinge,
+    SquaredSigmoid,
+)
 from projfree.losses.base import Loss
 from projfree.objectives import Objective
 from projfree.objectives.row_steps import DerivativeSums, weigh
@@ -79,6 +90,11 @@ LOSSES: tuple[tuple[Loss, int], ...] = (
     (Huber(0.7), 0),
     (SquaredSigmoid(), 0),
     (BiWeight(1.0), 0),
+    (SquaredHinge(), 0),
+    (Quantile(0.7, 0.3), 0),
+    (Poisson(), 0),
+    (Poisson(), OUTPUTS),
+    (Gamma(), 0),
     (Softmax(), OUTPUTS),
 )
 
@@ -92,6 +108,7 @@ def table(loss: Loss, outputs: int, seed: int = 0) -> tuple[Array, Array, Array]
         y = u.argmax(axis=1)
     else:
         y = np.where(u > 0.0, 1.0, -1.0) if loss.labels else u
+        y = np.exp(0.5 * u) if loss.domain[0] >= 0.0 else y
         y = y if outputs else y[:, 0]
     return X, y, rng.uniform(0.5, 2.0, ROWS)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from projfree.algebra import Minorant, Point
+from projfree.algebra import Minorant, Point, zeros
 from projfree.checks import Array
 from projfree.data import layout
 from projfree.data.base import Data
@@ -20,7 +20,7 @@ from projfree.losses.squared import is_squared
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hull import Hull, Local, QuadraticHull
 from projfree.objectives.hull_steps import ImageProducts
-from projfree.objectives.row_steps import DerivativeSums, TangentSums, ValueSum
+from projfree.objectives.row_steps import DerivativeSums, FloorSum, TangentSums, ValueSum
 from projfree.objectives.tangent import Sums
 
 
@@ -44,6 +44,22 @@ class Intercept(ABC):
         self.loss, self.data, self.outputs = loss, data, outputs
         #: Each sum and each derivative err by at most this many units of rounding of their absolute terms.
         self.units = data.summation() + 2.0 * loss.rounding + 8.0 + sum(outputs)
+        #: The weighted mean of what errors of losses are relative to besides the losses.
+        self.floor = 0.0
+        if not math.isfinite(loss.smoothness):
+            self.floor = float(data.open().fold(FloorSum(loss), (Point(zeros(data.shape(outputs))),))[0])
+
+    def steepest(self) -> float:
+        """An upper bound on the curvature in the parameter, for a loss whose second derivative has none."""
+        raise ValueError(
+            f"{self.loss!r} without an intercept has no largest curvature, which this step rule needs; use "
+            "`fit_intercept=True`, a solver such as `ConstrainedNewton()`, or a rule that searches: `Backtracking()` "
+            "or `ExactLineSearch()` for Frank-Wolfe, `BacktrackingGradient()` for projected gradients."
+        )
+
+    def errors(self, sums: Sums) -> tuple[float, float]:
+        """Bounds on the rounding of the constant of a tangent, and on the norm of that of its gradient."""
+        return sums.errors(self.units, self.data.mean_square, self.data.row_norm, self.floor)
 
     def spread(self) -> tuple[float, float]:
         r"""``(a, c)`` such that optimal intercepts of feasible w differ from that of w = 0 by at most a + c max|u|."""
@@ -145,5 +161,5 @@ class NoIntercept(Intercept):
     """Predictions are images."""
 
     def minorant(self, sums: Sums, rest: Array, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
-        constant_error, gradient_error = sums.errors(self.units, self.data.mean_square, self.data.row_norm)
+        constant_error, gradient_error = self.errors(sums)
         return Minorant(sums.value - sums.along, g, constant_error, gradient_error), None

@@ -49,7 +49,7 @@ class Centred(Intercept):
     def minorant(self, sums: Sums, rest: Array, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
         assert b is not None
         slope = sums.slope.reshape(self.outputs)
-        constant_error, gradient_error = sums.errors(self.units, self.data.mean_square, self.data.row_norm)
+        constant_error, gradient_error = self.errors(sums)
         g = g - outer(self.data.mean_row(), slope)
         gradient_error += UNIT * self.units * self.data.row_norm * float(np.abs(slope).sum())
         b = b + sums.recentre(self.loss.smoothness).reshape(self.outputs)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from projfree.algebra import Minorant, Point
+from projfree.algebra import Minorant, Point, zeros
 from projfree.checks import Array
 from projfree.data.base import Data
 from projfree.data.workspace import Workspace
@@ -14,7 +16,7 @@ from projfree.losses.base import Loss
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.intercepts.base import Intercept
 from projfree.objectives.intercepts.centred import intercept_error
-from projfree.objectives.intercepts.search import check_classes, constant_intercept, search
+from projfree.objectives.intercepts.search import Search, check_classes, check_positive, constant_intercept, search
 from projfree.objectives.tangent import Sums
 
 
@@ -32,8 +34,11 @@ class Profiled(Intercept):
         super().__init__(loss, data, outputs)
         if loss.labels:
             check_classes(loss, data, outputs)
+        linked = not math.isfinite(loss.smoothness)
+        if linked:
+            check_positive(loss, data, outputs)
         # A regression loss that is not convex has its minimum among the targets: begin at their median.
-        start = loss.constant(data.mean_target()) if loss.labels else data.median_target()
+        start = loss.constant(data.mean_target()) if loss.labels else None if linked else data.median_target()
         self.constant = constant_intercept(loss, data, outputs, start)
 
     def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:
@@ -59,12 +64,25 @@ class Profiled(Intercept):
 
     def minorant(self, sums: Sums, rest: Array, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
         assert b is not None
-        constant_error, gradient_error = sums.errors(self.units, self.data.mean_square, self.data.row_norm)
+        constant_error, gradient_error = self.errors(sums)
         constant_part, gradient_part = intercept_error(
             sums, b, self.units, self.constant, self.data.row_norm, *self.spread()
         )
         m = Minorant(sums.value - sums.along, g, constant_error + constant_part, gradient_error + gradient_part)
         return m, b
+
+    def steepest(self) -> float:
+        """The largest curvature where the best intercept has a closed form.
+
+        The second derivatives then have the same mean at every best intercept, and the Hessian is that mean times the
+        covariance of the rows under some weights, so at most the square of the largest norm of a row.
+        """
+        return self._mean_second * self.data.row_norm**2
+
+    @cached_property
+    def _mean_second(self) -> float:
+        zero = Point(zeros(self.data.shape(self.outputs)))
+        return float(Search(self.data.open(), self.loss, zero).slopes(self.constant).reshape(3, -1)[1].max())
 
     def spread(self) -> tuple[float, float]:
         r"""``(a, c)`` such that optimal intercepts of feasible w differ from that of w = 0 by at most a + c max|u|.

@@ -22,6 +22,12 @@ LOCAL_STEPS = 50
 NOISE = 16.0
 #: Newton in several outputs is stuck if it ends with more than this part of the derivative's absolute terms.
 STUCK, SWEEPS = 1e-8, 10
+#: A closed form is asked again, at the intercept that it gave, until that moves by less than this.
+SETTLED, CLOSED_STEPS = 1e-9, 6
+#: How far the logarithm of exponentials is brought down where they hide the targets.
+DOWN = 30.0
+#: An intercept at which exponentials of moderate predictions vanish.
+FAR = -600.0
 
 #: A look at an intercept: value, derivative, size of the derivative's absolute terms, second derivatives.
 Look = tuple[float, Array, float, Array]
@@ -77,6 +83,17 @@ def check_classes(loss: Loss, data: Data, outputs: tuple[int, ...]) -> None:
             raise no_minimum(labels)
 
 
+def check_positive(loss: Loss, data: Data, outputs: tuple[int, ...]) -> None:
+    """Refuse targets of a loss with a logarithmic link that push its intercept to minus infinity."""
+    zero = Point(zeros(data.shape(outputs)))
+    slope = Search(data.open(), loss, zero).slopes(np.full(outputs, FAR)).reshape(3, -1)[0]
+    if np.any(slope > -1e-250):  # the mean of the targets, negated, and what is left of the exponential
+        raise ValueError(
+            f"`fit_intercept=True` with {loss!r} needs a positive target in each output, got zeros only: the "
+            "intercept has no finite minimum; use `fit_intercept=False`, or drop the output."
+        )
+
+
 def no_minimum(labels: Array) -> ValueError:
     """The sentence for targets that push the intercept to infinity."""
     return ValueError(
@@ -96,6 +113,8 @@ def search(workspace: Workspace, loss: Loss, data: Data, x: Point, start: Array,
     try:
         if not loss.convex:
             return found.local(b)
+        if not np.isfinite(loss.smoothness):
+            return found.closed(b)
         if loss.coupled:
             return found.newton(b)
         return found.roots(b)
@@ -136,6 +155,21 @@ class Search:
         if b.ndim == 0:
             return np.asarray(increasing_root(look, float(b), bend=self.loss.bend))
         return np.array(increasing_roots(looks, b.tolist(), bend=self.loss.bend))
+
+    def closed(self, b: Array) -> Array:
+        """The closed form of a loss that has one, and the root where predictions are too far from ``b`` for it."""
+        for _ in range(CLOSED_STEPS):
+            first, second, _ = self.slopes(b).reshape(3, *b.shape)
+            with np.errstate(all="ignore"):
+                step = self.loss.intercept_step(first, second)
+                # Where the targets are lost beside the exponentials, bring these down first.
+                step = None if step is None else np.where(np.isneginf(step), -np.log(second) - DOWN, step)
+            if step is None or not np.isfinite(step).all():
+                break
+            b = np.asarray(b + step)
+            if np.abs(step).max() <= SETTLED:  # it was exact up to the square of this and rounding
+                return b
+        return self.roots(b)
 
     def newton(self, b: Array) -> Array:
         """Newton in all outputs of a coupled loss together."""

@@ -1,0 +1,50 @@
+"""A smoothed loss that is made sharper from one fit to the next, each beginning where the last one ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from projfree.checks import Array
+from projfree.estimators.problem import Problem
+from projfree.losses import Quantile
+from projfree.run import Status, minimize
+from projfree.run.result import one_of_many
+
+if TYPE_CHECKING:
+    from projfree.estimators.base import Prepared
+
+#: The first loss is smoothed by this part of the value at zero, the next ones by so many times less.
+FIRST, SHARPER = 0.1, 10.0
+#: Fits before the last; each ends where its smoothing hides what is left.
+MOST = 12
+#: The value counts as at least this part of that at zero, as it does in relative gaps.
+LEAST = 1e-6
+#: And a tolerance as at least this, so that the parabola keeps a width.
+LEAST_TOL = 1e-12
+
+
+def sharpened(
+    make: Callable[[Quantile], Problem], prepared: Prepared, tol: float, max_iter: int
+) -> tuple[Problem, Array | None]:
+    """The problem whose smoothing accounts for half of the tolerance, and a point to begin at."""
+    problem, start = prepared.problem, prepared.start
+    f = problem.objective
+    loss: Any = f.loss
+    width = loss.delta / f.excess  # of the parabola for each unit of the excess
+    centre = float(f.reported.value(f.point(np.zeros(f.shape))))
+    excess, due = FIRST * centre, 0.5 * max(tol, LEAST_TOL) * LEAST * centre
+    for _ in range(MOST):
+        if not excess > due:
+            break
+        f = make(replace(loss, delta=width * excess)).objective
+        found = one_of_many(minimize(f, prepared.ball, start=start, tol=tol, max_iter=max_iter, record=0))
+        # The minimum is at least the bound, so that this is at most half of the tolerance.
+        start, due = found.w, max(due, 0.5 * max(tol, LEAST_TOL) * (found.bound or 0.0))
+        excess = max(excess / SHARPER, due)
+        if found.status in (Status.MAX_ITER, Status.TIME_LIMIT):
+            break
+    return make(replace(loss, delta=width * due)) if due > 0.0 else problem, start
