@@ -135,7 +135,9 @@ def test_settings_are_checked(bowl):
         BlackBox(bowl, (3, 0))
     with pytest.raises(ValueError, match=r"`BlackBox\(smoothness=\.\.\.\)` must be positive and finite, got -1\.0\."):
         BlackBox(bowl, 3, smoothness=-1.0)
-    with pytest.raises(ValueError, match=r"BlackBox has no `smoothness`; give it one, or use .* `Backtracking\(\)`\."):
+    with pytest.raises(
+        ValueError, match=r"BlackBox has no `smoothness`; .* `BacktrackingGradient\(\)` for projected gradients\."
+    ):
         BlackBox(bowl, 3).smoothness()
     assert BlackBox(bowl, 3, smoothness=2).smoothness() == 2.0
 
