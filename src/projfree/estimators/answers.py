@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -19,6 +20,21 @@ from projfree.sets import ConstraintSet
 class Answers(CallbackSupportMixin, BaseEstimator):
     """The part of an estimator that comes after `fit`."""
 
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        # `__new__` below takes anything; what can be given is what `__init__` says.
+        _, *parameters = inspect.signature(cls.__init__).parameters.values()
+        cls.__signature__ = inspect.Signature(parameters)
+
+    def __new__(cls, *_: Any, **given: Any) -> Self:
+        if "groups" in given:
+            raise TypeError(
+                f"`{cls.__name__}` takes the groups of features as `feature_groups`, got `groups`; the `groups` of "
+                "scikit-learn belong to rows and go to the `fit` of a search."
+            )
+        made: Self = super().__new__(cls)
+        return made
+
     # Parameters that every leaf has.
     loss: Any
     norm: Any
@@ -34,7 +50,7 @@ class Answers(CallbackSupportMixin, BaseEstimator):
     warm_start: bool
     random_state: Any
     positive: bool
-    groups: Any
+    feature_groups: Any
     free: Any
     task: Any
     early_stopping: bool

@@ -92,9 +92,9 @@ class ConstrainedModel(Answers):
         """The labels without those of free columns."""
         names = getattr(self, "feature_names_in_", None)
         free = free_columns(self.free, table.features, names)
-        if self.groups is None or not free or self.norm != "group":
-            return self.groups
-        return np.delete(labels(self.groups), list(free))
+        if self.feature_groups is None or not free or self.norm != "group":
+            return self.feature_groups
+        return np.delete(labels(self.feature_groups), list(free))
 
     def _free_bound(self, table: Table) -> float:
         size = 1.0 if table.y.dtype.kind in "iu" else float(np.abs(table.y).max(initial=1.0))

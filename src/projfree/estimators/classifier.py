@@ -59,7 +59,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         Weights of classes, as in scikit-learn; they multiply the sample weights.
     solver, tol, max_iter, time_limit, standardize, warm_start, random_state
         As in `ConstrainedRegressor`.
-    positive, groups, free, task, early_stopping, validation_fraction, n_iter_no_change
+    positive, feature_groups, free, task, early_stopping, validation_fraction, n_iter_no_change
         As in `ConstrainedRegressor`; ``task`` needs two classes.
 
     Attributes
@@ -104,7 +104,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         warm_start: bool = False,
         random_state: Any = None,
         positive: bool = False,
-        groups: Any = None,
+        feature_groups: Any = None,
         free: Any = None,
         task: Any = None,
         early_stopping: bool = False,
@@ -126,7 +126,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         self.warm_start = warm_start
         self.random_state = random_state
         self.positive = positive
-        self.groups = groups
+        self.feature_groups = feature_groups
         self.free = free
         self.task = task
         self.early_stopping = early_stopping

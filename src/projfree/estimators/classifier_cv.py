@@ -27,7 +27,7 @@ class ConstrainedClassifierCV(SearchMixin, ConstrainedClassifier):
         What is maximised; by default the accuracy. Sample weights reach it where it takes some.
     rule : {"best", "one_standard_error"}
         The radius with the best mean score, or the smallest one within a standard error of it (for the best p).
-    random_state, positive, groups, free, task
+    random_state, positive, feature_groups, free, task
         As in `ConstrainedClassifier`.
     n_jobs : int, optional
         Processes of joblib over exponents and folds.
@@ -83,7 +83,7 @@ class ConstrainedClassifierCV(SearchMixin, ConstrainedClassifier):
         standardize: bool = False,
         random_state: Any = None,
         positive: bool = False,
-        groups: Any = None,
+        feature_groups: Any = None,
         free: Any = None,
         task: Any = None,
         n_jobs: int | None = None,
@@ -105,7 +105,7 @@ class ConstrainedClassifierCV(SearchMixin, ConstrainedClassifier):
         self.standardize = standardize
         self.random_state = random_state
         self.positive = positive
-        self.groups = groups
+        self.feature_groups = feature_groups
         self.free = free
         self.task = task
         self.n_jobs = n_jobs

@@ -67,7 +67,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         For solvers that draw rows, and for the rows that early stopping holds out.
     positive : bool
         Whether coefficients must not be negative (l_p and group balls).
-    groups : sequence, optional
+    feature_groups : sequence, optional
         For ``norm="group"``: a label for each feature, or a list of lists of column numbers.
     free : sequence, optional
         Columns outside the ball, by number, name or mask. For squares they are minimised out beforehand, exactly; with
@@ -136,7 +136,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         warm_start: bool = False,
         random_state: Any = None,
         positive: bool = False,
-        groups: Any = None,
+        feature_groups: Any = None,
         free: Any = None,
         task: Any = None,
         early_stopping: bool = False,
@@ -157,7 +157,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         self.warm_start = warm_start
         self.random_state = random_state
         self.positive = positive
-        self.groups = groups
+        self.feature_groups = feature_groups
         self.free = free
         self.task = task
         self.early_stopping = early_stopping

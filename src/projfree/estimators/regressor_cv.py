@@ -27,7 +27,7 @@ class ConstrainedRegressorCV(SearchMixin, ConstrainedRegressor):
         What is maximised; by default the coefficient of determination. Sample weights reach it where it takes some.
     rule : {"best", "one_standard_error"}
         The radius with the best mean score, or the smallest one within a standard error of it (for the best p).
-    random_state, positive, groups, free, task
+    random_state, positive, feature_groups, free, task
         As in `ConstrainedRegressor`.
     n_jobs : int, optional
         Processes of joblib over exponents and folds.
@@ -82,7 +82,7 @@ class ConstrainedRegressorCV(SearchMixin, ConstrainedRegressor):
         standardize: bool = False,
         random_state: Any = None,
         positive: bool = False,
-        groups: Any = None,
+        feature_groups: Any = None,
         free: Any = None,
         task: Any = None,
         n_jobs: int | None = None,
@@ -103,7 +103,7 @@ class ConstrainedRegressorCV(SearchMixin, ConstrainedRegressor):
         self.standardize = standardize
         self.random_state = random_state
         self.positive = positive
-        self.groups = groups
+        self.feature_groups = feature_groups
         self.free = free
         self.task = task
         self.n_jobs = n_jobs
