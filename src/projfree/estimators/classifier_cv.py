@@ -20,7 +20,9 @@ class ConstrainedClassifierCV(SearchMixin, ConstrainedClassifier):
         The exponent of the norm, or several to choose from.
     radii : int or array
         The radii to try, or how many. A number asks for a geometric grid around ``radius="auto"`` of all rows, from
-        that radius divided by 30 to 30 times it, for each p.
+        that radius divided by 30 to 30 times it, for each p; where the best radius is at an end, the grid goes on
+        there, at most three times and each time by a factor of 30. Radii that are given are all that is tried; where
+        the best one is at an end, a warning says so.
     cv : int, splitter or iterable, optional
         As in scikit-learn; 5 folds by default, stratified.
     scoring : str or callable, optional
@@ -39,6 +41,13 @@ class ConstrainedClassifierCV(SearchMixin, ConstrainedClassifier):
     radii_ : ndarray of shape (n_p, n_radii)
         What was tried.
     scores_ : ndarray of shape (n_p, n_radii, n_folds)
+    cv_results_ : dict
+        As in scikit-learn's ``GridSearchCV``, an entry for each p and radius; ``mean_fit_time`` is that of a path
+        divided by its radii.
+    best_index_, best_params_ : int and dict
+        The place of the choice in ``cv_results_``.
+    extended_ : tuple of int
+        How many radii were added below and above an automatic grid; a log record says so too.
     best_score_ : float
         The mean score of the choice.
     path_ : RadiusPath
