@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from projfree.checks import Array, refuse_masked, shown
 from projfree.data import Data
 from projfree.estimators.base import ConstrainedModel
+from projfree.estimators.frames import refuse_columns
 from projfree.estimators.given_data import Encode, given_data
 from projfree.estimators.sklearn_callbacks import with_callbacks
 from projfree.estimators.table import Table, take_column
@@ -59,8 +60,10 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         Weights of classes, as in scikit-learn; they multiply the sample weights.
     solver, tol, max_iter, time_limit, standardize, warm_start, random_state
         As in `ConstrainedRegressor`.
-    positive, feature_groups, free, task, early_stopping, validation_fraction, n_iter_no_change
+    positive, feature_groups, free, task, early_stopping, validation_fraction, n_iter_no_change, verbose, callbacks
         As in `ConstrainedRegressor`; ``task`` needs two classes.
+    checkpoint : path or Checkpoint, optional
+        As in `ConstrainedRegressor`.
 
     Attributes
     ----------
@@ -68,7 +71,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         The labels.
     coef_ : ndarray of shape (1, n_features), (n_classes, n_features) or (n_tasks, n_features)
     intercept_ : ndarray of shape (1,), (n_classes,) or (n_tasks,)
-    n_iter_, result_, certificate_, multiplier_, radius_, ball_, loss_, validation_scores_, tasks_
+    n_iter_, result_, certificate_, multiplier_, radius_, ball_, loss_, validation_scores_, held_out_, tasks_
         As in `ConstrainedRegressor`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -110,6 +113,9 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
+        verbose: int = 0,
+        callbacks: Any = (),
+        checkpoint: Any = None,
     ) -> None:
         self.loss = loss
         self.norm = norm
@@ -132,6 +138,9 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
+        self.verbose = verbose
+        self.callbacks = callbacks
+        self.checkpoint = checkpoint
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ConstrainedClassifier:
@@ -194,7 +203,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         labels = None
         if self.task is not None:
             X, labels = take_column(X, self.task)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X, y = validate_data(self, refuse_columns(X), y, accept_sparse="csr", dtype=[np.float64, np.float32])
         self.classes_, index = _classes(y)
         if len(self.classes_) < 2:
             raise ValueError(f"`y` must hold at least two classes, got the one class {shown(self.classes_[0])} only.")

@@ -121,6 +121,7 @@ class ConstrainedClassifierCV(SearchMixin, ConstrainedClassifier):
 
     warm_start = False
     early_stopping = False
+    verbose, callbacks, checkpoint = 0, (), None
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> ConstrainedClassifierCV:

@@ -141,7 +141,8 @@ class SearchMixin(ConstrainedModel):
         for name, value in vars(chosen).items():
             if name.endswith("_") and not name.startswith("_"):
                 setattr(self, name, value)
-        self.p_, self.radius_, self.validation_scores_ = float(chosen.p), radius, None
+        self.p_, self.radius_ = float(chosen.p), radius
+        self.validation_scores_, self.held_out_ = None, None
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> float:
         """The score by ``scoring``: by default R2 of predictions, or the accuracy of labels.

@@ -10,6 +10,7 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.data.gram import Gram
+from projfree.display import html_table
 from projfree.estimators.auto import radius_grid
 from projfree.estimators.balls import inside
 from projfree.estimators.base import ConstrainedModel, Prepared
@@ -45,6 +46,20 @@ class RadiusPath:
     multipliers: Array
     values: Array
     gaps: Array
+
+    def _fields(self) -> dict[str, str]:
+        return {
+            "p": f"{self.p:g}",
+            "radii": f"{len(self.radii)} from {self.radii[0]:.4g} to {self.radii[-1]:.4g}",
+            "coefs": " x ".join(map(str, self.coefs.shape)),
+            "largest gap": f"{np.max(self.gaps):.2g}",
+        }
+
+    def __repr__(self) -> str:
+        return f"RadiusPath({', '.join(f'{name}: {text}' for name, text in self._fields().items())})"
+
+    def _repr_html_(self) -> str:
+        return html_table("RadiusPath", self._fields())
 
     @classmethod
     def of(cls, p: float, radii: Array, models: list[ConstrainedModel]) -> RadiusPath:

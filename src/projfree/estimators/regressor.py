@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from projfree.checks import Array, refuse_masked, shown
 from projfree.data import Data
 from projfree.estimators.base import ConstrainedModel, Prepared
+from projfree.estimators.frames import refuse_columns
 from projfree.estimators.given_data import given_data
 from projfree.estimators.robust import BIWEIGHT, HUBER, residual_scale
 from projfree.estimators.sklearn_callbacks import with_callbacks
@@ -79,6 +80,15 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         Whether a part of the rows is held out and the fit ends when its score there stops improving.
     validation_fraction, n_iter_no_change : float and int
         That part, and for how many iterations the score may stay without improvement.
+    verbose : int
+        0 is silent, 1 shows a progress bar with the certified gap and the time left on a terminal, 2 writes a line for
+        each iteration; both to the standard error stream.
+    callbacks : callable or sequence of callables
+        Each is called with the `Run` after every iteration; one that returns True ends it. Copies of the estimator
+        have copies of them.
+    checkpoint : path or Checkpoint, optional
+        A folder that the run is written to, every 100 iterations by default and on Ctrl-C; a fit of the same problem
+        goes on from there. The folder stays.
 
     Attributes
     ----------
@@ -97,6 +107,8 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         As used.
     validation_scores_ : ndarray or None
         Scores on the rows that early stopping held out, by iteration.
+    held_out_ : ndarray of bool of shape (n,), or None
+        Which rows early stopping held out.
     tasks_ : ndarray
         The labels of the tasks, where there are some.
     n_features_in_ : int
@@ -142,6 +154,9 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
+        verbose: int = 0,
+        callbacks: Any = (),
+        checkpoint: Any = None,
     ) -> None:
         self.loss = loss
         self.norm = norm
@@ -163,6 +178,9 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
+        self.verbose = verbose
+        self.callbacks = callbacks
+        self.checkpoint = checkpoint
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ConstrainedRegressor:
@@ -192,7 +210,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
             X, labels = take_column(X, self.task)
         X, y = validate_data(
             self,
-            X,
+            refuse_columns(X),
             y,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],

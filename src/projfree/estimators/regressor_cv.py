@@ -119,6 +119,7 @@ class ConstrainedRegressorCV(SearchMixin, ConstrainedRegressor):
 
     warm_start = False
     early_stopping = False
+    verbose, callbacks, checkpoint = 0, (), None
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> ConstrainedRegressorCV:
