@@ -30,7 +30,7 @@ REGRESSORS = {
     "tasks": {"task": 4},
     "scaled tasks": {"task": 4, "standardize": True},
     "tasks without intercepts": {"task": 4, "standardize": True, "fit_intercept": False},
-    "tasks of Huber": {"task": 4, "loss": "huber", "standardize": True},
+    "tasks of Huber": {"task": 4, "loss": "huber", "standardize": True, "tol": 1e-6},
     "Lasso": {"p": 1.0},
 }
 CLASSIFIERS = {

@@ -17,7 +17,7 @@ from projfree.checks import Array, refuse_masked, shown
 from projfree.data import Data
 from projfree.estimators.base import ConstrainedModel
 from projfree.estimators.frames import refuse_columns
-from projfree.estimators.given_data import Encode, given_data
+from projfree.estimators.given_data import Encode, from_outside, given_data
 from projfree.estimators.sklearn_callbacks import with_callbacks
 from projfree.estimators.table import Table, take_column
 from projfree.losses import Logistic, Softmax, SquaredSigmoid
@@ -148,10 +148,11 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
 
         Parameters
         ----------
-        X : array, SciPy sparse or data frame of shape (n, d), or Data
-            Data from `as_data` holds its targets and weights itself.
+        X : array, SciPy sparse or data frame of shape (n, d), path or Data
+            The path of a .npy file, of a Parquet file or of a folder of those is read chunk by chunk, and so are memory
+            maps larger than a pass keeps in memory. Data from `as_data` holds its targets and weights itself.
         y : array of shape (n,)
-            Labels of any kind.
+            Labels of any kind; with Parquet also the name of a column.
         sample_weight : array of shape (n,), optional
         """
         given = {"X": X, "y": y, "metadata": None if sample_weight is None else {"sample_weight": sample_weight}}
@@ -197,6 +198,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         return logs
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
+        X, y, sample_weight = from_outside(X, y, sample_weight)
         if isinstance(X, Data):
             return self._labelled(given_data(self, X, y, sample_weight))
         refuse_masked(X=X, y=y, sample_weight=sample_weight)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -10,9 +11,11 @@ from projfree.checks import Array
 from projfree.data import as_data
 from projfree.data.gram import Gram
 from projfree.estimators.table import Table
+from projfree.losses.squared import Squared
 from projfree.numerics.quadratic_path import minimise_path
 from projfree.objectives.gram_form import gram_form
 from projfree.objectives.quadratic import QuadraticForm
+from projfree.run import Result
 
 Fold = tuple[Array, Array]
 
@@ -84,6 +87,8 @@ class Moments:
     scale: Array
     form: QuadraticForm
     intercept: bool
+    #: Of the divided features.
+    scaled: Gram
 
     @classmethod
     def of(cls, gram: Gram, *, intercept: bool, standardize: bool) -> Moments | None:
@@ -95,7 +100,7 @@ class Moments:
                 return None
             scale = np.sqrt(about)
             scaled = gram.standardized(gram.mean if intercept else np.zeros(gram.d), scale)
-        return cls(gram, scale, gram_form(scaled, intercept), intercept)
+        return cls(gram, scale, gram_form(scaled, intercept), intercept, scaled)
 
     def solve(self, p: float, radii: Array) -> Solutions:
         """The minimisers over the l_p balls of these radii, in the units of the features."""
@@ -107,9 +112,26 @@ class Moments:
         # Once for the value and once for the bound that it is compared with, as in the tangents of the form.
         rounding = 2.0 * f.errors[0] + f.errors[1] * np.square(w).sum(axis=1)
         gaps = (path.gaps + rounding) / np.maximum(values, LEAST_VALUE * abs(f.c))
-        coefs = path.w / self.scale.reshape(-1, *[1] * (path.w.ndim - 2))
-        b = [self.gram.intercept(c) if self.intercept else np.zeros(c.shape[1:]) for c in coefs]
-        return Solutions(path.w, coefs, np.stack(b), path.multipliers, values, gaps)
+        coefs, b = zip(*(self.raw(one, None) for one in path.w), strict=True)
+        return Solutions(path.w, np.stack(coefs), np.stack(b), path.multipliers, values, gaps)
+
+    def raw(self, w: Array, _: Any) -> tuple[Array, Array]:
+        """Coefficients and intercept in the units of the features."""
+        coef = w / self.scale.reshape(-1, *[1] * (w.ndim - 1))
+        return coef, self.gram.intercept(coef) if self.intercept else np.zeros(w.shape[1:])
+
+    def of_rows(self, result: Result) -> Result:
+        """A result on the form as one on the rows, with its intercept, which `verify` checks on them."""
+        own = result.certificate
+        b = self.scaled.intercept if self.intercept else _none
+        certificate = replace(
+            own, loss=Squared(), intercept=b(own.w), witness_intercept=None if own.witness is None else b(own.witness)
+        )
+        return replace(result, intercept=b(result.w), certificate=certificate)
+
+
+def _none(_: Array) -> None:
+    return None
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,14 +8,17 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from projfree.checks import Array, refuse_masked, shown
 from projfree.data import Data
+from projfree.data.gram import Gram
 from projfree.estimators.base import ConstrainedModel, Prepared
 from projfree.estimators.frames import refuse_columns
-from projfree.estimators.given_data import given_data
+from projfree.estimators.given_data import from_outside, given_data
 from projfree.estimators.robust import BIWEIGHT, HUBER, residual_scale
+from projfree.estimators.row_by_row import check_moments, fit_moments, grown, refuse_data
 from projfree.estimators.sklearn_callbacks import with_callbacks
 from projfree.estimators.table import Table, take_column
 from projfree.losses import BiWeight, Huber, Squared
@@ -27,6 +30,11 @@ from projfree.run.result import one_of_many
 SCALE_TOL, SCALE_ITERATIONS = 1e-3, 500
 #: No scale is smaller than this part of that of the targets: exact fits have residuals of rounding size.
 LEAST_SCALE = 1e-3
+
+
+def _keeps_moments(model: Any) -> bool:
+    """Whether rows can be added; a search needs all of them for its folds."""
+    return not model._searches
 
 
 class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
@@ -182,19 +190,52 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         self.callbacks = callbacks
         self.checkpoint = checkpoint
 
+    #: The moments of the rows of `partial_fit`.
+    _gram: Gram | None = None
+    _searches = False
+
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ConstrainedRegressor:
         """Fit the model.
 
         Parameters
         ----------
-        X : array, SciPy sparse or data frame of shape (n, d), or Data
-            Data from `as_data` holds its targets and weights itself.
-        y : array of shape (n,) or (n, k)
+        X : array, SciPy sparse or data frame of shape (n, d), path or Data
+            The path of a .npy file, of a Parquet file or of a folder of those is read chunk by chunk, and so are memory
+            maps larger than a pass keeps in memory. Data from `as_data` holds its targets and weights itself.
+        y : array of shape (n,) or (n, k), str or list of str
+            With Parquet also the name of a column, or several.
         sample_weight : array of shape (n,), optional
         """
         given = {"X": X, "y": y, "metadata": None if sample_weight is None else {"sample_weight": sample_weight}}
         self._fit_table(self._table(X, y, sample_weight), given)
+        self._gram = None
+        return self
+
+    @available_if(_keeps_moments)
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConstrainedRegressor:
+        """Add rows to those of earlier calls, and fit all of them: squares need no more than sums of products.
+
+        The answer is that of one `fit` on all rows up to rounding, at the cost of the new ones and of a solve with
+        their d x d moments. `fit` begins anew.
+
+        Parameters
+        ----------
+        X : array, SciPy sparse or data frame of shape (n, d)
+        y : array of shape (n,) or (n, k)
+        sample_weight : array of shape (n,), optional
+        """
+        check_moments(self)
+        refuse_data(X)
+        if self._gram is None and hasattr(self, "coef_"):
+            raise ValueError(
+                "`partial_fit` cannot add to the rows of `fit`, which are not kept; begin with `partial_fit`."
+            )
+        if self._gram is not None:
+            self._features(X, reset=False)
+        gram = grown(self._gram, self._table(X, y, sample_weight))
+        fit_moments(self, gram)
+        self._gram = gram
         return self
 
     def predict(self, X: Any) -> Array:
@@ -202,6 +243,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         return self._linear(X)
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
+        X, y, sample_weight = from_outside(X, y, sample_weight)
         if isinstance(X, Data):
             return given_data(self, X, y, sample_weight)
         refuse_masked(X=X, y=y, sample_weight=sample_weight)

@@ -71,6 +71,7 @@ class ConstrainedRegressorCV(SearchMixin, ConstrainedRegressor):
     """
 
     _kind = ConstrainedRegressor
+    _searches = True
 
     def __init__(
         self,
