@@ -49,8 +49,6 @@ def test_what_parts_cannot_do_is_said():
         ConstrainedRegressor("huber").partial_fit(X, Y)
     with pytest.raises(ValueError, match=r"^`partial_fit` keeps no rows, and `early_stopping` needs them, got True"):
         ConstrainedRegressor(early_stopping=True).partial_fit(X, Y)
-    with pytest.raises(ValueError, match=r"^`partial_fit` cannot add to the rows of `fit`"):
-        ConstrainedRegressor().fit(X, Y).partial_fit(X, Y)
     model = ConstrainedRegressor(radius=1.0).partial_fit(X, Y)
     before = model.coef_.copy()
     with pytest.raises(ValueError, match="3 features"):
@@ -92,3 +90,13 @@ def test_large_memory_maps_are_read_out_of_core(tmp_path, monkeypatch):
     large = ConstrainedRegressor(radius=0.7, tol=1e-9).fit(mapped, Y, S)
     assert seen
     np.testing.assert_allclose(large.coef_, small.coef_, atol=1e-6)
+
+
+def test_rows_of_a_fit_are_not_kept(caplog):
+    model = ConstrainedRegressor(radius=1.0).fit(X, Y)
+    model.partial_fit(X[:30], Y[:30])
+    assert "`partial_fit` begins anew: the rows of `fit` are not kept" in caplog.text
+    np.testing.assert_allclose(model.coef_, ConstrainedRegressor(radius=1.0).fit(X[:30], Y[:30]).coef_, atol=1e-5)
+    model.fit(X, Y)
+    model.partial_fit(X[30:], Y[30:])
+    np.testing.assert_allclose(model.coef_, ConstrainedRegressor(radius=1.0).fit(X[30:], Y[30:]).coef_, atol=1e-5)

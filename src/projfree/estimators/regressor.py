@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from projfree.losses import BiWeight, Huber, Squared
 from projfree.losses.base import Loss
 from projfree.run import minimize
 from projfree.run.result import one_of_many
+
+log = logging.getLogger(__name__)
 
 #: The fit that finds the scale of residuals ends at this relative gap; the scale needs two digits.
 SCALE_TOL, SCALE_ITERATIONS = 1e-3, 500
@@ -217,7 +220,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         """Add rows to those of earlier calls, and fit all of them: squares need no more than sums of products.
 
         The answer is that of one `fit` on all rows up to rounding, at the cost of the new ones and of a solve with
-        their d x d moments. `fit` begins anew.
+        their d x d moments. The rows of `fit` are not kept: the first call after it begins anew, with a log record.
 
         Parameters
         ----------
@@ -228,9 +231,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         check_moments(self)
         refuse_data(X)
         if self._gram is None and hasattr(self, "coef_"):
-            raise ValueError(
-                "`partial_fit` cannot add to the rows of `fit`, which are not kept; begin with `partial_fit`."
-            )
+            log.warning("`partial_fit` begins anew: the rows of `fit` are not kept, nor the moments of a loaded model.")
         if self._gram is not None:
             self._features(X, reset=False)
         gram = grown(self._gram, self._table(X, y, sample_weight))
