@@ -72,8 +72,12 @@ class ConstrainedModel(Answers):
         names = getattr(self, "feature_names_in_", None)
         free = free_columns(self.free, table.features, names)
         return make_problem(
-            table, loss, intercept=bool(self.fit_intercept), standardize=bool(self.standardize), free=free
+            table, loss, intercept=bool(self.fit_intercept), standardize=self._standardizes(table), free=free
         )
+
+    def _standardizes(self, table: Table) -> bool:
+        """Whether the columns of this table are scaled."""
+        return bool(self.standardize)
 
     def _ball(self, table: Table, problem: Problem) -> ConstraintSet:
         """The set, with the radius that was asked for."""

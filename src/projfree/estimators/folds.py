@@ -147,7 +147,7 @@ def moment_folds(models: list[ConstrainedModel], table: Table, folds: list[Fold]
         return None
     if not all(_direct(model, table) for model in models):
         return None
-    settings = {"intercept": bool(models[0].fit_intercept), "standardize": bool(models[0].standardize)}
+    settings = {"intercept": bool(models[0].fit_intercept), "standardize": models[0]._standardizes(table)}
     with single_blas():
         whole, each = fold_grams(table, folds)
         moments = [Moments.of(gram, **settings) for gram in each]

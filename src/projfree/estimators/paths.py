@@ -86,7 +86,7 @@ def fit_path(
     model.radius = float(radii[-1])
     prepared = model._prepared(table)
     problem = prepared.problem
-    if gram is not None and not model.standardize:
+    if gram is not None and not model._standardizes(table):
         know_form(problem.objective, gram)
     begin = inside(prepared.ball, start, problem.objective.shape)
     try:
