@@ -17,7 +17,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 # A part of the package may import itself and whatever stands in a line above its own.
 LAYERS = [
-    {"checks", "deadline"},
+    {"checks", "deadline", "display"},
     {"runtime"},
     {"numerics"},
     {"algebra", "persist"},

@@ -235,13 +235,48 @@ def test_the_radius_is_found(ratings):
 
 
 def test_search_over_exponents(ratings):
-    search = MatrixCompletionCV(ps=(1.0, 1.2), folds=2, parts=5, estimator=quick(certify=False)).fit(ratings)
-    assert search.best_p_ in (1.0, 1.2)
-    assert len(search.errors_[1.0]) == 2
-    assert search.best_error_ == min(np.mean([e for e, _ in v]) for v in search.errors_.values())
+    search = MatrixCompletionCV(p=(1.0, 1.2), cv=2, estimator=quick(certify=False)).fit(ratings)
+    results = search.cv_results_
+    assert search.p_ in (1.0, 1.2)
+    assert search.best_params_ == results["params"][search.best_index_]
+    assert set(search.best_params_) == {"p", "strength"}
+    splits = np.column_stack([results["split0_test_score"], results["split1_test_score"]])
+    np.testing.assert_allclose(results["mean_test_score"], splits.mean(axis=1))
+    assert search.best_score_ == np.nanmax(results["mean_test_score"])
+    assert results["rank_test_score"][search.best_index_] == 1
+    assert search.radius_ == search.model_.radius_
     assert search.score(ratings) == search.model_.score(ratings)
+    two = MatrixCompletionCV(p=(1.0, 1.2), cv=2, n_jobs=2, estimator=quick(certify=False)).fit(ratings)
+    np.testing.assert_array_equal(two.cv_results_["mean_test_score"], results["mean_test_score"])
     with pytest.raises(ValueError, match="needs at least 20 ratings"):
         MatrixCompletionCV().fit(([0], [0], [1.0]))
+    with pytest.raises(ValueError, match=r"^`MatrixCompletionCV` fits many models, and a checkpoint holds one"):
+        MatrixCompletionCV(estimator=quick(checkpoint="folder")).fit(ratings)
+    with pytest.raises(ValueError, match=r"^`radii` must be "):
+        MatrixCompletionCV(radii=[0.0, 1.0]).fit(ratings)
+
+
+def test_search_over_radii_and_scorers(ratings):
+    """Held-out scores are recomputed from the split by fits to the other ratings."""
+    users, items, values = ratings if isinstance(ratings, tuple) else (ratings.row, ratings.col, ratings.data)
+    order = np.random.default_rng(0).permutation(len(values))
+    folds = [(np.sort(order[k::2]), np.sort(order[1 - k :: 2])) for k in range(2)]
+    radii = [0.5, 3.0]
+
+    def error(model, X, y):
+        return -float(np.abs(model.predict(X) - y).mean())
+
+    search = MatrixCompletionCV(p=1.0, radii=radii, cv=folds, scoring=error, estimator=quick(certify=False))
+    search.fit(ratings)
+    assert [one["radius"] for one in search.cv_results_["params"]] == radii
+    assert search.radius_ in radii
+    assert search.score((users, items), values) == error(search.model_, (users, items), values)
+    for k, (rows, held) in enumerate(folds):
+        for j, radius in enumerate(radii):
+            alone = quick(certify=False, p=1.0, radius=radius, clip=search.model_.clip)
+            alone.fit((users[rows], items[rows], values[rows]))
+            expected = error(alone, (users[held], items[held]), values[held])
+            assert search.cv_results_[f"split{k}_test_score"][j] == pytest.approx(expected, rel=0.1)
 
 
 @pytest.mark.parametrize(

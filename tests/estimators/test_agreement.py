@@ -88,7 +88,7 @@ def test_group_lasso_of_skglm(table):
     )
     X, y, _ = table
     groups = [[0, 1], [2, 3, 4], [5], [6, 7]]
-    ours = ConstrainedRegressor(norm="group", groups=groups, radius=2.0, tol=TOL, max_iter=50_000).fit(X, y)
+    ours = ConstrainedRegressor(norm="group", feature_groups=groups, radius=2.0, tol=TOL, max_iter=50_000).fit(X, y)
     theirs = skglm.GroupLasso(groups=groups, alpha=lasso_alpha(ours.multiplier_), tol=1e-12, max_iter=1000)
     theirs.fit(X, y)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, **CLOSE)

@@ -84,6 +84,7 @@ def test_a_grid_search_ends():
 RADII = [0.25, 0.5, 1.0, 2.0]
 
 
+@pytest.mark.filterwarnings("ignore:.*is the largest that was tried:UserWarning")
 @pytest.mark.parametrize("kind", [ConstrainedRegressorCV, ConstrainedClassifierCV])
 def test_a_search_keeps_what_the_refit_has_found(kind):
     """The folds are done, and so are the two smallest radii for all rows."""

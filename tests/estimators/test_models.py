@@ -1,5 +1,6 @@
 """What the estimators take, give and say."""
 
+import inspect
 import pickle
 import warnings
 
@@ -105,10 +106,18 @@ def test_several_outputs(table, norm, p):
     assert model.verify(X, Y, s).ok
 
 
+def test_groups_of_features_have_a_name_of_their_own():
+    with pytest.raises(TypeError, match=r"^`ConstrainedRegressor` takes the groups of features as `feature_groups`"):
+        ConstrainedRegressor(norm="group", groups=[0, 0, 1])
+    model = ConstrainedRegressor(norm="group", feature_groups=[0, 0, 1])
+    assert clone(model).get_params()["feature_groups"] == [0, 0, 1]
+    assert "feature_groups" in inspect.signature(ConstrainedRegressor).parameters
+
+
 def test_vector_groups_by_name_or_list(table):
     X, y, _ = table
-    named = ConstrainedRegressor(norm="group", groups=["a", "a", "b", "b", "c", "c"], radius=1.0).fit(X, y)
-    listed = ConstrainedRegressor(norm="group", groups=[[0, 1], [2, 3], [4, 5]], radius=1.0).fit(X, y)
+    named = ConstrainedRegressor(norm="group", feature_groups=["a", "a", "b", "b", "c", "c"], radius=1.0).fit(X, y)
+    listed = ConstrainedRegressor(norm="group", feature_groups=[[0, 1], [2, 3], [4, 5]], radius=1.0).fit(X, y)
     np.testing.assert_array_equal(named.coef_, listed.coef_)
     assert named.ball_ == GroupBall(2.0, 1.0, 1.0, (0, 0, 1, 1, 2, 2))
 
@@ -293,9 +302,9 @@ def test_models_in_joblib_processes(table):
 SENTENCES = [
     ({"loss": "hinge"}, r"^`loss` must be 'squared', 'huber', 'biweight' or a Loss, got 'hinge'\.$"),
     ({"norm": "l2"}, r"^`norm` must be one of 'lp', 'group', 'schatten' or a ConstraintSet, got 'l2'\.$"),
-    ({"norm": "group"}, r"^`norm='group'` with one output needs `groups`, a label for each feature\.$"),
+    ({"norm": "group"}, r"^`norm='group'` with one output needs `feature_groups`, a label for each feature\.$"),
     ({"norm": "schatten"}, r"^`norm='schatten'` needs coefficients that are a matrix"),
-    ({"groups": [0] * 6}, r"^`groups` needs `norm='group'`, got 'lp'\.$"),
+    ({"feature_groups": [0] * 6}, r"^`feature_groups` needs `norm='group'`, got 'lp'\.$"),
     ({"radius": -1.0}, r"^`radius` must be positive and finite, got -1\.0\.$"),
     ({"radius": "best"}, r"^`radius` must be a positive number or 'auto', got 'best'\.$"),
     ({"p": 0.5}, r"^`LpBall\(p=\.\.\.\)` must be at least 1, got 0\.5\.$"),
@@ -329,7 +338,7 @@ def test_sentences_of_the_classifier(table):
 @pytest.mark.parametrize("loss", ["squared", "huber"])
 def test_groups_without_free_columns(table, groups, loss):
     X, y, _ = table
-    model = ConstrainedRegressor(loss, norm="group", groups=groups, free=[0], radius=0.5, tol=1e-5).fit(X, y)
+    model = ConstrainedRegressor(loss, norm="group", feature_groups=groups, free=[0], radius=0.5, tol=1e-5).fit(X, y)
     inside = [np.abs(model.coef_[1]), np.linalg.norm(model.coef_[2:4]), np.linalg.norm(model.coef_[4:])]
     assert sum(inside) == pytest.approx(0.5, rel=1e-6)
     assert model.coef_[0] == pytest.approx(1.0, abs=0.25)

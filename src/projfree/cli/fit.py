@@ -52,11 +52,11 @@ def fit(
     train, test = _split(len(rows.y), hold_out, seed)
     model, kept = model_of(loss, **settings), checkpoint_of(out)
     keeper = Keeper()
-    model._run_callbacks = (Bar(f"fit {data.name}", quiet=json), keeper)
+    model.set_params(callbacks=(Bar(f"fit {data.name}", quiet=json), keeper))
     if resume:
         if not kept.exists():
             raise FileNotFoundError(f"there is no checkpoint at {str(kept)!r}; leave out --resume to begin anew.")
-        model._run_state = str(kept)
+        model.set_params(checkpoint=str(kept))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the status is reported below
         try:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from projfree.checks import Array, refuse_masked, shown
+from projfree.estimators.frames import refuse_columns
 from projfree.estimators.sklearn_callbacks import CallbackSupportMixin
 from projfree.estimators.table import take_column
 from projfree.losses.base import Loss
@@ -18,6 +20,26 @@ from projfree.sets import ConstraintSet
 
 class Answers(CallbackSupportMixin, BaseEstimator):
     """The part of an estimator that comes after `fit`."""
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        # `__new__` below takes anything; what can be given is what `__init__` says.
+        _, *parameters = inspect.signature(cls.__init__).parameters.values()
+        cls.__signature__ = inspect.Signature(parameters)
+
+    def __new__(cls, *_: Any, **given: Any) -> Self:
+        if "groups" in given:
+            raise TypeError(
+                f"`{cls.__name__}` takes the groups of features as `feature_groups`, got `groups`; the `groups` of "
+                "scikit-learn belong to rows and go to the `fit` of a search."
+            )
+        if "checkpoint" in given and "checkpoint" not in inspect.signature(cls).parameters:
+            raise TypeError(
+                f"`{cls.__name__}` fits many models, and a checkpoint holds one; leave `checkpoint` out, and give it "
+                "to a fit with the radius that was chosen."
+            )
+        made: Self = super().__new__(cls)
+        return made
 
     # Parameters that every leaf has.
     loss: Any
@@ -34,12 +56,15 @@ class Answers(CallbackSupportMixin, BaseEstimator):
     warm_start: bool
     random_state: Any
     positive: bool
-    groups: Any
+    feature_groups: Any
     free: Any
     task: Any
     early_stopping: bool
     validation_fraction: float
     n_iter_no_change: int
+    verbose: Any
+    callbacks: Any
+    checkpoint: Any
 
     # What a fit leaves.
     coef_: Array
@@ -50,6 +75,7 @@ class Answers(CallbackSupportMixin, BaseEstimator):
     multiplier_: float | None
     ball_: ConstraintSet
     loss_: Loss
+    held_out_: Array | None
 
     @property
     def certificate_(self) -> Certificate:
@@ -60,14 +86,18 @@ class Answers(CallbackSupportMixin, BaseEstimator):
     def verify(self, X: Any, y: Any, sample_weight: Any = None) -> Verification:
         """Check the certificate of the fit against the data it was fitted on, in one read.
 
-        With early stopping the certificate is about the rows that were not held out; give those.
+        With early stopping the certificate is about the rows that were not held out: of all rows those in
+        ``held_out_`` are left out.
         """
         check_is_fitted(self, "coef_")
         names = [name for name in vars(self) if name.endswith("_")]
         other = type(self)(**self.get_params(deep=False)) if not hasattr(self, "_single") else self._single()
         for name in names:
             setattr(other, name, getattr(self, name))
-        problem = other._problem(other._table(X, y, sample_weight), self.loss_)
+        table = other._table(X, y, sample_weight)
+        if self.held_out_ is not None and len(self.held_out_) == len(table.y):
+            table = table.part(np.flatnonzero(~self.held_out_))
+        problem = other._problem(table, self.loss_)
         return self.certificate_.verify(objective=problem.objective)
 
     def save(self, path: Any) -> None:
@@ -119,7 +149,7 @@ class Answers(CallbackSupportMixin, BaseEstimator):
         labels = None
         if self.task is not None:
             X, labels = take_column(X, self.task)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
+        X = validate_data(self, refuse_columns(X), accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
         return X, labels
 
     def _task_places(self, labels: Array | None, *, reset: bool) -> tuple[Array | None, int]:

@@ -40,9 +40,9 @@ def make_ball(
 
 def _refuse(norm: Any, groups: Any, shape: tuple[int, ...]) -> None:
     if groups is not None and norm != "group":
-        raise ValueError(f"`groups` needs `norm='group'`, got {shown(norm)}.")
+        raise ValueError(f"`feature_groups` needs `norm='group'`, got {shown(norm)}.")
     if norm == "group" and groups is None and len(shape) == 1:
-        raise ValueError("`norm='group'` with one output needs `groups`, a label for each feature.")
+        raise ValueError("`norm='group'` with one output needs `feature_groups`, a label for each feature.")
     if norm == "schatten" and len(shape) == 1:
         raise ValueError("`norm='schatten'` needs coefficients that are a matrix: several outputs, classes or tasks.")
 
@@ -52,7 +52,7 @@ def labels(groups: Any) -> tuple[int, ...]:
     if isinstance(groups, Sequence) and groups and all(isinstance(g, list | tuple | np.ndarray) for g in groups):
         places = np.concatenate([np.asarray(g, dtype=np.intp) for g in groups])
         if sorted(places.tolist()) != list(range(len(places))):
-            raise ValueError("`groups` as lists of columns must name each column once, from 0.")
+            raise ValueError("`feature_groups` as lists of columns must name each column once, from 0.")
         owner: Array = np.empty(len(places), dtype=np.intp)
         for label, members in enumerate(groups):
             owner[np.asarray(members, dtype=np.intp)] = label

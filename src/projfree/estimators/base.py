@@ -17,8 +17,9 @@ from projfree.estimators.problem import Problem, make_problem
 from projfree.estimators.sklearn_callbacks import Bridge, EarlyStopping, context_of
 from projfree.estimators.solving import checked_solver, penalty, warn_if_short
 from projfree.estimators.table import Table
+from projfree.estimators.watching import Kept, given_callbacks, shown_by
 from projfree.losses.base import Loss
-from projfree.run import Result, Run
+from projfree.run import Result, Run, Status
 from projfree.run.loop import solved
 from projfree.run.result import one_of_many
 from projfree.sets import ConstraintSet, WithFree
@@ -71,8 +72,12 @@ class ConstrainedModel(Answers):
         names = getattr(self, "feature_names_in_", None)
         free = free_columns(self.free, table.features, names)
         return make_problem(
-            table, loss, intercept=bool(self.fit_intercept), standardize=bool(self.standardize), free=free
+            table, loss, intercept=bool(self.fit_intercept), standardize=self._standardizes(table), free=free
         )
+
+    def _standardizes(self, table: Table) -> bool:
+        """Whether the columns of this table are scaled."""
+        return bool(self.standardize)
 
     def _ball(self, table: Table, problem: Problem) -> ConstraintSet:
         """The set, with the radius that was asked for."""
@@ -92,9 +97,9 @@ class ConstrainedModel(Answers):
         """The labels without those of free columns."""
         names = getattr(self, "feature_names_in_", None)
         free = free_columns(self.free, table.features, names)
-        if self.groups is None or not free or self.norm != "group":
-            return self.groups
-        return np.delete(labels(self.groups), list(free))
+        if self.feature_groups is None or not free or self.norm != "group":
+            return self.feature_groups
+        return np.delete(labels(self.feature_groups), list(free))
 
     def _free_bound(self, table: Table) -> float:
         size = 1.0 if table.y.dtype.kind in "iu" else float(np.abs(table.y).max(initial=1.0))
@@ -121,15 +126,17 @@ class ConstrainedModel(Answers):
     def _fit_table(self, table: Table, given: dict[str, Any]) -> Any:
         rng = check_random_state(self.random_state)
         seed = int(rng.randint(2**31 - 1))
-        held = None
+        held, self.held_out_ = None, None
         if self.early_stopping:
             rows, others = self._hold_out(table, rng)
+            self.held_out_ = np.isin(np.arange(len(table.y)), others)
             table, held = table.part(rows), table.part(others)
         prepared = self._prepared(table)
         context = context_of(self, count("max_iter", self.max_iter))
         stopping = self._stopping(prepared.problem, held)
-        # The command line watches the run, and goes on from a checkpoint of it, through these two.
-        callbacks: list[Any] = [*getattr(self, "_run_callbacks", ()), *([] if stopping is None else [stopping])]
+        kept = None if self.checkpoint is None else Kept(self.checkpoint)
+        callbacks: list[Any] = [*shown_by(self.verbose), *given_callbacks(self.callbacks)]
+        callbacks += [one for one in (stopping, kept) if one is not None]
         if context is not None:
             context.call_on_fit_task_begin(estimator=self, **given)
             if getattr(self, "_skl_callbacks", None):
@@ -139,11 +146,13 @@ class ConstrainedModel(Answers):
             prepared.ball,
             start=prepared.start,
             callbacks=callbacks,
-            state=getattr(self, "_run_state", None),
+            state=None if kept is None else kept.state,
             **self._settings(seed, prepared),
         )
         self._adopt(prepared, result)
         self.validation_scores_ = None if stopping is None else np.array(stopping.scores)
+        if kept is not None and result.status is Status.INTERRUPTED:
+            kept.interrupted()
         one_of_many(result)  # with all that was found kept, Ctrl-C ends whatever has asked for this fit
         if context is not None:
             context.call_on_fit_task_end(estimator=self, **given, reconstruction_attributes=self._fitted)

@@ -16,7 +16,8 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from projfree.checks import Array, refuse_masked, shown
 from projfree.data import Data
 from projfree.estimators.base import ConstrainedModel
-from projfree.estimators.given_data import Encode, given_data
+from projfree.estimators.frames import refuse_columns
+from projfree.estimators.given_data import Encode, from_outside, given_data
 from projfree.estimators.sklearn_callbacks import with_callbacks
 from projfree.estimators.table import Table, take_column
 from projfree.losses import Logistic, Softmax, SquaredHinge, SquaredSigmoid
@@ -60,8 +61,10 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         Weights of classes, as in scikit-learn; they multiply the sample weights.
     solver, tol, max_iter, time_limit, standardize, warm_start, random_state
         As in `ConstrainedRegressor`.
-    positive, groups, free, task, early_stopping, validation_fraction, n_iter_no_change
+    positive, feature_groups, free, task, early_stopping, validation_fraction, n_iter_no_change, verbose, callbacks
         As in `ConstrainedRegressor`; ``task`` needs two classes.
+    checkpoint : path or Checkpoint, optional
+        As in `ConstrainedRegressor`.
 
     Attributes
     ----------
@@ -69,7 +72,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         The labels.
     coef_ : ndarray of shape (1, n_features), (n_classes, n_features) or (n_tasks, n_features)
     intercept_ : ndarray of shape (1,), (n_classes,) or (n_tasks,)
-    n_iter_, result_, certificate_, multiplier_, radius_, ball_, loss_, validation_scores_, tasks_
+    n_iter_, result_, certificate_, multiplier_, radius_, ball_, loss_, validation_scores_, held_out_, tasks_
         As in `ConstrainedRegressor`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -105,12 +108,15 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         warm_start: bool = False,
         random_state: Any = None,
         positive: bool = False,
-        groups: Any = None,
+        feature_groups: Any = None,
         free: Any = None,
         task: Any = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
+        verbose: int = 0,
+        callbacks: Any = (),
+        checkpoint: Any = None,
     ) -> None:
         self.loss = loss
         self.norm = norm
@@ -127,12 +133,15 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         self.warm_start = warm_start
         self.random_state = random_state
         self.positive = positive
-        self.groups = groups
+        self.feature_groups = feature_groups
         self.free = free
         self.task = task
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
+        self.verbose = verbose
+        self.callbacks = callbacks
+        self.checkpoint = checkpoint
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ConstrainedClassifier:
@@ -140,10 +149,11 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
 
         Parameters
         ----------
-        X : array, SciPy sparse or data frame of shape (n, d), or Data
-            Data from `as_data` holds its targets and weights itself.
+        X : array, SciPy sparse or data frame of shape (n, d), path or Data
+            The path of a .npy file, of a Parquet file or of a folder of those is read chunk by chunk, and so are memory
+            maps larger than a pass keeps in memory. Data from `as_data` holds its targets and weights itself.
         y : array of shape (n,)
-            Labels of any kind.
+            Labels of any kind; with Parquet also the name of a column.
         sample_weight : array of shape (n,), optional
         """
         given = {"X": X, "y": y, "metadata": None if sample_weight is None else {"sample_weight": sample_weight}}
@@ -189,13 +199,14 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         return logs
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
+        X, y, sample_weight = from_outside(X, y, sample_weight)
         if isinstance(X, Data):
             return self._labelled(given_data(self, X, y, sample_weight))
         refuse_masked(X=X, y=y, sample_weight=sample_weight)
         labels = None
         if self.task is not None:
             X, labels = take_column(X, self.task)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X, y = validate_data(self, refuse_columns(X), y, accept_sparse="csr", dtype=[np.float64, np.float32])
         self.classes_, index = _classes(y)
         if len(self.classes_) < 2:
             raise ValueError(f"`y` must hold at least two classes, got the one class {shown(self.classes_[0])} only.")

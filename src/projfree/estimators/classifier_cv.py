@@ -20,14 +20,16 @@ class ConstrainedClassifierCV(SearchMixin, ConstrainedClassifier):
         The exponent of the norm, or several to choose from.
     radii : int or array
         The radii to try, or how many. A number asks for a geometric grid around ``radius="auto"`` of all rows, from
-        that radius divided by 30 to 30 times it, for each p.
+        that radius divided by 30 to 30 times it, for each p; where the best radius is at an end, the grid goes on
+        there, at most three times and each time by a factor of 30. Radii that are given are all that is tried; where
+        the best one is at an end, a warning says so.
     cv : int, splitter or iterable, optional
         As in scikit-learn; 5 folds by default, stratified.
     scoring : str or callable, optional
         What is maximised; by default the accuracy. Sample weights reach it where it takes some.
     rule : {"best", "one_standard_error"}
         The radius with the best mean score, or the smallest one within a standard error of it (for the best p).
-    random_state, positive, groups, free, task
+    random_state, positive, feature_groups, free, task
         As in `ConstrainedClassifier`.
     n_jobs : int, optional
         Processes of joblib over exponents and folds.
@@ -39,6 +41,13 @@ class ConstrainedClassifierCV(SearchMixin, ConstrainedClassifier):
     radii_ : ndarray of shape (n_p, n_radii)
         What was tried.
     scores_ : ndarray of shape (n_p, n_radii, n_folds)
+    cv_results_ : dict
+        As in scikit-learn's ``GridSearchCV``, an entry for each p and radius; ``mean_fit_time`` is that of a path
+        divided by its radii.
+    best_index_, best_params_ : int and dict
+        The place of the choice in ``cv_results_``.
+    extended_ : tuple of int
+        How many radii were added below and above an automatic grid; a log record says so too.
     best_score_ : float
         The mean score of the choice.
     path_ : RadiusPath
@@ -83,7 +92,7 @@ class ConstrainedClassifierCV(SearchMixin, ConstrainedClassifier):
         standardize: bool = False,
         random_state: Any = None,
         positive: bool = False,
-        groups: Any = None,
+        feature_groups: Any = None,
         free: Any = None,
         task: Any = None,
         n_jobs: int | None = None,
@@ -105,13 +114,14 @@ class ConstrainedClassifierCV(SearchMixin, ConstrainedClassifier):
         self.standardize = standardize
         self.random_state = random_state
         self.positive = positive
-        self.groups = groups
+        self.feature_groups = feature_groups
         self.free = free
         self.task = task
         self.n_jobs = n_jobs
 
     warm_start = False
     early_stopping = False
+    verbose, callbacks, checkpoint = 0, (), None
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> ConstrainedClassifierCV:

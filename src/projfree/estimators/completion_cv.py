@@ -1,46 +1,63 @@
-"""`MatrixCompletionCV`: the radius and the exponent by validation, along warm-started paths."""
+"""`MatrixCompletionCV`: the radius and the exponent by cross-validation, along warm-started paths."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+import time
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import KFold, check_cv
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from projfree.checks import Array, count
-from projfree.estimators.alternating import Factors
+from projfree.checks import Array
+from projfree.estimators.alternating import Alternating, Factors, strongest
 from projfree.estimators.completion import MatrixCompletion
-from projfree.estimators.completion_path import choose_strength
+from projfree.estimators.completion_fit import fitted_into, sweeps
+from projfree.estimators.completion_path import POINTS, along, strengths_of
 from projfree.estimators.ratings import read_ratings
+from projfree.estimators.search_results import checked_radii, choose, results_table
+
+#: Into how many parts ratings are divided by default, of which one is held out.
+PARTS = 10
 
 
 class MatrixCompletionCV(BaseEstimator):
     """`MatrixCompletion` with the exponent and the radius chosen on held-out ratings.
 
     For each exponent a path of penalties, from strong to weak and each point begun at the last, is fitted to the
-    ratings outside a fold and judged on those inside; the exponent and strength with the least mean error are refitted
-    to all ratings.
+    ratings outside a fold and judged on those inside; the exponent and strength with the best mean score are refitted
+    to all ratings. Radii that are given are fitted one by one.
 
     Parameters
     ----------
-    ps : sequence of float
-        Exponents to try.
-    folds : int
-        How many parts of the ratings take their turn in judging, each ``1 / parts`` of all.
-    parts : int
-        Into how many parts the ratings are divided.
+    p : float or sequence of float
+        The exponent, or several to choose from.
+    radii : int or array
+        How many penalties a path has at most, or the radii to try. A path ends when its score has not improved for two
+        points.
+    cv : int, splitter or iterable, optional
+        How ratings are split, as in scikit-learn; a number of folds is shuffled. By default a tenth of the ratings is
+        held out once.
+    scoring : str or callable, optional
+        What is maximised, given pairs and their ratings; by default minus the root mean squared error (minus the mean
+        loss where ratings are labels).
+    n_jobs : int, optional
+        Processes of joblib over exponents and folds.
     estimator : MatrixCompletion, optional
         Everything else; its ``p`` and ``radius`` are replaced.
 
     Attributes
     ----------
-    best_p_, best_strength_, best_error_ : float
-        What was chosen, and its mean error.
-    errors_ : dict
-        For each exponent the error and strength of every fold.
+    cv_results_ : dict
+        As in scikit-learn's ``GridSearchCV``; ``param_radius`` is replaced by ``param_strength``, the penalty on all
+        ratings, where a path was asked for. Points that some fold did not reach have no mean.
+    best_index_, best_params_, best_score_ : int, dict and float
+        The choice.
+    p_, radius_ : float
+        The choice; the radius is that of the refitted model.
     model_ : MatrixCompletion
         The refitted model.
 
@@ -51,58 +68,96 @@ class MatrixCompletionCV(BaseEstimator):
     >>> from projfree.estimators.completion_cv import MatrixCompletionCV
     >>> rng = np.random.default_rng(0)
     >>> users, items = rng.integers(0, 20, 200), rng.integers(0, 15, 200)
-    >>> search = MatrixCompletionCV(ps=(1.0, 1.2), estimator=MatrixCompletion(rank=3, sweeps=5))
-    >>> search.fit((users, items, rng.standard_normal(200))).best_p_ in (1.0, 1.2)
+    >>> search = MatrixCompletionCV(p=(1.0, 1.2), estimator=MatrixCompletion(rank=3, sweeps=5))
+    >>> search.fit((users, items, rng.standard_normal(200))).p_ in (1.0, 1.2)
     True
     """
 
     def __init__(
         self,
-        ps: Sequence[float] = (1.0, 1.1, 1.2),
+        p: Any = (1.0, 1.1, 1.2),
         *,
-        folds: int = 1,
-        parts: int = 10,
+        radii: Any = POINTS,
+        cv: Any = None,
+        scoring: Any = None,
+        n_jobs: int | None = None,
         estimator: MatrixCompletion | None = None,
     ) -> None:
-        self.ps, self.folds, self.parts, self.estimator = ps, folds, parts, estimator
+        self.p, self.radii, self.cv, self.scoring, self.n_jobs, self.estimator = (
+            p,
+            radii,
+            cv,
+            scoring,
+            n_jobs,
+            estimator,
+        )
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose, and refit to all ratings."""
-        count("MatrixCompletionCV(parts=...)", self.parts, lowest=2)
-        if count("MatrixCompletionCV(folds=...)", self.folds) > self.parts:
-            raise ValueError(f"`MatrixCompletionCV(folds=...)` must be at most `parts`, got {self.folds}.")
-        if not len(self.ps):
-            raise ValueError("`MatrixCompletionCV(ps=...)` must name at least one exponent, got none.")
+        exponents, wanted = [float(p) for p in np.atleast_1d(self.p)], checked_radii(self.radii)
+        if not exponents:
+            raise ValueError("`MatrixCompletionCV(p=...)` must name at least one exponent, got none.")
         base = MatrixCompletion() if self.estimator is None else self.estimator
-        given = read_ratings(X, y, base.columns)
-        assert given.values is not None
-        if len(given.values) < 2 * self.parts:
+        if base.checkpoint is not None:
             raise ValueError(
-                f"`MatrixCompletionCV` needs at least {2 * self.parts} ratings for {self.parts} parts, "
-                f"got {len(given.values)}; use fewer parts, or MatrixCompletion with a radius."
+                "`MatrixCompletionCV` fits many models, and a checkpoint holds one; leave `checkpoint` out."
             )
-        self.errors_ = {float(p): self._errors(base, float(p), X, y, sample_weight) for p in self.ps}
-        means = {p: float(np.mean([error for error, _ in found])) for p, found in self.errors_.items()}
-        self.best_p_ = min(means, key=lambda p: means[p])
-        strengths = [strength for _, strength in self.errors_[self.best_p_]]
-        self.best_error_, self.best_strength_ = means[self.best_p_], float(np.exp(np.mean(np.log(strengths))))
-        self.model_ = clone(base).set_params(p=self.best_p_, radius=None)
-        self.model_.fit_with(X, y, sample_weight, self.best_strength_ * float(np.sqrt(self.parts / (self.parts - 1.0))))
+        self._enough(read_ratings(X, y, base.columns).values)
+        models = [clone(base).set_params(p=p, radius=None) for p in exponents]
+        for model in models:
+            model.prepare(X, y, sample_weight)
+        folds = self._folds(len(models[0]._values), base.random_state)
+        scorer = None if self.scoring is None else check_scoring(base, scoring=self.scoring)
+        candidates = [self._candidates(model, wanted) for model in models]
+        tasks = (
+            delayed(_fold)(model, ways, isinstance(wanted, int), rows, held, scorer)
+            for model, ways in zip(models, candidates, strict=True)
+            for rows, held in folds
+        )
+        found = Parallel(n_jobs=self.n_jobs)(tasks)
+        shape = (len(models), len(folds), -1)
+        scores = np.swapaxes(np.reshape([scores for scores, _ in found], shape), 1, 2)
+        seconds = np.reshape([took for _, took in found], shape[:2])
+        self._choose(exponents, candidates, scores, seconds, isinstance(wanted, int))
+        self._refit(base, X, y, sample_weight, len(models[0]._values))
         return self
 
-    def _errors(self, base: MatrixCompletion, p: float, X: Any, y: Any, weight: Any) -> list[tuple[float, float]]:
-        model = clone(base).set_params(p=p, radius=None)
-        model.prepare(X, y, weight)
-        order = np.random.default_rng(base.random_state).permutation(len(model._values))
-        found = []
-        for out in np.array_split(order, self.parts)[: self.folds]:
-            inside = np.setdiff1d(order, out)
-            problem, _ = model._problem(inside)
-            judged = np.sort(out)
-            score = partial(_negative_error, model, judged)
-            strength, state = choose_strength(problem, base.rank, base.random_state, score)
-            found.append((model._error(state, judged), strength))
-        return found
+    def _candidates(self, model: MatrixCompletion, wanted: Any) -> Array:
+        given: Array = strengths_of(model._problem(slice(None))[0], wanted) if isinstance(wanted, int) else wanted
+        return given
+
+    def _choose(self, exponents: list[float], ways: list[Array], scores: Array, seconds: Array, path: bool) -> None:
+        results = results_table(exponents, np.stack(ways), scores, seconds)
+        if path:
+            results["param_strength"] = results.pop("param_radius")
+            results["params"] = [{"p": one["p"], "strength": one["radius"]} for one in results["params"]]
+        best, at = choose(scores, "best")
+        self.cv_results_, self.best_index_ = results, best * scores.shape[1] + at
+        self.best_params_, self.best_score_ = results["params"][self.best_index_], float(scores[best, at].mean())
+
+    def _refit(self, base: MatrixCompletion, X: Any, y: Any, sample_weight: Any, n: int) -> None:
+        chosen = self.best_params_
+        self.model_ = clone(base).set_params(p=chosen["p"], radius=chosen.get("radius"))
+        if "strength" in chosen:
+            self.model_.fit_with(X, y, sample_weight, chosen["strength"])
+        else:
+            self.model_.fit(X, y, sample_weight)
+        self.p_, self.radius_ = chosen["p"], self.model_.radius_
+
+    def _enough(self, values: Any) -> None:
+        least = 2 * PARTS if self.cv is None else 2
+        if len(values) < least:
+            raise ValueError(
+                f"`MatrixCompletionCV` needs at least {least} ratings, got {len(values)}; use fewer folds, or "
+                "MatrixCompletion with a radius."
+            )
+
+    def _folds(self, n: int, seed: int) -> list[tuple[Array, Array]]:
+        if self.cv is None:
+            return list(KFold(PARTS, shuffle=True, random_state=seed).split(np.zeros(n)))[:1]
+        whole = isinstance(self.cv, int | np.integer)
+        splitter = KFold(self.cv, shuffle=True, random_state=seed) if whole else check_cv(self.cv)
+        return list(splitter.split(np.zeros(n)))
 
     def predict(self, X: Any) -> Array:
         """Ratings of pairs, by the refitted model."""
@@ -111,10 +166,38 @@ class MatrixCompletionCV(BaseEstimator):
         return predicted
 
     def score(self, X: Any, y: Any = None) -> float:
-        """The score of the refitted model."""
+        """The score of the refitted model by ``scoring``, by default that of `MatrixCompletion`."""
         check_is_fitted(self, "model_")
-        return float(self.model_.score(X, y))
+        if self.scoring is None:
+            return float(self.model_.score(X, y))
+        return float(check_scoring(self, scoring=self.scoring)(self, X, y))
 
 
-def _negative_error(model: MatrixCompletion, part: Array, state: Factors) -> float:
-    return -model._error(state, part)
+def _fold(
+    model: MatrixCompletion, ways: Array, path: bool, rows: Array, held: Array, scorer: Any
+) -> tuple[list[float], float]:
+    """Scores of strengths along a path, NaN where it ended before, or of radii one by one; and the seconds it took."""
+    begun = time.perf_counter()
+
+    def score(state: Factors) -> float:
+        if scorer is None:
+            return -model._error(state, held)
+        model.factors_ = state
+        pairs = (model.user_ids_[model._rows[held]], model.item_ids_[model._cols[held]])
+        return float(scorer(model, pairs, model._values[held]))
+
+    problem, _ = model._problem(rows)
+    if path:
+        # A penalty on fewer ratings is weaker, as the root of their number.
+        own = ways * np.sqrt(len(rows) / len(model._values))
+        scores = [now for now, _ in along(problem, model.rank, model.random_state, score, own)]
+    else:
+        scores = [score(_within(model, problem, float(radius))) for radius in ways]
+    return scores + [np.nan] * (len(ways) - len(scores)), time.perf_counter() - begun
+
+
+def _within(model: MatrixCompletion, problem: Alternating, radius: float) -> Factors:
+    """The answer over the ball of one radius, as `MatrixCompletion.fit` finds it."""
+    begun = problem.begin(model.rank, model.random_state)
+    state, _, _ = sweeps(problem, begun, 0.3 * strongest(problem), count=model.sweeps, radius=radius)
+    return fitted_into(state, problem.p, radius)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
+from projfree.checks import Array
 from projfree.estimators.alternating import Alternating, Factors, strongest
 from projfree.runtime import single_blas
 
@@ -15,6 +16,28 @@ from projfree.runtime import single_blas
 FIRST, FACTOR, SWEEPS, POINTS = 0.9, 0.8, 4, 30
 #: It ends when the score has not improved for so many points.
 PATIENCE = 2
+
+
+def strengths_of(problem: Alternating, points: int = POINTS) -> Array:
+    """The strengths of a path, from strong to weak."""
+    return np.asarray(FIRST * strongest(problem) * FACTOR ** np.arange(points))
+
+
+def along(
+    problem: Alternating, rank: int, seed: int, score: Callable[[Factors], float], strengths: Array
+) -> Iterator[tuple[float, Factors]]:
+    """Score and state for one strength after the other, until the score has not improved for some points."""
+    state = problem.begin(rank, seed)
+    best, since = -np.inf, 0
+    with single_blas():
+        for strength in strengths.tolist():
+            for _ in range(SWEEPS):
+                state = problem.sweep(alive(state, seed), strength)
+            now = score(state)
+            best, since = max(best, now), 0 if now > best else since + 1
+            yield now, state
+            if since >= PATIENCE:
+                return
 
 
 def choose_strength(
@@ -25,20 +48,13 @@ def choose_strength(
     time_limit: float | None = None,
 ) -> tuple[float, Factors]:
     """The strength with the best score, and the state there, from the strongest penalty down."""
-    strength, begun = FIRST * strongest(problem), time.monotonic()
-    state = problem.begin(rank, seed)
-    best = (-np.inf, strength, state)
-    since = 0
-    with single_blas():
-        for _ in range(POINTS):
-            for _ in range(SWEEPS):
-                state = problem.sweep(alive(state, seed), strength)
-            now = score(state)
-            since = 0 if now > best[0] else since + 1
-            best = (now, strength, state) if now > best[0] else best
-            if since >= PATIENCE or (time_limit is not None and time.monotonic() - begun > 0.5 * time_limit):
-                break
-            strength *= FACTOR
+    begun, strengths = time.monotonic(), strengths_of(problem)
+    best = None
+    for strength, (now, state) in zip(strengths.tolist(), along(problem, rank, seed, score, strengths), strict=False):
+        best = (now, strength, state) if best is None or now > best[0] else best
+        if time_limit is not None and time.monotonic() - begun > 0.5 * time_limit:
+            break
+    assert best is not None
     return best[1], best[2]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,20 +11,29 @@ from sklearn import get_config
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing, check_random_state, indexable
+from sklearn.utils import check_random_state, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.parallel import Parallel, delayed
 
 from projfree.checks import Array, shown
 from projfree.data import Data
 from projfree.estimators.base import ConstrainedModel
-from projfree.estimators.paths import FitInterrupted, RadiusPath, fit_path, grid
+from projfree.estimators.folds import PathFolds, Scoring, TooCoarseError, moment_folds
+from projfree.estimators.paths import FitInterrupted, RadiusPath, grid
 from projfree.estimators.plots import plot_path, plot_scores
+from projfree.estimators.search_results import (
+    MOST_EXTENSIONS,
+    RULES,
+    checked_radii,
+    choose,
+    end_of,
+    more_radii,
+    results_table,
+    say_extended,
+    warn_at_end,
+)
 from projfree.estimators.sklearn_callbacks import context_of
 from projfree.estimators.solving import warn_if_short
 from projfree.estimators.table import Table
-
-RULES = ("best", "one_standard_error")
 
 
 class SearchMixin(ConstrainedModel):
@@ -57,57 +67,100 @@ class SearchMixin(ConstrainedModel):
             raise ValueError(f"`rule` must be one of {', '.join(map(repr, RULES))}, got {shown(self.rule)}.")
         if isinstance(X, Data):
             raise TypeError(f"{type(self).__name__} splits rows, and Data does not let it; give it arrays.")
+        wanted = checked_radii(self.radii)
         table = self._table(X, y, sample_weight)
         X, y = indexable(X, y)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         split, score = self._routed(sample_weight, params)
         folds = list(check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y, **split))
         models = [self._single(p) for p in self._exponents()]
-        self.radii_ = np.stack([grid(model, table, self.radii) for model in models])
-        jobs = [(model, radii, fold) for model, radii in zip(models, self.radii_, strict=True) for fold in folds]
-        context = context_of(self, len(jobs) + 1)
+        context = context_of(self, len(models) * len(folds) + 1)
         given = {"X": X, "y": y}
         if context is not None:
             context.call_on_fit_task_begin(estimator=self, **given)
-        scorer = check_scoring(models[0], scoring=self.scoring)
-        tasks = (
-            delayed(_fold_scores)(model, table.part(rows), radii, seed, scorer, *_held(X, y, held, score))
-            for model, radii, (rows, held) in jobs
-        )
-        scores = []
-        for done in Parallel(n_jobs=self.n_jobs, return_as="generator")(tasks):
-            scores.append(done)
-            _tell(self, context, "fold", given)
-        shape = (len(models), len(folds), -1)
-        self.scores_ = np.swapaxes(np.reshape(scores, shape), 1, 2)
-        best, at = choose(self.scores_, self.rule)
-        self._settle(models[best], table, best, at, seed)
+        judge = Scoring(check_scoring(models[0], scoring=self.scoring), self.scoring, X, y, score)
+        by_runs = PathFolds(table, folds, judge, seed, self.n_jobs)
+        grids = np.stack([grid(model, table, wanted) for model in models])
+        tell = partial(_tell, self, context, "fold", given)
+        try:
+            ways: Any = moment_folds(models, table, folds, judge) or by_runs
+            self._score_grids(ways, models, grids, tell)
+        except TooCoarseError:
+            ways = by_runs
+            self._score_grids(ways, models, grids, tell)
+        self._settle(models, table, ways, seed)
         _tell(self, context, "refit", given)
         if context is not None:
             context.call_on_fit_task_end(estimator=self, **given)
         return self
 
-    def _settle(self, model: ConstrainedModel, table: Table, best: int, at: int, seed: int) -> None:
-        """Fit the path of the chosen exponent on all rows, and take over the model of the chosen radius."""
+    def _score_grids(self, ways: Any, models: list[ConstrainedModel], radii: Array, tell: Any) -> None:
+        """Score the radii; where the best one is at an end of an automatic grid, go on beyond it."""
+        scores, seconds = ways.scores(models, radii, tell)
+        given, added = not isinstance(self.radii, int | np.integer), [0, 0]
+        for _ in range(0 if given else MOST_EXTENSIONS):
+            side = end_of(scores)
+            if not side:
+                break
+            new = more_radii(radii, side)
+            more, took = ways.scores(models, new, lambda: None)
+            added[side > 0] += new.shape[1]
+            radii = np.concatenate((new, radii) if side < 0 else (radii, new), axis=1)
+            scores = np.concatenate((more, scores) if side < 0 else (scores, more), axis=1)
+            seconds = seconds + took
+        self.radii_, self.scores_, self.extended_ = radii, scores, (added[0], added[1])
+        self.cv_results_ = results_table([float(model.p) for model in models], radii, scores, seconds)
+        name = type(self).__name__
+        say_extended(name, self.extended_)
+        best, at = choose(scores, "best")
+        side = end_of(scores[best : best + 1])
+        if side and radii.shape[1] > 2:  # of two radii the better one is always at an end
+            warn_at_end(name, float(radii[best, at]), side, given)
+
+    def _settle(self, models: list[ConstrainedModel], table: Table, ways: Any, seed: int) -> None:
+        """Take over the model of the chosen radius and exponent, fitted on all rows, and the path that it lies on."""
+        best, at = choose(self.scores_, self.rule)
+        self.best_index_ = best * self.radii_.shape[1] + at
+        self.best_params_ = self.cv_results_["params"][self.best_index_]
         self.best_score_ = float(self.scores_[best, at].mean())
+        model, radii = models[best], self.radii_[best]
         try:
-            fitted = fit_path(model, table, self.radii_[best], seed)
+            fitted, self.path_ = ways.refit(model, radii, at, seed)
         except FitInterrupted as stop:
             # The largest radius up to the chosen one that was solved for: its point lies in the chosen ball too.
-            self._take_over(stop.models, self.radii_[best], min(at, len(stop.models) - 1))
+            solved = np.array([one.radius for one in stop.models])
+            self.path_ = RadiusPath.of(float(model.p), solved, stop.models)
+            at = int(np.searchsorted(solved, radii[at], side="right")) - 1
+            self._take_over(stop.models[at], float(solved[at]))
             raise
-        self._take_over(fitted, self.radii_[best], at)
+        self._take_over(fitted, float(radii[at]))
         warn_if_short(self, self.result_, self.tol)
 
-    def _take_over(self, fitted: list[ConstrainedModel], radii: Array, at: int) -> None:
-        """The attributes of one of the models of a path, and the path."""
-        chosen = fitted[at]
+    def _take_over(self, chosen: ConstrainedModel, radius: float) -> None:
+        """The attributes of one of the models of a path."""
         for name, value in vars(chosen).items():
             if name.endswith("_") and not name.startswith("_"):
                 setattr(self, name, value)
-        self.p_, self.radius_ = float(chosen.p), float(radii[at])
-        self.path_ = RadiusPath.of(self.p_, radii[: len(fitted)], fitted)
-        self.validation_scores_ = None
+        self.p_, self.radius_ = float(chosen.p), radius
+        self.validation_scores_, self.held_out_ = None, None
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> float:
+        """The score by ``scoring``: by default R2 of predictions, or the accuracy of labels.
+
+        Parameters
+        ----------
+        X : array, SciPy sparse or data frame of shape (n, d)
+        y : array of shape (n,) or (n, k)
+        sample_weight : array of shape (n,), optional
+        **params
+            With metadata routing, what the scorer asks for.
+        """
+        if self.scoring is None:
+            return float(super().score(X, y, sample_weight))
+        given = {} if sample_weight is None else {"sample_weight": sample_weight}
+        if get_config()["enable_metadata_routing"]:
+            given = process_routing(self, "score", **given, **params).scorer.score
+        return float(check_scoring(self, scoring=self.scoring)(self, X, y, **given))
 
     # ------------------------------------------------------------------ metadata
 
@@ -155,28 +208,6 @@ class SearchMixin(ConstrainedModel):
     def plot_scores(self, ax: Any = None) -> Any:
         """Draw the mean score and its standard error against the radius, for each p; returns the axes."""
         return plot_scores(self, ax)
-
-
-def choose(scores: Array, rule: str) -> tuple[int, int]:
-    """The places of the chosen exponent and radius: ties go to the first exponent and the smallest radius."""
-    mean, folds = scores.mean(axis=2), scores.shape[2]
-    usable = np.where(np.isfinite(mean), mean, -np.inf)
-    best, at = (int(i) for i in np.unravel_index(int(usable.argmax()), mean.shape))
-    if rule == "one_standard_error" and folds > 1:
-        error = scores[best, at].std(ddof=1) / np.sqrt(folds)
-        at = int(np.flatnonzero(usable[best] >= mean[best, at] - error)[0])
-    return best, at
-
-
-def _held(X: Any, y: Any, rows: Array, params: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
-    own = {name: value if value is None else _safe_indexing(value, rows) for name, value in params.items()}
-    return _safe_indexing(X, rows), _safe_indexing(y, rows), own
-
-
-def _fold_scores(
-    model: ConstrainedModel, table: Table, radii: Array, seed: int, scorer: Any, X: Any, y: Any, params: dict[str, Any]
-) -> list[float]:
-    return [float(scorer(fitted, X, y, **params)) for fitted in fit_path(model, table, radii, seed)]
 
 
 def _takes_weights(scorer: Any) -> bool:

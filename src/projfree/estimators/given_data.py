@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from projfree.checks import Array, shown
-from projfree.data import Data
+from projfree.data import Data, as_data
+from projfree.data.chunked import MEMORY
 from projfree.estimators.table import Table
 
 #: Settings that look at single rows, and what they are where they do not.
 BY_ROW = {"task": None, "early_stopping": False, "free": None, "class_weight": None}
+
+
+def from_outside(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """Tables outside memory as a data class that holds targets and weights; anything else as it is.
+
+    Paths, and memory maps of more bytes than a pass keeps in memory, are read chunk by chunk.
+    """
+    large = isinstance(X, np.memmap) and X.nbytes > MEMORY
+    if not isinstance(X, str | os.PathLike) and not large:
+        return X, y, sample_weight
+    if y is None:
+        raise ValueError("`fit(path, y)` needs targets: an array, or with Parquet the name of a column.")
+    return as_data(X, y, sample_weight), None, None
 
 
 def given_data(model: Any, data: Data, y: Any, sample_weight: Any) -> Table:

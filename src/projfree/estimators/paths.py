@@ -9,9 +9,13 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array
+from projfree.data.gram import Gram
+from projfree.display import html_table
 from projfree.estimators.auto import radius_grid
+from projfree.estimators.balls import inside
 from projfree.estimators.base import ConstrainedModel, Prepared
 from projfree.estimators.table import Table
+from projfree.objectives.gram_form import know_form
 from projfree.run import Path, path
 from projfree.run.path import PathInterrupted
 
@@ -43,6 +47,20 @@ class RadiusPath:
     values: Array
     gaps: Array
 
+    def _fields(self) -> dict[str, str]:
+        return {
+            "p": f"{self.p:g}",
+            "radii": f"{len(self.radii)} from {self.radii[0]:.4g} to {self.radii[-1]:.4g}",
+            "coefs": " x ".join(map(str, self.coefs.shape)),
+            "largest gap": f"{np.max(self.gaps):.2g}",
+        }
+
+    def __repr__(self) -> str:
+        return f"RadiusPath({', '.join(f'{name}: {text}' for name, text in self._fields().items())})"
+
+    def _repr_html_(self) -> str:
+        return html_table("RadiusPath", self._fields())
+
     @classmethod
     def of(cls, p: float, radii: Array, models: list[ConstrainedModel]) -> RadiusPath:
         """From the models of `fit_path`."""
@@ -57,16 +75,23 @@ class RadiusPath:
         )
 
 
-def fit_path(model: ConstrainedModel, table: Table, radii: Array, seed: int) -> list[ConstrainedModel]:
+def fit_path(
+    model: ConstrainedModel, table: Table, radii: Array, seed: int, start: Array | None = None, gram: Gram | None = None
+) -> list[ConstrainedModel]:
     """A fitted copy of the model for each radius, from the smallest to the largest.
 
-    The scale of a robust loss is found once, over the largest ball.
+    The scale of a robust loss is found once, over the largest ball. ``start`` is where the first radius begins, and
+    ``gram`` the moments of the rows, where these are known.
     """
     model.radius = float(radii[-1])
     prepared = model._prepared(table)
     problem = prepared.problem
+    if gram is not None and not model._standardizes(table):
+        know_form(problem.objective, gram)
+    begin = inside(prepared.ball, start, problem.objective.shape)
     try:
-        found = path(problem.objective, prepared.ball, radii, record=0, **model._settings(seed, prepared))
+        settings = model._settings(seed, prepared)
+        found = path(problem.objective, prepared.ball, radii, record=0, start=begin, **settings)
     except PathInterrupted as stop:
         raise FitInterrupted(_models(model, prepared, stop.found)) from stop
     return _models(model, prepared, found)
@@ -95,9 +120,10 @@ def _models(model: ConstrainedModel, prepared: Prepared, found: Path) -> list[Co
 
 
 def grid(model: ConstrainedModel, table: Table, radii: Any) -> Array:
-    """The radii of a path: those given, or so many around the cheap choice for these rows."""
+    """The radii of a path: those given, in increasing order, or so many around the cheap choice for these rows."""
     if isinstance(radii, int | np.integer):
         problem = model._problem(table, model._losses(table))
         model.radius = 1.0
         return radius_grid(problem.objective, model._ball(table, problem), int(radii))
-    return np.unique(np.asarray(radii, dtype=np.float64))
+    chosen: Array = radii
+    return chosen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from typing import Any
 
@@ -9,14 +10,18 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from projfree.checks import Array, refuse_masked, shown
 from projfree.data import Data
+from projfree.data.gram import Gram
 from projfree.estimators.base import ConstrainedModel, Prepared
 from projfree.estimators.deviance import column_or_outputs, explained_deviance
-from projfree.estimators.given_data import given_data
+from projfree.estimators.frames import refuse_columns
+from projfree.estimators.given_data import from_outside, given_data
 from projfree.estimators.robust import BIWEIGHT, HUBER, residual_scale
+from projfree.estimators.row_by_row import check_moments, fit_moments, grown, refuse_data
 from projfree.estimators.sharpening import sharpened
 from projfree.estimators.sklearn_callbacks import with_callbacks
 from projfree.estimators.table import Table, take_column
@@ -25,12 +30,19 @@ from projfree.losses.base import Loss
 from projfree.run import minimize
 from projfree.run.result import one_of_many
 
+log = logging.getLogger(__name__)
+
 #: The fit that finds the scale of residuals ends at this relative gap; the scale needs two digits.
 SCALE_TOL, SCALE_ITERATIONS = 1e-3, 500
 #: No scale is smaller than this part of that of the targets: exact fits have residuals of rounding size.
 LEAST_SCALE = 1e-3
 #: Losses that are made without a look at the data.
 PLAIN: dict[str, type[Loss]] = {"squared": Squared, "poisson": Poisson, "gamma": Gamma}
+
+
+def _keeps_moments(model: Any) -> bool:
+    """Whether rows can be added; a search needs all of them for its folds."""
+    return not model._searches
 
 
 class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
@@ -78,7 +90,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         For solvers that draw rows, and for the rows that early stopping holds out.
     positive : bool
         Whether coefficients must not be negative (l_p and group balls).
-    groups : sequence, optional
+    feature_groups : sequence, optional
         For ``norm="group"``: a label for each feature, or a list of lists of column numbers.
     free : sequence, optional
         Columns outside the ball, by number, name or mask. For squares they are minimised out beforehand, exactly; with
@@ -90,6 +102,15 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         Whether a part of the rows is held out and the fit ends when its score there stops improving.
     validation_fraction, n_iter_no_change : float and int
         That part, and for how many iterations the score may stay without improvement.
+    verbose : int
+        0 is silent, 1 shows a progress bar with the certified gap and the time left on a terminal, 2 writes a line for
+        each iteration; both to the standard error stream.
+    callbacks : callable or sequence of callables
+        Each is called with the `Run` after every iteration; one that returns True ends it. Copies of the estimator
+        have copies of them.
+    checkpoint : path or Checkpoint, optional
+        A folder that the run is written to, every 100 iterations by default and on Ctrl-C; a fit of the same problem
+        goes on from there. The folder stays.
 
     Attributes
     ----------
@@ -108,6 +129,8 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         As used.
     validation_scores_ : ndarray or None
         Scores on the rows that early stopping held out, by iteration.
+    held_out_ : ndarray of bool of shape (n,), or None
+        Which rows early stopping held out.
     tasks_ : ndarray
         The labels of the tasks, where there are some.
     n_features_in_ : int
@@ -147,13 +170,16 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         warm_start: bool = False,
         random_state: Any = None,
         positive: bool = False,
-        groups: Any = None,
+        feature_groups: Any = None,
         free: Any = None,
         task: Any = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
         quantile: float = 0.5,
+        verbose: int = 0,
+        callbacks: Any = (),
+        checkpoint: Any = None,
     ) -> None:
         self.loss = loss
         self.norm = norm
@@ -169,13 +195,20 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         self.warm_start = warm_start
         self.random_state = random_state
         self.positive = positive
-        self.groups = groups
+        self.feature_groups = feature_groups
         self.free = free
         self.task = task
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.quantile = quantile
+        self.verbose = verbose
+        self.callbacks = callbacks
+        self.checkpoint = checkpoint
+
+    #: The moments of the rows of `partial_fit`.
+    _gram: Gram | None = None
+    _searches = False
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ConstrainedRegressor:
@@ -183,13 +216,40 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
 
         Parameters
         ----------
-        X : array, SciPy sparse or data frame of shape (n, d), or Data
-            Data from `as_data` holds its targets and weights itself.
-        y : array of shape (n,) or (n, k)
+        X : array, SciPy sparse or data frame of shape (n, d), path or Data
+            The path of a .npy file, of a Parquet file or of a folder of those is read chunk by chunk, and so are memory
+            maps larger than a pass keeps in memory. Data from `as_data` holds its targets and weights itself.
+        y : array of shape (n,) or (n, k), str or list of str
+            With Parquet also the name of a column, or several.
         sample_weight : array of shape (n,), optional
         """
         given = {"X": X, "y": y, "metadata": None if sample_weight is None else {"sample_weight": sample_weight}}
         self._fit_table(self._table(X, y, sample_weight), given)
+        self._gram = None
+        return self
+
+    @available_if(_keeps_moments)
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConstrainedRegressor:
+        """Add rows to those of earlier calls, and fit all of them: squares need no more than sums of products.
+
+        The answer is that of one `fit` on all rows up to rounding, at the cost of the new ones and of a solve with
+        their d x d moments. The rows of `fit` are not kept: the first call after it begins anew, with a log record.
+
+        Parameters
+        ----------
+        X : array, SciPy sparse or data frame of shape (n, d)
+        y : array of shape (n,) or (n, k)
+        sample_weight : array of shape (n,), optional
+        """
+        check_moments(self)
+        refuse_data(X)
+        if self._gram is None and hasattr(self, "coef_"):
+            log.warning("`partial_fit` begins anew: the rows of `fit` are not kept, nor the moments of a loaded model.")
+        if self._gram is not None:
+            self._features(X, reset=False)
+        gram = grown(self._gram, self._table(X, y, sample_weight))
+        fit_moments(self, gram)
+        self._gram = gram
         return self
 
     def predict(self, X: Any) -> Array:
@@ -205,6 +265,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         return explained_deviance(self.loss_, y, self._linear(X), weight)
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
+        X, y, sample_weight = from_outside(X, y, sample_weight)
         if isinstance(X, Data):
             return given_data(self, X, y, sample_weight)
         refuse_masked(X=X, y=y, sample_weight=sample_weight)
@@ -213,7 +274,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
             X, labels = take_column(X, self.task)
         X, y = validate_data(
             self,
-            X,
+            refuse_columns(X),
             y,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],

@@ -26,6 +26,8 @@ KIND, VERSION = "model", 1
 CLASSES = ("ConstrainedRegressor", "ConstrainedClassifier", "ConstrainedRegressorCV", "ConstrainedClassifierCV")
 #: What only a fit needs: written where it is plain, left out where it is an object.
 FOR_FITS = ("cv", "scoring", "random_state")
+#: What goes along with a run and is not written: functions, and a folder that a loaded model must not write to.
+OF_RUNS = ("verbose", "callbacks", "checkpoint")
 #: Parts of a result that no saved model has.
 DROPPED = {Result: ("state", "plan"), Certificate: ()}
 
@@ -63,7 +65,7 @@ def save(model: ConstrainedModel, path: str | os.PathLike[str]) -> None:
     name = type(model).__name__
     if name not in CLASSES or not hasattr(model, "result_"):
         raise TypeError(f"`save` takes a fitted model, one of {', '.join(CLASSES)}, got {shown(model)}.")
-    given = model.get_params(deep=False)
+    given = {key: value for key, value in model.get_params(deep=False).items() if key not in OF_RUNS}
     parameters = {key: _plain_or_none(value) if key in FOR_FITS else encode(value, key) for key, value in given.items()}
     fitted = {key: encode(value, key) for key, value in vars(model).items() if key.endswith("_") and key[0] != "_"}
     tree = {"version": VERSION, "class": name, "parameters": parameters, "fitted": fitted}

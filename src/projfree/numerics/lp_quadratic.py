@@ -24,7 +24,7 @@ from projfree.numerics.unit_ball import Found, Unit
 Eigen = tuple[Array, Array]
 
 _NEARLY_ONE = 1.15  # below it the minimiser over the l_1 ball is the better start
-_FEW = 32.0  # roundings that an exact solution may be off by
+FEW = 32.0  # roundings that an exact solution may be off by
 _POOR = 1e-3  # a gap, next to that at zero, at which a method has failed and another one is tried
 _REFINED = 4  # refinements of the minimiser without the ball
 
@@ -56,7 +56,7 @@ class Solution:
     @property
     def exact(self) -> bool:
         """Whether nothing but a few roundings is left of the gap."""
-        return self.gap <= _FEW * self.floor
+        return self.gap <= FEW * self.floor
 
 
 def minimise_quadratic(
@@ -100,7 +100,7 @@ def minimise_quadratic(
 
 
 def _solve(unit: Unit, start: Array | None, eigen: Eigen | None) -> Found:
-    if unit.p == 2.0 and (found := minimise_secular(unit, eigen)).gap <= _FEW * found.floor:
+    if unit.p == 2.0 and (found := minimise_secular(unit, eigen)).gap <= FEW * found.floor:
         return found
     inverse, regular = pseudo_inverse(unit.H)
     free = inverse(unit.b)
@@ -115,7 +115,7 @@ def _solve(unit: Unit, start: Array | None, eigen: Eigen | None) -> Found:
     elif unit.p != 2.0:
         found = _mirrored(unit, start, None if regular else inverse)
     found = inside if inside is not None and inside.gap < found.gap else found
-    return found if found.gap <= max(_POOR, _FEW * found.floor) or expired() else _descended(unit, found)
+    return found if found.gap <= max(_POOR, FEW * found.floor) or expired() else _descended(unit, found)
 
 
 def _mirrored(unit: Unit, start: Array | None, inverse: Callable[[Array], Array] | None) -> Found:
@@ -124,7 +124,7 @@ def _mirrored(unit: Unit, start: Array | None, inverse: Callable[[Array], Array]
         start = minimise_l1(unit.of_norm(1.0)).x
     newton = MirrorNewton(unit, inverse)
     found = newton.solve(start)
-    if start is not None and found.gap > _FEW * found.floor and not expired():
+    if start is not None and found.gap > FEW * found.floor and not expired():
         cold = newton.solve()
         found = (cold if cold.gap < found.gap else found).after(found.steps + cold.steps)
     return found

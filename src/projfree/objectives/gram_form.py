@@ -60,6 +60,11 @@ def form_of(f: Objective) -> QuadraticForm:
     return form
 
 
+def know_form(f: Objective, gram: Gram) -> None:
+    """Give f its quadratic form from moments of the same rows that were added up elsewhere, which saves the pass."""
+    f.shared["quadratic form"] = gram_form(gram, f.fit_intercept)
+
+
 def diagonal_of(f: Objective) -> tuple[Array, Array]:
     """The curvature of each observed entry of a matrix, and b; one read."""
     h = f.loss.smoothness * entries(f.data.mean_row())

@@ -26,7 +26,7 @@ def closed(callbacks: Sequence[Callback]) -> Iterator[None]:
 
 
 class ProgressBar:
-    """A terminal progress bar with the certified gap; plain silence where the output is no terminal.
+    """A terminal progress bar with the certified gap and the time left; silence where the output is no terminal.
 
     The bar measures how far the gap has come from its first size to the tolerance, on a logarithmic scale.
 
@@ -51,7 +51,7 @@ class ProgressBar:
 
     def _open(self) -> Any:
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
         console = self._console or Console(stderr=True)
         bar = Progress(
@@ -60,7 +60,8 @@ class ProgressBar:
             TextColumn(
                 "relative gap {task.fields[gap]}  iteration {task.fields[iteration]}  passes {task.fields[passes]}"
             ),
-            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(compact=True, elapsed_when_finished=True),
             console=console,
             disable=not console.is_terminal,
         )
@@ -95,3 +96,39 @@ class ProgressBar:
         if self._bar is not None:
             self._bar.stop()
             self._bar, self._first = None, math.nan
+
+
+class IterationLines:
+    """A line for each iteration: value, relative gap, passes.
+
+    Parameters
+    ----------
+    console : rich.console.Console, optional
+        Where to write; by default the standard error stream.
+
+    Examples
+    --------
+    >>> import io
+    >>> import numpy as np
+    >>> from rich.console import Console
+    >>> from projfree import LpBall, QuadraticForm, minimize
+    >>> from projfree.run.callbacks import IterationLines
+    >>> out = io.StringIO()
+    >>> f = QuadraticForm(np.eye(2), np.array([3.0, 4.0]))
+    >>> _ = minimize(f, LpBall(2, radius=1.0), callbacks=[IterationLines(Console(file=out))])
+    >>> out.getvalue().split()[:2]
+    ['iteration', '1']
+    """
+
+    def __init__(self, console: Any = None) -> None:
+        self._console = console
+
+    def __call__(self, run: Run) -> None:
+        """Write the line of this iteration."""
+        if self._console is None:
+            from rich.console import Console
+
+            self._console = Console(stderr=True)
+        gap = f"{run.relative_gap:.2e}" if math.isfinite(run.relative_gap) else "none yet"
+        text = f"iteration {run.iteration:6d}  relative gap {gap}  passes {run.passes:.4g}"
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -131,13 +131,17 @@ def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array,
     return Path(wanted, tuple(results[k] for k in range(len(wanted))))
 
 
+def goes_direct(f: SmoothFunction, ball: ConstraintSet, solver: Any, radii: int) -> bool:
+    """Whether the plan for so many radii, or the user, solves squares over rows as a quadratic form."""
+    if f.rows is None or f.reported is not f or not f.has_quadratic_form:
+        return False
+    chosen = plan(f, ball, radii=radii).solver if solver in ("auto", None) else solver
+    return isinstance(chosen, Direct)
+
+
 def _form(f: SmoothFunction, ball: ConstraintSet, radii: int, settings: dict[str, Any]) -> QuadraticForm | None:
     """The squares over rows as a quadratic form, where the plan or the user goes through it."""
-    if f.rows is None or f.reported is not f or not f.has_quadratic_form:
-        return None
-    solver = settings.get("solver", "auto")
-    chosen = plan(f, ball, radii=radii).solver if solver in ("auto", None) else solver
-    return f.quadratic_form() if isinstance(chosen, Direct) else None
+    return f.quadratic_form() if goes_direct(f, ball, settings.get("solver", "auto"), radii) else None
 
 
 def _of_rows(f: SmoothFunction, result: Result, settings: dict[str, Any]) -> Result:

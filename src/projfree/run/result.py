@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from projfree.checks import Array
+from projfree.display import html_table
 from projfree.run.certificate import Certificate
 from projfree.run.status import Status
 from projfree.run.trace import Trace
@@ -93,7 +94,7 @@ class Result:
         """The vertices that the last iterate is a mixture of and their weights; None but for `PairwiseFrankWolfe`."""
         return self.state.active_set
 
-    def __repr__(self) -> str:
+    def _lines(self) -> dict[str, str]:
         gap = f"{self.gap:.3g}  (relative {self.relative_gap:.3g})"
         lines = {"value": f"{self.value:.10g}"}
         if self.bound is None:
@@ -106,7 +107,14 @@ class Result:
         if self.compile_seconds > 0.0:
             lines["compiled"] = f"{self.compile_seconds:.3g} s, once: the next process finds the code on disk"
         lines["solver"] = repr(self.solver)
-        return "\n".join([f"Result: {self.status}", *(f"  {name:<15}  {text}" for name, text in lines.items())])
+        return lines
+
+    def __repr__(self) -> str:
+        named = (f"  {name:<15}  {text}" for name, text in self._lines().items())
+        return "\n".join([f"Result: {self.status}", *named])
+
+    def _repr_html_(self) -> str:
+        return html_table(f"Result: {self.status}", self._lines())
 
 
 class Interrupted(KeyboardInterrupt):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from projfree.checks import at_least, count, instance
+from projfree.display import html_table
 from projfree.objectives.base import SmoothFunction
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver
@@ -36,6 +37,13 @@ class Plan:
     #: What would need more memory than there is, cheapest first, and the bytes that there are.
     too_large: tuple[Choice, ...] = ()
     budget: int | None = None
+
+    def __repr__(self) -> str:
+        return f"Plan({self.solver!r}: {self.problem})"
+
+    def _repr_html_(self) -> str:
+        _, *lines = self.explain().splitlines()
+        return html_table(f"Plan: {self.problem}", dict(line.strip().split(":", 1) for line in lines))
 
     @property
     def solver(self) -> Solver:

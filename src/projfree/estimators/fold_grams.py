@@ -1,0 +1,152 @@
+"""Folds of least squares: one read of the table gives the moments of every block, and their sums those of folds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from projfree.checks import Array
+from projfree.data import as_data
+from projfree.data.gram import Gram
+from projfree.estimators.table import Table
+from projfree.losses.squared import Squared
+from projfree.numerics.quadratic_path import minimise_path
+from projfree.objectives.gram_form import gram_form
+from projfree.objectives.quadratic import QuadraticForm
+from projfree.run import Result
+
+Fold = tuple[Array, Array]
+
+#: Moments about the mean that are a smaller part than this of those about the centre of the sums are too inexact.
+LEAST_SHARE = 1e-8
+#: A relative gap is measured by the value, but by no less than this part of the value at zero.
+LEAST_VALUE = 1e-6
+
+
+def fold_grams(table: Table, folds: list[Fold]) -> tuple[Gram, list[Gram]]:
+    """The moments of all rows, and those of the training rows of each fold.
+
+    Where rows are held out at most once and train all other folds, each row is multiplied once: a fold is the sum of
+    the blocks that the others hold out. Nothing is subtracted, so that nothing cancels.
+    """
+    if not _complementary(len(table.y), folds):
+        return _gram(table), [_gram(table.part(rows)) for rows, _ in folds]
+    blocks = [_gram(table.part(held)) for _, held in folds]
+    rest = np.ones(len(table.y), dtype=bool)
+    for _, held in folds:
+        rest[held] = False
+    if rest.any():
+        blocks.append(_gram(table.part(np.flatnonzero(rest))))
+    merged = [_merged(blocks[:k] + blocks[k + 1 :]) for k in range(len(folds))]
+    return _merged(blocks), merged
+
+
+def _gram(table: Table) -> Gram:
+    return as_data(table.X, table.y, table.weight).gram()
+
+
+def _merged(blocks: list[Gram]) -> Gram:
+    first = blocks[0]
+    out = Gram(first.d, first.outputs)
+    for block in blocks:
+        out.merge(block)
+    return out
+
+
+def _complementary(n: int, folds: list[Fold]) -> bool:
+    """Whether each fold trains on the rows that it does not hold out, and no row is held out twice."""
+    times = np.zeros(n, dtype=np.intp)
+    for rows, held in folds:
+        inside = np.ones(n, dtype=bool)
+        inside[held] = False
+        times[held] += 1
+        if len(np.unique(held)) != len(held) or not np.array_equal(np.flatnonzero(inside), np.sort(rows)):
+            return False
+    return bool(times.max(initial=0) <= 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Least squares on some rows, ready to be solved for any radius.
+
+    Attributes
+    ----------
+    gram : Gram
+        Of the features in their own units.
+    scale : ndarray of shape (d,)
+        What the features are divided by.
+    form : QuadraticForm
+        The mean squared error in the coefficients of the divided features.
+    intercept : bool
+        Whether one is minimised out.
+    """
+
+    gram: Gram
+    scale: Array
+    form: QuadraticForm
+    intercept: bool
+    #: Of the divided features.
+    scaled: Gram
+
+    @classmethod
+    def of(cls, gram: Gram, *, intercept: bool, standardize: bool) -> Moments | None:
+        """None where deviations drown in the rounding of the sums."""
+        scale, scaled = np.ones(gram.d), gram
+        if standardize:
+            about = np.diag(gram.moment(gram.mean))
+            if np.any(about <= LEAST_SHARE * np.diag(gram.moment(gram.shift[: gram.d]))):
+                return None
+            scale = np.sqrt(about)
+            scaled = gram.standardized(gram.mean if intercept else np.zeros(gram.d), scale)
+        return cls(gram, scale, gram_form(scaled, intercept), intercept, scaled)
+
+    def solve(self, p: float, radii: Array) -> Solutions:
+        """The minimisers over the l_p balls of these radii, in the units of the features."""
+        f = self.form
+        path = minimise_path(f.H, f.b, p, radii)
+        w = path.w.reshape(len(radii), -1)
+        images = np.einsum("ij,mj...->mi...", f.H, path.w).reshape(w.shape)
+        values = np.einsum("mi,mi->m", 0.5 * images - f.b.ravel(), w) + f.c
+        # Once for the value and once for the bound that it is compared with, as in the tangents of the form.
+        rounding = 2.0 * f.errors[0] + f.errors[1] * np.square(w).sum(axis=1)
+        gaps = (path.gaps + rounding) / np.maximum(values, LEAST_VALUE * abs(f.c))
+        coefs, b = zip(*(self.raw(one, None) for one in path.w), strict=True)
+        return Solutions(path.w, np.stack(coefs), np.stack(b), path.multipliers, values, gaps)
+
+    def raw(self, w: Array, _: Any) -> tuple[Array, Array]:
+        """Coefficients and intercept in the units of the features."""
+        coef = w / self.scale.reshape(-1, *[1] * (w.ndim - 1))
+        return coef, self.gram.intercept(coef) if self.intercept else np.zeros(w.shape[1:])
+
+    def of_rows(self, result: Result) -> Result:
+        """A result on the form as one on the rows, with its intercept, which `verify` checks on them."""
+        own = result.certificate
+        b = self.scaled.intercept if self.intercept else _none
+        certificate = replace(
+            own, loss=Squared(), intercept=b(own.w), witness_intercept=None if own.witness is None else b(own.witness)
+        )
+        return replace(result, intercept=b(result.w), certificate=certificate)
+
+
+def _none(_: Array) -> None:
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class Solutions:
+    """Minimisers for many radii along the first axis: as solved for, and in the units of the features."""
+
+    w: Array
+    coefs: Array
+    intercepts: Array
+    multipliers: Array
+    values: Array
+    gaps: Array
+
+    def predict(self, X: Array) -> Array:
+        """Predictions, of shape (n, m) or (n, m, k)."""
+        m, d = self.coefs.shape[:2]
+        flat = np.moveaxis(self.coefs, 1, 0).reshape(d, -1)
+        return np.asarray(X @ flat).reshape(X.shape[0], m, *self.coefs.shape[2:]) + self.intercepts

@@ -1,0 +1,171 @@
+"""The two ways to score radii on the folds of a search: paths of runs, and moments for least squares."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+from sklearn.utils.parallel import Parallel, delayed
+
+from projfree.checks import Array
+from projfree.estimators.base import ConstrainedModel
+from projfree.estimators.fold_grams import Fold, Moments, fold_grams
+from projfree.estimators.held_out import AT_ONCE
+from projfree.estimators.paths import RadiusPath, fit_path
+from projfree.estimators.table import Table
+from projfree.losses.squared import is_squared
+from projfree.run.path import goes_direct
+from projfree.runtime import single_blas
+
+#: Exponents with one decomposition for all radii use it up to so many features: a second or two a fold.
+MOST_FEATURES = 2_000
+#: How many radii the plan is asked for: about as many as a grid has.
+SOME_RADII = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """What judges a model: the scorer, the rows as they were given, and what else it is given of them."""
+
+    scorer: Any
+    scoring: Any
+    X: Any
+    y: Any
+    params: dict[str, Any]
+
+    def part(self, rows: Array) -> tuple[Any, Any, dict[str, Any]]:
+        """The scorer's arguments after the model, for some rows."""
+        own = {name: value if value is None else _safe_indexing(value, rows) for name, value in self.params.items()}
+        return _safe_indexing(self.X, rows), _safe_indexing(self.y, rows), own
+
+
+@dataclass(frozen=True, eq=False)
+class PathFolds:
+    """Runs along the radii, each begun at the last, in processes of joblib over exponents and folds."""
+
+    table: Table
+    folds: list[Fold]
+    judge: Scoring
+    seed: int
+    n_jobs: int | None
+
+    def scores(self, models: list[ConstrainedModel], radii: Array, tell: Callable[[], None]) -> tuple[Array, Array]:
+        """Scores of shape (exponents, radii, folds), and seconds of shape (exponents, folds)."""
+        jobs = [(model, grid, fold) for model, grid in zip(models, radii, strict=True) for fold in self.folds]
+        tasks = (
+            delayed(_fold_scores)(
+                model, self.table.part(rows), grid, self.seed, self.judge.scorer, *self.judge.part(held)
+            )
+            for model, grid, (rows, held) in jobs
+        )
+        found = []
+        for done in Parallel(n_jobs=self.n_jobs, return_as="generator")(tasks):
+            found.append(done)
+            tell()
+        shape = (len(models), len(self.folds), -1)
+        scores = np.reshape([scores for scores, _ in found], shape)
+        return np.swapaxes(scores, 1, 2), np.reshape([seconds for _, seconds in found], shape[:2])
+
+    def refit(self, model: ConstrainedModel, radii: Array, at: int, seed: int) -> tuple[ConstrainedModel, RadiusPath]:
+        """The model of one of the radii on all rows, and the path of all of them."""
+        fitted = fit_path(model, self.table, radii, seed)
+        return fitted[at], RadiusPath.of(float(model.p), radii, fitted)
+
+
+def _fold_scores(
+    model: ConstrainedModel, table: Table, radii: Array, seed: int, scorer: Any, X: Any, y: Any, params: dict[str, Any]
+) -> tuple[list[float], float]:
+    begun = time.perf_counter()
+    fitted = fit_path(model, table, radii, seed)
+    took = time.perf_counter() - begun
+    return [float(scorer(one, X, y, **params)) for one in fitted], took
+
+
+@dataclass(frozen=True, eq=False)
+class MomentFolds:
+    """Least squares over l_p balls: each fold is solved for all radii from its moments, exactly."""
+
+    table: Table
+    folds: list[Fold]
+    judge: Scoring
+    moments: list[Moments]
+    #: Of all rows.
+    whole: Moments
+
+    def scores(self, models: list[ConstrainedModel], radii: Array, tell: Callable[[], None]) -> tuple[Array, Array]:
+        """Scores of shape (exponents, radii, folds), and seconds of shape (exponents, folds)."""
+        scores = np.empty((len(models), radii.shape[1], len(self.folds)))
+        seconds = np.empty((len(models), len(self.folds)))
+        with single_blas():
+            for i, (model, grid) in enumerate(zip(models, radii, strict=True)):
+                for k in range(len(self.folds)):
+                    begun = time.perf_counter()
+                    found = self.moments[k].solve(model.p, grid)
+                    if not np.all(found.gaps <= model.tol):
+                        raise TooCoarseError
+                    seconds[i, k] = time.perf_counter() - begun
+                    scores[i, :, k] = self._judged(model, found, self.folds[k][1])
+                    tell()
+        return scores, seconds
+
+    def refit(self, model: ConstrainedModel, radii: Array, at: int, seed: int) -> tuple[ConstrainedModel, RadiusPath]:
+        """The model of one of the radii on all rows, with its certificate, and the path of all of them."""
+        with single_blas():
+            found = self.whole.solve(model.p, radii)
+        fitted = fit_path(model, self.table, radii[at : at + 1], seed, start=found.w[at], gram=self.whole.gram)[0]
+        shaped = [model._shaped(*pair) for pair in zip(found.coefs, found.intercepts, strict=True)]
+        shaped[at] = {"coef_": fitted.coef_, "intercept_": fitted.intercept_}
+        coefs, intercepts = (np.stack([np.asarray(one[name]) for one in shaped]) for name in ("coef_", "intercept_"))
+        return fitted, RadiusPath(float(model.p), radii, coefs, intercepts, found.multipliers, found.values, found.gaps)
+
+    def _judged(self, model: ConstrainedModel, found: Any, held: Array) -> Any:
+        at_once = AT_ONCE.get(self.judge.scoring) if isinstance(self.judge.scoring, str | None) else None
+        if at_once is not None and set(self.judge.params) <= {"sample_weight"} and len(held) > 1:
+            rows, weight = self.table.part(held), self.judge.params.get("sample_weight")
+            return at_once(rows.y, found.predict(rows.X), None if weight is None else np.asarray(weight)[held])
+        X, y, params = self.judge.part(held)
+        scores, fitted = [], copy.copy(model)
+        for coef, intercept in zip(found.coefs, found.intercepts, strict=True):
+            for name, value in model._shaped(coef, intercept).items():
+                setattr(fitted, name, value)
+            scores.append(float(self.judge.scorer(fitted, X, y, **params)))
+        return scores
+
+
+class TooCoarseError(ArithmeticError):
+    """The sums in the moments are rounded by more than the tolerance; rows have to be read instead."""
+
+
+def moment_folds(models: list[ConstrainedModel], table: Table, folds: list[Fold], judge: Scoring) -> MomentFolds | None:
+    """The folds of least squares from their moments, None where models are of another kind or too large for it."""
+    if table.task is not None or any(model.free is not None or model.positive for model in models):
+        return None
+    if not all(_direct(model, table) for model in models):
+        return None
+    settings = {"intercept": bool(models[0].fit_intercept), "standardize": models[0]._standardizes(table)}
+    with single_blas():
+        whole, each = fold_grams(table, folds)
+        moments = [Moments.of(gram, **settings) for gram in each]
+        all_rows = Moments.of(whole, **settings)
+    if all_rows is None or any(one is None for one in moments):
+        return None
+    return MomentFolds(table, folds, judge, [one for one in moments if one is not None], all_rows)
+
+
+def _direct(model: ConstrainedModel, table: Table) -> bool:
+    if not (model.loss == "squared" or is_squared(model.loss)):
+        return False
+    model.radius = 1.0
+    problem = model._problem(table, model._losses(table))
+    f, ball = problem.objective, model._ball(table, problem)
+    lp = ball.as_lp(f.shape)
+    if lp is None or lp.p != model.p:
+        return False
+    # What is too much for one radius pays off for many, where one decomposition serves all of them.
+    many = lp.p in (1.0, 2.0) and model.solver == "auto" and f.shape[0] <= min(len(table.y), MOST_FEATURES)
+    return many or goes_direct(f, ball, model.solver, SOME_RADII)

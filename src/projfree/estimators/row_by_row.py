@@ -1,0 +1,69 @@
+"""Least squares that take in rows part by part: their moments are all that is kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from projfree.checks import shown
+from projfree.data import Data, as_data
+from projfree.data.gram import Gram
+from projfree.estimators.balls import inside, radius_of
+from projfree.estimators.fold_grams import Moments
+from projfree.estimators.problem import Problem
+from projfree.estimators.solving import warn_if_short
+from projfree.estimators.table import Table
+from projfree.losses.squared import Squared, is_squared
+from projfree.run import minimize
+from projfree.run.result import one_of_many
+
+#: Settings that need single rows, and what they are where they do not.
+BY_ROW = {"task": None, "free": None, "early_stopping": False}
+
+
+def check_moments(model: Any) -> None:
+    """Raise where the moments of the rows are not all that the fit needs."""
+    if not (model.loss == "squared" or is_squared(model.loss)):
+        raise ValueError(f"`partial_fit` keeps moments, which serve squares alone, got {shown(model.loss)}; use `fit`.")
+    for name, plain in BY_ROW.items():
+        value = getattr(model, name)
+        if value is not plain and value != plain:
+            raise ValueError(f"`partial_fit` keeps no rows, and `{name}` needs them, got {shown(value)}; use `fit`.")
+
+
+def grown(gram: Gram | None, table: Table) -> Gram:
+    """The moments with the rows of a table added to a copy, so that a failure changes nothing."""
+    data = as_data(table.X, table.y, table.weight)
+    more = Gram(data.shape(())[0], data.y.shape[1:])
+    if gram is not None:
+        more.merge(gram)
+    return more.include(data)
+
+
+def fit_moments(model: Any, gram: Gram) -> None:
+    """Minimise the mean squared error of all rows so far, and take over what is found."""
+    from projfree.estimators.base import Prepared
+
+    moments = Moments.of(gram, intercept=bool(model.fit_intercept), standardize=bool(model.standardize))
+    if moments is None:
+        raise ValueError("`standardize=True` needs columns that vary; leave out constant ones, or use `fit`.")
+    table = Table(np.zeros((0, gram.d)), np.zeros((0, *gram.outputs)))
+    problem = Problem(moments.form, moments.raw)  # type: ignore[arg-type]  # all that is asked of it a form can answer
+    ball = model._ball(table, problem)
+    start = inside(ball, model.result_.w if hasattr(model, "result_") else None, moments.form.shape)
+    settings = model._settings(0, Prepared(problem, ball, start))
+    result = moments.of_rows(minimize(moments.form, ball, **settings, start=start))
+    for name, value in model._shaped(*moments.raw(result.w, None)).items():
+        setattr(model, name, value)
+    model.loss_, model.ball_, model.radius_ = Squared(), ball, radius_of(ball)
+    model.result_, model.n_iter_, model.multiplier_ = result, max(1, result.n_iter), result.multiplier
+    model.validation_scores_ = model.held_out_ = None
+    one_of_many(result)
+    warn_if_short(model, result, model.tol)
+
+
+def refuse_data(X: Any) -> None:
+    """Raise for data classes, which are read as often as a fit likes."""
+    if isinstance(X, Data):
+        raise TypeError("`partial_fit` takes arrays, part by part; give Data to `fit`, which reads it chunk by chunk.")

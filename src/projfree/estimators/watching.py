@@ -1,0 +1,59 @@
+"""What goes along with the run of a fit: what is shown of it, what the user calls, and what is kept on disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from projfree import persist
+from projfree.checks import shown
+from projfree.run import Checkpoint, ProgressBar, Run
+from projfree.run.callbacks import IterationLines
+
+
+def shown_by(verbose: Any) -> list[Callable[[Run], Any]]:
+    """The callbacks that ``verbose`` asks for: none, a bar, or a line an iteration."""
+    if isinstance(verbose, bool | int) and verbose >= 0:
+        return [] if verbose == 0 else [ProgressBar()] if verbose == 1 else [IterationLines()]
+    raise ValueError(f"`verbose` must be 0, 1 (a progress bar) or 2 (a line an iteration), got {shown(verbose)}.")
+
+
+def given_callbacks(callbacks: Any) -> list[Callable[[Run], Any]]:
+    """The callbacks that were given: one, several or none."""
+    several = [] if callbacks is None else [callbacks] if callable(callbacks) else list(callbacks)
+    for callback in several:
+        if not callable(callback):
+            raise TypeError(f"`callbacks` must be functions of a `Run`, got {shown(callback)}.")
+    return several
+
+
+class Kept:
+    """A run that is written to a folder now and then, and when it is interrupted; a later fit goes on from there.
+
+    Parameters
+    ----------
+    checkpoint : path or Checkpoint
+        The folder, or a `Checkpoint` that also says how often it is written.
+    """
+
+    def __init__(self, checkpoint: Any) -> None:
+        if not isinstance(checkpoint, str | os.PathLike | Checkpoint):
+            raise TypeError(f"`checkpoint` must be a folder or a `Checkpoint`, got {shown(checkpoint)}.")
+        self.each = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
+        self.run: Run | None = None
+
+    @property
+    def state(self) -> str | None:
+        """Where to go on from; None where nothing was finished there."""
+        return os.fspath(self.each.path) if persist.exists(self.each.path) else None
+
+    def __call__(self, run: Run) -> Any:
+        """Remember the run, and write it when it is due."""
+        self.run = run
+        return self.each(run)
+
+    def interrupted(self) -> None:
+        """Write the run as it stands."""
+        if self.run is not None and self.run.iteration > 0:
+            Checkpoint(self.each.path, every=1)(self.run)

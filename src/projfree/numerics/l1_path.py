@@ -1,0 +1,125 @@
+r"""A quadratic over l_1 balls of many radii: its minimiser is piecewise linear in the multiplier.
+
+With the multiplier :math:`\lambda` of the radius, active entries A and their signs s,
+
+.. math:: w_A = H_{AA}^{-1} (b_A - \lambda s), \qquad |b - H w|_i \le \lambda \text{ elsewhere},
+
+until an entry of w falls to zero or one of the slope reaches :math:`\lambda` (Osborne, Presnell and Turlach, 2000, A
+new approach to variable selection in least squares problems). One principal pivot of the matrix takes an entry in or
+out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from projfree.checks import Array
+from projfree.deadline import expired
+
+#: A pivot below this part of its diagonal entry is rounding; the path ends there.
+LEAST_PIVOT = 1e-10
+#: Pivots for each entry before the path counts as cycling.
+PIVOTS = 8
+
+
+def l1_path(H: Array, b: Array, radii: Array) -> Array:
+    """Minimisers for increasing radii, one a row, as exact as the pivots were; whoever asks checks them.
+
+    Parameters
+    ----------
+    H : array of shape (d, d)
+        Symmetric and positive semidefinite.
+    b : array of shape (d,)
+    radii : array of shape (m,)
+        In increasing order, positive. Those beyond the least norm of a minimiser get that minimiser.
+
+    Notes
+    -----
+    A pivot costs O(d^2), and there are about as many as entries of the last minimiser, whatever the number of radii.
+    """
+    walk = _Walk(H, b)
+    found, k = np.zeros((len(radii), len(b))), 0
+    while True:
+        step = walk.length()
+        w, ways = walk.signs * walk.far[2], -walk.signs * walk.fast[2]
+        # The norm grows at this rate until the next pivot: all radii up to there lie on this segment.
+        norm, rate = float(walk.far[2].sum()), -float(walk.fast[2].sum())
+        last = len(radii) if walk.ended else int(np.searchsorted(radii, norm + step * rate))
+        if last > k:
+            shares = np.minimum((radii[k:last] - norm) / rate, step) if rate > 0.0 else np.zeros(last - k)
+            found[k:last] = w + np.multiply.outer(np.maximum(shares, 0.0), ways)
+            k = last
+        if k == len(radii):
+            return found
+        walk.advance(step)
+
+
+class _Walk:
+    """A point of the path: the multiplier ``level``, and where it goes as that falls.
+
+    ``far`` holds how far each slope is from the multiplier, above and below, and each coefficient from zero; ``fast``
+    how fast that shrinks. For active entries the first two are not kept, for others the last one is zero.
+    ``pivoted`` takes slopes within A and coefficients outside to coefficients within and slopes outside.
+    """
+
+    def __init__(self, H: Array, b: Array) -> None:
+        from scipy.linalg.blas import dger
+
+        self._add_outer = dger
+        self.pivoted, self.diagonal, d = np.array(H, order="F"), np.diag(H), len(b)
+        self.level, self.pivots, self.ended = float(np.abs(b).max()), 0, False
+        self.signs, self.others = np.zeros(d), np.ones(d)
+        self.far, self.fast, self.steps = np.stack((self.level - b, self.level + b, 0.0 * b)), *np.zeros((2, 3, d))
+        self.row, self.next = divmod(int(self.far[:2].argmin()), d)
+        self._take()
+
+    def _take(self) -> None:
+        """Turn the next entry from a slope into a coefficient, or back, and see where everything goes."""
+        P, j, leaves = self.pivoted, self.next, self.row == 2
+        pivot = float(P[j, j])
+        self.pivots += 1
+        degenerate = not leaves and not pivot > LEAST_PIVOT * self.diagonal[j]
+        self.ended = degenerate or self.pivots > PIVOTS * len(P) or expired()
+        if self.ended:
+            self.fast[:] = 0.0
+            return
+        column, row = P[:, j] / pivot, P[j].copy()
+        self._add_outer(-1.0, column, row, a=P, overwrite_a=1)
+        P[:, j], P[j] = column, row / -pivot
+        P[j, j] = 1.0 / pivot
+        side = 0 if self.signs[j] > 0.0 else 1
+        if leaves:
+            self.far[:, j] = 2.0 * self.level
+            self.far[side, j], self.far[2, j] = 0.0, 0.0
+        self.signs[j], self.others[j] = (0.0, 1.0) if leaves else (1.0 - 2.0 * self.row, 0.0)
+        self._aim(P @ self.signs)
+        if leaves:
+            # It moves away from where it was, and does not come back at once because of rounding.
+            self.fast[side, j] = min(float(self.fast[side, j]), 0.0)
+
+    def _aim(self, moves: Array) -> None:
+        """The speeds, from the change of coefficients within A and of slopes outside."""
+        fast = self.fast
+        np.subtract(1.0, moves, out=fast[0])
+        np.add(1.0, moves, out=fast[1])
+        fast[:2] *= self.others
+        np.multiply(moves, self.signs, out=fast[2])
+        np.negative(fast[2], out=fast[2])
+
+    def length(self) -> float:
+        """By how much the multiplier can fall until an entry comes or goes, or it is zero."""
+        if self.ended:
+            return 0.0
+        self.steps.fill(np.inf)
+        np.divide(self.far, self.fast, out=self.steps, where=self.fast > 0.0)
+        at = int(self.steps.argmin())
+        step = max(float(self.steps.flat[at]), 0.0)
+        self.row, self.next = divmod(at, len(self.signs))
+        self.ended = step >= self.level
+        return min(step, self.level)
+
+    def advance(self, step: float) -> None:
+        """Go to the next pivot, and over it."""
+        self.far -= step * self.fast
+        self.level -= step
+        self._take()

@@ -1,0 +1,93 @@
+"""Tables that are no plain arrays: frames with columns of every kind, sparse containers of every kind."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from projfree import ConstrainedClassifier, ConstrainedClassifierCV, ConstrainedRegressor, ConstrainedRegressorCV
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((40, 4)) * (rng.uniform(size=(40, 4)) < 0.6)
+Y = X @ [1.0, -1.0, 0.5, 0.0] + 0.1 * rng.standard_normal(40)
+KINDS = ["csr", "csc", "coo", "dok", "lil", "dia", "bsr"]
+
+
+def pandas(column):
+    return pd.DataFrame({"a": X[:, 0], "b": column})
+
+
+BAD = {
+    "categories": (pd.Categorical(["u", "v"] * 20), r"holds categories \(category\).*OneHotEncoder"),
+    "codes": (pd.Categorical([1, 2] * 20), r"holds categories \(category\)"),
+    "text": (["u", "v"] * 20, r"holds text \(.*OneHotEncoder"),
+    "dates": (pd.date_range("2020", periods=40), r"holds dates \(datetime64\[.*FunctionTransformer"),
+    "durations": (pd.to_timedelta(np.arange(40), unit="h"), r"holds durations \(timedelta64"),
+    "missing": (pd.array([1, None] * 20, dtype="Int64"), r"holds missing values \(Int64\).*SimpleImputer"),
+    "missing floats": (pd.array([1.5, None] * 20, dtype="Float64"), r"holds missing values \(Float64\)"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("kind", [ConstrainedRegressor, ConstrainedClassifierCV])
+def test_columns_that_are_no_numbers_are_named(name, kind):
+    column, words = BAD[name]
+    y = Y if kind is ConstrainedRegressor else Y > 0
+    with pytest.raises(ValueError, match=rf"^Column 'b' of `X` {words}") as refused:
+        kind().fit(pandas(column), y)
+    assert "ColumnTransformer([('b', " in str(refused.value)
+    fitted = kind().fit(pandas(X[:, 1]), y)
+    with pytest.raises(ValueError, match=rf"^Column 'b' of `X` {words}"):
+        fitted.predict(pandas(column))
+
+
+def test_columns_of_polars_are_named():
+    for column, held in (
+        (pl.Series(["u", "v"] * 20, dtype=pl.Categorical), "categories"),
+        (pl.Series(["u", "v"] * 20), "text"),
+        (pl.Series([None, 1] * 20), "missing values"),
+    ):
+        with pytest.raises(ValueError, match=rf"^Column 'b' of `X` holds {held} \("):
+            ConstrainedRegressor().fit(pl.DataFrame({"a": X[:, 0], "b": column}), Y)
+
+
+def test_columns_that_are_numbers_in_another_dress_are_taken():
+    plain = ConstrainedRegressor().fit(pandas(np.arange(40.0)), Y)
+    for column in (
+        pd.array(range(40), dtype="Int64"),
+        np.arange(40).astype(object),
+        pd.array(range(40), dtype="Float64"),
+    ):
+        same = ConstrainedRegressor().fit(pandas(column), Y)
+        np.testing.assert_allclose(same.coef_, plain.coef_)
+    flags = ConstrainedRegressor().fit(pandas(pd.array([True, False] * 20, dtype="boolean")), Y)
+    assert np.isfinite(flags.coef_).all()
+
+
+def test_what_the_sentence_advises_works():
+    frame = pandas(BAD["categories"][0])
+    encode = ColumnTransformer([("b", OneHotEncoder(), ["b"])], remainder="passthrough")
+    assert make_pipeline(encode, ConstrainedRegressor()).fit(frame, Y).score(frame, Y) > 0.1
+
+
+@pytest.mark.parametrize("container", ["array", "matrix"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_sparse_containers_of_every_kind(kind, container):
+    table = getattr(sp, f"{kind}_{container}")(X)
+    dense = ConstrainedRegressor(radius=1.0, tol=1e-9).fit(X, Y)
+    sparse = ConstrainedRegressor(radius=1.0, tol=1e-9).fit(table, Y)
+    np.testing.assert_allclose(sparse.coef_, dense.coef_, atol=1e-6)
+    np.testing.assert_allclose(sparse.predict(table), dense.predict(X), atol=1e-6)
+    assert sparse.verify(table, Y).ok
+    labels = ConstrainedClassifier(radius=1.0).fit(table, Y > 0)
+    assert labels.predict_proba(table).shape == (40, 2)
+    search = ConstrainedRegressorCV(radii=3, cv=2).fit(table, Y)
+    assert search.score(table, Y) > 0.1
+    task = ConstrainedRegressor(radius=1.0, task=3, tol=1e-3)
+    coded = X.copy()
+    coded[:, 3] = np.arange(40) % 2 + 1.0
+    assert task.fit(getattr(sp, f"{kind}_{container}")(coded), Y).coef_.shape == (2, 3)

@@ -1,0 +1,102 @@
+"""Fits on parts of the rows, and on rows outside memory."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from projfree import ConstrainedClassifier, ConstrainedRegressor, ConstrainedRegressorCV, as_data
+from projfree.estimators import given_data
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((90, 4)) * [1.0, 2.0, 0.5, 1.0] + [0.0, 3.0, 0.0, -1.0]
+Y = X @ [1.0, -1.0, 0.5, 0.0] + rng.standard_normal(90)
+S = rng.uniform(0.5, 2.0, size=90)
+PARTS = [slice(0, 30), slice(30, 31), slice(31, 90)]
+
+
+@pytest.mark.parametrize("weight", [None, S])
+@pytest.mark.parametrize("table", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(
+    "given", [{}, {"p": 1.0}, {"p": 1.5}, {"fit_intercept": False}, {"standardize": True}], ids=str
+)
+def test_parts_are_the_whole(given, table, weight):
+    given = {"radius": 0.7, "tol": 1e-9, **given}
+    Z = table(X)
+    whole = ConstrainedRegressor(**given).fit(Z, Y, weight)
+    parts = ConstrainedRegressor(**given)
+    for rows in PARTS:
+        parts.partial_fit(Z[rows], Y[rows], None if weight is None else weight[rows])
+    np.testing.assert_allclose(parts.coef_, whole.coef_, atol=1e-6)
+    np.testing.assert_allclose(parts.intercept_, whole.intercept_, atol=1e-6)
+    assert parts.multiplier_ == pytest.approx(whole.multiplier_, rel=1e-4)
+    assert parts.result_.value == pytest.approx(whole.result_.value, rel=1e-9)
+    assert parts.verify(Z, Y, weight).ok
+    np.testing.assert_allclose(parts.predict(Z), whole.predict(Z), atol=1e-5)
+
+
+def test_parts_of_several_outputs():
+    outputs = np.column_stack([Y, -Y])
+    whole = ConstrainedRegressor(radius=0.7).fit(X, outputs)
+    parts = ConstrainedRegressor(radius=0.7)
+    for rows in PARTS:
+        parts.partial_fit(X[rows], outputs[rows])
+    np.testing.assert_allclose(parts.coef_, whole.coef_, atol=1e-6)
+
+
+def test_what_parts_cannot_do_is_said():
+    with pytest.raises(ValueError, match=r"^`partial_fit` keeps moments, which serve squares alone, got 'huber'"):
+        ConstrainedRegressor("huber").partial_fit(X, Y)
+    with pytest.raises(ValueError, match=r"^`partial_fit` keeps no rows, and `early_stopping` needs them, got True"):
+        ConstrainedRegressor(early_stopping=True).partial_fit(X, Y)
+    model = ConstrainedRegressor(radius=1.0).partial_fit(X, Y)
+    before = model.coef_.copy()
+    with pytest.raises(ValueError, match="3 features"):
+        model.partial_fit(X[:, :3], Y)
+    with pytest.raises(ValueError, match="NaN"):
+        model.partial_fit(X * np.nan, Y)
+    np.testing.assert_array_equal(model.partial_fit(X, Y).coef_.round(9), before.round(9))
+    assert not hasattr(ConstrainedRegressorCV(), "partial_fit")
+
+
+def test_files_are_read_out_of_core(tmp_path):
+    plain = ConstrainedRegressor(radius=0.7, tol=1e-9).fit(X, Y)
+    np.save(tmp_path / "x.npy", X)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame["target"], frame["label"] = Y, (Y > 0).astype(float)
+    (tmp_path / "folder").mkdir()
+    frame.iloc[:50].to_parquet(tmp_path / "folder" / "0.parquet")
+    frame.iloc[50:].to_parquet(tmp_path / "folder" / "1.parquet")
+    only = frame.drop(columns="label")
+    only.to_parquet(tmp_path / "x.parquet")
+    for source, y in ((tmp_path / "x.npy", Y), (str(tmp_path / "x.npy"), Y), (tmp_path / "x.parquet", "target")):
+        model = ConstrainedRegressor(radius=0.7, tol=1e-9).fit(source, y)
+        np.testing.assert_allclose(model.coef_, plain.coef_, atol=1e-6)
+        assert model.verify(source, y).ok
+    assert list(model.feature_names_in_) == list("abcd")
+    labelled = ConstrainedClassifier(radius=0.7).fit(tmp_path / "folder", "label")
+    assert labelled.coef_.shape == (1, 5)  # the other column is a feature here
+    with pytest.raises(ValueError, match=r"^`fit\(path, y\)` needs targets"):
+        ConstrainedRegressor().fit(tmp_path / "x.npy")
+
+
+def test_large_memory_maps_are_read_out_of_core(tmp_path, monkeypatch):
+    np.save(tmp_path / "x.npy", X)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    small = ConstrainedRegressor(radius=0.7, tol=1e-9).fit(mapped, Y, S)
+    monkeypatch.setattr(given_data, "MEMORY", 100)
+    seen = []
+    monkeypatch.setattr(given_data, "as_data", lambda *given: seen.append(1) or as_data(*given))
+    large = ConstrainedRegressor(radius=0.7, tol=1e-9).fit(mapped, Y, S)
+    assert seen
+    np.testing.assert_allclose(large.coef_, small.coef_, atol=1e-6)
+
+
+def test_rows_of_a_fit_are_not_kept(caplog):
+    model = ConstrainedRegressor(radius=1.0).fit(X, Y)
+    model.partial_fit(X[:30], Y[:30])
+    assert "`partial_fit` begins anew: the rows of `fit` are not kept" in caplog.text
+    np.testing.assert_allclose(model.coef_, ConstrainedRegressor(radius=1.0).fit(X[:30], Y[:30]).coef_, atol=1e-5)
+    model.fit(X, Y)
+    model.partial_fit(X[30:], Y[30:])
+    np.testing.assert_allclose(model.coef_, ConstrainedRegressor(radius=1.0).fit(X[30:], Y[30:]).coef_, atol=1e-5)

@@ -1,0 +1,232 @@
+"""Searches: their grids, their table of results, and least squares from moments."""
+
+import logging
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import accuracy_score, log_loss, make_scorer, mean_absolute_error, r2_score
+from sklearn.model_selection import GridSearchCV, KFold, LeaveOneOut, ShuffleSplit, TimeSeriesSplit, cross_val_score
+
+from projfree import (
+    ConstrainedClassifier,
+    ConstrainedClassifierCV,
+    ConstrainedRegressor,
+    ConstrainedRegressorCV,
+)
+from projfree.estimators import folds as ways
+from projfree.estimators.fold_grams import fold_grams
+from projfree.estimators.search_results import choose
+from projfree.estimators.table import Table
+
+RADII = np.geomspace(0.1, 20.0, 6)
+MAE = make_scorer(mean_absolute_error, greater_is_better=False)
+pytestmark = pytest.mark.filterwarnings("ignore:.*that was tried, and .* ones may score better:UserWarning")
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((90, 8)) * [1, 1, 1, 5, 1, 0.2, 1, 1] + 3.0
+    return X, X @ [2.0, -1.0, 0, 0, 0, 0, 0, 0] + 1.5 * rng.standard_normal(90), rng.uniform(0.2, 2.0, size=90)
+
+
+# ------------------------------------------------------------------ least squares from moments
+
+CASES = {
+    "plain": {},
+    "no intercept": {"fit_intercept": False},
+    "scaled": {"standardize": True},
+    "shuffled": {"cv": KFold(3, shuffle=True, random_state=0)},
+    "overlapping": {"cv": ShuffleSplit(3, random_state=0)},
+    "time": {"cv": TimeSeriesSplit(3)},
+    "another scorer": {"scoring": MAE},
+    "mean square": {"scoring": "neg_mean_squared_error"},
+}
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5, 2.0])
+@pytest.mark.parametrize("name", CASES)
+def test_scores_are_those_of_separate_fits(table, name, p):
+    X, y, _ = table
+    settings = {"cv": 4, **CASES[name]}
+    search = ConstrainedRegressorCV(p=p, radii=RADII, **settings, tol=1e-8).fit(X, y)
+    own = {k: v for k, v in settings.items() if k not in ("cv", "scoring")}
+    for k, radius in enumerate(RADII):
+        model = ConstrainedRegressor(p=p, radius=radius, tol=1e-9, **own)
+        expected = cross_val_score(model, X, y, cv=settings["cv"], scoring=settings.get("scoring"))
+        np.testing.assert_allclose(search.scores_[0, k], expected, atol=1e-6, rtol=1e-6)
+    chosen = ConstrainedRegressor(p=p, radius=search.radius_, tol=1e-9, **own).fit(X, y)
+    np.testing.assert_allclose(search.coef_, chosen.coef_, atol=1e-5)
+    assert search.verify(X, y).ok
+    assert search.result_.relative_gap <= 1e-8
+
+
+@pytest.mark.parametrize("kind", [sp.csr_array, np.asarray])
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_weights_tables_and_outputs(table, kind, outputs):
+    X, y, s = table
+    X, Y = kind(np.where(X > 2.5, X, 0.0)), y if outputs == 1 else np.column_stack([y, -y + X[:, 2]])
+    search = ConstrainedRegressorCV(p=[1, 2], radii=RADII, cv=3, tol=1e-7).fit(X, Y, s)
+    for i, p in enumerate((1, 2)):
+        whole = ConstrainedRegressor(p=p, radius=RADII[3], tol=1e-10).fit(X, Y, s)
+        if search.p_ == p:
+            np.testing.assert_allclose(search.path_.coefs[3], whole.coef_, atol=1e-5)
+            np.testing.assert_allclose(search.path_.intercepts[3], whole.intercept_, atol=1e-4)
+            assert search.path_.values[3] == pytest.approx(whole.result_.value, rel=1e-8)
+            assert search.path_.multipliers[3] == pytest.approx(whole.multiplier_, rel=1e-4, abs=1e-6)
+        for k, (rows, held) in enumerate(KFold(3).split(X)):
+            alone = ConstrainedRegressor(p=p, radius=RADII[3], tol=1e-10).fit(X[rows], Y[rows], s[rows])
+            expected = r2_score(Y[held], alone.predict(X[held]), sample_weight=s[held])
+            assert search.scores_[i, 3, k] == pytest.approx(expected, abs=1e-6)
+    assert search.verify(X, Y, s).ok
+
+
+def test_least_squares_go_through_moments_and_other_losses_do_not(table, monkeypatch):
+    X, y, _ = table
+    used = []
+    monkeypatch.setattr(ways.MomentFolds, "scores", lambda self, models, radii, tell: used.append(models) or 1 / 0)
+    for settings in ({"p": 2}, {"p": 1}, {"p": 1.5}):
+        with pytest.raises(ZeroDivisionError):
+            ConstrainedRegressorCV(**settings, radii=RADII).fit(X, y)
+    assert len(used) == 3
+    for settings in ({"loss": "huber"}, {"positive": True}, {"free": [0]}, {"task": 7}):
+        Z = np.column_stack([X[:, :7], np.arange(90) % 2]) if "task" in settings else X
+        ConstrainedRegressorCV(**settings, radii=RADII[2:4], cv=2, tol=1e-3).fit(Z, y)
+
+
+def test_moments_that_are_too_coarse_are_not_used(table, monkeypatch):
+    """Here the sums hide a tolerance of 1e-14; then rows are read, and the scores are the same to rounding."""
+    X, y, _ = table
+    quick = ConstrainedRegressorCV(radii=RADII, cv=3).fit(X, y)
+    asked = []
+    by_runs = ways.PathFolds.scores
+    monkeypatch.setattr(ways.PathFolds, "scores", lambda self, *given: asked.append(1) or by_runs(self, *given))
+    with pytest.warns(ConvergenceWarning):
+        slow = ConstrainedRegressorCV(radii=RADII, cv=3, tol=1e-15, max_iter=3).fit(X, y)
+    assert asked
+    np.testing.assert_allclose(quick.scores_, slow.scores_, atol=1e-9)
+
+
+def test_the_sums_of_a_fold_are_those_of_its_rows(table):
+    X, y, s = table
+    for cv in (KFold(4), KFold(3, shuffle=True, random_state=1), ShuffleSplit(2, random_state=0), LeaveOneOut()):
+        folds = list(cv.split(X))
+        whole, grams = fold_grams(Table(X, y, s), folds)
+        np.testing.assert_allclose(whole.xtx, (X.T * s) @ X, rtol=1e-12)
+        for gram, (rows, _) in zip(grams, folds, strict=True):
+            np.testing.assert_allclose(gram.xtx, (X[rows].T * s[rows]) @ X[rows], rtol=1e-12)
+            np.testing.assert_allclose(gram.xty, (X[rows].T * s[rows]) @ y[rows], rtol=1e-12)
+            assert gram.n == len(rows)
+
+
+# ------------------------------------------------------------------ the grid
+
+
+@pytest.mark.parametrize("radii", [0, -1, -0.5, [1.0, 0.0], [-1.0, 2.0], [], True])
+def test_radii_must_be_positive(table, radii):
+    X, y, _ = table
+    with pytest.raises((ValueError, TypeError), match=r"^`radii` must be "):
+        ConstrainedRegressorCV(radii=radii).fit(X, y)
+    with pytest.raises(ValueError, match=r"^`radii` must be finite, got inf at index 1"):
+        ConstrainedRegressorCV(radii=[1.0, np.inf]).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [ConstrainedRegressorCV, ConstrainedClassifierCV])
+def test_a_grid_goes_on_beyond_its_ends(kind, monkeypatch, caplog):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 4))
+    y = X @ [1.0, -2.0, 0.5, 3.0] + 0.3 * rng.standard_normal(200)
+    y = y if kind is ConstrainedRegressorCV else y + rng.logistic(size=200) > 0
+    scoring = None if kind is ConstrainedRegressorCV else "neg_log_loss"
+    wide = kind(radii=30, scoring=scoring, cv=3).fit(X, y)
+    assert wide.extended_ == (0, 0)
+    for factor, side in ((1e-3, 1), (1e3, 0)):
+        monkeypatch.setattr("projfree.estimators.auto.BELOW", 2.0 / factor)
+        monkeypatch.setattr("projfree.estimators.auto.ABOVE", 2.0 * factor)
+        with caplog.at_level(logging.INFO, logger="projfree.estimators.search_results"):
+            search = kind(radii=4, scoring=scoring, cv=3).fit(X, y)
+        assert search.extended_[side] > 0
+        assert search.extended_[1 - side] == 0
+        assert f"{kind.__name__} extended its grid by {search.extended_[0]} radii below and" in caplog.text
+        assert search.radii_.shape[1] == 4 + sum(search.extended_) == search.scores_.shape[1]
+        np.testing.assert_allclose(np.diff(np.log(search.radii_[0]), n=2), 0.0, atol=1e-9)
+        assert search.radii_[0, 0] < search.radius_ < search.radii_[0, -1]
+        assert search.best_score_ >= wide.best_score_ - 0.05 * abs(wide.best_score_)
+        caplog.clear()
+
+
+def test_a_grid_does_not_go_on_forever(monkeypatch):
+    monkeypatch.setattr("projfree.estimators.auto.BELOW", 1e7)
+    monkeypatch.setattr("projfree.estimators.auto.ABOVE", 1e-6)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 2))
+    with pytest.warns(UserWarning, match=r"^ConstrainedRegressorCV: the best radius, .* larger `radii`, or scale"):
+        search = ConstrainedRegressorCV(radii=3, cv=2).fit(X, X[:, 0])
+    assert search.extended_ == (0, 3 * round(np.log(30) / (np.log(10) / 2)))
+
+
+def test_radii_that_were_given_are_all_that_is_tried(table):
+    X, y, _ = table
+    with pytest.warns(
+        UserWarning, match=r"^ConstrainedRegressorCV: the best radius, 0\.2, is the largest that was tried"
+    ):
+        search = ConstrainedRegressorCV(radii=[0.2, 0.05, 0.1]).fit(X, y)
+    np.testing.assert_array_equal(search.radii_, [[0.05, 0.1, 0.2]])
+
+
+# ------------------------------------------------------------------ the table of results
+
+
+def test_results_are_those_of_a_grid_search(table):
+    X, y, _ = table
+    ours = ConstrainedRegressorCV(p=[1.0, 2.0], radii=RADII[:4], cv=4, tol=1e-9).fit(X, y)
+    grid = GridSearchCV(ConstrainedRegressor(tol=1e-9), {"p": [1.0, 2.0], "radius": list(RADII[:4])}, cv=4).fit(X, y)
+    assert set(ours.cv_results_) <= set(grid.cv_results_)
+    assert ours.cv_results_["params"] == grid.cv_results_["params"]
+    for name in ["mean_test_score", "std_test_score", *(f"split{k}_test_score" for k in range(4))]:
+        np.testing.assert_allclose(ours.cv_results_[name], grid.cv_results_[name], atol=1e-6)
+    np.testing.assert_array_equal(ours.cv_results_["rank_test_score"], grid.cv_results_["rank_test_score"])
+    np.testing.assert_array_equal(ours.cv_results_["param_radius"], grid.cv_results_["param_radius"])
+    assert (ours.best_index_, ours.best_params_) == (grid.best_index_, grid.best_params_)
+    assert ours.best_score_ == pytest.approx(grid.best_score_, abs=1e-6)
+    assert np.all(ours.cv_results_["mean_fit_time"] > 0)
+
+
+def test_score_uses_the_scorer(table):
+    X, y, s = table
+    search = ConstrainedRegressorCV(radii=RADII, cv=3, scoring=MAE).fit(X, y)
+    assert search.score(X, y) == pytest.approx(-mean_absolute_error(y, search.predict(X)))
+    weighted = -mean_absolute_error(y, search.predict(X), sample_weight=s)
+    assert search.score(X, y, s) == pytest.approx(weighted)
+    plain = ConstrainedRegressorCV(radii=RADII, cv=3).fit(X, y)
+    assert plain.score(X, y, s) == pytest.approx(r2_score(y, plain.predict(X), sample_weight=s))
+    labels = y > np.median(y)
+    sure = ConstrainedClassifierCV(radii=RADII, cv=3, scoring="neg_log_loss").fit(X, labels)
+    assert sure.score(X, labels) == pytest.approx(-log_loss(labels, sure.predict_proba(X)))
+    plain = ConstrainedClassifierCV(radii=RADII, cv=3).fit(X, labels)
+    assert plain.score(X, labels) == pytest.approx(accuracy_score(labels, plain.predict(X)))
+
+
+def test_held_out_scores_are_those_of_rows_that_were_held_out(table):
+    """Recomputed from the split, for each fold, by fits on the other rows."""
+    X, y, s = table
+    labels = y > np.median(y)
+    cv = KFold(3, shuffle=True, random_state=2)
+    search = ConstrainedClassifierCV(p=1.5, radii=RADII[:3], cv=cv, tol=1e-6).fit(X, labels, s)
+    for k, (rows, held) in enumerate(cv.split(X)):
+        for j, radius in enumerate(RADII[:3]):
+            alone = ConstrainedClassifier(p=1.5, radius=radius, tol=1e-6).fit(X[rows], labels[rows], s[rows])
+            right = accuracy_score(labels[held], alone.predict(X[held]), sample_weight=s[held])
+            assert search.cv_results_[f"split{k}_test_score"][j] == pytest.approx(right)
+
+
+def test_the_standard_error_is_that_of_a_mean():
+    """A deviation of 0.2 over four folds is a standard error of 0.1."""
+    swing = 0.2 * np.sqrt(0.75) * np.array([1.0, -1.0, 1.0, -1.0])
+    means = np.array([0.65, 0.75, 0.85])  # within 0.1 of the best is the second, within 0.2 the first too
+    scores = (means[:, None] + swing)[None]
+    assert scores[0, 2].std(ddof=1) == pytest.approx(0.2)
+    scores[0, 1] += 0.001
+    assert choose(scores, "one_standard_error") == (0, 1)

@@ -1,0 +1,69 @@
+"""Quadratics over l_p balls of many radii."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from projfree.numerics.l1_path import l1_path
+from projfree.numerics.lp_norm import conjugate, lp_norm
+from projfree.numerics.lp_quadratic import minimise_quadratic
+from projfree.numerics.quadratic_path import minimise_path
+
+
+def problem(seed, d, rows, outputs=None):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((rows, d)) * np.exp(rng.uniform(-2, 2, size=d))
+    y = rng.standard_normal(rows if outputs is None else (rows, outputs))
+    return X.T @ X / rows, X.T @ y / rows
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 10_000),
+    st.integers(1, 12),
+    st.integers(1, 30),
+    st.sampled_from([1.0, 1.3, 2.0, 3.0, np.inf]),
+    st.sampled_from([None, 2]),
+)
+def test_every_point_minimises_over_its_ball(seed, d, rows, p, outputs):
+    H, b = problem(seed, d, rows, outputs)
+    radii = np.geomspace(1e-3, 100.0, 9) * lp_norm(b, 2.0)
+    path = minimise_path(H, b, p, radii)
+    size = lp_norm(b, conjugate(p))
+    for w, r, gap, multiplier in zip(path.w, radii, path.gaps, path.multipliers, strict=True):
+        g = H @ w - b
+        assert lp_norm(w, p) <= r * (1 + 1e-12)
+        assert multiplier == pytest.approx(lp_norm(g, conjugate(p)), rel=1e-9, abs=1e-12 * size)
+        assert np.vdot(g, w) + r * lp_norm(g, conjugate(p)) == pytest.approx(gap, abs=1e-9 * size * r)
+        assert gap <= 1e-8 * size * r
+        alone = minimise_quadratic(H, b, p, float(r))
+        value = [0.5 * np.vdot(v, H @ v) - np.vdot(b, v) for v in (w, alone.w)]
+        assert value[0] <= value[1] + alone.gap + 1e-9 * size * r
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 15), st.integers(5, 40))
+def test_the_walk_over_l1_balls_is_exact(seed, d, rows):
+    """Also without the second attempt that `minimise_path` makes where it is not, and with entries that leave."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((rows + d, d)) @ rng.standard_normal((d, d))
+    H, b = X.T @ X / len(X), X.T @ rng.standard_normal(len(X)) / len(X)
+    radii = np.geomspace(0.01, 2.0, 12) * np.abs(np.linalg.solve(H, b)).sum()
+    for w, r in zip(l1_path(H, b, radii), radii, strict=True):
+        g = H @ w - b
+        assert np.abs(w).sum() <= r * (1 + 1e-9)
+        assert g @ w + r * np.abs(g).max() <= 1e-8 * r * np.abs(b).max()
+
+
+def test_a_matrix_without_full_rank():
+    H, b = np.diag([1.0, 0.0]), np.array([1.0, 1.0])  # the second direction falls without end
+    for p in (1.0, 2.0):
+        path = minimise_path(H, b, p, np.array([0.5, 3.0]))
+        assert np.all(path.gaps <= 1e-9)
+        np.testing.assert_allclose([lp_norm(w, p) for w in path.w], [0.5, 3.0])
+
+
+def test_no_slope():
+    path = minimise_path(np.eye(2), np.zeros(2), 1.0, np.array([1.0, 2.0]))
+    np.testing.assert_array_equal(path.w, 0.0)
