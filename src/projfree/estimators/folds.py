@@ -18,7 +18,7 @@ from projfree.estimators.fold_grams import Fold, Moments, fold_grams
 from projfree.estimators.held_out import AT_ONCE
 from projfree.estimators.paths import RadiusPath, fit_path
 from projfree.estimators.table import Table
-from projfree.losses.squared import is_squared
+from projfree.losses.squared import Squared, is_squared
 from projfree.run.path import goes_direct
 from projfree.runtime import single_blas
 
@@ -130,6 +130,7 @@ class MomentFolds:
             return at_once(rows.y, found.predict(rows.X), None if weight is None else np.asarray(weight)[held])
         X, y, params = self.judge.part(held)
         scores, fitted = [], copy.copy(model)
+        fitted.loss_ = Squared()
         for coef, intercept in zip(found.coefs, found.intercepts, strict=True):
             for name, value in model._shaped(coef, intercept).items():
                 setattr(fitted, name, value)
