@@ -53,7 +53,6 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def sha256(path: Path) -> str:
-    """The checksum of a file's content, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def sha256(file: IO[bytes]) -> str:
+    """The checksum of an open file's content, in hexadecimal."""
+    return hashlib.file_digest(file, "sha256").hexdigest()
