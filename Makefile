@@ -44,7 +44,7 @@ format: $(STAMP)
 	$(BIN)/ruff format $(wildcard $(SOURCES))
 
 reproduce: $(STAMP)
-	$(BIN)/projfree reproduce --quick --out reproduction
+	$(BIN)/projfree reproduce --quick --force --out reproduction
 
 # The peers are not needed for anything else.
 bench: $(STAMP)

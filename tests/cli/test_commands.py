@@ -73,22 +73,25 @@ def test_fit_classes_with_text_labels(folder, tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["mixed.csv", "--target", "y"], "column 'kind' of .* must hold numbers, got '(yes|no)' in row 1"),
+        (["mixed.csv", "--target", "y", "--one-hot", "none"], "column 'kind' must hold numbers, got '(yes|no)' in row"),
         (["mixed.csv", "--target", "z"], "--target must be a column of .*, got 'z'; its columns are a, b, c, d, y"),
         (
-            ["mixed.csv", "--target", "word", "--drop", "kind"],
-            "column 'word' of .* must hold numbers, got 'w' in row 1",
+            ["mixed.csv", "--target", "word", "--loss", "squared"],
+            "column 'word' must hold numbers, got 'w' in row 1; .*; for classes use --loss logistic",
         ),
         (["empty.csv", "--target", "y"], "empty.csv' is empty"),
         (["header.csv", "--target", "y"], "header.csv' has no rows"),
-        (["holes.csv", "--target", "y"], "column 'a' of .* is missing or infinite in row 2"),
-        (["broken.parquet", "--target", "y"], "cannot be read as parquet"),
+        (
+            ["holes.csv", "--target", "y"],
+            "column 'a' is missing or infinite in row 2; fill it .--impute median.*--impute drop",
+        ),
+        (["broken.parquet", "--target", "y"], "broken.parquet is no Parquet file"),
         (["none.csv", "--target", "y"], "none.csv' does not exist"),
         (
             ["numbers.parquet", "--target", "y", "--radius", "big"],
             "--radius must be a positive number or auto, got 'big'",
         ),
-        (["numbers.parquet", "--target", "y", "--p", "0.5"], "must be at least 1, got 0.5"),
+        (["numbers.parquet", "--target", "y", "--p", "0.5"], "--p must be at least 1, got 0.5"),
         (["numbers.parquet", "--target", "y", "--hold-out", "1"], "--hold-out must be at least 0 and less than 1"),
         (["numbers.parquet", "--target", "y", "--loss", "logistic"], "too many for classes"),
         (["numbers.parquet", "--target", "y", "--resume"], "there is no checkpoint at"),

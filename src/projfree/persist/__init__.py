@@ -22,7 +22,7 @@ from projfree.persist import generations
 from projfree.persist.generations import POINTER, VERSION, damaged, read_pointer
 from projfree.persist.tree import Tree, encode
 
-__all__ = ["VERSION", "Tree", "exists", "load", "remove", "save", "unfinished"]
+__all__ = ["VERSION", "Tree", "check", "exists", "kind_of", "load", "remove", "save", "unfinished"]
 
 #: How often `load` looks again when a writer replaces the content under its eyes.
 _RETRIES = 10
@@ -109,3 +109,14 @@ def remove(path: str | os.PathLike[str], *, kind: str) -> None:
         Where the save is of another kind.
     """
     generations.remove(Path(path), kind)
+
+
+def check(path: str | os.PathLike[str], *, kind: str) -> None:
+    """Raise the ValueError that `save` would raise because of what stands at ``path``; nothing is changed."""
+    generations.refuse_foreign(Path(path), kind)
+
+
+def kind_of(path: str | os.PathLike[str]) -> str | None:
+    """The kind of the finished save at ``path``, None where there is none."""
+    pointer = read_pointer(Path(path), None)
+    return None if pointer is None else str(pointer.get("kind"))

@@ -32,8 +32,8 @@ def damaged(folder: Path, why: str) -> ValueError:
     return ValueError(f"{str(folder)!r} is damaged: {why}; restore it from a copy, or remove it and save again.")
 
 
-def read_pointer(folder: Path, kind: str) -> dict[str, Any] | None:
-    """The checked content of the pointer file, or None where there is none."""
+def read_pointer(folder: Path, kind: str | None) -> dict[str, Any] | None:
+    """The checked content of the pointer file of a kind, or of any; None where there is none."""
     try:
         if not folder.is_dir():
             return None
@@ -51,7 +51,7 @@ def read_pointer(folder: Path, kind: str) -> dict[str, Any] | None:
             f"{str(folder)!r} has format version {pointer['version']}, and this projfree reads up to {VERSION}; "
             "upgrade projfree."
         )
-    if pointer.get("kind") != kind:
+    if kind is not None and pointer.get("kind") != kind:
         raise ValueError(f"{str(folder)!r} holds a {shown(pointer.get('kind'))}, not a {kind!r}; check the path.")
     return pointer
 

@@ -9,8 +9,8 @@ import stat
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 from numpy.lib import format as npy
@@ -26,7 +26,7 @@ class DamagedError(Exception):
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
+def opened(path: Path) -> Iterator[BufferedReader]:
     """A plain file to read from; pipes, devices and folders are refused before they are opened.
 
     Raises
@@ -63,7 +63,7 @@ def read_limited(path: Path, most: int) -> bytes:
     return content
 
 
-def read_arrays(file: IO[bytes]) -> dict[str, Array]:
+def read_arrays(file: BufferedReader) -> dict[str, Array]:
     """The arrays of an npz file as `numpy.savez` writes it, after a look at all sizes that it declares."""
     size = os.fstat(file.fileno()).st_size
     file.seek(0)

@@ -67,6 +67,11 @@ class Checkpoint:
             _apply(run, tree)
 
 
+def write(path: str | os.PathLike[str], run: Run) -> None:
+    """Write a run that ends here to a folder, atomically."""
+    persist.save(path, snapshot(run), kind=KIND)
+
+
 @dataclass(frozen=True)
 class Written:
     """What a checkpoint holds, as it was read from the disk."""
