@@ -36,7 +36,7 @@ def layout_of(path: Path, sep: str | None, header: bool | None) -> Layout:
         raise ValueError(f"{str(path)!r} has no rows.")
     headed = _has_names(first) if header is None else header
     names = [name.strip() for name in first] if headed else [str(j) for j in range(len(first))]
-    _refuse_twice(names, path)
+    refuse_twice(names, path)
     _refuse_ragged(path, separator, len(first), headed)
     return Layout(separator, headed, names)
 
@@ -83,7 +83,8 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _refuse_twice(names: list[str], path: Path) -> None:
+def refuse_twice(names: list[str], path: Path) -> None:
+    """Raise where two columns have one name: a second target would become a feature."""
     for j, name in enumerate(names):
         if name in names[:j]:
             raise ValueError(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array
+from projfree.cli.csv_text import refuse_twice
 from projfree.cli.options import CLASSES
 from projfree.cli.rows import targets_of
 from projfree.cli.tables import check_path, column_of
@@ -89,6 +90,7 @@ def streamed_rows(path: Path, target: str, loss: str, drop: Sequence[str] | None
         source: Source = SomeColumns(whole, [j for j, name in enumerate(names) if name not in (column, *gone)])
     else:
         schema = open_parquet(parquet_files(path)[0]).schema_arrow
+        refuse_twice(list(schema.names), path)
         column, gone = _left_out(list(schema.names), target, drop, path)
         values = _parquet_column(path, column)
         source = ParquetSource(path, [name for name in schema.names if name not in (column, *gone)])

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array, shown
-from projfree.cli.csv_text import layout_of
+from projfree.cli.csv_text import layout_of, refuse_twice
+from projfree.data.sources.arrow import open_parquet, parquet_files
 from projfree.estimators.frame_columns import column_numbers, row_of
 
 TEXT = (".csv", ".tsv", ".txt", ".data")
@@ -137,14 +138,12 @@ def _parquet(path: Path) -> Any:
     import pandas as pd
     from pyarrow import ArrowException
 
+    refuse_twice(list(open_parquet(parquet_files(path)[0]).schema_arrow.names), path)
     try:
         frame = pd.read_parquet(path)
     except (ArrowException, ValueError, OSError) as error:
         raise ValueError(f"{str(path)!r} cannot be read as parquet: {_first_line(error)}") from error
     frame.columns = [str(name) for name in frame.columns]
-    twice = frame.columns[frame.columns.duplicated()]
-    if len(twice):
-        raise ValueError(f"{str(path)!r} has the column {twice[0]!r} twice; rename one.")
     return frame.reset_index(drop=True)
 
 

@@ -151,7 +151,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 def _one_hot(labels: Array, levels: list[str]) -> Array:
     import pandas as pd
 
-    codes = np.asarray(pd.Categorical(labels, categories=levels).codes)
+    codes = np.asarray(pd.Index(levels).get_indexer(labels))
     table = np.zeros((len(labels), len(levels)))
     known = codes >= 0
     table[known, codes[known]] = 1.0
