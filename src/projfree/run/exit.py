@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from projfree.algebra import UNIT, Point, Structured, same
+from projfree.algebra import UNIT, Point, same
 from projfree.checks import Array
 from projfree.numerics.compilation import compile_seconds
 from projfree.run.certificate import Certificate
@@ -98,7 +98,7 @@ def _prove_anew(run: Run) -> None:
     run.ladder.forget()
     if run.scale > abs(run.value):  # then the value at the centre decides, which the file may have named too
         run.centre_value = math.nan
-    if not isinstance(run.best.w, Structured) and not run.ball.contains(run.best.w):
+    if not run.ladder.factored and not run.ball.contains(run.best.w):  # factors are scaled back below
         raise ValueError(f"the checkpoint leads to a point outside {run.ball!r}; begin anew with `start=`.")
 
 
