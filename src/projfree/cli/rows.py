@@ -107,13 +107,14 @@ def groups_of(text: str | None, sources: list[str], path: Path) -> list[int] | N
     if text is None:
         return None
     columns = list(dict.fromkeys(sources))
-    places = {name: j for j, name in enumerate(columns)}
-    if text != "auto":
-        for group in text.split(";"):
-            names = [column_of(columns, name.strip(), "--feature-groups", path) for name in group.split(",")]
-            for name in names:
-                if places[name] != columns.index(name) and places[name] != places[names[0]]:
-                    raise ValueError(f"--feature-groups names the column {shown(name)} twice; give it one group.")
-                places[name] = places[names[0]]
-    numbered = {place: k for k, place in enumerate(sorted(set(places.values())))}
-    return [numbered[places[name]] for name in sources]
+    group = {name: j for j, name in enumerate(columns)}
+    named: set[str] = set()
+    for part in [] if text == "auto" else text.split(";"):
+        names = [column_of(columns, name.strip(), "--feature-groups", path) for name in part.split(",")]
+        for name in names:
+            if name in named:
+                raise ValueError(f"--feature-groups names the column {shown(name)} twice; give it one group.")
+            named.add(name)
+            group[name] = group[names[0]]
+    numbered = {place: k for k, place in enumerate(sorted(set(group.values())))}
+    return [numbered[group[name]] for name in sources]
