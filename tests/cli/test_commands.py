@@ -262,3 +262,27 @@ def test_an_interrupt_in_the_run_exits_with_130_and_can_be_resumed(folder, tmp_p
     assert resumed.exit_code in (0, 1), resumed.output
     assert (tmp_path / "m").exists()
     assert not (tmp_path / "m.checkpoint").exists()
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_sigmoid"])
+def test_a_resumed_fit_counts_its_passes_once(folder, tmp_path, monkeypatch, loss):
+    """The exit check of the interrupted run is not work of the fit; forming the images anew is one more read."""
+    from projfree.run import Run
+
+    advance = Run.advance
+
+    def pressed(run):
+        if run.iteration == 2:
+            raise KeyboardInterrupt
+        advance(run)
+
+    words = ("fit", folder / "mixed.csv", "--target", "kind", "--loss", loss, "--drop", "word", "--drop", "y", "--json")
+    words = (*words, "--radius", "50", "--p", "1.5", "--tol", "1e-9")
+    whole = json.loads(call(*words, "--out", tmp_path / "whole").output)
+    monkeypatch.setattr(Run, "advance", pressed)
+    assert call(*words, "--out", tmp_path / "m").exit_code == 130
+    monkeypatch.setattr(Run, "advance", advance)
+    resumed = json.loads(call(*words, "--out", tmp_path / "m", "--resume").output)
+    assert resumed["iterations"] == whole["iterations"]
+    assert resumed["value"] == whole["value"]
+    assert whole["passes"] <= resumed["passes"] <= whole["passes"] + 1

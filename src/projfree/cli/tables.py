@@ -72,7 +72,7 @@ def check_path(path: Path) -> str:
         raise FileNotFoundError(f"{str(path)!r} does not exist.")
     kind = next((kind for kind in reversed(KINDS) if path.name.lower().endswith(kind)), None)
     if kind is None:
-        raise ValueError(f"{str(path)!r} must end in one of {', '.join(KINDS)}.")
+        raise ValueError(f"{str(path)!r} must end in {', '.join(TEXT)} (these also with .gz), .parquet or .npy.")
     if path.is_file() and path.stat().st_size == 0:
         raise ValueError(f"{str(path)!r} is empty.")
     if path.is_dir() and kind != ".parquet":
