@@ -32,7 +32,7 @@ EPILOG = (
 @guarded
 def complete(
     data: options.Data,
-    out: Annotated[Path, typer.Option(help="The folder of the model.", show_default=False)],
+    out: options.ModelFolder,
     columns: Annotated[str, typer.Option(help="The columns of users, items and ratings.")] = "user,item,rating",
     p: Annotated[float, typer.Option("--p", help="The exponent of the Schatten norm, from 1 to below 2.")] = 1.0,
     radius: Annotated[str, typer.Option(help="The radius, or auto: chosen on held-out ratings.")] = "auto",
@@ -45,7 +45,7 @@ def complete(
     sep: options.Sep = None,
     header: options.Header = None,
     seed: Annotated[int, typer.Option(help="Of the ratings held out and the first factors.")] = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint of an interrupted run.")] = False,
+    resume: options.Resume = False,
     force: Force = False,
     json: Json = False,
     quiet: Quiet = False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import typer
@@ -35,7 +35,7 @@ EPILOG = (
 def fit(
     data: options.Data,
     target: options.Target,
-    out: Annotated[Path, typer.Option(help="The folder of the model.", show_default=False)],
+    out: options.ModelFolder,
     loss: options.LossName = options.LossChoice.auto,
     norm: options.Norm = options.NormChoice.lp,
     p: options.Exponent = None,
@@ -44,9 +44,9 @@ def fit(
     radius: options.Radius = "auto",
     cv: options.Folds = 0,
     tol: options.Tol = 1e-6,
-    max_iter: Annotated[int, typer.Option(help="The largest number of iterations.")] = 10_000,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds.", show_default=False)] = None,
-    hold_out: Annotated[float, typer.Option(help="The part of the rows kept for the score; 0 for none.")] = 0.2,
+    max_iter: options.MaxIter = 10_000,
+    time_limit: options.TimeLimit = None,
+    hold_out: options.HoldOut = 0.2,
     standardize: options.Standardize = False,
     intercept: options.Intercept = True,
     drop: options.Drop = None,
@@ -55,7 +55,7 @@ def fit(
     sep: options.Sep = None,
     header: options.Header = None,
     seed: options.Seed = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint of an interrupted fit.")] = False,
+    resume: options.Resume = False,
     force: Force = False,
     json: Json = False,
     quiet: Quiet = False,

@@ -13,6 +13,8 @@ from projfree.checks import shown
 
 #: The losses whose targets are labels.
 CLASSES = ("logistic", "softmax", "squared_sigmoid")
+#: The parts of a help page.
+TABLE, MODEL, RUN, OUTPUT, FEATURES = "The table", "The model", "The run", "Output", "Scale and intercept"
 #: The exponents that --cv chooses from unless --p names some.
 EXPONENTS = (1.0, 1.5, 2.0)
 
@@ -38,32 +40,48 @@ Data = Annotated[
 ]
 Target = Annotated[
     str,
-    typer.Option(help="The column to predict: name, or number from 0 (-1 is the last).", show_default=False),
+    typer.Option(
+        help="The column to predict: name, or number from 0 (-1 is the last).",
+        show_default=False,
+        rich_help_panel=TABLE,
+    ),
 ]
 Sep = Annotated[
-    str | None, typer.Option(help="What stands between fields of a text file; guessed by default.", show_default=False)
+    str | None,
+    typer.Option(
+        help="What stands between fields of a text file; guessed by default.", show_default=False, rich_help_panel=TABLE
+    ),
 ]
 Header = Annotated[
     bool | None,
-    typer.Option("--header/--no-header", help="Whether a text file begins with names; guessed by default."),
+    typer.Option(
+        "--header/--no-header", help="Whether a text file begins with names; guessed by default.", rich_help_panel=TABLE
+    ),
 ]
 LossName = Annotated[
     LossChoice,
     typer.Option(
-        help="The loss; auto is squared for numbers and logistic for text. The last three are for classes.",
+        metavar="NAME",
+        help="The loss: auto (squared for numbers, logistic for text), squared, huber, biweight; for classes logistic, "
+        "softmax, squared_sigmoid.",
+        rich_help_panel=MODEL,
     ),
 ]
-Norm = Annotated[NormChoice, typer.Option(help="The norm of the ball.")]
+Norm = Annotated[
+    NormChoice, typer.Option(metavar="NAME", help="The norm of the ball: lp, group or schatten.", rich_help_panel=MODEL)
+]
 Exponent = Annotated[
     str | None,
     typer.Option(
         "--p",
         help="Its exponent, 2 by default; inf is allowed. Several, as 1,1.5,2, with --cv.",
         show_default=False,
+        rich_help_panel=MODEL,
     ),
 ]
 AcrossGroups = Annotated[
-    float | None, typer.Option("--q", help="The exponent across groups, 1 by default.", show_default=False)
+    float | None,
+    typer.Option("--q", help="The exponent across groups, 1 by default.", show_default=False, rich_help_panel=MODEL),
 ]
 FeatureGroups = Annotated[
     str | None,
@@ -71,28 +89,47 @@ FeatureGroups = Annotated[
         help="For --norm group: auto, a group for each column of the table with all its levels, or columns such as "
         "'age,hours;gain,loss'; others are alone.",
         show_default=False,
+        rich_help_panel=MODEL,
     ),
 ]
-Radius = Annotated[str, typer.Option(help="The radius of the ball, or auto: chosen from the data.")]
-Folds = Annotated[
-    int, typer.Option("--cv", help="Choose the radius and p by cross-validation with so many folds; 0 for none.")
+Radius = Annotated[
+    str, typer.Option(help="The radius of the ball, or auto: chosen from the data.", rich_help_panel=MODEL)
 ]
-Tol = Annotated[float, typer.Option(help="The relative gap to certify.")]
-Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given several times.")]
+Folds = Annotated[
+    int,
+    typer.Option(
+        "--cv",
+        help="Choose the radius and p by cross-validation with so many folds; 0 for none.",
+        rich_help_panel=MODEL,
+    ),
+]
+Tol = Annotated[float, typer.Option(help="The relative gap to certify.", rich_help_panel=RUN)]
+Drop = Annotated[
+    list[str] | None, typer.Option(help="A column to leave out; may be given several times.", rich_help_panel=TABLE)
+]
 Impute = Annotated[
     ImputeChoice | None,
     typer.Option(
         help="What to do with missing numbers: fill them, or drop their rows; by default they are refused.",
         show_default=False,
+        rich_help_panel=TABLE,
     ),
 ]
 OneHot = Annotated[
     str,
-    typer.Option(help="Text as one column for each level: auto or none; or columns to encode as well as text, as a,b."),
+    typer.Option(
+        help="Text as one column for each level: auto or none; or columns to encode as well as text, as a,b.",
+        rich_help_panel=TABLE,
+    ),
 ]
-Standardize = Annotated[bool, typer.Option(help="Centre and scale the features; the radius is then on scaled ones.")]
-Intercept = Annotated[bool, typer.Option(help="Fit an intercept, which the ball does not hold.")]
-Seed = Annotated[int, typer.Option(help="Of the rows held out.")]
+Standardize = Annotated[
+    bool,
+    typer.Option(help="Centre and scale the features; the radius is then on scaled ones.", rich_help_panel=FEATURES),
+]
+Intercept = Annotated[
+    bool, typer.Option(help="Fit an intercept, which the ball does not hold.", rich_help_panel=FEATURES)
+]
+Seed = Annotated[int, typer.Option(help="Of the rows held out.", rich_help_panel=RUN)]
 
 
 def radius_of(text: str) -> float | str:
@@ -136,3 +173,18 @@ def refuse_share(option: str, value: float) -> None:
     """Raise where a part of the rows is none."""
     if not 0 <= value < 1:
         raise ValueError(f"{option} must be at least 0 and less than 1, got {value:g}.")
+
+
+HoldOut = Annotated[
+    float, typer.Option(help="The part of the rows kept for the score; 0 for none.", rich_help_panel=RUN)
+]
+MaxIter = Annotated[int, typer.Option(help="The largest number of iterations.", rich_help_panel=RUN)]
+TimeLimit = Annotated[
+    float | None, typer.Option(help="Seconds after which the fit ends.", show_default=False, rich_help_panel=RUN)
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on from the checkpoint of an interrupted run.", rich_help_panel=RUN)
+]
+ModelFolder = Annotated[
+    Path, typer.Option("--out", help="The folder of the model.", show_default=False, rich_help_panel=OUTPUT)
+]

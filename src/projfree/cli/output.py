@@ -18,11 +18,16 @@ from projfree.cli.errors import is_bad_input, sentence
 #: The exit codes, as documented in the help.
 DONE, SHORT, BAD_INPUT, FAULT, INTERRUPTED = 0, 1, 2, 3, 130
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="A line for each iteration, and what is compiled.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace what an earlier run wrote to --out.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.", rich_help_panel="Output")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.", rich_help_panel="Output")]
+Verbose = Annotated[
+    bool,
+    typer.Option("--verbose", "-v", help="A line for each iteration, and what is compiled.", rich_help_panel="Output"),
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", rich_help_panel="Output")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace what an earlier run wrote to --out.", rich_help_panel="Output")
+]
 
 
 def use_plain_signs() -> None:
