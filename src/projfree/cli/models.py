@@ -59,7 +59,7 @@ def model_of(settings: Settings, rows: AnyRows, path: Path) -> Any:
         tol=settings.tol,
         standardize=settings.standardize,
         fit_intercept=settings.intercept,
-        groups=groups,
+        feature_groups=groups,
         **size,
         **dict(settings.more),
     )
@@ -73,9 +73,9 @@ def _sources(rows: AnyRows) -> list[str]:
 
 def watched(model: Any, callbacks: tuple[Any, ...], state: str | None) -> Any:
     """The model with callbacks of its run, and the checkpoint that it goes on from."""
-    model._run_callbacks = callbacks
+    model.set_params(callbacks=callbacks)
     if state is not None:
-        model._run_state = state
+        model.set_params(checkpoint=state)
     return model
 
 

@@ -20,7 +20,7 @@ from projfree.estimators.solving import checked_solver, penalty, warn_if_short
 from projfree.estimators.table import Table
 from projfree.estimators.watching import Kept, given_callbacks, shown_by
 from projfree.losses.base import Loss
-from projfree.run import Result, Run, Status
+from projfree.run import Result, Run
 from projfree.run.loop import solved
 from projfree.run.result import one_of_many
 from projfree.sets import ConstraintSet, WithFree
@@ -164,8 +164,6 @@ class ConstrainedModel(Answers):
         )
         self._adopt(prepared, result)
         self.validation_scores_ = None if stopping is None else np.array(stopping.scores)
-        if kept is not None and result.status is Status.INTERRUPTED:
-            kept.interrupted()
         one_of_many(result)  # with all that was found kept, Ctrl-C ends whatever has asked for this fit
         if context is not None:
             context.call_on_fit_task_end(estimator=self, **given, reconstruction_attributes=self._fitted)
