@@ -42,7 +42,6 @@ CLASSES = ("ConstrainedRegressor", "ConstrainedClassifier", "ConstrainedRegresso
 #: What only a fit needs: written where it is plain, left out where it is an object.
 FOR_FITS = ("cv", "scoring", "random_state")
 #: What goes along with a run and is not written: functions, and a folder that a loaded model must not write to.
-OF_RUNS = ("verbose", "callbacks", "checkpoint")
 #: Parts of a result that no saved model has.
 DROPPED = {Result: ("state", "plan"), Certificate: ()}
 
