@@ -9,7 +9,7 @@ THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_
 PYTEST := $(THREADS) $(BIN)/python -m pytest -n $(WORKERS)
 SOURCES := src tests benchmarks examples tools
 
-.PHONY: test test-all slow mutants lint types install format reproduce bench clean
+.PHONY: test test-all test-minimum slow mutants lint types install format reproduce bench clean
 
 test: lint types
 	$(PYTEST) -m "not slow"
@@ -19,6 +19,15 @@ test-all: lint types
 
 slow: $(STAMP)
 	$(PYTEST) -m slow
+
+# The oldest versions that pyproject.toml allows, in an environment of their own, and the tests that touch other packages.
+MINIMUM := .venv-minimum
+test-minimum:
+	test -x $(MINIMUM)/bin/python || $(PYTHON) -m venv $(MINIMUM)
+	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check -c tools/minimum.txt \
+		-e ".[io,plots]" hypothesis polars pytest pytest-xdist
+	$(THREADS) $(MINIMUM)/bin/python -m pytest -n $(WORKERS) -m "not slow" tests/cli tests/data_sources tests/datasets \
+		tests/estimators tests/persist tests/test_public.py tests/test_readme.py
 
 # Puts faults into copies of the code and sees whether the tests find them; ONLY="workspace ladder" tries some of them.
 mutants: $(STAMP)
@@ -44,7 +53,7 @@ format: $(STAMP)
 	$(BIN)/ruff format $(wildcard $(SOURCES))
 
 reproduce: $(STAMP)
-	$(BIN)/projfree reproduce --quick --out reproduction
+	$(BIN)/projfree reproduce --quick --force --out reproduction
 
 # The peers are not needed for anything else.
 bench: $(STAMP)
@@ -53,5 +62,5 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/first_order.py
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(MINIMUM) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks examples tools -name __pycache__ -type d -prune -exec rm -rf {} +

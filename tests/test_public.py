@@ -35,6 +35,7 @@ GROUPS = {
         "ConstrainedRegressorCV",
         "MatrixCompletion",
         "MatrixCompletionCV",
+        "load",
     ),
     "balls": ("GroupBall", "KSupportBall", "LpBall", "OwlBall", "SchattenBall", "Weighted"),
     "other sets": ("Birkhoff", "Box", "ConstraintSet", "OracleSet", "Positive", "Simplex"),

@@ -2,10 +2,18 @@
 
 import contextlib
 import io
+import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from projfree.cli.app import app
 
 README = Path(__file__).parents[1] / "README.md"
 
@@ -35,3 +43,16 @@ def test_the_first_example_does_not_wait_for_a_compiler() -> None:
     code = next(text for language, text in blocks() if language == "python")
     ask = [sys.executable, "-c", code + "\nimport sys; print('numba' in sys.modules)"]
     assert subprocess.run(ask, capture_output=True, text=True, check=True).stdout.split()[-1] == "False"
+
+
+@pytest.mark.skipif("PROJFREE_DATA" not in os.environ, reason="needs the raw file of Adult")
+def test_the_command_prints_what_the_readme_shows(tmp_path, monkeypatch) -> None:
+    found = blocks()
+    place = next(k for k, (_, text) in enumerate(found) if text.startswith("projfree fit adult.data.gz"))
+    shutil.copy(Path(os.environ["PROJFREE_DATA"]) / "adult" / "adult.data.gz", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, shlex.split(found[place][1])[1:])
+    assert done.exit_code == 0, done.output
+    gap = re.compile(r"certified gap .*")  # of the size of rounding
+    printed, shown = (gap.sub("", settled(text)) for text in (done.stdout, found[place + 1][1]))
+    assert printed == shown

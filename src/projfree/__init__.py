@@ -153,6 +153,7 @@ __all__ = [
     "as_data",
     "check_gradient",
     "iterate",
+    "load",
     "minimize",
     "path",
     "perturb",
@@ -167,6 +168,8 @@ _ESTIMATORS = {
     "ConstrainedRegressorCV": "projfree.estimators",
     "MatrixCompletion": "projfree.estimators",
     "MatrixCompletionCV": "projfree.estimators",
+    "load": "projfree.estimators",
+    "save": "projfree.estimators",
 }
 
 #: Parts that are imported on first use, so that `import projfree` loads NumPy alone.

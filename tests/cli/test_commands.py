@@ -73,22 +73,25 @@ def test_fit_classes_with_text_labels(folder, tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["mixed.csv", "--target", "y"], "column 'kind' of .* must hold numbers, got '(yes|no)' in row 1"),
+        (["mixed.csv", "--target", "y", "--one-hot", "none"], "column 'kind' must hold numbers, got '(yes|no)' in row"),
         (["mixed.csv", "--target", "z"], "--target must be a column of .*, got 'z'; its columns are a, b, c, d, y"),
         (
-            ["mixed.csv", "--target", "word", "--drop", "kind"],
-            "column 'word' of .* must hold numbers, got 'w' in row 1",
+            ["mixed.csv", "--target", "word", "--loss", "squared"],
+            "column 'word' must hold numbers, got 'w' in row 1; .*; for classes use --loss logistic",
         ),
         (["empty.csv", "--target", "y"], "empty.csv' is empty"),
         (["header.csv", "--target", "y"], "header.csv' has no rows"),
-        (["holes.csv", "--target", "y"], "column 'a' of .* is missing or infinite in row 2"),
-        (["broken.parquet", "--target", "y"], "cannot be read as parquet"),
+        (
+            ["holes.csv", "--target", "y"],
+            "column 'a' is missing or infinite in row 2; fill it .--impute median.*--impute drop",
+        ),
+        (["broken.parquet", "--target", "y"], "broken.parquet is no Parquet file"),
         (["none.csv", "--target", "y"], "none.csv' does not exist"),
         (
             ["numbers.parquet", "--target", "y", "--radius", "big"],
             "--radius must be a positive number or auto, got 'big'",
         ),
-        (["numbers.parquet", "--target", "y", "--p", "0.5"], "must be at least 1, got 0.5"),
+        (["numbers.parquet", "--target", "y", "--p", "0.5"], "--p must be at least 1, got 0.5"),
         (["numbers.parquet", "--target", "y", "--hold-out", "1"], "--hold-out must be at least 0 and less than 1"),
         (["numbers.parquet", "--target", "y", "--loss", "logistic"], "too many for classes"),
         (["numbers.parquet", "--target", "y", "--resume"], "there is no checkpoint at"),
@@ -259,3 +262,27 @@ def test_an_interrupt_in_the_run_exits_with_130_and_can_be_resumed(folder, tmp_p
     assert resumed.exit_code in (0, 1), resumed.output
     assert (tmp_path / "m").exists()
     assert not (tmp_path / "m.checkpoint").exists()
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_sigmoid"])
+def test_a_resumed_fit_counts_its_passes_once(folder, tmp_path, monkeypatch, loss):
+    """The exit check of the interrupted run is not work of the fit; forming the images anew is one more read."""
+    from projfree.run import Run
+
+    advance = Run.advance
+
+    def pressed(run):
+        if run.iteration == 2:
+            raise KeyboardInterrupt
+        advance(run)
+
+    words = ("fit", folder / "mixed.csv", "--target", "kind", "--loss", loss, "--drop", "word", "--drop", "y", "--json")
+    words = (*words, "--radius", "50", "--p", "1.5", "--tol", "1e-9")
+    whole = json.loads(call(*words, "--out", tmp_path / "whole").output)
+    monkeypatch.setattr(Run, "advance", pressed)
+    assert call(*words, "--out", tmp_path / "m").exit_code == 130
+    monkeypatch.setattr(Run, "advance", advance)
+    resumed = json.loads(call(*words, "--out", tmp_path / "m", "--resume").output)
+    assert resumed["iterations"] == whole["iterations"]
+    assert resumed["value"] == whole["value"]
+    assert whole["passes"] <= resumed["passes"] <= whole["passes"] + 1

@@ -22,7 +22,7 @@ from projfree.data.rows import FormImages, Pass
 
 
 def random_table(rng, n, d, density=0.3, dtype=np.float64):
-    X = sp.random_array((n, d), density=density, format="csr", rng=rng, data_sampler=rng.standard_normal)
+    X = sp.random_array((n, d), density=density, format="csr", random_state=rng, data_sampler=rng.standard_normal)
     return sp.csr_array(X.astype(dtype))
 
 

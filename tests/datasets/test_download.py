@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import zipfile
@@ -96,3 +97,45 @@ def test_no_download_where_none_is_wanted(monkeypatch):
 
 def test_every_home_has_a_page():
     assert all(home.page and home.names for home in download.HOMES.values())
+
+
+TEXT = "1\t2\t3\t4\n"
+KNOWN = replace(HOMES["movielens-100k"], sha256=hashlib.sha256(TEXT.encode()).hexdigest())
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".zip"])
+def test_a_known_checksum_is_checked_on_every_load_from_the_cache(offline, monkeypatch, suffix):
+    monkeypatch.delenv("PROJFREE_DATA", raising=False)
+    (offline / "ml-100k").mkdir()
+    place = offline / "ml-100k" / ("u.data" + suffix)
+
+    def pack(text):
+        return {"": text.encode(), ".gz": gzip.compress(text.encode()), ".zip": archive("ml-100k/u.data", text)}[suffix]
+
+    place.write_bytes(pack(TEXT))
+    assert lookup.present(KNOWN) == place
+    place.write_bytes(pack(TEXT.replace("3", "5")))
+    assert lookup.present(KNOWN) is None
+    place.write_bytes(pack(TEXT)[:-5])
+    assert lookup.present(KNOWN) is None
+
+
+def test_a_partial_download_that_was_left_is_not_used(monkeypatch, offline):
+    """The downloader of pooch takes a file under its name for the download; ours has a name of its own each time."""
+    import pooch
+
+    names = []
+
+    def retrieve(url, known_hash, fname, path, downloader):
+        assert not (path / fname).exists()
+        path.mkdir(parents=True, exist_ok=True)
+        (path / fname).write_bytes(archive()[:20])
+        names.append(fname)
+        raise ConnectionError
+
+    monkeypatch.setattr(pooch, "retrieve", retrieve)
+    for _ in range(2):
+        with pytest.raises(ConnectionError):
+            fetch(HOME)
+    assert len(set(names)) == 2
+    assert list((offline / "ml-1m").iterdir()) == []

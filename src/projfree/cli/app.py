@@ -8,15 +8,15 @@ from typing import Annotated
 import typer
 
 from projfree.cli import complete, data, explain, fit, listing, predict, reproduce
+from projfree.cli.output import use_plain_signs
 
 EPILOG = (
     "Exit codes: 0 done; 1 done, but a tolerance was not reached or an experiment failed; 2 bad input, nothing "
-    "written; 130 interrupted, the command that goes on is printed."
+    "written; 3 a fault of projfree, nothing written; 130 interrupted, the command that goes on is printed."
 )
 app = typer.Typer(
     name="projfree",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     epilog=EPILOG,
     pretty_exceptions_enable=False,
@@ -50,4 +50,5 @@ app.command("list", epilog=listing.EPILOG)(listing.listing)
 
 def main() -> None:
     """Run the command line."""
+    use_plain_signs()
     app()

@@ -11,12 +11,16 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from projfree import persist
 from projfree.checks import shown
-from projfree.cli import models
-from projfree.cli.models import radius_of
-from projfree.cli.output import INTERRUPTED, Json, guarded, show_fields, show_json
-from projfree.cli.tables import numbers, read_table
-from projfree.cli.watch import Bar, checkpoint_of, resume_command
+from projfree.cli import options
+from projfree.cli.checkpoints import Kept, checkpoint_at, resume_command
+from projfree.cli.destinations import new_file_at, new_model_at, refuse_inputs, safe_cell, written
+from projfree.cli.output import INTERRUPTED, Debug, Force, Json, Quiet, guarded, note, show_fields, show_json
+from projfree.cli.tables import Reading, numbers, read_table
+from projfree.cli.watch import Bar
+from projfree.estimators.completion_model import CHECKPOINT, KIND
+from projfree.estimators.frame_columns import row_of
 
 EPILOG = (
     "Examples:\n\nprojfree complete ratings.csv --out model --recommend 10\n\n"
@@ -27,10 +31,10 @@ EPILOG = (
 
 @guarded
 def complete(
-    data: models.Data,
-    out: Annotated[Path, typer.Option(help="The folder of the model.", show_default=False)],
+    data: options.Data,
+    out: options.ModelFolder,
     columns: Annotated[str, typer.Option(help="The columns of users, items and ratings.")] = "user,item,rating",
-    p: models.Exponent = 1.0,
+    p: Annotated[float, typer.Option("--p", help="The exponent of the Schatten norm, from 1 to below 2.")] = 1.0,
     radius: Annotated[str, typer.Option(help="The radius, or auto: chosen on held-out ratings.")] = "auto",
     rank: Annotated[int, typer.Option(help="Components of the factors.")] = 40,
     tol: Annotated[
@@ -38,82 +42,99 @@ def complete(
     ] = None,
     hold_out: Annotated[float, typer.Option(help="The part of the ratings kept for the score; 0 for none.")] = 0.1,
     recommend: Annotated[int, typer.Option(help="Items to recommend to each user; 0 for none.")] = 0,
+    sep: options.Sep = None,
+    header: options.Header = None,
     seed: Annotated[int, typer.Option(help="Of the ratings held out and the first factors.")] = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint of an interrupted run.")] = False,
+    resume: options.Resume = False,
+    force: Force = False,
     json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
 ) -> None:
     """Complete a matrix of ratings over a Schatten ball; score it on ratings it has not seen."""
+    options.refuse_share("--hold-out", hold_out)
+    options.refuse_below("--rank", rank, 1)
+    options.refuse_below("--recommend", recommend, 0)
+    options.refuse_below("--seed", seed, 0)
+    options.refuse_below("--tol", tol, 0.0)
+    size = options.radius_of(radius)
+    file = out.with_name(out.name + ".recommendations.csv") if recommend else None
+    kept = _checked_places(data, out, file, resume=resume, force=force)
+    settings = {"p": p, "radius": None if isinstance(size, str) else size, "rank": rank, "tol": tol}
+    model = _model({**settings, "random_state": seed, "checkpoint": str(kept.path)})
+    users, items, values = _ratings(data, columns, Reading(sep, header), quiet or json)
+    order = np.random.default_rng(seed).permutation(len(values))
+    held, fitted = order[: round(hold_out * len(values))], np.sort(order[round(hold_out * len(values)) :])
+    if not kept.there:
+        kept.forget()
+    _fit(model, [(users[k], items[k], values[k]) for k in fitted], kept, Bar(f"complete {data.name}", quiet or json))
+    rmse = float(model.rmse([(users[k], items[k], values[k]) for k in held])) if len(held) else None
+    if file is not None:
+        _recommendations(model, file, recommend)
+    model.save(out)
+    kept.forget()
+    if json or not quiet:
+        _report(model, rmse, len(fitted), len(held), out, file, json)
+
+
+def _model(settings: dict[str, Any]) -> Any:
     from projfree.estimators.completion import MatrixCompletion
 
-    if not 0 <= hold_out < 1:
-        raise ValueError(f"--hold-out must be at least 0 and less than 1, got {hold_out:g}.")
-    users, items, values = _ratings(data, columns)
-    order = np.random.default_rng(seed).permutation(len(values))
-    held, kept = order[: round(hold_out * len(values))], np.sort(order[round(hold_out * len(values)) :])
-    size, folder = radius_of(radius), checkpoint_of(out)
-    if resume and not folder.exists():
-        raise FileNotFoundError(f"there is no checkpoint at {str(folder)!r}; leave out --resume to begin anew.")
-    bar = Bar(f"complete {data.name}", quiet=json)
-    model = MatrixCompletion(
-        p=p,
-        radius=None if isinstance(size, str) else size,
-        rank=rank,
-        tol=tol,
-        random_state=seed,
-        callbacks=(bar,),
-        checkpoint=str(folder),
-    )
+    model = MatrixCompletion(**settings)
+    model._checked()
+    return model
+
+
+def _checked_places(data: Path, out: Path, file: Path | None, *, resume: bool, force: bool) -> Kept:
+    new_model_at(out, [data], force, KIND)
+    if file is not None:
+        new_file_at(file, [data], force)
+    kept = checkpoint_at(out, CHECKPOINT, resume=resume, force=force)
+    refuse_inputs(kept.path, [data])
+    return kept
+
+
+def _fit(model: Any, ratings: list[Any], kept: Kept, bar: Bar) -> None:
+    model.set_params(callbacks=(bar,))
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the gap is reported below
-            model.fit([(users[k], items[k], values[k]) for k in kept])
+            warnings.simplefilter("ignore")  # the gap is reported
+            model.fit(ratings)
     except KeyboardInterrupt:
         bar.close()
-        there = folder.exists()
+        there = persist.exists(kept.path)
         text = f"Interrupted; go on with:\n  {resume_command()}" if there else "Interrupted; nothing was written."
         typer.echo(text, err=True)
         raise typer.Exit(INTERRUPTED) from None
     finally:
         bar.close()
     model.set_params(callbacks=(), checkpoint=None)
-    model.save(out)
-    _forget(folder)
-    rmse = float(model.rmse([(users[k], items[k], values[k]) for k in held])) if len(held) else None
-    file = _recommendations(model, out, recommend) if recommend else None
-    _report(model, rmse, len(kept), len(held), out, file, json)
 
 
-def _ratings(path: Path, columns: str) -> tuple[list[Any], list[Any], list[float]]:
-    table, names = read_table(path), [name.strip() for name in columns.split(",")]
+def _ratings(path: Path, columns: str, reading: Reading, quiet: bool) -> tuple[list[Any], list[Any], list[float]]:
+    names = [name.strip() for name in columns.split(",")]
     if len(names) != 3:
         raise ValueError(f"--columns must name three columns, users, items and ratings, got {shown(columns)}.")
+    table = read_table(path, reading)
+    if table.remark:
+        note(table.remark, quiet)
     user, item, rating = (table.column(name, "--columns") for name in names)
     for name in (user, item):
         if table.frame[name].isna().any():
-            row = int(np.flatnonzero(table.frame[name].isna().to_numpy())[0]) + 1
+            row = row_of(table.frame[name], int(np.flatnonzero(table.frame[name].isna().to_numpy())[0]))
             raise ValueError(f"column {name!r} of {str(path)!r} is missing in row {row}; leave the row out.")
-    values = numbers(table.frame[rating], f"column {rating!r} of {str(path)!r}")
-    return table.frame[user].tolist(), table.frame[item].tolist(), values.tolist()
+    return table.frame[user].tolist(), table.frame[item].tolist(), numbers(table.frame[rating]).tolist()
 
 
-def _forget(folder: Path) -> None:
-    import shutil
-
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-def _recommendations(model: Any, out: Path, most: int) -> Path:
-    """``recommendations.csv`` beside the model: user, place, item, predicted rating."""
-    path = out.with_name(out.name + ".recommendations.csv")
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
+def _recommendations(model: Any, path: Path, most: int) -> None:
+    """A file beside the model: user, place, item, predicted rating."""
+    with written(path) as file:
+        writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["user", "place", "item", "rating"])
-        for user in model.user_ids_:
+        for user in model.user_ids_.tolist():
             items, scores = model.recommend(user, most)
-            writer.writerows(
-                (user, k, item, f"{s:.4f}") for k, (item, s) in enumerate(zip(items, scores, strict=True), 1)
-            )
-    return path
+            for place, (item, score) in enumerate(zip(items.tolist(), scores.tolist(), strict=True), 1):
+                writer.writerow([safe_cell(user), place, safe_cell(item), f"{score:.4f}"])
 
 
 def _report(model: Any, rmse: float | None, kept: int, held: int, out: Path, file: Path | None, json: bool) -> None:

@@ -2,38 +2,53 @@
 
 from __future__ import annotations
 
+import numpy as np
 import typer
 
-from projfree.cli import models
-from projfree.cli.models import model_of, radius_of, rows_of
-from projfree.cli.output import Json, guarded, show_json
-from projfree.solvers import plan
+from projfree.cli import options
+from projfree.cli.fit import read_rows, settings_of
+from projfree.cli.models import model_of
+from projfree.cli.output import Debug, Json, guarded, note, show_json
+from projfree.cli.rows import Rows
+from projfree.cli.tables import Reading
 
 EPILOG = "Example:\n\nprojfree explain train.csv --target y --loss logistic --p 1.5 --radius 10"
 
 
 @guarded
 def explain(
-    data: models.Data,
-    target: models.Target,
-    loss: models.LossName = "squared",
-    norm: models.Norm = "lp",
-    p: models.Exponent = 2.0,
-    radius: models.Radius = "auto",
-    tol: models.Tol = 1e-6,
-    standardize: models.Standardize = False,
-    intercept: models.Intercept = True,
-    drop: models.Drop = None,
+    data: options.Data,
+    target: options.Target,
+    loss: options.LossName = options.LossChoice.auto,
+    norm: options.Norm = options.NormChoice.lp,
+    p: options.Exponent = None,
+    q: options.AcrossGroups = None,
+    feature_groups: options.FeatureGroups = None,
+    radius: options.Radius = "auto",
+    tol: options.Tol = 1e-6,
+    standardize: options.Standardize = False,
+    intercept: options.Intercept = True,
+    drop: options.Drop = None,
+    impute: options.Impute = None,
+    one_hot: options.OneHot = "auto",
+    sep: options.Sep = None,
+    header: options.Header = None,
     json: Json = False,
+    debug: Debug = False,
 ) -> None:
     """Say which solver would be used for this data, why, and what it is expected to cost; nothing is run."""
-    rows = rows_of(data, target, loss, drop)
-    settings = {"norm": norm, "p": p, "radius": radius_of(radius), "tol": tol, "standardize": standardize}
-    model = model_of(loss, **settings, fit_intercept=intercept)
-    prepared = model._prepared(model._table(rows.X, rows.y, None))
-    made = plan(prepared.problem.objective, prepared.ball, tol)
+    settings = settings_of(norm.value, p, q, radius, tol, standardize, intercept, feature_groups)
+    rows = read_rows(data, target, loss.value, drop, Reading(sep, header), impute, one_hot)
+    for remark in rows.remarks:
+        note(remark, json)
+    every = np.arange(rows.n)
+    rows = rows.fitted_on(every) if isinstance(rows, Rows) else rows
+    model = model_of(settings, rows, data)
+    made = model.explain(rows.part(every), rows.y) if isinstance(rows, Rows) else model.explain(rows.data(every)[0])
     if not json:
         typer.echo(made.explain())
+        if radius == "auto":
+            typer.echo("  the fit will choose the radius; the plan does not depend on it")
         return
     choices = [
         {"solver": repr(c.solver), "reads": c.reads, "work": c.work, "memory": c.memory, "why": c.why}

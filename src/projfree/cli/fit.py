@@ -2,128 +2,167 @@
 
 from __future__ import annotations
 
-import shutil
 import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import typer
 
-from projfree.cli import models
-from projfree.cli.models import model_of, radius_of, rows_of
-from projfree.cli.output import DONE, INTERRUPTED, SHORT, Json, err, guarded, show_fields, show_json
-from projfree.cli.watch import Bar, Keeper, checkpoint_of, resume_command
+from projfree.checks import Array
+from projfree.cli import options
+from projfree.cli.checkpoints import Kept, checkpoint_at, resume_command
+from projfree.cli.destinations import new_model_at, refuse_inputs
+from projfree.cli.fit_report import report
+from projfree.cli.models import AnyRows, Settings, fit_rows, held_out_score, model_of, watched, with_encoder
+from projfree.cli.output import DONE, INTERRUPTED, SHORT, Debug, Force, Json, Quiet, Verbose, err, guarded, note
+from projfree.cli.rows import Rows, rows_of
+from projfree.cli.streaming import streamed_rows, too_large
+from projfree.cli.tables import Reading
+from projfree.cli.watch import Bar, Keeper, Lines, logged
+from projfree.run.checkpoint import KIND as CHECKPOINT
 
 EPILOG = (
     "Examples:\n\n"
     "projfree fit train.csv --target y --p 1.5 --radius 10 --out model\n\n"
-    "projfree fit people.parquet --target income --loss logistic --radius auto --out model --json\n\n"
+    "projfree fit people.parquet --target income --cv 5 --out model --json\n\n"
+    "projfree fit adult.data.gz --target -1 --standardize --out model   # text columns, '?', no header\n\n"
     "Ctrl-C saves a checkpoint beside --out and prints the command that goes on."
 )
 
 
 @guarded
 def fit(
-    data: models.Data,
-    target: models.Target,
-    out: Annotated[Path, typer.Option(help="The folder of the model.", show_default=False)],
-    loss: models.LossName = "squared",
-    norm: models.Norm = "lp",
-    p: models.Exponent = 2.0,
-    radius: models.Radius = "auto",
-    tol: models.Tol = 1e-6,
-    max_iter: Annotated[int, typer.Option(help="The largest number of iterations.")] = 10_000,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds.", show_default=False)] = None,
-    hold_out: Annotated[float, typer.Option(help="The part of the rows kept for the score; 0 for none.")] = 0.2,
-    standardize: models.Standardize = False,
-    intercept: models.Intercept = True,
-    drop: models.Drop = None,
-    seed: Annotated[int, typer.Option(help="Of the rows held out.")] = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint of an interrupted fit.")] = False,
+    data: options.Data,
+    target: options.Target,
+    out: options.ModelFolder,
+    loss: options.LossName = options.LossChoice.auto,
+    norm: options.Norm = options.NormChoice.lp,
+    p: options.Exponent = None,
+    q: options.AcrossGroups = None,
+    feature_groups: options.FeatureGroups = None,
+    radius: options.Radius = "auto",
+    cv: options.Folds = 0,
+    tol: options.Tol = 1e-6,
+    max_iter: options.MaxIter = 10_000,
+    time_limit: options.TimeLimit = None,
+    hold_out: options.HoldOut = 0.2,
+    standardize: options.Standardize = False,
+    intercept: options.Intercept = True,
+    drop: options.Drop = None,
+    impute: options.Impute = None,
+    one_hot: options.OneHot = "auto",
+    sep: options.Sep = None,
+    header: options.Header = None,
+    seed: options.Seed = 0,
+    resume: options.Resume = False,
+    force: Force = False,
     json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+    debug: Debug = False,
 ) -> None:
     """Fit a linear model whose coefficients lie in a ball; say how far from optimal it can be, and how it scores."""
-    if not 0 <= hold_out < 1:
-        raise ValueError(f"--hold-out must be at least 0 and less than 1, got {hold_out:g}.")
-    settings: dict[str, Any] = {"norm": norm, "p": p, "radius": radius_of(radius), "tol": tol, "max_iter": max_iter}
-    settings |= {"time_limit": time_limit, "standardize": standardize, "fit_intercept": intercept, "random_state": seed}
-    rows = rows_of(data, target, loss, drop)
-    train, test = _split(len(rows.y), hold_out, seed)
-    model, kept = model_of(loss, **settings), checkpoint_of(out)
-    keeper = Keeper()
-    model.set_params(callbacks=(Bar(f"fit {data.name}", quiet=json), keeper))
-    if resume:
-        if not kept.exists():
-            raise FileNotFoundError(f"there is no checkpoint at {str(kept)!r}; leave out --resume to begin anew.")
-        model.set_params(checkpoint=str(kept))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the status is reported below
-        try:
-            model.fit(part_of(rows.X, train), rows.y[train])
-        except KeyboardInterrupt:
-            _interrupted(keeper, kept)
-    result = model.result_
-    model.save(out)
-    shutil.rmtree(kept, ignore_errors=True)
-    score = float(model.score(part_of(rows.X, test), rows.y[test])) if len(test) else None
-    _report(model, result, score, out, rows, len(train), len(test), json)
-    raise typer.Exit(DONE if result.status.converged else SHORT)
+    options.refuse_share("--hold-out", hold_out)
+    options.refuse_below("--max-iter", max_iter, 1)
+    options.refuse_below("--time-limit", time_limit, 0.0, strictly=True)
+    options.refuse_below("--seed", seed, 0)
+    more = {"max_iter": max_iter, "time_limit": time_limit, "random_state": seed}
+    settings = settings_of(norm.value, p, q, radius, tol, standardize, intercept, feature_groups, cv, more)
+    kept = _checked_places(data, out, settings, resume=resume, force=force)
+    rows = read_rows(data, target, loss.value, drop, Reading(sep, header), impute, one_hot)
+    for remark in rows.remarks:
+        note(remark, quiet or json)
+    if resume and not kept.there:
+        note(f"{str(kept.path)!r} holds no finished checkpoint, so that the fit begins anew.", quiet or json)
+    train, test = split(rows.n, hold_out, seed)
+    rows = rows.fitted_on(train) if isinstance(rows, Rows) else rows
+    model = _fitted(model_of(settings, rows, data), rows, train, kept, _watchers(data, verbose, quiet or json), verbose)
+    score = held_out_score(model, rows, test)
+    _save(with_encoder(model, rows), out)
+    kept.forget()
+    report(model, score, out, rows.loss, len(train), len(test), json=json, quiet=quiet)
+    raise typer.Exit(DONE if model.result_.status.converged else SHORT)
 
 
-def part_of(X: Any, rows: np.ndarray) -> Any:
-    """Some rows of a frame or an array."""
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+def settings_of(
+    norm: str,
+    p: str | None,
+    q: float | None,
+    radius: str,
+    tol: float,
+    standardize: bool,
+    intercept: bool,
+    feature_groups: str | None,
+    cv: int = 0,
+    more: dict[str, Any] | None = None,
+) -> Settings:
+    """The checked options of a model."""
+    options.refuse_below("--tol", tol, 0.0)
+    options.refuse_below("--q", q, 1.0)
+    size, exponents = options.radius_of(radius), options.exponents_of(p, cv)
+    settings = Settings(norm, exponents, q, size, tol, standardize, intercept, feature_groups, cv, more or {})
+    settings.check()
+    return settings
 
 
-def _split(n: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def read_rows(
+    path: Path,
+    target: str,
+    loss: str,
+    drop: list[str] | None,
+    reading: Reading,
+    impute: options.ImputeChoice | None,
+    one_hot: str,
+) -> AnyRows:
+    """The rows of a file, in memory or, where they do not fit, where they are."""
+    if too_large(path):
+        return streamed_rows(path, target, loss, drop)
+    return rows_of(path, target, loss, drop, reading, None if impute is None else impute.value, one_hot)
+
+
+def _checked_places(data: Path, out: Path, settings: Settings, *, resume: bool, force: bool) -> Kept:
+    from projfree.estimators.saving import KIND
+
+    if resume and settings.cv:
+        raise ValueError("--resume is for single fits; a search with --cv begins anew.")
+    new_model_at(out, [data], force, KIND)
+    kept = checkpoint_at(out, CHECKPOINT, resume=resume, force=force)
+    refuse_inputs(kept.path, [data])
+    return kept
+
+
+def split(n: int, share: float, seed: int) -> tuple[Array, Array]:
+    """Rows to fit and rows to score, each in order."""
     order = np.random.default_rng(seed).permutation(n)
     held = round(share * n) if n > 4 else 0
     return np.sort(order[held:]), np.sort(order[:held])
 
 
-def _interrupted(keeper: Keeper, folder: Path) -> None:
-    if keeper.save(folder):
-        typer.echo(f"Interrupted; the state is in {str(folder)!r}. Go on with:\n  {resume_command()}", err=True)
+def _watchers(data: Path, verbose: bool, silent: bool) -> tuple[Any, ...]:
+    return (Lines(),) if verbose else (Bar(f"fit {data.name}", quiet=silent),)
+
+
+def _fitted(model: Any, rows: AnyRows, train: Array, kept: Kept, watchers: tuple[Any, ...], verbose: bool) -> Any:
+    keeper = Keeper(kept.path)
+    watched(model, (*watchers, keeper), str(kept.path) if kept.there else None)
+    with warnings.catch_warnings(), logged(verbose):
+        warnings.simplefilter("ignore")  # the status is reported
+        try:
+            return fit_rows(model, rows, train)
+        except KeyboardInterrupt:
+            _interrupted(keeper)
+
+
+def _interrupted(keeper: Keeper) -> None:
+    if keeper.wrote:
+        typer.echo(f"Interrupted; the state is in {str(keeper.folder)!r}. Go on with:\n  {resume_command()}", err=True)
     else:
-        err().print("Interrupted before the first iteration; nothing was written.")
+        err().print("Interrupted before there was anything to keep; nothing was written.")
     raise typer.Exit(INTERRUPTED)
 
 
-def _report(
-    model: Any, result: Any, score: float | None, out: Path, rows: Any, n_train: int, n_test: int, json: bool
-) -> None:
-    kind = "accuracy" if hasattr(model, "classes_") else "R²"
-    record = {
-        "status": result.status.name.lower(),
-        "value": result.value,
-        "bound": result.bound,
-        "relative_gap": result.relative_gap,
-        "iterations": result.n_iter,
-        "passes": result.n_passes,
-        "seconds": result.seconds,
-        "radius": model.radius_,
-        "solver": repr(result.solver),
-        "rows": n_train,
-        "held_out_rows": n_test,
-        "score": score,
-        "score_kind": "accuracy" if kind == "accuracy" else "r2",
-        "model": str(out),
-    }
-    if json:
-        show_json(record)
-        return
-    gap = f"{result.gap:.3g}  (relative {result.relative_gap:.2g})"
-    fields = {
-        "value": f"{result.value:.8g}",
-        **({"lower bound": f"{result.bound:.8g}", "certified gap": gap} if result.bound is not None else {}),
-        **({"Frank-Wolfe gap": f"{gap}; the loss is not convex, so there is no bound"} if result.bound is None else {}),
-        "radius": f"{model.radius_:.6g}" if model.radius_ is not None else "-",
-        "work": f"{result.n_iter} iterations, {result.n_passes:.4g} passes, {result.seconds:.3g} s",
-        "solver": repr(result.solver),
-        "rows": f"{n_train:,} to fit, {n_test:,} held out, {model.n_features_in_:,} features",
-        **({f"held-out {kind}": f"{score:.4f}"} if score is not None else {}),
-        "model": str(out),
-    }
-    style = "bold green" if result.status.converged else "bold yellow"
-    show_fields(str(result.status), fields, style)
+def _save(model: Any, out: Path) -> None:
+    from projfree.estimators import save
+
+    save(model, out)

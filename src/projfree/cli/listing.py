@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from typing import Annotated, Any, Literal
+from enum import StrEnum
+from typing import Annotated, Any
 
 import typer
 
@@ -12,9 +13,17 @@ from projfree.cli.output import Json, guarded, out, show_json
 EPILOG = "Example:\n\nprojfree list losses"
 
 
+class Kind(StrEnum):
+    """What can be listed."""
+
+    losses = "losses"
+    sets = "sets"
+    solvers = "solvers"
+
+
 @guarded
 def listing(
-    kind: Annotated[Literal["losses", "sets", "solvers"], typer.Argument(help="What to list.", show_default=False)],
+    kind: Annotated[Kind, typer.Argument(help="What to list.", show_default=False)],
     json: Json = False,
 ) -> None:
     """List the losses, sets or solvers of the package."""
@@ -23,7 +32,7 @@ def listing(
     from projfree.solvers import SOLVERS
 
     kinds: dict[str, tuple[type[Any], ...]] = {"losses": LOSSES, "sets": SETS, "solvers": SOLVERS}
-    found = {cls.__name__: _sentence(cls) for cls in kinds[kind]}
+    found = {cls.__name__: _sentence(cls) for cls in kinds[kind.value]}
     if json:
         show_json(found)
         return

@@ -1,81 +1,115 @@
-"""From the options of `fit` and `explain` to an estimator and its rows."""
+"""From options and rows to an estimator: the one place that knows how the estimators are called."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
-import numpy as np
-import typer
+from projfree.checks import Array
+from projfree.cli.options import CLASSES
+from projfree.cli.rows import Rows, groups_of
+from projfree.cli.streaming import StreamedRows
 
-from projfree.checks import Array, shown
-from projfree.cli.tables import TableFile, numbers, read_table
-
-Loss = Literal["squared", "huber", "biweight", "logistic", "softmax", "squared_sigmoid"]
-REGRESSION = ("squared", "huber", "biweight")
-
-Data = Annotated[Path, typer.Argument(help="A table: .csv, .tsv, .parquet or .npy.", show_default=False)]
-Target = Annotated[str, typer.Option(help="The column to predict, by name or number.", show_default=False)]
-LossName = Annotated[Loss, typer.Option(help="The loss; the last three are for classes.")]
-Norm = Annotated[Literal["lp", "group", "schatten"], typer.Option(help="The norm of the ball.")]
-Exponent = Annotated[float, typer.Option("--p", help="Its exponent; inf is allowed.")]
-Radius = Annotated[str, typer.Option(help="The radius, or auto: the norm of one gradient step from zero.")]
-Tol = Annotated[float, typer.Option(help="The relative gap to certify.")]
-Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given several times.")]
-Standardize = Annotated[bool, typer.Option(help="Centre and scale the features; the radius is then on scaled ones.")]
-Intercept = Annotated[bool, typer.Option(help="Fit an intercept, which the ball does not hold.")]
+AnyRows = Rows | StreamedRows
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Features and targets of a file."""
+@dataclass(frozen=True)
+class Settings:
+    """The options of a model."""
 
-    X: Any
-    y: Array
-    table: TableFile
-    target: str
+    norm: str
+    p: list[float]
+    q: float | None
+    radius: float | str
+    tol: float
+    standardize: bool
+    intercept: bool
+    feature_groups: str | None
+    cv: int = 0
+    #: Parameters of the estimators by their own names.
+    more: Any = ()
 
-
-def radius_of(text: str) -> float | str:
-    """The radius option as a number or "auto"."""
-    if text == "auto":
-        return text
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < math.inf:
-        raise ValueError(f"--radius must be a positive number or auto, got {shown(text)}.")
-    return value
-
-
-def rows_of(path: Path, target: str, loss: str, drop: list[str] | None) -> Rows:
-    """The rows of a file for a loss: numbers for regression, labels for classes."""
-    table = read_table(path)
-    column = table.column(target, "--target")
-    gone = [table.column(name, "--drop") for name in drop or []]
-    X = table.features([column, *gone])
-    values = table.frame[column]
-    if loss in REGRESSION:
-        return Rows(X, numbers(values, f"column {column!r} of {str(path)!r}"), table, str(column))
-    if values.isna().any():
-        row = int(np.flatnonzero(values.isna().to_numpy())[0]) + 1
-        raise ValueError(f"column {column!r} of {str(path)!r} is missing in row {row}; leave the row out.")
-    if values.nunique() < 2:
-        raise ValueError(f"column {column!r} of {str(path)!r} holds one class only; a classifier needs two.")
-    if values.nunique() > max(50, len(values) // 4):
-        raise ValueError(
-            f"column {column!r} of {str(path)!r} has {values.nunique()} different values, too many for classes; "
-            "use --loss squared for regression."
-        )
-    return Rows(X, values.to_numpy(), table, str(column))
+    def check(self) -> None:
+        """Raise where options contradict each other."""
+        if self.cv == 1 or self.cv < 0:
+            raise ValueError(f"--cv must be 0 or at least 2, got {self.cv}.")
+        if self.cv and self.radius != "auto":
+            raise ValueError("--cv chooses the radius; leave out --radius, or leave out --cv.")
+        if self.feature_groups is not None and self.norm != "group":
+            raise ValueError("--feature-groups is for --norm group.")
+        if self.q is not None and self.norm != "group":
+            raise ValueError("--q is for --norm group.")
 
 
-def model_of(loss: str, **parameters: Any) -> Any:
-    """The estimator for a loss, not yet fitted."""
-    from projfree.estimators import ConstrainedClassifier, ConstrainedRegressor
+def model_of(settings: Settings, rows: AnyRows, path: Path) -> Any:
+    """The estimator for rows whose encoding is known, not yet fitted."""
+    from projfree import estimators
 
-    kind = ConstrainedRegressor if loss in REGRESSION else ConstrainedClassifier
-    return kind(loss, **parameters)
+    if settings.cv and isinstance(rows, StreamedRows):
+        raise ValueError(f"--cv needs rows in memory, and {str(path)!r} is too large; give --radius.")
+    name = "ConstrainedClassifier" if rows.loss in CLASSES else "ConstrainedRegressor"
+    kind = getattr(estimators, name + ("CV" if settings.cv else ""))
+    size = {"cv": settings.cv, "p": settings.p} if settings.cv else {"radius": settings.radius, "p": settings.p[0]}
+    groups = groups_of(settings.feature_groups, _sources(rows), path)
+    return kind(
+        rows.loss,
+        norm=settings.norm,
+        q=settings.q,
+        tol=settings.tol,
+        standardize=settings.standardize,
+        fit_intercept=settings.intercept,
+        feature_groups=groups,
+        **size,
+        **dict(settings.more),
+    )
+
+
+def _sources(rows: AnyRows) -> list[str]:
+    if isinstance(rows, Rows):
+        return rows.encoder.sources()
+    return rows.source.columns or [str(j) for j in range(rows.source.d)]
+
+
+def watched(model: Any, callbacks: tuple[Any, ...], state: str | None) -> Any:
+    """The model with callbacks of its run, and the checkpoint that it goes on from."""
+    if "callbacks" in model.get_params():  # searches have none
+        model.set_params(callbacks=callbacks)
+    if state is not None:
+        model.set_params(checkpoint=state)
+    return model
+
+
+def fit_rows(model: Any, rows: AnyRows, train: Array) -> Any:
+    """The model fitted on some rows; the labels of classes are those of the file."""
+    if isinstance(rows, Rows):
+        return model.fit(rows.part(train), rows.y[train])
+    data, labels = rows.data(train)
+    model.fit(data)
+    if labels is not None:
+        model.classes_ = labels
+    return model
+
+
+def with_encoder(model: Any, rows: AnyRows) -> Any:
+    """What is saved: the model, after its encoder where it needs one."""
+    if isinstance(rows, StreamedRows) or rows.encoder.trivial:
+        return model
+    from sklearn.pipeline import Pipeline
+
+    return Pipeline([("encoder", rows.encoder), ("model", model)])
+
+
+def held_out_score(model: Any, rows: AnyRows, test: Array) -> float | None:
+    """R2 or accuracy on rows that the fit did not see; None where there are none."""
+    from sklearn.metrics import accuracy_score, r2_score
+
+    if not len(test):
+        return None
+    if isinstance(rows, Rows):
+        predicted = model.predict(rows.part(test))
+    else:
+        import numpy as np
+
+        predicted = np.concatenate([model.predict(table) for _, table in rows.tables(test)])
+    return float((accuracy_score if rows.loss in CLASSES else r2_score)(rows.y[test], predicted))

@@ -6,16 +6,45 @@ import functools
 import json
 import math
 import sys
+import traceback
 from collections.abc import Callable
 from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
 
-#: The exit codes, as documented in the help.
-DONE, SHORT, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+from projfree.cli.errors import is_bad_input, sentence
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+#: The exit codes, as documented in the help.
+DONE, SHORT, BAD_INPUT, FAULT, INTERRUPTED = 0, 1, 2, 3, 130
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.", rich_help_panel="Output")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.", rich_help_panel="Output")]
+Verbose = Annotated[
+    bool,
+    typer.Option("--verbose", "-v", help="A line for each iteration, and what is compiled.", rich_help_panel="Output"),
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", rich_help_panel="Output")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace what an earlier run wrote to --out.", rich_help_panel="Output")
+]
+
+
+def use_plain_signs() -> None:
+    """Let no sign that a terminal lacks end a command: it is shown as an escape."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def writable(text: str, plain: str) -> str:
+    """``text``, or ``plain`` where the output stream cannot show it."""
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return plain
+    return text
 
 
 def out() -> Console:
@@ -29,29 +58,50 @@ def err() -> Console:
     return Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
 
 
-def fail(sentence: str) -> NoReturn:
+def note(text: str, quiet: bool = False) -> None:
+    """A sentence that a user should see, on the error stream."""
+    if not quiet:
+        err().print(f"[dim]Note:[/] {_escaped(text)}")
+
+
+def fail(text: str) -> NoReturn:
     """Say what is wrong in one sentence and exit with 2."""
-    err().print(f"[bold red]Error:[/] {_escaped(_one_line(sentence))}")
+    err().print(f"[bold red]Error:[/] {_escaped(' '.join(text.split()))}")
     raise typer.Exit(BAD_INPUT)
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """Turn the errors that bad input makes into one sentence and the exit code 2."""
+    """Turn the errors that bad input makes into one sentence and the exit code 2, and name faults as such."""
 
     @functools.wraps(command)
     def wrapped(*args: Any, **kwargs: Any) -> None:
         try:
             command(*args, **kwargs)
-        except (ValueError, TypeError, KeyError, OSError, ImportError) as error:
-            text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
-            fail(text or type(error).__name__)
+        except (typer.Exit, typer.Abort):
+            raise
+        except KeyboardInterrupt:
+            err().print("Interrupted; nothing was written.")
+            raise typer.Exit(INTERRUPTED) from None
+        except Exception as error:
+            if kwargs.get("debug"):
+                typer.echo(traceback.format_exc(), err=True, nl=False)
+            if is_bad_input(error):
+                fail(sentence(error))
+            _fault(error, bool(kwargs.get("debug")))
 
     return wrapped
 
 
+def _fault(error: Exception, debug: bool) -> NoReturn:
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    way = "please report it with the traceback above" if debug else "run it again with --debug and report the traceback"
+    err().print(f"[bold red]Fault of projfree:[/] {_escaped(text)}; nothing was written; {way}.")
+    raise typer.Exit(FAULT)
+
+
 def show_json(record: dict[str, Any]) -> None:
     """Print a record as JSON; numbers that are not finite become null."""
-    typer.echo(json.dumps(_plain(record), indent=2, ensure_ascii=False))
+    typer.echo(json.dumps(_plain(record), indent=2, ensure_ascii=writable("²", "") == ""))
 
 
 def _plain(value: Any) -> Any:
@@ -70,10 +120,6 @@ def show_fields(title: str, fields: dict[str, str], style: str = "bold") -> None
     console.print(f"[{style}]{_escaped(title)}[/]")
     for name, text in fields.items():
         console.print(f"  [dim]{name:<{width}}[/]  {_escaped(text)}")
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _escaped(text: str) -> str:

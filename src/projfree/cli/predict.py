@@ -2,70 +2,118 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from projfree.cli import models
-from projfree.cli.output import Json, guarded, out, show_json
-from projfree.cli.tables import read_table
+from projfree.cli import options
+from projfree.cli.destinations import new_file_at, safe_cell, written
+from projfree.cli.output import Debug, Force, Json, Quiet, guarded, note, out, show_json
+from projfree.cli.streaming import frames_of
+from projfree.cli.tables import Reading, check_path, column_of, read_table
 
 EPILOG = (
     "Examples:\n\nprojfree predict model new.csv --out predictions.csv\n\n"
-    "projfree predict model new.csv            # one prediction a line"
+    "projfree predict model new.csv --proba            # one line a row: the label and the probabilities"
 )
 
 
 @guarded
 def predict(
     model: Annotated[Path, typer.Argument(help="The folder that fit or complete wrote.", show_default=False)],
-    data: models.Data,
+    data: options.Data,
     to: Annotated[Path | None, typer.Option("--out", help="A CSV file to write; else the screen.")] = None,
+    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
+    sep: options.Sep = None,
+    header: options.Header = None,
+    force: Force = False,
     json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
 ) -> None:
     """Predict for the rows of a table; columns that the model does not know are ignored."""
-    fitted, completion = _loaded(model)
-    table = read_table(data)
-    if completion:
-        pairs = table.frame[[table.column(name, "the table") for name in fitted.columns[:2]]]
-        predicted = fitted.predict(pairs)
-    else:
-        predicted = fitted.predict(_columns(fitted, table))
-    values = predicted.tolist()
     if to is not None:
-        to.write_text("\n".join(["prediction", *map(str, values)]) + "\n", encoding="utf-8")
+        new_file_at(to, [data, model], force)
+    check_path(data)
+    fitted = _loaded(model)
+    classes = _classes(fitted, model) if proba else []
+    names, count = ["prediction", *(f"probability of {name}" for name in classes)], 0
+    rows = _predicted(fitted, data, Reading(sep, header), proba, quiet or json)
+    if to is None:
+        found = list(rows)
+        if json:
+            show_json(
+                {"rows": len(found), "columns": names, "predictions": found if proba else [row[0] for row in found]}
+            )
+        else:
+            typer.echo("\n".join(",".join(map(str, row)) for row in found))
+        return
+    with written(to) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(names)
+        for row in rows:
+            writer.writerow([safe_cell(cell) for cell in row])
+            count += 1
     if json:
-        show_json({"rows": len(values), "out": None if to is None else str(to), "predictions": None if to else values})
-    elif to is not None:
-        out().print(f"{len(values):,} predictions written to {to}")
-    else:
-        typer.echo("\n".join(map(str, values)))
+        show_json({"rows": count, "columns": names, "out": str(to)})
+    elif not quiet:
+        out().print(f"{count:,} predictions written to {to}", markup=False)
 
 
-def _loaded(path: Path) -> tuple[Any, bool]:
-    """The model in a folder, and whether it completes a matrix."""
+def _loaded(path: Path) -> Any:
     from projfree.estimators import load
-    from projfree.estimators.completion import MatrixCompletion
 
     if not path.is_dir():
         raise FileNotFoundError(f"{str(path)!r} is no folder with a model; projfree fit writes one.")
-    try:
-        return load(path), False
-    except ValueError as linear:
-        try:
-            return MatrixCompletion.load(path), True
-        except ValueError:
-            raise linear from None
+    return load(path)
 
 
-def _columns(fitted: Any, table: Any) -> Any:
-    """The features that the model was fitted with, in its order."""
-    names = getattr(fitted, "feature_names_in_", None)
+def _classes(fitted: Any, path: Path) -> list[Any]:
+    if not hasattr(fitted, "predict_proba"):
+        raise ValueError(f"--proba needs a model of classes whose loss has probabilities, and {str(path)!r} is none.")
+    return list(fitted.classes_.tolist())
+
+
+def _predicted(fitted: Any, path: Path, reading: Reading, proba: bool, quiet: bool) -> Iterator[list[Any]]:
+    """A row for each row of the table, a part of the table at a time."""
+    encoder = getattr(fitted, "named_steps", {}).get("encoder")
+    for frame in _frames(path, reading, [] if encoder is None else list(encoder.levels_), quiet):
+        X = _features(fitted, frame, path)
+        for name, k in ({} if encoder is None else encoder.unseen(X)).items():
+            note(f"{k:,} rows have a level of column {name!r} that the fit had not seen; it counts as none.", quiet)
+        values = [fitted.predict(X).tolist()]
+        values += fitted.predict_proba(X).T.tolist() if proba else []
+        yield from (list(row) for row in zip(*values, strict=True))
+
+
+def _frames(path: Path, reading: Reading, text: list[str], quiet: bool) -> Iterator[Any]:
+    if check_path(path) in (".parquet", ".npy"):
+        yield from frames_of(path)
+        return
+    table = read_table(path, reading, text)
+    if table.remark:
+        note(table.remark, quiet)
+    yield table.frame
+
+
+def _features(fitted: Any, frame: Any, path: Path) -> Any:
+    """The columns that the model was fitted with, in its order."""
+    if hasattr(fitted, "user_ids_"):
+        return frame[[column_of(list(frame.columns), name, "the table", path) for name in fitted.columns[:2]]]
+    encoder = getattr(fitted, "named_steps", {}).get("encoder")
+    names = encoder.columns_ if encoder is not None else getattr(fitted, "feature_names_in_", None)
     if names is None:
-        return table.features([]) if not table.named else table.features([]).to_numpy()
-    missing = [name for name in names if name not in table.frame.columns]
+        return _numbers(frame).to_numpy()
+    missing = [name for name in names if name not in frame.columns]
     if missing:
-        raise ValueError(f"{str(table.path)!r} has no column {missing[0]!r}, which the model was fitted with.")
-    extra = [name for name in table.frame.columns if name not in set(names)]
-    return table.features(extra)[list(names)]
+        raise ValueError(f"{str(path)!r} has no column {missing[0]!r}, which the model was fitted with.")
+    return frame[list(names)] if encoder is not None else _numbers(frame[list(names)])
+
+
+def _numbers(frame: Any) -> Any:
+    from projfree.estimators.table_encoder import TableEncoder
+
+    return TableEncoder(one_hot="none").fit_transform(frame)

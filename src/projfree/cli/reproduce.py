@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from projfree.cli.output import DONE, INTERRUPTED, SHORT, Json, err, fail, guarded, out, show_json
-from projfree.cli.watch import resume_command
+from projfree.cli.checkpoints import resume_command
+from projfree.cli.output import DONE, INTERRUPTED, SHORT, Debug, Force, Json, Quiet, err, fail, guarded, out, show_json
 
 EPILOG = (
     "Examples:\n\nprojfree reproduce --quick                 # everything, within four minutes\n\n"
@@ -31,7 +31,10 @@ def reproduce(
     to: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("reproduction"),
     resume: Annotated[bool, typer.Option("--resume", help="Keep what an earlier run in --out has measured.")] = False,
     figures: Annotated[bool, typer.Option(help="Write PNG and SVG files too.")] = True,
+    force: Force = False,
     json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
 ) -> None:
     """Measure the paper's experiments, judge its claims by stated rules, and write a report."""
     for needed in ("pandas", "plotly", "pyarrow"):
@@ -46,10 +49,11 @@ def reproduce(
     if unknown := [name for name in names or [] if name not in known]:
         fail(f"there is no experiment {unknown[0]!r}; there are {', '.join(known)}.")
     chosen = [known[name] for name in known if not names or name in names]
+    refuse_results(to, resume=resume, force=force)
     mode = "full" if full else "quick"
     facts = {"mode": mode, **machine.facts()}
     store = (Store.resumed if resume else Store)(to, facts)
-    begun, show = time.perf_counter(), _Show(json)
+    begun, show = time.perf_counter(), _Show(json or quiet)
     try:
         with show:
             failures = run(chosen, "full" if full else "quick", store, show.progress)
@@ -62,8 +66,20 @@ def reproduce(
         raise typer.Exit(INTERRUPTED) from None
     for failure in failures:
         err().print(f"[bold red]failed:[/] {failure}")
-    _report(found, to, time.perf_counter() - begun, json)
+    if json or not quiet:
+        _report(found, to, time.perf_counter() - begun, json)
     raise typer.Exit(SHORT if failures else DONE)
+
+
+def refuse_results(folder: Path, *, resume: bool, force: bool) -> None:
+    """Raise where a folder holds something that would be overwritten."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"--out {str(folder)!r} is a file; choose a folder.")
+    if folder.is_dir() and any(folder.iterdir()) and not resume and not force:
+        raise ValueError(
+            f"--out {str(folder)!r} exists; choose another folder, go on with --resume, or replace its results with "
+            "--force."
+        )
 
 
 class _Show:

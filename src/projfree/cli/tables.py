@@ -1,7 +1,8 @@
-"""Reading tables: CSV, Parquet and npy, with one sentence for each thing that can be wrong."""
+"""Tables of the command line: text, Parquet and npy files as frames, with one sentence for each thing that is wrong."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,22 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array, shown
+from projfree.cli.csv_text import layout_of, refuse_twice
+from projfree.data.sources.arrow import open_parquet, parquet_files
+from projfree.estimators.frame_columns import column_numbers, row_of
 
-KINDS = (".csv", ".tsv", ".parquet", ".npy")
+TEXT = (".csv", ".tsv", ".txt", ".data")
+KINDS = (*TEXT, *(kind + ".gz" for kind in TEXT), ".parquet", ".npy")
+#: What stands for a missing value in text files, besides an empty field and what pandas takes for one.
+MISSING = "?"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a file is to be read; None where that is to be guessed."""
+
+    sep: str | None = None
+    header: bool | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,79 +35,125 @@ class TableFile:
     frame: Any
     named: bool
     path: Path
+    #: What a user should know about how the file was read.
+    remark: str = ""
 
-    def column(self, name: str, option: str) -> Any:
-        """The label of a column, by name or by number, or a sentence with the names there are."""
-        columns = list(self.frame.columns)
-        if name in columns:
-            return name
-        if name.lstrip("-").isdigit() and -len(columns) <= int(name) < len(columns):
-            return columns[int(name)]
-        there = ", ".join(map(str, columns[:12])) + (", ..." if len(columns) > 12 else "")
-        raise ValueError(
-            f"{option} must be a column of {str(self.path)!r}, got {shown(name)}; its columns are {there}."
-        )
-
-    def features(self, without: list[Any]) -> Any:
-        """The other columns as a frame of numbers; text and missing values are named with their place."""
-        frame = self.frame.drop(columns=without)
-        if not len(frame.columns):
-            raise ValueError(f"{str(self.path)!r} has no columns besides {', '.join(map(str, without))}.")
-        for name in frame.columns:
-            frame[name] = numbers(frame[name], f"column {name!r} of {str(self.path)!r}")
-        return frame if self.named else frame.to_numpy()
+    def column(self, name: str, option: str) -> str:
+        """The name of a column, by name or by number, or a sentence with the names there are."""
+        return column_of(list(self.frame.columns), name, option, self.path)
 
 
-def numbers(column: Any, where: str) -> Array:
-    """A column as floats."""
-    import pandas as pd
+def column_of(columns: Sequence[str], name: str, option: str, path: Path) -> str:
+    """The column that a user means by a name or a number from 0 on; negative ones count from the end."""
+    if name in columns:
+        return name
+    if name.lstrip("-").isdigit() and -len(columns) <= int(name) < len(columns):
+        return columns[int(name)]
+    there = ", ".join(columns[:12]) + (", ..." if len(columns) > 12 else "")
+    hint = "; give --sep if that is more than one" if len(columns) == 1 else ""
+    raise ValueError(f"{option} must be a column of {str(path)!r}, got {shown(name)}; its columns are {there}{hint}.")
 
-    if column.dtype.kind not in "biuf":
-        values = pd.to_numeric(column, errors="coerce")
-        bad = np.flatnonzero(values.isna().to_numpy() & column.notna().to_numpy())
-        if len(bad):
-            text = column.iloc[int(bad[0])]
-            raise ValueError(
-                f"{where} must hold numbers, got {shown(text)} in row {int(bad[0]) + 1}; encode it, or leave it out "
-                "with --drop."
-            )
-        column = values
-    values = column.to_numpy(dtype=np.float64)
+
+def numbers(column: Any) -> Array:
+    """A column as finite floats."""
+    values = column_numbers(column)
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
-        raise ValueError(f"{where} is missing or infinite in row {int(bad[0]) + 1}; fill it, or leave the row out.")
-    return np.asarray(values)
+        raise ValueError(
+            f"column {column.name!r} is missing or infinite in row {row_of(column, int(bad[0]))}; fill it, or leave "
+            "the row out."
+        )
+    return values
 
 
-def read_table(path: Path) -> TableFile:
-    """A table from a file, or a sentence on why there is none."""
+def check_path(path: Path) -> str:
+    """The kind of a file by the end of its name, or a sentence on why it cannot be read."""
     if not path.exists():
         raise FileNotFoundError(f"{str(path)!r} does not exist.")
-    if path.suffix not in KINDS:
-        raise ValueError(f"{str(path)!r} must end in one of {', '.join(KINDS)}.")
+    kind = next((kind for kind in reversed(KINDS) if path.name.lower().endswith(kind)), None)
+    if kind is None:
+        raise ValueError(f"{str(path)!r} must end in {', '.join(TEXT)} (these also with .gz), .parquet or .npy.")
     if path.is_file() and path.stat().st_size == 0:
         raise ValueError(f"{str(path)!r} is empty.")
+    if path.is_dir() and kind != ".parquet":
+        raise ValueError(f"{str(path)!r} is a folder, not a {kind[1:]} file.")
+    return kind
+
+
+def read_table(path: Path, reading: Reading | None = None, text: Sequence[str] = ()) -> TableFile:
+    """A table from a file, or a sentence on why there is none.
+
+    Parameters
+    ----------
+    text : sequence of str
+        Columns of text files that are not to be taken for numbers.
+    """
+    kind = check_path(path)
     try:
         import pandas as pd
     except ImportError as error:
         raise ImportError("reading tables needs pandas and pyarrow; pip install 'projfree[io]'.") from error
-    try:
-        if path.suffix == ".npy":
-            frame = pd.DataFrame(_array(path))
-        elif path.suffix == ".parquet":
-            frame = pd.read_parquet(path)
-        else:
-            frame = pd.read_csv(path, sep="\t" if path.suffix == ".tsv" else ",")
-    except (ValueError, OSError) as error:
-        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ValueError(f"{str(path)!r} cannot be read as {path.suffix[1:]}: {first}") from error
+    reading, remark = reading or Reading(), ""
+    if kind == ".npy":
+        frame = pd.DataFrame(_array(path))
+        frame.columns = [str(j) for j in range(frame.shape[1])]
+    elif kind == ".parquet":
+        frame = _parquet(path)
+    else:
+        frame, remark = _csv(path, reading, text)
     if not len(frame):
         raise ValueError(f"{str(path)!r} has no rows.")
-    return TableFile(frame, path.suffix != ".npy", path)
+    return TableFile(frame, kind != ".npy", path, remark)
+
+
+def _csv(path: Path, reading: Reading, text: Sequence[str]) -> tuple[Any, str]:
+    import pandas as pd
+
+    try:
+        layout = layout_of(path, reading.sep, reading.header)
+        frame = pd.read_csv(
+            path,
+            sep=layout.separator,
+            header=0 if layout.header else None,
+            names=layout.names,
+            dtype=dict.fromkeys(text, str),
+            skipinitialspace=True,
+            na_values=[MISSING],
+            index_col=False,
+            low_memory=False,
+        )
+    except (UnicodeDecodeError, EOFError, pd.errors.ParserError) as error:
+        raise ValueError(f"{str(path)!r} cannot be read as text in columns: {_first_line(error)}") from error
+    if len(layout.names) == 1:
+        return frame, f"{str(path)!r} has one column, {layout.names[0]!r}; give --sep if that is more than one."
+    if not layout.header and reading.header is None:
+        return (
+            frame,
+            f"{str(path)!r} has no header, so its columns are 0 to {len(layout.names) - 1} (--header if not).",
+        )
+    return frame, ""
+
+
+def _parquet(path: Path) -> Any:
+    import pandas as pd
+    from pyarrow import ArrowException
+
+    refuse_twice(list(open_parquet(parquet_files(path)[0]).schema_arrow.names), path)
+    try:
+        frame = pd.read_parquet(path)
+    except (ArrowException, ValueError, OSError) as error:
+        raise ValueError(f"{str(path)!r} cannot be read as parquet: {_first_line(error)}") from error
+    frame.columns = [str(name) for name in frame.columns]
+    return frame.reset_index(drop=True)
 
 
 def _array(path: Path) -> Array:
-    array = np.load(path, allow_pickle=False)
-    if array.ndim != 2:
-        raise ValueError(f"it holds an array of shape {array.shape}, not a table.")
-    return np.asarray(array)
+    from projfree.data.sources import NpySource
+
+    NpySource(path)  # raises where it is no table of real numbers, or shorter than it says
+    return np.asarray(np.load(path, allow_pickle=False))
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import math
-import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from projfree.run import Checkpoint, Run
+from projfree.run import Run
+from projfree.run.checkpoint import write
 
 
 class Bar:
@@ -63,30 +66,49 @@ class Bar:
             self._bar = None
 
 
-class Keeper:
-    """Remembers the run, so that it can be written down when it was interrupted."""
-
-    def __init__(self) -> None:
-        self.run: Run | None = None
+class Lines:
+    """A line for each iteration, on the error stream."""
 
     def __call__(self, run: Run) -> None:
-        """Remember."""
-        self.run = run
-
-    def save(self, folder: Path) -> bool:
-        """Write a checkpoint; False where the run had not begun."""
-        if self.run is None or self.run.iteration == 0:
-            return False
-        Checkpoint(folder, every=1)(self.run)
-        return True
-
-
-def checkpoint_of(out: Path) -> Path:
-    """Where the checkpoint of a model lies: beside it."""
-    return out.with_name(out.name + ".checkpoint")
+        """Print where the run is."""
+        bound = f"{run.bound:.8g}" if run.f.convex else "-"
+        gap = f"{run.relative_gap:.2g}" if math.isfinite(run.relative_gap) else "-"
+        print(
+            f"iteration {run.iteration:>6}  passes {run.passes:>8.4g}  value {run.value:<14.8g}  bound {bound:<14}  "
+            f"relative gap {gap}",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
-def resume_command() -> str:
-    """The command that was given, with --resume."""
-    words = [word for word in sys.argv[1:] if word != "--resume"]
-    return shlex.join(["projfree", *words, "--resume"])
+class Keeper:
+    """Writes the run down when it is interrupted, before anything else is done with it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.wrote = folder, False
+
+    def __call__(self, run: Run) -> None:
+        """Nothing to do while all is well."""
+
+    def interrupted(self, run: Run) -> None:
+        """Write a checkpoint, unless the run had not begun."""
+        if run.iteration > 0:
+            write(self.folder, run)
+            self.wrote = True
+
+
+@contextmanager
+def logged(wanted: bool) -> Iterator[None]:
+    """Show what the package logs, such as compilations, on the error stream."""
+    if not wanted:
+        yield
+        return
+    log, shown = logging.getLogger("projfree"), logging.StreamHandler(sys.stderr)
+    level = log.level
+    log.addHandler(shown)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(shown)
+        log.setLevel(level)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
+import secrets
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,11 +87,13 @@ def fetch(home: Home, progress: Any = None) -> Path:
     import pooch
 
     target = cache_folder() / home.folder / (home.names[0] + ".zip")
-    beside = f".{home.names[0]}.{os.getpid()}.part"
+    # A name that nobody has used: pooch takes a file that is there already for the download.
+    beside = f".{home.names[0]}.{secrets.token_hex(8)}.part"
     pooch.utils.get_logger().setLevel("ERROR")
     loader = pooch.HTTPDownloader(progressbar=progress) if progress is not None else pooch.HTTPDownloader()
-    came = Path(pooch.retrieve(home.url, None, fname=beside, path=target.parent, downloader=loader))
+    came = target.parent / beside
     try:
+        pooch.retrieve(home.url, None, fname=beside, path=target.parent, downloader=loader)
         check(came, home)
         os.replace(came, target)
     finally:
@@ -98,18 +103,31 @@ def fetch(home: Home, progress: Any = None) -> Path:
 
 def check(path: Path, home: Home) -> None:
     """Raise unless ``path`` is a whole archive with the file in it, by checksum where one is known."""
-    name, wrong = home.names[0], ""
+    wrong = flaw(path, home)
+    if wrong:
+        raise ValueError(f"what came from {home.url} is not the data: {wrong}; try again, or get it from {home.page}.")
+
+
+def flaw(path: Path, home: Home) -> str:
+    """What is wrong with an archive, plain or compressed file of a data set; empty if nothing is."""
+    name = home.names[0]
     try:
+        if path.suffix == ".gz":
+            return _differs(gzip.decompress(path.read_bytes()), home)
+        if path.suffix != ".zip" and not path.name.endswith(".part"):
+            return _differs(path.read_bytes(), home)
         with zipfile.ZipFile(path) as archive:
             members = [m for m in archive.namelist() if m.rsplit("/", 1)[-1] == name]
             if not members:
-                wrong = f"it holds no {name}"
-            elif home.sha256:
-                found = hashlib.sha256(archive.read(members[0])).hexdigest()
-                wrong = "" if found == home.sha256 else f"the sha256 of {name} is {found}, not {home.sha256}"
-            elif archive.testzip() is not None:
-                wrong = "a checksum within it does not fit"
-    except zipfile.BadZipFile:
-        wrong = "it is no zip archive"
-    if wrong:
-        raise ValueError(f"what came from {home.url} is not the data: {wrong}; try again, or get it from {home.page}.")
+                return f"it holds no {name}"
+            if home.sha256:
+                return _differs(archive.read(members[0]), home)
+            return "" if archive.testzip() is None else "a checksum within it does not fit"
+    except (zipfile.BadZipFile, EOFError, zlib.error, gzip.BadGzipFile):
+        return "it is no whole archive" if path.suffix == ".gz" else "it is no zip archive"
+
+
+def _differs(content: bytes, home: Home) -> str:
+    found = hashlib.sha256(content).hexdigest()
+    fits = not home.sha256 or found == home.sha256
+    return "" if fits else f"the sha256 of {home.names[0]} is {found}, not {home.sha256}"

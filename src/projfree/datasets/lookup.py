@@ -15,7 +15,7 @@ from typing import TextIO
 import numpy as np
 
 from projfree.checks import Array
-from projfree.datasets.download import Home, cache_folder, fetch
+from projfree.datasets.download import Home, cache_folder, fetch, flaw
 
 VARIABLE = "PROJFREE_DATA"
 _SUFFIXES = ("", ".gz", ".zip")
@@ -29,15 +29,23 @@ def packaged(name: str) -> dict[str, Array]:
 
 
 def present(home: Home) -> Path | None:
-    """The file of a data set (plain, .gz or .zip) below PROJFREE_DATA or in the cache, None where it is in neither."""
-    roots = [Path(root)] if (root := os.environ.get(VARIABLE)) else []
-    for base in (*roots, cache_folder()):
-        for name in home.names:
-            for folder in (base / home.folder, base):
-                for suffix in _SUFFIXES:
-                    if (folder / (name + suffix)).is_file():
-                        return folder / (name + suffix)
-    return None
+    """The file of a data set (plain, .gz or .zip) below PROJFREE_DATA or in the cache, None where it is in neither.
+
+    A file in the cache whose known checksum does not fit is not used: it is downloaded again.
+    """
+    root = os.environ.get(VARIABLE)
+    given = next(_candidates(Path(root), home), None) if root else None
+    if given is not None:
+        return given
+    return next((path for path in _candidates(cache_folder(), home) if not (home.sha256 and flaw(path, home))), None)
+
+
+def _candidates(base: Path, home: Home) -> Iterator[Path]:
+    for name in home.names:
+        for folder in (base / home.folder, base):
+            for suffix in _SUFFIXES:
+                if (folder / (name + suffix)).is_file():
+                    yield folder / (name + suffix)
 
 
 def find(call: str, home: Home, download: bool = True) -> Path:

@@ -7,6 +7,7 @@ from projfree.estimators.completion_cv import MatrixCompletionCV
 from projfree.estimators.regressor import ConstrainedRegressor
 from projfree.estimators.regressor_cv import ConstrainedRegressorCV
 from projfree.estimators.saving import load, save
+from projfree.estimators.table_encoder import TableEncoder
 from projfree.run.penalty import lasso_alpha, logistic_C, ridge_alpha
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "ConstrainedRegressorCV",
     "MatrixCompletion",
     "MatrixCompletionCV",
+    "TableEncoder",
     "lasso_alpha",
     "load",
     "logistic_C",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from projfree.checks import Array, count, positive, shown
@@ -19,10 +20,11 @@ from projfree.estimators.solving import checked_solver, penalty, warn_if_short
 from projfree.estimators.table import Table
 from projfree.estimators.watching import Kept, given_callbacks, shown_by
 from projfree.losses.base import Loss
-from projfree.run import Result, Run, Status
+from projfree.run import Result, Run
 from projfree.run.loop import solved
 from projfree.run.result import one_of_many
 from projfree.sets import ConstraintSet, WithFree
+from projfree.solvers.plan import Plan, plan
 
 #: Free coefficients of losses other than squares may be this many times as large as the targets and rows suggest.
 FREE_FACTOR = 1e4
@@ -112,6 +114,17 @@ class ConstrainedModel(Answers):
         start = inside(ball, before, problem.objective.shape)
         return self._refined(table, Prepared(problem, ball, start))
 
+    def explain(self, X: Any, y: Any = None, sample_weight: Any = None) -> Plan:
+        """What `fit` would do with these rows: a `Plan`, from the shape of the problem alone; nothing is run.
+
+        The plan depends on neither the radius nor the scale of a loss, which a fit may have to find first.
+        """
+        model = self._single() if hasattr(self, "_single") else clone(self)
+        model.set_params(**({"radius": 1.0} if model.radius == "auto" else {}))
+        table = model._table(X, y, sample_weight)
+        problem = model._problem(table, model._losses(table))
+        return plan(problem.objective, model._ball(table, problem), self.tol)
+
     # ------------------------------------------------------------------ run
 
     def _settings(self, seed: int, prepared: Prepared) -> dict[str, Any]:
@@ -151,8 +164,6 @@ class ConstrainedModel(Answers):
         )
         self._adopt(prepared, result)
         self.validation_scores_ = None if stopping is None else np.array(stopping.scores)
-        if kept is not None and result.status is Status.INTERRUPTED:
-            kept.interrupted()
         one_of_many(result)  # with all that was found kept, Ctrl-C ends whatever has asked for this fit
         if context is not None:
             context.call_on_fit_task_end(estimator=self, **given, reconstruction_attributes=self._fitted)

@@ -231,9 +231,11 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
         if self.class_weight is None:
             return weight
-        per_class = compute_class_weight(
-            self.class_weight, classes=self.classes_, y=self.classes_[index], sample_weight=weight
-        )
+        if self.class_weight == "balanced":  # scikit-learn takes weights of rows here since 1.7
+            total = np.bincount(index, weights=weight, minlength=len(self.classes_))
+            per_class = total.sum() / (len(self.classes_) * np.where(total > 0, total, 1.0))
+        else:
+            per_class = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[index])
         by_row: Array = per_class[index]
         return by_row if weight is None else by_row * weight
 

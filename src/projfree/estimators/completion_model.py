@@ -16,6 +16,7 @@ from projfree.algebra import Pattern
 from projfree.checks import Array, count, shown
 from projfree.estimators.alternating import Alternating, Factors
 from projfree.estimators.ratings import places, read_ratings
+from projfree.estimators.saved_model import DamageError, checked_parameters, finite, need
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
 
@@ -141,19 +142,45 @@ class CompletionModel:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that `save` wrote; settings that are functions or solvers are as by default."""
+        """Read a model that `save` wrote; settings that are functions, solvers or paths are as by default."""
         tree = persist.load(path, kind=KIND)
-        params = {**tree["params"], "columns": tuple(tree["params"]["columns"])}
+        try:
+            return cls._from(tree)
+        except Exception as error:  # settings are checked where they are made, each in its own way
+            why = str(error) if isinstance(error, DamageError) else f"it holds no model ({type(error).__name__})"
+            raise ValueError(f"{str(path)!r} is damaged: {why}; restore it from a copy, or save again.") from error
+
+    @classmethod
+    def _from(cls, tree: Any) -> Self:
+        params = checked_parameters(cls, tree["params"])
+        need(_three(params["columns"], str), "its columns have no names")
+        params["columns"] = tuple(params["columns"])
         if isinstance(params["offsets"], list):
+            need(_three(params["offsets"], bool), "its offsets are unknown")
             params["offsets"] = tuple(params["offsets"])
         model = cls(**params)
         model._checked()
-        for name, value in (*tree["numbers"].items(), *tree["arrays"].items()):
-            setattr(model, name, value)
-        low, high = tree["rating_range"]
+        for name in NUMBERS:
+            setattr(model, name, float(tree["numbers"][name]) if name != "n_iter_" else int(tree["numbers"][name]))
+        for name in ARRAYS:
+            setattr(model, name, tree["arrays"][name])
+        low, high = (float(finite("rating_range_", value, ())) for value in tree["rating_range"])
         model.rating_range_, model.factors_ = (low, high), Factors(**tree["factors"])
+        check_factors(model.factors_, len(model.user_ids_), len(model.item_ids_))
+        model._check_ratings()
         model.result_ = None
         return model
+
+    def _check_ratings(self) -> None:
+        shape = (len(finite("the ratings", self._values)),)
+        for at, ids in ((self._rows, self.user_ids_), (self._cols, self.item_ids_)):
+            need(
+                isinstance(ids, np.ndarray) and ids.ndim == 1 and ids.dtype.kind in "iuUSb", "its labels are no labels"
+            )
+            need(at.shape == shape and at.dtype.kind in "iu", "its ratings have no places")
+            need(not len(at) or (at.min() >= 0 and at.max() < len(ids)), "its ratings are out of range")
+        if self._weight is not None:
+            finite("the weights", self._weight, shape)
 
     def _saver(self, problem: Alternating, data: Any, state: Factors, strength: float) -> Any:
         """What saves a sweep, and where to begin: at the checkpoint, if it is of this problem."""
@@ -164,12 +191,12 @@ class CompletionModel:
         done = 0
         if persist.exists(self.checkpoint):
             tree = persist.load(self.checkpoint, kind=CHECKPOINT)
-            if tree["key"] != key:
+            if tree.get("key") != key:
                 raise ValueError(
                     f"the checkpoint at {os.fspath(self.checkpoint)} is of other ratings or settings; remove the "
                     "folder, or name another one."
                 )
-            state, strength, done = Factors(**tree["factors"]), tree["strength"], tree["done"]
+            state, strength, done = _kept_state(tree, self)
 
         def keep(state: Factors, strength: float, done: int) -> None:
             tree = {"key": key, "factors": _packed(state), "strength": strength, "done": done}
@@ -197,6 +224,34 @@ VOLATILE = (
 
 def _packed(state: Factors) -> dict[str, Any]:
     return {f.name: getattr(state, f.name) for f in fields(state)}
+
+
+def check_factors(state: Factors, users: int, items: int) -> None:
+    """Raise where factors from a file are not those of so many users and items."""
+    rank = finite("the factors", state.left).shape[-1]
+    finite("the factors of users", state.left, (users, rank))
+    finite("the factors of items", state.right, (items, rank))
+    finite("the offsets of users", state.rows, (users,))
+    finite("the offsets of items", state.cols, (items,))
+    finite("the singular values", state.sigma)
+    for value in (state.shift, state.base):
+        finite("the base", value, ())
+
+
+def _kept_state(tree: Any, model: Any) -> tuple[Factors, float, int]:
+    """Where a checkpoint stands, or a sentence on what is wrong with it."""
+    try:
+        state = Factors(**tree["factors"])
+        check_factors(state, len(model.user_ids_), len(model.item_ids_))
+        return state, float(finite("the strength", tree["strength"], ())), int(tree["done"])
+    except (DamageError, KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ValueError(
+            f"the checkpoint at {os.fspath(model.checkpoint)} is damaged ({error}); remove the folder to begin anew."
+        ) from error
+
+
+def _three(values: Any, kind: type) -> bool:
+    return isinstance(values, list) and len(values) == 3 and all(isinstance(value, kind) for value in values)
 
 
 def _kept(name: str, value: Any) -> Any:

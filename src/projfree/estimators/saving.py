@@ -1,6 +1,7 @@
 """Fitted models on disk: a folder of JSON and npz, versioned, without pickle.
 
-The tree that `projfree.persist` writes is ``{"version", "class", "parameters", "fitted"}``. Losses, sets, solvers,
+The tree that `projfree.persist` writes is ``{"version", "class", "parameters", "fitted"}``, and ``"encoder"`` where
+a `TableEncoder` comes first. Losses, sets, solvers,
 results and their parts stand in it as ``{"type": name, "fields": {...}}``; only names of `TYPES` are read back, so a
 file can make nothing else.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 import importlib
 import os
 from dataclasses import fields, is_dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -18,16 +19,29 @@ from projfree import losses, persist, sampling, sets, solvers, steps
 from projfree.algebra import Point
 from projfree.checks import shown
 from projfree.estimators.base import ConstrainedModel
+from projfree.estimators.completion_model import KIND as COMPLETION
 from projfree.estimators.paths import RadiusPath
+from projfree.estimators.saved_encoder import pack_encoder, unpack_encoder
+from projfree.estimators.saved_model import (
+    NEVER_SAVED,
+    DamageError,
+    check_linear,
+    checked_names,
+    checked_parameters,
+    need,
+)
+from projfree.estimators.table_encoder import TableEncoder
 from projfree.run import Certificate, Result, Status, Trace
 from projfree.solvers.base import State
 
-KIND, VERSION = "model", 1
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
+KIND, VERSION = "model", 2
 CLASSES = ("ConstrainedRegressor", "ConstrainedClassifier", "ConstrainedRegressorCV", "ConstrainedClassifierCV")
 #: What only a fit needs: written where it is plain, left out where it is an object.
 FOR_FITS = ("cv", "scoring", "random_state")
 #: What goes along with a run and is not written: functions, and a folder that a loaded model must not write to.
-OF_RUNS = ("verbose", "callbacks", "checkpoint")
 #: Parts of a result that no saved model has.
 DROPPED = {Result: ("state", "plan"), Certificate: ()}
 
@@ -39,13 +53,14 @@ TYPES: dict[str, type] = {
 } | {cls.__name__: cls for cls in (Result, Certificate, RadiusPath)}
 
 
-def save(model: ConstrainedModel, path: str | os.PathLike[str]) -> None:
+def save(model: ConstrainedModel | Pipeline, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to the folder ``path``, replacing atomically a model that was saved there before.
 
     Parameters
     ----------
     model : estimator
-        One of the four of the package, fitted. Losses, sets and solvers must be of the package too. Splitters, scorers
+        One of the four of the package, fitted, or a `Pipeline` of a `TableEncoder` and one of them. Losses, sets and
+        solvers must be of the package too. Splitters, scorers
         and random states that are objects are left out: a loaded model predicts the same and has the same result, but
         a search would be set up anew.
     path : path-like
@@ -62,18 +77,32 @@ def save(model: ConstrainedModel, path: str | os.PathLike[str]) -> None:
     ...     load(folder)
     ConstrainedRegressor()
     """
+    encoder, model = _parts(model)
     name = type(model).__name__
     if name not in CLASSES or not hasattr(model, "result_"):
         raise TypeError(f"`save` takes a fitted model, one of {', '.join(CLASSES)}, got {shown(model)}.")
-    given = {key: value for key, value in model.get_params(deep=False).items() if key not in OF_RUNS}
+    given = {key: value for key, value in model.get_params(deep=False).items() if key not in NEVER_SAVED}
     parameters = {key: _plain_or_none(value) if key in FOR_FITS else encode(value, key) for key, value in given.items()}
     fitted = {key: encode(value, key) for key, value in vars(model).items() if key.endswith("_") and key[0] != "_"}
-    tree = {"version": VERSION, "class": name, "parameters": parameters, "fitted": fitted}
-    persist.save(path, tree, kind=KIND)
+    tree = {"version": 1, "class": name, "parameters": parameters, "fitted": fitted}
+    # Whoever reads version 1 alone would predict without the encoder.
+    persist.save(path, tree if encoder is None else {**tree, "version": 2, "encoder": pack_encoder(encoder)}, kind=KIND)
+
+
+def _parts(model: Any) -> tuple[TableEncoder | None, Any]:
+    """The encoder, where the model is a pipeline that begins with one, and the model itself."""
+    steps = getattr(model, "steps", None)
+    if isinstance(steps, list) and len(steps) == 2 and isinstance(steps[0][1], TableEncoder):
+        return steps[0][1], steps[1][1]
+    return None, model
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model back from the folder that `save` wrote.
+    """Read a model back from the folder that `save`, `MatrixCompletion.save` or the command `projfree` wrote.
+
+    A model that was saved after a `TableEncoder` comes back as a scikit-learn `Pipeline` of the two. Nothing that is
+    read is trusted: types, shapes and finiteness are checked, no code of the file runs, and a loaded model writes to no
+    place that the file names.
 
     Raises
     ------
@@ -82,19 +111,50 @@ def load(path: str | os.PathLike[str]) -> Any:
     ValueError
         Where the folder is damaged, holds something else, or was written by a newer version.
     """
+    if persist.kind_of(path) == COMPLETION:
+        return importlib.import_module("projfree.estimators").MatrixCompletion.load(path)
     tree = persist.load(path, kind=KIND)
-    if not isinstance(tree, dict) or type(tree.get("version")) is not int or tree.get("class") not in CLASSES:
-        raise ValueError(f"{str(path)!r} is damaged: it holds no model; restore it from a copy, or save again.")
-    if tree["version"] > VERSION:
+    if isinstance(tree, dict) and type(tree.get("version")) is int and tree["version"] > VERSION:
         raise ValueError(
             f"{str(path)!r} holds a model of version {tree['version']}, and this projfree reads up to {VERSION}; "
             "upgrade projfree."
         )
+    try:
+        return _model(tree)
+    except _UnknownError as error:
+        raise ValueError(
+            f"{str(path)!r} needs {error}, which this projfree does not know; upgrade projfree."
+        ) from error
+    except DamageError as error:
+        raise ValueError(f"{str(path)!r} is damaged: {error}; restore it from a copy, or save again.") from error
+    except Exception as error:  # settings are checked where they are made, each in its own way
+        raise ValueError(
+            f"{str(path)!r} is damaged: it holds no model ({type(error).__name__}); restore it from a copy, or save "
+            "again."
+        ) from error
+
+
+def _model(tree: Any) -> Any:
+    need(isinstance(tree, dict) and type(tree.get("version")) is int, "it holds no model")
+    need(tree.get("class") in CLASSES, "it holds no model")
     cls = getattr(importlib.import_module("projfree.estimators"), tree["class"])
-    model = cls(**{key: decode(value, path) for key, value in tree["parameters"].items()})
-    for key, value in tree["fitted"].items():
-        setattr(model, key, decode(value, path))
-    return model
+    given, fitted = checked_parameters(cls, tree["parameters"]), checked_names(cls, tree["fitted"])
+    model = cls(**{key: decode(value) for key, value in given.items()})
+    for key, value in fitted.items():
+        setattr(model, key, decode(value))
+    check_linear(model)
+    if tree.get("encoder") is None:
+        return model
+    from sklearn.pipeline import Pipeline
+
+    encoder = unpack_encoder(tree["encoder"])
+    names = list(encoder.get_feature_names_out())
+    need(names == list(getattr(model, "feature_names_in_", ())), "its encoder belongs to another model")
+    return Pipeline([("encoder", encoder), ("model", model)])
+
+
+class _UnknownError(Exception):
+    """A class that only a newer projfree has."""
 
 
 def encode(value: Any, where: str) -> Any:
@@ -123,34 +183,34 @@ def encode(value: Any, where: str) -> Any:
     )
 
 
-def decode(value: Any, path: Any) -> Any:
+def decode(value: Any) -> Any:
     """Undo `encode`."""
     if isinstance(value, list | tuple):
-        return type(value)(decode(item, path) for item in value)
+        return type(value)(decode(item) for item in value)
     if not isinstance(value, dict):
         return value
     name = value.get("type")
     if name in _READERS:
-        return _READERS[name](value["fields"], path)
+        return _READERS[name](value["fields"])
     if name not in TYPES:
-        raise ValueError(f"{str(path)!r} needs {shown(name)}, which this projfree does not know; upgrade projfree.")
-    inside = {key: decode(item, path) for key, item in value["fields"].items()}
+        raise _UnknownError(shown(name))
+    inside = {key: decode(item) for key, item in value["fields"].items()}
     if name == "Result":
         inside["state"] = State(t=inside["n_iter"], x=Point(inside["w"]))
     return TYPES[name](**inside)
 
 
-def _objects(items: Any, path: Any) -> Any:
+def _objects(items: Any) -> Any:
     out = np.empty(len(items), dtype=object)
-    out[:] = [decode(item, path) for item in items]
+    out[:] = [decode(item) for item in items]
     return out
 
 
 _READERS: dict[str, Any] = {
     "objects": _objects,
-    "pairs": lambda pairs, path: {decode(k, path): decode(v, path) for k, v in pairs},
-    "status": lambda name, path: Status[name],
-    "trace": lambda columns, path: Trace(columns),
+    "pairs": lambda pairs: {decode(k): decode(v) for k, v in pairs},
+    "status": lambda name: Status[name],
+    "trace": lambda columns: Trace(columns),
 }
 
 

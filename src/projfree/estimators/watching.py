@@ -10,6 +10,7 @@ from projfree import persist
 from projfree.checks import shown
 from projfree.run import Checkpoint, ProgressBar, Run
 from projfree.run.callbacks import IterationLines
+from projfree.run.checkpoint import write
 
 
 def shown_by(verbose: Any) -> list[Callable[[Run], Any]]:
@@ -41,7 +42,6 @@ class Kept:
         if not isinstance(checkpoint, str | os.PathLike | Checkpoint):
             raise TypeError(f"`checkpoint` must be a folder or a `Checkpoint`, got {shown(checkpoint)}.")
         self.each = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
-        self.run: Run | None = None
 
     @property
     def state(self) -> str | None:
@@ -49,11 +49,10 @@ class Kept:
         return os.fspath(self.each.path) if persist.exists(self.each.path) else None
 
     def __call__(self, run: Run) -> Any:
-        """Remember the run, and write it when it is due."""
-        self.run = run
+        """Write the run when it is due."""
         return self.each(run)
 
-    def interrupted(self) -> None:
-        """Write the run as it stands."""
-        if self.run is not None and self.run.iteration > 0:
-            Checkpoint(self.each.path, every=1)(self.run)
+    def interrupted(self, run: Run) -> None:
+        """Write the run as it stands, before the exit check counts as work of it."""
+        if run.iteration > 0:
+            write(self.each.path, run)

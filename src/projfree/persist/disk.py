@@ -7,6 +7,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import IO
 
@@ -53,7 +54,6 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def sha256(path: Path) -> str:
-    """The checksum of a file's content, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def sha256(file: BufferedReader) -> str:
+    """The checksum of an open file's content, in hexadecimal."""
+    return hashlib.file_digest(file, "sha256").hexdigest()

@@ -14,6 +14,7 @@ import numpy as np
 
 from projfree.checks import Array, shown
 from projfree.persist.disk import flush_folder, flushed, locked, sha256
+from projfree.persist.reading import DamagedError, opened, read_arrays, read_limited
 from projfree.persist.tree import Tree, decode
 
 #: The version of the folder format; raised whenever older code could not read what newer code writes.
@@ -22,6 +23,8 @@ VERSION = 1
 POINTER, TREE, ARRAYS = "projfree.json", "tree.json", "arrays.npz"
 _GENERATION = re.compile(r"generation-[0-9a-f]{16}")
 _TEMPORARY = re.compile(r"projfree\.json\.[0-9a-f]{16}")
+#: No pointer that `save` writes has more bytes.
+POINTER_BYTES = 1 << 16
 
 
 def damaged(folder: Path, why: str) -> ValueError:
@@ -29,12 +32,16 @@ def damaged(folder: Path, why: str) -> ValueError:
     return ValueError(f"{str(folder)!r} is damaged: {why}; restore it from a copy, or remove it and save again.")
 
 
-def read_pointer(folder: Path, kind: str) -> dict[str, Any] | None:
-    """The checked content of the pointer file, or None where there is none."""
+def read_pointer(folder: Path, kind: str | None) -> dict[str, Any] | None:
+    """The checked content of the pointer file of a kind, or of any; None where there is none."""
     try:
-        pointer = json.loads((folder / POINTER).read_bytes())
-    except (FileNotFoundError, NotADirectoryError):
+        if not folder.is_dir():
+            return None
+        pointer = json.loads(read_limited(folder / POINTER, POINTER_BYTES))
+    except FileNotFoundError:
         return None
+    except DamagedError as error:
+        raise damaged(folder, str(error)) from error
     except (ValueError, RecursionError) as error:
         raise damaged(folder, f"{POINTER} is not JSON") from error
     if not isinstance(pointer, dict) or pointer.get("format") != "projfree" or type(pointer.get("version")) is not int:
@@ -44,7 +51,7 @@ def read_pointer(folder: Path, kind: str) -> dict[str, Any] | None:
             f"{str(folder)!r} has format version {pointer['version']}, and this projfree reads up to {VERSION}; "
             "upgrade projfree."
         )
-    if pointer.get("kind") != kind:
+    if kind is not None and pointer.get("kind") != kind:
         raise ValueError(f"{str(folder)!r} holds a {shown(pointer.get('kind'))}, not a {kind!r}; check the path.")
     return pointer
 
@@ -55,11 +62,19 @@ def read_tree(folder: Path, pointer: dict[str, Any]) -> Tree:
     # The name is checked before it becomes a path: a pointer must not lead out of its folder.
     if not isinstance(name, str) or not _GENERATION.fullmatch(name) or not isinstance(checksums, dict):
         raise damaged(folder, f"{POINTER} names no generation")
-    for file in (TREE, ARRAYS):
-        if sha256(folder / name / file) != checksums.get(file):
-            raise damaged(folder, f"{name}/{file} does not match its checksum")
-    with np.load(folder / name / ARRAYS, allow_pickle=False) as arrays:
-        return decode(json.loads((folder / name / TREE).read_bytes()), arrays)
+    try:
+        with opened(folder / name / TREE) as tree, opened(folder / name / ARRAYS) as arrays:
+            for file, content in ((TREE, tree), (ARRAYS, arrays)):
+                if sha256(content) != checksums.get(file):
+                    raise DamagedError(f"{name}/{file} does not match its checksum")
+            tree.seek(0)
+            return decode(json.loads(tree.read()), read_arrays(arrays))
+    except (OSError, MemoryError):
+        raise
+    except DamagedError as error:
+        raise damaged(folder, str(error)) from error
+    except Exception as error:  # archives, headers and JSON can be wrong in a dozen ways
+        raise damaged(folder, f"{name} cannot be read ({type(error).__name__})") from error
 
 
 def refuse_foreign(folder: Path, kind: str) -> None:
@@ -109,7 +124,7 @@ def _generation(folder: Path, text: bytes, arrays: dict[str, Array]) -> Path:
 
 def _replace(folder: Path, generation: Path, kind: str) -> None:
     pointer = {"format": "projfree", "version": VERSION, "kind": kind, "generation": generation.name}
-    checksums = {name: sha256(generation / name) for name in (TREE, ARRAYS)}
+    checksums = {name: _checksum(generation / name) for name in (TREE, ARRAYS)}
     temporary = folder / generation.name.replace("generation-", POINTER + ".")
     with flushed(temporary) as file:
         file.write(json.dumps(pointer | {"sha256": checksums}, indent=1).encode())
@@ -119,16 +134,19 @@ def _replace(folder: Path, generation: Path, kind: str) -> None:
     flush_folder(folder)
 
 
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return sha256(file)
+
+
 def _is_leftover(name: str) -> bool:
     return bool(_GENERATION.fullmatch(name) or _TEMPORARY.fullmatch(name))
 
 
-def _sweep(folder: Path) -> None:
+def _sweep(folder: Path, current: str | None = None) -> None:
     """Remove our own leftovers, file by file: what somebody else put there stays."""
-    try:
-        current = json.loads((folder / POINTER).read_bytes())["generation"]
-    except FileNotFoundError:
-        current = None
+    with contextlib.suppress(FileNotFoundError):
+        current = json.loads(read_limited(folder / POINTER, POINTER_BYTES))["generation"]
     for entry in [*folder.iterdir()]:
         if entry.name != current and _is_leftover(entry.name):
             _remove(entry)
@@ -136,9 +154,28 @@ def _sweep(folder: Path) -> None:
 
 def _remove(entry: Path) -> None:
     with contextlib.suppress(OSError):
-        if not entry.is_dir():
+        if entry.is_symlink() or not entry.is_dir():  # of a link the link alone, never what it points to
             entry.unlink()
             return
         for name in (TREE, ARRAYS):
             (entry / name).unlink(missing_ok=True)
         entry.rmdir()
+
+
+def unfinished(folder: Path) -> bool:
+    """Whether a first save was begun in ``folder`` and not finished: it holds our leftovers and nothing else."""
+    if folder.is_symlink() or not folder.is_dir():
+        return False
+    names = [entry.name for entry in folder.iterdir()]
+    return bool(names) and all(_is_leftover(name) for name in names)
+
+
+def remove(folder: Path, kind: str) -> None:
+    """Remove what `write` has left in ``folder``, and the folder if nothing else is in it."""
+    if folder.is_symlink() or not (unfinished(folder) or read_pointer(folder, kind) is not None):
+        return
+    with locked(folder):
+        (folder / POINTER).unlink(missing_ok=True)
+        _sweep(folder)
+    with contextlib.suppress(OSError):
+        folder.rmdir()  # only if empty

@@ -37,8 +37,14 @@ def decode(plain: Any, arrays: Mapping[str, Array]) -> Tree:
         if key == _TUPLE:
             return tuple(decode(value, arrays))
         if key in (_ARRAY, _SCALAR):
-            return arrays[value] if key == _ARRAY else arrays[value][()]
+            return arrays[value] if key == _ARRAY else _scalar(arrays[value])
     return {key.removeprefix("$"): decode(value, arrays) for key, value in plain.items()}
+
+
+def _scalar(array: Array) -> Any:
+    if array.ndim:
+        raise ValueError(f"a scalar has the shape {array.shape}")
+    return array[()]
 
 
 def _encode(value: Tree, arrays: dict[str, Array], where: str) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from projfree import persist
 from projfree.algebra import Minorant, Point, Structured, pack, unpack
-from projfree.checks import count
+from projfree.checks import all_finite, count, real_array
 from projfree.objectives.base import SmoothFunction
 from projfree.run.averages import Rung
 from projfree.run.fingerprints import refuse_other
@@ -67,6 +67,11 @@ class Checkpoint:
             _apply(run, tree)
 
 
+def write(path: str | os.PathLike[str], run: Run) -> None:
+    """Write a run that ends here to a folder, atomically."""
+    persist.save(path, snapshot(run), kind=KIND)
+
+
 @dataclass(frozen=True)
 class Written:
     """What a checkpoint holds, as it was read from the disk."""
@@ -78,6 +83,8 @@ class Written:
     def load(cls, path: str | os.PathLike[str]) -> Written:
         """The checkpoint at ``path``."""
         name, tree = f"the checkpoint at {os.fspath(path)}", persist.load(path, kind=KIND)
+        if not isinstance(tree, dict) or not isinstance(tree.get("problem", {}), dict):
+            raise ValueError(f"{name} is damaged: it holds no run; begin anew with `start=`.")
         found = tree.get("version", 1)
         if found != VERSION:
             raise ValueError(
@@ -89,7 +96,7 @@ class Written:
     @property
     def problem(self) -> dict[str, str]:
         """What it belongs to."""
-        problem: dict[str, str] = self.tree["problem"]
+        problem: dict[str, str] = self.tree.get("problem", {})
         return problem
 
     def solver(self) -> Solver:
@@ -99,7 +106,13 @@ class Written:
     def restore(self, run: Run) -> None:
         """Put a fresh run where the checkpoint stands, or say that it is of another problem."""
         refuse_other(self.name, self.problem, run.state.problem)
-        _apply(run, self.tree)
+        try:
+            _apply(run, self.tree)
+        except Exception as error:  # a file may hold anything
+            raise ValueError(
+                f"{self.name} is damaged ({type(error).__name__}: {error}); restore it from a copy, or begin anew with "
+                "`start=`."
+            ) from error
 
 
 def snapshot(run: Run) -> dict[str, Any]:
@@ -124,10 +137,11 @@ def snapshot(run: Run) -> dict[str, Any]:
 def _apply(run: Run, tree: dict[str, Any]) -> None:
     f = run.f
     run.opened = f.open()  # the resumed run remembers nothing either
+    run.unproved = True  # and takes nobody's word for a bound
     kept = {name: _decode(value, f) for name, value in tree["state"].items()}
     restored = run.solver.restored(f, run.ball, run.state, kept)
     run.state = replace(restored, problem=run.state.problem, solver=run.solver)
-    books = dict(tree["books"])
+    books = {name: _number(tree["books"][name]) for name in BOOKS}
     run.work_before = books.pop("work")
     for name, value in books.items():
         setattr(run, name, value)
@@ -136,9 +150,9 @@ def _apply(run: Run, tree: dict[str, Any]) -> None:
     run.best = _decode(tree["best"], f)
     run.rows = {int(t): int(row) for t, row in tree["rows"].items()}
     run.trace = Trace(tree["trace"])
-    for name, value in tree["ladder"].items():
-        setattr(run.ladder, name, value)
-    run.ladder.witness = _as_parameter(tree["witness"], f)
+    for name in LADDER:
+        setattr(run.ladder, name, _number(tree["ladder"][name]))
+    run.ladder.witness = None if tree["witness"] is None else _as_parameter(tree["witness"], f)
     run.ladder.rungs = [Rung(_decode(rung["m"], f), rung["z"]) for rung in tree["rungs"]]
 
 
@@ -171,4 +185,14 @@ def _plain(w: Any) -> Any:
 
 def _as_parameter(w: Any, f: SmoothFunction) -> Any:
     """A parameter from its arrays; one on the pattern of the data gets that very pattern."""
-    return unpack(w, f.pattern) if isinstance(w, dict) else w
+    found = unpack(w, f.pattern) if isinstance(w, dict) else w
+    if found.shape != f.shape:
+        raise ValueError(f"a parameter has the shape {found.shape}, not {f.shape}")
+    return found if isinstance(found, Structured) else all_finite("w", real_array("w", found))
+
+
+def _number(value: Any) -> Any:
+    """A number of the books; flags and text are none."""
+    if type(value) not in (int, float) and not isinstance(value, np.number):
+        raise TypeError(f"{value!r} is no number")
+    return value

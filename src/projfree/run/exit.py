@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from projfree.algebra import UNIT, Point, same
@@ -66,11 +67,14 @@ def confirm(run: Run) -> Certificate:
     x, m = looked.point, looked.slope
     run.best, run.value = x, f.reported_value(looked)
     run.gradient = m.gradient
+    if run.unproved:
+        _prove_anew(run)
     if not f.convex:
         run.work_before += f.work
         run.latest_gap = run.ball.gap(m.gradient, x.w)
         return _certificate(run, x, None, run.latest_gap)
-    run.ladder.evaluate(run.state.answer)
+    if not run.unproved:
+        run.ladder.evaluate(run.state.answer)
     run.support = run.ball.support(-m.gradient)
     at, bound = x, run.ladder.offer(m, x.w, run.support)
     witness = run.ladder.witness
@@ -84,6 +88,18 @@ def confirm(run: Run) -> Certificate:
         run.ladder.bound = max(run.ladder.bound, bound)
     _refuse_contradiction(run)
     return _certificate(run, at, bound, run.value - bound)
+
+
+def _prove_anew(run: Run) -> None:
+    """Forget what a file said about bounds and values, and refuse a point that is not in the set.
+
+    The averages of tangents stay: they tell when a look may be worth while, and prove nothing.
+    """
+    run.ladder.forget()
+    if run.scale > abs(run.value):  # then the value at the centre decides, which the file may have named too
+        run.centre_value = math.nan
+    if not run.ladder.factored and not run.ball.contains(run.best.w):  # factors are scaled back below
+        raise ValueError(f"the checkpoint leads to a point outside {run.ball!r}; begin anew with `start=`.")
 
 
 def _inside(run: Run) -> Array:

@@ -154,6 +154,10 @@ class Ladder:
         self.take(bound, allowance, z)
         return bound
 
+    def forget(self) -> None:
+        """Hold no bound as proved; the averages and the witness, a place to look at, stay."""
+        self.bound, self.allowance, self.witnessed = -math.inf, 0.0, -math.inf
+
     def take(self, bound: float, allowance: float, z: Array | None) -> None:
         """Take in a bound, the rounding allowance in it and the place that witnesses it."""
         if z is not None and bound > self.witnessed:

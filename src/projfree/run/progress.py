@@ -81,6 +81,8 @@ class Run:
         self.latest_gap, self.smallest_gap = math.inf, (math.inf, 0)
         self.centre_value, self.first_value = math.nan, math.inf
         self.next_check, self.next_confirm = CHECK_EVERY, 0.0
+        #: Whether bounds and averages came from a file, so that only what is proved anew at the end counts.
+        self.unproved = False
         #: The rows of the trace whose value or gap may still become known, by iteration.
         self.rows: dict[int, int] = {}
 

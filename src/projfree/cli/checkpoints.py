@@ -1,0 +1,61 @@
+"""The checkpoint beside a model: what Ctrl-C leaves, what --resume goes on from, and what may be removed."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from projfree import persist
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The place of a checkpoint, and whether there is a state to go on from."""
+
+    path: Path
+    kind: str
+    there: bool
+
+    def forget(self) -> None:
+        """Remove the checkpoint, and nothing that is not one."""
+        persist.remove(self.path, kind=self.kind)
+
+
+def checkpoint_at(out: Path, kind: str, *, resume: bool, force: bool) -> Kept:
+    """The checkpoint beside ``out``, or a sentence on why it cannot be used; nothing is changed.
+
+    A first checkpoint that was killed has no state: --resume then begins anew.
+    """
+    path = out.with_name(out.name + ".checkpoint")
+    finished = _finished(path, kind)
+    if resume and not finished and not persist.unfinished(path):
+        raise FileNotFoundError(f"there is no checkpoint at {str(path)!r}; leave out --resume to begin anew.")
+    if finished and not resume and not force:
+        raise ValueError(
+            f"{str(path)!r} holds an interrupted run; go on with --resume, or begin anew and lose it with --force."
+        )
+    return Kept(path, kind, finished and resume)
+
+
+def _finished(path: Path, kind: str) -> bool:
+    """Whether a state lies there; raises where something else does."""
+    if not os.path.lexists(path):
+        return False
+    try:
+        if path.is_symlink():
+            raise ValueError(f"{str(path)!r} is a link.")
+        persist.check(path, kind=kind)
+    except ValueError as error:
+        raise ValueError(
+            f"{str(path)!r}, where an interrupted run is kept, holds something else; choose another --out."
+        ) from error
+    return persist.exists(path)
+
+
+def resume_command() -> str:
+    """The command that was given, with --resume."""
+    words = [word for word in sys.argv[1:] if word != "--resume"]
+    return shlex.join(["projfree", *words, "--resume"])

@@ -1,0 +1,98 @@
+"""Where a command may write: nothing is overwritten unasked, no input is an output, no file is left half-written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from projfree import persist
+
+
+def refuse_inputs(out: Path, inputs: Sequence[Path]) -> None:
+    """Raise where the output is one of the inputs, holds one of them, or lies in one of them."""
+    place = Path(os.path.realpath(out))
+    for given in inputs:
+        source = Path(os.path.realpath(given))
+        shared = out.exists() and given.exists() and os.path.samefile(out, given)  # links to one file
+        if shared or place.is_relative_to(source) or source.is_relative_to(place):
+            raise ValueError(
+                f"--out {str(out)!r} would overwrite what is read from {str(given)!r}; choose another path."
+            )
+
+
+def new_file_at(out: Path, inputs: Sequence[Path], force: bool) -> None:
+    """Raise unless a file may be written at ``out``: something new, or with --force a plain file."""
+    refuse_inputs(out, inputs)
+    if os.path.lexists(out) and not force:
+        raise _exists(out)
+    if os.path.lexists(out) and (out.is_symlink() or not out.is_file()):
+        raise ValueError(
+            f"--out {str(out)!r} is not a plain file, and --force replaces nothing else; choose another path."
+        )
+    _refuse_closed(out)
+
+
+def new_model_at(out: Path, inputs: Sequence[Path], force: bool, kind: str) -> None:
+    """Raise unless a model may be saved at ``out``: something new or empty, or with --force a model of the kind."""
+    refuse_inputs(out, inputs)
+    if not force and os.path.lexists(out) and not (out.is_dir() and not any(out.iterdir())):
+        raise _exists(out)
+    persist.check(out, kind=kind)
+    _refuse_closed(out)
+
+
+def _exists(out: Path) -> ValueError:
+    return ValueError(f"--out {str(out)!r} exists; choose another path, or replace it with --force.")
+
+
+def _refuse_closed(out: Path) -> None:
+    """Raise where the folder that the output would lie in cannot be written to."""
+    parent = out.absolute().parent
+    while not parent.exists():
+        parent = parent.parent
+    if not parent.is_dir():
+        raise NotADirectoryError(
+            f"--out {str(out)!r} lies below {str(parent)!r}, which is a file; choose another path."
+        )
+    if not os.access(parent, os.W_OK):
+        raise PermissionError(f"--out {str(out)!r} cannot be written: the folder {str(parent)!r} is read-only.")
+
+
+@contextmanager
+def written(out: Path) -> Iterator[IO[str]]:
+    """A text file that appears at ``out`` when the block has ended well, and of which nothing is left otherwise."""
+    beside = out.with_name(f".{out.name}.{os.getpid()}.partial")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with beside.open("x", newline="", encoding="utf-8") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())  # the disk may be full only now
+        os.replace(beside, out)
+    except OSError as error:
+        raise OSError(
+            error.errno, f"{str(out)!r} could not be written ({error.strerror or error}); nothing was left behind."
+        ) from error
+    finally:
+        with suppress(OSError):
+            beside.unlink()
+
+
+def safe_cell(value: object) -> object:
+    """A cell of a CSV file that no spreadsheet takes for a formula: such text gets an apostrophe in front.
+
+    Examples
+    --------
+    >>> safe_cell("=HYPERLINK(1)"), safe_cell("-1.5"), safe_cell("up")
+    ("'=HYPERLINK(1)", '-1.5', 'up')
+    """
+    if not isinstance(value, str) or len(value) < 2 or value[0] not in "=+-@\t\r":
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return "'" + value
+    return value

@@ -1,0 +1,190 @@
+"""The options that several commands share, and what they mean."""
+
+from __future__ import annotations
+
+import math
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from projfree.checks import shown
+
+#: The losses whose targets are labels.
+CLASSES = ("logistic", "softmax", "squared_sigmoid")
+#: The parts of a help page.
+TABLE, MODEL, RUN, OUTPUT, FEATURES = "The table", "The model", "The run", "Output", "Scale and intercept"
+#: The exponents that --cv chooses from unless --p names some.
+EXPONENTS = (1.0, 1.5, 2.0)
+
+
+#: Choices are enumerations, the one form that every typer knows.
+class LossChoice(StrEnum):
+    """The losses by name."""
+
+    auto = "auto"
+    squared = "squared"
+    huber = "huber"
+    biweight = "biweight"
+    logistic = "logistic"
+    softmax = "softmax"
+    squared_sigmoid = "squared_sigmoid"
+
+
+NormChoice = StrEnum("NormChoice", ["lp", "group", "schatten"])
+ImputeChoice = StrEnum("ImputeChoice", ["median", "drop"])
+
+Data = Annotated[
+    Path, typer.Argument(help="A table: .csv, .tsv, .txt or .data (also .gz), .parquet or .npy.", show_default=False)
+]
+Target = Annotated[
+    str,
+    typer.Option(
+        help="The column to predict: name, or number from 0 (-1 is the last).",
+        show_default=False,
+        rich_help_panel=TABLE,
+    ),
+]
+Sep = Annotated[
+    str | None,
+    typer.Option(
+        help="What stands between fields of a text file; guessed by default.", show_default=False, rich_help_panel=TABLE
+    ),
+]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header", help="Whether a text file begins with names; guessed by default.", rich_help_panel=TABLE
+    ),
+]
+LossName = Annotated[
+    LossChoice,
+    typer.Option(
+        metavar="NAME",
+        help="The loss: auto (squared for numbers, logistic for text), squared, huber, biweight; for classes logistic, "
+        "softmax, squared_sigmoid.",
+        rich_help_panel=MODEL,
+    ),
+]
+Norm = Annotated[
+    NormChoice, typer.Option(metavar="NAME", help="The norm of the ball: lp, group or schatten.", rich_help_panel=MODEL)
+]
+Exponent = Annotated[
+    str | None,
+    typer.Option(
+        "--p",
+        help="Its exponent, 2 by default; inf is allowed. Several, as 1,1.5,2, with --cv.",
+        show_default=False,
+        rich_help_panel=MODEL,
+    ),
+]
+AcrossGroups = Annotated[
+    float | None,
+    typer.Option("--q", help="The exponent across groups, 1 by default.", show_default=False, rich_help_panel=MODEL),
+]
+FeatureGroups = Annotated[
+    str | None,
+    typer.Option(
+        help="For --norm group: auto, a group for each column of the table with all its levels, or columns such as "
+        "'age,hours;gain,loss'; others are alone.",
+        show_default=False,
+        rich_help_panel=MODEL,
+    ),
+]
+Radius = Annotated[
+    str, typer.Option(help="The radius of the ball, or auto: chosen from the data.", rich_help_panel=MODEL)
+]
+Folds = Annotated[
+    int,
+    typer.Option(
+        "--cv",
+        help="Choose the radius and p by cross-validation with so many folds; 0 for none.",
+        rich_help_panel=MODEL,
+    ),
+]
+Tol = Annotated[float, typer.Option(help="The relative gap to certify.", rich_help_panel=RUN)]
+Drop = Annotated[
+    list[str] | None, typer.Option(help="A column to leave out; may be given several times.", rich_help_panel=TABLE)
+]
+Impute = Annotated[
+    ImputeChoice | None,
+    typer.Option(
+        help="What to do with missing numbers: fill them, or drop their rows; by default they are refused.",
+        show_default=False,
+        rich_help_panel=TABLE,
+    ),
+]
+OneHot = Annotated[
+    str,
+    typer.Option(
+        help="Text as one column for each level: auto or none; or columns to encode as well as text, as a,b.",
+        rich_help_panel=TABLE,
+    ),
+]
+Standardize = Annotated[
+    bool,
+    typer.Option(help="Centre and scale the features; the radius is then on scaled ones.", rich_help_panel=FEATURES),
+]
+Intercept = Annotated[
+    bool, typer.Option(help="Fit an intercept, which the ball does not hold.", rich_help_panel=FEATURES)
+]
+Seed = Annotated[int, typer.Option(help="Of the rows held out.", rich_help_panel=RUN)]
+
+
+def radius_of(text: str) -> float | str:
+    """The radius option as a number or "auto"."""
+    if text == "auto":
+        return text
+    value = _number(text)
+    if not 0 < value < math.inf:
+        raise ValueError(f"--radius must be a positive number or auto, got {shown(text)}.")
+    return value
+
+
+def exponents_of(text: str | None, cv: int) -> list[float]:
+    """The exponents of --p: one, or with --cv those to choose from."""
+    if text is None:
+        return list(EXPONENTS) if cv else [2.0]
+    values = [_number(part) for part in text.split(",")]
+    if not all([value >= 1 for value in values]):
+        raise ValueError(f"--p must be at least 1, got {text}.")
+    if len(values) > 1 and not cv:
+        raise ValueError(f"--p must be one number unless --cv chooses, got {text}; add e.g. --cv 5.")
+    return values
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def refuse_below(option: str, value: float | None, least: float, strictly: bool = False) -> None:
+    """Raise where a number is too small, or none."""
+    if value is None or value > least or (value == least and not strictly):
+        return
+    rule = f"more than {least:g}" if strictly else f"at least {least:g}"
+    raise ValueError(f"{option} must be {rule}, got {value:g}.")
+
+
+def refuse_share(option: str, value: float) -> None:
+    """Raise where a part of the rows is none."""
+    if not 0 <= value < 1:
+        raise ValueError(f"{option} must be at least 0 and less than 1, got {value:g}.")
+
+
+HoldOut = Annotated[
+    float, typer.Option(help="The part of the rows kept for the score; 0 for none.", rich_help_panel=RUN)
+]
+MaxIter = Annotated[int, typer.Option(help="The largest number of iterations.", rich_help_panel=RUN)]
+TimeLimit = Annotated[
+    float | None, typer.Option(help="Seconds after which the fit ends.", show_default=False, rich_help_panel=RUN)
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on from the checkpoint of an interrupted run.", rich_help_panel=RUN)
+]
+ModelFolder = Annotated[
+    Path, typer.Option("--out", help="The folder of the model.", show_default=False, rich_help_panel=OUTPUT)
+]

@@ -1,0 +1,208 @@
+"""Nothing is overwritten unasked, no input is an output, and nothing is left half-written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from projfree import persist
+from projfree.run.checkpoint import KIND
+
+
+def fit(table, out, *more):
+    return ("fit", table, "--target", "y", "--radius", 2, "--out", out, *more)
+
+
+def test_fit_refuses_what_exists_before_it_reads_anything(call, table, tmp_path, unchanged):
+    assert call(*fit(table, tmp_path / "m")).exit_code == 0
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "a.tex").write_text("mine")
+    table.unlink()
+    for name in ("m", "thesis"):
+        with unchanged:
+            refused = call(*fit(table, tmp_path / name))
+            assert refused.exit_code == 2
+            assert "exists; choose another path, or replace it with --force" in refused.output
+
+
+def test_force_replaces_a_model_and_nothing_else(call, table, tmp_path, unchanged):
+    call(*fit(table, tmp_path / "m"))
+    assert call(*fit(table, tmp_path / "m", "--force")).exit_code == 0
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "a.tex").write_text("mine")
+    with unchanged:
+        refused = call(*fit(table, tmp_path / "thesis", "--force"))
+        assert refused.exit_code == 2
+        assert "holds 'a.tex'; choose another path" in refused.output
+
+
+def test_an_empty_folder_is_a_place_for_a_model(call, table, tmp_path):
+    (tmp_path / "m").mkdir()
+    assert call(*fit(table, tmp_path / "m")).exit_code == 0
+
+
+@pytest.mark.parametrize("force", [(), ("--force",)])
+def test_an_input_is_never_an_output(call, table, tmp_path, unchanged, force):
+    assert call(*fit(table, tmp_path / "m")).exit_code == 0
+    os.link(table, tmp_path / "other name.csv")
+    (tmp_path / "link.csv").symlink_to(table)
+    with unchanged:
+        for out in (
+            table,
+            tmp_path / "other name.csv",
+            tmp_path / "link.csv",
+            tmp_path / "m",
+            tmp_path / "m" / "p.csv",
+        ):
+            refused = call("predict", tmp_path / "m", table, "--out", out, *force)
+            assert refused.exit_code == 2, out
+            assert "would overwrite" in refused.output
+        assert call(*fit(table, table, *force)).exit_code == 2
+        assert call(*fit(table, tmp_path, *force)).exit_code == 2
+
+
+def test_predict_refuses_what_exists(call, table, tmp_path, unchanged):
+    call(*fit(table, tmp_path / "m"))
+    (tmp_path / "p.csv").write_text("mine")
+    with unchanged:
+        refused = call("predict", tmp_path / "m", table, "--out", tmp_path / "p.csv")
+        assert refused.exit_code == 2
+        assert "p.csv' exists; choose another path, or replace it with --force" in refused.output
+    assert call("predict", tmp_path / "m", table, "--out", tmp_path / "p.csv", "--force").exit_code == 0
+    assert len(pd.read_csv(tmp_path / "p.csv")) == 100
+
+
+def test_force_replaces_plain_files_alone(call, table, tmp_path, unchanged):
+    call(*fit(table, tmp_path / "m"))
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / "link").symlink_to(tmp_path / "mine")
+    (tmp_path / "folder").mkdir()
+    with unchanged:
+        for name in ("link", "folder"):
+            refused = call("predict", tmp_path / "m", table, "--out", tmp_path / name, "--force")
+            assert refused.exit_code == 2
+            assert "is not a plain file, and --force replaces nothing else" in refused.output
+
+
+def test_a_failed_prediction_leaves_nothing(call, table, tmp_path, unchanged, monkeypatch):
+    call(*fit(table, tmp_path / "m"))
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with unchanged:
+        failed = call("predict", tmp_path / "m", table, "--out", tmp_path / "p.csv")
+        assert failed.exit_code == 2
+        assert "p.csv' could not be written (No space left on device); nothing was left behind." in failed.output
+        failed = call(*fit(table, tmp_path / "n"))
+        assert failed.exit_code == 2
+        assert "No space left on device" in failed.output
+
+
+def test_ctrl_c_while_predictions_are_written_leaves_nothing(call, table, tmp_path, unchanged, monkeypatch):
+    call(*fit(table, tmp_path / "m"))
+
+    def pressed(*names):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("projfree.cli.destinations.os.replace", pressed)
+    with unchanged:
+        stopped = call("predict", tmp_path / "m", table, "--out", tmp_path / "p.csv")
+        assert stopped.exit_code == 130
+        assert "Interrupted; nothing was written." in stopped.output
+
+
+def test_complete_refuses_what_exists(call, ratings, tmp_path, unchanged):
+    words = ("complete", ratings, "--radius", 2, "--rank", 2, "--recommend", 1, "--out", tmp_path / "m")
+    (tmp_path / "m.recommendations.csv").write_text("mine")
+    with unchanged:
+        refused = call(*words)
+        assert refused.exit_code == 2
+        assert "m.recommendations.csv' exists" in refused.output
+    (tmp_path / "m.recommendations.csv").unlink()
+    assert call(*words).exit_code == 0
+    with unchanged:
+        refused = call(*words)
+        assert refused.exit_code == 2
+        assert "m' exists; choose another path" in refused.output
+    assert call(*words, "--force").exit_code == 0
+
+
+def test_reproduce_refuses_results_that_exist(call, tmp_path, unchanged):
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "report.html").write_text("hours of work")
+    with unchanged:
+        refused = call("reproduce", "rates", "--out", tmp_path / "r")
+        assert refused.exit_code == 2
+        assert (
+            "r' exists; choose another folder, go on with --resume, or replace its results with --force"
+            in refused.output
+        )
+
+
+# ------------------------------------------------------------------ the checkpoint beside a model
+
+
+def test_a_folder_of_the_user_at_the_place_of_the_checkpoint(call, table, tmp_path, unchanged):
+    mine = tmp_path / "m.checkpoint"
+    mine.mkdir()
+    (mine / "weights.bin").write_text("mine")
+    with unchanged:
+        for more in ((), ("--force",), ("--resume",)):
+            refused = call(*fit(table, tmp_path / "m", *more))
+            assert refused.exit_code == 2
+            assert "m.checkpoint', where an interrupted run is kept, holds something else" in refused.output
+
+
+@pytest.mark.parametrize("what", ["file", "link", "other kind"])
+def test_other_things_at_the_place_of_the_checkpoint(call, table, tmp_path, unchanged, what):
+    place = tmp_path / "m.checkpoint"
+    if what == "file":
+        place.write_text("mine")
+    elif what == "link":
+        persist.save(tmp_path / "elsewhere", {}, kind=KIND)
+        place.symlink_to(tmp_path / "elsewhere")
+    else:
+        persist.save(place, {}, kind="something else")
+    with unchanged:
+        refused = call(*fit(table, tmp_path / "m", "--force"))
+        assert refused.exit_code == 2
+        assert "holds something else" in refused.output
+
+
+def test_an_interrupted_run_is_not_lost_unasked(call, table, tmp_path, unchanged):
+    persist.save(tmp_path / "m.checkpoint", {"state": 1}, kind=KIND)
+    with unchanged:
+        refused = call(*fit(table, tmp_path / "m"))
+        assert refused.exit_code == 2
+        assert "m.checkpoint' holds an interrupted run; go on with --resume, or begin anew" in refused.output
+    assert call(*fit(table, tmp_path / "m", "--force")).exit_code == 0
+    assert not (tmp_path / "m.checkpoint").exists()
+
+
+def test_what_somebody_put_into_the_checkpoint_survives(call, table, tmp_path):
+    persist.save(tmp_path / "m.checkpoint", {"state": 1}, kind=KIND)
+    (tmp_path / "m.checkpoint" / "notes.txt").write_text("mine")
+    assert call(*fit(table, tmp_path / "m", "--force")).exit_code == 0
+    assert [p.name for p in (tmp_path / "m.checkpoint").iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("command", ["fit", "complete"])
+def test_resume_after_a_kill_during_the_first_checkpoint_begins_anew(call, table, ratings, tmp_path, command):
+    left: Path = tmp_path / "m.checkpoint" / "generation-0123456789abcdef"
+    left.mkdir(parents=True)
+    (left / "tree.json").write_text("{")
+    words = fit(table, tmp_path / "m") if command == "fit" else ("complete", ratings, "--out", tmp_path / "m")
+    resumed = call(*words, "--resume")
+    assert resumed.exit_code == 0, resumed.output
+    assert persist.exists(tmp_path / "m")
+    assert not (tmp_path / "m.checkpoint").exists()
+
+
+def test_resume_is_checked_before_anything_is_read(call, tmp_path):
+    refused = call(*fit(tmp_path / "none.csv", tmp_path / "m", "--resume"))
+    assert "there is no checkpoint at" in refused.output

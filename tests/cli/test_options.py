@@ -1,0 +1,274 @@
+"""The options of fit and predict: what they do, seen from their results."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import accuracy_score, r2_score
+
+import projfree.run.loop
+from projfree.cli.fit import split
+from projfree.estimators import load
+
+
+def fit(path, out, *more):
+    return ("fit", path, "--target", "y", "--out", out, *more)
+
+
+@pytest.fixture
+def classes(table, tmp_path):
+    frame = pd.read_csv(table)
+    frame["y"] = np.array(["no", "perhaps", "yes"])[np.digitize(frame["y"], [-1, 1])]
+    frame.to_csv(tmp_path / "classes.csv", index=False)
+    return tmp_path / "classes.csv"
+
+
+@pytest.mark.parametrize("kind", ["numbers", "classes"])
+def test_the_held_out_score_is_that_of_the_rows_held_out(call, table, classes, tmp_path, kind):
+    path = table if kind == "numbers" else classes
+    result = call(*fit(path, tmp_path / "m", "--radius", 1, "--seed", 3, "--hold-out", 0.4, "--json"))
+    record, frame = json.loads(result.output), pd.read_csv(path)
+    train, test = split(100, 0.4, 3)
+    assert sorted([*train, *test]) == list(range(100))
+    assert (record["rows"], record["held_out_rows"]) == (60, 40)
+    score = r2_score if kind == "numbers" else accuracy_score
+    model, held, seen = load(tmp_path / "m"), frame.iloc[test], frame.iloc[train]
+    assert record["score"] == pytest.approx(score(held["y"], model.predict(held[list("abc")])))
+    assert record["score"] != pytest.approx(score(seen["y"], model.predict(seen[list("abc")])))
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_columns_of_a_prediction_may_stand_in_any_order(call, table, tmp_path, kind):
+    call(*fit(table, tmp_path / "m", "--radius", 3))
+    frame = pd.read_csv(table)
+    mixed = frame.assign(other="text")[["c", "other", "a", "b"]]
+    path = tmp_path / f"mixed.{kind}"
+    mixed.to_csv(path, index=False) if kind == "csv" else mixed.to_parquet(path)
+    result = call("predict", tmp_path / "m", path)
+    expected = load(tmp_path / "m").predict(frame[list("abc")])
+    np.testing.assert_allclose([float(word) for word in result.output.split()], expected, rtol=1e-12)
+
+
+def test_probabilities(call, classes, tmp_path):
+    call(*fit(classes, tmp_path / "m", "--radius", 5))
+    call("predict", tmp_path / "m", classes, "--proba", "--out", tmp_path / "p.csv")
+    table = pd.read_csv(tmp_path / "p.csv")
+    assert list(table.columns) == [
+        "prediction",
+        "probability of no",
+        "probability of perhaps",
+        "probability of yes",
+    ]
+    np.testing.assert_allclose(table.iloc[:, 1:].sum(axis=1), 1.0)
+    assert (
+        table.iloc[:, 1:].to_numpy().argmax(axis=1) == table["prediction"].map({"no": 0, "perhaps": 1, "yes": 2})
+    ).all()
+
+
+def test_probabilities_of_a_regression(call, table, tmp_path):
+    call(*fit(table, tmp_path / "m"))
+    refused = call("predict", tmp_path / "m", table, "--proba")
+    assert refused.exit_code == 2
+    assert "--proba needs a model of classes whose loss has probabilities" in refused.output
+
+
+def test_cross_validation_chooses_radius_and_p(call, table, tmp_path):
+    result = call(*fit(table, tmp_path / "m", "--cv", 3, "--p", "1,2", "--json"))
+    assert result.exit_code == 0, result.output
+    record, model = json.loads(result.output), load(tmp_path / "m")
+    assert record["p"] in (1.0, 2.0)
+    assert type(model).__name__ == "ConstrainedRegressorCV"
+    assert (model.p_, model.radius_) == (record["p"], record["radius"])
+    assert "by cross-validation" in call(*fit(table, tmp_path / "n", "--cv", 3, "--p", "1")).output
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--cv", 3, "--radius", 2), "--cv chooses the radius; leave out --radius"),
+        (("--cv", 1), "--cv must be 0 or at least 2, got 1"),
+        (("--cv", 3, "--resume"), "--resume is for single fits"),
+        (("--p", "1,2"), "--p must be one number unless --cv chooses, got 1,2"),
+        (("--p", "x"), "--p must be at least 1, got x"),
+        (("--q", 2), "--q is for --norm group"),
+        (("--feature-groups", "auto"), "--feature-groups is for --norm group"),
+        (("--norm", "group", "--feature-groups", "a,b;b,c"), "--feature-groups names the column 'b' twice"),
+        (("--norm", "group", "--feature-groups", "a,z"), "--feature-groups must be a column of .*, got 'z'"),
+        (("--tol", -1), "--tol must be at least 0, got -1"),
+        (("--max-iter", 0), "--max-iter must be at least 1, got 0"),
+        (("--time-limit", 0), "--time-limit must be more than 0, got 0"),
+    ],
+)
+def test_messages_speak_of_options(call, table, tmp_path, words, sentence):
+    refused = call(*fit(table, tmp_path / "m", *words))
+    assert refused.exit_code == 2, refused.output
+    assert re.search(sentence, refused.output), refused.output
+    assert "(p=" not in refused.output
+    assert not (tmp_path / "m").exists()
+
+
+def test_completion_speaks_of_options_too(call, ratings, tmp_path):
+    refused = call("complete", ratings, "--p", 2.5, "--out", tmp_path / "m")
+    assert refused.exit_code == 2
+    assert refused.output.startswith("Error: --p must be below 2, got 2.5")
+
+
+def test_feature_groups(call, table, tmp_path):
+    words = ("--norm", "group", "--p", 2, "--q", 1, "--radius", 2, "--hold-out", 0, "--json")
+    groups = call(*fit(table, tmp_path / "m", *words, "--feature-groups", "a,c"))
+    assert groups.exit_code == 0, groups.output
+    coef = load(tmp_path / "m").coef_
+    assert np.hypot(coef[0], coef[2]) + abs(coef[1]) == pytest.approx(2.0)
+    assert call(*fit(table, tmp_path / "n", *words, "--feature-groups", "auto")).exit_code == 0
+    assert np.abs(load(tmp_path / "n").coef_).sum() == pytest.approx(2.0)
+
+
+def test_levels_of_one_column_are_one_group(call, table, tmp_path):
+    frame = pd.read_csv(table)
+    frame["city"] = np.array(["Rome", "Oslo", "Bern"])[np.arange(100) % 3]
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    words = ("--norm", "group", "--radius", 2, "--hold-out", 0, "--feature-groups", "auto")
+    assert call(*fit(tmp_path / "t.csv", tmp_path / "m", *words)).exit_code == 0
+    coef = load(tmp_path / "m").named_steps["model"].coef_
+    assert np.abs(coef[:3]).sum() + np.linalg.norm(coef[3:]) == pytest.approx(2.0)
+
+
+def test_quiet_and_verbose(call, table, tmp_path):
+    assert call(*fit(table, tmp_path / "a", "--quiet")).output == ""
+    said = call(*fit(table, tmp_path / "b", "--verbose")).output
+    assert re.search(r"iteration +1  passes .* value .* bound .* relative gap", said)
+    assert call("predict", tmp_path / "a", table, "--out", tmp_path / "p.csv", "-q").output == ""
+
+
+# ------------------------------------------------------------------ faults and errors
+
+
+def test_a_fault_inside_is_not_called_bad_input(call, table, tmp_path, monkeypatch):
+    from projfree import ConstrainedRegressor
+
+    def broken(self, X, y=None, sample_weight=None):
+        return {}["missing"]
+
+    monkeypatch.setattr(ConstrainedRegressor, "fit", broken)
+    result = call(*fit(table, tmp_path / "m"))
+    assert result.exit_code == 3
+    assert "Fault of projfree: KeyError: 'missing'; nothing was written; run it again with --debug" in result.output
+    assert "Traceback" not in result.output
+    assert "Traceback" in call(*fit(table, tmp_path / "m", "--debug")).output
+
+
+@pytest.mark.parametrize("kind", [ValueError, TypeError, ZeroDivisionError, AttributeError])
+def test_errors_of_other_libraries_are_faults(call, table, tmp_path, monkeypatch, kind):
+    from projfree import ConstrainedRegressor
+
+    def raised(text):
+        raise kind(text)
+
+    raised.__globals__["__name__"] = __name__
+    monkeypatch.setattr(ConstrainedRegressor, "fit", lambda *given: raised("operands could not be broadcast"))
+    assert call(*fit(table, tmp_path / "m")).exit_code == 3
+
+
+def test_debug_shows_the_traceback_of_bad_input(call, table, tmp_path):
+    assert "Traceback" in call(*fit(table, tmp_path / "m", "--radius", "big", "--debug")).output
+
+
+def test_explain_runs_nothing_whatever_the_loss(call, table, classes, monkeypatch):
+    def refuse(*given, **more):
+        raise AssertionError("something was run")
+
+    for module in ("projfree.run.loop", "projfree.estimators.base"):
+        monkeypatch.setattr(f"{module}.solved", refuse)
+    monkeypatch.setattr("projfree.estimators.regressor.minimize", refuse)
+    assert projfree.run.loop.solved is refuse
+    for loss in ("squared", "huber", "biweight"):
+        result = call("explain", table, "--target", "y", "--loss", loss)
+        assert result.exit_code == 0, result.output
+        assert "chosen:" in result.output
+        assert "the fit will choose the radius" in result.output
+    for loss in ("logistic", "softmax", "squared_sigmoid"):
+        assert call("explain", classes, "--target", "y", "--loss", loss, "--radius", 2).exit_code == 0
+
+
+# ------------------------------------------------------------------ terminals, spreadsheets, shells
+
+
+def command(*words, **variables):
+    code = "import sys; sys.argv[0] = 'projfree'; from projfree.cli import main; main()"
+    environment = {**os.environ, **variables}
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, words)], capture_output=True, env=environment, check=False
+    )
+
+
+def test_an_ascii_terminal(table, tmp_path):
+    ascii_only = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    done = command(*fit(table, tmp_path / "m", "--radius", 2), **ascii_only)
+    assert done.returncode == 0, done.stderr
+    assert b"held-out R2" in done.stdout
+    frame = pd.read_csv(table).assign(y=np.where(pd.read_csv(table)["y"] > 0, "zürich", "bern"))
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    assert command(*fit(tmp_path / "t.csv", tmp_path / "n", "--json"), **ascii_only).returncode == 0
+    said = command("predict", tmp_path / "n", tmp_path / "t.csv", **ascii_only)
+    assert said.returncode == 0, said.stderr
+    assert b"bern" in said.stdout
+
+
+def test_no_formula_reaches_a_spreadsheet(call, ratings, tmp_path):
+    frame = pd.read_csv(ratings)
+    frame["item"] = "=HYPERLINK(" + frame["item"].astype(str) + ")"
+    frame["user"] = "+user" + frame["user"].astype(str)
+    frame.to_csv(tmp_path / "evil.csv", index=False)
+    words = ("complete", tmp_path / "evil.csv", "--radius", 2, "--rank", 2, "--recommend", 2, "--out", tmp_path / "m")
+    assert call(*words).exit_code == 0
+    written = pd.read_csv(tmp_path / "m.recommendations.csv")
+    assert written["item"].str.startswith("'=HYPERLINK(").all()
+    assert written["user"].str.startswith("'+user").all()
+
+
+def test_shells_are_told_how_to_complete(call):
+    assert "--install-completion" in call("--help").output
+
+
+# ------------------------------------------------------------------ tables larger than memory
+
+
+@pytest.mark.parametrize("kind", ["parquet", "npy", "labels"])
+def test_a_table_larger_than_memory_is_streamed(call, table, classes, tmp_path, monkeypatch, kind):
+    frame = pd.read_csv(classes if kind == "labels" else table)
+    path = tmp_path / ("t.npy" if kind == "npy" else "t.parquet")
+    np.save(path, frame.to_numpy()) if kind == "npy" else frame.to_parquet(path)
+    words = ("--target", 3 if kind == "npy" else "y", "--radius", 2, "--json")
+    small = json.loads(call("fit", path, *words, "--out", tmp_path / "a").output)
+    monkeypatch.setattr("projfree.cli.streaming.budget", lambda: 6_000)
+    monkeypatch.setattr(pd, "read_parquet", _columns_only(pd.read_parquet))
+    monkeypatch.setattr(np, "load", None)
+    monkeypatch.setattr("projfree.cli.streaming.CHUNK", 17)
+    streamed = call("fit", path, *words, "--out", tmp_path / "b")
+    assert streamed.exit_code == 0, streamed.output
+    large = json.loads(streamed.output)
+    assert large["loss"] == small["loss"]
+    for name in ("value", "score", "features", "rows"):
+        assert large[name] == pytest.approx(small[name], rel=1e-9), name
+    monkeypatch.undo()
+    monkeypatch.setattr("projfree.cli.streaming.CHUNK", 17)
+    said = [call("predict", tmp_path / name, path).output.split() for name in "ab"]
+    if kind == "labels":
+        assert said[0] == said[1]
+    elif kind == "parquet":
+        np.testing.assert_allclose(np.array(said[0], float), np.array(said[1], float), rtol=1e-9)
+
+
+def _columns_only(read):
+    def limited(path, columns=None):
+        assert columns is not None, "the whole table was read"
+        return read(path, columns=columns)
+
+    return limited

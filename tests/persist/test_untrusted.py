@@ -1,0 +1,181 @@
+"""Saved folders come from anywhere: sizes are checked first, only plain files are opened, links are not followed."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import shutil
+import zipfile
+
+import numpy as np
+import pytest
+
+from projfree import persist
+
+posix = pytest.mark.skipif(os.name != "posix", reason="needs pipes and links")
+
+
+@pytest.fixture
+def saved(tmp_path):
+    path = tmp_path / "state"
+    persist.save(path, {"w": np.arange(4.0), "t": 3, "s": np.float32(2.0)}, kind="test")
+    return path
+
+
+def generation(path):
+    (found,) = path.glob("generation-*")
+    return found
+
+
+def forge(path, **files):
+    """Replace files of the save, with checksums that fit."""
+    pointer = json.loads((path / "projfree.json").read_text())
+    for name, content in files.items():
+        file = generation(path) / name.replace("_", ".")
+        file.write_bytes(content)
+        pointer["sha256"][file.name] = hashlib.sha256(content).hexdigest()
+    (path / "projfree.json").write_text(json.dumps(pointer))
+
+
+def header(shape, dtype="<f8"):
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": dtype, "fortran_order": False, "shape": shape})
+    return file.getvalue()
+
+
+def archive(members, compression=zipfile.ZIP_STORED):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", compression) as out:
+        for name, content in members:
+            out.writestr(name, content)
+    return file.getvalue()
+
+
+def overlapping():
+    """Two members of the directory that are the same bytes of the file."""
+    with zipfile.ZipFile(out := io.BytesIO(), "w") as file:
+        file.writestr("a0.npy", header((100_000,)) + bytes(800_000))
+        copy = zipfile.ZipInfo("a1.npy")
+        for name in ("CRC", "compress_size", "file_size", "header_offset", "compress_type"):
+            setattr(copy, name, getattr(file.filelist[0], name))
+        file.filelist.append(copy)
+    return out.getvalue()
+
+
+W, T = header((4,)) + np.arange(4.0).tobytes(), header((), "<f4") + np.float32(2).tobytes()
+PARTS = {
+    "compressed": (archive([("a0.npy", W), ("a1.npy", T)], zipfile.ZIP_DEFLATED), "a0.npy is compressed"),
+    "too large": (archive([("a0.npy", header((400_000_000,))), ("a1.npy", T)]), "declares another size than it has"),
+    "overflow": (archive([("a0.npy", header((2**40, 2**40))), ("a1.npy", T)]), "declares another size than it has"),
+    "negative": (archive([("a0.npy", header((-4, -1))), ("a1.npy", T)]), "declares another size than it has"),
+    "objects": (archive([("a0.npy", header((1,), "|O") + b"x" * 8), ("a1.npy", T)]), "dtype object"),
+    "overlapping": (overlapping(), "its arrays are larger than the file"),
+    "missing": (archive([("a1.npy", T)]), "KeyError"),
+    "no npy": (archive([("a0.npy", b"hello"), ("a1.npy", T)]), "cannot be read"),
+    "no zip": (b"PK\x03\x04 and no more", "cannot be read"),
+    "scalar": (archive([("a0.npy", W), ("a1.npy", W)]), "cannot be read"),
+}
+
+
+@pytest.mark.parametrize(("content", "why"), PARTS.values(), ids=PARTS)
+def test_arrays_that_nobody_saved(saved, content, why):
+    forge(saved, arrays_npz=content)
+    with pytest.raises(ValueError, match=rf"state' is damaged: .*{why}.*; restore it from a copy"):
+        persist.load(saved, kind="test")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 100_000, '{"$array": 7}', '{"$float": []}', '{"$float": "x"}', '{"$tuple": 3}', "\xff", "1" * 10_000, '{"a'],
+)
+def test_trees_that_nobody_saved(saved, text):
+    forge(saved, tree_json=text.encode("latin-1"))
+    with pytest.raises(ValueError, match=r"state' is damaged: generation-.* cannot be read"):
+        persist.load(saved, kind="test")
+
+
+def test_nothing_is_allocated_for_a_size_that_is_only_declared(saved):
+    """An array of 320 MB in 300 kB of zip file."""
+    import tracemalloc
+
+    zeros = header((40_000_000,)) + bytes(320_000_000)
+    forge(saved, arrays_npz=archive([("a0.npy", zeros), ("a1.npy", T)], zipfile.ZIP_DEFLATED))
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=r"is compressed|larger than the file"):
+        persist.load(saved, kind="test")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10_000_000
+
+
+@posix
+@pytest.mark.parametrize("name", ["projfree.json", "tree.json", "arrays.npz"])
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "loop"])
+def test_only_plain_files_are_opened(saved, name, kind):
+    place = saved / name if name == "projfree.json" else generation(saved) / name
+    place.unlink()
+    {
+        "pipe": lambda: os.mkfifo(place),
+        "device": lambda: place.symlink_to("/dev/zero"),
+        "folder": place.mkdir,
+        "loop": lambda: place.symlink_to(place),
+    }[kind]()
+    with pytest.raises(ValueError, match=rf"state' is damaged: {name} (is not a plain file|cannot be opened)"):
+        persist.load(saved, kind="test")
+
+
+def test_a_pointer_of_any_length(saved):
+    (saved / "projfree.json").write_bytes(b" " * 100_000 + (saved / "projfree.json").read_bytes())
+    with pytest.raises(ValueError, match=r"is damaged: projfree.json is larger than 65536 bytes"):
+        persist.load(saved, kind="test")
+
+
+def test_a_generation_that_is_a_file(saved):
+    shutil.rmtree(found := generation(saved))
+    found.write_text("x")
+    with pytest.raises(ValueError, match="is damaged"):
+        persist.load(saved, kind="test")
+
+
+@posix
+def test_save_removes_a_link_and_not_what_it_points_to(saved, tmp_path):
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "tree.json").write_text("mine")
+    (mine / "arrays.npz").write_text("mine")
+    (saved / "generation-0123456789abcdef").symlink_to(mine)
+    persist.save(saved, {"t": 4}, kind="test")
+    assert sorted(file.name for file in mine.iterdir()) == ["arrays.npz", "tree.json"]
+    assert not (saved / "generation-0123456789abcdef").is_symlink()
+
+
+def test_remove_takes_what_save_wrote_and_nothing_else(saved, tmp_path):
+    (saved / "notes.txt").write_text("mine")
+    persist.remove(saved, kind="test")
+    assert [file.name for file in saved.iterdir()] == ["notes.txt"]
+    persist.remove(saved, kind="test")
+    assert (saved / "notes.txt").read_text() == "mine"
+    persist.save(tmp_path / "other", {}, kind="test")
+    with pytest.raises(ValueError, match="holds a 'test', not a 'model'"):
+        persist.remove(tmp_path / "other", kind="model")
+    persist.remove(tmp_path / "other", kind="test")
+    assert not (tmp_path / "other").exists()
+
+
+@posix
+def test_remove_leaves_a_link(saved, tmp_path):
+    (tmp_path / "link").symlink_to(saved)
+    persist.remove(tmp_path / "link", kind="test")
+    assert persist.load(tmp_path / "link", kind="test")["t"] == 3
+
+
+def test_a_first_save_that_was_killed(saved, tmp_path):
+    assert not persist.unfinished(saved)
+    assert not persist.unfinished(tmp_path / "none")
+    (saved / "projfree.json").unlink()
+    assert persist.unfinished(saved)
+    assert not persist.exists(saved)
+    persist.remove(saved, kind="test")
+    assert not saved.exists()
