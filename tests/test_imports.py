@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -92,11 +93,25 @@ def modules_after(code: str) -> set[str]:
     script = f"{code}\nimport sys\nsys.stdout.write(' '.join(sys.modules))"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
-    return {name.split(".")[0] for name in run.stdout.split()}
+    return {part for name in run.stdout.split() for part in (name, name.split(".")[0])}
 
 
 def test_import_is_light():
     assert not modules_after("import projfree") & set(HEAVY)
+
+
+def test_linear_models_load_no_other_estimators():
+    loaded = modules_after("import projfree.estimators")
+    assert "projfree.estimators.regressor" in loaded
+    assert not loaded & {f"projfree.estimators.{name}" for name in ("completion", "cv", "regressor_cv", "saving")}
+
+
+def test_all_estimators_are_found_where_they_are_listed():
+    module = importlib.import_module("projfree.estimators")
+    assert set(module.__all__) <= set(dir(module))
+    assert all(getattr(module, name).__name__ == name for name in module.__all__)
+    with pytest.raises(AttributeError, match=r"module 'projfree\.estimators' has no attribute 'Ridge'"):
+        _ = module.Ridge
 
 
 def test_loaders_and_persist_are_light():
