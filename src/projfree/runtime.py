@@ -122,15 +122,19 @@ class _SingleBlas:
     def __init__(self) -> None:
         self._holders: dict[object, int] = {}  # each with the thread that it runs in
         self._before: dict[str, tuple[Any, int]] = {}  # the libraries that are limited, with their former numbers
+        self._seen: list[Any] | None = None  # those that the present holders have limited
 
     def acquire(self, holder: object) -> None:
         libraries = _blas_libraries("scipy.linalg" in sys.modules)
         with _lock:
             self._holders[holder] = get_ident()
+            if self._seen is libraries:  # asking a library for its number takes longer than all else here
+                return
             for library in libraries:
                 if library.filepath not in self._before and (number := library.num_threads) != 1:
                     self._before[library.filepath] = library, number
                     _set_threads(library, 1)
+            self._seen = libraries
 
     def release(self, holder: object) -> None:
         with _lock:
@@ -145,6 +149,7 @@ class _SingleBlas:
     def _restore_if_free(self) -> None:
         if self._holders:
             return
+        self._seen = None
         for library, number in self._before.values():
             if library.num_threads == 1:  # else somebody has set another number since, who knows better
                 _set_threads(library, number)
