@@ -103,7 +103,7 @@ def instance(name: str, value: Any, kind: type | tuple[type, ...], example: str)
 def all_finite(name: str, array: Array) -> Array:
     """Return `array`, or name the first entry of it that is NaN or infinite."""
     finite = np.isfinite(array)
-    if not finite.all():
+    if not np.logical_and.reduce(finite, axis=None):
         index = _first(~finite)
         raise ValueError(
             f"`{name}` must be finite, got {shown(array[index])} at index {index}; drop or impute such entries first."

@@ -54,13 +54,13 @@ class DenseTable(LocalData):
         for rows, block in self._blocks():
             with np.errstate(over="ignore", invalid="ignore"):
                 squares = np.einsum("ij,ij->i", block, block)
-            if not np.isfinite(squares).all():
+            if not np.logical_and.reduce(np.isfinite(squares)):
                 large = shown(np.abs(block).max())
                 too_large = ValueError(f"`X` has entries as large as {large}; rescale its columns.")
                 raise self._not_finite(rows, block) or too_large
             s = self.weights(rows)
-            largest = max(largest, float(squares.max()))
-            mean_square += float(np.sum(squares * s))
+            largest = max(largest, float(np.maximum.reduce(squares)))
+            mean_square += float(np.add.reduce(squares * s))
             mean += (np.full(len(block), s) if isinstance(s, float) else s) @ block  # no scaled copy of the block
         self.row_norm, self.mean_square = measures(largest, mean_square)
         self._mean = mean

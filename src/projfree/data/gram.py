@@ -76,7 +76,7 @@ class Gram:
         total, threads = self._units_of(data), data.threads
         lanes = np.zeros((LANES, *self.matrix.shape))
         if not self.n:
-            self.shift = np.append(data.centre_row(), data.mean_target())
+            self.shift = np.concatenate((data.centre_row(), data.mean_target().ravel()))
         with single_blas():
             for rows, table in data.tables(table_bytes(self.d)):
                 y = data.y[rows].reshape(table.shape[0], -1).astype(np.float64, copy=False)
@@ -119,10 +119,12 @@ class Gram:
 
     def _about(self, centre: Array) -> Array:
         """M for another centre: z changes by a multiple of its last entry, which is one."""
-        move = np.append(self.shift - centre, 0.0)
+        move = np.zeros(len(self.matrix))
+        move[:-1] = self.shift - centre
         last = self.matrix[-1]
-        cross = np.outer(move, last + 0.5 * last[-1] * move)
-        return self.matrix + cross + cross.T
+        cross = np.multiply.outer(move, last + 0.5 * last[-1] * move)
+        moved: Array = self.matrix + cross + cross.T
+        return moved
 
     @property
     def total_weight(self) -> float:
@@ -169,7 +171,7 @@ class Gram:
         """
         M = self._about(self._means() if fit_intercept else np.zeros_like(self.shift)) * (2.0 / self.total_weight)
         H, b = M[: self.d, : self.d], M[: self.d, self.d : -1].reshape(self.d, *self.outputs)
-        return (H + H.T) / 2.0, b, 0.5 * float(np.trace(M[self.d : -1, self.d : -1]))
+        return (H + H.T) / 2.0, b, 0.5 * float(np.add.reduce(M.diagonal()[self.d : -1]))
 
     def errors(self, fit_intercept: bool = False) -> tuple[float, float]:
         r"""Numbers e and k such that the form of `quadratic` errs by at most :math:`e + k \|w\|^2 / 2`.
@@ -179,7 +181,7 @@ class Gram:
         square of :math:`\|x\|\|w\|` and of y. Moving the centre and the sums of sums are covered by a factor of four.
         """
         M = self.matrix if fit_intercept else self._about(np.zeros_like(self.shift))
-        square = np.diag(M) / self.total_weight
+        square = M.diagonal() / self.total_weight
         units = LANE_ROWS + self.n / (LANES * LANE_ROWS) + len(M) + 64.0
         share = 8.0 * UNIT * units
         return share * float(square[self.d : -1].sum()), 2.0 * share * float(square[: self.d].sum())

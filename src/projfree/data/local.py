@@ -94,7 +94,8 @@ class LocalData(Data):
         s, y = self.weight, self.y
         mean = np.zeros(y.shape[1:])
         for _ in range(2):  # the second turn takes off the rounding of the first
-            mean = mean + ((y - mean).mean(axis=0) if s is None else s @ (y - mean))
+            rest = y - mean
+            mean = mean + (np.add.reduce(rest, axis=0) / len(y) if s is None else s @ rest)
         return np.asarray(mean)
 
     def centre_row(self) -> Array:

@@ -31,10 +31,10 @@ def regular_solve(H: Array, sides: Array) -> Array | None:
     from scipy.linalg import lapack
 
     diagonal = H.diagonal()
-    if not (diagonal > 0.0).all():
+    if not np.logical_and.reduce(diagonal > 0.0):
         return None
     scale = 1.0 / np.sqrt(diagonal)[:, None]
     factor, info = lapack.dpotrf(H * scale * scale.T, lower=1)
-    if info != 0 or float(factor.diagonal().min()) ** 2 <= 16.0 * len(H) * _EPS:
+    if info != 0 or float(np.minimum.reduce(factor.diagonal())) ** 2 <= 16.0 * len(H) * _EPS:
         return None
     return np.asarray(scale * lapack.dpotrs(factor, scale * sides, lower=1)[0])

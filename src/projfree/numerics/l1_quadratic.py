@@ -25,9 +25,10 @@ _IDLE = 30  # rounds without progress after which only rounding is left
 
 def minimise_l1(unit: Unit, start: Array | None = None) -> Found:
     """The minimiser over the unit ball of l_1."""
-    norm = 0.0 if start is None else float(np.abs(start).sum())
+    norm = 0.0 if start is None else float(np.add.reduce(np.abs(start), axis=None))
     x = np.zeros_like(unit.b) if start is None else start / max(norm, 1.0)
-    return _Face(unit, x).solve()
+    found = unit.check(x)
+    return found if found.gap <= found.floor else _Face(unit, x).solve()
 
 
 def start_from(unit: Unit, inverse: Callable[[Array], Array], free: Array) -> Array:
@@ -38,22 +39,23 @@ def start_from(unit: Unit, inverse: Callable[[Array], Array], free: Array) -> Ar
     """
     x = np.zeros_like(free)
     rows, columns = np.nonzero(free)
-    signs = np.sign(free[rows, columns])
+    sides = np.sign(free)
+    signs = sides[rows, columns]
     for guess in range(_GUESSES):
         if not len(signs):
             break
         if guess == 0:
-            inner, along = signs * free[rows, columns], signs * inverse(np.sign(free))[rows, columns]
+            inner, along = signs * free[rows, columns], signs * inverse(sides)[rows, columns]
         else:
-            sides = np.ones((len(signs), 2))
-            sides[:, 0] = signs * unit.b[rows, columns]
-            solved = regular_solve(_block(unit, rows, columns, signs), sides)
+            both = np.ones((len(signs), 2))
+            both[:, 0] = signs * unit.b[rows, columns]
+            solved = regular_solve(_block(unit, rows, columns, signs), both)
             if solved is None:
                 break
             inner, along = solved.T
         weights = inner - (np.add.reduce(inner) - 1.0) / np.add.reduce(along) * along
         on = weights > 0.0
-        if on.all():
+        if np.logical_and.reduce(on):
             x[rows, columns] = signs * weights
             break
         rows, columns, signs = rows[on], columns[on], signs[on]
@@ -81,8 +83,6 @@ class _Face:
 
     def solve(self) -> Found:
         best, idle, full = self.unit.check(self.x()), 0, 0
-        if best.gap <= best.floor:
-            return best
         limit = 4 * self.unit.b.size + 50
         for step in range(1, limit + 1):
             self.descend()

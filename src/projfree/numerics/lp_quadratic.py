@@ -90,7 +90,8 @@ def minimise_quadratic(
         return Solution(np.zeros_like(b), lp_norm(b, conjugate(p)), 0.0, 0.0, 0)
     columns = b.reshape(len(b), -1)
     unit = Unit(H, columns, p, radius)
-    if not np.isfinite(unit.H).all():  # the slope at zero is nothing compared with the curvature
+    finite = np.isfinite(unit.H)
+    if not np.logical_and.reduce(finite, axis=None):  # the slope at zero is nothing compared with the curvature
         return Solution(np.zeros_like(b), unit.size, unit.size * radius, unit.size * radius, 0)
     found = _solve(unit, None if start is None else start.reshape(columns.shape) / radius, eigen)
     scale = unit.size * radius

@@ -19,12 +19,12 @@ def pseudo_inverse(H: Array) -> tuple[Callable[[Array], Array], bool]:
     """
     from scipy.linalg import lapack
 
-    diagonal = np.maximum(np.diag(H), 0.0)
-    if np.all(diagonal > 0.0):
+    diagonal = H.diagonal()
+    if np.logical_and.reduce(diagonal > 0.0):
         scale = 1.0 / np.sqrt(diagonal)[:, None]
         M = H * scale * scale.T
         factor, info = lapack.dpotrf(M, lower=1)
-        if info == 0 and float(np.min(np.diag(factor))) ** 2 > 4.0 * len(H) * _EPS:
+        if info == 0 and float(np.minimum.reduce(factor.diagonal())) ** 2 > 4.0 * len(H) * _EPS:
             return lambda side: scale * lapack.dpotrs(factor, scale * side, lower=1)[0], True
     return _singular(H), False
 

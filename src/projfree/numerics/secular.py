@@ -45,20 +45,26 @@ def minimise_secular(unit: Unit, eigen: tuple[Array, Array] | None = None) -> Fo
     h, V = (
         np.linalg.eigh(unit.H) if eigen is None or not math.isfinite(unit.ratio) else (eigen[0] * unit.ratio, eigen[1])
     )
+    beta = V.T @ unit.b
+    sizes = np.abs(beta[:, 0]) if beta.shape[1] == 1 else np.sqrt(np.add.reduce(np.square(beta), axis=1))
     dust = 4.0 * len(h) * _EPS
-    null = h <= dust * float(np.abs(h).max())
-    h, beta = np.where(null, 0.0, h), V.T @ unit.b
-    sizes = np.sqrt(np.square(beta).sum(axis=1))
-    # A slope along a direction without curvature is one of b only where it exceeds the rounding of b.
-    still = null & (sizes <= 4.0 * dust)
-    beta[still], sizes[still], h[still] = 0.0, 0.0, 1.0
+    least = dust * max(abs(float(h[0])), abs(float(h[-1])))  # they are in increasing order
+    moves = True
+    if h[0] <= least:
+        null = h <= least
+        # A slope along a direction without curvature is one of b only where it exceeds the rounding of b.
+        still = null & (sizes <= 4.0 * dust)
+        h = np.where(null, 0.0, h)
+        beta[still], sizes[still], h[still] = 0.0, 0.0, 1.0
+        moves = not still.all()
     penalty, steps = secular_root(h, sizes)
-    x = V @ (beta / (h + penalty)[:, None])
+    total = (h + penalty)[:, None]
+    x = V @ (beta / total)
     best = unit.check(x, None, steps)
-    if best.gap <= best.floor:
+    if best.gap <= best.floor or not moves:
         return best
     rest = unit.b - unit.H @ x - penalty * x
-    again = unit.check(x + V @ ((V.T @ rest) / (h + penalty)[:, None]) * (~still.all()), None, steps + 1)
+    again = unit.check(x + V @ ((V.T @ rest) / total), None, steps + 1)
     return again if again.gap < best.gap else best
 
 
@@ -67,7 +73,8 @@ def secular_root(h: Array, sizes: Array) -> tuple[float, int]:
     # Each term alone is at most one at the root.
     penalty = max(0.0, float(np.maximum.reduce(sizes - h)))
     steps, some = 0, sizes > 0.0
-    h, sizes = h[some], sizes[some]
+    if not np.logical_and.reduce(some):
+        h, sizes = h[some], sizes[some]
     for _ in range(_STEPS):
         steps += 1
         total = h + penalty

@@ -2,6 +2,7 @@ r"""A quadratic over an l_p ball, scaled so that the radius and the dual norm of
 
 from __future__ import annotations
 
+import math
 from copy import copy
 from dataclasses import dataclass, replace
 
@@ -42,7 +43,7 @@ class Unit:
         self.size = lp_norm(b, self.q)
         with np.errstate(over="ignore", invalid="ignore"):  # whoever asks checks that H is finite
             self.ratio = float(np.float64(radius) / self.size)
-            self.b, self.H = b / self.size, H * self.ratio if np.isfinite(self.ratio) else H * radius / self.size
+            self.b, self.H = b / self.size, H * self.ratio if math.isfinite(self.ratio) else H * radius / self.size
         self.sizes = np.abs(self.H)
 
     def of_norm(self, p: float) -> Unit:

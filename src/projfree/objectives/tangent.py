@@ -67,7 +67,7 @@ class Sums:
             tangent too, whose constant differs by less than the floor's share.
         """
         constant = UNIT * (units * (self.size + self.along_size + floor) + 4.0 * self.shifted) + UNDERFLOW
-        size = float(self.slope_size.sum())
+        size = float(np.add.reduce(self.slope_size))
         return constant, gradient_error(units, self.square, size, mean_square, row_norm)
 
     def recentre(self, curvature: float) -> Array:

@@ -59,6 +59,7 @@ KRYLOV_SHARE = 0.08
 DIRECT, NEWTON, KRYLOV, CORRECTING = Direct(), ConstrainedNewton(), TrustRegionLanczos(), CorrectivePrimalAveraging()
 SEARCHING, ACCELERATING = FrankWolfe(ExactLineSearch()), AcceleratedProjectedGradient(BacktrackingGradient())
 AVERAGING_FIRST = Relay(CORRECTING, ACCELERATING, AVERAGES, LOOK)
+WORKING_FIRST = Relay(WorkingSet(), ACCELERATING, WORKING_TURNS)
 
 
 @dataclass(frozen=True)
@@ -164,9 +165,9 @@ def working_set(costs: Costs) -> Choice | None:
         return None
     one = 1.0 + HESSIAN * m * (m / d) + EXACT_SOLVE * MODEL_FLOPS * float(m) ** 3 / (FLOPS_A_READ * costs.span)
     why = f"most of the {d:,} features are zero at the minimum, so that it is looked for among a few at a time"
-    solver = Relay(WorkingSet(), AcceleratedProjectedGradient(BacktrackingGradient()), WORKING_TURNS)
     work = WORKING_STEPS * (one + costs.tangent + costs.oracle)
-    return Choice(solver, 2.0 + 2.0 * WORKING_STEPS, work, held.working_set(costs, MOST_WORKING, systems(f, flat)), why)
+    memory = held.working_set(costs, MOST_WORKING, systems(f, flat))
+    return Choice(WORKING_FIRST, 2.0 + 2.0 * WORKING_STEPS, work, memory, why)
 
 
 def lanczos(costs: Costs) -> Choice | None:

@@ -51,7 +51,7 @@ class Centred(Intercept):
         slope = sums.slope.reshape(self.outputs)
         constant_error, gradient_error = self.errors(sums)
         g = g - outer(self.data.mean_row(), slope)
-        gradient_error += UNIT * self.units * self.data.row_norm * float(np.abs(slope).sum())
+        gradient_error += UNIT * self.units * self.data.row_norm * float(np.add.reduce(np.abs(slope), axis=None))
         b = b + sums.recentre(self.loss.smoothness).reshape(self.outputs)
         constant_part, gradient_part = intercept_error(sums, b, self.units, self.constant, self.data.row_norm)
         m = Minorant(sums.value - sums.along, g, constant_error + constant_part, gradient_error + gradient_part)
@@ -75,7 +75,7 @@ def intercept_error(
     Optimal intercepts of feasible w differ from that of w = 0 by at most ``apart + factor * max|u|``.
     """
     rest = np.abs(sums.slope) + UNIT * units * sums.slope_size
-    away = np.abs(np.ravel(b - constant))
+    away = np.abs((b - constant).ravel())
     return float(rest @ (away + apart)), factor * row_norm * float(np.add.reduce(rest))
 
 
