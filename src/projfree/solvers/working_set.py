@@ -11,6 +11,7 @@ from projfree.algebra import UNIT, Minorant, Point, inner
 from projfree.checks import Array, count
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.flat_quadratic import minimise_flat
+from projfree.numerics.symmetric import Formed, Symmetric
 from projfree.objectives.base import SmoothFunction
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State
@@ -25,6 +26,9 @@ FIRST_LEVEL = 0.5
 MOST_NEW, FULL = 500, 0.7
 #: More features than this, times the outputs that meet, are not taken in: products would need 130 MB, systems seconds.
 MOST_FEATURES = 4_000
+#: Products of more features than this are not formed where their columns are at hand, but taken with one vector at a
+#: time; more than so many are then not taken in.
+MOST_FORMED, MOST_COLUMNS = 1_000, 20_000
 #: A start with more features than this that are not zero is replaced by a vertex.
 MOST_AT_START = 2_000
 
@@ -111,11 +115,16 @@ class WorkingSet(Solver):
         state = self._begun(f, ball, state) if state.m is None else state
         x, m = state.x, state.m
         assert m is not None
-        features = self._features(flat, x.w, m.gradient, state, MOST_FEATURES // systems(f, flat))
+        by_columns = f.has_columns and flat.groups is None
+        most = MOST_COLUMNS if by_columns else MOST_FEATURES // systems(f, flat)
+        features = self._features(flat, x.w, m.gradient, state, most)
         if features is None:  # whoever comes next has the tangent for nothing
             here = f.evaluate(x)
             return replace(state, t=state.t + 1, evaluation=here, found=((state.t + 1, here),), too_large=True)
-        H = self._hessian(f, x, features, state)
+        if by_columns and len(features) > MOST_FORMED:
+            H = f.column_products(x, features)
+        else:
+            H = Formed(self._hessian(f, x, features, state))
         # A large set that is new will hardly be the last one; small ones are solved in no time.
         exactly = f.quadratic and (features is state.features or len(features) < MOST_NEW)
         share = 0.0 if exactly else SHARE
@@ -137,7 +146,7 @@ class WorkingSet(Solver):
             value=new.value,
             level=level,
             features=features,
-            H=H if f.quadratic and len(H) == len(features) else None,
+            H=H.formed if f.quadratic and len(H.diagonal) == len(features) else None,
             gamma=gamma,
             evaluation=new,
             found=((state.t + 1, new),),
@@ -204,17 +213,19 @@ def systems(f: SmoothFunction, flat: FlatBall) -> int:
 
 
 def _minimum(
-    flat: FlatBall, w: Array, g: Array, features: Array, H: Array, level: float, share: float
+    flat: FlatBall, w: Array, g: Array, features: Array, H: Symmetric, level: float, share: float
 ) -> tuple[Array, float]:
     """The minimiser of the model over the features, and the multiplier there."""
     among, old, slope = flat.among(features), w[features], g[features]
-    if len(H) > len(features):
-        among = among.flattened(len(H) // len(features))
+    side = len(H.diagonal)
+    if side > len(features):
+        among = among.flattened(side // len(features))
         old, slope = old.ravel(), slope.ravel()
     # At the start nothing is known about it; later new features may ask for more than the old ones did.
     highest = FIRST_LEVEL * among.level(slope)
     level = highest if math.isnan(level) else max(level, highest)
-    found = minimise_flat(H, H @ old - slope, among, old, level, share)
+    b = H.times(old.reshape(side, -1).T).T.reshape(old.shape) - slope
+    found = minimise_flat(H, b, among, old, level, share)
     v = np.zeros_like(w)
     v[features] = found.w.reshape(len(features), *w.shape[1:])
     return v, found.level
