@@ -17,13 +17,16 @@ from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State
 from projfree.solvers.model_step import NOTHING, step_towards
 
-#: Models are solved to this part of the gap.
-SHARE = 1e-2
+#: Models are solved to this part of the gap, those of quadratics to the second where a set is likely to be the last
+#: one: where it has less than so many times as many features as are not zero.
+SHARE, FINE, FEW_NEW = 1e-2, 1e-4, 1.1
 #: The multiplier that the first set begins with, over the largest slope at the start.
 FIRST_LEVEL = 0.5
-#: At most so many features that are zero are taken in at a time, and twice as many where nearly all of the last ones
-#: are in use: this part of them.
-MOST_NEW, FULL = 500, 0.7
+#: At most as many features that are zero are taken in as are not; where the last ones are inside the ball, by this
+#: part of the radius, three times as many, but no more than this.
+SHORT, MOST_NEW = 0.999, 1_000
+#: Sets that are new are solved exactly below this size, and have twice as many features as are not zero up to it.
+SMALL = 500
 #: More features than this, times the outputs that meet, are not taken in: products would need 130 MB, systems seconds.
 MOST_FEATURES = 4_000
 #: Products of more features than this are not formed where their columns are at hand, but taken with one vector at a
@@ -125,13 +128,16 @@ class WorkingSet(Solver):
             H = f.column_products(x, features)
         else:
             H = Formed(self._hessian(f, x, features, state))
-        # A large set that is new will hardly be the last one; small ones are solved in no time.
-        exactly = f.quadratic and (features is state.features or len(features) < MOST_NEW)
-        share = 0.0 if exactly else SHARE
+        share = self._share(f, x, features, H, state)
         v, level = _minimum(flat, x.w, m.gradient, features, H, state.level, share)
         expected, least = inner(m.gradient, x.w - v), NOTHING * UNIT * abs(state.value)
-        new, gamma = step_towards(f, x, state.value, m, f.point(v, x.intercept), expected)
+        target = f.point(v, x.intercept)
+        new, gamma = step_towards(f, x, state.value, m, target, expected)
         after = Known.of(ball, new)
+        if gamma < 1.0 and expected <= least:  # values differ by rounding alone: the smaller gap decides
+            there = f.evaluate(target, keep=True)
+            if (known := Known.of(ball, there)).gap < after.gap:
+                new, gamma, after = there, 1.0, known
         done = expected <= least and not after.gap <= 0.5 * ball.gap(m.gradient, x.w)
         if done:  # a model without curvature knows no minimum, but there may be a slope: the vertex decides
             corner = f.point(ball.lmo(m.gradient), x.intercept)
@@ -163,6 +169,18 @@ class WorkingSet(Solver):
             looked = f.evaluate(f.point(ball.lmo(looked.slope.gradient), looked.intercept), keep=True)
         return replace(state, x=looked.point, m=looked.slope, value=looked.value)
 
+    @staticmethod
+    def _share(f: SmoothFunction, x: Point, features: Array, H: Symmetric, state: WorkingSetState) -> float:
+        """The part of the gap to which the model is solved.
+
+        A large set that is new will hardly be the last one, unless few of its features were zero; small ones are solved
+        in no time.
+        """
+        if f.quadratic and H.formed is not None and (features is state.features or len(features) < SMALL):
+            return 0.0
+        few = features is state.features or len(features) < FEW_NEW * np.count_nonzero(x.w)
+        return FINE if f.quadratic and few else SHARE
+
     def _features(self, flat: FlatBall, w: Array, g: Array, state: WorkingSetState, most: int) -> Array | None:
         """The features in use and those with the largest slopes, those of a group next to each other.
 
@@ -177,10 +195,11 @@ class WorkingSet(Solver):
             missing = int(np.count_nonzero(outside > state.level))
             if not missing:
                 return last
-            full = len(used) > FULL * len(last)
-            most_new = min(3 * len(last), 2 * MOST_NEW) if full else min(max(len(used), self.smallest), MOST_NEW)
+            most_new = max(len(used), self.smallest)
+            if flat.norm(w) < SHORT * flat.radius:  # the features so far do not even use up the radius
+                most_new = max(most_new, min(3 * len(last), MOST_NEW))
             size = len(used) + min(max(2 * missing, self.smallest // 2), most_new)
-        size = max(size, self.smallest, min(2 * len(used), MOST_NEW))
+        size = max(size, self.smallest, min(2 * len(used), SMALL))
         if len(used) >= most < len(w):
             return None
         size = min(size, most)
