@@ -32,6 +32,7 @@ from projfree import (
 )
 from projfree.data.columns import Columns
 from projfree.numerics import symmetric
+from projfree.sets import WithFree
 from projfree.solvers import working_set
 from projfree.testing import SealedData
 
@@ -144,6 +145,55 @@ def test_sets_beyond_the_formed_ones_are_taken_in(monkeypatch):
     assert result.status.converged
     assert np.count_nonzero(result.w) > 12
     assert minimize(dense, LpBall(1, 9.5), WorkingSet(6), tol=1e-8).status is Status.TOO_LARGE
+
+
+FREE = (3, 70)
+KEPT = np.delete(np.arange(D), FREE)
+INNER = {
+    "l_1": LpBall(1, 2.0),
+    "weighted": Weighted(LpBall(1, 2.0), COSTS[KEPT]),
+    "positive": Positive(LpBall(1, 2.0)),
+    "simplex": Simplex(2.0),
+    "groups": GroupBall(2, 1, 1.5, tuple(np.arange(len(KEPT)) // 4)),
+}
+
+
+@pytest.mark.parametrize("ball", INNER)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_free_features_stand_outside_the_ball(ball, loss):
+    f = objective(loss, sp.csr_array(DENSE), intercept=loss == "huber", weight=WEIGHT)
+    whole = WithFree(INNER[ball], free=FREE, bound=50.0)
+    result = minimize(f, whole, WorkingSet(4), tol=1e-7, max_iter=100)
+    other = minimize(f, whole, ACCELERATED, tol=1e-3, max_iter=200)
+    assert result.status.converged, result
+    assert whole.contains(result.w)
+    assert result.bound <= other.value
+    assert other.bound <= result.value
+
+
+@pytest.mark.parametrize("bound", [50.0, 0.5])
+def test_a_referee_agrees_about_free_features(bound):
+    f, w = objective("squared"), cp.Variable(D)
+    norms = [cp.norm1(w[KEPT]) <= 2.0, cp.abs(w[list(FREE)]) <= bound]
+    least = cp.Problem(cp.Minimize(cp.sum_squares(DENSE @ w - Y) / N), norms).solve(solver=cp.CLARABEL)
+    solver = Relay(WorkingSet(10), ACCELERATED, 50)
+    result = minimize(f, WithFree(LpBall(1, 2.0), free=FREE, bound=bound), solver, tol=1e-6, max_iter=1000)
+    assert result.status.converged
+    assert result.value == pytest.approx(least, rel=2e-6)
+    assert result.bound <= least * (1.0 + 1e-7)
+
+
+@pytest.mark.parametrize("inner", [GroupBall(2, 1, 3.0), LpBall(1, 4.0)])
+@pytest.mark.parametrize("loss", [Squared(), Softmax()])
+def test_free_features_of_several_outputs(inner, loss):
+    X = RNG.standard_normal((60, 25))
+    y = X @ RNG.standard_normal((25, 3)) + 0.5 * RNG.standard_normal((60, 3))
+    f = Objective(loss, as_data(X, y if isinstance(loss, Squared) else np.argmax(y, axis=1)), fit_intercept=True)
+    whole = WithFree(inner, free=(0, 7), bound=20.0)
+    result = minimize(f, whole, WorkingSet(8), tol=1e-7, max_iter=200)
+    other = minimize(f, whole, ACCELERATED, tol=1e-3, max_iter=200)
+    assert result.status.converged
+    assert max(result.bound, other.bound) <= min(result.value, other.value)
 
 
 @pytest.mark.parametrize("ball", BALLS)

@@ -10,7 +10,7 @@ import numpy as np
 from projfree.algebra import UNIT, Minorant, Point, inner
 from projfree.checks import Array, count
 from projfree.numerics.flat_ball import FlatBall
-from projfree.numerics.flat_quadratic import minimise_flat
+from projfree.numerics.flat_quadratic import Found, minimise_flat
 from projfree.numerics.symmetric import Formed, Symmetric
 from projfree.objectives.base import SmoothFunction
 from projfree.sets.base import ConstraintSet
@@ -118,9 +118,10 @@ class WorkingSet(Solver):
         state = self._begun(f, ball, state) if state.m is None else state
         x, m = state.x, state.m
         assert m is not None
-        by_columns = f.has_columns and flat.groups is None
+        free = ball.free_features()
+        by_columns = f.has_columns and flat.groups is None and not len(free)
         most = MOST_COLUMNS if by_columns else MOST_FEATURES // systems(f, flat)
-        features = self._features(flat, x.w, m.gradient, state, most)
+        features = self._with_free(free, flat, m.gradient, state, most)
         if features is None:  # whoever comes next has the tangent for nothing
             here = f.evaluate(x)
             return replace(state, t=state.t + 1, evaluation=here, found=((state.t + 1, here),), too_large=True)
@@ -129,7 +130,8 @@ class WorkingSet(Solver):
         else:
             H = Formed(self._hessian(f, x, features, state))
         share = self._share(f, x, features, H, state)
-        v, level = _minimum(flat, x.w, m.gradient, features, H, state.level, share)
+        v, level = _minimum(flat, x.w, m.gradient, features, H, state.level, share, free)
+        v[free] = np.clip(v[free], -ball.free_bound, ball.free_bound)
         expected, least = inner(m.gradient, x.w - v), NOTHING * UNIT * abs(state.value)
         target = f.point(v, x.intercept)
         new, gamma = step_towards(f, x, state.value, m, target, expected)
@@ -180,6 +182,20 @@ class WorkingSet(Solver):
             return 0.0
         few = features is state.features or len(features) < FEW_NEW * np.count_nonzero(x.w)
         return FINE if f.quadratic and few else SHARE
+
+    def _with_free(self, free: Array, flat: FlatBall, g: Array, state: WorkingSetState, most: int) -> Array | None:
+        """`_features` where some stand outside the flat set: these come last, always."""
+        if not len(free):
+            return self._features(flat, state.x.w, g, state, most)
+        kept = np.delete(np.arange(len(g)), free)
+        last = state.features
+        place = np.full(len(g), -1)
+        place[kept] = np.arange(len(kept))
+        inner = replace(state, features=None if last is None else place[last[: -len(free)]])
+        found = self._features(flat, state.x.w[kept], g[kept], inner, most - len(free))
+        if found is None:
+            return None
+        return last if last is not None and found is inner.features else np.append(kept[found], free)
 
     def _features(self, flat: FlatBall, w: Array, g: Array, state: WorkingSetState, most: int) -> Array | None:
         """The features in use and those with the largest slopes, those of a group next to each other.
@@ -232,19 +248,38 @@ def systems(f: SmoothFunction, flat: FlatBall) -> int:
 
 
 def _minimum(
-    flat: FlatBall, w: Array, g: Array, features: Array, H: Symmetric, level: float, share: float
+    flat: FlatBall, w: Array, g: Array, features: Array, H: Symmetric, level: float, share: float, apart: Array
 ) -> tuple[Array, float]:
-    """The minimiser of the model over the features, and the multiplier there."""
-    among, old, slope = flat.among(features), w[features], g[features]
-    side = len(H.diagonal)
+    """The minimiser of the model over the features, and the multiplier there; those ``apart`` are the last ones."""
+    free, side = len(apart), len(H.diagonal)
+    bounded = features[: len(features) - free]
+    # The set counts its own features alone.
+    among, old, slope = flat.among(bounded - np.searchsorted(apart, bounded)), w[features], g[features]
     if side > len(features):
         among = among.flattened(side // len(features))
         old, slope = old.ravel(), slope.ravel()
+        free *= side // len(features)
     # At the start nothing is known about it; later new features may ask for more than the old ones did.
-    highest = FIRST_LEVEL * among.level(slope)
+    highest = FIRST_LEVEL * among.level(slope[: side - free])
     level = highest if math.isnan(level) else max(level, highest)
     b = H.times(old.reshape(side, -1).T).T.reshape(old.shape) - slope
-    found = minimise_flat(H, b, among, old, level, share)
+    if free:
+        found, answer = _with_free_minimum(H, b, among, old, level, share, free)
+    else:
+        found = minimise_flat(H, b, among, old, level, share)
+        answer = found.w
     v = np.zeros_like(w)
-    v[features] = found.w.reshape(len(features), *w.shape[1:])
+    v[features] = answer.reshape(len(features), *w.shape[1:])
     return v, found.level
+
+
+def _with_free_minimum(
+    H: Symmetric, b: Array, among: FlatBall, old: Array, level: float, share: float, free: int
+) -> tuple[Found, Array]:
+    """The minimiser where the last entries are free: they are minimised out."""
+    assert H.formed is not None
+    m = len(H.formed) - free
+    A, B, C = H.formed[:m, :m], H.formed[:m, m:], H.formed[m:, m:]
+    inverse = np.linalg.pinv(C, rcond=1e-13, hermitian=True)
+    found = minimise_flat(Formed(A - B @ inverse @ B.T), b[:m] - B @ (inverse @ b[m:]), among, old[:m], level, share)
+    return found, np.concatenate([found.w, inverse @ (b[m:] - B.T @ found.w)])
