@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.flat_quadratic import minimise_flat
+from projfree.numerics.symmetric import Formed
 
 KINDS = ("plain", "weighted", "positive", "simplex", "columns", "groups", "rows")
 
@@ -40,7 +41,7 @@ def problem(kind, seed, m, n, share):
 @settings(max_examples=40, deadline=None)
 def test_the_gap_is_rounding(kind, seed, m, n, share):
     H, b, ball, start = problem(kind, seed, m, n, share)
-    found = minimise_flat(H, b, ball, start, 0.5 * ball.level(H @ start - b))
+    found = minimise_flat(Formed(H), b, ball, start, 0.5 * ball.level(H @ start - b))
     size = ball.radius * float(np.max(np.abs(b), initial=1e-300)) * 3.0
     assert found.gap <= 1e-9 * size
     # The gap is what it is called: computed here from the definition.
@@ -60,10 +61,10 @@ def test_the_gap_is_rounding(kind, seed, m, n, share):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_bad_guess_at_the_multiplier_and_a_wrong_start_change_nothing(kind):
     H, b, ball, start = problem(kind, 5, 12, 40, 0.2)
-    best = minimise_flat(H, b, ball, start, 0.1)
+    best = minimise_flat(Formed(H), b, ball, start, 0.1)
     wrong = ball.project(np.random.default_rng(1).standard_normal(start.shape) * ball.radius)
     for level in (1e-12, 1e6, 0.0):
-        found = minimise_flat(H, b, ball, wrong, level)
+        found = minimise_flat(Formed(H), b, ball, wrong, level)
         np.testing.assert_allclose(found.w, best.w, atol=1e-7 * ball.radius)
 
 
@@ -81,14 +82,14 @@ def test_projections_satisfy_their_inequality(kind, seed):
 
 def test_a_matrix_of_zeros_and_columns_of_zeros():
     ball = FlatBall(1.0, np.ones(3))
-    assert not minimise_flat(np.zeros((3, 3)), np.zeros(3), ball, np.zeros(3), 0.0).w.any()
+    assert not minimise_flat(Formed(np.zeros((3, 3))), np.zeros(3), ball, np.zeros(3), 0.0).w.any()
     H = np.diag([2.0, 0.0, 1.0])
-    found = minimise_flat(H, np.array([4.0, 0.0, 0.5]), ball, np.zeros(3), 1.0)
+    found = minimise_flat(Formed(H), np.array([4.0, 0.0, 0.5]), ball, np.zeros(3), 1.0)
     np.testing.assert_allclose(found.w, [1.0, 0.0, 0.0], atol=1e-12)
 
 
 def test_an_inner_minimum_has_no_multiplier():
     H, b = np.eye(2), np.array([0.3, -0.2])
-    found = minimise_flat(H, b, FlatBall(1.0, np.ones(2)), np.zeros(2), 0.1)
+    found = minimise_flat(Formed(H), b, FlatBall(1.0, np.ones(2)), np.zeros(2), 0.1)
     np.testing.assert_allclose(found.w, b, atol=1e-12)
     assert found.level <= 1e-12

@@ -31,7 +31,8 @@ from projfree import (
     minimize,
 )
 from projfree.data.columns import Columns
-from projfree.numerics import flat_quadratic
+from projfree.numerics import symmetric
+from projfree.sets import WithFree
 from projfree.solvers import working_set
 from projfree.testing import SealedData
 
@@ -72,6 +73,127 @@ def test_it_certifies_what_other_methods_find(ball, loss, intercept, smallest):
     assert result.bound <= other.value
     assert other.bound <= result.value
     assert result.certificate.verify(sp.csr_array(DENSE), LOSSES[loss][1], WEIGHT).ok
+
+
+@pytest.fixture
+def unformed(monkeypatch):
+    """Products of features are never formed where their columns are at hand."""
+    monkeypatch.setattr(working_set, "MOST_FORMED", 0)
+
+
+@pytest.mark.usefixtures("unformed")
+@pytest.mark.parametrize("ball", ["l_1", "weighted", "positive", "simplex"])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("scale", [False, True])
+def test_columns_whose_products_are_not_formed_give_the_same(ball, loss, intercept, scale, monkeypatch):
+    kind, y = LOSSES[loss]
+    f = Objective(kind, as_data(sp.csr_array(DENSE), y, WEIGHT, scale=scale), fit_intercept=intercept)
+    assert f.has_columns
+    expected = minimize(f.open(), BALLS[ball], ACCELERATED, tol=1e-6, max_iter=3000)
+    monkeypatch.setattr(Objective, "hessian_among", lambda *_: pytest.fail("formed"))
+    result = minimize(f, BALLS[ball], WorkingSet(30), tol=1e-9, max_iter=100)
+    assert result.status.converged, result
+    assert result.bound <= expected.value
+    assert expected.bound <= result.value
+
+
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("storage", ["sorted", "unsorted", "scaled"])
+@pytest.mark.parametrize("outputs", [(), (2,)])
+def test_products_with_columns_are_those_of_the_hessian(centred, storage, outputs):
+    X = sp.csr_array(DENSE)
+    if storage == "unsorted":
+        turned = np.lexsort((-X.indices, np.repeat(np.arange(N), np.diff(X.indptr))))
+        X = sp.csr_array((X.data[turned], X.indices[turned], X.indptr), shape=X.shape)
+        assert not X.has_sorted_indices
+    y = Y if not outputs else np.column_stack([Y, -Y])
+    f = Objective(Squared(), as_data(X, y, WEIGHT, scale=storage == "scaled"), fit_intercept=centred)
+    x, features = f.point(np.zeros(f.shape)), np.array([2, 3, 11, 90, 149])
+    found, H = f.column_products(x, features), f.hessian_among(x, features)
+    np.testing.assert_allclose(found.times(np.eye(5)), H, atol=1e-13)
+    np.testing.assert_allclose(found.diagonal, H.diagonal(), atol=1e-13)
+    on, sides = np.array([0, 2, 3]), RNG.standard_normal((3, 2))
+    exact = np.linalg.solve(H[np.ix_(on, on)], sides)
+    np.testing.assert_allclose(found.solve(on, sides), exact, atol=0.03 * np.abs(exact).max())
+    for rounds in (1, 5):
+        start, slope = RNG.standard_normal((1, 5)), RNG.standard_normal((1, 5))
+        costs, parts = RNG.uniform(0.1, 0.5, (1, 5)), []
+        for each in (found, symmetric.Formed(H)):
+            w, g = start.copy(), slope.copy()
+            each.descend(g, w, 0.2, costs, True, rounds)
+            np.testing.assert_allclose(g, slope + (w - start) @ H, atol=1e-12)
+            parts.append(w)
+        np.testing.assert_allclose(parts[0], parts[1], atol=1e-12)
+
+
+def test_a_column_of_zeros_and_two_alike_are_no_obstacle(monkeypatch):
+    monkeypatch.setattr(working_set, "MOST_FORMED", 0)
+    X = DENSE.copy()
+    X[:, 0], X[:, 2] = 0.0, X[:, 1]
+    f = Objective(Squared(), as_data(sp.csr_array(X), Y))
+    result = minimize(f, LpBall(1, 3.0), WorkingSet(), tol=1e-8)
+    assert result.status.converged
+    assert result.w[0] == 0.0
+
+
+def test_sets_beyond_the_formed_ones_are_taken_in(monkeypatch):
+    for name, most in (("MOST_FORMED", 10), ("MOST_FEATURES", 12)):
+        monkeypatch.setattr(working_set, name, most)
+    sparse, dense = objective("squared", sp.csr_array(DENSE)), objective("squared")
+    result = minimize(sparse, LpBall(1, 9.5), WorkingSet(6), tol=1e-8)
+    assert result.status.converged
+    assert np.count_nonzero(result.w) > 12
+    assert minimize(dense, LpBall(1, 9.5), WorkingSet(6), tol=1e-8).status is Status.TOO_LARGE
+
+
+FREE = (3, 70)
+KEPT = np.delete(np.arange(D), FREE)
+INNER = {
+    "l_1": LpBall(1, 2.0),
+    "weighted": Weighted(LpBall(1, 2.0), COSTS[KEPT]),
+    "positive": Positive(LpBall(1, 2.0)),
+    "simplex": Simplex(2.0),
+    "groups": GroupBall(2, 1, 1.5, tuple(np.arange(len(KEPT)) // 4)),
+}
+
+
+@pytest.mark.parametrize("ball", INNER)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_free_features_stand_outside_the_ball(ball, loss):
+    f = objective(loss, sp.csr_array(DENSE), intercept=loss == "huber", weight=WEIGHT)
+    whole = WithFree(INNER[ball], free=FREE, bound=50.0)
+    result = minimize(f, whole, WorkingSet(4), tol=1e-7, max_iter=100)
+    other = minimize(f, whole, ACCELERATED, tol=1e-3, max_iter=200)
+    assert result.status.converged, result
+    assert whole.contains(result.w)
+    assert result.bound <= other.value
+    assert other.bound <= result.value
+
+
+@pytest.mark.parametrize("bound", [50.0, 0.5])
+def test_a_referee_agrees_about_free_features(bound):
+    f, w = objective("squared"), cp.Variable(D)
+    norms = [cp.norm1(w[KEPT]) <= 2.0, cp.abs(w[list(FREE)]) <= bound]
+    least = cp.Problem(cp.Minimize(cp.sum_squares(DENSE @ w - Y) / N), norms).solve(solver=cp.CLARABEL)
+    solver = Relay(WorkingSet(10), ACCELERATED, 50)
+    result = minimize(f, WithFree(LpBall(1, 2.0), free=FREE, bound=bound), solver, tol=1e-6, max_iter=1000)
+    assert result.status.converged
+    assert result.value == pytest.approx(least, rel=2e-6)
+    assert result.bound <= least * (1.0 + 1e-7)
+
+
+@pytest.mark.parametrize("inner", [GroupBall(2, 1, 3.0), LpBall(1, 4.0)])
+@pytest.mark.parametrize("loss", [Squared(), Softmax()])
+def test_free_features_of_several_outputs(inner, loss):
+    X = RNG.standard_normal((60, 25))
+    y = X @ RNG.standard_normal((25, 3)) + 0.5 * RNG.standard_normal((60, 3))
+    f = Objective(loss, as_data(X, y if isinstance(loss, Squared) else np.argmax(y, axis=1)), fit_intercept=True)
+    whole = WithFree(inner, free=(0, 7), bound=20.0)
+    result = minimize(f, whole, WorkingSet(8), tol=1e-7, max_iter=200)
+    other = minimize(f, whole, ACCELERATED, tol=1e-3, max_iter=200)
+    assert result.status.converged
+    assert max(result.bound, other.bound) <= min(result.value, other.value)
 
 
 @pytest.mark.parametrize("ball", BALLS)
@@ -239,8 +361,8 @@ def test_a_model_without_curvature_is_no_end(ball):
 def test_its_systems_stay_small_where_groups_join_outputs(monkeypatch):
     monkeypatch.setattr(working_set, "MOST_FEATURES", 60)
     sides = []
-    solve = flat_quadratic.regular_solve
-    monkeypatch.setattr(flat_quadratic, "regular_solve", lambda A, b: sides.append(len(A)) or solve(A, b))
+    solve = symmetric.regular_solve
+    monkeypatch.setattr(symmetric, "regular_solve", lambda A, b: sides.append(len(A)) or solve(A, b))
     rng = np.random.default_rng(2)
     f = Objective(Squared(), as_data(rng.standard_normal((40, 25)), rng.standard_normal((40, 6))))
     result = minimize(f, GroupBall(2, 1, radius=20.0), WorkingSet(), tol=1e-6)

@@ -139,6 +139,10 @@ class Data(ABC):
 
         return StandardizedView(self, shift, scale)
 
+    def has_columns(self, *, centred: bool) -> bool:
+        """Whether a workspace gives `Workspace.column_products`, with rows about their mean if ``centred``."""
+        return False
+
     def raw(self, w: Array, intercept: Any = None) -> tuple[Array, Array]:
         """Coefficients and intercept in the units of the table that was given; differ where it is `standardized`."""
         return np.asarray(w, dtype=np.float64), np.asarray(0.0 if intercept is None else intercept, dtype=np.float64)

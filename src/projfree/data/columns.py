@@ -46,6 +46,10 @@ class Columns:
         count = _choose(X.indptr, X.indices, X.data, place, wanted, indptr, indices, values)
         return cls(features, indptr, indices[:count], values[:count])
 
+    def entries(self) -> tuple[Array, Array, Array]:
+        """Pointers, places and values for compiled code, which is faster with places that cannot be negative."""
+        return self.indptr, self.indices.view(f"u{self.indices.itemsize}"), self.values
+
     def cover(self, w: Array) -> bool:
         """Whether a vector is zero in all other columns."""
         return bool(np.count_nonzero(w) == np.count_nonzero(w[self.features]))
@@ -68,7 +72,7 @@ class Columns:
         row_of = np.full(m, -1, dtype=np.int64)
         row_of[rows] = np.arange(len(rows))
         out = np.zeros((len(rows) + 1, m + 1))
-        _products(self.indptr, self.indices, self.values, h, row_of, places is None, out)
+        _products(*self.entries(), h, row_of, places is None, out)
         out[-1, -1] = h.sum()
         if places is None:
             mirror(out)
@@ -111,15 +115,16 @@ def _products(indptr: Array, indices: Array, values: Array, h: Array, row_of: Ar
     """
     bottom, last = out.shape[0] - 1, out.shape[1] - 1
     for i in range(len(indptr) - 1):
-        for a in range(indptr[i], indptr[i + 1]):
-            j, v = indices[a], h[i] * values[a]
-            out[bottom, j] += v
-            row = row_of[j]
+        columns, x = indices[indptr[i] : indptr[i + 1]], values[indptr[i] : indptr[i + 1]]
+        for a in range(len(x)):
+            v, row = h[i] * x[a], row_of[columns[a]]
+            out[bottom, columns[a]] += v
             if row < 0:
                 continue
-            out[row, last] += v
-            for b in range(a if half else indptr[i], indptr[i + 1]):  # columns increase
-                out[row, indices[b]] += v * values[b]
+            line = out[row]
+            line[last] += v
+            for b in range(a if half else 0, len(x)):  # columns increase
+                line[columns[b]] += v * x[b]
 
 
 @compiled()

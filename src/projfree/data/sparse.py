@@ -26,6 +26,7 @@ from projfree.data.spectrum import largest_eigenvalue
 from projfree.runtime import default_threads, over_blocks, single_blas
 
 if TYPE_CHECKING:
+    from projfree.data.column_products import ColumnProducts
     from projfree.data.columns import Columns
 
 #: Bytes of one entry, for sizes that must not depend on how wide the stored indices are.
@@ -180,6 +181,16 @@ class SparseData(LocalData):
         columns, weights = self._choose(features), h(slice(0, self.n), self.X)
         moments = [columns.moments(np.ascontiguousarray(s), features, wanted.places) for s in weights.T]
         return moments[0][None] if len(moments) == 1 else np.array(moments)
+
+    def has_columns(self, *, centred: bool) -> bool:
+        return True
+
+    def column_products(self, h: RowWeights, wanted: Moments) -> ColumnProducts:
+        from projfree.data.column_products import ColumnProducts
+
+        assert wanted.features is not None
+        columns, weights = self._choose(wanted.features), h(slice(0, self.n), self.X)
+        return ColumnProducts(columns, np.ascontiguousarray(weights[:, 0]), centred=wanted.centred)
 
     def _choose(self, features: Array) -> Columns:
         from projfree.data.columns import Columns

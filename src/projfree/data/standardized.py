@@ -19,6 +19,7 @@ from projfree.data.second_moments import Moments, RowWeights
 from projfree.data.spectrum import largest_eigenvalue
 
 if TYPE_CHECKING:
+    from projfree.data.column_products import ColumnProducts
     from projfree.data.gram import Gram
     from projfree.data.workspace import Workspace
 
@@ -180,6 +181,12 @@ class Standardized(StandardizedView, LocalData):
         by = np.append(wanted.among(self.scale), 1.0)
         moments: Array = self.data.second_moments(h, wanted) / by / by[wanted.kept, None]
         return moments
+
+    def has_columns(self, *, centred: bool) -> bool:
+        return (centred or not self.shift.any()) and self.data.has_columns(centred=centred)
+
+    def column_products(self, h: RowWeights, wanted: Moments) -> ColumnProducts:
+        return self.data.column_products(h, wanted).scaled(1.0 / wanted.among(self.scale))
 
     def image_of(self, table: Any, w: Array) -> Array:
         inner = self.divided(w)

@@ -15,8 +15,9 @@ from projfree.data.rows import Derived, FormImages, Pass, Step
 from projfree.runtime import lock_of
 
 if TYPE_CHECKING:
+    from projfree.data.column_products import ColumnProducts
     from projfree.data.local import LocalData
-    from projfree.data.second_moments import Moments
+    from projfree.data.second_moments import Moments, RowWeights
 
 #: The most images that a workspace keeps; the one that was used least recently goes first.
 MOST_IMAGES = 6
@@ -84,6 +85,10 @@ class Workspace(ABC):
     def second_moments(self, step: Step, x: Point, wanted: Moments) -> Array:
         """Weighted products of features, the weights being what ``step`` returns as residuals at ``x``; one read."""
 
+    def column_products(self, step: Step, x: Point, wanted: Moments) -> ColumnProducts:
+        """`LocalData.column_products` with the weights that ``step`` returns as residuals at the image of ``x``."""
+        raise TypeError("Columns of these data are not at hand; use `second_moments`.")
+
 
 class LocalWorkspace(Workspace):
     """A workspace whose images are arrays in the memory of this process.
@@ -149,19 +154,29 @@ class LocalWorkspace(Workspace):
 
     def second_moments(self, step: Step, x: Point, wanted: Moments) -> Array:
         with self._lock:
-            held: Array | None = None  # the image is then formed in the same read
-            if self.holds(x):
-                self.hold([x])
-                held = self._images[x.handle]
-            work = self._pass(step, [x], (x.w,), np.ones((1, 1)), None, np.zeros(1), (None,))
-
-            def weights(rows: slice, table: Any) -> Array:
-                image = self.data.image_of(table, x.w) if held is None else held[rows]
-                return wanted.weights_of(work(rows, image)[0])
-
-            moments = self.data.second_moments(weights, wanted)
+            moments = self.data.second_moments(self._weights(step, x, wanted), wanted)
         self.meter.rows += self.data.n
         return moments
+
+    def column_products(self, step: Step, x: Point, wanted: Moments) -> ColumnProducts:
+        with self._lock:
+            found = self.data.column_products(self._weights(step, x, wanted), wanted)
+        self.meter.rows += self.data.n
+        return found
+
+    def _weights(self, step: Step, x: Point, wanted: Moments) -> RowWeights:
+        """The residuals of ``step`` at the image of ``x``, which is formed in the same read where it is not held."""
+        held: Array | None = None
+        if self.holds(x):
+            self.hold([x])
+            held = self._images[x.handle]
+        work = self._pass(step, [x], (x.w,), np.ones((1, 1)), None, np.zeros(1), (None,))
+
+        def weights(rows: slice, table: Any) -> Array:
+            image = self.data.image_of(table, x.w) if held is None else held[rows]
+            return wanted.weights_of(work(rows, image)[0])
+
+        return weights
 
     def _sweep(self, step: Step, points: Sequence[Point], *, keep: bool) -> tuple[Array, Any]:
         vectors, coefficients, base, scale = self._mixture(points)

@@ -21,9 +21,9 @@ import numpy as np
 from projfree.checks import Array
 from projfree.deadline import expired
 from projfree.numerics.flat_ball import FlatBall
-from projfree.numerics.flat_step import regular_solve
 from projfree.numerics.lp_quadratic import minimise_quadratic
 from projfree.numerics.projected_quadratic import project_descent
+from projfree.numerics.symmetric import Symmetric, solve_semidefinite
 
 #: Turns of descent and Newton steps at most, and those without progress after which the rest is rounding.
 MOST, IDLE = 100, 12
@@ -35,8 +35,6 @@ LEAST = 0.1
 CHANGE = 4.0
 #: It becomes zero when so many turns in a row have found the minimum over their face inside the ball.
 PATIENCE = 5
-#: Curvature below this is none.
-TINY = 1e-200
 #: A gap of so many roundings is not worth another method.
 FEW = 32.0
 #: Gaps of this many roundings of the terms that cancel in them are none, times the root of their number.
@@ -53,13 +51,13 @@ class Found:
     floor: float
 
 
-def minimise_flat(H: Array, b: Array, ball: FlatBall, start: Array, level: float, share: float = 0.0) -> Found:
+def minimise_flat(H: Symmetric, b: Array, ball: FlatBall, start: Array, level: float, share: float = 0.0) -> Found:
     r"""The minimiser of :math:`\tfrac12\langle w, Hw\rangle - \langle b, w\rangle` over the set.
 
     Parameters
     ----------
-    H : array of shape (m, m)
-        Acts on each column of w; without negative eigenvalues.
+    H : Symmetric
+        Acts on each column of w.
     b, start : array of shape (m,) or (m, k)
         Groups are neighbours.
     level : float
@@ -71,9 +69,10 @@ def minimise_flat(H: Array, b: Array, ball: FlatBall, start: Array, level: float
     descent = kind(H, b, ball, start, level)
     goal = share * descent.found().gap
     best = descent.solve(goal)
-    if best.gap > max(goal, FEW * best.floor) and not expired():  # a degenerate face, or a flat minimum inside
-        near = _without_faces(H, b, ball, best.w)
-        again = kind(H, b, ball, near, ball.level(H @ near - b)).solve(goal)
+    if H.formed is not None and best.gap > max(goal, FEW * best.floor) and not expired():
+        # A degenerate face, or a flat minimum inside.
+        near = _without_faces(H.formed, b, ball, best.w)
+        again = kind(H, b, ball, near, ball.level(H.formed @ near - b)).solve(goal)
         best = again if again.gap < best.gap else best
     return best
 
@@ -93,13 +92,13 @@ def _without_faces(H: Array, b: Array, ball: FlatBall, start: Array) -> Array:
 class _Descent(ABC):
     """The arrays of one solve; columns are held as rows."""
 
-    def __init__(self, H: Array, b: Array, ball: FlatBall, start: Array, level: float) -> None:
-        self.H, self.ball, self.shape = np.ascontiguousarray(H), ball, b.shape
+    def __init__(self, H: Symmetric, b: Array, ball: FlatBall, start: Array, level: float) -> None:
+        self.H, self.ball, self.shape = H, ball, b.shape
         self.b = np.ascontiguousarray(b.reshape(len(b), -1).T)
         self.w = np.array(start.reshape(len(b), -1).T, order="C", dtype=np.float64)
         self.level, self.slope, self.inside = level, self._slope(self.w), 0
         # The slopes are differences of numbers as large as these.
-        self.steepest = float(np.max(self.H.diagonal(), initial=0.0))
+        self.steepest = float(np.max(self.H.diagonal, initial=0.0))
         self.highest = float(np.max(ball.sizes(b) / ball.costs, initial=0.0))
         self.floor = NOISE * math.sqrt(len(b)) * ball.radius * self.highest
 
@@ -139,8 +138,7 @@ class _Descent(ABC):
         return best
 
     def _slope(self, w: Array) -> Array:
-        on = np.flatnonzero(w.any(axis=0))
-        return np.asarray(w[:, on] @ self.H[on] - self.b)
+        return np.asarray(self.H.times(w) - self.b)
 
     def found(self) -> Found:
         """The point scaled into the set, with its gap."""
@@ -193,15 +191,13 @@ class _Descent(ABC):
 class _Entries(_Descent):
     """Where every entry is a group of its own."""
 
-    def __init__(self, H: Array, b: Array, ball: FlatBall, start: Array, level: float) -> None:
+    def __init__(self, H: Symmetric, b: Array, ball: FlatBall, start: Array, level: float) -> None:
         super().__init__(H, b, ball, start, level)
         costs = np.broadcast_to(ball.costs.reshape(len(b), -1), (len(b), len(self.b)))
         self.costs = np.ascontiguousarray(costs.T)
 
     def descend(self) -> None:
-        from projfree.numerics.descent_kernels import descend_entries
-
-        descend_entries(self.H, self.slope, self.w, self.level, self.costs, self.ball.signed, ROUNDS)
+        self.H.descend(self.slope, self.w, self.level, self.costs, self.ball.signed, ROUNDS)
 
     def face(self) -> tuple[Array, Array, Array, Array]:
         on = self.w != 0.0
@@ -211,7 +207,7 @@ class _Entries(_Descent):
         for c in range(len(self.w)):
             S = np.flatnonzero(on[c])
             if len(S):
-                steps[c, S] = _solve(self.H[np.ix_(S, S)], sides[c, S], self.steepest)
+                steps[c, S] = self.H.solve(S, sides[c, S])
         return on, steps[on, 0], steps[on, 1], outward[on]
 
     def kept(self, new: Array) -> Array:
@@ -233,19 +229,20 @@ class _Groups(_Descent):
 
     landings = 2
 
-    def __init__(self, H: Array, b: Array, ball: FlatBall, start: Array, level: float) -> None:
+    def __init__(self, H: Symmetric, b: Array, ball: FlatBall, start: Array, level: float) -> None:
         super().__init__(H, b, ball, start, level)
         assert ball.groups is not None
-        self.groups = ball.groups
+        assert H.formed is not None
+        self.matrix, self.groups = H.formed, ball.groups
         self.first = np.searchsorted(self.groups, np.arange(len(ball.costs) + 1))
         blocks = zip(self.first[:-1].tolist(), self.first[1:].tolist(), strict=True)
-        self.largest = np.array([_largest(self.H[i:j, i:j]) for i, j in blocks])
+        self.largest = np.array([_largest(self.matrix[i:j, i:j]) for i, j in blocks])
 
     def descend(self) -> None:
         from projfree.numerics.descent_kernels import descend_groups
 
         costs = np.ascontiguousarray(self.ball.costs)
-        descend_groups(self.H, self.slope, self.w, self.level, costs, self.first, self.largest, ROUNDS)
+        descend_groups(self.matrix, self.slope, self.w, self.level, costs, self.first, self.largest, ROUNDS)
 
     def face(self) -> tuple[Array, Array, Array, Array]:
         norms = self.ball.sizes(self.w.T)[self.groups]
@@ -257,11 +254,11 @@ class _Groups(_Descent):
         bend = self.level * costs / norms[S]  # of the norm of each group
         A = np.zeros((k, len(S), k, len(S)))
         for c in range(k):
-            A[c, :, c] = self.H[np.ix_(S, S)] + np.diag(bend)
+            A[c, :, c] = self.matrix[np.ix_(S, S)] + np.diag(bend)
         A -= np.where(same, bend[:, None], 0.0)[None, :, None] * unit[:, :, None, None] * unit[None, None]
         outward = (costs * unit).ravel()
         sides = np.column_stack([-(self.slope[:, S].ravel() + self.level * outward), outward])
-        steps = _solve(A.reshape(len(outward), -1), sides, self.steepest) if len(S) else sides
+        steps = solve_semidefinite(A.reshape(len(outward), -1), sides, self.steepest) if len(S) else sides
         return on, steps[:, 0], steps[:, 1], outward
 
     def kept(self, new: Array) -> Array:
@@ -275,20 +272,6 @@ class _Groups(_Descent):
             if self._falls(new := self.w + 0.25**k * step):
                 return new
         return self.w
-
-
-def _solve(A: Array, sides: Array, largest: float) -> Array:
-    """Solve with a positive semidefinite matrix; where it is singular, with a little more on its diagonal.
-
-    ``largest`` is the largest curvature that matters; where there is none, there is no step.
-    """
-    if largest < TINY:
-        return np.zeros_like(sides)
-    solved, extra = regular_solve(A, sides), 1e-13
-    while solved is None and extra < 1.0:
-        ridge = extra * np.maximum(A.diagonal(), largest)
-        solved, extra = regular_solve(A + np.diag(ridge), sides), 100.0 * extra
-    return np.zeros_like(sides) if solved is None else solved
 
 
 def _largest(block: Array) -> float:

@@ -15,6 +15,7 @@ from projfree.objectives.workload import Workload
 
 if TYPE_CHECKING:
     from projfree.losses.base import Loss
+    from projfree.numerics.symmetric import Symmetric
     from projfree.objectives.hessian_products import HessianProducts
     from projfree.objectives.hull import Hull
     from projfree.objectives.quadratic import QuadraticForm
@@ -142,6 +143,15 @@ class SmoothFunction(ABC):
         k = math.prod(self.shape[1:])
         entries = (features[:, None] * k + np.arange(k)).ravel()
         return rows_at(self.hessian(x)[np.ix_(entries, entries)], places, k)
+
+    def column_products(self, x: Point, features: Array) -> Symmetric:
+        """`hessian_among` increasing features that is not formed, for sets so large that this would take longer."""
+        raise TypeError(f"{type(self).__name__} has no columns at hand; use `hessian_among`.")
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether `column_products` works."""
+        return False
 
     @property
     def has_hessian(self) -> bool:

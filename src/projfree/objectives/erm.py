@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from projfree.algebra import Minorant, Pattern, Point
 from projfree.checks import Array, instance
 from projfree.data.base import Data
+from projfree.data.second_moments import Moments
 from projfree.losses.base import Loss
 from projfree.losses.softmax import Softmax
 from projfree.losses.squared import is_squared
@@ -24,7 +25,11 @@ from projfree.objectives.hull import Hull
 from projfree.objectives.intercepts import Centred, Intercept, NoIntercept, Profiled
 from projfree.objectives.quadratic import QuadraticForm
 from projfree.objectives.rounding import Rounding, SteepRounding
+from projfree.objectives.row_steps import Curvatures
 from projfree.objectives.workload import Workload
+
+if TYPE_CHECKING:
+    from projfree.data.column_products import ColumnProducts
 
 FORMS = ("auto", "gram", "data")
 
@@ -206,6 +211,16 @@ class Objective(SmoothFunction):
         return rows_at(
             curvature(self.intercept_strategy, self.workspace, x, b, features), places, math.prod(self.outputs)
         )
+
+    def column_products(self, x: Point, features: Array) -> ColumnProducts:
+        b, free = self._located(x), self.intercept_strategy.constant is not None
+        step = Curvatures(self.loss, 0.0 if b is None else b)
+        return self.workspace.column_products(step, x, Moments(1, 2, free, features))
+
+    @property
+    def has_columns(self) -> bool:
+        shared, free = self.quadratic or not self.outputs, self.intercept_strategy.constant is not None
+        return shared and not self.loss.coupled and self.data.has_columns(centred=free)
 
     def _located(self, x: Point) -> Array | None:
         """The intercept at ``x``, from memory where it was found before."""

@@ -179,8 +179,18 @@ class ConstraintSet(ABC):
         return None
 
     def as_flat(self, shape: Shape) -> FlatBall | None:
-        """The set as a bound on a sum of the sizes of entries or groups, so that minima have few; else None."""
+        """The set as a bound on a sum of the sizes of entries or groups, so that minima have few; else None.
+
+        Of the features that are not among the `free_features`.
+        """
         return None
+
+    #: How far from zero the `free_features` may be.
+    free_bound: float = math.inf
+
+    def free_features(self) -> Array:
+        """The places of the entries (rows) that have a range of their own, outside of what bounds the others."""
+        return np.zeros(0, dtype=np.intp)
 
     def strong_convexity(self, shape: Shape) -> float:
         r"""A lower bound on the strong convexity modulus :math:`\alpha` of the set in the Euclidean norm, else 0."""

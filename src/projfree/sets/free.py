@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array, instance, positive
+from projfree.numerics.flat_ball import FlatBall
 from projfree.sets.answer import Answer, ask
 from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, SupportCost, slack
 from projfree.sets.groups import checked_labels
@@ -71,6 +72,17 @@ class WithFree(ConstraintSet):
     @property
     def is_polytope(self) -> bool:  # type: ignore[override]  # as above
         return self.ball.is_polytope
+
+    def as_flat(self, shape: Shape) -> FlatBall | None:
+        self.check_shape(shape)
+        return self.ball.as_flat(self._inner(shape))
+
+    @property
+    def free_bound(self) -> float:  # type: ignore[override]  # as above
+        return self.bound
+
+    def free_features(self) -> Array:
+        return np.array(self.free, dtype=np.intp)
 
     def check_shape(self, shape: Shape) -> None:
         if not shape or self.free[-1] >= shape[0] or len(self.free) >= shape[0]:

@@ -10,21 +10,28 @@ import numpy as np
 from projfree.algebra import UNIT, Minorant, Point, inner
 from projfree.checks import Array, count
 from projfree.numerics.flat_ball import FlatBall
-from projfree.numerics.flat_quadratic import minimise_flat
+from projfree.numerics.flat_quadratic import Found, minimise_flat
+from projfree.numerics.symmetric import Formed, Symmetric
 from projfree.objectives.base import SmoothFunction
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State
 from projfree.solvers.model_step import NOTHING, step_towards
 
-#: Models are solved to this part of the gap.
-SHARE = 1e-2
+#: Models are solved to this part of the gap, those of quadratics to the second where a set is likely to be the last
+#: one: where it has less than so many times as many features as are not zero.
+SHARE, FINE, FEW_NEW = 1e-2, 1e-4, 1.1
 #: The multiplier that the first set begins with, over the largest slope at the start.
 FIRST_LEVEL = 0.5
-#: At most so many features that are zero are taken in at a time, and twice as many where nearly all of the last ones
-#: are in use: this part of them.
-MOST_NEW, FULL = 500, 0.7
+#: At most as many features that are zero are taken in as are not; where the last ones are inside the ball, by this
+#: part of the radius, three times as many, but no more than this.
+SHORT, MOST_NEW = 0.999, 1_000
+#: Sets that are new are solved exactly below this size, and have twice as many features as are not zero up to it.
+SMALL = 500
 #: More features than this, times the outputs that meet, are not taken in: products would need 130 MB, systems seconds.
 MOST_FEATURES = 4_000
+#: Products of more features than this are not formed where their columns are at hand, but taken with one vector at a
+#: time; more than so many are then not taken in.
+MOST_FORMED, MOST_COLUMNS = 1_000, 20_000
 #: A start with more features than this that are not zero is replaced by a vertex.
 MOST_AT_START = 2_000
 
@@ -111,18 +118,28 @@ class WorkingSet(Solver):
         state = self._begun(f, ball, state) if state.m is None else state
         x, m = state.x, state.m
         assert m is not None
-        features = self._features(flat, x.w, m.gradient, state, MOST_FEATURES // systems(f, flat))
+        free = ball.free_features()
+        by_columns = f.has_columns and flat.groups is None and not len(free)
+        most = MOST_COLUMNS if by_columns else MOST_FEATURES // systems(f, flat)
+        features = self._with_free(free, flat, m.gradient, state, most)
         if features is None:  # whoever comes next has the tangent for nothing
             here = f.evaluate(x)
             return replace(state, t=state.t + 1, evaluation=here, found=((state.t + 1, here),), too_large=True)
-        H = self._hessian(f, x, features, state)
-        # A large set that is new will hardly be the last one; small ones are solved in no time.
-        exactly = f.quadratic and (features is state.features or len(features) < MOST_NEW)
-        share = 0.0 if exactly else SHARE
-        v, level = _minimum(flat, x.w, m.gradient, features, H, state.level, share)
+        if by_columns and len(features) > MOST_FORMED:
+            H = f.column_products(x, features)
+        else:
+            H = Formed(self._hessian(f, x, features, state))
+        share = self._share(f, x, features, H, state)
+        v, level = _minimum(flat, x.w, m.gradient, features, H, state.level, share, free)
+        v[free] = np.clip(v[free], -ball.free_bound, ball.free_bound)
         expected, least = inner(m.gradient, x.w - v), NOTHING * UNIT * abs(state.value)
-        new, gamma = step_towards(f, x, state.value, m, f.point(v, x.intercept), expected)
+        target = f.point(v, x.intercept)
+        new, gamma = step_towards(f, x, state.value, m, target, expected)
         after = Known.of(ball, new)
+        if gamma < 1.0 and expected <= least:  # values differ by rounding alone: the smaller gap decides
+            there = f.evaluate(target, keep=True)
+            if (known := Known.of(ball, there)).gap < after.gap:
+                new, gamma, after = there, 1.0, known
         done = expected <= least and not after.gap <= 0.5 * ball.gap(m.gradient, x.w)
         if done:  # a model without curvature knows no minimum, but there may be a slope: the vertex decides
             corner = f.point(ball.lmo(m.gradient), x.intercept)
@@ -137,7 +154,7 @@ class WorkingSet(Solver):
             value=new.value,
             level=level,
             features=features,
-            H=H if f.quadratic and len(H) == len(features) else None,
+            H=H.formed if f.quadratic and len(H.diagonal) == len(features) else None,
             gamma=gamma,
             evaluation=new,
             found=((state.t + 1, new),),
@@ -154,6 +171,32 @@ class WorkingSet(Solver):
             looked = f.evaluate(f.point(ball.lmo(looked.slope.gradient), looked.intercept), keep=True)
         return replace(state, x=looked.point, m=looked.slope, value=looked.value)
 
+    @staticmethod
+    def _share(f: SmoothFunction, x: Point, features: Array, H: Symmetric, state: WorkingSetState) -> float:
+        """The part of the gap to which the model is solved.
+
+        A large set that is new will hardly be the last one, unless few of its features were zero; small ones are solved
+        in no time.
+        """
+        if f.quadratic and H.formed is not None and (features is state.features or len(features) < SMALL):
+            return 0.0
+        few = features is state.features or len(features) < FEW_NEW * np.count_nonzero(x.w)
+        return FINE if f.quadratic and few else SHARE
+
+    def _with_free(self, free: Array, flat: FlatBall, g: Array, state: WorkingSetState, most: int) -> Array | None:
+        """`_features` where some stand outside the flat set: these come last, always."""
+        if not len(free):
+            return self._features(flat, state.x.w, g, state, most)
+        kept = np.delete(np.arange(len(g)), free)
+        last = state.features
+        place = np.full(len(g), -1)
+        place[kept] = np.arange(len(kept))
+        inner = replace(state, features=None if last is None else place[last[: -len(free)]])
+        found = self._features(flat, state.x.w[kept], g[kept], inner, most - len(free))
+        if found is None:
+            return None
+        return last if last is not None and found is inner.features else np.append(kept[found], free)
+
     def _features(self, flat: FlatBall, w: Array, g: Array, state: WorkingSetState, most: int) -> Array | None:
         """The features in use and those with the largest slopes, those of a group next to each other.
 
@@ -168,10 +211,11 @@ class WorkingSet(Solver):
             missing = int(np.count_nonzero(outside > state.level))
             if not missing:
                 return last
-            full = len(used) > FULL * len(last)
-            most_new = min(3 * len(last), 2 * MOST_NEW) if full else min(max(len(used), self.smallest), MOST_NEW)
+            most_new = max(len(used), self.smallest)
+            if flat.norm(w) < SHORT * flat.radius:  # the features so far do not even use up the radius
+                most_new = max(most_new, min(3 * len(last), MOST_NEW))
             size = len(used) + min(max(2 * missing, self.smallest // 2), most_new)
-        size = max(size, self.smallest, min(2 * len(used), MOST_NEW))
+        size = max(size, self.smallest, min(2 * len(used), SMALL))
         if len(used) >= most < len(w):
             return None
         size = min(size, most)
@@ -204,17 +248,38 @@ def systems(f: SmoothFunction, flat: FlatBall) -> int:
 
 
 def _minimum(
-    flat: FlatBall, w: Array, g: Array, features: Array, H: Array, level: float, share: float
+    flat: FlatBall, w: Array, g: Array, features: Array, H: Symmetric, level: float, share: float, apart: Array
 ) -> tuple[Array, float]:
-    """The minimiser of the model over the features, and the multiplier there."""
-    among, old, slope = flat.among(features), w[features], g[features]
-    if len(H) > len(features):
-        among = among.flattened(len(H) // len(features))
+    """The minimiser of the model over the features, and the multiplier there; those ``apart`` are the last ones."""
+    free, side = len(apart), len(H.diagonal)
+    bounded = features[: len(features) - free]
+    # The set counts its own features alone.
+    among, old, slope = flat.among(bounded - np.searchsorted(apart, bounded)), w[features], g[features]
+    if side > len(features):
+        among = among.flattened(side // len(features))
         old, slope = old.ravel(), slope.ravel()
+        free *= side // len(features)
     # At the start nothing is known about it; later new features may ask for more than the old ones did.
-    highest = FIRST_LEVEL * among.level(slope)
+    highest = FIRST_LEVEL * among.level(slope[: side - free])
     level = highest if math.isnan(level) else max(level, highest)
-    found = minimise_flat(H, H @ old - slope, among, old, level, share)
+    b = H.times(old.reshape(side, -1).T).T.reshape(old.shape) - slope
+    if free:
+        found, answer = _with_free_minimum(H, b, among, old, level, share, free)
+    else:
+        found = minimise_flat(H, b, among, old, level, share)
+        answer = found.w
     v = np.zeros_like(w)
-    v[features] = found.w.reshape(len(features), *w.shape[1:])
+    v[features] = answer.reshape(len(features), *w.shape[1:])
     return v, found.level
+
+
+def _with_free_minimum(
+    H: Symmetric, b: Array, among: FlatBall, old: Array, level: float, share: float, free: int
+) -> tuple[Found, Array]:
+    """The minimiser where the last entries are free: they are minimised out."""
+    assert H.formed is not None
+    m = len(H.formed) - free
+    A, B, C = H.formed[:m, :m], H.formed[:m, m:], H.formed[m:, m:]
+    inverse = np.linalg.pinv(C, rcond=1e-13, hermitian=True)
+    found = minimise_flat(Formed(A - B @ inverse @ B.T), b[:m] - B @ (inverse @ b[m:]), among, old[:m], level, share)
+    return found, np.concatenate([found.w, inverse @ (b[m:] - B.T @ found.w)])
