@@ -156,12 +156,11 @@ class LocalWorkspace(Workspace):
             work = self._pass(step, [x], (x.w,), np.ones((1, 1)), None, np.zeros(1), (None,))
 
             def weights(rows: slice, table: Any) -> Array:
+                self.meter.rows += rows.stop - rows.start  # now, for a deadline may end the read before the last rows
                 image = self.data.image_of(table, x.w) if held is None else held[rows]
                 return wanted.weights_of(work(rows, image)[0])
 
-            moments = self.data.second_moments(weights, wanted)
-        self.meter.rows += self.data.n
-        return moments
+            return self.data.second_moments(weights, wanted)
 
     def _sweep(self, step: Step, points: Sequence[Point], *, keep: bool) -> tuple[Array, Any]:
         vectors, coefficients, base, scale = self._mixture(points)
