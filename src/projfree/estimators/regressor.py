@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from projfree.checks import Array, refuse_masked, shown
 from projfree.data import Data
@@ -195,10 +195,12 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
 
     def predict(self, X: Any) -> Array:
         """The predictions, of shape (n,) or (n, k)."""
-        return self.loss_.mean(self._linear(X))
+        u = self._linear(X)  # first, for it says what is wrong with a model that was not fitted
+        return self.loss_.mean(u)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R2; for Poisson and Gamma losses D2, the part of the deviance that is explained, the mean over outputs."""
+        check_is_fitted(self, "coef_")
         if math.isfinite(self.loss_.smoothness):
             return float(super().score(X, y, sample_weight))
         y = self.loss_.targets(column_or_outputs(y))
