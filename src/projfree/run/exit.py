@@ -66,6 +66,8 @@ def confirm(run: Run) -> Certificate:
     x, m = looked.point, looked.slope
     run.best, run.value = x, f.reported_value(looked)
     run.gradient = m.gradient
+    if run.f.excess and run.scale > abs(run.value):  # gaps are relative to the centre, whose value was only bounded
+        run.centre_value = f.value(f.point(run.ball.centre(f.shape)))
     if not f.convex:
         run.work_before += f.work
         run.latest_gap = run.ball.gap(m.gradient, x.w)
