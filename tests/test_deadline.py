@@ -25,12 +25,13 @@ from projfree import (
     Relay,
     SchattenBall,
     Softmax,
+    Squared,
     Status,
     as_data,
     minimize,
 )
 from projfree.algebra import LowRank
-from projfree.deadline import deadline, expired
+from projfree.deadline import Expired, deadline, expired
 from projfree.numerics.group_projection import project_groups
 from projfree.numerics.lp_norm import lp_norm, row_norms
 from projfree.numerics.lp_quadratic import minimise_quadratic
@@ -262,3 +263,14 @@ def test_a_hessian_is_not_finished_after_the_deadline(outputs, monkeypatch):
     assert 3 <= len(made) <= 3 + products.LANES
     assert result.bound <= result.value < np.inf
     assert result.certificate.verify(X, y).ok
+    assert 2.0 < result.n_passes < 2.5  # the tangent at the start, that at the exit, and the rows of what was dropped
+
+
+def test_a_gram_matrix_that_is_dropped_counts_as_a_read():
+    rng = np.random.default_rng(0)
+    f = Objective(Squared(), as_data(rng.standard_normal((50, 3)), rng.standard_normal(50)))
+    with pytest.raises(Expired), deadline(0.0):
+        f.quadratic_form()
+    assert f.work == 50
+    assert f.quadratic_form() is f.quadratic_form()
+    assert f.work == 100

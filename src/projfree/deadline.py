@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+#: Seconds that a run gets of a time limit which others have used up.
+LEAST_LEFT = 1e-9
+
 _END: ContextVar[float] = ContextVar("projfree deadline", default=math.inf)
 
 
@@ -56,3 +59,21 @@ def stopper() -> Callable[[], None]:
             raise Expired
 
     return stop
+
+
+def countdown(seconds: float | None) -> Callable[[], float | None]:
+    """A function that says how much is left of a time limit that begins now, for runs that share it; None without one.
+
+    It is never zero, because every run gets some time: enough to say where it begins.
+
+    Examples
+    --------
+    >>> from projfree.deadline import countdown
+    >>> left = countdown(60.0)
+    >>> 0.0 < left() <= 60.0, countdown(None)() is None
+    (True, True)
+    """
+    if seconds is None:
+        return lambda: None
+    end = time.monotonic() + seconds
+    return lambda: max(end - time.monotonic(), LEAST_LEFT)

@@ -8,7 +8,19 @@ from typing import Any
 import numpy as np
 from agreement.exact import Array
 
-from projfree import BiWeight, Huber, Logistic, Loss, Softmax, Squared, SquaredSigmoid
+from projfree import (
+    BiWeight,
+    Gamma,
+    Huber,
+    Logistic,
+    Loss,
+    Poisson,
+    Quantile,
+    Softmax,
+    Squared,
+    SquaredHinge,
+    SquaredSigmoid,
+)
 
 CONDITIONS = ("plain", "plain", "wide", "scaled", "collinear", "duplicated", "offset", "float32")
 
@@ -29,10 +41,10 @@ class Table:
         return f"{self.condition} {self.shape if self.places else self.X.shape} -> {self.y.shape[1:]}{weighted}"
 
     def mixed(self, loss: Loss) -> bool:
-        """Whether every class has weight in every column, so that an intercept has a finite minimum."""
-        if not loss.labels:
-            return True
+        """Whether every class, or a positive count, has weight in every column: an intercept has a finite minimum."""
         y = self.y if self.weight is None else self.y[self.weight > 0]
+        if not loss.labels:
+            return not isinstance(loss, Poisson) or bool(np.all(y.max(axis=0) > 0))
         if isinstance(loss, Softmax):
             return len(np.unique(y)) == len(np.unique(self.y)) == int(self.y.max()) + 1
         return bool(np.all(y.min(axis=0) < y.max(axis=0)))
@@ -82,9 +94,13 @@ def _targets(loss: Loss, signal: Array, n: int, rng: np.random.Generator) -> Arr
         y = rng.integers(classes, size=n)
         y[: min(n, classes)] = np.arange(min(n, classes))
         return y if y.max() > 0 else np.ones(n, dtype=int)
-    if isinstance(loss, Logistic | SquaredSigmoid):
+    if isinstance(loss, Poisson):
+        return np.asarray(rng.poisson(np.exp(np.minimum(signal, 8.0) + rng.uniform(-2, 2))), dtype=np.float64)
+    if isinstance(loss, Gamma):
+        return np.exp(signal + rng.uniform(-5, 5))
+    if isinstance(loss, Logistic | SquaredSigmoid | SquaredHinge):
         return np.where(signal > np.median(signal), 1.0, -1.0)
-    assert isinstance(loss, Squared | Huber | BiWeight)
+    assert isinstance(loss, Squared | Huber | BiWeight | Quantile)
     return np.asarray(signal * 10.0 ** rng.uniform(-2, 2) + rng.choice([0.0, 0.0, 100.0]))
 
 

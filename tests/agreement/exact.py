@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from projfree import Huber, Logistic, Loss, Softmax, Squared
+from projfree import Gamma, Huber, Logistic, Loss, Poisson, Quantile, Softmax, Squared, SquaredHinge
 
 Array = np.ndarray[Any, Any]
 DIGITS = Context(prec=80, Emin=-(10**9), Emax=10**9)
@@ -46,8 +46,22 @@ def _entry(loss: Loss, u: Decimal, y: Decimal) -> Decimal:
     if isinstance(loss, Huber):
         r, delta = abs(u - y), Decimal(loss.delta)
         return r * r if r <= delta else 2 * delta * r - delta * delta
+    if isinstance(loss, Quantile):  # the one that is reported, without smoothing
+        q = Decimal(loss.quantile)
+        return max(q * (y - u), (q - 1) * (y - u))
+    if isinstance(loss, SquaredHinge):
+        return max(ONE - y * u, Decimal(0)) ** 2
+    if isinstance(loss, Poisson):
+        return _exponential(u, Decimal(80)) - y * u + (y * y.ln() - y if y else 0)
+    if isinstance(loss, Gamma):
+        return y * _exponential(-u, Decimal(45)) + u - y.ln() - 1
     assert isinstance(loss, Logistic)
     return log1p_sum([(-y * u).exp()])
+
+
+def _exponential(t: Decimal, limit: Decimal) -> Decimal:
+    """The exponential, continued by its tangent beyond the limit."""
+    return t.exp() if t <= limit else limit.exp() * (1 + t - limit)
 
 
 def log1p_sum(terms: list[Decimal]) -> Decimal:

@@ -92,7 +92,9 @@ def value_rounding(problem: Problem, result: Result) -> float:
         size = float(np.sum(w * (np.abs(f.H) @ w)) + np.sum(np.abs(f.b) * w) + abs(f.c))
         return 4.0 * EPS * (len(f.b) + 4) * size
     moved, values, slopes = _moved(problem, result)
-    terms = np.abs(slopes) * moved + 0.5 * problem.loss.smoothness * moved**2
+    terms = np.abs(slopes) * moved + 0.5 * _curvature(problem, result) * moved**2
+    if problem.loss.excess:  # the loss that is reported has a corner
+        terms = problem.loss.steepness * moved
     if problem.loss.coupled:
         terms = terms.sum(axis=1)
     s = np.ones(len(moved)) if problem.table.weight is None else problem.table.weight
@@ -108,18 +110,41 @@ def image_noise(problem: Problem, result: Result) -> float:
         return rounding + 8.0 * EPS * len(f.b) * float(np.linalg.norm(f.H)) * reach**2
     X = problem.table.X if problem.table.places is None else np.ones((1, 1))
     moved = float(_moved(problem, result)[0].max()) + _unit(problem) * float(np.linalg.norm(X, axis=1).max()) * reach
-    return rounding + 4.0 * problem.loss.smoothness * moved * float(np.linalg.norm(X, axis=1).max()) * reach
+    return (
+        rounding
+        + 4.0 * float(np.max(_curvature(problem, result))) * moved * float(np.linalg.norm(X, axis=1).max()) * reach
+    )
 
 
 def _unit(problem: Problem) -> float:
     return 4.0 * EPS * (len(problem.table.y) + int(np.prod(problem.f.shape)) + 8)
 
 
+def _predictions(problem: Problem, result: Result) -> Array:
+    t, w = problem.table, result.w
+    u = w[t.places] if t.places is not None else t.X @ w
+    return np.asarray(u + (0.0 if result.intercept is None else result.intercept), dtype=np.float64)
+
+
+def _curvature(problem: Problem, result: Result) -> Any:
+    """The largest second derivative; where there is none, those at the predictions, twice for what is near them."""
+    loss = problem.loss
+    if np.isfinite(loss.smoothness):
+        return loss.smoothness
+    return 2.0 * loss.second(_predictions(problem, result), problem.table.y)
+
+
 def _moved(problem: Problem, result: Result) -> tuple[Array, Array, Array]:
     """How far rounding may move each argument u + b - y of the loss; the losses and their derivatives."""
     t, loss, w = problem.table, problem.loss, result.w
-    u, sizes = (w[t.places], np.abs(w[t.places])) if t.places is not None else (t.X @ w, np.abs(t.X) @ np.abs(w))
+    sizes = np.abs(w[t.places]) if t.places is not None else np.abs(t.X) @ np.abs(w)
     b = 0.0 if result.intercept is None else result.intercept
-    values, slopes = loss.value_and_derivative(np.asarray(u + b, dtype=np.float64), t.y)
+    values, slopes = loss.exact.value_and_derivative(_predictions(problem, result), t.y)
+    floor = loss.floor(t.y)
+    if floor is not None:
+        # What the loss states: its values err by `rounding` units of value and floor, and it is no steeper than this.
+        size = values + floor
+        values = size * (1.0 + 2.0 * EPS * loss.rounding / _unit(problem))
+        return np.asarray(_unit(problem) * (sizes + np.abs(b) + 1.0)), values, 3.0 * size
     size = sizes + np.abs(b) + (0.0 if loss.labels else np.abs(t.y))
     return np.asarray(_unit(problem) * size), values, slopes

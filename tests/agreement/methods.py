@@ -61,8 +61,16 @@ PROJECTING: tuple[Solver, ...] = (
     AcceleratedProjectedGradient(),
     AcceleratedProjectedGradient(BacktrackingGradient()),
 )
-SECOND_ORDER: tuple[Solver, ...] = (ConstrainedNewton(), Relay(after=4))
 PROJECTING_SAMPLED: tuple[Solver, ...] = (ProjectedGradient(InverseSqrt(), sampling=Minibatch(1)),)
+#: These refuse an objective without a largest curvature.
+NEED_CURVATURE: tuple[Solver, ...] = (
+    FrankWolfe(ShortStep()),
+    ProjectedGradient(),
+    ProjectedGradient(InverseSqrt()),
+    AcceleratedProjectedGradient(),
+    *PROJECTING_SAMPLED,
+)
+SECOND_ORDER: tuple[Solver, ...] = (ConstrainedNewton(), Relay(after=4))
 
 
 def methods(problem: Problem) -> list[Solver]:
@@ -70,7 +78,8 @@ def methods(problem: Problem) -> list[Solver]:
     f, ball = problem.f, problem.ball
     inner: SmoothFunction = f.f if isinstance(f, Perturbed) else f
     sampled = not isinstance(inner, BlackBox | QuadraticForm)
-    out = [*FREE, FrankWolfe(ShortStep(L=max(inner.smoothness(), 1e-300)))]
+    smooth = np.isfinite(problem.loss.smoothness) or problem.intercept
+    out = [*FREE, FrankWolfe(ShortStep(L=max(inner.smoothness(), 1e-300)))] if smooth else [*FREE]
     out += CORRECTIVE if f.convex and f.has_images else ()
     out += SAMPLED if sampled else ()
     if ball.projectable:
@@ -83,7 +92,7 @@ def methods(problem: Problem) -> list[Solver]:
             lp = ball.as_lp(f.shape)
             out += [HessianFreeNewton()] if lp is not None and 1.2 < lp.p < np.inf else []
         out += PROJECTING_SAMPLED if sampled else ()
-    return out
+    return out if smooth else [solver for solver in out if solver not in NEED_CURVATURE]
 
 
 def exact(f: SmoothFunction, ball: ConstraintSet) -> list[Solver]:

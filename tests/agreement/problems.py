@@ -23,13 +23,17 @@ from projfree import (
     BlackBox,
     ConstraintSet,
     Entries,
+    Gamma,
     Huber,
     Logistic,
     Loss,
     Objective,
+    Poisson,
     QuadraticForm,
+    Quantile,
     Softmax,
     Squared,
+    SquaredHinge,
     SquaredSigmoid,
     as_data,
     perturb,
@@ -37,8 +41,10 @@ from projfree import (
 from projfree.objectives import SmoothFunction
 
 CONVEX = (Squared(), Logistic(), Huber(0.7), Softmax())
+MORE = (SquaredHinge(), Quantile(0.3, 0.05), Poisson(), Gamma())
 OTHERS = (SquaredSigmoid(), BiWeight(0.8))
 SETS = ("lp", "group", "schatten", "simplex", "box", "weighted")
+MORE_FORMS = ("mean", "mean", "mean", "perturbed", "entries")
 FORMS = ("mean", "mean", "mean", "mean", "perturbed", "black box", "quadratic", "entries")
 
 
@@ -66,14 +72,20 @@ def convex_problem(seed: int) -> Problem:
     return _draw(seed, loss, kind, np.random.default_rng((1, seed)))
 
 
+def more_problem(seed: int) -> Problem:
+    """The same for losses whose derivative has a corner, that are smoothed, or that have no largest curvature."""
+    loss, kind = list(product(MORE, SETS))[seed % 24]
+    return _draw(seed, loss, kind, np.random.default_rng((4, seed)), MORE_FORMS)
+
+
 def other_problem(seed: int) -> Problem:
     """A problem that is not convex; every 12 numbers both losses meet all kinds of sets."""
     loss, kind = list(product(OTHERS, SETS))[seed % 12]
     return _draw(seed, loss, kind, np.random.default_rng((2, seed)))
 
 
-def _draw(seed: int, loss: Loss, kind: str, rng: np.random.Generator) -> Problem:
-    form = str(rng.choice(FORMS))
+def _draw(seed: int, loss: Loss, kind: str, rng: np.random.Generator, forms: tuple[str, ...] = FORMS) -> Problem:
+    form = str(rng.choice(forms))
     if form == "entries" and (isinstance(loss, Softmax) or kind in ("simplex", "box")):
         form = "mean"
     if not loss.convex and form in ("black box", "quadratic"):

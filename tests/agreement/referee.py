@@ -12,14 +12,18 @@ from agreement.problems import Problem
 from projfree import (
     Box,
     ConstraintSet,
+    Gamma,
     GroupBall,
     Huber,
     Logistic,
     LpBall,
+    Poisson,
     QuadraticForm,
+    Quantile,
     SchattenBall,
     Simplex,
     Softmax,
+    SquaredHinge,
     Weighted,
 )
 from projfree.sets import Birkhoff, KSupportBall, OwlBall, Positive, WeightedSchattenBall, WithFree
@@ -124,6 +128,14 @@ def _losses(loss: Any, u: Any, y: Array) -> Any:
         return cp.log_sum_exp(u, axis=1) - cp.sum(cp.multiply(np.eye(u.shape[1])[y], u), axis=1)
     if isinstance(loss, Logistic):
         entries = cp.logistic(-cp.multiply(y, u))
+    elif isinstance(loss, Quantile):
+        entries = cp.maximum(loss.quantile * (y - u), (loss.quantile - 1.0) * (y - u))
+    elif isinstance(loss, SquaredHinge):
+        entries = cp.square(cp.pos(1.0 - cp.multiply(y, u)))
+    elif isinstance(loss, Poisson):
+        entries = cp.exp(u) - cp.multiply(y, u)
+    elif isinstance(loss, Gamma):
+        entries = cp.multiply(y, cp.exp(-u)) + u
     else:
         entries = cp.huber(u - y, loss.delta) if isinstance(loss, Huber) else cp.square(u - y)
     return entries if entries.ndim == 1 else cp.sum(entries, axis=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from decimal import Decimal
 from itertools import product
 
 import numpy as np
@@ -11,9 +12,19 @@ from agreement.data import CONDITIONS
 from agreement.exact import Mean, Quadratic
 from agreement.inside import norm, pulled
 from agreement.methods import CORRECTIVE, FREE, PROJECTING, PROJECTING_SAMPLED, SAMPLED, draw_method
-from agreement.problems import CONVEX, FORMS, convex_problem
+from agreement.problems import CONVEX, FORMS, MORE, MORE_FORMS, convex_problem, more_problem
 
-from projfree import GroupBall, LpBall, SchattenBall, Squared, Weighted
+from projfree import (
+    Gamma,
+    GroupBall,
+    LpBall,
+    Poisson,
+    Quantile,
+    SchattenBall,
+    Squared,
+    SquaredHinge,
+    Weighted,
+)
 from projfree.sets import SETS, Birkhoff, KSupportBall, OracleSet, OwlBall, Positive, WeightedSchattenBall, WithFree
 from projfree.solvers import SOLVERS, HessianFreeNewton, TrustRegionLanczos
 
@@ -34,6 +45,26 @@ def test_the_fast_problems_cover_everything() -> None:
     assert known - set(solvers) == set()
     assert any(p.intercept for p in problems)
     assert any(p.table.weight is not None and (p.table.weight == 0).any() for p in problems)
+
+
+def test_the_problems_of_more_losses_cover_them() -> None:
+    problems = [more_problem(seed) for seed in range(96)]
+    assert {p.form for p in problems} == set(MORE_FORMS)
+    for loss in MORE:
+        of = [p for p in problems if p.loss == loss]
+        assert {type(p.ball) for p in of} >= {type(p.ball) for p in problems}
+        assert {p.intercept for p in of} == {False, True}
+        assert any(p.table.weight is not None for p in of)
+
+
+def test_exact_values_of_more_losses_done_by_hand() -> None:
+    assert Mean(Quantile(0.25), [[1.0], [2.0]], [1.0, 1.0])([2.0]) == Decimal("1.5")  # residuals -1 and -3
+    assert Mean(SquaredHinge(), [[1.0], [2.0]], [1.0, -1.0])([2.0]) == Decimal("12.5")
+    one = Mean(Poisson(), [[1.0]], [1.0])
+    assert float(one([1.0])) == pytest.approx(np.e - 2.0, rel=1e-15)
+    assert float(one([81.0])) == pytest.approx(2.0 * np.exp(80.0), rel=1e-15)
+    assert float(Mean(Gamma(), [[1.0]], [1.0])([1.0])) == pytest.approx(1.0 / np.e, rel=1e-15)
+    assert float(Mean(Gamma(), [[1.0]], [1.0])([-46.0])) == pytest.approx(2.0 * np.exp(45.0), rel=1e-15)
 
 
 def test_a_number_determines_its_problem() -> None:

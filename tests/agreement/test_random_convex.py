@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from agreement.judge import judge, lowest
 from agreement.methods import PROJECTING, PROJECTING_SAMPLED, draw_method
-from agreement.problems import Problem, convex_problem
+from agreement.problems import Problem, convex_problem, more_problem
 from agreement.referee import referee
 
 from projfree import (
     AcceleratedProjectedGradient,
+    BacktrackingGradient,
     BlackBox,
     CorrectivePrimalAveraging,
     FrankWolfe,
+    Perturbed,
     Result,
     SchattenBall,
     minimize,
@@ -25,10 +29,11 @@ TOL = 1e-6
 
 def polished(problem: Problem, result: Result, iterations: int) -> Result:
     """Another method from where the first one ended: its point may refute the first, and is judged as well."""
-    f, ball = problem.f.reported, problem.ball
+    f, ball = problem.f.f if isinstance(problem.f, Perturbed) else problem.f, problem.ball
     solver: Solver = FrankWolfe() if isinstance(f, BlackBox) else CorrectivePrimalAveraging()
     if ball.projects_quickly:
-        solver = AcceleratedProjectedGradient()
+        smooth = math.isfinite(problem.loss.smoothness)
+        solver = AcceleratedProjectedGradient() if smooth else AcceleratedProjectedGradient(BacktrackingGradient())
     return minimize(f, ball, solver, start=result.w, tol=1e-13, max_iter=iterations)
 
 
@@ -52,6 +57,17 @@ def check(problem: Problem, iterations: int) -> None:
 @pytest.mark.parametrize("seed", FAST)
 def test_bounds_hold_and_claims_are_true(seed: int) -> None:
     check(convex_problem(seed), iterations=40)
+
+
+@pytest.mark.parametrize("seed", range(96))
+def test_bounds_of_more_losses_hold(seed: int) -> None:
+    check(more_problem(seed), iterations=40)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(96, 384))
+def test_bounds_of_more_losses_hold_on_more(seed: int) -> None:
+    check(more_problem(seed), iterations=300)
 
 
 @pytest.mark.slow

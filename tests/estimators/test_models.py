@@ -300,7 +300,11 @@ def test_models_in_joblib_processes(table):
 
 
 SENTENCES = [
-    ({"loss": "hinge"}, r"^`loss` must be 'squared', 'huber', 'biweight' or a Loss, got 'hinge'\.$"),
+    (
+        {"loss": "hinge"},
+        r"^`loss` must be one of 'squared', 'poisson', 'gamma', 'huber', 'biweight', 'quantile' or a Loss, "
+        r"got 'hinge'\.$",
+    ),
     ({"norm": "l2"}, r"^`norm` must be one of 'lp', 'group', 'schatten' or a ConstraintSet, got 'l2'\.$"),
     ({"norm": "group"}, r"^`norm='group'` with one output needs `feature_groups`, a label for each feature\.$"),
     ({"norm": "schatten"}, r"^`norm='schatten'` needs coefficients that are a matrix"),
@@ -326,7 +330,8 @@ def test_sentences(table, parameters, sentence):
 
 def test_sentences_of_the_classifier(table):
     X, y, _ = table
-    with pytest.raises(ValueError, match=r"^`loss` must be one of 'logistic', 'softmax', 'squared_sigmoid' or a Loss"):
+    names = "'logistic', 'softmax', 'squared_sigmoid', 'squared_hinge'"
+    with pytest.raises(ValueError, match=rf"^`loss` must be one of {names} or a Loss, got 'hinge'\.$"):
         ConstrainedClassifier("hinge").fit(X, y > 3)
     with pytest.raises(ValueError, match=r"^`loss` must be one of labels, got Huber"):
         ConstrainedClassifier(Huber(1.0)).fit(X, y > 3)

@@ -19,6 +19,7 @@ SIGNS = np.where(Y + 0.5 > 0, 1.0, -1.0)
 MANY = X @ RNG.standard_normal((D, K)) + RNG.standard_normal((N, K)) + np.array([0.5, -1.0, 2.0])
 MANY_SIGNS = np.where(MANY > 0, 1.0, -1.0)
 CLASSES = np.argmax(MANY + RNG.gumbel(size=(N, K)), axis=1)
+COUNTS, AMOUNTS = np.floor(np.exp(0.4 * U)), np.exp(0.4 * MANY)
 WEIGHT = RNG.uniform(0.2, 2.0, N)
 TASK = np.arange(N) % K
 HOLES = sp.csr_array(np.where(RNG.uniform(size=X.shape) < 0.4, X, 0.0))

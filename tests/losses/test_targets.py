@@ -5,10 +5,21 @@ import re
 import numpy as np
 import pytest
 
-from projfree.losses import BiWeight, Huber, Logistic, Softmax, Squared, SquaredSigmoid
+from projfree.losses import (
+    BiWeight,
+    Gamma,
+    Huber,
+    Logistic,
+    Poisson,
+    Quantile,
+    Softmax,
+    Squared,
+    SquaredHinge,
+    SquaredSigmoid,
+)
 
-regression = pytest.mark.parametrize("loss", [Squared(), Huber(), BiWeight()], ids=repr)
-binary = pytest.mark.parametrize("loss", [Logistic(), SquaredSigmoid()], ids=repr)
+regression = pytest.mark.parametrize("loss", [Squared(), Huber(), BiWeight(), Quantile(), Poisson()], ids=repr)
+binary = pytest.mark.parametrize("loss", [Logistic(), SquaredSigmoid(), SquaredHinge()], ids=repr)
 
 
 def exactly(sentence):
@@ -44,6 +55,40 @@ def test_regression_targets_refused(loss):
         loss.targets(np.array([1.0, None]))
     with pytest.raises(TypeError, match="got dtype complex128"):
         loss.targets(np.array([1j]))
+
+
+COUNTS = "a Poisson loss takes counts, or other numbers that are not negative"
+AMOUNTS = "a Gamma loss takes positive amounts"
+MOVE, RESCALE = "drop or move such rows, or use another loss", "rescale them"
+
+
+@pytest.mark.parametrize(
+    ("loss", "y", "wrong", "rule"),
+    [
+        (Poisson(), [0.0, 2.0, -1.0], "0 and 1e+30, got -1.0 at index 2", f"{COUNTS}; {MOVE}"),
+        (Poisson(), [[0.0, -1e-300]], "0 and 1e+30, got -1e-300 at index (0, 1)", f"{COUNTS}; {MOVE}"),
+        (Poisson(), [2e30], "0 and 1e+30, got 2e+30 at index 0", f"{COUNTS}; {RESCALE}"),
+        (Gamma(), [1.0, 0.0], "1e-15 and 1e+15, got 0.0 at index 1", f"{AMOUNTS}; {MOVE}"),
+        (Gamma(), [-3, 1], "1e-15 and 1e+15, got -3.0 at index 0", f"{AMOUNTS}; {MOVE}"),
+        (Gamma(), [1e-16], "1e-15 and 1e+15, got 1e-16 at index 0", f"{AMOUNTS}; {RESCALE}"),
+        (Gamma(), [1.0, 1e16], "1e-15 and 1e+15, got 1e+16 at index 1", f"{AMOUNTS}; {RESCALE}"),
+    ],
+)
+def test_targets_of_deviances_refused(loss, y, wrong, rule):
+    with pytest.raises(ValueError, match=exactly(f"`y` must lie between {wrong}: {rule}.")):
+        loss.targets(y)
+
+
+def test_targets_of_deviances():
+    for loss in (Poisson(), Gamma()):
+        ends = np.array(loss.domain)
+        assert loss.targets(ends) is ends
+        with pytest.raises(ValueError, match="`y` must be finite, got nan at index 0"):
+            loss.targets([np.nan])
+        with pytest.raises(TypeError, match="got dtype object"):
+            loss.targets(np.array([1.0, None]))
+    np.testing.assert_array_equal(Gamma().targets([1, 2]), [1.0, 2.0])
+    np.testing.assert_array_equal(Poisson().targets([True, False]), [1.0, 0.0])
 
 
 @binary
@@ -146,6 +191,10 @@ def test_class_names_refused(y, dtype):
             ValueError,
             "`BiWeight(scale=...)` must lie between 1e-150 and 1e150, got 1e-200; rescale the targets.",
         ),
+        (lambda: Quantile(0.0), ValueError, "`Quantile(quantile=...)` must be positive and finite, got 0.0."),
+        (lambda: Quantile(1.0), ValueError, "`Quantile(quantile=...)` must lie between 0 and 1, got 1.0."),
+        (lambda: Quantile(0.5, 0.0), ValueError, "`Quantile(delta=...)` must be positive and finite, got 0.0."),
+        (lambda: Quantile("1"), TypeError, "`Quantile(quantile=...)` must be a real number, got '1' of type str."),
         (lambda: Softmax(1), ValueError, "`Softmax(classes=...)` must be a whole number of at least 2, got 1."),
         (lambda: Softmax(2.5), ValueError, "`Softmax(classes=...)` must be a whole number of at least 2, got 2.5."),
         (lambda: Softmax(True), ValueError, "`Softmax(classes=...)` must be a whole number of at least 2, got True."),
@@ -159,4 +208,5 @@ def test_settings_refused(make, error, sentence):
 def test_settings_become_plain_numbers():
     assert type(Huber(np.float32(2)).delta) is float
     assert type(BiWeight(3).scale) is float
+    assert type(Quantile(np.float32(0.5), 2).delta) is type(Quantile(np.float32(0.5)).quantile) is float
     assert type(Softmax(np.int64(4)).classes) is int

@@ -154,15 +154,11 @@ class LocalWorkspace(Workspace):
 
     def second_moments(self, step: Step, x: Point, wanted: Moments) -> Array:
         with self._lock:
-            moments = self.data.second_moments(self._weights(step, x, wanted), wanted)
-        self.meter.rows += self.data.n
-        return moments
+            return self.data.second_moments(self._weights(step, x, wanted), wanted)
 
     def column_products(self, step: Step, x: Point, wanted: Moments) -> ColumnProducts:
         with self._lock:
-            found = self.data.column_products(self._weights(step, x, wanted), wanted)
-        self.meter.rows += self.data.n
-        return found
+            return self.data.column_products(self._weights(step, x, wanted), wanted)
 
     def _weights(self, step: Step, x: Point, wanted: Moments) -> RowWeights:
         """The residuals of ``step`` at the image of ``x``, which is formed in the same read where it is not held."""
@@ -173,6 +169,7 @@ class LocalWorkspace(Workspace):
         work = self._pass(step, [x], (x.w,), np.ones((1, 1)), None, np.zeros(1), (None,))
 
         def weights(rows: slice, table: Any) -> Array:
+            self.meter.rows += rows.stop - rows.start  # now, for a deadline may end the read before the last rows
             image = self.data.image_of(table, x.w) if held is None else held[rows]
             return wanted.weights_of(work(rows, image)[0])
 

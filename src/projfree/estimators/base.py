@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from projfree.checks import Array, count, positive, shown
+from projfree.deadline import countdown
 from projfree.estimators.answers import Answers
 from projfree.estimators.auto import auto_radius
 from projfree.estimators.balls import inside, labels, make_ball, radius_of
@@ -32,11 +34,12 @@ FREE_FACTOR = 1e4
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A problem that waits for its solver."""
+    """A problem that waits for its solver, and what is left of the time limit."""
 
     problem: Problem
     ball: ConstraintSet
     start: Array | None
+    left: Callable[[], float | None] = field(default_factory=lambda: countdown(None))
 
 
 class ConstrainedModel(Answers):
@@ -112,7 +115,8 @@ class ConstrainedModel(Answers):
         ball = self._ball(table, problem)
         before = self.result_.w if self.warm_start and hasattr(self, "result_") else None
         start = inside(ball, before, problem.objective.shape)
-        return self._refined(table, Prepared(problem, ball, start))
+        limit = None if self.time_limit is None else positive("time_limit", self.time_limit)
+        return self._refined(table, Prepared(problem, ball, start, countdown(limit)))
 
     def explain(self, X: Any, y: Any = None, sample_weight: Any = None) -> Plan:
         """What `fit` would do with these rows: a `Plan`, from the shape of the problem alone; nothing is run.
@@ -132,7 +136,7 @@ class ConstrainedModel(Answers):
             "solver": checked_solver(self.solver),
             "tol": self.tol,
             "max_iter": self.max_iter,
-            "time_limit": self.time_limit,
+            "time_limit": prepared.left(),
             "seed": seed,
         }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
     tol : float
         The relative gap at which the fit ends, proven for convex losses.
     max_iter, time_limit : int and float
-        The most iterations, and seconds.
+        The most iterations of a fit, and seconds of it and of those before it that find the scale of a loss.
     standardize : bool
         Whether features are centred (with an intercept) and divided by their standard deviations, as a view. The
         radius is then one on the scaled coefficients; ``coef_`` is in the units of ``X``.
@@ -314,7 +315,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
     def _refined(self, table: Table, prepared: Prepared) -> Prepared:
         if self._sharpens:
             problem, start = sharpened(lambda loss: self._problem(table, loss), prepared, self.tol, self.max_iter)
-            return Prepared(problem, prepared.ball, start)
+            return replace(prepared, problem=problem, start=start)
         if self.loss not in ("huber", "biweight"):
             return prepared
         problem = prepared.problem
@@ -324,13 +325,14 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
             start=prepared.start,
             tol=max(SCALE_TOL, self.tol),
             max_iter=SCALE_ITERATIONS,
+            time_limit=prepared.left(),
             record=0,
         )
         fitted = self._shaped(*problem.raw(one_of_many(first).w, first.intercept))
         scale = residual_scale(table.y - self._scores_of(table.X, table.task, fitted), table.weight)
         scale = max(scale, LEAST_SCALE * residual_scale(table.y, table.weight))
         loss = Huber(HUBER * scale) if self.loss == "huber" else BiWeight(BIWEIGHT * scale)
-        return Prepared(self._problem(table, loss), prepared.ball, first.w)
+        return replace(prepared, problem=self._problem(table, loss), start=first.w)
 
     @property
     def _sharpens(self) -> bool:

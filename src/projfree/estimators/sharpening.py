@@ -30,7 +30,10 @@ LEAST_TOL = 1e-12
 def sharpened(
     make: Callable[[Quantile], Problem], prepared: Prepared, tol: float, max_iter: int
 ) -> tuple[Problem, Array | None]:
-    """The problem whose smoothing accounts for half of the tolerance, and a point to begin at."""
+    """The problem whose smoothing accounts for half of the tolerance, and a point to begin at.
+
+    Where the time limit ends before, the problem that was reached.
+    """
     problem, start = prepared.problem, prepared.start
     f = problem.objective
     loss: Any = f.loss
@@ -40,11 +43,15 @@ def sharpened(
     for _ in range(MOST):
         if not excess > due:
             break
-        f = make(replace(loss, delta=width * excess)).objective
-        found = one_of_many(minimize(f, prepared.ball, start=start, tol=tol, max_iter=max_iter, record=0))
+        problem = make(replace(loss, delta=width * excess))
+        f = problem.objective
+        settings: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "time_limit": prepared.left(), "record": 0}
+        found = one_of_many(minimize(f, prepared.ball, start=start, **settings))
         # The minimum is at least the bound, so that this is at most half of the tolerance.
         start, due = found.w, max(due, 0.5 * max(tol, LEAST_TOL) * (found.bound or 0.0))
+        if found.status is Status.TIME_LIMIT:
+            return problem, start  # a sharper one would have no time to prove as much
         excess = max(excess / SHARPER, due)
-        if found.status in (Status.MAX_ITER, Status.TIME_LIMIT):
+        if found.status is Status.MAX_ITER:
             break
     return make(replace(loss, delta=width * due)) if due > 0.0 else problem, start

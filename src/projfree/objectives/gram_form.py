@@ -54,8 +54,8 @@ def form_of(f: Objective) -> QuadraticForm:
     (2.0, True)
     """
     if "quadratic form" not in f.shared:
+        f.workspace.meter.rows += f.data.n  # first, for a read that a deadline cuts short counts as well
         f.shared["quadratic form"] = gram_form(f.data.gram(), f.fit_intercept)
-        f.workspace.meter.rows += f.data.n
     form: QuadraticForm = f.shared["quadratic form"]
     return form
 

@@ -50,7 +50,7 @@ class Perturbed(SmoothFunction):
         if self.xi.shape != f.shape:
             raise ValueError(f"`xi` must have the shape {f.shape} of the parameter, got {self.xi.shape}.")
         self.shape, self.convex, self.rows, self.has_images = f.shape, f.convex, f.rows, f.has_images
-        self.quadratic = f.quadratic
+        self.quadratic, self.excess = f.quadratic, f.excess
 
     @property
     def work(self) -> int:

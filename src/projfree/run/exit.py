@@ -69,6 +69,8 @@ def confirm(run: Run) -> Certificate:
     run.gradient = m.gradient
     if run.unproved:
         _prove_anew(run)
+    if run.f.excess and run.scale > abs(run.value):  # gaps are relative to the centre, whose value was only bounded
+        run.centre_value = f.value(f.point(run.ball.centre(f.shape)))
     if not f.convex:
         run.work_before += f.work
         run.latest_gap = run.ball.gap(m.gradient, x.w)
