@@ -10,7 +10,8 @@ import numpy as np
 from projfree.algebra import UNIT, Minorant, Point, inner
 from projfree.checks import Array, count
 from projfree.numerics.flat_ball import FlatBall
-from projfree.numerics.flat_quadratic import Found, minimise_flat
+from projfree.numerics.flat_quadratic import minimise_flat
+from projfree.numerics.free_quadratic import minimise_with_free
 from projfree.numerics.symmetric import Formed, Symmetric
 from projfree.objectives.base import SmoothFunction
 from projfree.sets.base import ConstraintSet
@@ -130,8 +131,7 @@ class WorkingSet(Solver):
         else:
             H = Formed(self._hessian(f, x, features, state))
         share = self._share(f, x, features, H, state)
-        v, level = _minimum(flat, x.w, m.gradient, features, H, state.level, share, free)
-        v[free] = np.clip(v[free], -ball.free_bound, ball.free_bound)
+        v, level = _minimum(flat, x.w, m.gradient, features, H, state.level, share, free, ball.free_bound)
         expected, least = inner(m.gradient, x.w - v), NOTHING * UNIT * abs(state.value)
         target = f.point(v, x.intercept)
         new, gamma = step_towards(f, x, state.value, m, target, expected)
@@ -248,9 +248,20 @@ def systems(f: SmoothFunction, flat: FlatBall) -> int:
 
 
 def _minimum(
-    flat: FlatBall, w: Array, g: Array, features: Array, H: Symmetric, level: float, share: float, apart: Array
+    flat: FlatBall,
+    w: Array,
+    g: Array,
+    features: Array,
+    H: Symmetric,
+    level: float,
+    share: float,
+    apart: Array,
+    bound: float,
 ) -> tuple[Array, float]:
-    """The minimiser of the model over the features, and the multiplier there; those ``apart`` are the last ones."""
+    """The minimiser of the model over the features, and the multiplier there; those ``apart`` are the last ones.
+
+    These lie between ``-bound`` and ``bound``.
+    """
     free, side = len(apart), len(H.diagonal)
     bounded = features[: len(features) - free]
     # The set counts its own features alone.
@@ -264,22 +275,10 @@ def _minimum(
     level = highest if math.isnan(level) else max(level, highest)
     b = H.times(old.reshape(side, -1).T).T.reshape(old.shape) - slope
     if free:
-        found, answer = _with_free_minimum(H, b, among, old, level, share, free)
+        assert H.formed is not None
+        found = minimise_with_free(H.formed, b, among, old, level, share, free=free, bound=bound)
     else:
         found = minimise_flat(H, b, among, old, level, share)
-        answer = found.w
     v = np.zeros_like(w)
-    v[features] = answer.reshape(len(features), *w.shape[1:])
+    v[features] = found.w.reshape(len(features), *w.shape[1:])
     return v, found.level
-
-
-def _with_free_minimum(
-    H: Symmetric, b: Array, among: FlatBall, old: Array, level: float, share: float, free: int
-) -> tuple[Found, Array]:
-    """The minimiser where the last entries are free: they are minimised out."""
-    assert H.formed is not None
-    m = len(H.formed) - free
-    A, B, C = H.formed[:m, :m], H.formed[:m, m:], H.formed[m:, m:]
-    inverse = np.linalg.pinv(C, rcond=1e-13, hermitian=True)
-    found = minimise_flat(Formed(A - B @ inverse @ B.T), b[:m] - B @ (inverse @ b[m:]), among, old[:m], level, share)
-    return found, np.concatenate([found.w, inverse @ (b[m:] - B.T @ found.w)])
