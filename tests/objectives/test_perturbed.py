@@ -7,6 +7,8 @@ import pytest
 
 from projfree import (
     BlackBox,
+    ConstrainedNewton,
+    Direct,
     Entries,
     FrankWolfe,
     Logistic,
@@ -15,9 +17,12 @@ from projfree import (
     Perturbed,
     PrimalAveraging,
     QuadraticForm,
+    Quantile,
     Squared,
+    Status,
     as_data,
     minimize,
+    path,
     perturb,
 )
 
@@ -160,3 +165,25 @@ def test_forms_and_patterns_are_those_of_the_function():
     f = Objective(Squared(), as_data(Entries([0, 1], [1, 0], (2, 3), factored=True), [1.0, 2.0]))
     h = Perturbed(f, 0.1, np.ones((2, 3)))
     assert h.pattern is f.pattern
+
+
+def test_a_path_of_exact_solutions_bounds_f_and_not_h():
+    # The minimum of h lies inside the larger balls, and above that of f by far more than the gap.
+    w = np.ones(3) / np.sqrt(3.0)
+    f = Objective(Squared(), as_data(X, X @ w + 0.01 * Y))
+    for result in path(Perturbed(f, 0.05, w), LpBall(2, 0.5), [0.5, 10.0, 20.0], solver=Direct()).results:
+        best = minimize(f, result.certificate.ball, tol=1e-12)
+        assert result.bound <= best.value
+
+
+def test_newton_compares_values_of_f_and_not_one_of_h_at_its_start():
+    # (w - 1)^2 + 3 w over [-1, 1]: from -1, where h is 1 and f is 4, to -1/2, where f is 2.25.
+    f = Objective(Squared(), as_data(np.ones((1, 1)), np.ones(1)))
+    result = minimize(Perturbed(f, 3.0, np.ones(1)), LpBall(2, 1.0), ConstrainedNewton(), start=[-1.0], max_iter=5)
+    assert result.w == pytest.approx([-0.5])
+
+
+def test_what_is_smoothed_stays_known():
+    f = Objective(Quantile(0.5, delta=1.0), as_data(X, Y))
+    result = minimize(Perturbed(f, 1e-3, XI), BALL, FrankWolfe(), max_iter=500)
+    assert result.status is Status.SMOOTHED

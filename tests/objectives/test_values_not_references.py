@@ -26,8 +26,10 @@ from projfree import (
     Objective,
     OpenLoop,
     Perturbed,
+    Poisson,
     PrimalAveraging,
     QuadraticForm,
+    Quantile,
     Squared,
     as_data,
     minimize,
@@ -365,3 +367,60 @@ def test_no_bound_is_below_what_the_loss_can_be():
     assert result.certificate.verify(X, y).ok
     f = Objective(Squared(), as_data(X, y), fit_intercept=True)
     assert minimize(f, LpBall(2, radius=50.0), PrimalAveraging(), tol=0.0, max_iter=3).bound >= 0.0
+
+
+@dataclass(frozen=True)
+class TwiceQuantile(Quantile):
+    """Twice the smoothed quantile loss, which is reported as it is: nobody said what it is a smoothed form of."""
+
+    def value(self, u, y):
+        return 2.0 * super().value(u, y)
+
+    def derivative(self, u, y):
+        return 2.0 * super().derivative(u, y)
+
+    def second(self, u, y):
+        return 2.0 * super().second(u, y)
+
+    @property
+    def smoothness(self):
+        return 2.0 / self.delta
+
+
+def test_a_subclass_of_a_smoothed_loss_is_reported_as_itself():
+    X, y = tables()
+    loss = TwiceQuantile(0.3, delta=0.1)
+    result = minimize(Objective(loss, as_data(X, y)), BALL, tol=1e-6)
+    assert result.status.converged
+    assert result.value == pytest.approx(np.mean(loss.value(X @ result.w, y)), rel=1e-12)
+
+
+@dataclass(frozen=True)
+class Cosh(Poisson):
+    """The hyperbolic cosine of the residual, whose curvature at the best intercept depends on the predictions."""
+
+    def value(self, u, y):
+        return np.cosh(u - y) - 1.0
+
+    def derivative(self, u, y):
+        return np.sinh(u - y)
+
+    def value_and_derivative(self, u, y):
+        return self.value(u, y), self.derivative(u, y)
+
+    def second(self, u, y):
+        return np.cosh(u - y)
+
+    def slopes(self, u, y):
+        return self.derivative(u, y), self.second(u, y)
+
+    def floor(self, y):
+        return np.ones(np.shape(y))
+
+
+def test_no_largest_curvature_is_claimed_without_a_closed_form():
+    X, y = tables()
+    f = Objective(Cosh(), as_data(X, 1.0 + y), fit_intercept=True)
+    with pytest.raises(ValueError, match=r"Cosh\(\) has no largest curvature.*`BacktrackingGradient\(\)`"):
+        f.smoothness()
+    assert minimize(f, BALL).status.converged

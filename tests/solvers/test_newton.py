@@ -10,11 +10,13 @@ from projfree import (
     AcceleratedProjectedGradient,
     BlackBox,
     ConstrainedNewton,
+    FrankWolfe,
     GroupBall,
     Huber,
     Logistic,
     LpBall,
     Objective,
+    Quantile,
     SchattenBall,
     Simplex,
     Softmax,
@@ -212,3 +214,13 @@ def test_an_intercept_that_follows_ends_where_one_that_is_searched_for_does(tol,
         assert result.relative_gap <= max(tol, 1e-9)
         assert result.bound <= exact.value
         assert exact.bound <= result.value
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_the_start_of_a_smoothed_loss_is_no_better_than_its_value(intercept):
+    # What is smoothed is as large as what there is to gain, so that the start must not be reported without it.
+    f = Objective(Quantile(0.5, delta=10.0), as_data(X, Y), fit_intercept=intercept)
+    ball = LpBall(2.0, 1.0)
+    result, other = minimize(f, ball, ConstrainedNewton()), minimize(f, ball, FrankWolfe(), max_iter=200)
+    assert result.w.any()
+    assert f.value(f.point(result.w)) <= f.value(f.point(other.w)) + 1e-6

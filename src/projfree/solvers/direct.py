@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from projfree.algebra import Minorant, Point
+from projfree.algebra import Point
 from projfree.checks import Array
 from projfree.numerics.lp_quadratic import minimise_quadratic
 from projfree.numerics.secular import decomposed
@@ -25,10 +25,9 @@ MOST_FEATURES = 20_000
 
 @dataclass(frozen=True, kw_only=True)
 class DirectState(State):
-    """A state with the matrix ``H`` of the quadratic and the tangent ``m`` at the iterate; at first None."""
+    """A state with the matrix ``H`` of the quadratic, at first None."""
 
     H: Array | None = None
-    m: Minorant | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,7 +75,7 @@ class Direct(Solver):
 
     def carry(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> DirectState:
         assert isinstance(state, DirectState)
-        return DirectState(t=0, x=state.x, seed=state.seed, H=state.H, m=state.m)  # neither knows the set
+        return DirectState(t=0, x=state.x, seed=state.seed, H=state.H)  # which does not know the set
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, DirectState)
@@ -84,8 +83,7 @@ class Direct(Solver):
             H, b = _terms(f, ball)
             here = _solve(f, ball, H, b, state.x, also=(state.x,))
             return self._refined(f, ball, replace(state, t=state.t + 1, H=H), here)
-        here = f.evaluate(state.x) if state.m is None else Evaluation(state.x, f.value(state.x), state.m)
-        return self._refined(f, ball, replace(state, t=state.t + 1), here)
+        return self._refined(f, ball, replace(state, t=state.t + 1), f.evaluate(state.x))
 
     def _refined(self, f: SmoothFunction, ball: ConstraintSet, state: DirectState, here: Evaluation) -> DirectState:
         """The state after a solve with b corrected by the data's own gradient, if there is anything to gain."""
@@ -103,7 +101,6 @@ class Direct(Solver):
         return replace(
             state,
             x=here.point,
-            m=here.slope,
             evaluation=here,
             found=(*((state.t - 1, start) for start in first.also), (state.t, here)),
             bound=known.bound if f.convex else -math.inf,

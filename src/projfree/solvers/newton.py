@@ -90,7 +90,7 @@ class ConstrainedNewton(Solver):
         here = Evaluation(state.x, state.value, state.m, rest=state.rest)
         if state.m is None:
             here = f.evaluate(state.x, keep=True)
-            found = ((state.t, Evaluation(here.point, here.value)),)
+            found = ((state.t, replace(here.reported, tangent=None)),)
         bend = f.bend(here.point) if state.H is None else Bend(state.H, state.follow, state.inverse)
         new, gamma, expected = self._move(f, ball, here, bend)
         # The gap of the last step, but where nobody has kept it.
