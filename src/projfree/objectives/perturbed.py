@@ -128,10 +128,6 @@ class Perturbed(SmoothFunction):
         return self.f.smoothness()
 
     @property
-    def excess(self) -> float:  # type: ignore[override]  # read-only here
-        return self.f.excess
-
-    @property
     def pattern(self) -> Pattern | None:
         return self.f.pattern
 
