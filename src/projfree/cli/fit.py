@@ -37,6 +37,7 @@ def fit(
     target: options.Target,
     out: options.ModelFolder,
     loss: options.LossName = options.LossChoice.auto,
+    quantile: options.Level = None,
     norm: options.Norm = options.NormChoice.lp,
     p: options.Exponent = None,
     q: options.AcrossGroups = None,
@@ -67,7 +68,8 @@ def fit(
     options.refuse_below("--max-iter", max_iter, 1)
     options.refuse_below("--time-limit", time_limit, 0.0, strictly=True)
     options.refuse_below("--seed", seed, 0)
-    more = {"max_iter": max_iter, "time_limit": time_limit, "random_state": seed}
+    run = {"max_iter": max_iter, "time_limit": time_limit, "random_state": seed}
+    more = {**run, **options.level_of(quantile, loss.value)}
     settings = settings_of(norm.value, p, q, radius, tol, standardize, intercept, feature_groups, cv, more)
     kept = _checked_places(data, out, settings, resume=resume, force=force)
     rows = read_rows(data, target, loss.value, drop, Reading(sep, header), impute, one_hot)

@@ -14,7 +14,7 @@ class ConstrainedRegressorCV(SearchMixin, ConstrainedRegressor):
 
     Parameters
     ----------
-    loss, norm, q, fit_intercept, solver, tol, max_iter, time_limit, standardize
+    loss, quantile, norm, q, fit_intercept, solver, tol, max_iter, time_limit, standardize
         As in `ConstrainedRegressor`.
     p : float or sequence of float
         The exponent of the norm, or several to choose from.
@@ -96,6 +96,7 @@ class ConstrainedRegressorCV(SearchMixin, ConstrainedRegressor):
         free: Any = None,
         task: Any = None,
         n_jobs: int | None = None,
+        quantile: float = 0.5,
     ) -> None:
         self.loss = loss
         self.norm = norm
@@ -117,6 +118,7 @@ class ConstrainedRegressorCV(SearchMixin, ConstrainedRegressor):
         self.free = free
         self.task = task
         self.n_jobs = n_jobs
+        self.quantile = quantile
 
     warm_start = False
     early_stopping = False
