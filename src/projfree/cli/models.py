@@ -76,8 +76,7 @@ def _sources(rows: AnyRows) -> list[str]:
 
 def watched(model: Any, callbacks: tuple[Any, ...], state: str | None) -> Any:
     """The model with callbacks of its run, and the checkpoint that it goes on from."""
-    if "callbacks" in model.get_params():  # searches have none
-        model.set_params(callbacks=callbacks)
+    model.set_params(callbacks=callbacks)
     if state is not None:
         model.set_params(checkpoint=state)
     return model
