@@ -16,6 +16,7 @@ from sklearn.metrics import accuracy_score, r2_score
 import projfree.run.loop
 from projfree.cli.fit import split
 from projfree.estimators import load
+from projfree.losses import BY_NAME
 
 
 def fit(path, out, *more):
@@ -272,3 +273,59 @@ def _columns_only(read):
         return read(path, columns=columns)
 
     return limited
+
+
+@pytest.fixture
+def targets(table, tmp_path):
+    """The table with targets that a loss of this name takes."""
+
+    def made(loss):
+        frame = pd.read_csv(table)
+        if BY_NAME[loss].labels:
+            frame["y"] = np.where(frame["y"] > 0, "yes", "no")
+        elif BY_NAME[loss]().domain[0] >= 0:
+            frame["y"] = np.exp(frame["y"] / 4)
+        frame.to_csv(tmp_path / f"{loss}.csv", index=False)
+        return frame, tmp_path / f"{loss}.csv"
+
+    return made
+
+
+@pytest.mark.parametrize("loss", BY_NAME)
+@pytest.mark.parametrize("streamed", [False, True], ids=["memory", "streamed"])
+def test_every_loss_of_the_package_is_a_choice_and_scored_as_its_estimator(
+    call, targets, tmp_path, loss, streamed, monkeypatch
+):
+    if streamed and loss in ("huber", "biweight"):
+        pytest.skip("takes its scale from single residuals")
+    frame, path = targets(loss)
+    if streamed:
+        path = tmp_path / "streamed.parquet"
+        frame.to_parquet(path)
+        monkeypatch.setattr("projfree.cli.fit.too_large", lambda path: True)
+    result = call(*fit(path, tmp_path / "m", "--loss", loss, "--radius", 1, "--tol", 1e-4, "--json"))
+    assert result.exit_code == 0, result.output
+    record, held = json.loads(result.stdout), frame.iloc[split(100, 0.2, 0)[1]]
+    model = load(tmp_path / "m")
+    assert record["score"] == pytest.approx(model.score(held[list("abc")], held["y"]), rel=1e-9)
+    kind = "accuracy" if BY_NAME[loss].labels else "d2" if loss in ("poisson", "gamma") else "r2"
+    assert record["score_kind"] == kind
+
+
+@pytest.mark.parametrize("more", [("--radius", 8), ("--cv", 2, "--p", 2)], ids=["fit", "cv"])
+def test_a_quantile_leaves_its_part_of_the_rows_below(call, table, tmp_path, more):
+    level = ("--loss", "quantile", "--quantile", 0.9, "--tol", 1e-3)
+    result = call(*fit(table, tmp_path / "m", *level, "--hold-out", 0, *more))
+    assert result.exit_code == 0, result.output
+    frame = pd.read_csv(table)
+    below = frame["y"] <= load(tmp_path / "m").predict(frame[list("abc")])
+    assert 0.86 <= below.mean() <= 0.94
+
+
+def test_quantiles_that_are_none(call, table, tmp_path):
+    result = call(*fit(table, tmp_path / "m", "--quantile", 0.9))
+    assert result.exit_code == 2
+    assert "--quantile is for --loss quantile, got --loss auto." in result.output
+    result = call(*fit(table, tmp_path / "m", "--loss", "quantile", "--quantile", 1.5))
+    assert result.exit_code == 2
+    assert "--quantile must be between 0 and 1, got 1.5." in result.output

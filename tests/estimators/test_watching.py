@@ -63,7 +63,7 @@ def test_verbose(capsys, monkeypatch):
     out, err = capsys.readouterr()
     assert out == ""
     assert len(err.splitlines()) == model.n_iter_
-    assert err.startswith("iteration      1  relative gap ")
+    assert err.startswith("iteration      1  passes ")
     ConstrainedRegressor(**settings, verbose=1).fit(X, Y)
     assert capsys.readouterr() == ("", "")  # no terminal
     monkeypatch.setenv("FORCE_COLOR", "1")
@@ -72,7 +72,7 @@ def test_verbose(capsys, monkeypatch):
     ConstrainedRegressor(**settings, verbose=1).fit(X, Y)
     out, err = capsys.readouterr()
     assert out == ""
-    assert "relative gap" in err
+    assert "certified gap" in err
     assert "left" in err
 
 
@@ -149,3 +149,37 @@ def test_short_texts():
         assert thing._repr_html_().endswith("</table>")
     assert repr(result.certificate).startswith("Certificate(value=-4.5, bound=-4.5, gap=")
     assert repr(result.certificate).endswith(", ball=LpBall(p=2.0, radius=1.0))")
+
+
+@pytest.mark.parametrize("kind", [ConstrainedRegressorCV, ConstrainedClassifierCV])
+def test_callbacks_of_a_search_see_the_final_fit_alone(kind):
+    y = Y if kind is ConstrainedRegressorCV else Y > 0
+    settings = {"p": 1.5, "solver": PrimalAveraging(), "tol": 0.0, "max_iter": 9}
+    model = clone(kind(**settings, radii=[0.5, 1.0], cv=2, callbacks=note))
+    seen.clear()
+    model.fit(X, y)
+    assert seen == list(range(1, 8)) * 2  # each radius of the path through all rows, and no fold
+    assert model.n_iter_ == 7
+
+
+def test_callbacks_of_a_search_by_moments():
+    seen.clear()
+    ConstrainedRegressorCV(radii=4, cv=2, callbacks=[note]).fit(X, Y)
+    assert seen == [1]  # the decomposition of all rows
+
+
+@pytest.mark.parametrize("kind", [ConstrainedRegressorCV, ConstrainedClassifierCV])
+def test_a_search_shows_its_folds(kind, capsys, monkeypatch):
+    y = Y if kind is ConstrainedRegressorCV else Y > 0
+    kind(radii=4, cv=3, verbose=1).fit(X, y)
+    assert capsys.readouterr() == ("", "")  # no terminal
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    kind(p=[1, 2], radii=4, cv=3, verbose=1).fit(X, y)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "cross-validation" in err
+    assert "6 of 6 fits" in err
+    assert "final fit" in err
+    with pytest.raises(ValueError, match=r"^`verbose` must be 0, 1 \(a progress bar\) or 2"):
+        kind(verbose=-1).fit(X, y)

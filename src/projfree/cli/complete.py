@@ -18,9 +18,10 @@ from projfree.cli.checkpoints import Kept, checkpoint_at, resume_command
 from projfree.cli.destinations import new_file_at, new_model_at, refuse_inputs, safe_cell, written
 from projfree.cli.output import INTERRUPTED, Debug, Force, Json, Quiet, guarded, note, show_fields, show_json
 from projfree.cli.tables import Reading, numbers, read_table
-from projfree.cli.watch import Bar
+from projfree.cli.watch import bar
 from projfree.estimators.completion_model import CHECKPOINT, KIND
 from projfree.estimators.frame_columns import row_of
+from projfree.run.callbacks import closed
 
 EPILOG = (
     "Examples:\n\nprojfree complete ratings.csv --out model --recommend 10\n\n"
@@ -67,7 +68,8 @@ def complete(
     held, fitted = order[: round(hold_out * len(values))], np.sort(order[round(hold_out * len(values)) :])
     if not kept.there:
         kept.forget()
-    _fit(model, [(users[k], items[k], values[k]) for k in fitted], kept, Bar(f"complete {data.name}", quiet or json))
+    watchers = () if quiet or json else (bar(f"complete {data.name}"),)
+    _fit(model, [(users[k], items[k], values[k]) for k in fitted], kept, watchers)
     rmse = float(model.rmse([(users[k], items[k], values[k]) for k in held])) if len(held) else None
     if file is not None:
         _recommendations(model, file, recommend)
@@ -94,20 +96,17 @@ def _checked_places(data: Path, out: Path, file: Path | None, *, resume: bool, f
     return kept
 
 
-def _fit(model: Any, ratings: list[Any], kept: Kept, bar: Bar) -> None:
-    model.set_params(callbacks=(bar,))
+def _fit(model: Any, ratings: list[Any], kept: Kept, watchers: tuple[Any, ...]) -> None:
+    model.set_params(callbacks=watchers)
     try:
-        with warnings.catch_warnings():
+        with closed(watchers), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the gap is reported
             model.fit(ratings)
     except KeyboardInterrupt:
-        bar.close()
         there = persist.exists(kept.path)
         text = f"Interrupted; go on with:\n  {resume_command()}" if there else "Interrupted; nothing was written."
         typer.echo(text, err=True)
         raise typer.Exit(INTERRUPTED) from None
-    finally:
-        bar.close()
     model.set_params(callbacks=(), checkpoint=None)
 
 

@@ -24,7 +24,7 @@ OPTIONS: tuple[str, ...] = (
     "seed",
     "loss",
 )
-OPTIONS += ("norm", "cv", "feature_groups", "columns", "impute", "one_hot")
+OPTIONS += ("norm", "cv", "feature_groups", "columns", "impute", "one_hot", "quantile")
 _ARGUMENT = re.compile(r"`(?:\w+\()?(\w+)(?:='?([^`()']*)'?)?\)?`")
 
 

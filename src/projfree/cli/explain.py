@@ -20,6 +20,7 @@ def explain(
     data: options.Data,
     target: options.Target,
     loss: options.LossName = options.LossChoice.auto,
+    quantile: options.Level = None,
     norm: options.Norm = options.NormChoice.lp,
     p: options.Exponent = None,
     q: options.AcrossGroups = None,
@@ -37,7 +38,8 @@ def explain(
     debug: Debug = False,
 ) -> None:
     """Say which solver would be used for this data, why, and what it is expected to cost; nothing is run."""
-    settings = settings_of(norm.value, p, q, radius, tol, standardize, intercept, feature_groups)
+    level = options.level_of(quantile, loss.value)
+    settings = settings_of(norm.value, p, q, radius, tol, standardize, intercept, feature_groups, more=level)
     rows = read_rows(data, target, loss.value, drop, Reading(sep, header), impute, one_hot)
     for remark in rows.remarks:
         note(remark, json)

@@ -19,7 +19,8 @@ from projfree.cli.output import DONE, INTERRUPTED, SHORT, Debug, Force, Json, Qu
 from projfree.cli.rows import Rows, rows_of
 from projfree.cli.streaming import streamed_rows, too_large
 from projfree.cli.tables import Reading
-from projfree.cli.watch import Bar, Keeper, Lines, logged
+from projfree.cli.watch import Keeper, bar, logged
+from projfree.run.callbacks import IterationLines
 from projfree.run.checkpoint import KIND as CHECKPOINT
 
 EPILOG = (
@@ -37,6 +38,7 @@ def fit(
     target: options.Target,
     out: options.ModelFolder,
     loss: options.LossName = options.LossChoice.auto,
+    quantile: options.Level = None,
     norm: options.Norm = options.NormChoice.lp,
     p: options.Exponent = None,
     q: options.AcrossGroups = None,
@@ -67,7 +69,8 @@ def fit(
     options.refuse_below("--max-iter", max_iter, 1)
     options.refuse_below("--time-limit", time_limit, 0.0, strictly=True)
     options.refuse_below("--seed", seed, 0)
-    more = {"max_iter": max_iter, "time_limit": time_limit, "random_state": seed}
+    run = {"max_iter": max_iter, "time_limit": time_limit, "random_state": seed}
+    more = {**run, **options.level_of(quantile, loss.value)}
     settings = settings_of(norm.value, p, q, radius, tol, standardize, intercept, feature_groups, cv, more)
     kept = _checked_places(data, out, settings, resume=resume, force=force)
     rows = read_rows(data, target, loss.value, drop, Reading(sep, header), impute, one_hot)
@@ -77,7 +80,13 @@ def fit(
         note(f"{str(kept.path)!r} holds no finished checkpoint, so that the fit begins anew.", quiet or json)
     train, test = split(rows.n, hold_out, seed)
     rows = rows.fitted_on(train) if isinstance(rows, Rows) else rows
-    model = _fitted(model_of(settings, rows, data), rows, train, kept, _watchers(data, verbose, quiet or json), verbose)
+    model, keeper = model_of(settings, rows, data), Keeper(kept.path)
+    if cv:  # a search shows its folds itself, and leaves nothing to go on from
+        model.set_params(verbose=2 if verbose else 0 if quiet or json else 1)
+    else:
+        watchers = _watchers(data, verbose, quiet or json)
+        watched(model, (*watchers, keeper), str(kept.path) if kept.there else None)
+    model = _fitted(model, rows, train, keeper, verbose)
     score = held_out_score(model, rows, test)
     _save(with_encoder(model, rows), out)
     kept.forget()
@@ -140,12 +149,12 @@ def split(n: int, share: float, seed: int) -> tuple[Array, Array]:
 
 
 def _watchers(data: Path, verbose: bool, silent: bool) -> tuple[Any, ...]:
-    return (Lines(),) if verbose else (Bar(f"fit {data.name}", quiet=silent),)
+    if verbose:
+        return (IterationLines(),)
+    return () if silent else (bar(f"fit {data.name}"),)
 
 
-def _fitted(model: Any, rows: AnyRows, train: Array, kept: Kept, watchers: tuple[Any, ...], verbose: bool) -> Any:
-    keeper = Keeper(kept.path)
-    watched(model, (*watchers, keeper), str(kept.path) if kept.there else None)
+def _fitted(model: Any, rows: AnyRows, train: Array, keeper: Keeper, verbose: bool) -> Any:
     with warnings.catch_warnings(), logged(verbose):
         warnings.simplefilter("ignore")  # the status is reported
         try:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from projfree.cli.options import CLASSES
+from projfree.cli.models import score_kind
 from projfree.cli.output import show_fields, show_json, writable
+
+#: The scores as they are shown.
+SHOWN = {"accuracy": "accuracy", "r2": "R²", "d2": "D² (explained deviance)"}
 
 
 def report(
@@ -39,14 +42,14 @@ def _record(model: Any, score: float | None, out: Path, loss: str, n_train: int,
         "held_out_rows": n_test,
         "features": model.n_features_in_,
         "score": score,
-        "score_kind": "accuracy" if loss in CLASSES else "r2",
+        "score_kind": score_kind(loss),
         "cv_score": getattr(model, "best_score_", None),
         "model": str(out),
     }
 
 
 def _fields(model: Any, score: float | None, out: Path, loss: str, n_train: int, n_test: int) -> dict[str, str]:
-    result, kind = model.result_, "accuracy" if loss in CLASSES else writable("R²", "R2")
+    result, kind = model.result_, SHOWN[score_kind(loss)]
     gap = f"{result.gap:.3g}  (relative {result.relative_gap:.2g})"
     bounded = {} if result.bound is None else {"lower bound": f"{result.bound:.8g}", "certified gap": gap}
     free = {"Frank-Wolfe gap": f"{gap}; the loss is not convex, so there is no bound"} if result.bound is None else {}
@@ -61,7 +64,7 @@ def _fields(model: Any, score: float | None, out: Path, loss: str, n_train: int,
         "work": f"{result.n_iter} iterations, {result.n_passes:.4g} passes, {result.seconds:.3g} s{compiled}",
         "solver": repr(result.solver),
         "rows": f"{n_train:,} to fit, {n_test:,} held out, {model.n_features_in_:,} features",
-        **({f"held-out {kind}": f"{score:.4f}"} if score is not None else {}),
+        **({f"held-out {writable(kind, kind.replace('²', '2'))}": f"{score:.4f}"} if score is not None else {}),
         "model": str(out),
     }
 

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from projfree.checks import Array
 from projfree.cli.options import CLASSES
 from projfree.cli.rows import Rows, groups_of
 from projfree.cli.streaming import StreamedRows
+from projfree.losses import BY_NAME
 
 AnyRows = Rows | StreamedRows
 
@@ -73,8 +76,7 @@ def _sources(rows: AnyRows) -> list[str]:
 
 def watched(model: Any, callbacks: tuple[Any, ...], state: str | None) -> Any:
     """The model with callbacks of its run, and the checkpoint that it goes on from."""
-    if "callbacks" in model.get_params():  # searches have none
-        model.set_params(callbacks=callbacks)
+    model.set_params(callbacks=callbacks)
     if state is not None:
         model.set_params(checkpoint=state)
     return model
@@ -101,15 +103,29 @@ def with_encoder(model: Any, rows: AnyRows) -> Any:
 
 
 def held_out_score(model: Any, rows: AnyRows, test: Array) -> float | None:
-    """R2 or accuracy on rows that the fit did not see; None where there are none."""
-    from sklearn.metrics import accuracy_score, r2_score
-
+    """The model's own score on rows that the fit did not see; None where there are none."""
     if not len(test):
         return None
     if isinstance(rows, Rows):
-        predicted = model.predict(rows.part(test))
-    else:
-        import numpy as np
+        return float(model.score(rows.part(test), rows.y[test]))
+    predicted = np.concatenate([model.predict(table) for _, table in rows.tables(test)])
+    return _score_of(predicted, rows.y[test], rows.loss)
 
-        predicted = np.concatenate([model.predict(table) for _, table in rows.tables(test)])
-    return float((accuracy_score if rows.loss in CLASSES else r2_score)(rows.y[test], predicted))
+
+def score_kind(loss: str) -> str:
+    """What the score of a model with this loss is called."""
+    from projfree.estimators.deviance import has_deviance
+
+    return "accuracy" if loss in CLASSES else "d2" if has_deviance(BY_NAME[loss]()) else "r2"
+
+
+def _score_of(predicted: Array, y: Array, loss: str) -> float:
+    """The same score from predictions that were made a chunk at a time."""
+    from sklearn.metrics import accuracy_score, r2_score
+
+    from projfree.estimators.deviance import explained_deviance
+
+    kind = score_kind(loss)
+    if kind == "d2":
+        return explained_deviance(BY_NAME[loss](), y, np.log(predicted))
+    return float({"accuracy": accuracy_score, "r2": r2_score}[kind](y, predicted))

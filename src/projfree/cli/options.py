@@ -10,9 +10,12 @@ from typing import Annotated
 import typer
 
 from projfree.checks import shown
+from projfree.losses import BY_NAME
 
 #: The losses whose targets are labels.
-CLASSES = ("logistic", "softmax", "squared_sigmoid")
+CLASSES = tuple(name for name, kind in BY_NAME.items() if kind.labels)
+#: Those whose targets are numbers.
+NUMBERS = tuple(name for name in BY_NAME if name not in CLASSES)
 #: The parts of a help page.
 TABLE, MODEL, RUN, OUTPUT, FEATURES = "The table", "The model", "The run", "Output", "Scale and intercept"
 #: The exponents that --cv chooses from unless --p names some.
@@ -21,15 +24,10 @@ EXPONENTS = (1.0, 1.5, 2.0)
 
 #: Choices are enumerations, the one form that every typer knows.
 class LossChoice(StrEnum):
-    """The losses by name."""
+    """The losses by name: those of the package, so that a new one is a choice as well."""
 
     auto = "auto"
-    squared = "squared"
-    huber = "huber"
-    biweight = "biweight"
-    logistic = "logistic"
-    softmax = "softmax"
-    squared_sigmoid = "squared_sigmoid"
+    locals().update({name: name for name in BY_NAME})
 
 
 NormChoice = StrEnum("NormChoice", ["lp", "group", "schatten"])
@@ -62,8 +60,17 @@ LossName = Annotated[
     LossChoice,
     typer.Option(
         metavar="NAME",
-        help="The loss: auto (squared for numbers, logistic for text), squared, huber, biweight; for classes logistic, "
-        "softmax, squared_sigmoid.",
+        help=f"The loss: auto (squared for numbers, logistic for text); {', '.join(NUMBERS)}; for classes "
+        f"{', '.join(CLASSES)}.",
+        rich_help_panel=MODEL,
+    ),
+]
+Level = Annotated[
+    float | None,
+    typer.Option(
+        "--quantile",
+        help="For --loss quantile: what to predict, between 0 and 1; the median by default.",
+        show_default=False,
         rich_help_panel=MODEL,
     ),
 ]
@@ -167,6 +174,17 @@ def refuse_below(option: str, value: float | None, least: float, strictly: bool 
         return
     rule = f"more than {least:g}" if strictly else f"at least {least:g}"
     raise ValueError(f"{option} must be {rule}, got {value:g}.")
+
+
+def level_of(quantile: float | None, loss: str) -> dict[str, float]:
+    """The quantile as a parameter of an estimator, where there is one."""
+    if quantile is None:
+        return {}
+    if loss != "quantile":
+        raise ValueError(f"--quantile is for --loss quantile, got --loss {loss}.")
+    if not 0 < quantile < 1:
+        raise ValueError(f"--quantile must be between 0 and 1, got {quantile:g}.")
+    return {"quantile": quantile}
 
 
 def refuse_share(option: str, value: float) -> None:

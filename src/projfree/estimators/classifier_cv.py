@@ -33,6 +33,11 @@ class ConstrainedClassifierCV(SearchMixin, ConstrainedClassifier):
         As in `ConstrainedClassifier`.
     n_jobs : int, optional
         Processes of joblib over exponents and folds.
+    verbose : int
+        0 is silent; 1 shows a progress bar over exponents and folds on a terminal, and one for the final fit; 2 writes
+        a line for each iteration of the final fit.
+    callbacks : callable or sequence of callables
+        As in `ConstrainedClassifier`, for the runs of the final fit: one, or one for each radius up to the largest.
 
     Attributes
     ----------
@@ -96,6 +101,8 @@ class ConstrainedClassifierCV(SearchMixin, ConstrainedClassifier):
         free: Any = None,
         task: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
+        callbacks: Any = (),
     ) -> None:
         self.loss = loss
         self.norm = norm
@@ -118,10 +125,12 @@ class ConstrainedClassifierCV(SearchMixin, ConstrainedClassifier):
         self.free = free
         self.task = task
         self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callbacks = callbacks
 
     warm_start = False
     early_stopping = False
-    verbose, callbacks, checkpoint = 0, (), None
+    checkpoint = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> ConstrainedClassifierCV:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from functools import partial
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,10 @@ from projfree.estimators.search_results import (
 )
 from projfree.estimators.sklearn_callbacks import context_of
 from projfree.estimators.solving import warn_if_short
-from projfree.estimators.table import Table
+from projfree.estimators.watching import PartsBar, given_callbacks, shown_by
+
+#: What goes along with the final fit alone.
+ALONG = {"verbose", "callbacks"}
 
 
 class SearchMixin(ConstrainedModel):
@@ -50,8 +53,8 @@ class SearchMixin(ConstrainedModel):
 
     def _single(self, p: float | None = None) -> ConstrainedModel:
         """The estimator of one exponent, with the parameters of this one."""
-        names = inspect.signature(self._kind).parameters
-        shared = {name: value for name, value in self.get_params(deep=False).items() if name in names}
+        names = set(inspect.signature(self._kind).parameters)
+        shared = {name: value for name, value in self.get_params(deep=False).items() if name in names - ALONG}
         exponent = p if p is not None else getattr(self, "p_", None)
         model = self._kind(**{**shared, "p": self._exponents()[0] if exponent is None else exponent, "radius": 1.0})
         for name in ("classes_", "tasks_", "feature_names_in_", "n_features_in_"):
@@ -67,7 +70,8 @@ class SearchMixin(ConstrainedModel):
             raise ValueError(f"`rule` must be one of {', '.join(map(repr, RULES))}, got {shown(self.rule)}.")
         if isinstance(X, Data):
             raise TypeError(f"{type(self).__name__} splits rows, and Data does not let it; give it arrays.")
-        wanted = checked_radii(self.radii)
+        wanted, shown_along = checked_radii(self.radii), shown_by(self.verbose, label="final fit", transient=True)
+        watchers = [*shown_along, *given_callbacks(self.callbacks)]
         table = self._table(X, y, sample_weight)
         X, y = indexable(X, y)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -81,14 +85,20 @@ class SearchMixin(ConstrainedModel):
         judge = Scoring(check_scoring(models[0], scoring=self.scoring), self.scoring, X, y, score)
         by_runs = PathFolds(table, folds, judge, seed, self.n_jobs)
         grids = np.stack([grid(model, table, wanted) for model in models])
-        tell = partial(_tell, self, context, "fold", given)
-        try:
-            ways: Any = moment_folds(models, table, folds, judge) or by_runs
-            self._score_grids(ways, models, grids, tell)
-        except TooCoarseError:
-            ways = by_runs
-            self._score_grids(ways, models, grids, tell)
-        self._settle(models, table, ways, seed)
+        bar = PartsBar(len(models) * len(folds) if self.verbose == 1 else None)
+
+        def tell() -> None:
+            bar()
+            _tell(self, context, "fold", given)
+
+        with closing(bar):
+            try:
+                ways: Any = moment_folds(models, table, folds, judge) or by_runs
+                self._score_grids(ways, models, grids, tell)
+            except TooCoarseError:
+                ways = by_runs
+                self._score_grids(ways, models, grids, tell)
+        self._settle(models, ways, seed, watchers)
         _tell(self, context, "refit", given)
         if context is not None:
             context.call_on_fit_task_end(estimator=self, **given)
@@ -117,7 +127,7 @@ class SearchMixin(ConstrainedModel):
         if side and radii.shape[1] > 2:  # of two radii the better one is always at an end
             warn_at_end(name, float(radii[best, at]), side, given)
 
-    def _settle(self, models: list[ConstrainedModel], table: Table, ways: Any, seed: int) -> None:
+    def _settle(self, models: list[ConstrainedModel], ways: Any, seed: int, watchers: list[Any]) -> None:
         """Take over the model of the chosen radius and exponent, fitted on all rows, and the path that it lies on."""
         best, at = choose(self.scores_, self.rule)
         self.best_index_ = best * self.radii_.shape[1] + at
@@ -125,7 +135,7 @@ class SearchMixin(ConstrainedModel):
         self.best_score_ = float(self.scores_[best, at].mean())
         model, radii = models[best], self.radii_[best]
         try:
-            fitted, self.path_ = ways.refit(model, radii, at, seed)
+            fitted, self.path_ = ways.refit(model, radii, at, seed, watchers)
         except FitInterrupted as stop:
             # The largest radius up to the chosen one that was solved for: its point lies in the chosen ball too.
             solved = np.array([one.radius for one in stop.models])
@@ -134,7 +144,7 @@ class SearchMixin(ConstrainedModel):
             self._take_over(stop.models[at], float(solved[at]))
             raise
         self._take_over(fitted, float(radii[at]))
-        warn_if_short(self, self.result_, self.tol)
+        warn_if_short(self, self.result_, self.tol, expected=self.result_.status.name == "CALLBACK")
 
     def _take_over(self, chosen: ConstrainedModel, radius: float) -> None:
         """The attributes of one of the models of a path."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,11 @@ def column_or_outputs(y: Any) -> Array:
     """Targets as an array, one column as a vector."""
     out: Array = np.asarray(y, dtype=np.float64)
     return out[:, 0] if out.ndim == 2 and out.shape[1] == 1 else out
+
+
+def has_deviance(loss: Loss) -> bool:
+    """Whether models of a loss are scored by their deviance: those of means on a logarithmic scale."""
+    return not math.isfinite(loss.smoothness)
 
 
 def explained_deviance(loss: Loss, y: Array, u: Array, weight: Array | None = None) -> float:

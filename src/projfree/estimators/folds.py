@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from projfree.estimators.held_out import AT_ONCE
 from projfree.estimators.paths import RadiusPath, fit_path
 from projfree.estimators.table import Table
 from projfree.losses.squared import Squared, is_squared
+from projfree.run.callbacks import Callback
 from projfree.run.path import goes_direct
 from projfree.runtime import single_blas
 
@@ -71,9 +72,11 @@ class PathFolds:
         scores = np.reshape([scores for scores, _ in found], shape)
         return np.swapaxes(scores, 1, 2), np.reshape([seconds for _, seconds in found], shape[:2])
 
-    def refit(self, model: ConstrainedModel, radii: Array, at: int, seed: int) -> tuple[ConstrainedModel, RadiusPath]:
+    def refit(
+        self, model: ConstrainedModel, radii: Array, at: int, seed: int, callbacks: Sequence[Callback] = ()
+    ) -> tuple[ConstrainedModel, RadiusPath]:
         """The model of one of the radii on all rows, and the path of all of them."""
-        fitted = fit_path(model, self.table, radii, seed)
+        fitted = fit_path(model, self.table, radii, seed, callbacks=callbacks)
         return fitted[at], RadiusPath.of(float(model.p), radii, fitted)
 
 
@@ -113,11 +116,14 @@ class MomentFolds:
                     tell()
         return scores, seconds
 
-    def refit(self, model: ConstrainedModel, radii: Array, at: int, seed: int) -> tuple[ConstrainedModel, RadiusPath]:
+    def refit(
+        self, model: ConstrainedModel, radii: Array, at: int, seed: int, callbacks: Sequence[Callback] = ()
+    ) -> tuple[ConstrainedModel, RadiusPath]:
         """The model of one of the radii on all rows, with its certificate, and the path of all of them."""
         with single_blas():
             found = self.whole.solve(model.p, radii)
-        fitted = fit_path(model, self.table, radii[at : at + 1], seed, start=found.w[at], gram=self.whole.gram)[0]
+        known = {"start": found.w[at], "gram": self.whole.gram}
+        fitted = fit_path(model, self.table, radii[at : at + 1], seed, callbacks=callbacks, **known)[0]
         shaped = [model._shaped(*pair) for pair in zip(found.coefs, found.intercepts, strict=True)]
         shaped[at] = {"coef_": fitted.coef_, "intercept_": fitted.intercept_}
         coefs, intercepts = (np.stack([np.asarray(one[name]) for one in shaped]) for name in ("coef_", "intercept_"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from projfree.estimators.base import ConstrainedModel, Prepared
 from projfree.estimators.table import Table
 from projfree.objectives.gram_form import know_form
 from projfree.run import Path, path
+from projfree.run.callbacks import Callback
 from projfree.run.path import PathInterrupted
 
 
@@ -76,12 +78,18 @@ class RadiusPath:
 
 
 def fit_path(
-    model: ConstrainedModel, table: Table, radii: Array, seed: int, start: Array | None = None, gram: Gram | None = None
+    model: ConstrainedModel,
+    table: Table,
+    radii: Array,
+    seed: int,
+    start: Array | None = None,
+    gram: Gram | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> list[ConstrainedModel]:
     """A fitted copy of the model for each radius, from the smallest to the largest.
 
     The scale of a robust loss is found once, over the largest ball. ``start`` is where the first radius begins, and
-    ``gram`` the moments of the rows, where these are known.
+    ``gram`` the moments of the rows, where these are known; ``callbacks`` are called in each run.
     """
     model.radius = float(radii[-1])
     prepared = model._prepared(table)
@@ -90,7 +98,7 @@ def fit_path(
         know_form(problem.objective, gram)
     begin = inside(prepared.ball, start, problem.objective.shape)
     try:
-        settings = model._settings(seed, prepared)
+        settings = {**model._settings(seed, prepared), "callbacks": callbacks}
         found = path(problem.objective, prepared.ball, radii, record=0, start=begin, **settings)
     except PathInterrupted as stop:
         raise FitInterrupted(_models(model, prepared, stop.found)) from stop

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +17,7 @@ from projfree.checks import Array, refuse_masked, shown
 from projfree.data import Data
 from projfree.data.gram import Gram
 from projfree.estimators.base import ConstrainedModel, Prepared
-from projfree.estimators.deviance import column_or_outputs, explained_deviance
+from projfree.estimators.deviance import column_or_outputs, explained_deviance, has_deviance
 from projfree.estimators.frames import refuse_columns
 from projfree.estimators.given_data import from_outside, given_data
 from projfree.estimators.robust import BIWEIGHT, HUBER, residual_scale
@@ -261,7 +260,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R2; for Poisson and Gamma losses D2, the part of the deviance that is explained, the mean over outputs."""
         check_is_fitted(self, "coef_")
-        if math.isfinite(self.loss_.smoothness):
+        if not has_deviance(self.loss_):
             return float(super().score(X, y, sample_weight))
         y = self.loss_.targets(column_or_outputs(y))
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
@@ -348,6 +347,6 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
 
     def _held_out_score(self, table: Table, scores: Array) -> float:
         loss = self._losses(table)
-        if not math.isfinite(loss.smoothness):
+        if has_deviance(loss):
             return explained_deviance(loss, table.y, scores, table.weight)
         return float(r2_score(table.y, scores, sample_weight=table.weight))

@@ -14,7 +14,7 @@ class ConstrainedRegressorCV(SearchMixin, ConstrainedRegressor):
 
     Parameters
     ----------
-    loss, norm, q, fit_intercept, solver, tol, max_iter, time_limit, standardize
+    loss, quantile, norm, q, fit_intercept, solver, tol, max_iter, time_limit, standardize
         As in `ConstrainedRegressor`.
     p : float or sequence of float
         The exponent of the norm, or several to choose from.
@@ -33,6 +33,11 @@ class ConstrainedRegressorCV(SearchMixin, ConstrainedRegressor):
         As in `ConstrainedRegressor`.
     n_jobs : int, optional
         Processes of joblib over exponents and folds.
+    verbose : int
+        0 is silent; 1 shows a progress bar over exponents and folds on a terminal, and one for the final fit; 2 writes
+        a line for each iteration of the final fit.
+    callbacks : callable or sequence of callables
+        As in `ConstrainedRegressor`, for the runs of the final fit: one, or one for each radius up to the largest.
 
     Attributes
     ----------
@@ -96,6 +101,9 @@ class ConstrainedRegressorCV(SearchMixin, ConstrainedRegressor):
         free: Any = None,
         task: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
+        callbacks: Any = (),
+        quantile: float = 0.5,
     ) -> None:
         self.loss = loss
         self.norm = norm
@@ -117,10 +125,13 @@ class ConstrainedRegressorCV(SearchMixin, ConstrainedRegressor):
         self.free = free
         self.task = task
         self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callbacks = callbacks
+        self.quantile = quantile
 
     warm_start = False
     early_stopping = False
-    verbose, callbacks, checkpoint = 0, (), None
+    checkpoint = None
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> ConstrainedRegressorCV:

@@ -16,6 +16,7 @@ from projfree.losses.squared_hinge import SquaredHinge
 from projfree.losses.squared_sigmoid import SquaredSigmoid
 
 __all__ = [
+    "BY_NAME",
     "LOSSES",
     "BiWeight",
     "Gamma",
@@ -43,3 +44,6 @@ LOSSES: tuple[type[Loss], ...] = (
     SquaredSigmoid,
     Softmax,
 )
+
+#: The same by the names that estimators and the command take: those of their files.
+BY_NAME: dict[str, type[Loss]] = {cls.__module__.rpartition(".")[2]: cls for cls in LOSSES}

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 #: Called with the run after every iteration; True ends it.
 Callback = Callable[["Run"], bool | None]
+#: The text after a bar, and the columns that are left for all words beside it.
+TEXT, WORDS = "{task.fields[gap]}  iteration {task.fields[iteration]}", 70
 
 
 @contextmanager
@@ -25,6 +27,26 @@ def closed(callbacks: Sequence[Callback]) -> Iterator[None]:
         yield
 
 
+def open_bar(console: Any, text: str, *, transient: bool = False) -> Any:
+    """A bar of rich with a text after it and the time left, drawn on terminals alone; it fits 80 columns."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = console or Console(stderr=True)
+    bar = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=max(8, min(30, console.width - WORDS))),
+        TextColumn(text),
+        TextColumn("left"),
+        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+        console=console,
+        disable=not console.is_terminal,
+        transient=transient,
+    )
+    bar.start()
+    return bar
+
+
 class ProgressBar:
     """A terminal progress bar with the certified gap and the time left; silence where the output is no terminal.
 
@@ -34,6 +56,10 @@ class ProgressBar:
     ----------
     console : rich.console.Console, optional
         Where to draw; by default the standard error stream.
+    label : str, optional
+        What stands before the bar; by default the name of the solver.
+    transient : bool
+        Whether the bar disappears at the end of the run.
 
     Examples
     --------
@@ -44,45 +70,26 @@ class ProgressBar:
     True
     """
 
-    def __init__(self, console: Any = None) -> None:
+    def __init__(self, console: Any = None, *, label: str | None = None, transient: bool = False) -> None:
         self._console, self._first = console, math.nan
+        self._label, self._transient = label, transient
         self._bar: Any = None
         self._task: Any = None
-
-    def _open(self) -> Any:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-        console = self._console or Console(stderr=True)
-        bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=30),
-            TextColumn(
-                "relative gap {task.fields[gap]}  iteration {task.fields[iteration]}  passes {task.fields[passes]}"
-            ),
-            TextColumn("left"),
-            TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-            console=console,
-            disable=not console.is_terminal,
-        )
-        bar.start()
-        return bar
 
     def __call__(self, run: Run) -> None:
         """Draw the state of the run."""
         if self._bar is None:
-            self._bar = self._open()
-            fields = {"gap": "-", "iteration": 0, "passes": "0"}
-            self._task = self._bar.add_task(type(run.solver).__name__, total=1.0, **fields)
+            self._bar = open_bar(self._console, TEXT, transient=self._transient)
+            label = self._label or type(run.solver).__name__
+            self._task = self._bar.add_task(label, total=1.0, gap="", iteration=0)
         gap = run.relative_gap
         if math.isnan(self._first) and math.isfinite(gap) and gap > 0:
             self._first = max(gap, run.tol)
         self._bar.update(
             self._task,
             completed=self._done(gap, run),
-            gap=f"{gap:.1e}" if math.isfinite(gap) else "-",
+            gap=f"{_kind(run)} {gap:.1e}" if math.isfinite(gap) else "no gap yet",
             iteration=run.iteration,
-            passes=f"{run.passes:.0f}",
         )
 
     def _done(self, gap: float, run: Run) -> float:
@@ -98,8 +105,13 @@ class ProgressBar:
             self._bar, self._first = None, math.nan
 
 
+def _kind(run: Run) -> str:
+    """What the gap is: only a convex function has a bound; elsewhere it says how far from stationary the point is."""
+    return "certified gap" if getattr(getattr(run, "f", None), "convex", True) else "Frank-Wolfe gap"
+
+
 class IterationLines:
-    """A line for each iteration: value, relative gap, passes.
+    """A line for each iteration: passes, value, bound, relative gap.
 
     Parameters
     ----------
@@ -129,6 +141,8 @@ class IterationLines:
             from rich.console import Console
 
             self._console = Console(stderr=True)
-        gap = f"{run.relative_gap:.2e}" if math.isfinite(run.relative_gap) else "none yet"
-        text = f"iteration {run.iteration:6d}  relative gap {gap}  passes {run.passes:.4g}"
+        gap = f"{run.relative_gap:.2e}" if math.isfinite(run.relative_gap) else "-"
+        bound = f"{run.bound:.8g}" if run.f.convex and math.isfinite(run.bound) else "-"
+        text = f"iteration {run.iteration:6d}  passes {run.passes:<6.4g}  value {run.value:<13.8g}  bound {bound:<13}  "
+        text += f"relative gap {gap}"
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
