@@ -51,7 +51,7 @@ def test_every_iteration_is_told(table, model):
 
 def test_a_callback_may_stop_the_fit(table):
     X, y = table
-    model = ConstrainedRegressor(solver=FrankWolfe(), tol=1e-12).set_callbacks(Watch(stop=3)).fit(X, y)
+    model = ConstrainedRegressor(radius=1.0, solver=FrankWolfe(), tol=1e-12).set_callbacks(Watch(stop=3)).fit(X, y)
     assert model.n_iter_ == 3
     assert model.result_.status.name == "CALLBACK"
 

@@ -77,7 +77,9 @@ def test_weights_tables_and_outputs(table, kind, outputs):
             assert search.path_.values[3] == pytest.approx(whole.result_.value, rel=1e-8)
             assert search.path_.multipliers[3] == pytest.approx(whole.multiplier_, rel=1e-4, abs=1e-6)
         for k, (rows, held) in enumerate(KFold(3).split(X)):
-            alone = ConstrainedRegressor(p=p, radius=RADII[3], tol=1e-10).fit(X[rows], Y[rows], s[rows])
+            # Whether columns are scaled is decided once, for all rows.
+            alone = ConstrainedRegressor(p=p, radius=RADII[3], tol=1e-10, standardize=search.standardize_)
+            alone.fit(X[rows], Y[rows], s[rows])
             expected = r2_score(Y[held], alone.predict(X[held]), sample_weight=s[held])
             assert search.scores_[i, 3, k] == pytest.approx(expected, abs=1e-6)
     assert search.verify(X, Y, s).ok

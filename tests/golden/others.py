@@ -155,9 +155,12 @@ FITS = {
     "classifier, l_1.5, classes": fit(
         ConstrainedClassifier(p=1.5, radius=2.0, class_weight="balanced"), t.X, t.CLASSES, sample_weight=t.WEIGHT
     ),
-    "classifier, positive, sparse": fit(ConstrainedClassifier(p=1.5, positive=True), t.HOLES, t.SIGNS),
+    "classifier, positive, sparse": fit(ConstrainedClassifier(p=1.5, radius=1.0, positive=True), t.HOLES, t.SIGNS),
     "classifier, PA": fit(
-        ConstrainedClassifier(p=1.5, solver=PrimalAveraging(), tol=1e-12, max_iter=25), t.X, t.SIGNS, is_fixed=True
+        ConstrainedClassifier(p=1.5, radius=1.0, solver=PrimalAveraging(), tol=1e-12, max_iter=25),
+        t.X,
+        t.SIGNS,
+        is_fixed=True,
     ),
     "completion": complete(),
     "completion, logistic": complete(radius=5.0, loss="logistic"),

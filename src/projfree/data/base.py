@@ -114,8 +114,8 @@ class Data(ABC):
         return math.inf
 
     @abstractmethod
-    def column_deviation(self) -> Array:
-        """The weighted standard deviation of each column, 1 for a column that is constant up to rounding; one read."""
+    def column_deviation(self, constant: float = 1.0) -> Array:
+        """The weighted standard deviation of each column, ``constant`` for one that is so up to rounding; one read."""
 
     @abstractmethod
     def column_sizes(self) -> Array:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from projfree.data.local import LocalData
 
 
-def column_deviation(data: LocalData) -> Array:
-    """The weighted standard deviation of each column, 1 for a column that is constant up to rounding; one read.
+def column_deviation(data: LocalData, constant: float = 1.0) -> Array:
+    """The weighted standard deviation of each column, ``constant`` for one that is so up to rounding; one read.
 
     Deviations are taken from the mean before they are squared, so that a large mean costs no digits.
     """
@@ -33,12 +33,13 @@ def column_deviation(data: LocalData) -> Array:
             stored += np.bincount(table.indices, minlength=len(mean))
         else:
             away = table - mean
-            first, second, stored = first + s @ away, second + s @ away**2, stored + len(s)
+            first, stored = first + s @ away, stored + len(s)
+            second += s @ np.square(away, out=away)
             there += s.sum()
     absent = np.where(stored == data.n, 0.0, np.maximum(1.0 - there, 0.0))  # the weight of entries not stored
     variance = second + absent * mean**2 - (first - absent * mean) ** 2
     deviation = np.sqrt(np.maximum(variance, 0.0))
-    return np.where(deviation <= UNIT * data.summation() * np.hypot(mean, deviation), 1.0, deviation)
+    return np.where(deviation <= UNIT * data.summation() * np.hypot(mean, deviation), constant, deviation)
 
 
 def row_measures(data: LocalData, shift: Array, scale: Array) -> tuple[float, float]:

@@ -95,8 +95,8 @@ class StandardizedView(Data):
     def row_measures(self, shift: Array, scale: Array) -> tuple[float, float]:
         return self.data.row_measures(np.abs(self.shift) + self.scale * np.abs(shift), self.scale * scale)
 
-    def column_deviation(self) -> Array:
-        return self.data.column_deviation() / self.scale
+    def column_deviation(self, constant: float = 1.0) -> Array:
+        return self.data.column_deviation(constant) / self.scale
 
     def column_sizes(self) -> Array:
         # Before the difference is taken: what is rounded are the products with either.

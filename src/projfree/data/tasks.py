@@ -50,6 +50,7 @@ class TaskData(LocalData):
         most = int(task.max(initial=0))
         self.features, self.tasks = int(X.shape[1]), most + 1 if tasks is None else count("tasks", tasks, most + 1)
         self._hold(SparseData(spread_out(X, task, self.tasks), y, sample_weight))
+        self.total_weight = None if sample_weight is None else float(np.sum(sample_weight))
 
     def _hold(self, table: SparseData) -> None:
         self.table, self.n, self.y, self.weight, self.keeps_images = table, table.n, table.y, table.weight, True

@@ -52,7 +52,7 @@ class Answers(CallbackSupportMixin, BaseEstimator):
     tol: float
     max_iter: int
     time_limit: float | None
-    standardize: bool
+    standardize: Any
     warm_start: bool
     random_state: Any
     positive: bool
@@ -66,12 +66,16 @@ class Answers(CallbackSupportMixin, BaseEstimator):
     callbacks: Any
     checkpoint: Any
 
+    #: The losses that scikit-learn has with a penalty.
+    _penalised_losses: tuple[str, ...] = ()
+
     # What a fit leaves.
     coef_: Array
     intercept_: Any
     n_iter_: int
     result_: Result
     radius_: float | None
+    standardize_: bool
     multiplier_: float | None
     ball_: ConstraintSet
     loss_: Loss
@@ -94,6 +98,7 @@ class Answers(CallbackSupportMixin, BaseEstimator):
         other = type(self)(**self.get_params(deep=False)) if not hasattr(self, "_single") else self._single()
         for name in names:
             setattr(other, name, getattr(self, name))
+        other.standardize = getattr(self, "standardize_", self.standardize)
         table = other._table(X, y, sample_weight)
         if self.held_out_ is not None and len(self.held_out_) == len(table.y):
             table = table.part(np.flatnonzero(~self.held_out_))

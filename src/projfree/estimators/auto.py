@@ -1,39 +1,68 @@
-"""Radii chosen from the data: one cheap choice, and the grid of a path."""
+"""A radius chosen from the data, without any rows held out; and the grid of a path around it."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
+from projfree.algebra import Point
 from projfree.checks import Array
 from projfree.estimators.balls import own_norm
-from projfree.objectives import Objective
+from projfree.estimators.climbing import climb
+from projfree.estimators.left_out import left_out_loss, rows_in, scale_of
+from projfree.estimators.ridge_models import DIMENSION, MIDDLE, SHORT, EigenModel, KrylovModel, RidgeModel, quadrature
+from projfree.objectives import Objective, QuadraticForm
+from projfree.objectives.base import SmoothFunction
+from projfree.objectives.evaluation import Evaluation
 from projfree.sets.base import ConstraintSet
+from projfree.solvers import Direct, plan
 
-#: The default grid goes from the cheap radius divided by the first number to it times the second.
+#: The default grid goes from the chosen radius divided by the first number to it times the second.
 BELOW, ABOVE = 30.0, 30.0
+#: The most parameters for which a Hessian is formed where the plan does without one.
+FEW_PARAMETERS = 200
+#: Quadratic models that are made one after the other of a loss that is not quadratic, and how far apart the penalties
+#: are that are tried on each.
+STEPS = ((6,), (3,), (2,))
+#: Another model is made unless the last one has improved the loss by less than this part.
+SETTLED = 1e-2
+#: With so many rows for each parameter any radius that leaves the fit free is as good, to a hundredth of the loss; the
+#: steps there, how close they come, and the least share of the first curvature that they count on.
+PLENTY, CORRECTIONS, CLOSE, LEAST_BEND = 200.0, 5, 0.03, 0.05
+#: Products with a Hessian may take this many multiplications in all, between the two dimensions of Krylov spaces.
+PRODUCTS = 1e7
+#: Slopes that are this part of what the sizes of features and residuals allow are rounding.
+FLAT = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """A radius, and a point near the answer over its ball."""
+
+    radius: float
+    start: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Ridge:
+    """The best ridge regression: its coefficients, its model of the objective, and H and b where they were formed.
+
+    For squares also the mean squared error as a form, and how many intercepts are minimised out of it.
+    """
+
+    w: Array
+    model: RidgeModel | None
+    H: Array | None = None
+    b: Array | None = None
+    form: QuadraticForm | None = None
+    intercepts: int = 0
 
 
 def auto_radius(f: Objective, ball: ConstraintSet) -> float:
-    r"""The norm of one gradient step from zero, in two passes.
-
-    .. math:: r = \|\eta\,\nabla f(0)\|, \qquad
-              \eta = \frac{\|\nabla f(0)\|_2^2}{L\,\frac1n \sum_i |(A \nabla f(0))_i|^2} ,
-
-    with L the largest curvature of the loss: the step that minimises the bound which that curvature gives along the
-    gradient, and for squares f itself. It is the first iterate of gradient descent, so strongly regularised where
-    features are correlated and almost unconstrained where they are not. 1 where the gradient vanishes.
-    """
-    zero = f.point(np.zeros(f.shape))
-    g = f.minorant(zero).gradient
-    if not g.any():
-        return 1.0
-    segment = f.hull((zero, f.point(g)))
-    # A loss without a largest curvature: that at zero.
-    finite = math.isfinite(f.loss.smoothness)
-    bend = segment.curvature if finite else float(segment.at(np.zeros(1)).hessian[0, 0])
-    return _usable(own_norm(ball, g * (float(np.vdot(g, g)) / bend if bend > 0 else 1.0)))
+    """The radius of `choose_radius`."""
+    return choose_radius(f, ball).radius
 
 
 def radius_grid(f: Objective, ball: ConstraintSet, count: int) -> Array:
@@ -42,5 +71,165 @@ def radius_grid(f: Objective, ball: ConstraintSet, count: int) -> Array:
     return np.geomspace(middle / BELOW, middle * ABOVE, count) if count > 1 else np.array([middle])
 
 
+def choose_radius(f: Objective, ball: ConstraintSet) -> Choice:
+    r"""The radius whose fit is expected to predict rows best that it has not seen.
+
+    First the ridge penalty :math:`\lambda` with the smallest loss of rows left out, see
+    `projfree.estimators.left_out`, is found: for squares from the spectrum of the Gram matrix, or from Krylov spaces
+    where there are many features; for other losses on quadratic models of the objective, each at the answer of the
+    last. The norm of that answer is the radius where the ball is Euclidean. Other balls are fitted at a handful of
+    radii around it, and the best by the same measure is chosen. All sums go through the weights, so that a weight of
+    two equals a row that is repeated; nothing is drawn at random but signs with a fixed seed.
+    """
+    if not _sloped(f):
+        own_norm(ball, np.zeros(f.shape))  # a sentence where the set has no norm
+        return Choice(1.0)
+    n = rows_in(f)
+    return _widened(f, ball, _squares(f, ball, n) if f.quadratic else _others(f, n), n)
+
+
+def choose_from_form(form: QuadraticForm, ball: ConstraintSet, n: float, intercepts: int) -> Choice:
+    """The same for least squares of which nothing is known but their form and for how many rows it stands."""
+    scale = math.sqrt(max(form.c, 0.0) * max(float(np.trace(form.H)), 0.0))
+    own_norm(ball, form.b)
+    if not np.abs(form.b).max(initial=0.0) > FLAT * scale:
+        return Choice(1.0)
+    return _widened(form, ball, _of_form(form, n, intercepts), n)
+
+
+def _widened(f: SmoothFunction, ball: ConstraintSet, ridge: Ridge, n: float) -> Choice:
+    """From the best ridge regression to the ball that was asked for."""
+    from projfree.estimators.around import around
+
+    radius = _usable(own_norm(ball, ridge.w))
+    lp = ball.as_lp(f.shape)
+    return Choice(radius, ridge.w) if lp is not None and lp.p == 2.0 else around(f, ball, ridge, radius, n)
+
+
+def _sloped(f: Objective) -> bool:
+    """Whether there is anything to explain: a slope at zero that is more than rounding."""
+    zero = f.point(np.zeros(f.shape))
+    slope = np.abs(f.evaluate(zero).slope.gradient).max(initial=0.0)
+    return bool(slope > FLAT * math.sqrt(scale_of(f, zero)[0] * f.data.mean_square))
+
+
 def _usable(radius: float) -> float:
     return radius if 0.0 < radius < np.inf else 1.0
+
+
+def _squares(f: Objective, ball: ConstraintSet, n: float) -> Ridge:
+    """By generalised cross-validation, without another look at the rows."""
+    intercepts = math.prod(f.outputs) if f.fit_intercept else 0
+    if f.has_quadratic_form and (f.shape[0] <= FEW_PARAMETERS or isinstance(plan(f, ball, 1e-6).solver, Direct)):
+        form = f.quadratic_form()
+        assert form is not None
+        return _of_form(form, n, intercepts)
+    zero = f.evaluate(f.point(np.zeros(f.shape)))
+    model = _krylov(f, zero.point, -zero.slope.gradient, _affordable(f, DIMENSION))[0]
+    best = int(np.argmin(model.squares(zero.value, n, intercepts)))
+    return Ridge(model.point(float(model.penalties[best])), model)
+
+
+def _of_form(form: QuadraticForm, n: float, intercepts: int) -> Ridge:
+    model = EigenModel(form.H, form.b)
+    best = int(np.argmin(model.squares(form.c, n, intercepts)))
+    return Ridge(model.point(float(model.penalties[best])), model, form.H, form.b, form, intercepts)
+
+
+def _plenty(f: Objective, first: Evaluation, n: float) -> Ridge:
+    """Where rows are plenty: the penalty from one model, and a few steps with its matrix times the curvature there.
+
+    The penalty then hardly matters, and neither do the last digits of the norm.
+    """
+    x, g = first.point, first.slope.gradient
+    H = f.hessian(x)
+    model = EigenModel(H, -g)
+    slopes, bend = scale_of(f, x)
+    at = float(model.penalties[model.expected(slopes / bend / n)]) if bend > 0.0 else float(model.penalties[0])
+    w, now = model.point(at), bend
+    here = f.evaluate(f.point(w, x.intercept))
+    for _ in range(CORRECTIONS):
+        now = max(scale_of(f, here.point)[1], LEAST_BEND * bend)
+        step = model.step(here.slope.gradient + at * w, now / bend, at)
+        there = f.evaluate(f.point(w - step, here.point.intercept))
+        if not there.value < here.value:
+            break
+        here, w = there, there.point.w
+        if float(np.linalg.norm(step)) <= CLOSE * float(np.linalg.norm(w)):
+            break
+    return Ridge(w, model)
+
+
+def _others(f: Objective, n: float) -> Ridge:
+    """On quadratic models, each at the best answer of the last, whose loss is measured on the rows."""
+    first = f.evaluate(f.point(np.zeros(f.shape)))
+    if f.has_hessian and math.prod(f.shape) <= FEW_PARAMETERS and n >= PLENTY * math.prod(f.shape):
+        return _plenty(f, first, n)
+    g = first.slope.gradient
+    x, best, at = f.point(np.zeros(f.shape)), np.inf, 0.0
+    found = Ridge(x.w, None)
+    spectrum = None
+    for steps in STEPS:
+        H, b, model, spectrum = _modelled(f, x, g, spectrum)
+        trial = Trial(f, model, n, x.intercept)
+        near = np.abs(np.log(model.penalties / at)).argmin() if at else model.expected(_price(f, x, n))
+        k = climb(trial, int(near), len(model.penalties), steps)
+        score, last = trial(k), best
+        if not score < last:
+            break
+        best, at = score, float(model.penalties[k])
+        found = Ridge(model.point(at), model, H, b)
+        if score > last - SETTLED * abs(last):
+            break
+        x = f.point(found.w, trial.intercept)
+        here = f.evaluate(x)
+        x, g = here.point, here.slope.gradient
+    return found
+
+
+class Trial:
+    """The loss of rows left out for each penalty of a model, computed once."""
+
+    def __init__(self, f: Objective, model: RidgeModel, n: float, intercept: Array | None) -> None:
+        self.f, self.model, self.n, self.intercept = f, model, n, intercept
+        self.known: dict[int, float] = {}
+
+    def __call__(self, k: int) -> float:
+        if k not in self.known:
+            penalty = float(self.model.penalties[k])
+            x = self.f.point(self.model.point(penalty), self.intercept)
+            self.intercept = self.f.evaluate(x, tangent=False).intercept
+            self.known[k] = left_out_loss(self.f, x, self.model.freedom(penalty), self.n)
+        return self.known[k]
+
+
+def _price(f: Objective, x: Point, n: float) -> float:
+    r"""What a degree of freedom costs, about: the mean of :math:`\ell'^2` over that of :math:`\ell''`, over n."""
+    slopes, bend = scale_of(f, x)
+    return slopes / bend / n if bend > 0.0 else 0.0
+
+
+def _modelled(
+    f: Objective, x: Point, g: Array, spectrum: tuple[Array, Array] | None
+) -> tuple[Array | None, Array | None, RidgeModel, tuple[Array, Array] | None]:
+    """The quadratic that touches f at ``x``: with H and b where there are few parameters."""
+    if f.has_hessian and math.prod(f.shape) <= FEW_PARAMETERS:
+        H = f.hessian(x)
+        b = np.asarray(H @ x.w.ravel()).reshape(f.shape) - g
+        return H, b, EigenModel(H, b), None
+    return None, None, *_krylov(f, x, -g, _affordable(f, MIDDLE), spectrum)
+
+
+def _affordable(f: Objective, most: int) -> int:
+    """The dimension of Krylov spaces: smaller where a product, which is a read of the data, takes long."""
+    return int(np.clip(PRODUCTS / f.workload().stored / math.prod(f.outputs), SHORT, most))
+
+
+def _krylov(
+    f: Objective, x: Point, descent: Array, size: int, spectrum: tuple[Array, Array] | None = None
+) -> tuple[KrylovModel, tuple[Array, Array]]:
+    product = f.hessian_at(x).product
+    if spectrum is None:
+        spectrum = quadrature(product, f.shape, size)
+    b = descent + product(x.w) if x.w.any() else descent
+    return KrylovModel(product, b, size, spectrum), spectrum

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,10 @@ from sklearn.utils import check_random_state
 from projfree.checks import Array, count, positive, shown
 from projfree.deadline import countdown
 from projfree.estimators.answers import Answers
-from projfree.estimators.auto import auto_radius
+from projfree.estimators.auto import choose_radius
 from projfree.estimators.balls import inside, labels, make_ball, radius_of
 from projfree.estimators.columns import free_columns
+from projfree.estimators.penalty import at_zero, check_penalty, penalised_radius
 from projfree.estimators.problem import Problem, make_problem
 from projfree.estimators.sklearn_callbacks import Bridge, EarlyStopping, context_of
 from projfree.estimators.solving import checked_solver, penalty, warn_if_short
@@ -76,27 +77,43 @@ class ConstrainedModel(Answers):
     def _problem(self, table: Table, loss: Loss) -> Problem:
         names = getattr(self, "feature_names_in_", None)
         free = free_columns(self.free, table.features, names)
-        return make_problem(
-            table, loss, intercept=bool(self.fit_intercept), standardize=self._standardizes(table), free=free
-        )
+        scaled = self._standardizes(table)
+        problem = make_problem(table, loss, intercept=bool(self.fit_intercept), standardize=scaled, free=free)
+        return replace(problem, standardized=scaled)
 
     def _standardizes(self, table: Table) -> bool:
-        """Whether the columns of this table are scaled."""
-        return bool(self.standardize)
+        """Whether columns are scaled: as asked for, or with "auto" where they are on different scales."""
+        if not isinstance(self.standardize, str):
+            return bool(self.standardize)
+        if self.standardize != "auto":
+            raise ValueError(f"`standardize` must be True, False or 'auto', got {shown(self.standardize)}.")
+        return self._penalty is None and table.uneven
 
     def _ball(self, table: Table, problem: Problem) -> ConstraintSet:
-        """The set, with the radius that was asked for."""
+        """The set, with the radius that was asked for, or 1 where that is still to be found."""
         f, free = problem.objective, problem.free
         shape = (f.shape[0] - len(free), *f.shape[1:])
-        automatic = self.radius == "auto" and not isinstance(self.norm, ConstraintSet)
         if isinstance(self.radius, str) and self.radius != "auto":
             raise ValueError(f"`radius` must be a positive number or 'auto', got {shown(self.radius)}.")
-        radius = 1.0 if automatic or isinstance(self.norm, ConstraintSet) else positive("radius", self.radius)
+        if self._penalty is not None:
+            check_penalty(self)
+        given = not self._automatic and not isinstance(self.norm, ConstraintSet)
+        radius = positive("radius", self.radius) if given else 1.0
         groups = self._kept_groups(table)
         ball = make_ball(self.norm, self.p, self.q, radius, positive=self.positive, groups=groups, shape=shape)
         if free:
             ball = WithFree(ball, free, self._free_bound(table))
-        return ball.resized(auto_radius(f, ball)) if automatic else ball
+        return ball
+
+    @property
+    def _penalty(self) -> tuple[str, Any] | None:
+        """The name and the value of a penalty that says the radius, None where there is none."""
+        return None
+
+    @property
+    def _automatic(self) -> bool:
+        """Whether the radius is to be found from the data; a set is taken as it is."""
+        return isinstance(self.radius, str) and self.radius == "auto" and not isinstance(self.norm, ConstraintSet)
 
     def _kept_groups(self, table: Table) -> Any:
         """The labels without those of free columns."""
@@ -111,12 +128,21 @@ class ConstrainedModel(Answers):
         return FREE_FACTOR * max(1.0, size)
 
     def _prepared(self, table: Table) -> Prepared:
+        limit = None if self.time_limit is None else positive("time_limit", self.time_limit)
+        left = countdown(limit)  # the choice of a radius takes from the same time
         problem = self._problem(table, self._losses(table))
         ball = self._ball(table, problem)
         before = self.result_.w if self.warm_start and hasattr(self, "result_") else None
+        if self._penalty is not None:
+            data = problem.objective.data
+            total = data.n if data.total_weight is None else data.total_weight
+            choice = penalised_radius(self, problem.objective, ball, float(total))
+            ball, before = ball.resized(choice.radius), choice.start
+        elif self._automatic:
+            choice = choose_radius(problem.objective, ball)
+            ball, before = ball.resized(choice.radius), choice.start if before is None else before
         start = inside(ball, before, problem.objective.shape)
-        limit = None if self.time_limit is None else positive("time_limit", self.time_limit)
-        return self._refined(table, Prepared(problem, ball, start, countdown(limit)))
+        return self._refined(table, Prepared(problem, ball, start, left))
 
     def explain(self, X: Any, y: Any = None, sample_weight: Any = None) -> Plan:
         """What `fit` would do with these rows: a `Plan`, from the shape of the problem alone; nothing is run.
@@ -166,6 +192,8 @@ class ConstrainedModel(Answers):
             state=None if kept is None else kept.state,
             **self._settings(seed, prepared),
         )
+        if self._penalty is not None and prepared.start is not None and not prepared.start.any():
+            result = at_zero(result)
         self._adopt(prepared, result)
         self.validation_scores_ = None if stopping is None else np.array(stopping.scores)
         one_of_many(result)  # with all that was found kept, Ctrl-C ends whatever has asked for this fit
@@ -200,5 +228,6 @@ class ConstrainedModel(Answers):
         for name, value in self._shaped(*problem.raw(result.w, result.intercept)).items():
             setattr(self, name, value)
         self.loss_, self.ball_, self.radius_ = problem.objective.loss, ball, radius_of(ball)
+        self.standardize_ = problem.standardized
         self.result_, self.n_iter_ = result, max(1, result.n_iter)
         self.multiplier_ = penalty(problem, ball, result)

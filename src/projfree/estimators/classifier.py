@@ -54,7 +54,10 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
     p, q : float
         The exponent of the norm; for ``"group"`` the one within groups, and q (1 by default) the one across them.
     radius : float or "auto"
-        The radius of the ball. ``"auto"`` is the norm of one gradient step from zero, see `ConstrainedRegressor`.
+        The radius of the ball. ``"auto"`` chooses one from the data, see the notes of `ConstrainedRegressor`.
+    C : float, optional
+        In place of a radius, that of scikit-learn's `LogisticRegression`, with its l2 penalty for p=2 and l1 for p=1:
+        the fit is then its fit, and ``radius_`` is the norm of its coefficients.
     fit_intercept : bool
         Whether an intercept for each output, which the ball does not hold, is minimised out.
     class_weight : dict, "balanced" or None
@@ -97,14 +100,15 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         norm: Any = "lp",
         p: float = 2.0,
         q: float | None = None,
-        radius: Any = 1.0,
+        radius: Any = "auto",
+        C: float | None = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
         solver: Any = "auto",
         tol: float = 1e-6,
         max_iter: int = 10_000,
         time_limit: float | None = None,
-        standardize: bool = False,
+        standardize: Any = "auto",
         warm_start: bool = False,
         random_state: Any = None,
         positive: bool = False,
@@ -123,6 +127,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         self.p = p
         self.q = q
         self.radius = radius
+        self.C = C
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.solver = solver
@@ -142,6 +147,14 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         self.verbose = verbose
         self.callbacks = callbacks
         self.checkpoint = checkpoint
+
+    #: The losses that scikit-learn has with a penalty.
+    _penalised_losses = ("logistic", "softmax")
+
+    @property
+    def _penalty(self) -> tuple[str, Any] | None:
+        C = getattr(self, "C", None)  # searches have none
+        return None if C is None else ("C", C)
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ConstrainedClassifier:
@@ -271,6 +284,8 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         if len(self.classes_) == 2 and coef.ndim == 1:
             return {"coef_": coef[None, :].copy(), "intercept_": np.reshape(intercept, (1,))}
         k = 1 if coef.ndim == 1 else coef.shape[1]
+        if self._chosen().coupled:  # softmax does not see a shift of all scores
+            intercept = intercept - np.mean(intercept)
         return {"coef_": np.atleast_2d(coef.T.copy()), "intercept_": np.broadcast_to(intercept, (k,)).copy()}
 
     def _scores_of(self, X: Any, task: Array | None, fitted: dict[str, Any] | None = None) -> Array:

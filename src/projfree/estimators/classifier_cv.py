@@ -94,7 +94,7 @@ class ConstrainedClassifierCV(SearchMixin, ConstrainedClassifier):
         tol: float = 1e-6,
         max_iter: int = 10_000,
         time_limit: float | None = None,
-        standardize: bool = False,
+        standardize: Any = "auto",
         random_state: Any = None,
         positive: bool = False,
         feature_groups: Any = None,

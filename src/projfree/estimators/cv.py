@@ -78,6 +78,8 @@ class SearchMixin(ConstrainedModel):
         split, score = self._routed(sample_weight, params)
         folds = list(check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y, **split))
         models = [self._single(p) for p in self._exponents()]
+        for model in models:  # decided once, so that a radius means the same in every fold
+            model.standardize = self._standardizes(table)
         context = context_of(self, len(models) * len(folds) + 1)
         given = {"X": X, "y": y}
         if context is not None:

@@ -91,15 +91,15 @@ class Moments:
     scaled: Gram
 
     @classmethod
-    def of(cls, gram: Gram, *, intercept: bool, standardize: bool) -> Moments | None:
-        """None where deviations drown in the rounding of the sums."""
+    def of(cls, gram: Gram, *, intercept: bool, standardize: bool, centred: bool = True) -> Moments | None:
+        """None where deviations drown in the rounding of the sums; ``centred`` where fits on the rows centre them."""
         scale, scaled = np.ones(gram.d), gram
         if standardize:
             about = np.diag(gram.moment(gram.mean))
             if np.any(about <= LEAST_SHARE * np.diag(gram.moment(gram.shift[: gram.d]))):
                 return None
             scale = np.sqrt(about)
-            scaled = gram.standardized(gram.mean if intercept else np.zeros(gram.d), scale)
+            scaled = gram.standardized(gram.mean if intercept and centred else np.zeros(gram.d), scale)
         return cls(gram, scale, gram_form(scaled, intercept), intercept, scaled)
 
     def solve(self, p: float, radii: Array) -> Solutions:

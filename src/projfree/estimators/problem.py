@@ -35,11 +35,14 @@ class Problem:
         From a parameter and an intercept of the objective to those of the table.
     free : tuple of int
         Rows of the parameter that no ball holds; empty where there are none, or where they were minimised out.
+    standardized : bool
+        Whether columns were scaled.
     """
 
     objective: Objective
     raw: Back
     free: tuple[int, ...] = ()
+    standardized: bool = False
 
 
 def make_problem(table: Table, loss: Loss, *, intercept: bool, standardize: bool, free: tuple[int, ...]) -> Problem:
@@ -52,13 +55,11 @@ def make_problem(table: Table, loss: Loss, *, intercept: bool, standardize: bool
         return _tasks(table, loss, intercept, standardize, free)
     if free and is_squared(loss):
         return _partialled(table, loss, intercept, standardize, free)
-    if isinstance(table.X, Data):
-        data = table.X
-        if standardize:
-            shift = data.mean_row() if intercept else np.zeros(data.shape(()))
-            data = data.standardized(shift, data.column_deviation())
-    else:
-        data = as_data(table.X, table.y, table.weight, centre=standardize and intercept, scale=standardize)
+    data = table.X if isinstance(table.X, Data) else as_data(table.X, table.y, table.weight)
+    if standardize:  # an intercept makes up for means, so that sparse rows stay as they are
+        centred = intercept and data.stored is None
+        shift = data.mean_row() if centred else np.zeros(data.shape(()))
+        data = data.standardized(shift, data.column_deviation())
     return Problem(Objective(loss, data, fit_intercept=intercept), data.raw, free)
 
 

@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from projfree.checks import Array, refuse_masked, shown
+from projfree.checks import Array, is_sparse, refuse_masked, shown
 from projfree.data import Data
 from projfree.data.gram import Gram
 from projfree.estimators.base import ConstrainedModel, Prepared
@@ -72,7 +72,10 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
     p, q : float
         The exponent of the norm; for ``"group"`` the one within groups, and q (1 by default) the one across them.
     radius : float or "auto"
-        The radius of the ball. ``"auto"`` is the norm of one gradient step from zero, see the notes.
+        The radius of the ball. ``"auto"`` chooses the one whose fit should predict new rows best, see the notes.
+    alpha : float, optional
+        In place of a radius, the penalty of scikit-learn's `Ridge` (p=2), `Lasso` (p=1) or `MultiTaskLasso`
+        (``norm="group"``): the fit is then theirs, and ``radius_`` is the norm of its coefficients. For squares.
     fit_intercept : bool
         Whether an intercept, which the ball does not hold, is minimised out.
     solver : "auto" or Solver
@@ -80,10 +83,13 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
     tol : float
         The relative gap at which the fit ends, proven for convex losses.
     max_iter, time_limit : int and float
-        The most iterations of a fit, and seconds of it and of those before it that find the scale of a loss.
-    standardize : bool
-        Whether features are centred (with an intercept) and divided by their standard deviations, as a view. The
-        radius is then one on the scaled coefficients; ``coef_`` is in the units of ``X``.
+        The most iterations of a fit, and seconds of it and of those before it, which find a radius or the scale of a
+        loss.
+    standardize : bool or "auto"
+        Whether features are centred (with an intercept, unless ``X`` is sparse) and divided by their standard
+        deviations, as a view. The radius is then one on the scaled coefficients; ``coef_`` is in the units of ``X``.
+        ``"auto"`` does so where the deviations of columns that are not constant differ more than tenfold, and never
+        with ``alpha``.
     warm_start : bool
         Whether a fit begins at the coefficients of the last one, pulled into the ball.
     random_state : int, RandomState or None
@@ -125,6 +131,8 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         The penalty that the radius amounts to: ``coef_`` also minimises the mean loss plus this times the norm.
     radius_ : float or None
         The radius used.
+    standardize_ : bool
+        Whether columns were scaled.
     ball_, loss_ : ConstraintSet and Loss
         As used.
     validation_scores_ : ndarray or None
@@ -139,9 +147,24 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
 
     Notes
     -----
-    ``radius="auto"`` takes two reads of the data: the norm of :math:`\eta \nabla f(0)`, with :math:`\eta` the step that
-    the largest curvature of the loss allows along the gradient (for squares the best one). It is a place to begin;
-    `ConstrainedRegressorCV` looks around it.
+    ``radius="auto"`` holds out no rows. It minimises what the loss of rows left out would be,
+
+    .. math:: \frac1N \sum_i s_i\,\ell\big(u_i + \gamma\,\ell'(u_i, y_i), y_i\big) , \qquad
+              \frac1N \sum_i s_i\,\frac{\gamma \ell''_i}{1 + \gamma \ell''_i} = \frac{\mathrm{df}}N ,
+
+    with :math:`u_i` the fitted predictions, N the sum of the weights (at least the number of rows with some weight) and
+    :math:`\mathrm{df} = \mathrm{tr}\,(H + P)^{-1} H` the degrees of freedom, from the curvatures H of the loss and P
+    of the norm. For squares this is generalised cross-validation [1]_; for others an approximate leave-one-out [2]_
+    with one leverage for all rows. First the best ridge penalty is found, from the spectrum of the Gram matrix or from
+    Krylov spaces; over other balls some radii around the norm of its answer are tried, unless there are 200 rows
+    for each parameter. A weight of two equals a repeated row. Columns of very few rows, or fits that interpolate, leave
+    little to choose by; `ConstrainedRegressorCV` then looks at held-out rows.
+
+    References
+    ----------
+    .. [1] Craven and Wahba (1979), Smoothing noisy data with spline functions, Numerische Mathematik 31.
+    .. [2] Rad and Maleki (2020), A scalable estimate of the out-of-sample prediction error via approximate
+       leave-one-out cross-validation, JRSS B 82.
 
     Examples
     --------
@@ -160,13 +183,14 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         norm: Any = "lp",
         p: float = 2.0,
         q: float | None = None,
-        radius: Any = 1.0,
+        radius: Any = "auto",
+        alpha: float | None = None,
         fit_intercept: bool = True,
         solver: Any = "auto",
         tol: float = 1e-6,
         max_iter: int = 10_000,
         time_limit: float | None = None,
-        standardize: bool = False,
+        standardize: Any = "auto",
         warm_start: bool = False,
         random_state: Any = None,
         positive: bool = False,
@@ -186,6 +210,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         self.p = p
         self.q = q
         self.radius = radius
+        self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.solver = solver
         self.tol = tol
@@ -209,6 +234,14 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
     #: The moments of the rows of `partial_fit`.
     _gram: Gram | None = None
     _searches = False
+
+    #: The losses that scikit-learn has with a penalty.
+    _penalised_losses = ("squared",)
+
+    @property
+    def _penalty(self) -> tuple[str, Any] | None:
+        alpha = getattr(self, "alpha", None)  # searches have none
+        return None if alpha is None else ("alpha", alpha)
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ConstrainedRegressor:
@@ -247,8 +280,9 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
             log.warning("`partial_fit` begins anew: the rows of `fit` are not kept, nor the moments of a loaded model.")
         if self._gram is not None:
             self._features(X, reset=False)
-        gram = grown(self._gram, self._table(X, y, sample_weight))
-        fit_moments(self, gram)
+        table = self._table(X, y, sample_weight)
+        gram = grown(self._gram, table)
+        fit_moments(self, gram, centred=not is_sparse(table.X))
         self._gram = gram
         return self
 

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from projfree.checks import shown
+from projfree.checks import Array, shown
 from projfree.data import Data, as_data
 from projfree.data.gram import Gram
+from projfree.estimators.auto import choose_from_form
 from projfree.estimators.balls import inside, radius_of
-from projfree.estimators.fold_grams import Moments
+from projfree.estimators.fold_grams import LEAST_SHARE, Moments
+from projfree.estimators.penalty import at_zero, penalised_radius
 from projfree.estimators.problem import Problem
 from projfree.estimators.solving import warn_if_short
 from projfree.estimators.table import Table
@@ -34,6 +36,8 @@ def check_moments(model: Any) -> None:
 
 def grown(gram: Gram | None, table: Table) -> Gram:
     """The moments with the rows of a table added to a copy, so that a failure changes nothing."""
+    if table.weight is not None and table.weight.any():  # rows that count nothing are no rows
+        table = table.part(np.flatnonzero(table.weight))
     data = as_data(table.X, table.y, table.weight)
     more = Gram(data.shape(())[0], data.y.shape[1:])
     if gram is not None:
@@ -41,26 +45,47 @@ def grown(gram: Gram | None, table: Table) -> Gram:
     return more.include(data)
 
 
-def fit_moments(model: Any, gram: Gram) -> None:
-    """Minimise the mean squared error of all rows so far, and take over what is found."""
+def fit_moments(model: Any, gram: Gram, *, centred: bool) -> None:
+    """Minimise the mean squared error of all rows so far, and take over what is found.
+
+    ``centred`` says whether `fit` would centre such rows, so that `verify` on them speaks of the same intercept.
+    """
     from projfree.estimators.base import Prepared
 
-    moments = Moments.of(gram, intercept=bool(model.fit_intercept), standardize=bool(model.standardize))
+    table = Table(np.zeros((0, gram.d)), np.zeros((0, *gram.outputs)), deviations=_deviations(gram))
+    scaled = model._standardizes(table)
+    moments = Moments.of(gram, intercept=bool(model.fit_intercept), standardize=scaled, centred=centred)
     if moments is None:
         raise ValueError("`standardize=True` needs columns that vary; leave out constant ones, or use `fit`.")
-    table = Table(np.zeros((0, gram.d)), np.zeros((0, *gram.outputs)))
     problem = Problem(moments.form, moments.raw)  # type: ignore[arg-type]  # all that is asked of it a form can answer
     ball = model._ball(table, problem)
-    start = inside(ball, model.result_.w if hasattr(model, "result_") else None, moments.form.shape)
+    before = model.result_.w if hasattr(model, "result_") else None
+    if model._penalty is not None:
+        choice = penalised_radius(model, moments.form, ball, gram.total_weight)
+        ball, before = ball.resized(choice.radius), choice.start
+    elif model._automatic:
+        intercepts = moments.form.b[0].size if model.fit_intercept else 0
+        choice = choose_from_form(moments.form, ball, max(gram.total_weight, float(gram.n)), intercepts)
+        ball, before = ball.resized(choice.radius), choice.start
+    start = inside(ball, before, moments.form.shape)
     settings = model._settings(0, Prepared(problem, ball, start))
     result = moments.of_rows(minimize(moments.form, ball, **settings, start=start))
+    if model._penalty is not None and start is not None and not start.any():
+        result = at_zero(result)
     for name, value in model._shaped(*moments.raw(result.w, None)).items():
         setattr(model, name, value)
     model.loss_, model.ball_, model.radius_ = Squared(), ball, radius_of(ball)
     model.result_, model.n_iter_, model.multiplier_ = result, max(1, result.n_iter), result.multiplier
+    model.standardize_ = scaled
     model.validation_scores_ = model.held_out_ = None
     one_of_many(result)
     warn_if_short(model, result, model.tol)
+
+
+def _deviations(gram: Gram) -> Array:
+    """Standard deviations of the columns, nan for those that are constant up to the rounding of the sums."""
+    about, raw = np.diag(gram.moment(gram.mean)), np.diag(gram.moment(gram.shift[: gram.d]))
+    return np.where(about > LEAST_SHARE * raw, np.sqrt(np.maximum(about, 0.0)), np.nan)
 
 
 def refuse_data(X: Any) -> None:

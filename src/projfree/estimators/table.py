@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from projfree.checks import Array, shown
-from projfree.data import Data
+from projfree.data import Data, as_data
+
+#: Columns whose standard deviations differ more than this many times are on different scales.
+UNEVEN = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +28,8 @@ class Table:
     task: Array | None = None
     #: How many tasks there are, also where a part of the rows has fewer.
     tasks: int = 0
+    #: The standard deviations of columns where they are known, nan for constant ones.
+    deviations: Array | None = None
 
     @property
     def features(self) -> int:
@@ -35,6 +41,16 @@ class Table:
         weight = None if self.weight is None else self.weight[rows]
         task = None if self.task is None else self.task[rows]
         return Table(self.X[rows], self.y[rows], weight, task, self.tasks)
+
+    @cached_property
+    def uneven(self) -> bool:
+        """Whether the weighted standard deviations of columns differ more than tenfold, constant ones left aside."""
+        deviations = self.deviations
+        if deviations is None:
+            data = self.X if isinstance(self.X, Data) else as_data(self.X, np.zeros(self.X.shape[0]), self.weight)
+            deviations = data.column_deviation(np.nan)
+        known = deviations[deviations > 0.0]
+        return bool(len(known)) and float(known.max()) > UNEVEN * float(known.min())
 
     @property
     def total(self) -> float:

@@ -77,6 +77,25 @@ def minimise_flat(H: Symmetric, b: Array, ball: FlatBall, start: Array, level: f
     return best
 
 
+def minimise_penalised(H: Array, b: Array, start: Array, level: float, *, rows: bool) -> Array:
+    r"""The minimiser of :math:`\tfrac12\langle w, Hw\rangle - \langle b, w\rangle + \lambda \sum_b \|w_b\|`.
+
+    Parameters
+    ----------
+    H, b, start
+        As for `minimise_flat`.
+    level : float
+        :math:`\lambda`, positive.
+    rows : bool
+        Whether the rows of w are the groups, and not its entries.
+    """
+    m = len(b)
+    ball = FlatBall(1.0, np.ones(m if rows else b.shape), np.arange(m) if rows else None)
+    descent = (_Groups if rows else _Entries)(H, b, ball, start, level)
+    descent.fixed = True
+    return descent.settle()
+
+
 def _without_faces(H: Array, b: Array, ball: FlatBall, start: Array) -> Array:
     """A point near the minimum by a method that needs no regular face."""
     if not ball.tight and ball.signed:
@@ -104,6 +123,8 @@ class _Descent(ABC):
 
     #: Newton steps in a turn while they stay on the face.
     landings: ClassVar[int] = 1
+    #: Whether the multiplier is given and the radius follows from it.
+    fixed: bool = False
 
     @abstractmethod
     def descend(self) -> None:
@@ -137,6 +158,31 @@ class _Descent(ABC):
                 break
         return best
 
+    def settle(self) -> Array:
+        """The minimiser at the given multiplier: turns until the conditions for it hold up to rounding."""
+        best, idle, w = math.inf, 0, self.w.copy()
+        for _ in range(MOST):
+            self.descend()
+            for _ in range(self.landings):
+                if not self._land():
+                    break
+            left = self._left()
+            idle = 0 if left < 0.9 * best else idle + 1
+            best, w = (left, self.w.copy()) if left < best else (best, w)
+            if best <= NOISE * max(self.highest, self.level) or idle >= IDLE or expired():
+                break
+        return w.T.reshape(self.shape)
+
+    def _left(self) -> float:
+        """How far the conditions for the minimum at today's multiplier are from being met."""
+        w, g = self.w.T.reshape(self.shape), self.slope.T.reshape(self.shape)
+        sizes = self.ball.sizes(w)
+        off = np.maximum(self.ball.sizes(g) - self.level, 0.0)
+        by = np.where(sizes > 0.0, sizes, 1.0)
+        unit = w / (by if by.ndim == w.ndim else by[:, None])
+        on = self.ball.sizes(g + self.level * unit)
+        return float(np.max(np.where(sizes > 0.0, on, off), initial=0.0))
+
     def _slope(self, w: Array) -> Array:
         return np.asarray(self.H.times(w) - self.b)
 
@@ -152,6 +198,8 @@ class _Descent(ABC):
         """One Newton step on the face, for the point and the multiplier; whether it stayed on the face."""
         on, free, along, outward = self.face()
         rate = float(np.vdot(outward, along))
+        if not rate > 0.0 and self.fixed:
+            return False
         if not rate > 0.0:  # nothing is left on the face: the penalty was too large
             self.level = 0.5 * self.ball.level(self.slope.T.reshape(self.shape))
             return False
@@ -177,6 +225,8 @@ class _Descent(ABC):
 
     def _bounded(self, level: float, norm: float) -> float:
         """A multiplier that is not too far from the last one; zero where the minimum over the face lies inside."""
+        if self.fixed:
+            return self.level
         if self.ball.tight:
             return level
         self.inside = self.inside + 1 if level <= 0.0 else 0

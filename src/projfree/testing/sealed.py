@@ -70,6 +70,7 @@ class SealedData(Data):
         self._inner, self._seed, self._forgets = inner, seed, forgets
         self._cuts = np.linspace(0, inner.n, min(partitions, inner.n) + 1).astype(np.intp)
         self._take_over(inner)
+        self.total_weight = None if sample_weight is None else float(np.sum(sample_weight))
 
     def _take_over(self, inner: DenseData) -> None:
         self.n, self.row_norm, self.mean_square = inner.n, inner.row_norm, inner.mean_square
@@ -114,8 +115,8 @@ class SealedData(Data):
     def row_measures(self, shift: Array, scale: Array) -> tuple[float, float]:
         return self._inner.row_measures(shift, scale)
 
-    def column_deviation(self) -> Array:
-        return self._inner.column_deviation()
+    def column_deviation(self, constant: float = 1.0) -> Array:
+        return self._inner.column_deviation(constant)
 
     def column_sizes(self) -> Array:
         return self._inner.column_sizes()
