@@ -82,18 +82,31 @@ def problem(table, loss, name, share):
     return Objective(LOSSES[loss], as_data(X, y), fit_intercept=True), ball.resized(share * norm)
 
 
-#: Thousands of iterations, or expensive ones, which would tell nothing more.
+#: Thousands of iterations, or expensive ones.
 LONG = [("text", loss, "l_inf") for loss in ("squares", "logistic", "huber")]
-LONG += [("text", "huber", "simplex"), ("wide", "huber", "simplex"), ("wide", "logistic", "l_inf")]
+LONG += [("text", "huber", "simplex"), ("wide", "huber", "simplex")]
+MARKED = [pytest.param(*case, marks=[pytest.mark.slow] if case in LONG else []) for case in CASES]
 
 
-@pytest.mark.parametrize(("table", "loss", "ball"), [case for case in CASES if case not in LONG], ids=str)
+@pytest.mark.parametrize(("table", "loss", "ball"), MARKED, ids=str)
 def test_a_looser_tolerance_never_takes_more_reads(table, loss, ball):
     # Data are made anew, because they remember their Gram matrix.
     results = [minimize(*problem(table, loss, ball, 0.2), tol=tol, record=0) for tol in TOLERANCES]
     assert all(result.status.converged for result in results)
     for loose, tight in pairwise(results):
         assert loose.n_passes <= 1.1 * tight.n_passes
+
+
+@pytest.mark.parametrize(("table", "loss", "ball"), MARKED, ids=str)
+def test_a_run_does_not_depend_on_what_ran_before(table, loss, ball):
+    fresh = minimize(*problem(table, loss, ball, 0.2), tol=1e-4, record=0)
+    f, ball = problem(table, loss, ball, 0.2)
+    minimize(f, ball.resized(3.0 * ball.radius), tol=1e-2, record=0)
+    later = minimize(f, ball, tol=1e-4, record=0)
+    assert (later.value, later.bound, later.n_iter) == (fresh.value, fresh.bound, fresh.n_iter)
+    np.testing.assert_array_equal(later.w, fresh.w)
+    if not f.has_quadratic_form:  # whose sums over rows are remembered
+        assert later.n_passes == fresh.n_passes
 
 
 @pytest.mark.parametrize("share", [0.2, 2.0])

@@ -8,7 +8,18 @@ import re
 import numpy as np
 import pytest
 
-from projfree import BacktrackingGradient, InverseSmoothness, InverseSqrt, LpBall, Objective, Squared, as_data
+from projfree import (
+    AcceleratedProjectedGradient,
+    BacktrackingGradient,
+    InverseSmoothness,
+    InverseSqrt,
+    Logistic,
+    LpBall,
+    Objective,
+    Squared,
+    as_data,
+    minimize,
+)
 
 BALL = LpBall(2, 1.0)
 
@@ -91,3 +102,14 @@ def test_refusals(cls, setting, rule):
     (name,) = setting
     with pytest.raises(ValueError, match=re.escape(f"`{cls.__name__}({name}=...)` {rule}")):
         cls(**setting)
+
+
+def test_backtracking_does_not_follow_rounding():
+    """Where changes of the value are all rounding, that of the gradient tells the curvature."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 500))
+    f = Objective(Logistic(), as_data(X, np.sign(X @ rng.standard_normal(500))), fit_intercept=True)
+    result = minimize(
+        f, LpBall(np.inf, 0.2), AcceleratedProjectedGradient(BacktrackingGradient()), tol=1e-12, max_iter=600
+    )
+    assert result.n_passes <= 3.0 * result.n_iter

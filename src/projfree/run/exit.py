@@ -15,18 +15,23 @@ from projfree.run.status import Status
 from projfree.sets.base import NormBall
 from projfree.solvers.base import State
 
+#: The part of the tolerance at which a gap is worth a recomputation soon after one that disappointed.
+MUCH = 0.1
+
 
 def verdict(run: Run) -> tuple[Status, Certificate] | None:
     """Why the run should end now, with the recomputed certificate; None if it should go on.
 
     A run counts as converged only once its claim has been recomputed from the point alone. A recomputation that
-    disappoints is not repeated before some passes have gone by.
+    disappoints is not repeated before some passes have gone by, or the claim has become much better.
     """
     begun = run.iteration > 0
     done = begun and (run.state.done or run.state.too_large)
-    if not done and (not begun or run.passes < run.next_confirm or not _seems_reached(run)):
+    early = run.passes < run.next_confirm and not _claims(run, MUCH)
+    proven = done or run.relative_gap <= max(run.tol, floor(run))
+    if not done and (not begun or early or not (proven or _claims(run, 1.0))):
         return None
-    certificate = confirm(run)
+    certificate = confirm(run, look_back=proven)
     relative = certificate.gap / run.scale
     if relative <= run.tol:
         return _reached(run), certificate
@@ -38,13 +43,13 @@ def verdict(run: Run) -> tuple[Status, Certificate] | None:
     return None
 
 
-def _seems_reached(run: Run) -> bool:
-    """Whether the claim is worth recomputing."""
-    if run.relative_gap <= max(run.tol, floor(run)):
-        return True
-    # A bound from an intercept that was not searched for is less than what the recomputation will prove.
+def _claims(run: Run, part: float) -> bool:
+    """Whether a step without a search for the intercept has a gap of this part of the tolerance.
+
+    The bound that it has proven is less than what the recomputation will prove.
+    """
     found = run.state.evaluation
-    return found is not None and found.rest is not None and run.state.gap <= run.tol * run.scale
+    return found is not None and found.rest is not None and run.state.gap <= part * run.tol * run.scale
 
 
 def _reached(run: Run) -> Status:
@@ -56,11 +61,11 @@ def floor(run: Run) -> float:
     return 2.0 * (run.ladder.allowance + run.f.excess) / run.scale if run.f.convex else 0.0
 
 
-def confirm(run: Run) -> Certificate:
+def confirm(run: Run, look_back: bool = True) -> Certificate:
     """Recompute the value at the best point and a bound, trusting nothing that was kept but the points.
 
     The tangent at the point itself is tried first; where it does not reach the tolerance, that at the ladder's
-    witness costs one more pass.
+    witness costs one more pass, unless nobody is to look back at it.
     """
     f = run.f.reported.open()  # what is verified was not remembered
     looked = f.evaluate(f.point(_inside(run), run.best.intercept))
@@ -79,7 +84,7 @@ def confirm(run: Run) -> Certificate:
         run.ladder.evaluate(run.state.answer)
     run.support = run.ball.support(-m.gradient)
     at, bound = x, run.ladder.offer(m, x.w, run.support)
-    witness = run.ladder.witness
+    witness = run.ladder.witness if look_back else None
     if run.value - bound > run.tol * run.scale and witness is not None and not same(witness, x.w):
         there = f.evaluate(f.point(witness, x.intercept))
         other = run.ladder.offer(there.slope, there.point.w)

@@ -17,6 +17,8 @@ from projfree.steps.backtracking import TRIALS, check_factors
 
 #: Stands in for the smoothness of a constant function.
 SMALLEST = float(np.finfo(float).tiny)
+#: Changes of a value by fewer roundings than this say nothing.
+NOISE = 64.0
 Project = Callable[[Array], Array]
 
 
@@ -135,9 +137,23 @@ class BacktrackingGradient(GradientStep):
         new = x
         for _ in range(TRIALS):
             new = f.point(project(x.w - m.gradient / M), x.intercept)
-            step = new.w - x.w
-            model = value + inner(m.gradient, step) + 0.5 * M * square(step)
-            if f.value(new) <= model + 4.0 * UNIT * abs(value) or expired():
+            if _below_model(f, x, m, new, M, value) or expired():
                 break
             M *= self.raise_by
         return new, 1.0 / M, M
+
+
+def _below_model(f: SmoothFunction, x: Point, m: Minorant, new: Point, M: float, value: float) -> bool:
+    """Whether f at the new point lies below the quadratic with curvature M around x.
+
+    Differences of values that are all rounding would raise M without end. There the change of the gradient tells the
+    curvature along the step, at one more read.
+    """
+    step = new.w - x.w
+    slope, curvature = inner(m.gradient, step), M * square(step)
+    model = value + slope + 0.5 * curvature
+    if f.value(new) <= model + 4.0 * UNIT * abs(value):
+        return True
+    if max(abs(slope), curvature) > NOISE * UNIT * abs(value):
+        return False
+    return inner(f.minorant(new).gradient - m.gradient, step) <= curvature
