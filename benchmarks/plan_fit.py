@@ -36,6 +36,8 @@ from projfree.solvers.costs import Costs
 MODULES = (rules_module, costs_module)
 #: Constants that change what a solver does, and those that `projections.py` and `plan_paths.py` measure.
 HELD = ("RELAY_SHARE", "KRYLOV_SHARE", "LEAST_P", "NEXT_SOLVE", "PROJECTION", "POWER_PROJECTION", "ORACLE", "SPECTRUM")
+#: And one that no problem of the grid asks for.
+HELD += ("TASKS",)
 FACTORS = (0.25, 0.5, 0.7, 0.85, 1.2, 1.4, 2.0, 4.0)
 SWEEPS = 6
 #: How random choices are during the search, from first to last.

@@ -19,10 +19,12 @@ from common import console, machine, save
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from projfree import LpBall
+from projfree import LpBall, SchattenBall
 from projfree.numerics.lp_projection import project_rows
 
 SIZES = (10, 1_000, 36_000, 1_000_000)
+#: Matrices whose spectrum is decomposed.
+SHAPES = ((50, 4), (600, 4), (2_000, 20), (300, 300))
 EXPONENTS = (1.0, 1.1, 1.5, 2.0, math.inf)
 
 
@@ -41,6 +43,18 @@ def many_rows() -> dict:
     w = np.random.default_rng(0).standard_normal((10_000, 5))
     found = {"read": lambda: np.add.reduce(w, axis=None)}
     return found | {f"project, p = {p:g}": lambda p=p: project_rows(w, p, 0.5) for p in EXPONENTS}
+
+
+def spectra() -> dict:
+    """Decompositions of matrices, whose figures over their shorter sides are `SPECTRUM` of the plan."""
+    found = {}
+    for shape in SHAPES:
+        W = np.random.default_rng(0).standard_normal(shape)
+        ball = SchattenBall(1, 0.1 * SchattenBall(1, 1.0).norm(W))
+        name = f"{shape[0]:,} x {shape[1]}"
+        found[f"read {name}"] = lambda W=W: np.add.reduce(W, axis=None)
+        found[f"project {name}"] = lambda W=W, ball=ball: ball.project(W)
+    return found
 
 
 def measure(found: dict, repeat: int, loops: int) -> dict[str, float]:
@@ -67,6 +81,7 @@ def main() -> None:
     with threadpool_limits(1):
         columns = {f"{d:,}": measure(tasks(d, chosen.share), chosen.repeat, max(1, 1_000 // d)) for d in SIZES}
         columns["10,000 rows of 5"] = measure(many_rows(), chosen.repeat, 1)
+        matrices = measure(spectra(), chosen.repeat, 1)
     table = Table(title=f"microseconds, and in brackets times a read; radius {chosen.share:g} of the norm")
     table.add_column("")
     for name in columns:
@@ -75,7 +90,12 @@ def main() -> None:
         cells = [(seconds.get(name), seconds["read"]) for seconds in columns.values()]
         table.add_row(name, *("" if s is None else f"{s * 1e6:,.1f} ({s / read:,.0f})" for s, read in cells))
     console().print(table)
-    save(chosen.out, "projections", {"machine": machine(), "share": chosen.share, "seconds": columns})
+    for rows, outputs in SHAPES:
+        name = f"{rows:,} x {outputs}"
+        times = matrices[f"project {name}"] / matrices[f"read {name}"]
+        print(f"Schatten-1, {name}: {times:,.0f} times a read, {times / min(rows, outputs):,.1f} a singular value")
+    payload = {"machine": machine(), "share": chosen.share, "seconds": columns, "matrices": matrices}
+    save(chosen.out, "projections", payload)
 
 
 if __name__ == "__main__":
