@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -200,3 +201,23 @@ class TestFingerprint:
 
     def test_weights_among_each_other(self):
         assert as_data(X, Y, np.arange(1.0, N + 1)).fingerprint() != as_data(X, Y, np.ones(N)).fingerprint()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_mean_row_is_made_when_it_is_asked_for(weighted, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((700, 300)), np.zeros(700)
+    weight = rng.random(700) if weighted else None
+    asked = []
+    plain = dense.weighted_sum
+    monkeypatch.setattr(dense, "weighted_sum", lambda *block: asked.append(block) or plain(*block))
+    data = as_data(X, y, weight)
+    assert not asked
+    np.testing.assert_allclose(data.mean_row(), np.average(X, axis=0, weights=weight), atol=1e-14)
+    first = len(asked)
+    assert first >= 1
+    assert data.centre_row() is data.mean_row()
+    assert data.subset(np.arange(5)).mean_row() is data.mean_row()  # of all rows
+    assert len(asked) == first
+    again = pickle.loads(pickle.dumps(as_data(X, y, weight)))
+    np.testing.assert_array_equal(again.mean_row(), data.mean_row())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from projfree.data.blocks import THREADED_BYTES, Blocks, Partials, dense_pass, t
 from projfree.data.compiled import compiled
 from projfree.data.local import LocalData, checked_targets, checked_weights
 from projfree.data.moments import measures
+from projfree.data.once import Once
 from projfree.data.rows import Pass
 from projfree.data.spectrum import largest_eigenvalue
 from projfree.runtime import default_threads
@@ -24,6 +26,25 @@ BLOCK_BYTES = 1 << 20
 FINGERPRINT_ROWS = 1_000
 #: And about so many numbers of them, but never fewer rows than that.
 FINGERPRINT_NUMBERS, FEWEST_MARKED = 1 << 17, 16
+
+
+def weighted_sum(block: Array, s: Array | float) -> Array:
+    """The sum of rows with their weights, without a scaled copy of them."""
+    return np.asarray((np.full(len(block), s) if isinstance(s, float) else s) @ block)
+
+
+def mean_row(X: Array, weight: Array | None) -> Array:
+    """The weighted mean of the rows, in blocks."""
+    step, mean = block_rows(X.shape[1]), np.zeros(X.shape[1])
+    for start in range(0, len(X), step):
+        rows = slice(start, start + step)
+        mean += weighted_sum(X[rows].astype(np.float64, copy=False), 1.0 / len(X) if weight is None else weight[rows])
+    return mean
+
+
+def block_rows(d: int) -> int:
+    """Rows of a block that is read while something is measured."""
+    return max(64, BLOCK_BYTES // (8 * d))
 
 
 class DenseTable(LocalData):
@@ -39,7 +60,7 @@ class DenseTable(LocalData):
 
     d: int
     cut: Blocks
-    _mean: Array
+    _mean: Once[Array]
 
     @abstractmethod
     def _pieces(self, step: int) -> Iterator[tuple[slice, Array]]:
@@ -50,7 +71,7 @@ class DenseTable(LocalData):
         """The sentence about the first entry of a block that is not finite, None if all are."""
 
     def _scan(self) -> None:
-        largest, mean_square, mean = 0.0, 0.0, np.zeros(self.d)
+        largest, mean_square = 0.0, 0.0
         for rows, block in self._blocks():
             with np.errstate(over="ignore", invalid="ignore"):
                 squares = np.einsum("ij,ij->i", block, block)
@@ -61,12 +82,14 @@ class DenseTable(LocalData):
             s = self.weights(rows)
             largest = max(largest, float(np.maximum.reduce(squares)))
             mean_square += float(np.add.reduce(squares * s))
-            mean += (np.full(len(block), s) if isinstance(s, float) else s) @ block  # no scaled copy of the block
+            self._measured(block, s)
         self.row_norm, self.mean_square = measures(largest, mean_square)
-        self._mean = mean
+
+    def _measured(self, block: Array, s: Array | float) -> None:
+        """What else is to be known of a block and its weights while it is at hand."""
 
     def _blocks(self) -> Iterator[tuple[slice, Array]]:
-        for rows, block in self._pieces(max(64, BLOCK_BYTES // (8 * self.d))):
+        for rows, block in self._pieces(block_rows(self.d)):
             yield rows, block.astype(np.float64, copy=False)
 
     def tables(self, nbytes: int = 1 << 20) -> Iterator[tuple[slice, Any]]:
@@ -81,10 +104,10 @@ class DenseTable(LocalData):
         return largest_eigenvalue(self, np.zeros(self.d), np.ones(self.d), self.mean_square, centred=centred)
 
     def mean_row(self) -> Array:
-        return self._mean
+        return self._mean.get()
 
     def centre_row(self) -> Array:
-        return self._mean
+        return self._mean.get()
 
     def summation(self) -> float:
         # The inner product over columns that forms an image does not count: a tangent is valid for any image.
@@ -106,6 +129,7 @@ class DenseData(DenseTable):
         (self.n, self.d), self.nbytes = X.shape, X.nbytes
         self.threads = default_threads() if threads is None else count("threads", threads)
         self.y, self.weight = checked_targets(y, self.n), checked_weights(sample_weight, self.n)
+        self._mean = Once(partial(mean_row, X, self.weight))
         self._scan()
 
     def _pieces(self, step: int) -> Iterator[tuple[slice, Array]]:
