@@ -29,6 +29,7 @@ from projfree import (
     minimize,
     path,
 )
+from projfree.numerics import truncated_newton
 from projfree.numerics.truncated_newton import sphere_step
 from projfree.run.penalty import logistic_C
 
@@ -202,3 +203,25 @@ def test_where_newton_steps_are_slow_projected_gradients_go_on(p, loss, tmp_path
     again = run(max_iter=1_500, state=tmp_path / "c")
     assert not there.status.converged
     assert again.status.converged
+
+
+@pytest.mark.parametrize("near", [False, True])
+def test_far_from_the_minimum_fewer_products_will_do(near, monkeypatch):
+    rng, counts = np.random.default_rng(0), []
+    problems = []
+    for _ in range(20):
+        A, x, u = rng.standard_normal((40, 30)), rng.standard_normal(30), rng.standard_normal(30)
+        x /= np.linalg.norm(x)
+        u -= (u @ x) * x
+        problems.append((A.T @ A, (0.01 if near else 1.0) * u / np.linalg.norm(u) - x, x))
+    for rough in (truncated_newton.ROUGH, truncated_newton.ENOUGH):
+        monkeypatch.setattr(truncated_newton, "ROUGH", rough)
+        counts.append(0)
+        for H, g, x in problems:
+
+            def product(v, H=H):
+                counts[-1] += 1
+                return H @ v
+
+            sphere_step(product, g, x, 2.0)
+    assert counts[0] == counts[1] if near else counts[0] < 0.9 * counts[1]

@@ -25,6 +25,8 @@ from projfree.numerics.lp_norm import lp_norm
 
 #: Conjugate gradients end when the residual has fallen to this part: the Frank-Wolfe gap then falls by its square.
 ENOUGH = 0.1
+#: Far from the minimum over a Euclidean ball this part will do, because the model is not exact there either.
+ROUGH = 0.2
 #: And after so many products at the latest.
 MOST = 200
 #: Steps of the search for the place where a direction leaves the ball; a few are usual.
@@ -54,7 +56,9 @@ def sphere_step(product: Product, g: Array, x: Array, p: float, diagonal: Array 
     """
     penalty = -float(g @ x)
     if p == 2.0:
-        dx, _ = _tangential(product, g + penalty * x, x, penalty, 1.0 / penalty)
+        slope = g + penalty * x
+        enough = min(ROUGH, max(ENOUGH, float(np.linalg.norm(slope)) / penalty))
+        dx, _ = _tangential(product, slope, x, penalty, 1.0 / penalty, enough)
         return _scaled(x + dx, p)
     s = np.copysign(np.abs(x) ** (p - 1.0), x)
     with np.errstate(divide="ignore", over="ignore"):
@@ -91,11 +95,12 @@ def inner_step(product: Product, g: Array, x: Array, p: float) -> Array:
 
 
 def _tangential(
-    product: Product, slope: Array, s: Array, bend: Array | float, inverse: Array | float
+    product: Product, slope: Array, s: Array, bend: Array | float, inverse: Array | float, enough: float = ENOUGH
 ) -> tuple[Array, Array]:
     r"""About the minimiser of :math:`\tfrac12 \langle d, (H + \text{bend}) d\rangle + \langle\text{slope}, d\rangle`.
 
-    Over :math:`\langle s, d\rangle = 0`, by conjugate gradients with the scale ``inverse``; with its product with H.
+    Over :math:`\langle s, d\rangle = 0`, by conjugate gradients with the scale ``inverse`` until the residual has
+    fallen to the part ``enough``; with its product with H.
     """
     weighted = inverse * s
     length = float(s @ weighted)
@@ -109,7 +114,7 @@ def _tangential(
     rest = -slope
     scaled = tangent(rest)
     direction, square = scaled, float(rest @ scaled)
-    goal = ENOUGH**2 * square
+    goal = enough**2 * square
     d, image = np.zeros_like(s), np.zeros_like(s)
     for _ in range(MOST):
         if not square > 0.0:
