@@ -9,7 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-from projfree import BiWeight, Huber, Logistic, LpBall, Objective, Softmax, Squared, SquaredSigmoid, as_data, minimize
+from projfree import (
+    BiWeight,
+    Huber,
+    Logistic,
+    LpBall,
+    Objective,
+    Poisson,
+    Softmax,
+    Squared,
+    SquaredSigmoid,
+    as_data,
+    minimize,
+)
 from projfree.algebra import Point
 from projfree.objectives.intercepts.search import search
 
@@ -196,3 +208,16 @@ def test_a_tangent_at_any_intercept_is_below_the_minimum(build, loss, outputs, o
     moved = zero.intercept + off * np.arange(1, zero.intercept.size + 1).reshape(zero.intercept.shape)
     _, there = f.recheck(zero.point.w, zero.intercept, zero.point.w, moved)
     assert there.slope.lower(ball) <= lowest
+
+
+@pytest.mark.parametrize("power", [-16, -29, -40, -200, -240])
+def test_targets_that_exponentials_hide_are_found(power):
+    # At the intercept where the search begins, rounding hides how small the targets are.
+    rng = np.random.default_rng(0)
+    X, y = 1e-3 * rng.standard_normal((30, 2)), rng.poisson(2.0, 30) * 10.0**power
+    f = Objective(Poisson(), as_data(X, y), fit_intercept=True)
+    zero = f.evaluate(f.point(np.zeros(2)), tangent=False)
+    assert float(zero.intercept) == pytest.approx(np.log(y.mean()), rel=1e-12)
+    result = minimize(f, LpBall(2, radius=1.0))
+    assert result.status.converged
+    assert result.bound <= result.value <= zero.value

@@ -77,7 +77,7 @@ class Profiled(Intercept):
         The second derivatives then have the same mean at every best intercept, and the Hessian is that mean times the
         covariance of the rows under some weights, so at most the square of the largest norm of a row.
         """
-        if self.loss.intercept_step(np.ones(1), np.ones(1)) is None:
+        if self.loss.intercept_step(np.zeros(1), np.ones(1)) is None:
             raise ValueError(
                 f"{self.loss!r} has no largest curvature that is known, which this step rule needs; use a solver such "
                 "as `ConstrainedNewton()`, or a rule that searches: `Backtracking()` or `ExactLineSearch()` for "

@@ -24,10 +24,9 @@ NOISE = 16.0
 STUCK, SWEEPS = 1e-8, 10
 #: A closed form is asked again, at the intercept that it gave, until that moves by less than this.
 SETTLED, CLOSED_STEPS = 1e-9, 6
-#: How far the logarithm of exponentials is brought down where they hide the targets.
-DOWN = 30.0
-#: An intercept at which exponentials of moderate predictions vanish.
-FAR = -600.0
+#: How far the logarithm of exponentials is brought down where they hide the targets: then the least ones that
+#: `check_positive` lets pass are seen. At minus so much exponentials of moderate predictions vanish.
+DOWN = 600.0
 
 #: A look at an intercept: value, derivative, size of the derivative's absolute terms, second derivatives.
 Look = tuple[float, Array, float, Array]
@@ -86,7 +85,7 @@ def check_classes(loss: Loss, data: Data, outputs: tuple[int, ...]) -> None:
 def check_positive(loss: Loss, data: Data, outputs: tuple[int, ...]) -> None:
     """Refuse targets of a loss with a logarithmic link that push its intercept to minus infinity."""
     zero = Point(zeros(data.shape(outputs)))
-    slope = Search(data.open(), loss, zero).slopes(np.full(outputs, FAR)).reshape(3, -1)[0]
+    slope = Search(data.open(), loss, zero).slopes(np.full(outputs, -DOWN)).reshape(3, -1)[0]
     if np.any(slope > -1e-250):  # the mean of the targets, negated, and what is left of the exponential
         raise ValueError(
             f"`fit_intercept=True` with {loss!r} needs a positive target in each output, got zeros only: the "
@@ -162,12 +161,15 @@ class Search:
             first, second, _ = self.slopes(b).reshape(3, *b.shape)
             with np.errstate(all="ignore"):
                 step = self.loss.intercept_step(first, second)
-                # Where the targets are lost beside the exponentials, bring these down first.
-                step = None if step is None else np.where(np.isneginf(step), -np.log(second) - DOWN, step)
-            if step is None or not np.isfinite(step).all():
+                if step is None:
+                    break
+                # Where the targets are lost beside the exponentials, bring these down first, which settles nothing.
+                lost = np.isneginf(step)
+                step = np.where(lost, -np.log(second) - DOWN, step)
+            if not np.isfinite(step).all():
                 break
             b = np.asarray(b + step)
-            if np.abs(step).max() <= SETTLED:  # it was exact up to the square of this and rounding
+            if not lost.any() and np.abs(step).max() <= SETTLED:  # exact up to the square of this and rounding
                 return b
         return self.roots(b)
 
