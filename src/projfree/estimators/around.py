@@ -13,6 +13,7 @@ from projfree.estimators.climbing import climb
 from projfree.estimators.freedom import freedom, freedom_of_products
 from projfree.estimators.left_out import left_out_loss
 from projfree.numerics.flat_quadratic import minimise_flat
+from projfree.numerics.symmetric import Formed
 from projfree.objectives import Objective
 from projfree.objectives.base import SmoothFunction
 from projfree.run import Result, minimize
@@ -91,4 +92,4 @@ def _minimised(f: SmoothFunction, ball: ConstraintSet, H: Array, b: Array, start
             return minimise_model(H, b, ball, start)
         b, start = b.ravel(), start.ravel()
     level = flat.level(H @ start - b)
-    return minimise_flat(H, b, flat, start, level, SHARE).w.reshape(f.shape)
+    return minimise_flat(Formed(H), b, flat, start, level, SHARE).w.reshape(f.shape)

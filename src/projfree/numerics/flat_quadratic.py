@@ -23,7 +23,7 @@ from projfree.deadline import expired
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.lp_quadratic import minimise_quadratic
 from projfree.numerics.projected_quadratic import project_descent
-from projfree.numerics.symmetric import Symmetric, solve_semidefinite
+from projfree.numerics.symmetric import Formed, Symmetric, solve_semidefinite
 
 #: Turns of descent and Newton steps at most, and those without progress after which the rest is rounding.
 MOST, IDLE = 100, 12
@@ -91,7 +91,7 @@ def minimise_penalised(H: Array, b: Array, start: Array, level: float, *, rows: 
     """
     m = len(b)
     ball = FlatBall(1.0, np.ones(m if rows else b.shape), np.arange(m) if rows else None)
-    descent = (_Groups if rows else _Entries)(H, b, ball, start, level)
+    descent = (_Groups if rows else _Entries)(Formed(H), b, ball, start, level)
     descent.fixed = True
     return descent.settle()
 
