@@ -181,7 +181,7 @@ def test_levels_that_the_fit_had_not_seen(call, people, tmp_path):
     (tmp_path / "new.data").write_text("40, Paris, 2\n41, Rome, 3\n")
     result = call("predict", tmp_path / "m", tmp_path / "new.data")
     assert result.exit_code == 0, result.output
-    assert "1 rows have a level of column '1' that the fit had not seen" in result.output
+    assert "1 row has a level of column '1' that the fit had not seen" in result.output
 
 
 def test_a_level_that_looks_like_a_number_is_still_text(call, tmp_path):

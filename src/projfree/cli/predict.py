@@ -83,7 +83,8 @@ def _predicted(fitted: Any, path: Path, reading: Reading, proba: bool, quiet: bo
     for frame in _frames(path, reading, [] if encoder is None else list(encoder.levels_), quiet):
         X = _features(fitted, frame, path)
         for name, k in ({} if encoder is None else encoder.unseen(X)).items():
-            note(f"{k:,} rows have a level of column {name!r} that the fit had not seen; it counts as none.", quiet)
+            have = "row has" if k == 1 else "rows have"
+            note(f"{k:,} {have} a level of column {name!r} that the fit had not seen; it counts as none.", quiet)
         values = [fitted.predict(X).tolist()]
         values += fitted.predict_proba(X).T.tolist() if proba else []
         yield from (list(row) for row in zip(*values, strict=True))
