@@ -27,9 +27,10 @@ def verdict(run: Run) -> tuple[Status, Certificate] | None:
     """
     begun = run.iteration > 0
     done = begun and (run.state.done or run.state.too_large)
-    early = run.passes < run.next_confirm and not _claims(run, MUCH)
+    if not done and (not begun or (run.passes < run.next_confirm and not _claims(run, MUCH))):
+        return None  # without asking for the value, which may cost a read
     proven = done or run.relative_gap <= max(run.tol, floor(run))
-    if not done and (not begun or early or not (proven or _claims(run, 1.0))):
+    if not (proven or _claims(run, 1.0)):
         return None
     certificate = confirm(run, look_back=proven)
     relative = certificate.gap / run.scale
