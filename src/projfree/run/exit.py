@@ -17,6 +17,8 @@ from projfree.solvers.base import State
 
 #: The part of the tolerance at which a gap is worth a recomputation soon after one that disappointed.
 MUCH = 0.1
+#: And the one at which it is worth one at all: an intercept that is searched for moves the gap a little.
+LIKELY = 0.5
 
 
 def verdict(run: Run) -> tuple[Status, Certificate] | None:
@@ -27,9 +29,10 @@ def verdict(run: Run) -> tuple[Status, Certificate] | None:
     """
     begun = run.iteration > 0
     done = begun and (run.state.done or run.state.too_large)
-    early = run.passes < run.next_confirm and not _claims(run, MUCH)
+    if not done and (not begun or (run.passes < run.next_confirm and not _claims(run, MUCH))):
+        return None  # without asking for the value, which may cost a read
     proven = done or run.relative_gap <= max(run.tol, floor(run))
-    if not done and (not begun or early or not (proven or _claims(run, 1.0))):
+    if not (proven or _claims(run, LIKELY)):
         return None
     certificate = confirm(run, look_back=proven)
     relative = certificate.gap / run.scale
