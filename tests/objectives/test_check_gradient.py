@@ -10,6 +10,7 @@ from projfree import (
     Backtracking,
     BacktrackingGradient,
     BlackBox,
+    Checkpoint,
     FrankWolfe,
     Logistic,
     LpBall,
@@ -63,6 +64,16 @@ def test_a_run_without_progress_names_the_check():
     assert result.status is Status.STALLED
     assert "check_gradient(f, w)" in str(result.status)
     assert minimize(BlackBox(squares, (5,)), LpBall(2, radius=1.0), FrankWolfe(), max_iter=3).status is Status.MAX_ITER
+
+
+def test_a_resumed_run_knows_where_it_began(tmp_path):
+    def resumable():
+        return BlackBox(lambda w: squares(w, -1.0), (5,), convex=False, name="wrong sign")
+
+    ball, keep = LpBall(2, radius=1.0), [Checkpoint(tmp_path / "kept", 5)]
+    minimize(resumable(), ball, FrankWolfe(Backtracking()), max_iter=10, callbacks=keep)
+    resumed = minimize(resumable(), ball, state=tmp_path / "kept", max_iter=20)
+    assert resumed.status is Status.STALLED
 
 
 def test_the_advice_about_rules_works():

@@ -424,3 +424,19 @@ def test_no_largest_curvature_is_claimed_without_a_closed_form():
     with pytest.raises(ValueError, match=r"Cosh\(\) has no largest curvature.*`BacktrackingGradient\(\)`"):
         f.smoothness()
     assert minimize(f, BALL).status.converged
+
+
+@dataclass(frozen=True)
+class SteeperLogistic(Logistic):
+    """Another function than its parent, for which the parent's constants do not hold."""
+
+    def value(self, u, y):
+        return super().value(3.0 * u, y)
+
+
+def test_a_subclass_takes_no_constant_for_granted():
+    loss = SteeperLogistic()
+    assert loss.bend == np.inf
+    assert loss.constant(np.array(0.25)) is None
+    assert Logistic().bend == 1.0
+    assert Logistic().constant(np.array(0.25)) is not None

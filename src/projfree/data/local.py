@@ -84,6 +84,7 @@ class LocalData(Data):
         """A shallow copy, faster than that of `copy`: a run may draw a sample at every iteration."""
         data = object.__new__(type(self))
         data.__dict__.update(self.__dict__)
+        data._centre = None  # of other rows, and only where somebody has asked for it
         return data
 
     def outputs(self, of: Callable[[Array], tuple[int, ...]]) -> tuple[int, ...]:

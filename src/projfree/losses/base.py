@@ -67,6 +67,10 @@ class Loss(ABC):
             cls.least = -math.inf
         if changed and "intercept_step" not in cls.__dict__:
             cls.intercept_step = Loss.intercept_step  # type: ignore[method-assign]
+        if changed and "bend" not in cls.__dict__:
+            cls.bend = math.inf
+        if changed and "constant" not in cls.__dict__:
+            cls.constant = Loss.constant  # type: ignore[method-assign]
         if changed and "exact" not in cls.__dict__:
             cls.exact, cls.excess = Loss.exact, 0.0  # type: ignore[method-assign]
 

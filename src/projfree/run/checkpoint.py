@@ -20,8 +20,11 @@ from projfree.run.trace import Trace
 from projfree.solvers.base import Solver
 
 #: The version is raised whenever runs keep something else than before.
-KIND, VERSION = "projfree checkpoint", 3
-BOOKS = ("seconds", "first_iteration", "work", "value", "latest_gap", "centre_value", "next_check", "next_confirm")
+KIND, VERSION = "projfree checkpoint", 4
+BOOKS = (
+    *("seconds", "first_iteration", "work", "value", "first_value", "latest_gap", "centre_value"),
+    *("next_check", "next_confirm"),
+)
 LADDER = ("count", "due", "evaluated", "bound", "allowance", "witnessed")
 
 
