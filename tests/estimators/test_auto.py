@@ -26,7 +26,7 @@ from projfree.estimators.balls import multiplier
 from projfree.estimators.climbing import climb
 from projfree.estimators.freedom import freedom
 from projfree.estimators.left_out import left_out_loss
-from projfree.estimators.ridge_models import KrylovModel, quadrature
+from projfree.estimators.ridge_models import EigenModel, KrylovModel, quadrature
 from projfree.losses import Logistic
 from projfree.testing import SealedData
 
@@ -119,23 +119,58 @@ def test_left_out_losses_of_a_classifier_are_near_those_of_refits():
 BALLS = [LpBall(1, 1.0), LpBall(1.5, 1.0), LpBall(2, 1.0), LpBall(3, 1.0), GroupBall(2, 1, 1.0), SchattenBall(1, 1.0)]
 
 
-@pytest.mark.parametrize("ball", BALLS, ids=repr)
+def shrunk(ball, V, t):
+    """The minimiser of half the squared distance to V plus t times the penalty of the ball's norm."""
+    if isinstance(ball, GroupBall):
+        size = np.linalg.norm(V, axis=1, keepdims=True)
+        return V * np.maximum(1.0 - t / size, 0.0)
+    if isinstance(ball, SchattenBall):
+        U, sigma, Vt = np.linalg.svd(V, full_matrices=False)
+        return U * np.maximum(sigma - t, 0.0) @ Vt
+    low, high, size = np.zeros_like(V), np.abs(V), np.abs(V)
+    for _ in range(60):  # |w| + t |w|^(p - 1) rises
+        middle = 0.5 * (low + high)
+        over = middle + t * middle ** (ball.p - 1.0) > size
+        low, high = np.where(over, low, middle), np.where(over, middle, high)
+    return np.sign(V) * low
+
+
+def penalised_answer(ball, H, b, kappa, start):
+    """By accelerated proximal steps, which share no code with what is tested."""
+    step, w, v, t = 1.0 / np.linalg.eigvalsh(H)[-1], start, start, 1.0
+    for _ in range(150):
+        new, s = shrunk(ball, v - step * (H @ v - b), step * kappa), 0.5 + np.sqrt(0.25 + t * t)
+        w, v, t = new, new + (t - 1.0) / s * (new - w) if np.vdot(v - new, new - w) <= 0.0 else new, s
+    return w
+
+
+#: The formula takes the slope at singular values that are zero for zero, and is 2 % too low here.
+ROUGH = pytest.mark.xfail(strict=True, reason="freedom of nuclear norms leaves out the slope at zero singular values")
+
+
+@pytest.mark.parametrize("ball", [*BALLS[:-1], pytest.param(BALLS[-1], marks=ROUGH)], ids=repr)
 def test_freedom_is_the_divergence_of_predictions(ball):
     """Against differences of the penalised answer: power p of the norm with a fixed factor, as the formula says."""
     rng = np.random.default_rng(0)
-    X, Y = rng.standard_normal((40, 4)), rng.standard_normal((40, 3))
+    X, Y = rng.standard_normal((15, 4)), rng.standard_normal((15, 3))
     f = Objective(Squared(), as_data(X, Y))
     form = f.quadratic_form()
     ball = ball.resized(0.4 * ball.norm(np.linalg.lstsq(X, Y, rcond=None)[0]))
     w = minimize(f, ball, tol=1e-12).w
     mu = multiplier(ball, form.H @ w - form.b)
     used = freedom(ball, w, mu, form.H)
-    assert 0.0 < used < 12.0
-    if ball.as_lp((4, 3)) is not None and ball.p == 1.0:
-        assert used == pytest.approx(np.count_nonzero(w), abs=1e-5)
-    if ball.as_lp((4, 3)) is not None and ball.p == 2.0:
-        h = np.linalg.eigvalsh(form.H)
-        assert used == pytest.approx(3 * np.sum(h / (h + mu / ball.radius)), rel=1e-9)
+    kappa = mu * ball.norm(w) ** (1.0 - (1.0 if isinstance(ball, GroupBall) else ball.p))
+
+    def predicted(targets):
+        return X @ penalised_answer(ball, form.H, 2.0 * X.T @ targets / len(X), kappa, w)
+
+    np.testing.assert_allclose(predicted(Y), X @ w, atol=1e-5)
+    found, by = 0.0, 1e-3
+    for place in np.ndindex(Y.shape):
+        move = np.zeros(Y.shape)
+        move[place] = by
+        found += (predicted(Y + move)[place] - predicted(Y - move)[place]) / (2.0 * by)
+    assert used == pytest.approx(found, rel=1e-2)
 
 
 def test_krylov_models_are_those_of_the_matrix():
@@ -146,6 +181,33 @@ def test_krylov_models_are_those_of_the_matrix():
     np.testing.assert_allclose(model.point(3.0), np.linalg.solve(H + 3.0 * np.eye(40), b), rtol=1e-6)
     exact = np.trace(np.linalg.solve(H + 3.0 * np.eye(40), H))
     assert model.freedom(3.0) == pytest.approx(exact, rel=0.1)
+
+
+def test_few_rows_go_by_the_restricted_likelihood():
+    """Against the density of targets without their mean, whose covariance is the identity plus that of the answers."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((12, 4))
+    X, y = X - X.mean(axis=0), X @ rng.standard_normal(4) + rng.standard_normal(12)
+    y -= y.mean()
+    Q = np.linalg.svd(np.eye(12) - 1.0 / 12, full_matrices=False)[0][:, :11]
+    model = EigenModel(2.0 * X.T @ X / 12, 2.0 * X.T @ y / 12)
+
+    def minus_log(penalty):
+        V = Q.T @ (np.eye(12) + 2.0 / (12 * penalty) * X @ X.T) @ Q
+        return 11 * np.log(y @ Q @ np.linalg.solve(V, Q.T @ y) / 12) + np.linalg.slogdet(V)[1]
+
+    expected = np.array([minus_log(penalty) for penalty in model.penalties])
+    found = model.likelihood(np.mean(y**2), 12.0, 1)
+    near = model.penalties > 1e-6 * model.penalties[-1]
+    np.testing.assert_allclose(found[near], expected[near], rtol=1e-8)
+    chosen = ConstrainedRegressor(standardize=False).fit(X, y)
+    best = model.point(float(model.penalties[np.argmin(expected)]))
+    assert chosen.radius_ == pytest.approx(np.linalg.norm(best), rel=1e-8)
+
+
+def test_a_wide_table_with_few_true_features_is_found():
+    X, y = make_regression(140, 500, n_informative=8, noise=5.0, random_state=2)
+    assert ConstrainedRegressor(p=1).fit(X[:70], y[:70]).score(X[70:], y[70:]) > 0.98
 
 
 def test_climbing_looks_at_each_place_once():

@@ -9,7 +9,7 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.estimators.balls import inside, multiplier
-from projfree.estimators.climbing import climb
+from projfree.estimators.climbing import climb, rise
 from projfree.estimators.freedom import freedom, freedom_of_products
 from projfree.estimators.left_out import left_out_loss
 from projfree.numerics.flat_quadratic import minimise_flat
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: Radii are powers of this number times the one to begin with, so many of them below and above it.
 RATIO, DOWN, UP = 1.6, 8, 3
+#: With fewer rows for each parameter than this, radii are tried from the smallest up, until so many are no better.
+FEW_ROWS, PATIENCE = 1.5, 4
 #: Models are solved to this part of the gap at the start.
 SHARE = 1e-6
 #: Runs end at this relative gap.
@@ -48,7 +50,10 @@ def around(f: SmoothFunction, ball: ConstraintSet, ridge: Ridge, radius: float, 
         fits[k], value = _fitted(f, here, ridge, np.zeros(f.shape) if start is None else start, n)
         return value
 
-    best = climb(score, DOWN, DOWN + UP + 1, (1,))
+    if n < FEW_ROWS * math.prod(f.shape):  # what fits the rows closely says little, so that one comes from below
+        best = rise(score, DOWN + UP + 1, PATIENCE)
+    else:
+        best = climb(score, DOWN, DOWN + UP + 1, (1,))
     return Choice(radius * RATIO ** (best - DOWN), fits[best])
 
 

@@ -33,6 +33,8 @@ SETTLED = 1e-2
 PLENTY, CORRECTIONS, CLOSE, LEAST_BEND = 200.0, 5, 0.03, 0.05
 #: Products with a Hessian may take this many multiplications in all, between the two dimensions of Krylov spaces.
 PRODUCTS = 1e7
+#: Below so many rows the restricted likelihood is what squares go by: it errs less there than cross-validation does.
+FEW_ROWS = 50
 #: Slopes that are this part of what the sizes of features and residuals allow are rounding.
 FLAT = 1e-12
 
@@ -132,7 +134,8 @@ def _squares(f: Objective, ball: ConstraintSet, n: float) -> Ridge:
 
 def _of_form(form: QuadraticForm, n: float, intercepts: int) -> Ridge:
     model = EigenModel(form.H, form.b)
-    best = int(np.argmin(model.squares(form.c, n, intercepts)))
+    measure = model.likelihood if n < FEW_ROWS else model.squares
+    best = int(np.argmin(measure(form.c, n, intercepts)))
     return Ridge(model.point(float(model.penalties[best])), model, form.H, form.b, form, intercepts)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 #: Scores that differ by less than this part are equal, so that rounding never decides.
@@ -32,4 +33,22 @@ def climb(score: Callable[[int], float], start: int, count: int, steps: Sequence
                 if 0 <= k < count and at(k) < at(best) - TIE * abs(at(best)):
                     best, moved = k, True
     at(best)
+    return best
+
+
+def rise(score: Callable[[int], float], count: int, patience: int) -> int:
+    """The place of the lowest score from 0 upwards, until so many places in a row are no lower or one is infinite.
+
+    Examples
+    --------
+    >>> rise(lambda k: (k - 3) ** 2, count=40, patience=2)
+    3
+    """
+    best, lowest = 0, score(0)
+    for k in range(1, count):
+        value = score(k)
+        if value < lowest - TIE * abs(lowest):
+            best, lowest = k, value
+        elif k - best >= patience or value == math.inf:
+            break
     return best

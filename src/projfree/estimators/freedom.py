@@ -127,23 +127,26 @@ def _spectral(w: Array, p: float, multiplier: float, most: float) -> Array:
     power = min(p, 64.0)  # the largest singular value alone, as good as
     norm = float((s[: len(sigma)] ** power).sum() ** (1.0 / power))
     first, second = s ** (power - 1.0), (power - 1.0) * np.where(s > 0.0, s, 1.0) ** (power - 2.0)
+    if power < 2.0:  # zero singular values stay so; their slope, between 0 and that of the others, is left out
+        none = s <= 1e-8
+        first, second = np.where(none, 0.0, first), np.where(none, np.inf, second)
     a, b = s[:, None], s[None, :]
     fa, fb = first[:, None], first[None, :]
     near = np.abs(a - b) <= 1e-6 * (a + b)
     even = np.where(near, second[:, None], (fa - fb) / np.where(near, 1.0, a - b))
-    odd = (fa + fb) / np.where(a + b > 0.0, a + b, 1.0)
+    odd = np.where(near & np.isinf(even), np.inf, (fa + fb) / np.where(a + b > 0.0, a + b, 1.0))
     scale = multiplier * norm ** (1.0 - power) / top
     out = np.zeros((d, k, d, k))
     for i in range(d):
         for j in range(k):
             if i < k and j < d and i != j:  # pairs of directions that both have a singular value
                 out[i, j, i, j] += 0.5 * (even[i, j] + odd[i, j])
-                out[i, j, j, i] += 0.5 * (even[i, j] - odd[i, j])
+                out[i, j, j, i] += 0.5 * (even[i, j] - odd[i, j]) if np.isfinite(even[i, j]) else 0.0
             elif i == j:
                 out[i, j, i, j] = second[i]
             else:
                 at = j if i >= k else i
-                out[i, j, i, j] = first[at] / s[at]
+                out[i, j, i, j] = first[at] / s[at] if first[at] > 0.0 else np.inf
     turn = np.kron(U, Vt.T)
     P = np.clip(scale * out.reshape(d * k, d * k), -most, most)
     return np.asarray(turn @ P @ turn.T)

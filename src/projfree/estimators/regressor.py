@@ -155,7 +155,8 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
     with :math:`u_i` the fitted predictions, N the sum of the weights (at least the number of rows with some weight) and
     :math:`\mathrm{df} = \mathrm{tr}\,(H + P)^{-1} H` the degrees of freedom, from the curvatures H of the loss and P
     of the norm. For squares this is generalised cross-validation [1]_; for others an approximate leave-one-out [2]_
-    with one leverage for all rows. First the best ridge penalty is found, from the spectrum of the Gram matrix or from
+    with one leverage for all rows; squares of fewer than 50 rows go by the restricted likelihood, which errs less there
+    [3]_. First the best ridge penalty is found, from the spectrum of the Gram matrix or from
     Krylov spaces; over other balls some radii around the norm of its answer are tried, unless there are 200 rows
     for each parameter. A weight of two equals a repeated row. Columns of very few rows, or fits that interpolate, leave
     little to choose by; `ConstrainedRegressorCV` then looks at held-out rows.
@@ -165,6 +166,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
     .. [1] Craven and Wahba (1979), Smoothing noisy data with spline functions, Numerische Mathematik 31.
     .. [2] Rad and Maleki (2020), A scalable estimate of the out-of-sample prediction error via approximate
        leave-one-out cross-validation, JRSS B 82.
+    .. [3] Reiss and Ogden (2009), Smoothing parameter selection for a class of semiparametric linear models, JRSS B 71.
 
     Examples
     --------

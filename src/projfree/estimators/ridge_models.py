@@ -94,6 +94,15 @@ class EigenModel(RidgeModel):
         free = max(rows - self.columns * len(h) - intercepts, 0.0) + self.columns * left.sum(axis=1)
         return np.asarray((outside + left**2 @ energy) / np.maximum(free / rows, 1e-12) ** 2)
 
+    def likelihood(self, c: float, n: float, intercepts: int) -> Array:
+        """The negative logarithm of the restricted likelihood of each penalty as a variance of coefficients."""
+        used = self.h > 0.0
+        h, energy = self.h[used], 0.5 * (self.beta[used] ** 2).sum(axis=1) / self.h[used]
+        outside = max(c - float(energy.sum()), 1e-15 * c)
+        spread = 1.0 + h / self.penalties[:, None]
+        rows = n * self.columns - intercepts
+        return np.asarray(rows * np.log(outside + (1.0 / spread) @ energy) + self.columns * np.log(spread).sum(axis=1))
+
 
 class KrylovModel(RidgeModel):
     """From products with a matrix: minimisers over a Krylov space, and a trace from another one by quadrature.
