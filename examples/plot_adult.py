@@ -19,9 +19,10 @@ train, test = slice(None, 6000), slice(adult.n_train, None)
 search = ConstrainedClassifierCV(
     p=[1.0, 2.0], radii=10, cv=3, scoring="neg_log_loss", rule="one_standard_error", tol=1e-4
 ).fit(X[train], y[train])
+accuracy = float(np.mean(search.predict(X[test]) == y[test]))  # `score` is the negative log loss, as asked for
 share = float(np.mean(y[test] == "<=50K"))
 print(f"chosen: p = {search.p_:g}, radius {search.radius_:.2f}, proven gap {search.result_.relative_gap:.0e}")
-print(f"test accuracy {search.score(X[test], y[test]):.3f}; the larger class alone gives {share:.3f}")
+print(f"test accuracy {accuracy:.3f}; the larger class alone gives {share:.3f}")
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(13, 4.6), layout="constrained")
 search.plot_scores(left)
@@ -31,4 +32,4 @@ search.plot_path(right, most=8)
 folder = Path(os.environ.get("PROJFREE_FIGURES") or tempfile.mkdtemp())
 figure.savefig(folder / "adult.png", dpi=120)
 print(f"figure: {folder / 'adult.png'}")
-print("ok" if search.score(X[test], y[test]) > share + 0.07 else "FAILED: no better than a guess")
+print("ok" if accuracy > share + 0.07 else "FAILED: no better than a guess")
