@@ -24,7 +24,7 @@ from projfree import (
 from projfree.estimators.auto import auto_radius, radius_grid
 from projfree.estimators.balls import multiplier
 from projfree.estimators.climbing import climb
-from projfree.estimators.freedom import freedom
+from projfree.estimators.freedom import freedom, norm_curvature
 from projfree.estimators.left_out import left_out_loss
 from projfree.estimators.ridge_models import EigenModel, KrylovModel, quadrature
 from projfree.losses import Logistic
@@ -117,6 +117,12 @@ def test_left_out_losses_of_a_classifier_are_near_those_of_refits():
 
 
 BALLS = [LpBall(1, 1.0), LpBall(1.5, 1.0), LpBall(2, 1.0), LpBall(3, 1.0), GroupBall(2, 1, 1.0), SchattenBall(1, 1.0)]
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5])
+def test_a_kink_holds_its_coordinate_where_the_ball_does_not_bind(p):
+    bends = norm_curvature(LpBall(p, radius=9.0), np.array([1.0, 0.0]), 0.0)
+    np.testing.assert_array_equal(bends, [0.0, np.inf])
 
 
 def shrunk(ball, V, t):

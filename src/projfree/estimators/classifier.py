@@ -75,7 +75,9 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         The labels.
     coef_ : ndarray of shape (1, n_features), (n_classes, n_features) or (n_tasks, n_features)
     intercept_ : ndarray of shape (1,), (n_classes,) or (n_tasks,)
-    n_iter_, result_, certificate_, multiplier_, radius_, ball_, loss_, validation_scores_, held_out_, tasks_
+    n_iter_, result_, certificate_, multiplier_, radius_, standardize_, ball_, loss_
+        As in `ConstrainedRegressor`.
+    validation_scores_, held_out_, tasks_
         As in `ConstrainedRegressor`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
