@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from projfree.checks import Array, refuse_masked, shown
 from projfree.data import Data
 from projfree.estimators.base import ConstrainedModel
-from projfree.estimators.frames import refuse_columns
+from projfree.estimators.frame_columns import refuse_columns
 from projfree.estimators.given_data import Encode, from_outside, given_data
 from projfree.estimators.sklearn_callbacks import with_callbacks
 from projfree.estimators.table import Table, take_column

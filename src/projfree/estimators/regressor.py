@@ -18,7 +18,7 @@ from projfree.data import Data
 from projfree.data.gram import Gram
 from projfree.estimators.base import ConstrainedModel, Prepared
 from projfree.estimators.deviance import column_or_outputs, explained_deviance, has_deviance
-from projfree.estimators.frames import refuse_columns
+from projfree.estimators.frame_columns import refuse_columns
 from projfree.estimators.given_data import from_outside, given_data
 from projfree.estimators.robust import BIWEIGHT, HUBER, residual_scale
 from projfree.estimators.row_by_row import check_moments, fit_moments, grown, refuse_data
