@@ -45,6 +45,16 @@ def test_the_held_out_score_is_that_of_the_rows_held_out(call, table, classes, t
     assert record["score"] != pytest.approx(score(seen["y"], model.predict(seen[list("abc")])))
 
 
+@pytest.mark.parametrize("cv", [(), ("--cv", 2)], ids=["fit", "cv"])
+def test_features_are_scaled_where_their_scales_differ(call, table, tmp_path, cv):
+    frame = pd.read_csv(table)
+    frame.assign(a=100.0 * frame["a"]).to_csv(tmp_path / "uneven.csv", index=False)
+    ways = {"m": (tmp_path / "uneven.csv",), "e": (table,), "n": (tmp_path / "uneven.csv", "--no-standardize")}
+    for name, (path, *more) in ways.items():
+        assert call(*fit(path, tmp_path / name, *cv, *more)).exit_code == 0
+    assert [load(tmp_path / name).standardize_ for name in ways] == [True, False, False]
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_columns_of_a_prediction_may_stand_in_any_order(call, table, tmp_path, kind):
     call(*fit(table, tmp_path / "m", "--radius", 3))

@@ -24,7 +24,7 @@ from projfree import (
 from projfree.estimators.auto import auto_radius, radius_grid
 from projfree.estimators.balls import multiplier
 from projfree.estimators.climbing import climb
-from projfree.estimators.freedom import freedom
+from projfree.estimators.freedom import freedom, norm_curvature
 from projfree.estimators.left_out import left_out_loss
 from projfree.estimators.ridge_models import EigenModel, KrylovModel, quadrature
 from projfree.losses import Logistic
@@ -117,6 +117,31 @@ def test_left_out_losses_of_a_classifier_are_near_those_of_refits():
 
 
 BALLS = [LpBall(1, 1.0), LpBall(1.5, 1.0), LpBall(2, 1.0), LpBall(3, 1.0), GroupBall(2, 1, 1.0), SchattenBall(1, 1.0)]
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("quantile", [0.2, 0.5, 0.9])
+@pytest.mark.parametrize("p", [1.0, 2.0])
+def test_quantiles_have_a_radius_in_every_unit_of_the_targets(p, quantile, unit):
+    """A radius that does not go with the targets, such as 1, loses half of the loss here and more in other units."""
+    rng = np.random.default_rng(0)
+    X, test = rng.standard_normal((120, 8)), rng.standard_normal((2_000, 8))
+    y, there = (Z[:, 0] + 2.0 * Z[:, 1] + rng.standard_normal(len(Z)) for Z in (X, test))
+
+    def lost(radius):
+        model = ConstrainedRegressor("quantile", quantile=quantile, p=p, radius=radius, tol=1e-3).fit(X, unit * y)
+        r = there - model.predict(test) / unit
+        return np.mean(np.maximum(quantile * r, (quantile - 1.0) * r)), model.radius_ / unit
+
+    own, radius = lost("auto")
+    assert own < 1.15 * min(lost(unit * r)[0] for r in (1.5, 2.0, 2.5, 3.0, 4.0))
+    assert radius == pytest.approx(ConstrainedRegressor(p=p).fit(X, y).radius_, rel=0.5)
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5])
+def test_a_kink_holds_its_coordinate_where_the_ball_does_not_bind(p):
+    bends = norm_curvature(LpBall(p, radius=9.0), np.array([1.0, 0.0]), 0.0)
+    np.testing.assert_array_equal(bends, [0.0, np.inf])
 
 
 def shrunk(ball, V, t):

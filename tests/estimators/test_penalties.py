@@ -1,9 +1,11 @@
 """`alpha` and `C`: scikit-learn's penalised models as balls."""
 
+import re
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine, make_regression
-from sklearn.linear_model import Lasso, LogisticRegression, MultiTaskLasso, Ridge
+from sklearn.linear_model import GammaRegressor, Lasso, LogisticRegression, MultiTaskLasso, PoissonRegressor, Ridge
 from sklearn.preprocessing import scale
 
 from projfree import ConstrainedClassifier, ConstrainedRegressor, PrimalAveraging
@@ -62,6 +64,16 @@ def test_wide_tables(p):
     agrees(ConstrainedRegressor(p=p, alpha=1.0), Lasso(**EXACT) if p == 1 else Ridge(), X, y)
 
 
+@pytest.mark.parametrize("alpha", [1e-3, 0.1, 10.0])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize(("loss", "theirs"), [("poisson", PoissonRegressor), ("gamma", GammaRegressor)])
+def test_means_on_a_logarithmic_scale(loss, theirs, alpha, intercept):
+    X, y, s = regression()
+    given = {"alpha": alpha, "fit_intercept": intercept}
+    other = theirs(solver="newton-cholesky", tol=1e-12, max_iter=1000, **given)
+    agrees(ConstrainedRegressor(loss, **given), other, X, y / 100.0, s)
+
+
 @pytest.mark.parametrize("C", [1e-2, 1.0, 1e2])
 def test_logistic_regression(C):
     X, y = load_breast_cancer(return_X_y=True)
@@ -98,7 +110,8 @@ def test_above_the_largest_penalty_all_is_zero(norm):
 WRONG = [
     ({"alpha": 1.0, "radius": 2.0}, "`alpha` is another way to say `radius`, got 1.0 and 2.0; leave one out."),
     ({"alpha": 0.0}, "`alpha` must be positive and finite, got 0.0."),
-    ({"alpha": 1.0, "loss": "huber"}, "`alpha` needs `loss` to be 'squared', which scikit-learn has with a penalty"),
+    ({"alpha": 1.0, "loss": "huber"}, "`alpha` needs `loss` to be 'squared' or 'poisson' or 'gamma', "),
+    ({"alpha": 1.0, "loss": "poisson", "p": 1}, "`alpha` needs p=2 with loss='poisson', got norm='lp', p=1,"),
     ({"alpha": 1.0, "p": 1.5}, "`alpha` needs p=2, p=1, or `norm='group'`"),
     ({"alpha": 1.0, "positive": True}, "`alpha` does not go together with `positive`; use `radius`."),
     ({"alpha": 1.0, "free": [0]}, "`alpha` does not go together with `free`; use `radius`."),
@@ -108,7 +121,7 @@ WRONG = [
 @pytest.mark.parametrize(("settings", "sentence"), WRONG)
 def test_elsewhere_a_penalty_is_refused(settings, sentence):
     X, y, _ = regression()
-    with pytest.raises(ValueError, match=sentence.replace("(", r"\(")):
+    with pytest.raises(ValueError, match=re.escape(sentence)):
         ConstrainedRegressor(**settings).fit(X, y)
 
 
@@ -116,6 +129,14 @@ def test_a_penalty_of_a_classifier_is_refused_with_other_losses():
     X, y, _ = regression()
     with pytest.raises(ValueError, match="`C` needs `loss` to be 'logistic' or 'softmax'"):
         ConstrainedClassifier("squared_sigmoid", C=1.0).fit(X, y > 140)
+
+
+@pytest.mark.parametrize("model", [ConstrainedRegressor(alpha=2.0), ConstrainedClassifier(C=2.0)], ids=repr)
+def test_a_penalty_is_explained_as_a_radius_is(model):
+    X, y, _ = regression()
+    y = y if isinstance(model, ConstrainedRegressor) else y > 140
+    other = type(model)(radius=1.0, standardize=False)
+    assert repr(model.explain(X, y)) == repr(other.explain(X, y))
 
 
 def test_other_solvers_begin_at_the_answer():

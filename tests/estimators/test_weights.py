@@ -21,50 +21,45 @@ LABELS = (Y + rng.standard_normal(N) > np.median(Y)).astype(int)
 WEIGHT = rng.integers(0, 4, size=N)
 ROWS = np.repeat(np.arange(N), WEIGHT)
 
-REGRESSORS = {
-    "squares": {},
-    "scaled": {"standardize": True},
-    "huber": {"loss": "huber"},
-    "biweight": {"loss": "biweight"},
-    "free": {"free": [1]},
-    "tasks": {"task": 4},
-    "scaled tasks": {"task": 4, "standardize": True},
-    "tasks without intercepts": {"task": 4, "standardize": True, "fit_intercept": False},
-    "tasks of Huber": {"task": 4, "loss": "huber", "standardize": True, "tol": 1e-6},
-    "Lasso": {"p": 1.0},
+THREE = np.digitize(Y, np.quantile(Y, [0.3, 0.7]))
+OUTPUTS = np.column_stack([Y, X[:, 2] + 0.1 * Y**2])
+TASKS = {"task": 4, "norm": "group"}
+
+CASES = {
+    "squares": (ConstrainedRegressor, Y, {}),
+    "squares, automatic": (ConstrainedRegressor, Y, {"radius": "auto"}),
+    "squares, automatic and scaled": (ConstrainedRegressor, Y, {"radius": "auto", "standardize": True}),
+    "scaled": (ConstrainedRegressor, Y, {"standardize": True}),
+    "lasso": (ConstrainedRegressor, Y, {"p": 1.0}),
+    "free": (ConstrainedRegressor, Y, {"free": [1]}),
+    "outputs": (ConstrainedRegressor, OUTPUTS, {"norm": "group"}),
+    "huber": (ConstrainedRegressor, Y, {"loss": "huber"}),
+    "biweight": (ConstrainedRegressor, Y, {"loss": "biweight"}),
+    "tasks": (ConstrainedRegressor, Y, TASKS),
+    "tasks, scaled": (ConstrainedRegressor, Y, {**TASKS, "standardize": True}),
+    "tasks, scaled, no intercept": (ConstrainedRegressor, Y, {**TASKS, "standardize": True, "fit_intercept": False}),
+    "tasks, huber": (ConstrainedRegressor, Y, {"task": 4, "loss": "huber", "standardize": True}),
+    "logistic": (ConstrainedClassifier, LABELS, {}),
+    "logistic, automatic": (ConstrainedClassifier, LABELS, {"radius": "auto", "standardize": True}),
+    "logistic, balanced": (ConstrainedClassifier, LABELS, {"class_weight": "balanced"}),
+    "logistic, weights of classes": (ConstrainedClassifier, LABELS, {"class_weight": {0: 1.0, 1: 2.5}}),
+    "logistic, tasks": (ConstrainedClassifier, LABELS, {"task": 4, "standardize": True, "tol": 1e-8}),
+    "softmax of two": (ConstrainedClassifier, LABELS, {"loss": "softmax"}),
+    "three classes": (ConstrainedClassifier, THREE, {}),
+    "three classes, balanced": (ConstrainedClassifier, THREE, {"class_weight": "balanced"}),
+    "sigmoid": (ConstrainedClassifier, LABELS, {"loss": "squared_sigmoid"}),
 }
-CLASSIFIERS = {
-    "logistic": {},
-    "softmax": {"loss": "softmax"},
-    "sigmoid": {"loss": "squared_sigmoid", "max_iter": 300, "tol": 1e-4},
-    "scaled": {"standardize": True},
-    "balanced": {"class_weight": "balanced"},
-    "tasks": {"task": 4, "standardize": True, "tol": 1e-6},
-}
 
 
-@pytest.mark.parametrize("name", REGRESSORS)
-def test_regression(name):
-    given = {"radius": 0.8, "tol": 1e-9, "max_iter": 5_000, **REGRESSORS[name]}
-    weighted = ConstrainedRegressor(**given).fit(X, Y, WEIGHT)
-    repeated = ConstrainedRegressor(**given).fit(X[ROWS], Y[ROWS])
-    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=2e-3 if "loss" in given else 1e-4)
-    np.testing.assert_allclose(weighted.intercept_, repeated.intercept_, atol=2e-2 if "loss" in given else 1e-3)
-    plain = ConstrainedRegressor(**given).fit(X, Y)
-    assert np.abs(plain.intercept_ - weighted.intercept_).max() > 1e-2 or not given.get("fit_intercept", True)
-    assert weighted.verify(X, Y, WEIGHT).ok
-
-
-@pytest.mark.parametrize("name", CLASSIFIERS)
-def test_classification(name):
-    given = {"radius": 0.8, "tol": 1e-8, "max_iter": 5_000, **CLASSIFIERS[name]}
-    weighted = ConstrainedClassifier(**given)
-    if name == "balanced":  # scikit-learn counts rows, whatever they weigh
-        given["class_weight"] = weighted.class_weight = {0: 1.0, 1: 2.5}
-    weighted.fit(X, LABELS, WEIGHT)
-    repeated = ConstrainedClassifier(**given).fit(X[ROWS], LABELS[ROWS])
-    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=5e-3)
-    np.testing.assert_allclose(weighted.intercept_, repeated.intercept_, atol=5e-2)
+@pytest.mark.parametrize(("kind", "y", "more"), CASES.values(), ids=CASES)
+def test_fits(kind, y, more):
+    given = {"radius": 0.8, "tol": 1e-10, "max_iter": 5_000, "standardize": False, **more}
+    weighted, repeated, plain = (kind(**given).fit(*rows) for rows in ((X, y, WEIGHT), (X[ROWS], y[ROWS]), (X, y)))
+    assert weighted.radius_ == pytest.approx(repeated.radius_, rel=1e-6)
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(weighted.intercept_, repeated.intercept_, rtol=1e-4, atol=1e-4)
+    assert not np.allclose(plain.coef_, repeated.coef_, rtol=1e-3)  # the weights matter here
+    assert weighted.verify(X, y, WEIGHT).ok
 
 
 @pytest.mark.parametrize("kind", [ConstrainedRegressorCV, ConstrainedClassifierCV])

@@ -27,7 +27,7 @@ def explain(
     feature_groups: options.FeatureGroups = None,
     radius: options.Radius = "auto",
     tol: options.Tol = 1e-6,
-    standardize: options.Standardize = False,
+    standardize: options.Standardize = None,
     intercept: options.Intercept = True,
     drop: options.Drop = None,
     impute: options.Impute = None,

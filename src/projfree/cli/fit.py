@@ -27,7 +27,7 @@ EPILOG = (
     "Examples:\n\n"
     "projfree fit train.csv --target y --p 1.5 --radius 10 --out model\n\n"
     "projfree fit people.parquet --target income --cv 5 --out model --json\n\n"
-    "projfree fit adult.data.gz --target -1 --standardize --out model   # text columns, '?', no header\n\n"
+    "projfree fit adult.data.gz --target -1 --out model   # text columns, '?', no header\n\n"
     "Ctrl-C saves a checkpoint beside --out and prints the command that goes on."
 )
 
@@ -49,7 +49,7 @@ def fit(
     max_iter: options.MaxIter = 10_000,
     time_limit: options.TimeLimit = None,
     hold_out: options.HoldOut = 0.2,
-    standardize: options.Standardize = False,
+    standardize: options.Standardize = None,
     intercept: options.Intercept = True,
     drop: options.Drop = None,
     impute: options.Impute = None,
@@ -100,7 +100,7 @@ def settings_of(
     q: float | None,
     radius: str,
     tol: float,
-    standardize: bool,
+    standardize: bool | None,
     intercept: bool,
     feature_groups: str | None,
     cv: int = 0,

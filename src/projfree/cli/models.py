@@ -26,7 +26,8 @@ class Settings:
     q: float | None
     radius: float | str
     tol: float
-    standardize: bool
+    #: None to decide by the deviations of the features.
+    standardize: bool | None
     intercept: bool
     feature_groups: str | None
     cv: int = 0
@@ -60,7 +61,7 @@ def model_of(settings: Settings, rows: AnyRows, path: Path) -> Any:
         norm=settings.norm,
         q=settings.q,
         tol=settings.tol,
-        standardize=settings.standardize,
+        standardize="auto" if settings.standardize is None else settings.standardize,
         fit_intercept=settings.intercept,
         feature_groups=groups,
         **size,

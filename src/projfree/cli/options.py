@@ -130,8 +130,14 @@ OneHot = Annotated[
     ),
 ]
 Standardize = Annotated[
-    bool,
-    typer.Option(help="Centre and scale the features; the radius is then on scaled ones.", rich_help_panel=FEATURES),
+    bool | None,
+    typer.Option(
+        "--standardize/--no-standardize",
+        help="Centre and scale the features; the radius is then on scaled ones. By default where their deviations "
+        "differ more than tenfold.",
+        show_default=False,
+        rich_help_panel=FEATURES,
+    ),
 ]
 Intercept = Annotated[
     bool, typer.Option(help="Fit an intercept, which the ball does not hold.", rich_help_panel=FEATURES)

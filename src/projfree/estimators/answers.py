@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from projfree.checks import Array, refuse_masked, shown
-from projfree.estimators.frames import refuse_columns
+from projfree.estimators.frame_columns import refuse_columns
 from projfree.estimators.sklearn_callbacks import CallbackSupportMixin
 from projfree.estimators.table import take_column
 from projfree.losses.base import Loss

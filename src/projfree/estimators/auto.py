@@ -83,6 +83,7 @@ def choose_radius(f: Objective, ball: ConstraintSet) -> Choice:
     radii around it, and the best by the same measure is chosen. All sums go through the weights, so that a weight of
     two equals a row that is repeated; nothing is drawn at random but signs with a fixed seed.
     """
+    f = _smoothed(f)
     if not _sloped(f):
         own_norm(ball, np.zeros(f.shape))  # a sentence where the set has no norm
         return Choice(1.0)
@@ -106,6 +107,14 @@ def _widened(f: SmoothFunction, ball: ConstraintSet, ridge: Ridge, n: float) -> 
     radius = _usable(own_norm(ball, ridge.w))
     lp = ball.as_lp(f.shape)
     return Choice(radius, ridge.w) if lp is not None and lp.p == 2.0 else around(f, ball, ridge, radius, n)
+
+
+def _smoothed(f: Objective) -> Objective:
+    """The objective to choose by: a loss with corners is smoothed so widely that most rows have a curvature."""
+    if not f.excess:
+        return f
+    value = f.reported.value(f.point(np.zeros(f.shape))) / math.prod(f.outputs)
+    return Objective(f.loss.smoothed_for(value), f.data, fit_intercept=f.fit_intercept, form=f.form)
 
 
 def _sloped(f: Objective) -> bool:

@@ -150,7 +150,6 @@ class ConstrainedModel(Answers):
         The plan depends on neither the radius nor the scale of a loss, which a fit may have to find first.
         """
         model = self._single() if hasattr(self, "_single") else clone(self)
-        model.set_params(**({"radius": 1.0} if model.radius == "auto" else {}))
         table = model._table(X, y, sample_weight)
         problem = model._problem(table, model._losses(table))
         return plan(problem.objective, model._ball(table, problem), self.tol)

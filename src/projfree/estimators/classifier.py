@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from projfree.checks import Array, refuse_masked, shown
 from projfree.data import Data
 from projfree.estimators.base import ConstrainedModel
-from projfree.estimators.frames import refuse_columns
+from projfree.estimators.frame_columns import refuse_columns
 from projfree.estimators.given_data import Encode, from_outside, given_data
 from projfree.estimators.sklearn_callbacks import with_callbacks
 from projfree.estimators.table import Table, take_column
@@ -75,7 +75,9 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         The labels.
     coef_ : ndarray of shape (1, n_features), (n_classes, n_features) or (n_tasks, n_features)
     intercept_ : ndarray of shape (1,), (n_classes,) or (n_tasks,)
-    n_iter_, result_, certificate_, multiplier_, radius_, ball_, loss_, validation_scores_, held_out_, tasks_
+    n_iter_, result_, certificate_, multiplier_, radius_, standardize_, ball_, loss_
+        As in `ConstrainedRegressor`.
+    validation_scores_, held_out_, tasks_
         As in `ConstrainedRegressor`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str

@@ -92,7 +92,8 @@ def _power(size: Array, p: float, multiplier: float) -> Array:
     norm = float((part**p).sum() ** (1.0 / p))
     with np.errstate(divide="ignore"):
         bend = (p - 1.0) * part ** (p - 2.0) if p > 1.0 else np.where(part > 1e-10, 0.0, np.inf)
-    return np.asarray(multiplier * norm ** (1.0 - p) / top * bend)
+    bends = np.isfinite(bend)  # a kink holds its coordinate whatever the multiplier is, zero included
+    return np.where(bends, multiplier * norm ** (1.0 - p) / top * np.where(bends, bend, 0.0), np.inf)
 
 
 def _groups(ball: GroupBall, w: Array, multiplier: float) -> Array:

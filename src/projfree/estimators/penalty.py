@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: What must be left alone for the penalised model to be that of scikit-learn, and its value then.
 PLAIN = {"positive": False, "feature_groups": None, "free": None, "task": None}
+#: The losses of scikit-learn's `PoissonRegressor` and `GammaRegressor`, whose penalty is a ridge.
+MEANS = ("poisson", "gamma")
 #: Where all coefficients are zero, the radius is this part of what would reduce the loss by its own size: no point of
 #: such a ball has a smaller loss than zero, and zero is where the fit begins.
 NOTHING = 1e-40
@@ -42,19 +44,27 @@ def check_penalty(model: ConstrainedModel) -> None:
         )
     if _kind(model) is None:
         raise ValueError(
-            f"`{name}` needs p=2, p=1, or `norm='group'` with p=2, q=1 and squares of several outputs, got "
-            f"norm={model.norm!r}, p={model.p!r}, q={model.q!r}; use `radius`."
+            f"`{name}` needs {_known(model)}, got norm={model.norm!r}, p={model.p!r}, q={model.q!r}; use `radius`."
         )
     for setting, plain in PLAIN.items():
         if getattr(model, setting) is not plain and getattr(model, setting) != plain:
             raise ValueError(f"`{name}` does not go together with `{setting}`; use `radius`.")
 
 
+def _known(model: Any) -> str:
+    """The norms that scikit-learn penalises with this loss."""
+    if model.loss in MEANS:
+        return f"p=2 with loss={model.loss!r}"
+    return "p=2, p=1, or `norm='group'` with p=2, q=1 and squares of several outputs"
+
+
 def _kind(model: Any) -> str | None:
     """Whether the penalty is that of a ridge, of entries or of rows."""
-    if model.norm == "lp" and model.p in (1, 2):
-        return "entries" if model.p == 1 else "ridge"
-    rows = model.norm == "group" and model.p == 2 and model.q in (None, 1) and "squared" in model._penalised_losses
+    if model.norm == "lp" and model.p == 2:
+        return "ridge"
+    if model.norm == "lp" and model.p == 1 and model.loss not in MEANS:
+        return "entries"
+    rows = model.norm == "group" and model.p == 2 and model.q in (None, 1) and model.loss == "squared"
     return "rows" if rows else None
 
 
@@ -62,14 +72,15 @@ def penalised_radius(model: ConstrainedModel, f: SmoothFunction, ball: Constrain
     r"""The norm of scikit-learn's answer, and that answer.
 
     With n the sum of the weights and f the mean loss, `Ridge` minimises :math:`f + \tfrac\alpha n \|w\|_2^2`, `Lasso`
-    and `MultiTaskLasso` :math:`f + 2\alpha\|w\|`, and `LogisticRegression` :math:`f + \tfrac1{2Cn}\|w\|_2^2` or
+    and `MultiTaskLasso` :math:`f + 2\alpha\|w\|`, `PoissonRegressor` and `GammaRegressor`
+    :math:`f + \tfrac\alpha2 \|w\|_2^2`, and `LogisticRegression` :math:`f + \tfrac1{2Cn}\|w\|_2^2` or
     :math:`f + \tfrac1{Cn}\|w\|_1`.
     """
     assert model._penalty is not None
     kind, value = _kind(model), float(model._penalty[1])
     squares = f.quadratic
     if kind == "ridge":
-        w = ridge_point(f, ball, 2.0 * value / n if squares else 1.0 / (value * n))
+        w = ridge_point(f, ball, 2.0 * value / n if squares else value if model.loss in MEANS else 1.0 / (value * n))
     else:
         w = flat_point(f, 2.0 * value if squares else 1.0 / (value * n), rows=kind == "rows")
     radius = own_norm(ball, w)

@@ -18,7 +18,7 @@ from projfree.data import Data
 from projfree.data.gram import Gram
 from projfree.estimators.base import ConstrainedModel, Prepared
 from projfree.estimators.deviance import column_or_outputs, explained_deviance, has_deviance
-from projfree.estimators.frames import refuse_columns
+from projfree.estimators.frame_columns import refuse_columns
 from projfree.estimators.given_data import from_outside, given_data
 from projfree.estimators.robust import BIWEIGHT, HUBER, residual_scale
 from projfree.estimators.row_by_row import check_moments, fit_moments, grown, refuse_data
@@ -75,7 +75,8 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         The radius of the ball. ``"auto"`` chooses the one whose fit should predict new rows best, see the notes.
     alpha : float, optional
         In place of a radius, the penalty of scikit-learn's `Ridge` (p=2), `Lasso` (p=1) or `MultiTaskLasso`
-        (``norm="group"``): the fit is then theirs, and ``radius_`` is the norm of its coefficients. For squares.
+        (``norm="group"``) for squares, and of `PoissonRegressor` and `GammaRegressor` (p=2) for these losses: the fit
+        is then theirs, and ``radius_`` is the norm of its coefficients.
     fit_intercept : bool
         Whether an intercept, which the ball does not hold, is minimised out.
     solver : "auto" or Solver
@@ -238,7 +239,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
     _searches = False
 
     #: The losses that scikit-learn has with a penalty.
-    _penalised_losses = ("squared",)
+    _penalised_losses = ("squared", "poisson", "gamma")
 
     @property
     def _penalty(self) -> tuple[str, Any] | None:
