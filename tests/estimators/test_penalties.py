@@ -142,3 +142,19 @@ def test_a_penalty_is_explained_as_a_radius_is(model):
 def test_other_solvers_begin_at_the_answer():
     X, y, _ = regression()
     agrees(ConstrainedRegressor(alpha=10.0, solver=PrimalAveraging()), Ridge(alpha=10.0), X, y)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_small_penalties_of_wide_tables_meet_the_conditions_for_a_minimum(seed):
+    # More features than rows: a step that lets all of them in at once has a singular face.
+    rng = np.random.default_rng(seed)
+    X, Y, alpha = rng.standard_normal((30, 60)), rng.standard_normal((30, 2)), 1.2e-4
+    Y[:, 0] = np.clip(X @ rng.standard_normal(60), -3.0, 3.0)
+    model = ConstrainedRegressor(norm="group", alpha=alpha).fit(X, Y)
+    W = model.coef_.T
+    slope, sizes = X.T @ (X @ W + model.intercept_ - Y) / len(Y), np.linalg.norm(W, axis=1)
+    used = sizes > 1e-9
+    assert 0 < used.sum() < 60
+    on = np.linalg.norm(slope[used] + alpha * W[used] / sizes[used, None], axis=1)
+    assert on.max() < 1e-5 * alpha
+    assert np.linalg.norm(slope[~used], axis=1).max() < (1.0 + 1e-5) * alpha

@@ -24,6 +24,8 @@ from projfree.solvers import Direct, plan
 
 #: Slopes are made as small as this part of what they are at zero, in at most so many steps of Newton's method.
 ACCURACY, STEPS = 1e-11, 60
+#: Conditions for a minimum that are met up to this part of the penalty are met, where rounding allows no more.
+SETTLED = 1e-6
 #: The most parameters for which Hessians are formed where the plan does without.
 FEW = 200
 #: Features that a step looks at, at least, and twice as many as are not zero.
@@ -57,7 +59,19 @@ def ridge_point(f: SmoothFunction, ball: ConstraintSet, penalty: float) -> Array
 
 def flat_point(f: SmoothFunction, level: float, *, rows: bool) -> Array:
     """The minimiser of f plus ``level`` times the sum of the sizes of entries, or of the norms of rows."""
-    here = f.evaluate(f.point(np.zeros(f.shape)))
+    zero = f.evaluate(f.point(np.zeros(f.shape)))
+    here = _settled(f, zero, level, rows)
+    if _flat_slope(here.point.w, here.slope.gradient, level, rows) > SETTLED * level:
+        # Too many features at once make the face singular. From larger penalties they come in a few at a time.
+        here = zero
+        highest = max(float(np.max(_sizes(zero.slope.gradient, rows))), level)
+        for penalty in np.geomspace(highest, level, 2 + math.ceil(math.log(highest / level, 2.0))):
+            here = _settled(f, here, float(penalty), rows)
+    return here.point.w
+
+
+def _settled(f: SmoothFunction, here: Evaluation, level: float, rows: bool) -> Evaluation:
+    """Where Newton's method on ever other features leads from ``here``."""
     for _ in range(STEPS):
         w, g = here.point.w, here.slope.gradient
         if _flat_slope(w, g, level, rows) <= ACCURACY * level:
@@ -76,7 +90,7 @@ def flat_point(f: SmoothFunction, level: float, *, rows: bool) -> Array:
         if there is None:
             break
         here = there
-    return here.point.w
+    return here
 
 
 def _features(w: Array, g: Array, level: float) -> Array:
