@@ -21,6 +21,7 @@ from projfree import (
     as_data,
     minimize,
 )
+from projfree.estimators import sharpening
 from projfree.estimators.auto import auto_radius, radius_grid
 from projfree.estimators.balls import multiplier
 from projfree.estimators.climbing import climb
@@ -358,3 +359,23 @@ def test_badly_scaled_columns_are_no_worse_than_for_ridge():
 def test_a_wrong_setting_is_named():
     with pytest.raises(ValueError, match="`standardize` must be True, False or 'auto', got 'yes'"):
         ConstrainedRegressor(standardize="yes").fit(np.eye(3), [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("size", [1e150, 1e-150])
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+def test_labels_of_columns_near_the_ends_of_the_range_get_the_same_radius(size, loss):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 5))
+    labels = X[:, 0] + 0.1 * rng.standard_normal(40) > 0
+    usual, far = (ConstrainedClassifier(loss).fit(table, labels).radius_ for table in (X, size * X))
+    assert far * size == pytest.approx(usual, rel=1e-2)
+
+
+def test_a_quantile_fit_ends_at_the_first_smoothing_that_meets_the_tolerance(monkeypatch):
+    found = []
+    monkeypatch.setattr(sharpening, "minimize", lambda *a, **k: found.append(minimize(*a, **k)) or found[-1])
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 5))
+    y = X[:, 0] + 0.1 * rng.standard_normal(40)
+    ConstrainedRegressor("quantile", time_limit=5.0).fit(X[:3], y[:3])  # met exactly: all else is rounding
+    assert [result.status.name for result in found] == ["CONVERGED"]

@@ -48,7 +48,8 @@ class RidgeModel(ABC):
         """The place of the penalty at which the value of the quadratic plus ``price`` times the freedom is smallest."""
         h, energy, nodes, weights = self._parts()
         lam = self.penalties[:, None]
-        values = -((h + 2.0 * lam) / (h + lam) ** 2) @ (0.5 * energy)
+        # In this order, as (h + lam)^2 leaves the range of floats for columns of size 1e150 or 1e-150.
+        values = -0.5 * ((1.0 + lam / (h + lam)) * (energy / (h + lam))).sum(axis=1)
         return int(np.argmin(values + price * (nodes / (nodes + lam)) @ weights))
 
     @abstractmethod

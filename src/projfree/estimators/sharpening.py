@@ -32,7 +32,7 @@ def sharpened(
 ) -> tuple[Problem, Array | None]:
     """The problem whose smoothing accounts for half of the tolerance, and a point to begin at.
 
-    Where the time limit ends before, the problem that was reached.
+    Where the time limit ends before, or the gap of the loss itself meets the tolerance, the problem that was reached.
     """
     problem, start = prepared.problem, prepared.start
     f = problem.objective
@@ -49,8 +49,8 @@ def sharpened(
         found = one_of_many(minimize(f, prepared.ball, start=start, **settings))
         # The minimum is at least the bound, so that this is at most half of the tolerance.
         start, due = found.w, max(due, 0.5 * max(tol, LEAST_TOL) * (found.bound or 0.0))
-        if found.status is Status.TIME_LIMIT:
-            return problem, start  # a sharper one would have no time to prove as much
+        if found.status in (Status.TIME_LIMIT, Status.CONVERGED):
+            return problem, start  # a sharper one would have no time to prove as much, or nothing to add
         excess = max(excess / SHARPER, due)
         if found.status is Status.MAX_ITER:
             break
