@@ -8,7 +8,15 @@ import scipy.sparse as sp
 from sklearn.linear_model import GammaRegressor, PoissonRegressor, QuantileRegressor
 from sklearn.svm import LinearSVC
 
-from projfree import ConstrainedClassifier, ConstrainedRegressor
+from projfree import (
+    ConstrainedClassifier,
+    ConstrainedRegressor,
+    Objective,
+    Poisson,
+    Simplex,
+    as_data,
+    minimize,
+)
 from projfree.testing import SealedData
 
 RNG = np.random.default_rng(5)
@@ -109,3 +117,11 @@ def test_squared_hinge(penalty):
 def test_targets_are_refused(loss, y, sentence):
     with pytest.raises(ValueError, match=sentence):
         ConstrainedRegressor(loss=loss).fit(X, y)
+
+
+def test_an_exponential_at_the_centre_is_no_scale():
+    f = Objective(Poisson(), as_data(np.array([[1000.0, 1.0, -1.0]]), np.array([2.0])))
+    result = minimize(f, Simplex(2.3), tol=1e-8, max_iter=1, start=np.array([0.05, 1.1, 1.15]))
+    assert result.value > 1e6  # the minimum is zero: some mixture of the columns predicts log 2
+    assert not result.status.converged
+    assert result.relative_gap == pytest.approx(1.0)

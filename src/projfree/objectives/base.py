@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from projfree.objectives.hull import Hull
     from projfree.objectives.quadratic import QuadraticForm
     from projfree.objectives.rounding import Rounding
+    from projfree.sets.base import ConstraintSet
 
 
 class SmoothFunction(ABC):
@@ -212,6 +213,10 @@ class SmoothFunction(ABC):
     def row_loss(self) -> Loss | None:
         """The loss of one row where the function is a mean of it over data, so that others can recompute it."""
         return None
+
+    def reference(self, ball: ConstraintSet) -> Any:
+        """The point whose value sets the scale of gaps where the minimum is close to zero: the centre of the set."""
+        return ball.centre(self.shape)
 
     def centred_intercept(self, w: Array) -> Array | None:
         """The intercept of a quadratic of rows at ``w``, None where there is none; no pass."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from projfree.algebra import Minorant, Pattern, Point
+from projfree.algebra import Minorant, Pattern, Point, zeros
 from projfree.checks import Array, instance
 from projfree.data.base import Data
 from projfree.data.second_moments import Moments
@@ -30,6 +30,7 @@ from projfree.objectives.workload import Workload
 
 if TYPE_CHECKING:
     from projfree.data.column_products import ColumnProducts
+    from projfree.sets.base import ConstraintSet
 
 FORMS = ("auto", "gram", "data")
 
@@ -187,6 +188,10 @@ class Objective(SmoothFunction):
 
     def estimate(self, x: Point, m: int, rng: np.random.Generator) -> Minorant:
         return Minorant(-np.inf, self.intercept_strategy.estimate(self.workspace.sampled(m, rng), x))
+
+    def reference(self, ball: ConstraintSet) -> Any:
+        # Exponentials at a centre far from zero are so large that any value would be small beside them.
+        return super().reference(ball) if math.isfinite(self.loss.smoothness) else zeros(self.shape)
 
     def centred_intercept(self, w: Array) -> Array | None:
         """The intercept of the squared loss at ``w``, None where there is none; no pass."""

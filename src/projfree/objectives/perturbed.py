@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -126,6 +126,9 @@ class Perturbed(SmoothFunction):
 
     def smoothness(self) -> float:
         return self.f.smoothness()
+
+    def reference(self, ball: ConstraintSet) -> Any:
+        return self.f.reference(ball)
 
     @property
     def pattern(self) -> Pattern | None:

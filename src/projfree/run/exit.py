@@ -78,7 +78,7 @@ def confirm(run: Run, look_back: bool = True) -> Certificate:
     if run.unproved:
         _prove_anew(run)
     if run.f.excess and run.scale > abs(run.value):  # gaps are relative to the centre, whose value was only bounded
-        run.centre_value = f.value(f.point(run.ball.centre(f.shape)))
+        run.centre_value = f.value(f.point(f.reference(run.ball)))
     if not f.convex:
         run.work_before += f.work
         run.latest_gap = run.ball.gap(m.gradient, x.w)

@@ -91,8 +91,8 @@ def minimize(
         How; by default what `plan` finds cheapest, which the result records, or the solver of ``state``.
     tol : float
         The run ends when the relative gap, ``(value - bound) / max(|value|, 1e-6 |f0|)``, is at most this, f0
-        being the value at the centre of the set. Where the objective is not convex it speaks of the Frank-Wolfe
-        gap.
+        being the value at the centre of the set (at zero for losses with exponentials). Where the objective is not
+        convex it speaks of the Frank-Wolfe gap.
     max_iter : int
         The largest number of iterations.
     time_limit : float, optional

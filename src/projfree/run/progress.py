@@ -116,7 +116,7 @@ class Run:
         """What gaps are relative to."""
         if math.isnan(self.centre_value):
             f = self.opened
-            self.centre_value = f.evaluate(f.point(self.ball.centre(f.shape)), tangent=False).reported.value
+            self.centre_value = f.evaluate(f.point(f.reference(self.ball)), tangent=False).reported.value
         return max(abs(self.value), CENTRE_SHARE * abs(self.centre_value), LEAST_SCALE)
 
     @property
@@ -207,7 +207,7 @@ class Run:
                 self.trace.fill(row, gap=found.value - self.trace.at(row, "bound"))
         if iteration == 0:
             self.first_value = found.value
-        if iteration == 0 and same(found.point.w, self.ball.centre(self.f.shape)):
+        if iteration == 0 and same(found.point.w, self.f.reference(self.ball)):
             self.centre_value = found.value
         if found.value < self.value:
             self.best, self.value = found.point, found.value

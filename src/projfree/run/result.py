@@ -34,7 +34,8 @@ class Result:
     gap : float
         ``value - bound``; where the objective is not convex the Frank-Wolfe gap at ``w``.
     relative_gap : float
-        ``gap / max(|value|, 1e-6 |f0|)``, with f0 the value at the centre of the set.
+        ``gap / max(|value|, 1e-6 |f0|)``, with f0 the value at the centre of the set
+        (at zero for losses with exponentials).
     smallest_gap : tuple of float and int, or None
         Where the objective is not convex, the smallest Frank-Wolfe gap found and its iteration.
     n_iter, n_passes : int and float
