@@ -186,7 +186,7 @@ MISSING = {
 @pytest.mark.parametrize(("loss", "y", "weight", "found"), MISSING.values(), ids=MISSING)
 def test_a_missing_class_has_no_intercept(loss, y, weight, found):
     data = as_data(np.ones((3, 2)), y, weight)
-    rest = r": the intercept has no finite minimum; use `fit_intercept=False`, or drop the loss\.$"
+    rest = r": the intercept has no finite minimum; use `fit_intercept=False`, or another loss\.$"
     with pytest.raises(ValueError, match=r"^`fit_intercept=True` needs targets of every class, " + found + rest):
         Objective(loss, data, fit_intercept=True)
     Objective(loss, data)  # without an intercept all is well

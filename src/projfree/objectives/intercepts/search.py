@@ -97,7 +97,7 @@ def no_minimum(labels: Array) -> ValueError:
     """The sentence for targets that push the intercept to infinity."""
     return ValueError(
         f"`fit_intercept=True` needs targets of every class, got only {np.ravel(labels).tolist()[:3]}: "
-        "the intercept has no finite minimum; use `fit_intercept=False`, or drop the loss."
+        "the intercept has no finite minimum; use `fit_intercept=False`, or another loss."
     )
 
 
