@@ -27,7 +27,7 @@ LEAST_READ = 100_000.0
 # Measured by `python benchmarks/projections.py` and rounded: numbers that memory gives in the time of one entry.
 #: Of a projection with a formula or by thresholds, of one that solves an equation for each entry, and of the oracle.
 PROJECTION, POWER_PROJECTION, ORACLE = 10.0, 200.0, 5.0
-#: Of a decomposition into singular values, for each of the shorter side (1.4 to 2.5, more for up to a few thousand entries).
+#: Of a decomposition into singular values, for each of the shorter side (1.4 to 2.5, more where entries are few).
 SPECTRUM = 2.0
 
 
