@@ -11,6 +11,7 @@ from sklearn.model_selection import ShuffleSplit
 from sklearn.preprocessing import scale
 
 from projfree import (
+    AcceleratedProjectedGradient,
     ConstrainedClassifier,
     ConstrainedRegressor,
     GroupBall,
@@ -379,3 +380,18 @@ def test_a_quantile_fit_ends_at_the_first_smoothing_that_meets_the_tolerance(mon
     y = X[:, 0] + 0.1 * rng.standard_normal(40)
     ConstrainedRegressor("quantile", time_limit=5.0).fit(X[:3], y[:3])  # met exactly: all else is rounding
     assert [result.status.name for result in found] == ["CONVERGED"]
+
+
+def test_wide_tables_are_tried_by_steps_of_a_known_cost(monkeypatch):
+    asked = []
+
+    def noted(f, ball, solver, **settings):
+        asked.append(solver)
+        return minimize(f, ball, solver, **settings)
+
+    monkeypatch.setattr("projfree.estimators.around.minimize", noted)
+    rng = np.random.default_rng(0)
+    X = sp.random_array((60, 3000), density=0.02, rng=rng, format="csr")
+    ConstrainedClassifier(p=1.0, tol=1e-3).fit(X, rng.integers(0, 3, 60))
+    assert asked
+    assert all(isinstance(solver, AcceleratedProjectedGradient) for solver in asked)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -19,8 +19,11 @@ from projfree.objectives.base import SmoothFunction
 from projfree.run import Result, minimize
 from projfree.run.result import one_of_many
 from projfree.sets.base import ConstraintSet
+from projfree.solvers.base import Solver
 from projfree.solvers.direct import minimise_form
 from projfree.solvers.model import minimise_model
+from projfree.solvers.projected_gradient import AcceleratedProjectedGradient
+from projfree.steps import BacktrackingGradient
 
 if TYPE_CHECKING:
     from projfree.estimators.auto import Choice, Ridge
@@ -75,14 +78,18 @@ def _fitted(f: SmoothFunction, ball: ConstraintSet, ridge: Ridge, start: Array, 
 def _from_rows(f: SmoothFunction, ball: ConstraintSet, start: Array, n: float) -> tuple[Array, float]:
     """The same where no matrix was formed."""
     assert isinstance(f, Objective)
-    result = _run(f, ball, start)
+    # Two digits are enough, and steps whose cost is known beforehand: second-order models are slow on singular faces.
+    quick: Solver | Literal["auto"] = (
+        AcceleratedProjectedGradient(BacktrackingGradient()) if ball.projects_quickly else "auto"
+    )
+    result = _run(f, ball, start, quick)
     x = f.point(result.w, result.intercept)
     used = freedom_of_products(ball, x.w, multiplier(ball, f.minorant(x).gradient) or 0.0, f.hessian_at(x), n)
     return x.w, left_out_loss(f, x, used, n)
 
 
-def _run(f: SmoothFunction, ball: ConstraintSet, start: Array) -> Result:
-    return one_of_many(minimize(f, ball, start=start, tol=TOL, max_iter=ITERATIONS, record=0))
+def _run(f: SmoothFunction, ball: ConstraintSet, start: Array, solver: Solver | Literal["auto"] = "auto") -> Result:
+    return one_of_many(minimize(f, ball, solver, start=start, tol=TOL, max_iter=ITERATIONS, record=0))
 
 
 def _minimised(f: SmoothFunction, ball: ConstraintSet, H: Array, b: Array, start: Array) -> Array:
