@@ -18,6 +18,7 @@ from projfree import (
     PrimalAveraging,
     QuadraticForm,
     Quantile,
+    Simplex,
     Squared,
     Status,
     as_data,
@@ -187,3 +188,9 @@ def test_what_is_smoothed_stays_known():
     f = Objective(Quantile(0.5, delta=1.0), as_data(X, Y))
     result = minimize(Perturbed(f, 1e-3, XI), BALL, FrankWolfe(), max_iter=500)
     assert result.status is Status.SMOOTHED
+
+
+def test_a_set_of_one_point_is_refused():
+    sentence = r"^`ball` must hold more than one point, got Simplex\(.*\); minimise f itself there\.$"
+    with pytest.raises(ValueError, match=sentence):
+        perturb(Objective(Squared(), as_data(X[:, :1], Y)), Simplex(), 1e-3, np.random.default_rng(0))

@@ -87,11 +87,13 @@ class SearchMixin(ConstrainedModel):
         judge = Scoring(check_scoring(models[0], scoring=self.scoring), self.scoring, X, y, score)
         by_runs = PathFolds(table, folds, judge, seed, self.n_jobs)
         grids = np.stack([grid(model, table, wanted) for model in models])
-        bar = PartsBar(len(models) * len(folds) if self.verbose == 1 else None)
+        parts = range(len(models) * len(folds))
+        bar, left = PartsBar(len(parts) if self.verbose == 1 else None), iter(parts)
 
         def tell() -> None:
-            bar()
-            _tell(self, context, "fold", given)
+            if next(left, None) is not None:  # folds that another way begins again are told once
+                bar()
+                _tell(self, context, "fold", given)
 
         with closing(bar):
             try:

@@ -27,6 +27,7 @@ from projfree.estimators.sklearn_callbacks import with_callbacks
 from projfree.estimators.table import Table, take_column
 from projfree.losses import BiWeight, Gamma, Huber, Poisson, Quantile, Squared
 from projfree.losses.base import Loss
+from projfree.losses.squared import is_squared
 from projfree.run import minimize
 from projfree.run.result import one_of_many
 
@@ -41,7 +42,11 @@ PLAIN: dict[str, type[Loss]] = {"squared": Squared, "poisson": Poisson, "gamma":
 
 
 def _keeps_moments(model: Any) -> bool:
-    """Whether rows can be added; a search needs all of them for its folds."""
+    """Whether rows can be added: moments serve squares alone, and a search needs the rows for its folds."""
+    if not (model.loss == "squared" or is_squared(model.loss)):
+        raise AttributeError(
+            f"`partial_fit` keeps moments, which serve squares alone, got `loss={shown(model.loss)}`; use `fit`."
+        )
     return not model._searches
 
 

@@ -16,7 +16,7 @@ from projfree.estimators.penalty import at_zero, penalised_radius
 from projfree.estimators.problem import Problem
 from projfree.estimators.solving import warn_if_short
 from projfree.estimators.table import Table
-from projfree.losses.squared import Squared, is_squared
+from projfree.losses.squared import Squared
 from projfree.run import minimize
 from projfree.run.result import one_of_many
 
@@ -26,8 +26,6 @@ BY_ROW = {"task": None, "free": None, "early_stopping": False}
 
 def check_moments(model: Any) -> None:
     """Raise where the moments of the rows are not all that the fit needs."""
-    if not (model.loss == "squared" or is_squared(model.loss)):
-        raise ValueError(f"`partial_fit` keeps moments, which serve squares alone, got {shown(model.loss)}; use `fit`.")
     for name, plain in BY_ROW.items():
         value = getattr(model, name)
         if value is not plain and value != plain:

@@ -153,5 +153,7 @@ def perturb(f: SmoothFunction, ball: ConstraintSet, epsilon: float, rng: np.rand
     epsilon : float
         The accuracy aimed at, in the units of f.
     """
-    xi = rng.standard_normal(f.shape)
-    return Perturbed(f, positive("epsilon", epsilon) / (4.0 * ball.diameter(f.shape)), xi / np.linalg.norm(xi))
+    xi, diameter = rng.standard_normal(f.shape), ball.diameter(f.shape)
+    if not diameter > 0.0:
+        raise ValueError(f"`ball` must hold more than one point, got {ball!r}; minimise f itself there.")
+    return Perturbed(f, positive("epsilon", epsilon) / (4.0 * diameter), xi / np.linalg.norm(xi))
