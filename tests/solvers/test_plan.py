@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -13,11 +15,13 @@ from projfree import (
     Direct,
     Entries,
     GroupBall,
+    KSupportBall,
     Logistic,
     LpBall,
     Objective,
     ProjectedGradient,
     SchattenBall,
+    Softmax,
     Squared,
     as_data,
     minimize,
@@ -27,6 +31,7 @@ from projfree import (
 from projfree.data.tasks import TaskData
 from projfree.sets import WeightedSchattenBall
 from projfree.solvers.costs import Costs
+from projfree.solvers.rules import RULES
 
 
 def test_the_plan_counts_the_numbers_that_a_read_meets():
@@ -87,3 +92,46 @@ def test_a_path_of_squares_on_few_features_forms_one_gram_matrix(p):
     found = path(f, LpBall(p, 1.0), np.geomspace(0.5, 5.0, 20), record=0)
     assert all(result.status.converged for result in found.results)
     assert all(result.solver == Direct() for result in found.results)
+
+
+def kinds_of_problems():
+    rng = np.random.default_rng(0)
+    for n, d, k in ((60, 4, 1), (60, 250, 1), (20_000, 3, 1), (60, 4, 5)):
+        X = rng.standard_normal((n, d))
+        scores = X @ rng.standard_normal((d, k))
+        y = scores[:, 0] if k == 1 else scores
+        for loss, targets in ((Squared(), y), (Logistic(), np.sign(y)), (BiWeight(), y)):
+            for intercept in (False, True):
+                yield Objective(loss, as_data(X, targets), fit_intercept=intercept)
+        if k > 1:
+            yield Objective(Softmax(k), as_data(X, scores.argmax(axis=1)), fit_intercept=True)
+    yield Objective(Squared(), as_data(Entries([0, 1, 2], [1, 0, 1], (3, 2)), [1.0, 2.0, 3.0]))
+
+
+def sets_of(shape):
+    yield from (LpBall(p, 1.0) for p in (1, 1.3, 2, 4, np.inf))
+    yield KSupportBall(2, 1.0)
+    if len(shape) == 2:
+        yield from (GroupBall(2, 1, 1.0), SchattenBall(1, 1.0), SchattenBall(2, 1.0))
+
+
+def test_no_rule_that_was_not_asked_would_have_been_chosen():
+    for f in kinds_of_problems():
+        for ball in sets_of(f.shape):
+            for radii in (1, 20):
+                made, costs = plan(f, ball, radii=radii), Costs(f, ball, radii)
+                assert made.solver == made.choices[0].solver
+                for rule, tangents in RULES.items():
+                    choice = rule(costs)
+                    assert choice is None or choice.work >= tangents * costs.tangent
+
+
+def test_a_plan_is_a_value_and_keeps_no_rows():
+    X = np.random.default_rng(0).standard_normal((5_000, 4))
+    made = [plan(Objective(Squared(), as_data(X, X[:, 0])), LpBall(2, 1.0)) for _ in range(2)]
+    assert made[0] == made[1] and hash(made[0]) == hash(made[1])
+    assert made[0] != plan(Objective(Squared(), as_data(X, X[:, 0])), LpBall(2, 2.0))
+    read = pickle.loads(pickle.dumps(made[0]))
+    assert read == made[0]
+    assert read.explain() == made[0].explain()
+    assert len(pickle.dumps(made[0])) < 5_000

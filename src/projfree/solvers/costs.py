@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 
 from projfree.algebra import FactoredShape
 from projfree.objectives.base import SmoothFunction
-from projfree.objectives.workload import Workload
+from projfree.objectives.workload import Traits
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.model import MOST_PARAMETERS
 
@@ -31,31 +30,52 @@ PROJECTION, POWER_PROJECTION, ORACLE = 10.0, 200.0, 5.0
 SPECTRUM = 2.0
 
 
-@dataclass(frozen=True)
 class Costs:
     """A function and a set, with what work on them costs in reads of the data and in bytes.
 
     ``radii`` is the number of balls that a path of solutions has: what belongs to the function alone serves them all.
+
+    Attributes
+    ----------
+    f : Traits
+        What the function can do.
+    load : Workload
+        What it says about itself.
+    parameters : int
+        Entries of a parameter.
+    size, span : float
+        Numbers that a read of the data meets, and those that memory gives in the time of a read: more where the table
+        is small.
+    product, search, tangent : float
+        Reads in the time of a product with a Hessian, or a tangent at a given intercept; of a search along images; and
+        of a tangent, its intercept included.
     """
 
-    f: SmoothFunction
-    ball: ConstraintSet
-    radii: int = 1
+    def __init__(self, f: SmoothFunction, ball: ConstraintSet, radii: int = 1) -> None:
+        self.f, self.load, self.ball, self.radii = Traits.of(f), f.workload(), ball, radii
+        self.parameters, self.size = math.prod(f.shape), self.load.stored
+        self.span, self.product, self.search = self.size, 1.0, 0.0
+        if self.load.measured:
+            k, each = self.load.outputs, COUPLED_SEARCH if self.load.coupled else SEARCH
+            self.span = max(self.size, LEAST_READ)
+            self.product = TANGENT if k == 1 else 1.0 + OUTPUT * k
+            self.search = each * k * (f.rows or 1) / self.span
+        searches = self.load.measured and self.load.searches
+        self.tangent = self.product + 1.0 + self.search if searches else self.product
 
-    @cached_property
-    def load(self) -> Workload:
-        """What the function says about itself."""
-        return self.f.workload()
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Costs) and self._given() == other._given()
+
+    def __hash__(self) -> int:
+        return hash(self._given())
+
+    def _given(self) -> tuple[object, ...]:
+        return self.f, self.load, self.ball, self.radii
 
     def describe(self, tol: float) -> str:
         """The problem in one line."""
         rows = "" if self.f.rows is None else f"{self.f.rows:,} rows, "
         return f"{self.load.name} {rows}{self.f.shape} over {self.ball!r}, tolerance {tol:g}"
-
-    @cached_property
-    def parameters(self) -> int:
-        """Entries of a parameter."""
-        return math.prod(self.f.shape)
 
     @cached_property
     def has_model(self) -> bool:
@@ -68,27 +88,6 @@ class Costs:
     def model_work(self) -> float:
         """Reads that one solve of a model takes the time of."""
         return MODEL_FLOPS * float(self.parameters) ** 3 / (FLOPS_A_READ * self.span)
-
-    @cached_property
-    def tangent(self) -> float:
-        """Reads that a tangent takes the time of, its intercept included."""
-        return self.product + 1.0 + self.search if self.load.measured and self.load.searches else self.product
-
-    @cached_property
-    def product(self) -> float:
-        """Reads that a product with a Hessian takes the time of, or a tangent at a given intercept."""
-        if not self.load.measured:
-            return 1.0
-        k = self.load.outputs
-        return TANGENT if k == 1 else 1.0 + OUTPUT * k
-
-    @cached_property
-    def search(self) -> float:
-        """Reads that a search along images takes the time of."""
-        if not self.load.measured:
-            return 0.0
-        each = COUPLED_SEARCH if self.load.coupled else SEARCH
-        return each * self.load.outputs * (self.f.rows or 1) / self.span
 
     @cached_property
     def projection(self) -> float:
@@ -112,16 +111,6 @@ class Costs:
             return 0.0
         spectrum = SPECTRUM * min(self.f.shape) if self.ball.spectral and len(self.f.shape) > 1 else 0.0
         return (numbers + spectrum) * self.parameters / self.span
-
-    @property
-    def size(self) -> float:
-        """Numbers that a read of the data meets."""
-        return self.load.stored
-
-    @property
-    def span(self) -> float:
-        """Numbers that memory gives in the time of a read: more than it meets where the table is small."""
-        return max(self.size, LEAST_READ) if self.load.measured else self.size
 
     @property
     def image_bytes(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from operator import attrgetter
 
 from projfree.checks import at_least, count, instance
@@ -32,11 +33,32 @@ class Plan:
       next:   ...
     """
 
-    problem: str
-    choices: tuple[Choice, ...]
-    #: What would need more memory than there is, cheapest first, and the bytes that there are.
-    too_large: tuple[Choice, ...] = ()
-    budget: int | None = None
+    costs: Costs
+    tol: float
+    #: The bytes that a solver may take.
+    budget: int
+    #: The solver of choice.
+    solver: Solver
+
+    @property
+    def problem(self) -> str:
+        """The problem in one line."""
+        return self.costs.describe(self.tol)
+
+    @cached_property
+    def _ranked(self) -> list[Choice]:
+        """All solvers that apply, the cheapest first; a run needs no more than the first and does not ask for it."""
+        return sorted([made for rule in RULES if (made := rule(self.costs)) is not None], key=attrgetter("work"))
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """The solvers that fit in memory, the cheapest first."""
+        return tuple([choice for choice in self._ranked if choice.memory <= self.budget])
+
+    @property
+    def too_large(self) -> tuple[Choice, ...]:
+        """Those that would need more memory than there is, the cheapest first."""
+        return tuple([choice for choice in self._ranked if choice.memory > self.budget])
 
     def __repr__(self) -> str:
         return f"Plan({self.solver!r}: {self.problem})"
@@ -45,17 +67,11 @@ class Plan:
         _, *lines = self.explain().splitlines()
         return html_table(f"Plan: {self.problem}", dict(line.strip().split(":", 1) for line in lines))
 
-    @property
-    def solver(self) -> Solver:
-        """The solver of choice."""
-        return self.choices[0].solver
-
     def explain(self) -> str:
         """The problem, the choice and the runner-up, in words."""
         names = ("chosen:", "next:  ")
         lines = [f"  {name} {choice.line()}" for name, choice in zip(names, self.choices[:2], strict=False)]
-        if self.too_large and self.budget is not None:
-            first = self.too_large[0]
+        for first in self.too_large[:1]:
             lines.append(
                 f"  not:    {first.solver!r}: it takes {first.memory / 1e6:,.1f} MB besides the data, and may take "
                 f"{self.budget / 1e6:,.1f} MB ({VARIABLE}, by default half of the machine's memory)"
@@ -92,11 +108,24 @@ def plan(f: SmoothFunction, ball: ConstraintSet, tol: float = 1e-6, *, radii: in
     instance("ball", ball, ConstraintSet, "LpBall(2, radius=1.0)")
     at_least("tol", tol, 0.0)
     costs, most = Costs(f, ball, count("radii", radii)), budget()
-    found = sorted([choice for rule in RULES if (choice := rule(costs)) is not None], key=attrgetter("work"))
-    fitting = tuple([choice for choice in found if choice.memory <= most])
-    if not fitting:
-        raise _nothing_fits(min(found, key=attrgetter("memory")), most)
-    return Plan(costs.describe(tol), fitting, tuple([choice for choice in found if choice.memory > most]), most)
+    return Plan(costs, tol, most, _cheapest(costs, most).solver)
+
+
+def _cheapest(costs: Costs, most: int) -> Choice:
+    """The cheapest choice that fits in memory; rules whose solvers take longer on any problem are not asked."""
+    best, smallest = None, None
+    for rule, tangents in RULES.items():
+        if best is not None and best.work < tangents * costs.tangent:
+            continue
+        made = rule(costs)
+        if made is not None and (smallest is None or made.memory < smallest.memory):
+            smallest = made
+        if made is not None and made.memory <= most and (best is None or made.work < best.work):
+            best = made
+    if best is None:
+        assert smallest is not None  # Frank-Wolfe applies to everything
+        raise _nothing_fits(smallest, most)
+    return best
 
 
 def _nothing_fits(smallest: Choice, most: int) -> MemoryError:

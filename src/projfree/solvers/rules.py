@@ -249,15 +249,16 @@ def _vertex_step(costs: Costs) -> float:
     return 2.0 * costs.tangent + costs.search + costs.oracle
 
 
-RULES = (
-    direct,
-    newton,
-    hessian_free,
-    working_set,
-    lanczos,
-    corrective,
-    pairwise,
-    accelerated,
-    projected,
-    frank_wolfe,
-)
+#: The rules, each with the tangents that its solver takes at least: what it costs on any problem.
+RULES = {
+    direct: 0.0,
+    newton: NEWTON_TANGENTS,
+    hessian_free: PRODUCT_TANGENTS,
+    working_set: WORKING_STEPS,
+    lanczos: LANCZOS,
+    corrective: 2.0 * CORRECTIVE,
+    pairwise: 2.0 * CORRECTED,
+    accelerated: 2.2 * ACCELERATED,
+    projected: 2.0 * TASKS,
+    frank_wolfe: 2.0 * FRANK_WOLFE,
+}

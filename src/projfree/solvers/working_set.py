@@ -14,6 +14,7 @@ from projfree.numerics.flat_quadratic import minimise_flat
 from projfree.numerics.free_quadratic import minimise_with_free
 from projfree.numerics.symmetric import Formed, Symmetric
 from projfree.objectives.base import SmoothFunction
+from projfree.objectives.workload import Traits
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State
 from projfree.solvers.model_step import NOTHING, step_towards
@@ -242,7 +243,7 @@ class WorkingSet(Solver):
         return H
 
 
-def systems(f: SmoothFunction, flat: FlatBall) -> int:
+def systems(f: SmoothFunction | Traits, flat: FlatBall) -> int:
     """How many outputs meet in one system of the model: none where they share a Hessian and no group joins them."""
     return 1 if f.quadratic and flat.groups is None else math.prod(f.shape[1:])
 
