@@ -49,7 +49,7 @@ def _number(name: str, value: float) -> float:
 def refuse_masked(**arrays: Any) -> None:
     """Raise where an array has masked entries: they are missing, and the numbers below a mask mean nothing."""
     for name, array in arrays.items():
-        if np.ma.is_masked(array):
+        if type(array) is not np.ndarray and np.ma.is_masked(array):
             mask = np.ma.getmaskarray(array)
             raise ValueError(
                 f"`{name}` must not have masked entries, got {np.count_nonzero(mask)}, the first at index "

@@ -19,27 +19,28 @@ def column_deviation(data: LocalData, constant: float = 1.0) -> Array:
     Deviations are taken from the mean before they are squared, so that a large mean costs no digits.
     """
     mean = data.mean_row()
-    first, second, there = np.zeros(len(mean)), np.zeros(len(mean)), np.zeros(len(mean))
-    stored = np.zeros(len(mean), dtype=np.int64)
+    first, second, absent, there, stored = (np.zeros(()),) * 5
     for rows, table in data.tables():
-        s = np.broadcast_to(data.weights(rows), (table.shape[0],))
+        s = row_weights(data, rows)
         if is_sparse(table):
             away = table.data - mean[table.indices]
-            first, second, there = (
-                first + _on(table, away).T @ s,
-                second + _on(table, away**2).T @ s,
-                there + _on(table, np.ones_like(away)).T @ s,
-            )
-            stored += np.bincount(table.indices, minlength=len(mean))
+            first = first + _on(table, away).T @ s
+            second = second + _on(table, away**2).T @ s
+            there = there + _on(table, np.ones_like(away)).T @ s
+            stored = stored + np.bincount(table.indices, minlength=len(mean))
+            absent = np.where(stored == data.n, 0.0, np.maximum(1.0 - there, 0.0))  # the weight of what is not stored
         else:
             away = table - mean
-            first, stored = first + s @ away, stored + len(s)
-            second += s @ np.square(away, out=away)
-            there += s.sum()
-    absent = np.where(stored == data.n, 0.0, np.maximum(1.0 - there, 0.0))  # the weight of entries not stored
+            first, second = first + s @ away, second + s @ np.square(away, out=away)
     variance = second + absent * mean**2 - (first - absent * mean) ** 2
     deviation = np.sqrt(np.maximum(variance, 0.0))
     return np.where(deviation <= UNIT * data.summation() * np.hypot(mean, deviation), constant, deviation)
+
+
+def row_weights(data: LocalData, rows: slice) -> Array:
+    """The normalised weights of some rows, one number each."""
+    s = data.weights(rows)
+    return np.full(rows.stop - rows.start, s) if isinstance(s, float) else s
 
 
 def row_measures(data: LocalData, shift: Array, scale: Array) -> tuple[float, float]:
@@ -70,7 +71,7 @@ def column_sizes(data: LocalData) -> Array:
     """
     largest, squares = np.zeros(data.shape(())), np.zeros(data.shape(()))
     for rows, table in data.tables():
-        s = np.broadcast_to(data.weights(rows), (table.shape[0],))
+        s = row_weights(data, rows)
         before, largest = largest, np.maximum(largest, _largest(table))
         by = np.where(largest > 0.0, largest, 1.0)
         squares *= (before / by) ** 2

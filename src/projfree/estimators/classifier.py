@@ -11,12 +11,11 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from projfree.checks import Array, refuse_masked, shown
 from projfree.data import Data
 from projfree.estimators.base import ConstrainedModel
-from projfree.estimators.frame_columns import refuse_columns
 from projfree.estimators.given_data import Encode, from_outside, given_data
 from projfree.estimators.sklearn_callbacks import with_callbacks
 from projfree.estimators.table import Table, take_column
@@ -221,7 +220,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         labels = None
         if self.task is not None:
             X, labels = take_column(X, self.task)
-        X, y = validate_data(self, refuse_columns(X), y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X, y = self._validated(X, y)
         self.classes_, index = _classes(y)
         if len(self.classes_) < 2:
             raise ValueError(f"`y` must hold at least two classes, got the one class {shown(self.classes_[0])} only.")

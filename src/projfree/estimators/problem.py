@@ -55,7 +55,7 @@ def make_problem(table: Table, loss: Loss, *, intercept: bool, standardize: bool
         return _tasks(table, loss, intercept, standardize, free)
     if free and is_squared(loss):
         return _partialled(table, loss, intercept, standardize, free)
-    data = table.X if isinstance(table.X, Data) else as_data(table.X, table.y, table.weight)
+    data = table.data
     if standardize:  # an intercept makes up for means, so that sparse rows stay as they are
         centred = intercept and data.stored is None
         shift = data.mean_row() if centred else np.zeros(data.shape(()))

@@ -11,14 +11,13 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from projfree.checks import Array, is_sparse, refuse_masked, shown
 from projfree.data import Data
 from projfree.data.gram import Gram
 from projfree.estimators.base import ConstrainedModel, Prepared
 from projfree.estimators.deviance import column_or_outputs, explained_deviance, has_deviance
-from projfree.estimators.frame_columns import refuse_columns
 from projfree.estimators.given_data import from_outside, given_data
 from projfree.estimators.robust import BIWEIGHT, HUBER, residual_scale
 from projfree.estimators.row_by_row import check_moments, fit_moments, grown, refuse_data
@@ -316,15 +315,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         labels = None
         if self.task is not None:
             X, labels = take_column(X, self.task)
-        X, y = validate_data(
-            self,
-            refuse_columns(X),
-            y,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            multi_output=True,
-            y_numeric=True,
-        )
+        X, y = self._validated(X, y, multi_output=True, y_numeric=True)
         y = np.asarray(y, dtype=np.float64)
         if labels is not None and y.ndim != 1:
             raise ValueError(f"`task` needs one target a row, got `y` of shape {y.shape}.")

@@ -43,12 +43,14 @@ class Table:
         return Table(self.X[rows], self.y[rows], weight, task, self.tasks)
 
     @cached_property
+    def data(self) -> Data:
+        """The rows as a data class."""
+        return self.X if isinstance(self.X, Data) else as_data(self.X, self.y, self.weight)
+
+    @cached_property
     def uneven(self) -> bool:
         """Whether the weighted standard deviations of columns differ more than tenfold, constant ones left aside."""
-        deviations = self.deviations
-        if deviations is None:
-            data = self.X if isinstance(self.X, Data) else as_data(self.X, np.zeros(self.X.shape[0]), self.weight)
-            deviations = data.column_deviation(np.nan)
+        deviations = self.data.column_deviation(np.nan) if self.deviations is None else self.deviations
         known = deviations[deviations > 0.0]
         return bool(len(known)) and float(known.max()) > UNEVEN * float(known.min())
 
