@@ -2,6 +2,7 @@ r"""`Gram`: all that least squares needs to know about a table, in one pass and 
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,7 +48,7 @@ class Gram:
 
     def __init__(self, d: int, outputs: tuple[int, ...] = ()) -> None:
         self.d, self.outputs, self.n = d, outputs, 0
-        width = d + int(np.prod(outputs))
+        width = d + math.prod(outputs)
         self.shift, self.matrix = np.zeros(width), np.zeros((width + 1, width + 1))
 
     @classmethod

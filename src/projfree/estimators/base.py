@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -78,8 +78,7 @@ class ConstrainedModel(Answers):
         names = getattr(self, "feature_names_in_", None)
         free = free_columns(self.free, table.features, names)
         scaled = self._standardizes(table)
-        problem = make_problem(table, loss, intercept=bool(self.fit_intercept), standardize=scaled, free=free)
-        return replace(problem, standardized=scaled)
+        return make_problem(table, loss, intercept=bool(self.fit_intercept), standardize=scaled, free=free)
 
     def _standardizes(self, table: Table) -> bool:
         """Whether columns are scaled: as asked for, or with "auto" where they are on different scales."""

@@ -33,16 +33,16 @@ class Problem:
         The mean loss, with an intercept that is minimised out.
     raw : callable
         From a parameter and an intercept of the objective to those of the table.
-    free : tuple of int
-        Rows of the parameter that no ball holds; empty where there are none, or where they were minimised out.
     standardized : bool
         Whether columns were scaled.
+    free : tuple of int
+        Rows of the parameter that no ball holds; empty where there are none, or where they were minimised out.
     """
 
     objective: Objective
     raw: Back
+    standardized: bool
     free: tuple[int, ...] = ()
-    standardized: bool = False
 
 
 def make_problem(table: Table, loss: Loss, *, intercept: bool, standardize: bool, free: tuple[int, ...]) -> Problem:
@@ -60,7 +60,7 @@ def make_problem(table: Table, loss: Loss, *, intercept: bool, standardize: bool
         centred = intercept and data.stored is None
         shift = data.mean_row() if centred else np.zeros(data.shape(()))
         data = data.standardized(shift, data.column_deviation())
-    return Problem(Objective(loss, data, fit_intercept=intercept), data.raw, free)
+    return Problem(Objective(loss, data, fit_intercept=intercept), data.raw, standardize, free)
 
 
 def _partialled(table: Table, loss: Loss, intercept: bool, standardize: bool, free: tuple[int, ...]) -> Problem:
@@ -82,7 +82,7 @@ def _partialled(table: Table, loss: Loss, intercept: bool, standardize: bool, fr
         coef[kept], coef[list(free)] = inner, outer[: len(free)]
         return coef, outer[-1] if intercept else np.zeros(w.shape[1:])
 
-    return Problem(Objective(loss, data), raw)
+    return Problem(Objective(loss, data), raw, standardize)
 
 
 def _projection(F: Array, weight: Array | None) -> Callable[[Array], Array]:
@@ -106,17 +106,18 @@ def _tasks(table: Table, loss: Loss, intercept: bool, standardize: bool, free: t
     X = X / scale if standardize else X
     if not intercept:
         data: Data = TaskData(X, y, task, table.weight, table.tasks)
-        return Problem(Objective(loss, data), lambda w, b: (w / scale[:, None], np.zeros(table.tasks)))
+        return Problem(Objective(loss, data), lambda w, b: (w / scale[:, None], np.zeros(table.tasks)), standardize)
     if not is_squared(loss):  # one more feature, the constant one, that no ball holds
         data = TaskData(np.column_stack([X, np.ones(len(X))]), y, task, table.weight, table.tasks)
-        return Problem(Objective(loss, data), lambda w, b: (w[:-1] / scale[:, None], w[-1]), (X.shape[1],))
+        free = (X.shape[1],)
+        return Problem(Objective(loss, data), lambda w, b: (w[:-1] / scale[:, None], w[-1]), standardize, free)
     Xm, ym = _means(X, task, table), _means(y[:, None], task, table)[:, 0]
     data = TaskData(X - Xm[task], y - ym[task], task, table.weight, table.tasks)
 
     def raw(w: Array, _: Any) -> tuple[Array, Array]:
         return w / scale[:, None], ym - np.einsum("tj,jt->t", Xm, w)
 
-    return Problem(Objective(loss, data), raw)
+    return Problem(Objective(loss, data), raw, standardize)
 
 
 def _means(Z: Array, task: Array, table: Table) -> Array:

@@ -55,7 +55,7 @@ def fit_moments(model: Any, gram: Gram, *, centred: bool) -> None:
     moments = Moments.of(gram, intercept=bool(model.fit_intercept), standardize=scaled, centred=centred)
     if moments is None:
         raise ValueError("`standardize=True` needs columns that vary; leave out constant ones, or use `fit`.")
-    problem = Problem(moments.form, moments.raw)  # type: ignore[arg-type]  # all that is asked of it a form can answer
+    problem = Problem(moments.form, moments.raw, scaled)  # type: ignore[arg-type]  # all that is asked of it a form can answer
     ball = model._ball(table, problem)
     before = model.result_.w if hasattr(model, "result_") else None
     if model._penalty is not None:

@@ -23,9 +23,13 @@ __all__ = ["Bridge", "CallbackSupportMixin", "EarlyStopping", "context_of", "wit
 
 
 def context_of(model: Any, subtasks: int) -> Any:
-    """The context of a fit that begins, with its callbacks set up; None where scikit-learn has none."""
-    begin = getattr(model, "_init_callback_context", None)
-    return None if begin is None else begin(max_subtasks=subtasks)
+    """The context of a fit that begins, with its callbacks set up; None where nobody looks at it.
+
+    Somebody does where callbacks are set, or where the fit is a task of a search that has some.
+    """
+    held = vars(model)
+    looked_at = "_skl_callbacks" in held or "_parent_callback_ctx" in held
+    return model._init_callback_context(max_subtasks=subtasks) if looked_at else None
 
 
 class Bridge:

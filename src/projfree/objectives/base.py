@@ -63,6 +63,12 @@ class SmoothFunction(ABC):
         """Passes over the data so far."""
         return self.work / self.pass_work
 
+    def alike(self) -> Self:
+        """A shallow copy, faster than that of `copy`."""
+        f = object.__new__(type(self))
+        f.__dict__.update(self.__dict__)
+        return f
+
     @abstractmethod
     def open(self) -> Self:
         """The same function with a workspace of its own, which remembers nothing and has read nothing."""

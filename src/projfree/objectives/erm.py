@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -98,7 +97,7 @@ class Objective(SmoothFunction):
         self.shared: dict[str, Any] = {}
 
     def open(self) -> Self:
-        f = copy(self)
+        f = self.alike()
         f.workspace, f._memory = self.data.open(), Memory()
         return f
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import replace
 from typing import Any, Self
 
@@ -61,7 +60,7 @@ class Perturbed(SmoothFunction):
         return self.f.pass_work
 
     def open(self) -> Self:
-        h = copy(self)
+        h = self.alike()
         h.f = self.f.open()
         return h
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import math
 from functools import cached_property
@@ -85,7 +84,7 @@ class QuadraticForm(SmoothFunction):
         return bool(self.eigenvalues[0] >= -self._floor)
 
     def open(self) -> Self:
-        f = copy.copy(self)
+        f = self.alike()
         f._workspace = Products(self.H)
         return f
 
@@ -164,7 +163,7 @@ class QuadraticForm(SmoothFunction):
 
     def tilted(self, slope: Array) -> QuadraticForm:
         """The form with a linear function of this slope added; what the sums may err by stays."""
-        out: QuadraticForm = copy.copy(self)
+        out = self.alike()
         out.b, out._workspace = self.b - slope, Products(self.H)
         # An error e of b changes the value by at most e |w| <= e / 2 + e |w|^2 / 2.
         rounding = UNIT * (size(self.b) + size(slope))

@@ -31,9 +31,6 @@ def by_column(x: Array) -> Array:
 
 def products(r: Array, size: Array, u: Array) -> tuple[float, float]:
     """The sums of ``r u`` and of ``|r u|``, where ``size`` is ``|r|``."""
-    if r.ndim == 1:
-        terms = r * u
-        return float(total(terms)), float(total(np.abs(terms, out=terms)))
     return float(np.vdot(r, u)), float(np.vdot(size, np.abs(u)))
 
 

@@ -75,7 +75,7 @@ class Sums:
         shift: Array = -self.slope / curvature
         self.value += float(shift @ self.slope + 0.5 * curvature * shift @ shift)
         self.along += float(curvature * shift @ self.mean_image)
-        self.slope = np.zeros_like(self.slope)
+        self.slope = np.zeros(len(self.slope))
         return shift
 
 

@@ -81,14 +81,14 @@ class Direct(Solver):
         assert isinstance(state, DirectState)
         if state.H is None:
             H, b = _terms(f, ball)
-            here = _solve(f, ball, H, b, state.x, also=(state.x,))
-            return self._refined(f, ball, replace(state, t=state.t + 1, H=H), here)
-        return self._refined(f, ball, replace(state, t=state.t + 1), f.evaluate(state.x))
+            return self._refined(f, ball, state, H, _solve(f, ball, H, b, state.x, also=(state.x,)))
+        return self._refined(f, ball, state, state.H, f.evaluate(state.x))
 
-    def _refined(self, f: SmoothFunction, ball: ConstraintSet, state: DirectState, here: Evaluation) -> DirectState:
+    def _refined(
+        self, f: SmoothFunction, ball: ConstraintSet, state: DirectState, H: Array, here: Evaluation
+    ) -> DirectState:
         """The state after a solve with b corrected by the data's own gradient, if there is anything to gain."""
-        H, known, first = state.H, Known.of(ball, here), here
-        assert H is not None
+        known, first, t = Known.of(ball, here), here, state.t + 1
         done = known.exact
         if not done:
             w, g = here.point.w, here.slope.gradient
@@ -100,9 +100,11 @@ class Direct(Solver):
             here, known = (here, known) if done else (new, there)
         return replace(
             state,
+            t=t,
             x=here.point,
+            H=H,
             evaluation=here,
-            found=(*((state.t - 1, start) for start in first.also), (state.t, here)),
+            found=(*((state.t, start) for start in first.also), (t, here)),
             bound=known.bound if f.convex else -math.inf,
             allowance=known.allowance,
             gap=known.gap,
