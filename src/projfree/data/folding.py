@@ -8,7 +8,7 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.data.blocks import Blocks, over_ranges
-from projfree.data.compiled import NATIVE_BYTES, compiled_fold
+from projfree.data.compiled import compiled_fold, pays
 from projfree.data.rows import Pass, Rows, Step
 from projfree.runtime import over_blocks
 
@@ -21,17 +21,22 @@ FOLD_ROWS, MOST_FOLDS = 1 << 14, 64
 LANES = 4
 
 
-def fold_images(data: LocalData, step: Step, images: list[Array], residuals: dict[int, Any] | None = None) -> Array:
-    """The sums of a step over images; its residuals are put, by the first row of a block, where the caller asks."""
+def fold_images(
+    data: LocalData, step: Step, images: list[Array], read: int = 0, residuals: dict[int, Any] | None = None
+) -> Array:
+    """The sums of a step over images; its residuals are put, by the first row of a block, where the caller asks.
+
+    ``read`` are the rows that the workspace has read before.
+    """
     n, shared = data.n, (step, data.n, data.y, data.weight)
-    if n <= FOLD_ROWS and data.nbytes < NATIVE_BYTES:
+    if n <= FOLD_ROWS and not pays(data.nbytes, n, read):
         weight = 1.0 / n if data.weight is None else data.weight
         residual, sums = step.block(Rows(data.y, weight, data.places), *images)
         if residuals is not None:
             residuals[0] = residual
         return sums
     outputs = images[0].shape[1:]
-    work = Pass(*shared, (), np.zeros((1, 0)), images[0], np.ones(1), (None,), outputs, None, data.places)
+    work = Pass(*shared, (), np.zeros((1, 0)), images[0], np.ones(1), (None,), outputs, None, data.places, read)
     cut = Blocks.of(n)
     # Compiled folds return no residuals.
     compiled = None if residuals is not None else compiled_fold(work, data, cut, images)

@@ -145,6 +145,8 @@ class Pass:
         The trailing shape of images.
     places : pair of ndarray, or None
         Row and column of each observed entry of a matrix.
+    read : int
+        Rows that the workspace has read before.
     """
 
     step: Step
@@ -159,6 +161,7 @@ class Pass:
     outputs: tuple[int, ...] = ()
     offsets: Array | None = None
     places: tuple[Array, Array] | None = None
+    read: int = 0
 
     def __call__(self, rows: slice, *formed: Array) -> tuple[Array | None, Array]:
         """The step on a block of rows, given the images of the vectors."""

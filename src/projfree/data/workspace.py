@@ -125,7 +125,7 @@ class LocalWorkspace(Workspace):
             made = self._made(derived) if derived else []  # first, because it may drop images
             if not all([x.handle in self._images for x in points]):
                 self.hold(points)
-            return fold_images(self.data, step, [self._image(x.handle) for x in points] + made)
+            return fold_images(self.data, step, [self._image(x.handle) for x in points] + made, self.meter.rows)
 
     def derive(self, step: Step, points: Sequence[Point]) -> tuple[Array, Derived]:
         made = Derived(step, tuple(points))
@@ -202,7 +202,7 @@ class LocalWorkspace(Workspace):
     ) -> Pass:
         data, outputs = self.data, points[0].w.shape[self._depth :]
         shared = (step, data.n, data.y, data.weight)
-        return Pass(*shared, vectors, coefficients, base, scale, keep, outputs, None, data.places)
+        return Pass(*shared, vectors, coefficients, base, scale, keep, outputs, None, data.places, self.meter.rows)
 
     def _mixture(self, points: Sequence[Point]) -> tuple[list[Any], Array, Array | None, Array]:
         """The vectors to read, their coefficients, a known image and its factor for each point."""
@@ -315,7 +315,8 @@ class LocalWorkspace(Workspace):
         """Form what a step derives from images and keep it; return the sums of the step."""
         self.hold(derived.points)
         parts: dict[int, Any] = {}
-        sums = fold_images(self.data, derived.step, [self._image(x.handle) for x in derived.points], parts)
+        images = [self._image(x.handle) for x in derived.points]
+        sums = fold_images(self.data, derived.step, images, self.meter.rows, parts)
         if any(part is None for part in parts.values()):
             raise TypeError(
                 f"{type(derived.step).__name__} has no residuals, which is what `derive` keeps; use `fold`."
