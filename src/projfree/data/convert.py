@@ -66,21 +66,30 @@ def as_data(
     """
     if isinstance(X, Data):
         raise TypeError("`as_data` takes an array or Entries; this is data already, pass it to the objective as it is.")
-    y, sample_weight = from_series("y", y), from_series("sample_weight", sample_weight)
-    data = _plain(X, y, sample_weight, columns, memory, threads)
+    if not isinstance(y, np.ndarray):
+        y = from_series("y", y)
+    if sample_weight is not None:
+        sample_weight = from_series("sample_weight", sample_weight)
+    if type(X) is np.ndarray and columns is None:  # by far the most frequent
+        data: LocalData = DenseData(X, y, sample_weight, threads)
+    else:
+        data, sample_weight = _opened(X, y, sample_weight, columns, memory, threads)
+    if sample_weight is not None and not isinstance(X, Entries):  # rows that are appended later count in these units
+        with np.errstate(over="ignore"):
+            data.total_weight = float(min(np.sum(sample_weight, dtype=np.float64), np.finfo(np.float64).max))
     return data if centre is False and scale is False else _standardized(data, centre, scale)
 
 
-def _plain(
+def _opened(
     X: Any, y: Any, sample_weight: Any, columns: Sequence[str] | None, memory: int, threads: int | None
-) -> LocalData:
-    if type(X) is np.ndarray and columns is None:  # by far the most frequent
-        return _totalled(DenseData(X, y, sample_weight, threads), sample_weight)
+) -> tuple[LocalData, Any]:
+    """The data that is no array, and its weights as they were given."""
     if isinstance(X, Entries):
-        return FactoredEntriesData(X, y, sample_weight) if X.factored else EntriesData(X, y, sample_weight)
+        entries: LocalData = (FactoredEntriesData if X.factored else EntriesData)(X, y, sample_weight)
+        return entries, sample_weight
     outside = None if is_frame(X) else opened(X, y, sample_weight, columns)
     if outside is not None:
-        return _totalled(ChunkedData(*outside, memory=memory, threads=threads), outside[2])
+        return ChunkedData(*outside, memory=memory, threads=threads), outside[2]
     if columns is not None:
         raise ValueError("`columns` is for Parquet files; choose the columns of `X` itself.")
     X, names = from_frame("X", X) if is_frame(X) else (X, None)
@@ -91,15 +100,7 @@ def _plain(
     else:
         data = DenseData(X, y, sample_weight, threads)
     data.feature_names = names
-    return _totalled(data, sample_weight)
-
-
-def _totalled(data: LocalData, sample_weight: Any) -> LocalData:
-    """Note the sum of the weights as given: rows that are appended later count in the same units."""
-    if sample_weight is not None:
-        with np.errstate(over="ignore"):
-            data.total_weight = float(min(np.sum(sample_weight, dtype=np.float64), np.finfo(np.float64).max))
-    return data
+    return data, sample_weight
 
 
 def _standardized(data: LocalData, centre: Any, scale: Any) -> LocalData:

@@ -75,8 +75,7 @@ class ConstrainedModel(Answers):
     # ------------------------------------------------------------------ problem
 
     def _problem(self, table: Table, loss: Loss) -> Problem:
-        names = getattr(self, "feature_names_in_", None)
-        free = free_columns(self.free, table.features, names)
+        free = () if self.free is None else free_columns(self.free, table.features, self)
         scaled = self._standardizes(table)
         return make_problem(table, loss, intercept=bool(self.fit_intercept), standardize=scaled, free=free)
 
@@ -116,11 +115,9 @@ class ConstrainedModel(Answers):
 
     def _kept_groups(self, table: Table) -> Any:
         """The labels without those of free columns."""
-        names = getattr(self, "feature_names_in_", None)
-        free = free_columns(self.free, table.features, names)
-        if self.feature_groups is None or not free or self.norm != "group":
+        if self.feature_groups is None or self.free is None or self.norm != "group":
             return self.feature_groups
-        return np.delete(labels(self.feature_groups), list(free))
+        return np.delete(labels(self.feature_groups), list(free_columns(self.free, table.features, self)))
 
     def _free_bound(self, table: Table) -> float:
         size = 1.0 if table.y.dtype.kind in "iu" else float(np.abs(table.y).max(initial=1.0))

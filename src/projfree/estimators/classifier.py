@@ -213,7 +213,8 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         return logs
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
-        X, y, sample_weight = from_outside(X, y, sample_weight)
+        if type(X) is not np.ndarray:
+            X, y, sample_weight = from_outside(X, y, sample_weight)
         if isinstance(X, Data):
             return self._labelled(given_data(self, X, y, sample_weight))
         refuse_masked(X=X, y=y, sample_weight=sample_weight)

@@ -9,10 +9,9 @@ import numpy as np
 from projfree.checks import shown
 
 
-def free_columns(free: Any, d: int, names: Any) -> tuple[int, ...]:
-    """The numbers of the columns that the ball does not hold, in increasing order."""
-    if free is None:
-        return ()
+def free_columns(free: Any, d: int, model: Any) -> tuple[int, ...]:
+    """The numbers of the columns of a fit that the ball does not hold, in increasing order."""
+    names = getattr(model, "feature_names_in_", None)
     chosen = np.atleast_1d(np.asarray(free))
     if chosen.dtype.kind in "OUT":
         known = {} if names is None else {str(name): j for j, name in enumerate(names)}

@@ -23,7 +23,7 @@ def from_outside(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
     Paths, and memory maps of more bytes than a pass keeps in memory, are read chunk by chunk.
     """
     large = isinstance(X, np.memmap) and X.nbytes > MEMORY
-    if not large and (isinstance(X, np.ndarray) or not isinstance(X, str | os.PathLike)):
+    if not isinstance(X, str | os.PathLike) and not large:
         return X, y, sample_weight
     if y is None:
         raise ValueError("`fit(path, y)` needs targets: an array, or with Parquet the name of a column.")

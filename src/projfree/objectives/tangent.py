@@ -93,3 +93,15 @@ def gradient_error(units: float, square: float, size: float, mean_square: float,
     length = math.sqrt(mean_square)
     terms = math.sqrt(square) * length if square > UNDERFLOW else size * row_norm
     return UNIT * units * terms + LOST * (1.0 + length)
+
+
+def intercept_error(
+    sums: Sums, b: Array, units: float, constant: Array, row_norm: float, apart: float = 0.0, factor: float = 1.0
+) -> tuple[float, float]:
+    r"""What the derivative in b, zero only up to rounding, may cost: its size times how far b may have to go.
+
+    Optimal intercepts of feasible w differ from that of w = 0 by at most ``apart + factor * max|u|``.
+    """
+    rest = np.abs(sums.slope) + UNIT * units * sums.slope_size
+    away = np.abs((b - constant).ravel())
+    return float(rest @ (away + apart)), factor * row_norm * float(np.add.reduce(rest))

@@ -1,12 +1,8 @@
-"""`Workload` and `Traits`: what one evaluation of a function costs and what the function can do, for the plan."""
+"""`Workload`: what one evaluation of a function costs, in the terms that the plan counts in."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from projfree.objectives.base import SmoothFunction
 
 
 @dataclass(frozen=True)
@@ -48,22 +44,3 @@ class Workload:
 
     def __str__(self) -> str:
         return f"{self.name} on {self.data}" if self.data else self.name
-
-
-class Traits(NamedTuple):
-    """What the rules of the plan ask a function, as values: a result keeps its plan, which must not keep the rows."""
-
-    shape: tuple[int, ...]
-    rows: int | None
-    convex: bool
-    quadratic: bool
-    has_images: bool
-    has_hessian: bool
-    has_curvature: bool
-    has_quadratic_form: bool
-
-    @classmethod
-    def of(cls, f: SmoothFunction) -> Traits:
-        """The traits of a function."""
-        able = (f.has_images, f.has_hessian, f.has_curvature, f.has_quadratic_form)
-        return cls(f.shape, f.rows, f.convex, f.quadratic, *able)

@@ -149,14 +149,16 @@ def solved(
 ) -> Result:
     """`minimize`; unless the state is to be kept, that of the result is of no run, and none goes on from it."""
     at_least("tol", tol, 0.0)
-    earlier, compiled = _earlier(state), compile_seconds()
+    earlier, compiled = None if state is None else _earlier(state), compile_seconds()
     solver, made = _checked(objective, ball, solver, tol, earlier)
     callbacks = (callbacks,) if callable(callbacks) else callbacks
     count("max_iter", max_iter)
     count("record", record, lowest=0)
     limit = math.inf if time_limit is None else positive("time_limit", time_limit)
-    settings = {"tol": tol, "max_iter": max_iter, "record": record, "plan": made}
-    run = _begin(objective, ball, solver, start=start, seed=seed, state=earlier, **settings)
+    first = _first(objective, ball, solver, start, seed, earlier if isinstance(earlier, State) else None)
+    run = Run(objective, ball, solver, first, tol=tol, max_iter=max_iter, record=record, plan=made)
+    if earlier is not None and not isinstance(earlier, State):
+        earlier.restore(run)
     with closed(callbacks), single_blas(_small(objective, ball)):
         with deadline(limit):
             ended = _drive(run, callbacks)
@@ -167,9 +169,9 @@ def solved(
     return result
 
 
-def _earlier(state: Any) -> State | Written | None:
+def _earlier(state: Any) -> State | Written:
     """What to go on from, a checkpoint as it was read."""
-    if state is None or isinstance(state, State):
+    if isinstance(state, State):
         return state
     if not isinstance(state, str | os.PathLike):
         raise TypeError(
@@ -189,7 +191,7 @@ def _checked(
     made = None
     if solver is None or (isinstance(solver, str) and solver == "auto"):
         ball.check_shape(f.shape)
-        solver = _solver_of(f, ball, earlier)
+        solver = None if earlier is None else _solver_of(f, ball, earlier)
         if solver is None:
             made = plan(f, ball, tol)
             solver = made.solver
@@ -198,9 +200,9 @@ def _checked(
     return solver, made
 
 
-def _solver_of(f: SmoothFunction, ball: ConstraintSet, earlier: State | Written | None) -> Solver | None:
+def _solver_of(f: SmoothFunction, ball: ConstraintSet, earlier: State | Written) -> Solver | None:
     """The solver that an earlier run of the same problem used, None where nothing tells."""
-    if earlier is None or (isinstance(earlier, State) and earlier.solver is None):
+    if isinstance(earlier, State) and earlier.solver is None:
         return None
     name, solver = ("`state`", earlier.solver) if isinstance(earlier, State) else (earlier.name, earlier.solver())
     assert solver is not None
@@ -217,17 +219,6 @@ def _small(f: SmoothFunction, ball: ConstraintSet) -> bool:
     if f.quadratic and f.rows is None:  # products with its matrix
         return f.shape[0] ** 2 < LARGE
     return not ball.spectral or isinstance(f.shape, FactoredShape) or math.prod(f.shape) < LARGE
-
-
-def _begin(
-    f: SmoothFunction, ball: ConstraintSet, solver: Solver, *, start: Any, seed: int, state: Any, **settings: Any
-) -> Run:
-    if isinstance(state, State):
-        return Run(f, ball, solver, _first(f, ball, solver, start, seed, state), **settings)
-    run = Run(f, ball, solver, _first(f, ball, solver, start, seed, None), **settings)
-    if state is not None:
-        state.restore(run)
-    return run
 
 
 def _first(f: SmoothFunction, ball: ConstraintSet, solver: Solver, start: Any, seed: int, state: State | None) -> State:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from typing import NamedTuple
 
 from projfree.algebra import FactoredShape
 from projfree.objectives.base import SmoothFunction
-from projfree.objectives.workload import Traits
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.model import MOST_PARAMETERS
 
@@ -28,6 +28,25 @@ LEAST_READ = 100_000.0
 PROJECTION, POWER_PROJECTION, ORACLE = 10.0, 200.0, 5.0
 #: Of a decomposition into singular values, for each of the shorter side (1.4 to 2.5, more where entries are few).
 SPECTRUM = 2.0
+
+
+class Traits(NamedTuple):
+    """What the rules of the plan ask a function, as values: a result keeps its plan, which must not keep the rows."""
+
+    shape: tuple[int, ...]
+    rows: int | None
+    convex: bool
+    quadratic: bool
+    has_images: bool
+    has_hessian: bool
+    has_curvature: bool
+    has_quadratic_form: bool
+
+    @classmethod
+    def of(cls, f: SmoothFunction) -> Traits:
+        """The traits of a function."""
+        able = (f.has_images, f.has_hessian, f.has_curvature, f.has_quadratic_form)
+        return cls(f.shape, f.rows, f.convex, f.quadratic, *able)
 
 
 class Costs:

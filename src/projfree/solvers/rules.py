@@ -168,7 +168,7 @@ def working_set(costs: Costs) -> Choice | None:
     one = 1.0 + HESSIAN * m * (m / d) + EXACT_SOLVE * MODEL_FLOPS * float(m) ** 3 / (FLOPS_A_READ * costs.span)
     why = f"most of the {d:,} features are zero at the minimum, so that it is looked for among a few at a time"
     work = WORKING_STEPS * (one + costs.tangent + costs.oracle)
-    memory = held.working_set(costs, MOST_WORKING, systems(f, flat))
+    memory = held.working_set(costs, MOST_WORKING, systems(f.quadratic, f.shape, flat))
     return Choice(WORKING_FIRST, 2.0 + 2.0 * WORKING_STEPS, work, memory, why)
 
 

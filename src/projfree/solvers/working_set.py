@@ -14,7 +14,6 @@ from projfree.numerics.flat_quadratic import minimise_flat
 from projfree.numerics.free_quadratic import minimise_with_free
 from projfree.numerics.symmetric import Formed, Symmetric
 from projfree.objectives.base import SmoothFunction
-from projfree.objectives.workload import Traits
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State
 from projfree.solvers.model_step import NOTHING, step_towards
@@ -122,7 +121,7 @@ class WorkingSet(Solver):
         assert m is not None
         free = ball.free_features()
         by_columns = f.has_columns and flat.groups is None and not len(free)
-        most = MOST_COLUMNS if by_columns else MOST_FEATURES // systems(f, flat)
+        most = MOST_COLUMNS if by_columns else MOST_FEATURES // systems(f.quadratic, f.shape, flat)
         features = self._with_free(free, flat, m.gradient, state, most)
         if features is None:  # whoever comes next has the tangent for nothing
             here = f.evaluate(x)
@@ -243,9 +242,9 @@ class WorkingSet(Solver):
         return H
 
 
-def systems(f: SmoothFunction | Traits, flat: FlatBall) -> int:
+def systems(quadratic: bool, shape: tuple[int, ...], flat: FlatBall) -> int:
     """How many outputs meet in one system of the model: none where they share a Hessian and no group joins them."""
-    return 1 if f.quadratic and flat.groups is None else math.prod(f.shape[1:])
+    return 1 if quadratic and flat.groups is None else math.prod(shape[1:])
 
 
 def _minimum(

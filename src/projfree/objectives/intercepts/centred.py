@@ -14,7 +14,7 @@ from projfree.losses.base import Loss
 from projfree.objectives.hull_steps import MeanImages
 from projfree.objectives.intercepts.base import Intercept
 from projfree.objectives.row_steps import DerivativeSums
-from projfree.objectives.tangent import Sums
+from projfree.objectives.tangent import Sums, intercept_error
 
 
 class Centred(Intercept):
@@ -65,18 +65,6 @@ class Centred(Intercept):
     def products(self, workspace: Workspace, points: tuple[Point, ...]) -> Array:
         means = workspace.fold(MeanImages(), points).reshape(len(points), *self.outputs)
         return self.loss.smoothness * self._about(workspace, points, tuple(means))
-
-
-def intercept_error(
-    sums: Sums, b: Array, units: float, constant: Array, row_norm: float, apart: float = 0.0, factor: float = 1.0
-) -> tuple[float, float]:
-    r"""What the derivative in b, zero only up to rounding, may cost: its size times how far b may have to go.
-
-    Optimal intercepts of feasible w differ from that of w = 0 by at most ``apart + factor * max|u|``.
-    """
-    rest = np.abs(sums.slope) + UNIT * units * sums.slope_size
-    away = np.abs((b - constant).ravel())
-    return float(rest @ (away + apart)), factor * row_norm * float(np.add.reduce(rest))
 
 
 def outer(row: Any, slope: Array) -> Any:

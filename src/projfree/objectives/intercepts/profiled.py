@@ -15,9 +15,8 @@ from projfree.data.workspace import Workspace
 from projfree.losses.base import Loss
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.intercepts.base import Intercept
-from projfree.objectives.intercepts.centred import intercept_error
-from projfree.objectives.intercepts.search import Search, check_classes, check_positive, constant_intercept, search
-from projfree.objectives.tangent import Sums
+from projfree.objectives.intercepts.search import Search, check_classes, check_positive, search
+from projfree.objectives.tangent import Sums, intercept_error
 
 
 class Profiled(Intercept):
@@ -39,7 +38,8 @@ class Profiled(Intercept):
             check_positive(loss, data, outputs)
         # A regression loss that is not convex has its minimum among the targets: begin at their median.
         start = loss.constant(data.mean_target()) if loss.labels else None if linked else data.median_target()
-        self.constant = constant_intercept(loss, data, outputs, start)
+        zero = Point(zeros(data.shape(outputs)))  # no read, because its image is zero
+        self.constant = search(data.open(), loss, data, zero, np.zeros(outputs) if start is None else start, outputs)
 
     def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:
         moved = [x.w.any() or not self.loss.convex for x in points]  # at zero the one minimum is known

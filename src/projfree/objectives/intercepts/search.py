@@ -67,13 +67,6 @@ class AlongOutput(Step):
         return None, np.array([r.sum(), bend, np.abs(r).sum()])
 
 
-def constant_intercept(loss: Loss, data: Data, outputs: tuple[int, ...], start: Array | None = None) -> Array:
-    """The intercept at w = 0; no read, because the image of zero is zero."""
-    zero = Point(zeros(data.shape(outputs)))
-    first = np.zeros(outputs) if start is None else start
-    return search(data.open(), loss, data, zero, first, outputs)
-
-
 def check_classes(loss: Loss, data: Data, outputs: tuple[int, ...]) -> None:
     """Refuse targets whose intercept has no finite minimum: each output needs every class, with some weight."""
     needed = outputs[0] if loss.coupled else 2
@@ -144,16 +137,10 @@ class Search:
         """The root of each output's derivative, which increases; each fold is over all outputs."""
 
         def looks(places: Sequence[float]) -> list[tuple[float, float, float]]:
-            first, second, size = self.slopes(np.array(places)).reshape(3, -1).tolist()
+            first, second, size = self.slopes(np.array(places).reshape(b.shape)).reshape(3, -1).tolist()
             return [(f, s, NOISE * UNIT * z) for f, s, z in zip(first, second, size, strict=True)]
 
-        def look(place: float) -> tuple[float, float, float]:
-            first, second, size = self.slopes(np.asarray(place)).tolist()
-            return first, second, NOISE * UNIT * size
-
-        if b.ndim == 0:
-            return np.asarray(increasing_root(look, float(b), bend=self.loss.bend))
-        return np.array(increasing_roots(looks, b.tolist(), bend=self.loss.bend))
+        return np.array(increasing_roots(looks, b.ravel().tolist(), bend=self.loss.bend)).reshape(b.shape)
 
     def closed(self, b: Array) -> Array:
         """The closed form of a loss that has one, and the root where predictions are too far from ``b`` for it."""
