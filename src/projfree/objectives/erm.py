@@ -168,11 +168,9 @@ class Objective(SmoothFunction):
         root = float(np.sqrt(data.mean_square))
         units = self.intercept_strategy.units
         loss, longest = self.loss, data.row_norm
-        if not math.isfinite(loss.smoothness):
-            return SteepRounding(
-                data.products, units, math.inf, root, longest, columns, floor=self.intercept_strategy.floor
-            )
-        return Rounding(data.products, units, loss.smoothness, root, longest, columns, loss.steepness)
+        kind = Rounding if math.isfinite(loss.smoothness) else SteepRounding
+        floor = self.intercept_strategy.floor
+        return kind(data.products, units, loss.smoothness, root, longest, columns, loss.steepness, floor)
 
     def reported_value(self, found: Evaluation) -> float:
         value, x = found.value, found.point

@@ -47,6 +47,8 @@ class Rounding:
         entry, which is far better than by norms where columns differ in scale.
     steepness : float
         The largest derivative of the loss, which may be infinite.
+    floor : float
+        The weighted mean of the loss's floor.
     """
 
     terms: float
@@ -56,6 +58,7 @@ class Rounding:
     longest: float
     columns: Array | None = None
     steepness: float = math.inf
+    floor: float = 0.0
 
     def image(self, w: Array, b: Array | None) -> float:
         """The root mean square of the errors of the images of ``w`` with the intercept ``b``."""
@@ -89,7 +92,7 @@ class Rounding:
         """The error of the value at a point, at most."""
         e = self.image(w, b)
         moved = min(self._slope(value) * e + 0.5 * self.smoothness * e * e, self.steepness * e if e else 0.0)
-        return UNIT * self.units * abs(value) + moved
+        return UNIT * self.units * (abs(value) + self.floor) + moved
 
     def bound(self, value: float, w: Array, b: Array | None, far: float) -> float:
         """By how much the bound proved by the tangent at a point moves, at most, up to the rounding of the support.
@@ -103,7 +106,7 @@ class Rounding:
         """
         e, slope = self.image(w, b), self._slope(value)
         far = far + self.extent(w) + FEW * _length(b)
-        sums = UNIT * self.units * (abs(value) + slope * far)
+        sums = UNIT * self.units * (abs(value) + self.floor + slope * far)
         return sums + self.smoothness * e * (far + 0.5 * e)
 
     def _slope(self, value: float) -> float:
@@ -118,14 +121,7 @@ class SteepRounding(Rounding):
     With e the largest error of a prediction, the value is off by at most :math:`e\,S` and the tangent by that times the
     largest distance of predictions, where :math:`S = 3 (v + \text{floor})` bounds the mean of the sizes of first and
     second derivatives.
-
-    Attributes
-    ----------
-    floor : float
-        The weighted mean of the loss's floor.
     """
-
-    floor: float = 0.0
 
     def extent(self, w: Array) -> float:
         """The largest size of an image of ``w``."""

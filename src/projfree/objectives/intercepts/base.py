@@ -46,7 +46,7 @@ class Intercept(ABC):
         self.units = data.summation() + 2.0 * loss.rounding + 8.0 + sum(outputs)
         #: The weighted mean of what errors of losses are relative to besides the losses.
         self.floor = 0.0
-        if not math.isfinite(loss.smoothness):
+        if type(loss).floor is not Loss.floor:
             self.floor = float(data.open().fold(FloorSum(loss), (Point(zeros(data.shape(outputs))),))[0])
 
     def steepest(self) -> float:
