@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
 import pytest
 from solvers.catalogue import X, Y
 
-from projfree import Checkpoint, FrankWolfe, LpBall, Objective, PrimalAveraging, Squared, as_data, minimize, persist
+from projfree import (
+    Checkpoint,
+    ConstrainedNewton,
+    Direct,
+    FrankWolfe,
+    Logistic,
+    LpBall,
+    Objective,
+    PrimalAveraging,
+    Squared,
+    as_data,
+    minimize,
+    persist,
+)
 from projfree.run.checkpoint import KIND
 
 BALL = LpBall(1.5, 1.0)
@@ -83,6 +97,13 @@ DAMAGE = {
     "trace": lambda tree: tree.update(trace={"iteration": np.arange(3)}),
     "rungs": lambda tree: tree.update(rungs=[{"m": {"type": "minorant"}, "z": 3}]),
     "point": lambda tree: tree["state"].update(x={"type": "point"}),
+    "iteration": lambda tree: tree["state"].update(t=math.nan),  # a run that never ends
+    "first iteration": lambda tree: tree["books"].update(first_iteration=math.nan),
+    "intercept": lambda tree: tree["state"]["x"].update(intercept=np.full((), np.nan)),
+    "constant of a tangent": lambda tree: tree["state"]["m"].update(constant="low"),
+    "gradient of a tangent": lambda tree: tree["state"]["m"].update(gradient=None),
+    "text in the trace": lambda tree: tree["trace"].update(gap=np.array(["a"] * 20)),
+    "a row of no trace": lambda tree: tree.update(rows={"20": 99}),
 }
 
 
@@ -102,3 +123,45 @@ def test_a_tree_that_is_no_run(tmp_path):
     persist.save(tmp_path / "a", ["nothing"], kind=KIND)
     with pytest.raises(ValueError, match=r"is damaged: it holds no run"):
         minimize(F, BALL, FrankWolfe(), state=tmp_path / "a")
+
+
+def leaves(tree, path=()):
+    """The places of all values in a tree."""
+    if isinstance(tree, dict | list):
+        for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
+            yield from leaves(value, (*path, key))
+    else:
+        yield path, tree
+
+
+DAMAGED = {
+    "text": lambda value: np.array(["a"] * np.size(value)) if isinstance(value, np.ndarray) else "a",
+    "nothing": lambda value: None,
+    "nan": lambda value: value * math.nan if isinstance(value, np.ndarray) else math.nan,
+    "shape": lambda value: np.ones((2, 3)),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGED)
+@pytest.mark.parametrize(
+    "solver",
+    [PrimalAveraging(), *(pytest.param(one, marks=pytest.mark.slow) for one in (Direct(), ConstrainedNewton()))],
+    ids=lambda solver: type(solver).__name__,
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_damaged_value_anywhere_ends_in_a_sentence_or_in_a_run(solver, kind, tmp_path):
+    f = F if isinstance(solver, Direct) else Objective(Logistic(), as_data(X, np.sign(Y)))
+    minimize(f, BALL, solver, tol=0.0, max_iter=2, callbacks=[Checkpoint(tmp_path / "a", 1)])
+    tree = persist.load(tmp_path / "a", kind=KIND)
+    for path, value in leaves({name: tree[name] for name in tree.keys() - {"version", "problem", "solver"}}):
+        if "rungs" in path and path[1] > 0:
+            continue  # all alike
+        *above, last = path
+        parent = functools.reduce(lambda part, key: part[key], above, tree)
+        parent[last] = DAMAGED[kind](value)
+        persist.save(tmp_path / "b", tree, kind=KIND)
+        parent[last] = value
+        try:
+            minimize(f, BALL, solver, tol=0.0, max_iter=3, time_limit=20.0, state=tmp_path / "b")
+        except ValueError as error:
+            assert "the checkpoint" in str(error), path  # noqa: PT017 - a run may also go on

@@ -12,7 +12,7 @@ from projfree import persist
 
 
 @dataclass(frozen=True)
-class Kept:
+class Place:
     """The place of a checkpoint, and whether there is a state to go on from."""
 
     path: Path
@@ -24,7 +24,7 @@ class Kept:
         persist.remove(self.path, kind=self.kind)
 
 
-def checkpoint_at(out: Path, kind: str, *, resume: bool, force: bool) -> Kept:
+def checkpoint_at(out: Path, kind: str, *, resume: bool, force: bool) -> Place:
     """The checkpoint beside ``out``, or a sentence on why it cannot be used; nothing is changed.
 
     A first checkpoint that was killed has no state: --resume then begins anew.
@@ -37,7 +37,7 @@ def checkpoint_at(out: Path, kind: str, *, resume: bool, force: bool) -> Kept:
         raise ValueError(
             f"{str(path)!r} holds an interrupted run; go on with --resume, or begin anew and lose it with --force."
         )
-    return Kept(path, kind, finished and resume)
+    return Place(path, kind, finished and resume)
 
 
 def _finished(path: Path, kind: str) -> bool:

@@ -14,7 +14,7 @@ import typer
 from projfree import persist
 from projfree.checks import shown
 from projfree.cli import options
-from projfree.cli.checkpoints import Kept, checkpoint_at, resume_command
+from projfree.cli.checkpoints import Place, checkpoint_at, resume_command
 from projfree.cli.destinations import new_file_at, new_model_at, refuse_inputs, safe_cell, written
 from projfree.cli.output import INTERRUPTED, Debug, Force, Json, Quiet, guarded, note, show_fields, show_json
 from projfree.cli.tables import Reading, numbers, read_table
@@ -87,7 +87,7 @@ def _model(settings: dict[str, Any]) -> Any:
     return model
 
 
-def _checked_places(data: Path, out: Path, file: Path | None, *, resume: bool, force: bool) -> Kept:
+def _checked_places(data: Path, out: Path, file: Path | None, *, resume: bool, force: bool) -> Place:
     new_model_at(out, [data], force, KIND)
     if file is not None:
         new_file_at(file, [data], force)
@@ -96,7 +96,7 @@ def _checked_places(data: Path, out: Path, file: Path | None, *, resume: bool, f
     return kept
 
 
-def _fit(model: Any, ratings: list[Any], kept: Kept, watchers: tuple[Any, ...]) -> None:
+def _fit(model: Any, ratings: list[Any], kept: Place, watchers: tuple[Any, ...]) -> None:
     model.set_params(callbacks=watchers)
     try:
         with closed(watchers), warnings.catch_warnings():

@@ -103,7 +103,7 @@ def _refuse_ragged(path: Path, separator: str, width: int, headed: bool) -> None
                     held = "the header names" if headed else "the first row has"
                     raise ValueError(
                         f"row {number} of {str(path)!r} has {len(row)} fields where {held} {width} "
-                        f"(line {rows.line_num}); repair the row, or give --sep."  # type: ignore[attr-defined]
+                        f"(line {rows.line_num}); repair the row, or give --sep."  # type: ignore[attr-defined]  # the reader of csv has it
                     )
         except csv.Error as error:
             raise ValueError(f"row {number + 1} of {str(path)!r} cannot be read: {error}.") from error

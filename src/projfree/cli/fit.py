@@ -11,7 +11,7 @@ import typer
 
 from projfree.checks import Array
 from projfree.cli import options
-from projfree.cli.checkpoints import Kept, checkpoint_at, resume_command
+from projfree.cli.checkpoints import Place, checkpoint_at, resume_command
 from projfree.cli.destinations import new_model_at, refuse_inputs
 from projfree.cli.fit_report import report
 from projfree.cli.models import AnyRows, Settings, fit_rows, held_out_score, model_of, watched, with_encoder
@@ -19,9 +19,10 @@ from projfree.cli.output import DONE, INTERRUPTED, SHORT, Debug, Force, Json, Qu
 from projfree.cli.rows import Rows, rows_of
 from projfree.cli.streaming import streamed_rows, too_large
 from projfree.cli.tables import Reading
-from projfree.cli.watch import Keeper, bar, logged
+from projfree.cli.watch import bar, logged
 from projfree.run.callbacks import IterationLines
 from projfree.run.checkpoint import KIND as CHECKPOINT
+from projfree.run.checkpoint import OnInterrupt
 
 EPILOG = (
     "Examples:\n\n"
@@ -80,7 +81,7 @@ def fit(
         note(f"{str(kept.path)!r} holds no finished checkpoint, so that the fit begins anew.", quiet or json)
     train, test = split(rows.n, hold_out, seed)
     rows = rows.fitted_on(train) if isinstance(rows, Rows) else rows
-    model, keeper = model_of(settings, rows, data), Keeper(kept.path)
+    model, keeper = model_of(settings, rows, data), OnInterrupt(kept.path)
     if cv:  # a search shows its folds itself, and leaves nothing to go on from
         model.set_params(verbose=2 if verbose else 0 if quiet or json else 1)
     else:
@@ -130,7 +131,7 @@ def read_rows(
     return rows_of(path, target, loss, drop, reading, None if impute is None else impute.value, one_hot)
 
 
-def _checked_places(data: Path, out: Path, settings: Settings, *, resume: bool, force: bool) -> Kept:
+def _checked_places(data: Path, out: Path, settings: Settings, *, resume: bool, force: bool) -> Place:
     from projfree.estimators.saving import KIND
 
     if resume and settings.cv:
@@ -154,7 +155,7 @@ def _watchers(data: Path, verbose: bool, silent: bool) -> tuple[Any, ...]:
     return () if silent else (bar(f"fit {data.name}"),)
 
 
-def _fitted(model: Any, rows: AnyRows, train: Array, keeper: Keeper, verbose: bool) -> Any:
+def _fitted(model: Any, rows: AnyRows, train: Array, keeper: OnInterrupt, verbose: bool) -> Any:
     with warnings.catch_warnings(), logged(verbose):
         warnings.simplefilter("ignore")  # the status is reported
         try:
@@ -163,9 +164,9 @@ def _fitted(model: Any, rows: AnyRows, train: Array, keeper: Keeper, verbose: bo
             _interrupted(keeper)
 
 
-def _interrupted(keeper: Keeper) -> None:
+def _interrupted(keeper: OnInterrupt) -> None:
     if keeper.wrote:
-        typer.echo(f"Interrupted; the state is in {str(keeper.folder)!r}. Go on with:\n  {resume_command()}", err=True)
+        typer.echo(f"Interrupted; the state is in {str(keeper.path)!r}. Go on with:\n  {resume_command()}", err=True)
     else:
         err().print("Interrupted before there was anything to keep; nothing was written.")
     raise typer.Exit(INTERRUPTED)

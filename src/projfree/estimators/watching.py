@@ -10,7 +10,7 @@ from projfree import persist
 from projfree.checks import shown
 from projfree.run import Checkpoint, ProgressBar, Run
 from projfree.run.callbacks import IterationLines, open_bar
-from projfree.run.checkpoint import write
+from projfree.run.checkpoint import OnInterrupt
 
 
 def shown_by(verbose: Any, **of_bar: Any) -> list[Callable[[Run], Any]]:
@@ -50,7 +50,7 @@ def given_callbacks(callbacks: Any) -> list[Callable[[Run], Any]]:
     return several
 
 
-class Kept:
+class Kept(OnInterrupt):
     """A run that is written to a folder now and then, and when it is interrupted; a later fit goes on from there.
 
     Parameters
@@ -63,6 +63,7 @@ class Kept:
         if not isinstance(checkpoint, str | os.PathLike | Checkpoint):
             raise TypeError(f"`checkpoint` must be a folder or a `Checkpoint`, got {shown(checkpoint)}.")
         self.each = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
+        super().__init__(self.each.path)
 
     @property
     def state(self) -> str | None:
@@ -72,8 +73,3 @@ class Kept:
     def __call__(self, run: Run) -> Any:
         """Write the run when it is due."""
         return self.each(run)
-
-    def interrupted(self, run: Run) -> None:
-        """Write the run as it stands, before the exit check counts as work of it."""
-        if run.iteration > 0:
-            write(self.each.path, run)

@@ -75,6 +75,22 @@ def write(path: str | os.PathLike[str], run: Run) -> None:
     persist.save(path, snapshot(run), kind=KIND)
 
 
+class OnInterrupt:
+    """A callback that writes the run to a folder where it is interrupted, before the exit check counts as its work."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path, self.wrote = path, False
+
+    def __call__(self, run: Run) -> Any:
+        """Nothing to do while all is well."""
+
+    def interrupted(self, run: Run) -> None:
+        """Write the run as it stands, unless it had not begun."""
+        if run.iteration > 0:
+            write(self.path, run)
+            self.wrote = True
+
+
 @dataclass(frozen=True)
 class Written:
     """What a checkpoint holds, as it was read from the disk."""
@@ -141,22 +157,22 @@ def _apply(run: Run, tree: dict[str, Any]) -> None:
     f = run.f
     run.opened = f.open()  # the resumed run remembers nothing either
     run.unproved = True  # and takes nobody's word for a bound
-    kept = {name: _decode(value, f) for name, value in tree["state"].items()}
+    kept = {name: _like(getattr(run.state, name), _decode(value, f)) for name, value in tree["state"].items()}
     restored = run.solver.restored(f, run.ball, run.state, kept)
     run.state = replace(restored, problem=run.state.problem, solver=run.solver)
-    books = {name: _number(tree["books"][name]) for name in BOOKS}
+    books = {name: _like(getattr(run, name), tree["books"][name]) for name in BOOKS}
     run.work_before = books.pop("work")
     for name, value in books.items():
         setattr(run, name, value)
     gap, iteration = tree["smallest_gap"]
     run.smallest_gap = (float(gap), int(iteration))
     run.best = _decode(tree["best"], f)
-    run.rows = {int(t): int(row) for t, row in tree["rows"].items()}
-    run.trace = Trace(tree["trace"])
+    run.trace = Trace({name: real_array(name, column) for name, column in tree["trace"].items()})
+    run.rows = {int(t): range(len(run.trace))[row] for t, row in tree["rows"].items()}
     for name in LADDER:
-        setattr(run.ladder, name, _number(tree["ladder"][name]))
-    run.ladder.witness = None if tree["witness"] is None else _as_parameter(tree["witness"], f)
-    run.ladder.rungs = [Rung(_decode(rung["m"], f), rung["z"]) for rung in tree["rungs"]]
+        setattr(run.ladder, name, _like(getattr(run.ladder, name), tree["ladder"][name]))
+    run.ladder.witness = _place(tree["witness"], f)
+    run.ladder.rungs = [Rung(_decode(rung["m"], f), _place(rung["z"], f)) for rung in tree["rungs"]]
 
 
 def _kept(state: Any) -> list[Any]:
@@ -177,8 +193,10 @@ def _decode(value: Any, f: SmoothFunction) -> Any:
         return value
     rest = {name: part for name, part in value.items() if name != "type"}
     if value["type"] == "point":
-        return f.point(_as_parameter(rest["w"], f), rest["intercept"])
-    return Minorant(**{**rest, "gradient": _as_parameter(rest["gradient"], f)})
+        b = rest["intercept"]
+        return f.point(_as_parameter(rest["w"], f), None if b is None else all_finite("intercept", real_array("b", b)))
+    gradient = _as_parameter(rest.pop("gradient"), f)
+    return Minorant(gradient=gradient, **{name: _number(part) for name, part in rest.items()})
 
 
 def _plain(w: Any) -> Any:
@@ -194,8 +212,26 @@ def _as_parameter(w: Any, f: SmoothFunction) -> Any:
     return found if isinstance(found, Structured) else all_finite("w", real_array("w", found))
 
 
+def _place(w: Any, f: SmoothFunction) -> Any:
+    """Where a tangent was taken, None where that is not known."""
+    return None if w is None else _as_parameter(w, f)
+
+
 def _number(value: Any) -> Any:
-    """A number of the books; flags and text are none."""
+    """A number; flags and text are none."""
     if type(value) not in (int, float) and not isinstance(value, np.number):
         raise TypeError(f"{value!r} is no number")
+    return value
+
+
+def _like(first: Any, value: Any) -> Any:
+    """A part of a state: a count or a number where that of a new state is one, and arrays without gaps."""
+    if isinstance(first, int):
+        return count("a count", value, lowest=0)
+    if isinstance(first, float):
+        return _number(value)
+    if isinstance(first, np.ndarray) and np.shape(value) != first.shape:
+        raise ValueError(f"an array has the shape {np.shape(value)}, not {first.shape}")
+    if isinstance(value, np.ndarray):
+        return value if value.dtype.kind in "iub" else all_finite("an array", real_array("an array", value))
     return value

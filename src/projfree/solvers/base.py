@@ -124,6 +124,14 @@ class Solver(ABC):
         ball.check_shape(f.shape)
 
 
+def check_shapes(kept: dict[str, Any], **shapes: tuple[int, ...]) -> None:
+    """Raise where an array that a checkpoint has kept has another shape than the problem asks for."""
+    for name, shape in shapes.items():
+        found = kept.get(name)
+        if found is not None and np.shape(found) != shape:
+            raise ValueError(f"`{name}` has the shape {np.shape(found)}, not {shape}")
+
+
 def _is_told(setting: Field[Any], value: Any) -> bool:
     """Whether a setting differs from its default; one without a default always does."""
     default = setting.default if setting.default_factory is MISSING else setting.default_factory()

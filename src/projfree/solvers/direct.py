@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.gram_form import entries
 from projfree.sets.base import ConstraintSet
-from projfree.solvers.base import Known, Solver, State
+from projfree.solvers.base import Known, Solver, State, check_shapes
 from projfree.solvers.diagonal import is_diagonal, minimise_diagonal
 from projfree.solvers.model import check_model, minimise_model
 
@@ -76,6 +77,11 @@ class Direct(Solver):
     def carry(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> DirectState:
         assert isinstance(state, DirectState)
         return DirectState(t=0, x=state.x, seed=state.seed, H=state.H)  # which does not know the set
+
+    def restored(self, f: SmoothFunction, ball: ConstraintSet, first: State, kept: dict[str, Any]) -> State:
+        if not is_diagonal(f, ball):
+            check_shapes(kept, H=(f.shape[0], f.shape[0]))
+        return super().restored(f, ball, first, kept)
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, DirectState)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 from projfree.algebra import UNIT, Minorant, Point, inner
 from projfree.checks import Array
@@ -11,7 +12,7 @@ from projfree.deadline import stopper
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Bend, Evaluation
 from projfree.sets.base import ConstraintSet
-from projfree.solvers.base import Known, Solver, State
+from projfree.solvers.base import Known, Solver, State, check_shapes
 from projfree.solvers.costs import HESSIAN
 from projfree.solvers.model import check_model, minimise_model
 from projfree.solvers.model_step import NOTHING, falls_enough, step_towards
@@ -83,6 +84,11 @@ class ConstrainedNewton(Solver):
         assert isinstance(state, NewtonState)
         known = {name: getattr(state, name) for name in ("m", "value", "rest", "H", "follow", "inverse")}
         return NewtonState(t=0, x=state.x, seed=state.seed, **known)  # none of it knows the set
+
+    def restored(self, f: SmoothFunction, ball: ConstraintSet, first: State, kept: dict[str, Any]) -> State:
+        D, k = math.prod(f.shape), math.prod(f.shape[1:])
+        check_shapes(kept, H=(D, D), follow=(D, k), inverse=(k, k), rest=(k,))
+        return super().restored(f, ball, first, kept)
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, NewtonState)
