@@ -19,6 +19,7 @@ from projfree import (
     Objective,
     Perturbed,
     QuadraticForm,
+    Quantile,
     Squared,
     as_data,
     minimize,
@@ -224,3 +225,14 @@ def test_a_value_does_not_take_the_place_of_a_tangent(name):
     assert again.constant == tangent.constant
     if name != "form":  # it forms products of tangents afresh
         assert f.work == before
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_values_of_further_points_under_a_smoothed_loss(intercept):
+    """They are those of the loss that is reported, and come with the same read."""
+    f = Objective(Quantile(0.3, delta=0.5), as_data(X, Y), fit_intercept=intercept).reported
+    x, other = f.point(np.full(D, 0.2)), f.point(np.full(D, -0.4))
+    opened = f.open()
+    found = opened.evaluate(x, (other,))
+    assert opened.work <= (1 + intercept) * N  # an intercept is searched for on images
+    assert [one.value for one in (found, *found.also)] == [f.value(x), f.value(other)]

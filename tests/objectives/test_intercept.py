@@ -23,7 +23,8 @@ from projfree import (
     minimize,
 )
 from projfree.algebra import Point
-from projfree.objectives.intercepts.search import search
+from projfree.numerics.newton_root import NoRootError
+from projfree.objectives.intercepts.search import Search, search
 
 CONVEX = [
     (Squared(), 0),
@@ -190,6 +191,17 @@ def test_a_missing_class_has_no_intercept(loss, y, weight, found):
     with pytest.raises(ValueError, match=r"^`fit_intercept=True` needs targets of every class, " + found + rest):
         Objective(loss, data, fit_intercept=True)
     Objective(loss, data)  # without an intercept all is well
+
+
+def test_no_root_of_another_loss_is_not_about_classes(monkeypatch):
+    def no_root(*_):
+        raise NoRootError
+
+    f = Objective(Poisson(), as_data(np.ones((3, 2)), [0.0, 1.0, 2.0]), fit_intercept=True)
+    monkeypatch.setattr(Search, "closed", no_root)
+    sentence = r"^`fit_intercept=True` finds no finite intercept of Poisson\(\) that is best for these targets and "
+    with pytest.raises(ValueError, match=sentence + r"predictions; rescale .*, or use `fit_intercept=False`\.$"):
+        f.value(f.point([1.0, 0.0]))
 
 
 def test_regression_on_one_value_is_fine():

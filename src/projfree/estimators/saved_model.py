@@ -48,7 +48,7 @@ def checked_names(cls: type, fitted: Any) -> dict[str, Any]:
 def checked_parameters(cls: type, parameters: Any) -> dict[str, Any]:
     """The parameters of an estimator, without those that a file must not set."""
     need(isinstance(parameters, dict), "its parameters are no mapping")
-    known = set(cls._get_param_names())  # type: ignore[attr-defined]
+    known = set(cls._get_param_names())  # type: ignore[attr-defined]  # estimators of scikit-learn have it
     for name in parameters:
         need(name in known or name in NEVER_SAVED, f"{cls.__name__} has no parameter {shown(name)}")
     return {name: value for name, value in parameters.items() if name not in NEVER_SAVED}

@@ -66,13 +66,13 @@ class Loss(ABC):
         if changed and "least" not in cls.__dict__:
             cls.least = -math.inf
         if changed and "intercept_step" not in cls.__dict__:
-            cls.intercept_step = Loss.intercept_step  # type: ignore[method-assign]
+            cls.intercept_step = Loss.intercept_step  # type: ignore[method-assign]  # as if inherited
         if changed and "bend" not in cls.__dict__:
             cls.bend = math.inf
         if changed and "constant" not in cls.__dict__:
-            cls.constant = Loss.constant  # type: ignore[method-assign]
+            cls.constant = Loss.constant  # type: ignore[method-assign]  # likewise
         if changed and "exact" not in cls.__dict__:
-            cls.exact, cls.excess = Loss.exact, 0.0  # type: ignore[method-assign]
+            cls.exact, cls.excess = Loss.exact, 0.0  # type: ignore[method-assign]  # likewise
 
     @property
     @abstractmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from projfree.algebra import Point
@@ -39,7 +40,8 @@ class Unsmoothed(Objective):
     def evaluate(
         self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False
     ) -> Evaluation:
-        return self._exact(super().evaluate(x, (), tangent=tangent, keep=True))
+        found = super().evaluate(x, also, tangent=tangent, keep=True)
+        return replace(self._exact(found), also=tuple(self._exact(each) for each in found.also))
 
     def _exact(self, found: Evaluation) -> Evaluation:
         exact = self.workspace.fold(ValueSum(self.loss.exact, found.intercept), (found.point,))[0]

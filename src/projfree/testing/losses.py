@@ -135,6 +135,15 @@ def smoothness_bounds_the_second(loss: Loss, u: Array, y: Array) -> None:
     assert not loss.quadratic or np.all(eigenvalues == loss.smoothness)
 
 
+def constant_is_the_best_constant(loss: Loss, u: Array, y: Array) -> None:
+    """`constant` of the mean target makes the mean derivative vanish, where it is known and there is a best one."""
+    means = y.mean(axis=0, dtype=np.float64)
+    best = loss.constant(means) if loss.labels and not loss.coupled and np.all(np.abs(means) < 1.0) else None
+    if best is not None:
+        slope = loss.derivative(np.broadcast_to(best, y.shape).astype(np.float64), y).mean(axis=0)
+        assert np.all(np.abs(slope) <= 64.0 * loss.rounding * np.finfo(np.float64).eps)
+
+
 def value_and_derivative_is_both(loss: Loss, u: Array, y: Array) -> None:
     """The joint call gives what the single ones give, with their shapes and dtype."""
     value, derivative = loss.value_and_derivative(u, y)
@@ -237,6 +246,7 @@ LAWS: tuple[Callable[[Loss, Array, Array], None], ...] = (
     curvature_is_the_second_applied,
     majorant_times_is_the_majorant_applied,
     summed_second_is_the_sum,
+    constant_is_the_best_constant,
 )
 UNIVERSAL_LAWS: tuple[Callable[[Loss, Array, Array], None], ...] = (
     bend_bounds_the_change_of_the_second,

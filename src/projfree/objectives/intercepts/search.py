@@ -111,7 +111,12 @@ def search(workspace: Workspace, loss: Loss, data: Data, x: Point, start: Array,
             return found.newton(b)
         return found.roots(b)
     except NoRootError:
-        raise no_minimum(np.unique(np.concatenate(data.labels()))) from None
+        if loss.labels:
+            raise no_minimum(np.unique(np.concatenate(data.labels()))) from None
+        raise ValueError(
+            f"`fit_intercept=True` finds no finite intercept of {loss!r} that is best for these targets and "
+            "predictions; rescale the targets and the columns of `X`, or use `fit_intercept=False`."
+        ) from None
 
 
 @dataclass(frozen=True)
