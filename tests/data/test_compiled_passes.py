@@ -2,160 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
-import scipy.sparse as sp
+from data.passes import (
+    BLOCKS,
+    ELEMENTWISE,
+    ROWS,
+    STORAGES,
+    TOL,
+    Case,
+    D,
+    N,
+    X,
+    agrees,
+    in_numpy,
+    work_on,
+)
 
-from projfree.data import layout, native
-from projfree.data.native.arguments import MOST, MOST_OUTPUTS
+from projfree.data import native
+from projfree.data.native.arguments import MOST_OUTPUTS
 from projfree.data.rows import FormImages, Pass
 from projfree.losses import (
-    LOSSES,
-    BiWeight,
-    Gamma,
     Huber,
     Logistic,
-    Loss,
-    Poisson,
-    Quantile,
     Softmax,
     Squared,
-    SquaredHinge,
-    SquaredSigmoid,
 )
-from projfree.numerics.forms import form_of, register
-from projfree.objectives.row_steps import DerivativeSums, SlopeSums, TangentSums, ValueSum
-
-N, D, ROWS = 2_101, 11, 1_024  # no multiple of any tile, and three blocks
-BLOCKS = -(-N // ROWS)
-TOL = 1e-13
-RNG = np.random.default_rng(3)
-X = RNG.standard_normal((N, D))
-WEIGHT = RNG.uniform(size=N) / N
-ELEMENTWISE = [
-    Squared(),
-    Logistic(),
-    SquaredSigmoid(),
-    BiWeight(0.7),
-    Huber(0.8),
-    SquaredHinge(),
-    Quantile(0.7, 0.4),
-    Poisson(),
-    Gamma(),
-]
-THIN = X * (X > 0.3)
-STORAGES = {
-    "C": X,
-    "F": np.asfortranarray(X),
-    "C single": X.astype(np.float32),
-    "F single": np.asfortranarray(X.astype(np.float32)),
-    "CSR": sp.csr_array(THIN),
-    "CSR long": sp.csr_array(THIN),
-    "CSR single": sp.csr_array(THIN.astype(np.float32)),
-}
-STORAGES["CSR long"].indices = STORAGES["CSR long"].indices.astype(np.int64)
-STORAGES["CSR long"].indptr = STORAGES["CSR long"].indptr.astype(np.int64)
-
-
-@dataclass
-class Case:
-    """A pass with everything that it may have, or nothing."""
-
-    loss: Loss
-    k: int = 0
-    weighted: bool = True
-    intercepts: bool = True
-    points: int = 3
-    m: int = 2
-    base: bool = True
-    offsets: bool = True
-    size: float = 1.0
-
-    def build(self, step=TangentSums, seed=0):
-        rng = np.random.default_rng(seed)
-        outputs = (self.k,) if self.k else ()
-        b = tuple(rng.standard_normal(outputs) if self.intercepts else None for _ in range(self.points))
-        if step is TangentSums:
-            own = TangentSums(self.loss, b)
-        elif step is FormImages:
-            own = FormImages()
-        else:
-            own = step(self.loss, b[0] if step is ValueSum else np.asarray(rng.standard_normal(outputs)))
-        coefficients = rng.standard_normal((self.points, self.m))
-        coefficients[-1, :1] = 0.0
-        return Pass(
-            own,
-            N,
-            self.targets(rng),
-            WEIGHT if self.weighted else None,
-            tuple(self.size * rng.standard_normal((D, *outputs)) for _ in range(self.m)),
-            coefficients,
-            rng.standard_normal((N, *outputs)) if self.base else None,
-            np.array([1.0, -0.4, 0.0])[: self.points] if self.base else np.zeros(self.points),
-            tuple(np.full((N, *outputs), np.nan) if j != 1 else None for j in range(self.points)),
-            outputs,
-            rng.standard_normal((self.m, *outputs)) if self.offsets else None,
-        )
-
-    def targets(self, rng):
-        if self.loss.coupled:
-            return np.concatenate([np.arange(self.k), rng.integers(0, self.k, N - self.k)])
-        y = rng.standard_normal((N, self.k) if self.k else N)
-        y = np.abs(y) + 0.1 if self.loss.domain[0] >= 0.0 else y
-        return np.where(y > 0, 1.0, -1.0) if self.loss.labels else y
-
-
-def in_numpy(pass_, table):
-    """Sums, adjoint, kept images, and the sums of the absolute terms of the adjoint."""
-    A = table.toarray() if sp.issparse(table) else table
-    A = A.astype(np.float64)
-    residual, sums = pass_(slice(0, N), *(A @ w for w in pass_.vectors))
-    kept = [None if store is None else store.copy() for store in pass_.keep]
-    if residual is None:
-        return sums, None, kept, None
-    return sums, A.T @ residual, kept, np.abs(A).T @ np.abs(residual)
-
-
-def work_on(prepared, table):
-    if sp.issparse(table):
-        return prepared.csr(table.data, table.indices, table.indptr)
-    return prepared.dense(table)
-
-
-def agrees(pass_, table):
-    sums, gradient, kept, terms = in_numpy(pass_, table)
-    for store in pass_.keep:
-        if store is not None:
-            store[:] = np.nan
-    prepared = native.prepare(pass_, D, ROWS, BLOCKS)
-    work = work_on(prepared, table)
-    for block in range(BLOCKS):
-        work(block, block + 1)
-    found, adjoint = prepared.total()
-    for store, due in zip(pass_.keep, kept, strict=True):
-        if store is not None:
-            np.testing.assert_allclose(store, due, rtol=0, atol=TOL * np.abs(due).max())
-    assert (adjoint is None) == (gradient is None)
-    if gradient is not None:
-        assert adjoint.shape == gradient.shape
-        assert (np.abs(adjoint - gradient) <= 2 * TOL * terms).all()
-        k = pass_.outputs[0] if pass_.outputs else 1
-        assert len(found) == layout.count(k, len(pass_.scale))
-        scale = absolute_terms(pass_, sums, k)
-        assert (np.abs(found - sums) <= 2 * TOL * scale).all(), (found - sums) / scale
-
-
-def absolute_terms(pass_, sums, k):
-    """For each sum of a tangent that of the sizes of its terms, or a bound on it."""
-    scale = np.abs(sums)
-    scale[layout.ALONG] = sums[layout.ALONG_SIZE]
-    by_output = layout.SCALARS + np.arange(layout.PER_OUTPUT * k).reshape(layout.PER_OUTPUT, k)
-    scale[by_output[layout.SLOPE]] = sums[by_output[layout.SLOPE_SIZE]]
-    s = np.broadcast_to(1 / N if pass_.weight is None else pass_.weight, N)
-    scale[by_output[layout.MEAN_IMAGE]] = s @ np.abs(pass_.keep[0]).reshape(N, k)
-    return scale
+from projfree.objectives.row_steps import SlopeSums, ValueSum
 
 
 @pytest.mark.parametrize("loss", ELEMENTWISE, ids=repr)
@@ -275,142 +148,3 @@ def test_read_only_data_are_compiled_once():
         array.flags.writeable = False
     agrees(Pass(**{**vars(pass_), "y": y, "base": base}), frozen)
     assert kernel.signatures == known
-
-
-class Triple(Squared):
-    """Three times the square: what is compiled for `Squared` is wrong for it."""
-
-    def value(self, u, y):
-        return 3.0 * super().value(u, y)
-
-    def derivative(self, u, y):
-        return 3.0 * super().derivative(u, y)
-
-    def second(self, u, y):
-        return 3.0 * super().second(u, y)
-
-
-class Twofold(TangentSums):
-    """A step of its own."""
-
-
-def test_subclasses_inherit_nothing():
-    assert form_of(Triple()) is None
-    assert native.prepare(Case(Triple()).build(), D, ROWS, BLOCKS) is None
-    own = Case(Squared(), points=1).build()
-    step = Twofold(Squared(), own.step.b)
-    assert native.prepare(Pass(**{**vars(own), "step": step}), D, ROWS, BLOCKS) is None
-
-
-def test_what_has_no_compiled_form():
-    def none(**changes):
-        own = Case(Squared()).build()
-        return native.prepare(Pass(**{**vars(own), **changes}), D, ROWS, BLOCKS) is None
-
-    own = Case(Squared(), points=1).build()
-    assert not none()
-    assert none(step=DerivativeSums(Squared()))
-    assert none(places=(np.zeros(N, int), np.zeros(N, int)))
-    assert none(vectors=("factors", "factors"))
-    assert native.prepare(Case(Squared(), MOST_OUTPUTS + 1).build(), D, ROWS, BLOCKS) is None
-    assert native.prepare(Case(Squared(), points=1, m=MOST + 1).build(), D, ROWS, BLOCKS) is None
-    assert native.prepare(Case(Squared()).build(SlopeSums), D, ROWS, BLOCKS) is None  # it has no slopes
-    prepared = native.prepare(own, D, ROWS, BLOCKS)
-    assert prepared.dense(np.repeat(X, 2, axis=1)[:, ::2]) is None
-    assert prepared.dense(X.astype(np.float16)) is None
-    assert prepared.fold([np.zeros(N)] * 2) is None  # a tangent needs the data
-    several = native.prepare(Case(Squared(), 3).build(), D, ROWS, BLOCKS)
-    assert several.csr(*(getattr(STORAGES["CSR"], name) for name in ("data", "indices", "indptr"))) is None
-    with pytest.raises(ValueError, match="`kind` must be one of images"):
-        native.register_step(Twofold, "other")
-
-
-def test_every_loss_of_the_package_is_compiled():
-    assert all(form_of(loss()) is not None for loss in LOSSES)
-
-
-@dataclass(frozen=True)
-class Pinball(Loss):
-    """A smooth loss with three parameters, which the package does not know."""
-
-    left: float = 0.5
-    right: float = 2.0
-    centre: float = 0.1
-
-    smoothness = 4.0
-
-    def _side(self, u, y):
-        r = u - y - self.centre
-        return r, np.where(r > 0, self.right, self.left)
-
-    def value(self, u, y):
-        r, side = self._side(u, y)
-        return side * r * r - 0.3
-
-    def derivative(self, u, y):
-        r, side = self._side(u, y)
-        return 2.0 * side * r
-
-    def second(self, u, y):
-        return 2.0 * self._side(u, y)[1]
-
-    def targets(self, y):
-        return y
-
-
-def _side(r, left, right):
-    return right if r > 0.0 else left
-
-
-def _pinball(parameters, u, y, value, slope):
-    for i in range(len(u)):
-        r = u[i] - y[i] - parameters[2]
-        side = _side(r, parameters[0], parameters[1])
-        value[i] = side * r * r - 0.3
-        slope[i] = 2.0 * side * r
-
-
-@dataclass(frozen=True)
-class Norm(Loss):
-    """The smoothed Euclidean norm of a row of residuals: coupled, with numbers as targets."""
-
-    coupled = True
-    smoothness = 1.0
-
-    def value(self, u, y):
-        return np.sqrt(1.0 + np.sum((u - y) ** 2, axis=1))
-
-    def derivative(self, u, y):
-        return (u - y) / self.value(u, y)[:, None]
-
-    def second(self, u, y):
-        raise NotImplementedError
-
-    def targets(self, y):
-        return y
-
-
-def _norm(parameters, u, y, value, slope):
-    for i in range(len(u)):
-        total = 1.0
-        for c in range(u.shape[1]):
-            slope[i, c] = u[i, c] - y[i, c]
-            total += slope[i, c] ** 2
-        value[i] = np.sqrt(total)
-        for c in range(u.shape[1]):
-            slope[i, c] /= value[i]
-
-
-register(Pinball, tile=_pinball, parameters=lambda loss: (loss.left, loss.right, loss.centre))
-register(Norm, tile=_norm)
-
-
-@pytest.mark.parametrize("k", [0, 3])
-def test_a_loss_from_outside_brings_its_form(k):
-    """Its values may be negative, so the sum of their sizes is not their sum."""
-    agrees(Case(Pinball(left=0.25), k).build(), X)
-
-
-def test_a_coupled_loss_from_outside():
-    pass_ = Case(Squared(), 5).build()
-    agrees(Pass(**{**vars(pass_), "step": TangentSums(Norm(), pass_.step.b)}), X)

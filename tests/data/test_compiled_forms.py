@@ -1,0 +1,168 @@
+"""Which losses and steps have a compiled form: those that brought one, and no subclass of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from data.passes import (
+    BLOCKS,
+    ROWS,
+    STORAGES,
+    Case,
+    D,
+    N,
+    X,
+    agrees,
+)
+
+from projfree.data import native
+from projfree.data.native.arguments import MOST, MOST_OUTPUTS
+from projfree.data.rows import Pass
+from projfree.losses import (
+    LOSSES,
+    Loss,
+    Squared,
+)
+from projfree.numerics.forms import form_of, register
+from projfree.objectives.row_steps import DerivativeSums, SlopeSums, TangentSums
+
+
+class Triple(Squared):
+    """Three times the square: what is compiled for `Squared` is wrong for it."""
+
+    def value(self, u, y):
+        return 3.0 * super().value(u, y)
+
+    def derivative(self, u, y):
+        return 3.0 * super().derivative(u, y)
+
+    def second(self, u, y):
+        return 3.0 * super().second(u, y)
+
+
+class Twofold(TangentSums):
+    """A step of its own."""
+
+
+def test_subclasses_inherit_nothing():
+    assert form_of(Triple()) is None
+    assert native.prepare(Case(Triple()).build(), D, ROWS, BLOCKS) is None
+    own = Case(Squared(), points=1).build()
+    step = Twofold(Squared(), own.step.b)
+    assert native.prepare(Pass(**{**vars(own), "step": step}), D, ROWS, BLOCKS) is None
+
+
+def test_what_has_no_compiled_form():
+    def none(**changes):
+        own = Case(Squared()).build()
+        return native.prepare(Pass(**{**vars(own), **changes}), D, ROWS, BLOCKS) is None
+
+    own = Case(Squared(), points=1).build()
+    assert not none()
+    assert none(step=DerivativeSums(Squared()))
+    assert none(places=(np.zeros(N, int), np.zeros(N, int)))
+    assert none(vectors=("factors", "factors"))
+    assert native.prepare(Case(Squared(), MOST_OUTPUTS + 1).build(), D, ROWS, BLOCKS) is None
+    assert native.prepare(Case(Squared(), points=1, m=MOST + 1).build(), D, ROWS, BLOCKS) is None
+    assert native.prepare(Case(Squared()).build(SlopeSums), D, ROWS, BLOCKS) is None  # it has no slopes
+    prepared = native.prepare(own, D, ROWS, BLOCKS)
+    assert prepared.dense(np.repeat(X, 2, axis=1)[:, ::2]) is None
+    assert prepared.dense(X.astype(np.float16)) is None
+    assert prepared.fold([np.zeros(N)] * 2) is None  # a tangent needs the data
+    several = native.prepare(Case(Squared(), 3).build(), D, ROWS, BLOCKS)
+    assert several.csr(*(getattr(STORAGES["CSR"], name) for name in ("data", "indices", "indptr"))) is None
+    with pytest.raises(ValueError, match="`kind` must be one of images"):
+        native.register_step(Twofold, "other")
+
+
+def test_every_loss_of_the_package_is_compiled():
+    assert all(form_of(loss()) is not None for loss in LOSSES)
+
+
+@dataclass(frozen=True)
+class Pinball(Loss):
+    """A smooth loss with three parameters, which the package does not know."""
+
+    left: float = 0.5
+    right: float = 2.0
+    centre: float = 0.1
+
+    smoothness = 4.0
+
+    def _side(self, u, y):
+        r = u - y - self.centre
+        return r, np.where(r > 0, self.right, self.left)
+
+    def value(self, u, y):
+        r, side = self._side(u, y)
+        return side * r * r - 0.3
+
+    def derivative(self, u, y):
+        r, side = self._side(u, y)
+        return 2.0 * side * r
+
+    def second(self, u, y):
+        return 2.0 * self._side(u, y)[1]
+
+    def targets(self, y):
+        return y
+
+
+def _side(r, left, right):
+    return right if r > 0.0 else left
+
+
+def _pinball(parameters, u, y, value, slope):
+    for i in range(len(u)):
+        r = u[i] - y[i] - parameters[2]
+        side = _side(r, parameters[0], parameters[1])
+        value[i] = side * r * r - 0.3
+        slope[i] = 2.0 * side * r
+
+
+@dataclass(frozen=True)
+class Norm(Loss):
+    """The smoothed Euclidean norm of a row of residuals: coupled, with numbers as targets."""
+
+    coupled = True
+    smoothness = 1.0
+
+    def value(self, u, y):
+        return np.sqrt(1.0 + np.sum((u - y) ** 2, axis=1))
+
+    def derivative(self, u, y):
+        return (u - y) / self.value(u, y)[:, None]
+
+    def second(self, u, y):
+        raise NotImplementedError
+
+    def targets(self, y):
+        return y
+
+
+def _norm(parameters, u, y, value, slope):
+    for i in range(len(u)):
+        total = 1.0
+        for c in range(u.shape[1]):
+            slope[i, c] = u[i, c] - y[i, c]
+            total += slope[i, c] ** 2
+        value[i] = np.sqrt(total)
+        for c in range(u.shape[1]):
+            slope[i, c] /= value[i]
+
+
+register(Pinball, tile=_pinball, parameters=lambda loss: (loss.left, loss.right, loss.centre))
+register(Norm, tile=_norm)
+
+
+@pytest.mark.parametrize("k", [0, 3])
+def test_a_loss_from_outside_brings_its_form(k):
+    """Its values may be negative, so the sum of their sizes is not their sum."""
+    agrees(Case(Pinball(left=0.25), k).build(), X)
+
+
+def test_a_coupled_loss_from_outside():
+    pass_ = Case(Squared(), 5).build()
+    agrees(Pass(**{**vars(pass_), "step": TangentSums(Norm(), pass_.step.b)}), X)
