@@ -177,3 +177,14 @@ def test_a_zero_average_keeps_the_last_vertex():
     f, start = QuadraticForm(np.zeros((2, 2)), np.zeros(2)), np.array([0.25, 0.75])
     for state in islice(iterate(f, Simplex(), PrimalAveraging(), start=start), 4):
         np.testing.assert_array_equal(state.x.w, start)
+
+
+def test_a_moved_state_is_the_replaced_one():
+    f, ball = problem("squares"), LpBall(1.5, 1.0)
+    state = PrimalAveraging().init(f, ball, f.point(ball.start(f.shape)), 3)
+    moved = state.moved(t=4, gamma=0.5)
+    assert type(moved) is type(state)
+    assert vars(moved) == vars(replace(state, t=4, gamma=0.5))
+    assert state.t == 0
+    with pytest.raises(TypeError, match="AveragingState has no gama"):
+        state.moved(gama=0.5)

@@ -67,7 +67,7 @@ class Logistic(Loss):
 
     def constant(self, mean: Array) -> Array | None:
         # The logarithm of the odds; rounding may turn a share that is tiny into none.
-        return np.asarray(2.0 * np.arctanh(np.clip(mean, -1.0 + 1e-15, 1.0 - 1e-15)))
+        return np.asarray(2.0 * np.arctanh(np.minimum(np.maximum(mean, 1e-15 - 1.0), 1.0 - 1e-15)))
 
     def targets(self, y: Array) -> Array:
         return signs(y)

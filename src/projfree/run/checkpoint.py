@@ -18,6 +18,7 @@ from projfree.run.progress import Run
 from projfree.run.solver_record import rebuild, record
 from projfree.run.trace import Trace
 from projfree.solvers.base import Solver
+from projfree.solvers.restoring import like, number
 
 #: The version is raised whenever runs keep something else than before.
 KIND, VERSION = "projfree checkpoint", 4
@@ -157,10 +158,10 @@ def _apply(run: Run, tree: dict[str, Any]) -> None:
     f = run.f
     run.opened = f.open()  # the resumed run remembers nothing either
     run.unproved = True  # and takes nobody's word for a bound
-    kept = {name: _like(getattr(run.state, name), _decode(value, f)) for name, value in tree["state"].items()}
+    kept = {name: _decode(value, f) for name, value in tree["state"].items()}
     restored = run.solver.restored(f, run.ball, run.state, kept)
     run.state = replace(restored, problem=run.state.problem, solver=run.solver)
-    books = {name: _like(getattr(run, name), tree["books"][name]) for name in BOOKS}
+    books = {name: like(getattr(run, name), tree["books"][name]) for name in BOOKS}
     run.work_before = books.pop("work")
     for name, value in books.items():
         setattr(run, name, value)
@@ -170,7 +171,7 @@ def _apply(run: Run, tree: dict[str, Any]) -> None:
     run.trace = Trace({name: real_array(name, column) for name, column in tree["trace"].items()})
     run.rows = {int(t): range(len(run.trace))[row] for t, row in tree["rows"].items()}
     for name in LADDER:
-        setattr(run.ladder, name, _like(getattr(run.ladder, name), tree["ladder"][name]))
+        setattr(run.ladder, name, like(getattr(run.ladder, name), tree["ladder"][name]))
     run.ladder.witness = _place(tree["witness"], f)
     run.ladder.rungs = [Rung(_decode(rung["m"], f), _place(rung["z"], f)) for rung in tree["rungs"]]
 
@@ -196,7 +197,7 @@ def _decode(value: Any, f: SmoothFunction) -> Any:
         b = rest["intercept"]
         return f.point(_as_parameter(rest["w"], f), None if b is None else all_finite("intercept", real_array("b", b)))
     gradient = _as_parameter(rest.pop("gradient"), f)
-    return Minorant(gradient=gradient, **{name: _number(part) for name, part in rest.items()})
+    return Minorant(gradient=gradient, **{name: number(part) for name, part in rest.items()})
 
 
 def _plain(w: Any) -> Any:
@@ -215,23 +216,3 @@ def _as_parameter(w: Any, f: SmoothFunction) -> Any:
 def _place(w: Any, f: SmoothFunction) -> Any:
     """Where a tangent was taken, None where that is not known."""
     return None if w is None else _as_parameter(w, f)
-
-
-def _number(value: Any) -> Any:
-    """A number; flags and text are none."""
-    if type(value) not in (int, float) and not isinstance(value, np.number):
-        raise TypeError(f"{value!r} is no number")
-    return value
-
-
-def _like(first: Any, value: Any) -> Any:
-    """A part of a state: a count or a number where that of a new state is one, and arrays without gaps."""
-    if isinstance(first, int):
-        return count("a count", value, lowest=0)
-    if isinstance(first, float):
-        return _number(value)
-    if isinstance(first, np.ndarray) and np.shape(value) != first.shape:
-        raise ValueError(f"an array has the shape {np.shape(value)}, not {first.shape}")
-    if isinstance(value, np.ndarray):
-        return value if value.dtype.kind in "iub" else all_finite("an array", real_array("an array", value))
-    return value

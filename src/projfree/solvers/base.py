@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from projfree.objectives.evaluation import Evaluation
 from projfree.sets.answer import Answer, ask
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.active_set import ActiveSet
+from projfree.solvers.restoring import like
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,14 @@ class State:
     problem: Mapping[str, str] = field(default_factory=dict, metadata={"transient": True}, repr=False)
     solver: Solver | None = field(default=None, metadata={"transient": True}, repr=False)
 
+    def moved(self, **changes: Any) -> Self:
+        """The state with some fields changed: `dataclasses.replace` in a tenth of its time."""
+        state = object.__new__(type(self))
+        state.__dict__.update(self.__dict__, **changes)
+        if len(state.__dict__) != len(self.__dict__):
+            raise TypeError(f"{type(self).__name__} has no {', '.join(changes.keys() - vars(self).keys())}")
+        return state
+
     @property
     def active_set(self) -> ActiveSet | None:
         """The few vertices that the iterate is a mixture of, where the solver keeps some."""
@@ -112,7 +121,8 @@ class Solver(ABC):
 
     def restored(self, f: SmoothFunction, ball: ConstraintSet, first: State, kept: dict[str, Any]) -> State:
         """The state whose fields a checkpoint has kept, given the first state of a new run."""
-        return type(first)(**kept, problem=first.problem, solver=first.solver)
+        checked = {name: like(getattr(first, name), value) for name, value in kept.items()}
+        return type(first)(**checked, problem=first.problem, solver=first.solver)
 
     def __repr__(self) -> str:
         """The call that makes this solver, without the settings that are as by default."""
@@ -122,14 +132,6 @@ class Solver(ABC):
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         """Raise a sentence where the solver cannot run on this problem."""
         ball.check_shape(f.shape)
-
-
-def check_shapes(kept: dict[str, Any], **shapes: tuple[int, ...]) -> None:
-    """Raise where an array that a checkpoint has kept has another shape than the problem asks for."""
-    for name, shape in shapes.items():
-        found = kept.get(name)
-        if found is not None and np.shape(found) != shape:
-            raise ValueError(f"`{name}` has the shape {np.shape(found)}, not {shape}")
 
 
 def _is_told(setting: Field[Any], value: Any) -> bool:

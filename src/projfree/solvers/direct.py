@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,10 @@ from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.gram_form import entries
 from projfree.sets.base import ConstraintSet
-from projfree.solvers.base import Known, Solver, State, check_shapes
+from projfree.solvers.base import Known, Solver, State
 from projfree.solvers.diagonal import is_diagonal, minimise_diagonal
 from projfree.solvers.model import check_model, minimise_model
+from projfree.solvers.restoring import check_shapes
 
 #: The most features for which a Gram matrix is formed: it takes 3.2 GB.
 MOST_FEATURES = 20_000
@@ -104,8 +105,7 @@ class Direct(Solver):
             # Else rounding has won. Gaps come first: were a lower value enough, two points could take turns for ever.
             done = not (there.gap, new.value) < (known.gap, here.value)
             here, known = (here, known) if done else (new, there)
-        return replace(
-            state,
+        return state.moved(
             t=t,
             x=here.point,
             H=H,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -74,8 +74,7 @@ class FrankWolfe(Solver):
         hull = f.hull((looked.point, f.point(answer.vertex)), m.gradient)
         gamma, memory = self.step_rule(t, hull, state.memory)
         new, found = valued(f, t, hull.mix(np.array([gamma])))
-        return replace(
-            state,
+        return state.moved(
             t=t,
             x=new,
             gamma=gamma,

@@ -12,10 +12,11 @@ from projfree.deadline import stopper
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Bend, Evaluation
 from projfree.sets.base import ConstraintSet
-from projfree.solvers.base import Known, Solver, State, check_shapes
+from projfree.solvers.base import Known, Solver, State
 from projfree.solvers.costs import HESSIAN
 from projfree.solvers.model import check_model, minimise_model
 from projfree.solvers.model_step import NOTHING, falls_enough, step_towards
+from projfree.solvers.restoring import check_shapes
 
 #: The last Hessian serves again while the Frank-Wolfe gap falls by this factor a step, or by more where a new one,
 #: with which it falls by the second, costs little: the reads that a step takes the time of without one are the third.
@@ -103,8 +104,7 @@ class ConstrainedNewton(Solver):
         before = ball.gap(here.slope.gradient, here.point.w) if math.isnan(state.gap) else state.gap
         after = Known.of(ball, new)
         serves = after.gap <= faithful(f, len(bend.H)) * before
-        return replace(
-            state,
+        return state.moved(
             t=state.t + 1,
             x=new.point,
             m=new.slope,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import NoneType
 
 import numpy as np
@@ -103,10 +103,9 @@ class PrimalAveraging(Solver):
         v = f.point(answer.vertex) if m.gradient.any() else state.v
         # By what the look has found about it, the intercept and the handle of its image.
         before = looked.also[0].point if looked.also else state.x
-        x, gamma, memory = self.move(f, replace(state, x=before), v, gamma)
+        x, gamma, memory = self.move(f, state.moved(x=before), v, gamma)
         x, found = valued(f, t, x)
-        return replace(
-            state,
+        return state.moved(
             t=t,
             x=x,
             v=v,
