@@ -31,6 +31,8 @@ SETTLED = 1e-2
 #: With so many rows for each parameter any radius that leaves the fit free is as good, to a hundredth of the loss; the
 #: steps there, how close they come, and the least share of the first curvature that they count on.
 PLENTY, CORRECTIONS, CLOSE, LEAST_BEND = 200.0, 5, 0.03, 0.05
+#: Tables of so many entries leave little time for trials, and need none with so many rows for each parameter.
+LARGE, ENOUGH = 1e6, 40.0
 #: Products with a Hessian may take this many multiplications in all, between the two dimensions of Krylov spaces.
 PRODUCTS = 1e7
 #: Below so many rows the restricted likelihood is what squares go by: it errs less there than cross-validation does.
@@ -106,7 +108,13 @@ def _widened(f: SmoothFunction, ball: ConstraintSet, ridge: Ridge, n: float) -> 
 
     radius = _usable(own_norm(ball, ridge.w))
     lp = ball.as_lp(f.shape)
-    return Choice(radius, ridge.w) if lp is not None and lp.p == 2.0 else around(f, ball, ridge, radius, n)
+    done = (lp is not None and lp.p == 2.0) or n >= _enough(f) * math.prod(f.shape)
+    return Choice(radius, ridge.w) if done else around(f, ball, ridge, radius, n)
+
+
+def _enough(f: SmoothFunction) -> float:
+    """How many rows for each parameter make the norm of the best ridge regression good enough for any ball."""
+    return PLENTY if f.workload().stored < LARGE else ENOUGH
 
 
 def _smoothed(f: Objective) -> Objective:
@@ -241,7 +249,10 @@ def _krylov(
     f: Objective, x: Point, descent: Array, size: int, spectrum: tuple[Array, Array] | None = None
 ) -> tuple[KrylovModel, tuple[Array, Array]]:
     product = f.hessian_at(x).product
-    if spectrum is None:
+    if spectrum is None and f.data.n >= _enough(f) * math.prod(f.shape):  # an upper bound is close then
+        own = f.hessian_at(x).diagonal().ravel()
+        spectrum = own, np.ones(len(own))
+    elif spectrum is None:
         spectrum = quadrature(product, f.shape, size)
     b = descent + product(x.w) if x.w.any() else descent
     return KrylovModel(product, b, size, spectrum), spectrum

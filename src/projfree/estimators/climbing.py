@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 
 #: Scores that differ by less than this part are equal, so that rounding never decides.
 TIE = 1e-6
+#: How often the way to an infinite score is halved.
+HALVINGS = 2
 
 
 def climb(score: Callable[[int], float], start: int, count: int, steps: Sequence[int] = (6, 2, 1)) -> int:
@@ -36,19 +38,42 @@ def climb(score: Callable[[int], float], start: int, count: int, steps: Sequence
     return best
 
 
-def rise(score: Callable[[int], float], count: int, patience: int) -> int:
-    """The place of the lowest score from 0 upwards, until so many places in a row are no lower or one is infinite.
+def rise(score: Callable[[float], float], count: int, step: int, ended: Callable[[int, int], float | None]) -> float:
+    """The place of a low score, from those of every so manieth from 0 upwards: the bottom of a parabola.
+
+    ``ended(best, last)`` says where to go no further: the score to expect of the next place, or None to go on.
 
     Examples
     --------
-    >>> rise(lambda k: (k - 3) ** 2, count=40, patience=2)
-    3
+    >>> rise(lambda k: (k - 3) ** 2, count=40, step=2, ended=lambda best, last: 1.0 if last > best else None)
+    3.0
     """
-    best, lowest = 0, score(0)
-    for k in range(1, count):
-        value = score(k)
-        if value < lowest - TIE * abs(lowest):
-            best, lowest = k, value
-        elif k - best >= patience or value == math.inf:
+    scores = [score(0)]
+    best = 0
+    while step * len(scores) < count:
+        ahead = ended(step * best, step * (len(scores) - 1))
+        if ahead is not None:
+            scores.append(ahead)
             break
+        scores.append(score(step * len(scores)))
+        if scores[-1] < scores[best] - TIE * abs(scores[best]):
+            best = len(scores) - 1
+    if best < len(scores) - 1 and scores[best + 1] == math.inf:
+        return _short_of(score, float(step * best), scores[best], float(step))
+    return step * best + (_bottom(*scores[best - 1 : best + 2], step) if 0 < best < len(scores) - 1 else 0.0)
+
+
+def _short_of(score: Callable[[float], float], best: float, lowest: float, width: float) -> float:
+    """The place of the lowest score up to where scores become infinite, by halving; a score may fall until there."""
+    for _ in range(HALVINGS):
+        width /= 2.0
+        value = score(best + width)
+        if value < lowest:
+            best, lowest = best + width, value
     return best
+
+
+def _bottom(left: float, middle: float, right: float, step: int) -> float:
+    """How far from the middle a parabola through three places is lowest, to the nearest place in between."""
+    bend = left - 2.0 * middle + right
+    return float(round(0.5 * step * (left - right) / bend)) if 0.0 < bend < math.inf else 0.0
