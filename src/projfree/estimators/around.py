@@ -61,7 +61,7 @@ class Tries:
         self.scores: dict[float, float] = {}
 
     def radius(self, k: float) -> float:
-        return self.middle * RATIO ** (k - DOWN)
+        return float(self.middle * RATIO ** (k - DOWN))
 
     def nearest(self, k: float) -> float:
         """The power nearest to ``k`` that was tried, the smaller one of two."""

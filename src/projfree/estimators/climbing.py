@@ -60,7 +60,8 @@ def rise(score: Callable[[float], float], count: int, step: int, ended: Callable
             best = len(scores) - 1
     if best < len(scores) - 1 and scores[best + 1] == math.inf:
         return _short_of(score, float(step * best), scores[best], float(step))
-    return step * best + (_bottom(*scores[best - 1 : best + 2], step) if 0 < best < len(scores) - 1 else 0.0)
+    away = _bottom(*scores[best - 1 : best + 2]) if 0 < best < len(scores) - 1 else 0.0
+    return float(step * best + round(step * away))
 
 
 def _short_of(score: Callable[[float], float], best: float, lowest: float, width: float) -> float:
@@ -73,7 +74,7 @@ def _short_of(score: Callable[[float], float], best: float, lowest: float, width
     return best
 
 
-def _bottom(left: float, middle: float, right: float, step: int) -> float:
-    """How far from the middle a parabola through three places is lowest, to the nearest place in between."""
+def _bottom(left: float, middle: float, right: float) -> float:
+    """How far from the middle a parabola through three places is lowest, over their distance."""
     bend = left - 2.0 * middle + right
-    return float(round(0.5 * step * (left - right) / bend)) if 0.0 < bend < math.inf else 0.0
+    return 0.5 * (left - right) / bend if 0.0 < bend < math.inf else 0.0

@@ -32,7 +32,7 @@ from projfree.objectives.row_steps import total, weigh
 #: The root is found to this relative accuracy, in at most so many steps.
 ACCURACY, STEPS = 1e-4, 30
 #: Where the fit uses up this part of what the rows can tell, nothing is left to say how it predicts.
-FULL = 0.99
+FULL = 0.9
 
 
 @dataclass(frozen=True)
