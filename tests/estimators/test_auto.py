@@ -153,8 +153,10 @@ def shrunk(ball, V, t):
     if isinstance(ball, SchattenBall):
         U, sigma, Vt = np.linalg.svd(V, full_matrices=False)
         return U * np.maximum(sigma - t, 0.0) @ Vt
+    if ball.p in (1.0, 2.0):
+        return np.sign(V) * np.maximum(np.abs(V) - t, 0.0) if ball.p == 1.0 else V / (1.0 + t)
     low, high, size = np.zeros_like(V), np.abs(V), np.abs(V)
-    for _ in range(60):  # |w| + t |w|^(p - 1) rises
+    for _ in range(40):  # |w| + t |w|^(p - 1) rises
         middle = 0.5 * (low + high)
         over = middle + t * middle ** (ball.p - 1.0) > size
         low, high = np.where(over, low, middle), np.where(over, middle, high)
@@ -170,11 +172,7 @@ def penalised_answer(ball, H, b, kappa, start):
     return w
 
 
-#: The formula takes the slope at singular values that are zero for zero, and is 2 % too low here.
-ROUGH = pytest.mark.xfail(strict=True, reason="freedom of nuclear norms leaves out the slope at zero singular values")
-
-
-@pytest.mark.parametrize("ball", [*BALLS[:-1], pytest.param(BALLS[-1], marks=ROUGH)], ids=repr)
+@pytest.mark.parametrize("ball", BALLS, ids=repr)
 def test_freedom_is_the_divergence_of_predictions(ball):
     """Against differences of the penalised answer: power p of the norm with a fixed factor, as the formula says."""
     rng = np.random.default_rng(0)
@@ -184,7 +182,7 @@ def test_freedom_is_the_divergence_of_predictions(ball):
     ball = ball.resized(0.4 * ball.norm(np.linalg.lstsq(X, Y, rcond=None)[0]))
     w = minimize(f, ball, tol=1e-12).w
     mu = multiplier(ball, form.H @ w - form.b)
-    used = freedom(ball, w, mu, form.H)
+    used = freedom(ball, w, form.H @ w - form.b, form.H)
     kappa = mu * ball.norm(w) ** (1.0 - (1.0 if isinstance(ball, GroupBall) else ball.p))
 
     def predicted(targets):
@@ -196,7 +194,7 @@ def test_freedom_is_the_divergence_of_predictions(ball):
         move = np.zeros(Y.shape)
         move[place] = by
         found += (predicted(Y + move)[place] - predicted(Y - move)[place]) / (2.0 * by)
-    assert used == pytest.approx(found, rel=1e-2)
+    assert used == pytest.approx(found, rel=2e-3)
 
 
 def test_krylov_models_are_those_of_the_matrix():

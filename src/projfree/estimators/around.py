@@ -98,7 +98,7 @@ def _fitted(f: SmoothFunction, ball: ConstraintSet, ridge: Ridge, start: Array, 
         return _from_rows(f, ball, start, n)
     w = _minimised(f, ball, H, b, start) if ball.projects_quickly else _run(form or f, ball, start).w
     slope = (H @ w.reshape(len(H), -1)).reshape(w.shape) - b
-    used = freedom(ball, w, multiplier(ball, slope) or 0.0, H)
+    used = freedom(ball, w, slope, H)
     if form is None:
         assert isinstance(f, Objective)
         x = f.point(w)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from projfree.checks import Array
+from projfree.estimators.balls import multiplier
 from projfree.estimators.ridge_models import SHORT, quadrature
 from projfree.objectives.hessian_products import HessianProducts
 from projfree.sets import ConstraintSet, GroupBall, NormBall, Positive, SchattenBall, WithFree
@@ -17,24 +18,26 @@ from projfree.sets import ConstraintSet, GroupBall, NormBall, Positive, Schatten
 STIFF = 1e6
 #: Entries of a rough answer below this part of the largest count as zero.
 NEGLIGIBLE = 1e-3
+#: Singular values below this part of the largest are zero.
+ZERO = 1e-8
 #: Added to the diagonal, relative to the largest curvature of the loss, where neither loss nor norm bends.
 SOFT = 1e-9
 
 
-def freedom(ball: ConstraintSet, w: Array, multiplier: float, H: Array) -> float:
+def freedom(ball: ConstraintSet, w: Array, slope: Array, H: Array) -> float:
     """The degrees of freedom of the answer ``w`` over a ball, given the Hessian of the loss, ``(D, D)`` or shared.
 
     Parameters
     ----------
-    multiplier : float
-        The dual norm of the gradient at ``w``.
+    slope : ndarray
+        The gradient of the loss at ``w``.
     H : array of shape (D, D) or (d, d)
         The second has one block for all columns of ``w``.
     """
     largest = float(np.diag(H).max(initial=0.0))
     if not largest > 0.0:
         return 0.0
-    P = norm_curvature(ball, w, multiplier, 0.99 * STIFF * largest)
+    P = norm_curvature(ball, w, multiplier(ball, slope) or 0.0, 0.99 * STIFF * largest, slope)
     if P.ndim == 1 and len(H) < len(P):
         columns = P.reshape(w.shape[0], -1).T
         if (columns == columns[0]).all():
@@ -58,30 +61,34 @@ def _trace(H: Array, P: Array, largest: float) -> float:
     return float(np.trace(cho_solve(cho_factor(B, check_finite=False), A, check_finite=False)))
 
 
-def norm_curvature(ball: ConstraintSet, w: Array, multiplier: float, most: float = np.inf) -> Array:
-    """P, as a vector where it is diagonal; curvatures of directions that are no coordinates are at most ``most``."""
+def norm_curvature(ball: ConstraintSet, w: Array, mu: float, most: float = np.inf, slope: Array | None = None) -> Array:
+    """P, as a vector where it is diagonal; curvatures of directions that are no coordinates are at most ``most``.
+
+    ``mu`` is the multiplier, the dual norm of the gradient; ``slope`` the gradient itself, which tells how singular
+    vectors of nuclear norms turn.
+    """
     if isinstance(ball, WithFree):
         inner, held = ball.ball, np.zeros(w.shape, dtype=bool)
         held[np.setdiff1d(np.arange(len(w)), ball.free)] = True
-        part = norm_curvature(inner, ball.split(w)[0], multiplier, most)
+        part = norm_curvature(inner, ball.split(w)[0], mu, most, None if slope is None else ball.split(slope)[0])
         own = part if part.ndim == 1 else np.diag(part)
         out = np.zeros(w.size)
         out[held.ravel()] = own
         return out
     if isinstance(ball, Positive):
-        return norm_curvature(ball.ball, w, multiplier, most)
+        return norm_curvature(ball.ball, w, mu, most, slope)
     lp = ball.as_lp(w.shape)
     if lp is not None:
-        return _power(np.abs(w).ravel(), lp.p, multiplier)
+        return _power(np.abs(w).ravel(), lp.p, mu)
     if isinstance(ball, GroupBall):
-        return _groups(ball, w, multiplier)
+        return _groups(ball, w, mu)
     if isinstance(ball, SchattenBall):
-        return _spectral(w, ball.p, multiplier, most)
+        return _spectral(w, ball.p, mu, most, slope)
     assert isinstance(ball, NormBall)
-    return np.full(w.size, multiplier / max(float(np.linalg.norm(w)), 1e-300))
+    return np.full(w.size, mu / max(float(np.linalg.norm(w)), 1e-300))
 
 
-def _power(size: Array, p: float, multiplier: float) -> Array:
+def _power(size: Array, p: float, mu: float) -> Array:
     """Of l_p: the second derivative of ``kappa |w|^p / p``; for p infinite what lies at the top is held still."""
     top = float(size.max(initial=0.0))
     if not top > 0.0:
@@ -92,18 +99,18 @@ def _power(size: Array, p: float, multiplier: float) -> Array:
     norm = float((part**p).sum() ** (1.0 / p))
     with np.errstate(divide="ignore"):
         bend = (p - 1.0) * part ** (p - 2.0) if p > 1.0 else np.where(part > 1e-10, 0.0, np.inf)
-    bends = np.isfinite(bend)  # a kink holds its coordinate whatever the multiplier is, zero included
-    return np.where(bends, multiplier * norm ** (1.0 - p) / top * np.where(bends, bend, 0.0), np.inf)
+    bends = np.isfinite(bend)  # a kink holds its coordinate whatever the mu is, zero included
+    return np.where(bends, mu * norm ** (1.0 - p) / top * np.where(bends, bend, 0.0), np.inf)
 
 
-def _groups(ball: GroupBall, w: Array, multiplier: float) -> Array:
+def _groups(ball: GroupBall, w: Array, mu: float) -> Array:
     """Of group norms: blocks of the second derivative of ``kappa sum_g |w_g|_p^q / q``."""
     p, q = ball.p, ball.q
     labels = np.arange(len(w)) if ball.groups is None else np.asarray(ball.groups)
     owner = np.repeat(labels, w.size // len(w))
     flat, out = w.ravel(), np.zeros((w.size, w.size))
     norm = ball.norm(w)
-    kappa = multiplier * norm ** (1.0 - q) if np.isfinite(q) else multiplier
+    kappa = mu * norm ** (1.0 - q) if np.isfinite(q) else mu
     for g in np.unique(owner):
         places = np.flatnonzero(owner == g)
         v = flat[places]
@@ -118,8 +125,13 @@ def _groups(ball: GroupBall, w: Array, multiplier: float) -> Array:
     return out
 
 
-def _spectral(w: Array, p: float, multiplier: float, most: float) -> Array:
-    """Of Schatten norms: the second derivative of ``kappa sum sigma^p / p``, by divided differences."""
+def _spectral(w: Array, p: float, mu: float, most: float, slope: Array | None) -> Array:
+    r"""Of Schatten norms: the second derivative of ``kappa sum sigma^p / p``, by divided differences.
+
+    Zero singular values of the nuclear norm stay zero, but not the pairs of their singular vectors: these turn
+    together with others against the slope that the subgradient has there, a number between 0 and 1 for each (the
+    curvature of the matrices of one rank).
+    """
     d, k = w.shape
     U, sigma, Vt = np.linalg.svd(w, full_matrices=True)
     top = max(float(sigma[0]), 1e-300)
@@ -128,15 +140,20 @@ def _spectral(w: Array, p: float, multiplier: float, most: float) -> Array:
     power = min(p, 64.0)  # the largest singular value alone, as good as
     norm = float((s[: len(sigma)] ** power).sum() ** (1.0 / power))
     first, second = s ** (power - 1.0), (power - 1.0) * np.where(s > 0.0, s, 1.0) ** (power - 2.0)
-    if power < 2.0:  # zero singular values stay so; their slope, between 0 and that of the others, is left out
-        none = s <= 1e-8
+    if power < 2.0:  # zero singular values stay so
+        none = s <= ZERO
         first, second = np.where(none, 0.0, first), np.where(none, np.inf, second)
+        if power == 1.0 and slope is not None and mu > 0.0:
+            r = int(np.count_nonzero(sigma > ZERO * top))
+            left, turned, right = np.linalg.svd(-U[:, r:].T @ slope @ Vt[r:].T, full_matrices=True)
+            U[:, r:], Vt[r:] = U[:, r:] @ left, right @ Vt[r:]
+            first[r : r + len(turned)] = np.minimum(turned / mu, 1.0)
     a, b = s[:, None], s[None, :]
     fa, fb = first[:, None], first[None, :]
     near = np.abs(a - b) <= 1e-6 * (a + b)
     even = np.where(near, second[:, None], (fa - fb) / np.where(near, 1.0, a - b))
     odd = np.where(near & np.isinf(even), np.inf, (fa + fb) / np.where(a + b > 0.0, a + b, 1.0))
-    scale = multiplier * norm ** (1.0 - power) / top
+    scale = mu * norm ** (1.0 - power) / top
     out = np.zeros((d, k, d, k))
     for i in range(d):
         for j in range(k):
@@ -153,9 +170,9 @@ def _spectral(w: Array, p: float, multiplier: float, most: float) -> Array:
     return np.asarray(turn @ P @ turn.T)
 
 
-def freedom_of_products(ball: ConstraintSet, w: Array, multiplier: float, products: HessianProducts, n: float) -> float:
+def freedom_of_products(ball: ConstraintSet, w: Array, mu: float, products: HessianProducts, n: float) -> float:
     """The same from products with the Hessian, by quadrature with one vector of signs; at most the number of rows."""
-    P = _diagonal(ball, w, multiplier)
+    P = _diagonal(ball, w, mu)
     if (P == 0.0).any():  # the norm does not bend there; what a rough answer has left of others does not count
         used = np.count_nonzero(np.abs(w) > NEGLIGIBLE * np.abs(w).max())
         return min(float(used), n * max(1, w.size // len(w)))
@@ -172,14 +189,14 @@ def freedom_of_products(ball: ConstraintSet, w: Array, multiplier: float, produc
     return float(weights @ (nodes / (nodes + 1.0)))
 
 
-def _diagonal(ball: ConstraintSet, w: Array, multiplier: float) -> Array:
+def _diagonal(ball: ConstraintSet, w: Array, mu: float) -> Array:
     """P without what lies off its diagonal; of a group norm without what lies along the group."""
     if isinstance(ball, GroupBall) and ball.as_lp(w.shape) is None:
         labels = np.arange(len(w)) if ball.groups is None else np.asarray(ball.groups)
         owner = np.unique(np.repeat(labels, w.size // len(w)), return_inverse=True)[1]
         sizes = np.sqrt(np.bincount(owner, weights=w.ravel() ** 2))[owner]
         with np.errstate(divide="ignore"):
-            return np.asarray(np.where(sizes > 1e-10 * sizes.max(), multiplier / np.maximum(sizes, 1e-300), np.inf))
+            return np.asarray(np.where(sizes > 1e-10 * sizes.max(), mu / np.maximum(sizes, 1e-300), np.inf))
     if isinstance(ball, SchattenBall) and ball.as_lp(w.shape) is None:
-        return np.full(w.size, multiplier / max(float(np.linalg.norm(w)), 1e-300))
-    return norm_curvature(ball, w, multiplier)
+        return np.full(w.size, mu / max(float(np.linalg.norm(w)), 1e-300))
+    return norm_curvature(ball, w, mu)
