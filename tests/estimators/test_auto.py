@@ -11,6 +11,7 @@ from sklearn.model_selection import ShuffleSplit
 from sklearn.preprocessing import scale
 
 from projfree import (
+    AcceleratedProjectedGradient,
     ConstrainedClassifier,
     ConstrainedRegressor,
     GroupBall,
@@ -419,3 +420,18 @@ def test_large_tables_with_many_rows_for_each_feature_go_without_trials(monkeypa
         np.abs(ConstrainedRegressor(p=2.0).fit(X, y).coef_).sum(), rel=1e-3
     )
     assert len(asked) == 1
+
+
+def test_wide_tables_of_several_classes_are_tried_by_steps_of_a_known_cost(monkeypatch):
+    asked = []
+
+    def noted(f, ball, solver, **settings):
+        asked.append(solver)
+        return minimize(f, ball, solver, **settings)
+
+    monkeypatch.setattr("projfree.estimators.around.minimize", noted)
+    rng = np.random.default_rng(0)
+    X = sp.random_array((60, 3000), density=0.02, rng=rng, format="csr")
+    ConstrainedClassifier(p=1.0, tol=1e-3).fit(X, rng.integers(0, 3, 60))
+    assert asked
+    assert all(isinstance(solver, AcceleratedProjectedGradient) for solver in asked)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -19,8 +19,11 @@ from projfree.objectives.base import SmoothFunction
 from projfree.run import Result, minimize
 from projfree.run.result import one_of_many
 from projfree.sets.base import ConstraintSet
+from projfree.solvers.base import Solver
 from projfree.solvers.direct import minimise_form
 from projfree.solvers.model import minimise_model
+from projfree.solvers.projected_gradient import AcceleratedProjectedGradient
+from projfree.steps import BacktrackingGradient
 
 if TYPE_CHECKING:
     from projfree.estimators.auto import Choice, Ridge
@@ -110,14 +113,20 @@ def _fitted(f: SmoothFunction, ball: ConstraintSet, ridge: Ridge, start: Array, 
 def _from_rows(f: SmoothFunction, ball: ConstraintSet, start: Array, n: float) -> tuple[Array, float, float]:
     """The same where no matrix was formed."""
     assert isinstance(f, Objective)
-    result = _run(f, ball, start)
+    result = _run(f, ball, start, _solver(f, ball))
     x = f.point(result.w, result.intercept)
     used = freedom_of_products(ball, x.w, multiplier(ball, f.minorant(x).gradient) or 0.0, f.hessian_at(x), n)
     return x.w, result.value, left_out_loss(f, x, used, n)
 
 
-def _run(f: SmoothFunction, ball: ConstraintSet, start: Array) -> Result:
-    return one_of_many(minimize(f, ball, start=start, tol=TOL, max_iter=ITERATIONS, record=0))
+def _solver(f: Objective, ball: ConstraintSet) -> Solver | Literal["auto"]:
+    """Steps of a known cost where outputs are coupled: models of all of them are slow on singular faces."""
+    coupled = f.loss.coupled and ball.as_flat(f.shape) is not None
+    return AcceleratedProjectedGradient(BacktrackingGradient()) if coupled else "auto"
+
+
+def _run(f: SmoothFunction, ball: ConstraintSet, start: Array, solver: Solver | Literal["auto"] = "auto") -> Result:
+    return one_of_many(minimize(f, ball, solver, start=start, tol=TOL, max_iter=ITERATIONS, record=0))
 
 
 def _minimised(f: SmoothFunction, ball: ConstraintSet, H: Array, b: Array, start: Array) -> Array:
