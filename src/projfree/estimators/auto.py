@@ -129,7 +129,8 @@ def _sloped(f: Objective) -> bool:
     """Whether there is anything to explain: a slope at zero that is more than rounding."""
     zero = f.point(np.zeros(f.shape))
     slope = np.abs(f.evaluate(zero).slope.gradient).max(initial=0.0)
-    return bool(slope > FLAT * math.sqrt(scale_of(f, zero)[0] * f.data.mean_square))
+    size = math.sqrt(scale_of(f, zero)[0]) + f.term_size
+    return bool(slope > FLAT * size * math.sqrt(f.data.mean_square))
 
 
 def _usable(radius: float) -> float:

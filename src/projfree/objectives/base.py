@@ -224,6 +224,11 @@ class SmoothFunction(ABC):
         """The point whose value sets the scale of gaps where the minimum is close to zero: the centre of the set."""
         return ball.centre(self.shape)
 
+    @property
+    def term_size(self) -> float:
+        """The size of the terms whose difference a value near zero is; zero where values are sums."""
+        return 0.0
+
     def centred_intercept(self, w: Array) -> Array | None:
         """The intercept of a quadratic of rows at ``w``, None where there is none; no pass."""
         return None

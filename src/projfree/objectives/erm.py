@@ -190,6 +190,10 @@ class Objective(SmoothFunction):
         # Exponentials at a centre far from zero are so large that any value would be small beside them.
         return super().reference(ball) if math.isfinite(self.loss.smoothness) else zeros(self.shape)
 
+    @property
+    def term_size(self) -> float:
+        return 0.0 if math.isfinite(self.loss.smoothness) else self.intercept_strategy.floor
+
     def centred_intercept(self, w: Array) -> Array | None:
         """The intercept of the squared loss at ``w``, None where there is none; no pass."""
         return self.intercept_strategy.at(w) if isinstance(self.intercept_strategy, Centred) else None

@@ -23,6 +23,8 @@ from projfree.solvers.plan import Plan
 CHECK_EVERY, CHECK_GROWTH, IDLE_GROWTH = 5.0, 1.1, 2.0
 #: The scale of the relative gap is at least this part of the value at the centre.
 CENTRE_SHARE = 1e-6
+#: A value at the centre below this part of the terms whose difference it is, is rounding.
+ROUNDED = 1e-12
 #: And at least this, far above the rounding of a function that is zero everywhere.
 LEAST_SCALE = 1e-270
 
@@ -117,7 +119,10 @@ class Run:
         if math.isnan(self.centre_value):
             f = self.opened
             self.centre_value = f.evaluate(f.point(f.reference(self.ball)), tangent=False).reported.value
-        return max(abs(self.value), CENTRE_SHARE * abs(self.centre_value), LEAST_SCALE)
+        centre, terms = abs(self.centre_value), self.f.term_size
+        if centre <= ROUNDED * terms:  # rounding already: there is nothing to explain, and any value as small is the best
+            return max(abs(self.value), terms, LEAST_SCALE)
+        return max(abs(self.value), CENTRE_SHARE * centre, LEAST_SCALE)
 
     @property
     def relative_gap(self) -> float:
