@@ -95,6 +95,44 @@ def test_files_are_read_out_of_core(tmp_path):
         ConstrainedRegressor().fit(tmp_path / "x.npy")
 
 
+def test_predictions_are_read_out_of_core(tmp_path, monkeypatch):
+    monkeypatch.setattr("projfree.estimators.given_data.CHUNK_BYTES", 7 * 4 * 8)  # seven rows
+    np.save(tmp_path / "x.npy", X)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    labels = np.where(Y > 0, "up", "down")
+    (tmp_path / "folder").mkdir()
+    mixed = frame[list("dbca")].assign(target=Y)  # in another order, and with the target
+    mixed.iloc[:50].to_parquet(tmp_path / "folder" / "0.parquet")
+    mixed.iloc[50:].to_parquet(tmp_path / "folder" / "1.parquet")
+    for model in (ConstrainedRegressor(radius=0.7).fit(frame, Y), ConstrainedClassifier(radius=0.7).fit(frame, labels)):
+        expected = model.predict(frame)
+        for path in (tmp_path / "x.npy", str(tmp_path / "folder")):
+            found = model.predict(path)
+            assert found.dtype == expected.dtype
+            if found.dtype.kind == "f":
+                np.testing.assert_allclose(found, expected, rtol=1e-12)
+            else:
+                np.testing.assert_array_equal(found, expected)
+        assert model.score(tmp_path / "x.npy", Y if found.dtype.kind == "f" else labels) > 0.3
+    proba = model.predict_proba(tmp_path / "x.npy")
+    np.testing.assert_allclose(proba, model.predict_proba(frame), rtol=1e-12)
+
+
+def test_what_paths_cannot_be_predicted_is_said(tmp_path):
+    model = ConstrainedRegressor(radius=0.7).fit(X, Y)
+    np.save(tmp_path / "few.npy", X[:, :3])
+    with pytest.raises(ValueError, match=r"few\.npy has 3 features, but ConstrainedRegressor was fitted on 4\.$"):
+        model.predict(tmp_path / "few.npy")
+    np.save(tmp_path / "none.npy", np.where(X > 2.0, np.nan, X))
+    with pytest.raises(ValueError, match=r"none\.npy contains NaN or infinity; fill or drop"):
+        model.predict(tmp_path / "none.npy")
+    with pytest.raises(FileNotFoundError):
+        model.predict(tmp_path / "nowhere.npy")
+    tasks = ConstrainedRegressor(radius=0.7, task=3).fit(np.column_stack([X[:, :3], np.arange(len(X)) % 2]), Y)
+    with pytest.raises(ValueError, match=r"^`ConstrainedRegressor\.predict\(path\)` does not see the tasks"):
+        tasks.predict(tmp_path / "few.npy")
+
+
 def test_large_memory_maps_are_read_out_of_core(tmp_path, monkeypatch):
     np.save(tmp_path / "x.npy", X)
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")

@@ -26,7 +26,7 @@ from projfree.run.callbacks import closed
 EPILOG = (
     "Examples:\n\nprojfree complete ratings.csv --out model --recommend 10\n\n"
     "projfree complete ratings.parquet --columns who,what,stars --p 1.2 --radius 50 --out model\n\n"
-    "Ctrl-C leaves a checkpoint beside --out and prints the command that goes on."
+    "Ctrl-C leaves a checkpoint next to --out and prints the command that goes on."
 )
 
 
@@ -126,7 +126,7 @@ def _ratings(path: Path, columns: str, reading: Reading, quiet: bool) -> tuple[l
 
 
 def _recommendations(model: Any, path: Path, most: int) -> None:
-    """A file beside the model: user, place, item, predicted rating."""
+    """A file next to the model: user, place, item, predicted rating."""
     with written(path) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["user", "place", "item", "rating"])

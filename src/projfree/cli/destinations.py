@@ -64,21 +64,21 @@ def _refuse_closed(out: Path) -> None:
 @contextmanager
 def written(out: Path) -> Iterator[IO[str]]:
     """A text file that appears at ``out`` when the block has ended well, and of which nothing is left otherwise."""
-    beside = out.with_name(f".{out.name}.{os.getpid()}.partial")
+    partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with beside.open("x", newline="", encoding="utf-8") as file:
+        with partial.open("x", newline="", encoding="utf-8") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())  # the disk may be full only now
-        os.replace(beside, out)
+        os.replace(partial, out)
     except OSError as error:
         raise OSError(
             error.errno, f"{str(out)!r} could not be written ({error.strerror or error}); nothing was left behind."
         ) from error
     finally:
         with suppress(OSError):
-            beside.unlink()
+            partial.unlink()
 
 
 def safe_cell(value: object) -> object:

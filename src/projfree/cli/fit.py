@@ -29,7 +29,7 @@ EPILOG = (
     "projfree fit train.csv --target y --p 1.5 --radius 10 --out model\n\n"
     "projfree fit people.parquet --target income --cv 5 --out model --json\n\n"
     "projfree fit adult.data.gz --target -1 --out model   # text columns, '?', no header\n\n"
-    "Ctrl-C saves a checkpoint beside --out and prints the command that goes on."
+    "Ctrl-C saves a checkpoint next to --out and prints the command that goes on."
 )
 
 

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from projfree.checks import Array, refuse_masked, shown
 from projfree.estimators.frame_columns import refuse_columns
+from projfree.estimators.given_data import features_at, is_path
 from projfree.estimators.sklearn_callbacks import CallbackSupportMixin
 from projfree.estimators.table import take_column
 from projfree.losses.base import Loss
@@ -146,6 +147,8 @@ class Answers(CallbackSupportMixin, BaseEstimator):
 
     def _linear(self, X: Any) -> Array:
         check_is_fitted(self, "coef_")
+        if is_path(X):
+            return np.concatenate([self._scores_of(table, None) for table in features_at(self, X)])
         X, labels = self._features(X, reset=False)
         return self._scores_of(X, self._task_places(labels, reset=False)[0])
 

@@ -30,7 +30,7 @@ STEPS = ((6,), (3,), (2,))
 SETTLED = 1e-2
 #: With so many rows for each parameter any radius that leaves the fit free is as good, to a hundredth of the loss; the
 #: steps there, how close they come, and the least share of the first curvature that they count on.
-PLENTY, CORRECTIONS, CLOSE, LEAST_BEND = 200.0, 5, 0.03, 0.05
+MANY_ROWS, CORRECTIONS, CLOSE, LEAST_BEND = 200.0, 5, 0.03, 0.05
 #: Tables of so many entries leave little time for trials, and need none with so many rows for each parameter.
 LARGE, ENOUGH = 1e6, 40.0
 #: Products with a Hessian may take this many multiplications in all, between the two dimensions of Krylov spaces.
@@ -114,7 +114,7 @@ def _widened(f: SmoothFunction, ball: ConstraintSet, ridge: Ridge, n: float) -> 
 
 def _enough(f: SmoothFunction) -> float:
     """How many rows for each parameter make the norm of the best ridge regression good enough for any ball."""
-    return PLENTY if f.workload().stored < LARGE else ENOUGH
+    return MANY_ROWS if f.workload().stored < LARGE else ENOUGH
 
 
 def _smoothed(f: Objective) -> Objective:
@@ -157,8 +157,8 @@ def _of_form(form: QuadraticForm, n: float, intercepts: int) -> Ridge:
     return Ridge(model.point(float(model.penalties[best])), model, form.H, form.b, form, intercepts)
 
 
-def _plenty(f: Objective, first: Evaluation, n: float) -> Ridge:
-    """Where rows are plenty: the penalty from one model, and a few steps with its matrix times the curvature there.
+def _many_rows(f: Objective, first: Evaluation, n: float) -> Ridge:
+    """Where there are many rows: the penalty from one model, and a few steps with its matrix times the curvature there.
 
     The penalty then hardly matters, and neither do the last digits of the norm.
     """
@@ -184,8 +184,8 @@ def _plenty(f: Objective, first: Evaluation, n: float) -> Ridge:
 def _others(f: Objective, n: float) -> Ridge:
     """On quadratic models, each at the best answer of the last, whose loss is measured on the rows."""
     first = f.evaluate(f.point(np.zeros(f.shape)))
-    if f.has_hessian and math.prod(f.shape) <= FEW_PARAMETERS and n >= PLENTY * math.prod(f.shape):
-        return _plenty(f, first, n)
+    if f.has_hessian and math.prod(f.shape) <= FEW_PARAMETERS and n >= MANY_ROWS * math.prod(f.shape):
+        return _many_rows(f, first, n)
     g = first.slope.gradient
     x, best, at = f.point(np.zeros(f.shape)), np.inf, 0.0
     found = Ridge(x.w, None)
@@ -193,7 +193,7 @@ def _others(f: Objective, n: float) -> Ridge:
     for steps in STEPS:
         H, b, model, spectrum = _modelled(f, x, g, spectrum)
         trial = Trial(f, model, n, x.intercept)
-        near = np.abs(np.log(model.penalties / at)).argmin() if at else model.expected(_price(f, x, n))
+        near = np.abs(np.log(model.penalties / at)).argmin() if at else model.expected(_cost(f, x, n))
         k = climb(trial, int(near), len(model.penalties), steps)
         score, last = trial(k), best
         if not score < last:
@@ -224,7 +224,7 @@ class Trial:
         return self.known[k]
 
 
-def _price(f: Objective, x: Point, n: float) -> float:
+def _cost(f: Objective, x: Point, n: float) -> float:
     r"""What a degree of freedom costs, about: the mean of :math:`\ell'^2` over that of :math:`\ell''`, over n."""
     slopes, bend = scale_of(f, x)
     return slopes / bend / n if bend > 0.0 else 0.0

@@ -16,9 +16,9 @@ from projfree.estimators.answers import Answers
 from projfree.estimators.auto import choose_radius
 from projfree.estimators.balls import inside, labels, make_ball, radius_of
 from projfree.estimators.columns import free_columns
-from projfree.estimators.penalty import at_zero, check_penalty, penalised_radius
 from projfree.estimators.problem import Problem, make_problem
 from projfree.estimators.sklearn_callbacks import Bridge, EarlyStopping, context_of
+from projfree.estimators.sklearn_penalty import at_zero, check_penalty, penalised_radius
 from projfree.estimators.solving import checked_solver, penalty, warn_if_short
 from projfree.estimators.table import Table
 from projfree.estimators.watching import Kept, given_callbacks, shown_by

@@ -180,7 +180,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         return u[:, 1] - u[:, 0] if u.ndim == 2 and len(self.classes_) == 2 else u
 
     def predict(self, X: Any) -> Array:
-        """The labels with the largest scores."""
+        """The labels with the largest scores; ``X`` may be a path, as for `fit`, and is then read in chunks."""
         u = self.decision_function(X)
         labels: Array = self.classes_[(u > 0).astype(np.intp) if u.ndim == 1 else u.argmax(axis=1)]
         return labels

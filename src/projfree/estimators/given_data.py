@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,8 @@ import numpy as np
 
 from projfree.checks import Array, shown
 from projfree.data import Data, as_data
-from projfree.data.chunked import MEMORY
+from projfree.data.chunked import CHUNK_BYTES, MEMORY
+from projfree.data.sources.open import opened
 from projfree.estimators.table import Table
 
 #: Settings that look at single rows, and what they are where they do not.
@@ -23,7 +25,7 @@ def from_outside(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
     Paths, and memory maps of more bytes than a pass keeps in memory, are read chunk by chunk.
     """
     large = isinstance(X, np.memmap) and X.nbytes > MEMORY
-    if not isinstance(X, str | os.PathLike) and not large:
+    if not is_path(X) and not large:
         return X, y, sample_weight
     if y is None:
         raise ValueError("`fit(path, y)` needs targets: an array, or with Parquet the name of a column.")
@@ -50,6 +52,34 @@ def given_data(model: Any, data: Data, y: Any, sample_weight: Any) -> Table:
     elif hasattr(model, "feature_names_in_"):
         del model.feature_names_in_
     return Table(data, np.zeros(0))
+
+
+def is_path(X: Any) -> bool:
+    """Whether a table is named and not given."""
+    return isinstance(X, str | os.PathLike)
+
+
+def features_at(model: Any, path: Any) -> Iterator[Array]:
+    """The features of the rows of a file or folder, a chunk at a time, each good until the next one is asked for.
+
+    Of Parquet those columns are read that the model was fitted on, by name; others, such as targets, may be there.
+    """
+    name = type(model).__name__
+    if getattr(model, "task", None) is not None:
+        raise ValueError(f"`{name}.predict(path)` does not see the tasks of single rows; read {shown(path)} yourself.")
+    names = None if str(path).endswith(".npy") else getattr(model, "feature_names_in_", None)
+    found = opened(path, None, None, None if names is None else list(names))
+    assert found is not None
+    source = found[0]
+    if source.d != model.n_features_in_:
+        raise ValueError(f"{source.name} has {source.d} features, but {name} was fitted on {model.n_features_in_}.")
+    rows = max(1, CHUNK_BYTES // (source.d * source.dtype.itemsize))
+    out = np.empty(min(rows, source.n) * source.d, source.dtype)
+    for start in range(0, source.n, rows):
+        table = source.read(start, min(start + rows, source.n), out)
+        if not np.isfinite(table).all():
+            raise ValueError(f"{source.name} contains NaN or infinity; fill or drop these entries first.")
+        yield table
 
 
 @dataclass(frozen=True, eq=False)

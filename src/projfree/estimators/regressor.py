@@ -294,7 +294,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         return self
 
     def predict(self, X: Any) -> Array:
-        """The predictions, of shape (n,) or (n, k)."""
+        """The predictions, of shape (n,) or (n, k); ``X`` may be a path, as for `fit`, and is then read in chunks."""
         scores = self._linear(X)  # says so if there was no fit
         return self.loss_.mean(scores)
 

@@ -44,13 +44,13 @@ class RidgeModel(ABC):
     def freedom(self, penalty: float) -> float:
         """The trace of ``(H + penalty)^-1 H``."""
 
-    def expected(self, price: float) -> int:
-        """The place of the penalty at which the value of the quadratic plus ``price`` times the freedom is smallest."""
+    def expected(self, cost: float) -> int:
+        """The place of the penalty at which the value of the quadratic plus ``cost`` times the freedom is smallest."""
         h, energy, nodes, weights = self._parts()
         lam = self.penalties[:, None]
         # In this order, as (h + lam)^2 leaves the range of floats for columns of size 1e150 or 1e-150.
         values = -0.5 * ((1.0 + lam / (h + lam)) * (energy / (h + lam))).sum(axis=1)
-        return int(np.argmin(values + price * (nodes / (nodes + lam)) @ weights))
+        return int(np.argmin(values + cost * (nodes / (nodes + lam)) @ weights))
 
     @abstractmethod
     def _parts(self) -> tuple[Array, Array, Array, Array]:

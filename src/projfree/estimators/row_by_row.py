@@ -12,8 +12,8 @@ from projfree.data.gram import Gram
 from projfree.estimators.auto import choose_from_form
 from projfree.estimators.balls import inside, radius_of
 from projfree.estimators.fold_grams import LEAST_SHARE, Moments
-from projfree.estimators.penalty import at_zero, penalised_radius
 from projfree.estimators.problem import Problem
+from projfree.estimators.sklearn_penalty import at_zero, penalised_radius
 from projfree.estimators.solving import warn_if_short
 from projfree.estimators.table import Table
 from projfree.losses.squared import Squared

@@ -120,7 +120,7 @@ class Run:
             f = self.opened
             self.centre_value = f.evaluate(f.point(f.reference(self.ball)), tangent=False).reported.value
         centre, terms = abs(self.centre_value), self.f.term_size
-        if centre <= ROUNDED * terms:  # rounding already: there is nothing to explain, and any value as small is the best
+        if centre <= ROUNDED * terms:  # there is nothing to explain: any value as small is rounding
             return max(abs(self.value), terms, LEAST_SCALE)
         return max(abs(self.value), CENTRE_SHARE * centre, LEAST_SCALE)
 
