@@ -154,3 +154,13 @@ def test_plots(table):
     drawn = {tuple(np.round(line.get_ydata(), 12)) for line in ax.lines}
     assert tuple(np.round(search.path_.coefs[:, 0], 12)) in drawn
     mpl.pyplot.close("all")
+
+
+@pytest.mark.parametrize("rows", [2, 3, 4])
+@pytest.mark.parametrize("kind", [ConstrainedRegressorCV, ConstrainedClassifierCV])
+def test_fewer_rows_than_folds_are_refused_with_a_way_out(kind, rows):
+    X, y = np.eye(4)[:rows], np.arange(rows) % 2
+    way = kind.__name__.removesuffix("CV")
+    rule = f"`cv` must be at most the number of rows, {rows}, got 5 folds; give fewer, or fit {way}, which"
+    with pytest.raises(ValueError, match=rule):
+        kind().fit(X, y)

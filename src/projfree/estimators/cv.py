@@ -76,7 +76,10 @@ class SearchMixin(ConstrainedModel):
         X, y = indexable(X, y)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         split, score = self._routed(sample_weight, params)
-        folds = list(check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y, **split))
+        splitter = check_cv(self.cv, y, classifier=is_classifier(self))
+        if self.cv is None or isinstance(self.cv, int | np.integer):
+            _refuse_few_rows(type(self).__name__, splitter.get_n_splits(), len(y))
+        folds = list(splitter.split(X, y, **split))
         models = [self._single(p) for p in self._exponents()]
         for model in models:  # decided once, so that a radius means the same in every fold
             model.standardize = self._standardizes(table)
@@ -229,6 +232,14 @@ def _takes_weights(scorer: Any) -> bool:
         return True  # made by scikit-learn
     names = inspect.signature(scorer).parameters
     return "sample_weight" in names or any(p.kind is p.VAR_KEYWORD for p in names.values())
+
+
+def _refuse_few_rows(name: str, folds: int, rows: int) -> None:
+    if folds > rows:
+        raise ValueError(
+            f"`cv` must be at most the number of rows, {rows}, got {folds} folds; give fewer, or fit "
+            f"{name.removesuffix('CV')}, which chooses its radius without any."
+        )
 
 
 def _tell(model: Any, context: Any, name: str, given: dict[str, Any]) -> None:
