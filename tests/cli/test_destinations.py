@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from projfree import persist
+from projfree.cli import models
+from projfree.cli.destinations import written
 from projfree.run.checkpoint import KIND
 
 
@@ -109,7 +113,7 @@ def test_ctrl_c_while_predictions_are_written_leaves_nothing(call, table, tmp_pa
     def pressed(*names):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("projfree.cli.destinations.os.replace", pressed)
+    monkeypatch.setattr("projfree.cli.destinations.os.link", pressed)
     with unchanged:
         stopped = call("predict", tmp_path / "m", table, "--out", tmp_path / "p.csv")
         assert stopped.exit_code == 130
@@ -206,3 +210,69 @@ def test_resume_after_a_kill_during_the_first_checkpoint_begins_anew(call, table
 def test_resume_is_checked_before_anything_is_read(call, tmp_path):
     refused = call(*fit(tmp_path / "none.csv", tmp_path / "m", "--resume"))
     assert "there is no checkpoint at" in refused.output
+
+
+def overtaken(out, force):
+    with written(out, force) as file:
+        file.write("ours")
+        out.write_text("theirs")
+
+
+def test_what_another_process_has_written_in_the_meantime_stays(tmp_path):
+    out = tmp_path / "p.csv"
+    with pytest.raises(ValueError, match=r"p\.csv' exists; choose another path"):
+        overtaken(out, False)
+    assert out.read_text() == "theirs"
+    overtaken(out, True)
+    assert out.read_text() == "ours"
+    assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]
+
+
+def test_file_systems_without_links_are_written_to(tmp_path, monkeypatch):
+    def refused(*names):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("projfree.cli.destinations.os.link", refused)
+    out = tmp_path / "p.csv"
+    with written(out, False) as file:
+        file.write("ours")
+    assert out.read_text() == "ours"
+    with pytest.raises(ValueError, match="exists"), written(out, False) as file:
+        file.write("again")
+    assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]
+
+
+def test_a_model_that_another_process_has_saved_in_the_meantime_stays(call, table, tmp_path, monkeypatch):
+    """Two fits at once: the slower one is refused at its end."""
+    out = tmp_path / "m"
+    score = models.held_out_score
+
+    def slower(*args):
+        (out / "theirs").mkdir(parents=True, exist_ok=True)
+        return score(*args)
+
+    monkeypatch.setattr("projfree.cli.fit.held_out_score", slower)
+    refused = call(*fit(table, out))
+    assert refused.exit_code == 2
+    assert "m' exists; choose another path, or replace it with --force." in refused.output
+    assert [path.name for path in out.iterdir()] == ["theirs"]
+
+
+PRESSED = """
+import sys
+
+class Pressed:
+    def find_spec(self, name, *more):
+        if name == "projfree.cli.app":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Pressed())
+from projfree.cli import main
+main()
+"""
+
+
+def test_ctrl_c_while_the_package_is_loaded_is_a_sentence():
+    found = subprocess.run([sys.executable, "-c", PRESSED], capture_output=True, text=True, check=False)
+    assert found.returncode == 130
+    assert found.stderr == "Interrupted; nothing was written.\n"

@@ -72,7 +72,8 @@ def complete(
     _fit(model, [(users[k], items[k], values[k]) for k in fitted], kept, watchers)
     rmse = float(model.rmse([(users[k], items[k], values[k]) for k in held])) if len(held) else None
     if file is not None:
-        _recommendations(model, file, recommend)
+        _recommendations(model, file, recommend, force)
+    new_model_at(out, [data], force, KIND)  # another process may have been faster
     model.save(out)
     kept.forget()
     if json or not quiet:
@@ -125,9 +126,9 @@ def _ratings(path: Path, columns: str, reading: Reading, quiet: bool) -> tuple[l
     return table.frame[user].tolist(), table.frame[item].tolist(), numbers(table.frame[rating]).tolist()
 
 
-def _recommendations(model: Any, path: Path, most: int) -> None:
+def _recommendations(model: Any, path: Path, most: int, force: bool) -> None:
     """A file next to the model: user, place, item, predicted rating."""
-    with written(path) as file:
+    with written(path, force) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["user", "place", "item", "rating"])
         for user in model.user_ids_.tolist():

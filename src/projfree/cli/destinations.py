@@ -62,8 +62,11 @@ def _refuse_closed(out: Path) -> None:
 
 
 @contextmanager
-def written(out: Path) -> Iterator[IO[str]]:
-    """A text file that appears at ``out`` when the block has ended well, and of which nothing is left otherwise."""
+def written(out: Path, force: bool) -> Iterator[IO[str]]:
+    """A text file that appears at ``out`` when the block has ended well, and of which nothing is left otherwise.
+
+    What another process has put there in the meantime stays, unless ``force`` is True.
+    """
     partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -71,7 +74,7 @@ def written(out: Path) -> Iterator[IO[str]]:
             yield file
             file.flush()
             os.fsync(file.fileno())  # the disk may be full only now
-        os.replace(partial, out)
+        _published(partial, out, force)
     except OSError as error:
         raise OSError(
             error.errno, f"{str(out)!r} could not be written ({error.strerror or error}); nothing was left behind."
@@ -79,6 +82,21 @@ def written(out: Path) -> Iterator[IO[str]]:
     finally:
         with suppress(OSError):
             partial.unlink()
+
+
+def _published(partial: Path, out: Path, force: bool) -> None:
+    """Give the file its name; a link, unlike a replacement, fails where that is taken."""
+    if not force:
+        try:
+            os.link(partial, out)
+        except FileExistsError:
+            raise _exists(out) from None
+        except OSError:  # a file system without links
+            if os.path.lexists(out):
+                raise _exists(out) from None
+        else:
+            return
+    os.replace(partial, out)
 
 
 def safe_cell(value: object) -> object:

@@ -89,7 +89,7 @@ def fit(
         watched(model, (*watchers, keeper), str(kept.path) if kept.there else None)
     model = _fitted(model, rows, train, keeper, verbose)
     score = held_out_score(model, rows, test)
-    _save(with_encoder(model, rows), out)
+    _save(with_encoder(model, rows), out, force)
     kept.forget()
     report(model, score, out, rows.loss, len(train), len(test), json=json, quiet=quiet)
     raise typer.Exit(DONE if model.result_.status.converged else SHORT)
@@ -172,7 +172,9 @@ def _interrupted(keeper: OnInterrupt) -> None:
     raise typer.Exit(INTERRUPTED)
 
 
-def _save(model: Any, out: Path) -> None:
+def _save(model: Any, out: Path, force: bool) -> None:
     from projfree.estimators import save
+    from projfree.estimators.saving import KIND
 
+    new_model_at(out, [], force, KIND)  # another process may have been faster
     save(model, out)

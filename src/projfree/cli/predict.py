@@ -51,7 +51,7 @@ def predict(
         else:
             typer.echo("\n".join(",".join(map(str, row)) for row in found))
         return
-    with written(to) as file:
+    with written(to, force) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(names)
         for row in rows:
