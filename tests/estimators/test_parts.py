@@ -70,6 +70,8 @@ def test_what_parts_cannot_do_is_said():
         model.partial_fit(X[:, :3], Y)
     with pytest.raises(ValueError, match="NaN"):
         model.partial_fit(X * np.nan, Y)
+    with pytest.raises(ValueError, match="as many outputs as in the rows before, a single column, got 2 columns; give"):
+        model.partial_fit(X, np.column_stack([Y, Y]))
     np.testing.assert_array_equal(model.partial_fit(X, Y).coef_.round(9), before.round(9))
     assert not hasattr(ConstrainedRegressorCV(), "partial_fit")
 

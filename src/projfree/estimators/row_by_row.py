@@ -37,10 +37,19 @@ def grown(gram: Gram | None, table: Table) -> Gram:
     if table.weight is not None and table.weight.any():  # rows that count nothing are no rows
         table = table.part(np.flatnonzero(table.weight))
     data = as_data(table.X, table.y, table.weight)
+    if gram is not None and data.y.shape[1:] != gram.outputs:
+        raise ValueError(
+            f"`y` must have as many outputs as in the rows before, {_counted(gram.outputs)}, got "
+            f"{_counted(data.y.shape[1:])}; give all of them, or begin anew with a `clone`."
+        )
     more = Gram(data.shape(())[0], data.y.shape[1:])
     if gram is not None:
         more.merge(gram)
     return more.include(data)
+
+
+def _counted(outputs: tuple[int, ...]) -> str:
+    return f"{outputs[0]} columns" if outputs else "a single column"
 
 
 def fit_moments(model: Any, gram: Gram, *, centred: bool) -> None:
