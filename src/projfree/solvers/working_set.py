@@ -24,7 +24,7 @@ SHARE, FINE, FEW_NEW = 1e-2, 1e-4, 1.1
 #: The multiplier that the first set begins with, over the largest slope at the start.
 FIRST_LEVEL = 0.5
 #: At most as many features that are zero are taken in as are not; where the last ones are inside the ball, by this
-#: part of the radius, three times as many, but no more than this.
+#: part of the radius, three times as many, but no more than this, nor than a quarter of all that may be in use.
 SHORT, MOST_NEW = 0.999, 1_000
 #: Sets that are new are solved exactly below this size, and have twice as many features as are not zero up to it.
 SMALL = 500
@@ -213,7 +213,7 @@ class WorkingSet(Solver):
                 return last
             most_new = max(len(used), self.smallest)
             if flat.norm(w) < SHORT * flat.radius:  # the features so far do not even use up the radius
-                most_new = max(most_new, min(3 * len(last), MOST_NEW))
+                most_new = max(most_new, min(3 * len(last), MOST_NEW, most // 4))
             size = len(used) + min(max(2 * missing, self.smallest // 2), most_new)
         size = max(size, self.smallest, min(2 * len(used), SMALL))
         if len(used) >= most < len(w):
