@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from projfree.checks import Array
 from projfree.data.blocks import MOST_BLOCKS, Blocks
-from projfree.data.compressed import PIECE, row_pieces, row_squares, rows_for
+from projfree.data.compressed import row_pieces, row_squares, rows_for
 from projfree.data.moments import measures
 from projfree.data.row_products import RowTile
 from projfree.data.rows import Pass
@@ -27,6 +27,8 @@ PIECE_NUMBERS, PIECE_ENTRIES = 1 << 20, 1 << 20
 STEP_NUMBERS = 15 << 10
 #: Bytes of a parameter and an adjoint that stay in the cache together.
 CACHE_BYTES = 1 << 19
+#: Entries that are squared at a time while rows are measured: fewer would cost as much for the calls.
+MEASURED = 1 << 19
 #: Entries of the table for each entry of the adjoints of all blocks: clearing and adding them then costs a few percent.
 SHARE = 16
 
@@ -88,7 +90,7 @@ def row_norms(X: sp.csr_array, weight: Array | None, cut: Blocks, threads: int) 
 
     def block(k: int) -> None:
         last = min((k + 1) * cut.rows, cut.n)
-        for rows, tile in row_pieces(X, PIECE, k * cut.rows, last):
+        for rows, tile in row_pieces(X, MEASURED, k * cut.rows, last):
             squares = row_squares(tile)
             mean = squares.sum() / cut.n if weight is None else weight[rows] @ squares
             found[k] = max(found[k, 0], squares.max()), found[k, 1] + mean
