@@ -13,6 +13,7 @@ from projfree import (
     Checkpoint,
     FrankWolfe,
     GroupBall,
+    HessianFreeNewton,
     Huber,
     Logistic,
     LpBall,
@@ -280,6 +281,17 @@ def test_models_of_counted_words_need_few_turns(seed, monkeypatch):
     assert result.status is Status.CONVERGED
     assert result.n_passes <= 18
     assert len(turns) <= 20
+
+
+@pytest.mark.parametrize("solver", [WorkingSet(), HessianFreeNewton()], ids=repr)
+def test_no_average_of_tangents_is_kept(solver, monkeypatch):
+    from projfree.run import ladder
+
+    monkeypatch.setattr(ladder, "Stacked", lambda *a: pytest.fail("tangents were averaged"))
+    ball = LpBall(1, 3.0) if isinstance(solver, WorkingSet) else LpBall(2, 3.0)
+    result = minimize(objective("logistic", sp.csr_array(DENSE)), ball, solver, tol=1e-8)
+    assert result.status is Status.CONVERGED
+    assert result.certificate.verify(objective=objective("logistic")).ok
 
 
 def test_few_reads_where_few_features_count():

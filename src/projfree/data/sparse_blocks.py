@@ -11,8 +11,9 @@ import scipy.sparse as sp
 
 from projfree.checks import Array
 from projfree.data.blocks import MOST_BLOCKS, Blocks
-from projfree.data.compressed import row_pieces, row_squares, rows_for
+from projfree.data.compressed import row_pieces, row_slice, row_squares, rows_for
 from projfree.data.moments import measures
+from projfree.data.once import Once
 from projfree.data.row_products import RowTile
 from projfree.data.rows import Pass
 from projfree.numerics.sums import tree_sum
@@ -110,6 +111,15 @@ def mean_row(X: sp.csr_array, weight: Array | None, cut: Blocks, threads: int) -
 
     over_blocks(block, cut.count, threads)
     return tree_sum(found)
+
+
+def turned(table: Once[sp.csr_array], cut: Blocks) -> list[RowTile]:
+    """The transposes of the blocks of a table: their rows are its columns."""
+    X, found = table.get(), []
+    for start in range(0, cut.n, cut.rows):
+        block = row_slice(X, start, min(start + cut.rows, cut.n)).tocsc()
+        found.append(RowTile(block.data, block.indices, block.indptr, block.shape[0]))
+    return found
 
 
 def by_columns(X: sp.csr_array) -> sp.csc_array:

@@ -207,9 +207,9 @@ class _Descent(ABC):
         return kept is new
 
     def _falls(self, new: Array) -> bool:
-        """Whether the function with its penalty is lower there; its slope is kept."""
-        self._trial = self._slope(new)
-        return self._penalised(new, self._trial) <= self._penalised(self.w, self.slope)
+        """Whether the function with its penalty is lower there, or differs by rounding alone; its slope is kept."""
+        self._trial, before = self._slope(new), self._penalised(self.w, self.slope)
+        return self._penalised(new, self._trial) <= before + NOISE * abs(before)
 
     def _penalised(self, w: Array, slope: Array) -> float:
         return 0.5 * float(np.vdot(w, slope - self.b)) + self.level * self.ball.norm(w.T.reshape(self.shape))
@@ -296,12 +296,15 @@ class _Groups(_Descent):
         on = np.broadcast_to(norms > 0.0, self.w.shape)
         unit = self.w[:, S] / norms[S]
         costs = self.ball.costs[self.groups[S]]
-        same = self.groups[S][:, None] == self.groups[S]
         bend = self.level * costs / norms[S]  # of the norm of each group
-        A = np.zeros((k, len(S), k, len(S)))
-        for c in range(k):
-            A[c, :, c] = self.matrix[np.ix_(S, S)] + np.diag(bend)
-        A -= np.where(same, bend[:, None], 0.0)[None, :, None] * unit[:, :, None, None] * unit[None, None]
+        A, each = np.zeros((k, len(S), k, len(S))), np.arange(k)
+        A[each, :, each] = self.matrix[np.ix_(S, S)] + np.diag(bend)
+        if len(self.ball.costs) == len(self.groups):  # single features
+            at = np.arange(len(S))
+            A[:, at, :, at] -= bend[:, None, None] * unit.T[:, :, None] * unit.T[:, None]
+        else:
+            same = self.groups[S][:, None] == self.groups[S]
+            A -= np.where(same, bend[:, None], 0.0)[None, :, None] * unit[:, :, None, None] * unit[None, None]
         outward = (costs * unit).ravel()
         sides = np.column_stack([-(self.slope[:, S].ravel() + self.level * outward), outward])
         steps = solve_semidefinite(A.reshape(len(outward), -1), sides, self.steepest) if len(S) else sides
