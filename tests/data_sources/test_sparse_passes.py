@@ -51,6 +51,27 @@ def passes(data, loss, seed=0):
     return [f.value(x), m.constant, m.gradient, *m.minimum(LpBall(2, 1.0)), data.row_norm, data.mean_square]
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_adjoints_column_by_column_have_the_digits_of_those_row_by_row(dtype, threads, monkeypatch):
+    rng = np.random.default_rng(2)
+    X, y = random_table(rng, 500, 40, dtype=dtype), rng.integers(9, size=500)
+    monkeypatch.setattr(sparse_blocks, "BLOCK_ENTRIES", 500)  # so that there are several blocks, and pieces in each
+    monkeypatch.setattr(sparse_blocks, "PIECE_NUMBERS", 900)
+    monkeypatch.setattr(sparse_blocks, "CACHE_BYTES", 0)
+    monkeypatch.setattr(sparse_blocks.Blocks, "of", classmethod(lambda cls, n: cls(n, 64)))
+    monkeypatch.setattr(sparse, "THREADED_BYTES", 0)
+    row_by_row = passes(as_data(X, y, threads=threads), Softmax())
+    monkeypatch.setattr(sparse, "TURNED_BYTES", 0)
+    monkeypatch.setattr(RowTile, "add_adjoint", lambda *a: pytest.fail("a product went row by row"))
+    data = as_data(X, y, threads=threads)
+    assert data.cut.count > 1
+    for one, other in zip(row_by_row[:-2], passes(data, Softmax())[:-2], strict=True):
+        np.testing.assert_array_equal(one, other)
+    again = pickle.loads(pickle.dumps(data))
+    np.testing.assert_array_equal(passes(again, Softmax())[2], row_by_row[2])
+
+
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 8), st.booleans(), st.booleans())
 def test_unsorted_and_repeated_entries_are_those_of_the_canonical_table(seed, n, d, split, by_column):
     """The same digits of values and bounds, a table in canonical form, and an input that stays as it was."""

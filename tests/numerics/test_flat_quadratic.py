@@ -93,3 +93,35 @@ def test_an_inner_minimum_has_no_multiplier():
     found = minimise_flat(Formed(H), b, FlatBall(1.0, np.ones(2)), np.zeros(2), 0.1)
     np.testing.assert_allclose(found.w, b, atol=1e-12)
     assert found.level <= 1e-12
+
+
+@pytest.mark.parametrize("seed", [8, 18, 20])
+@pytest.mark.parametrize("share", [0.7, 0.95])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_about_as_many_entries_as_the_matrix_has_rank(seed, share, weighted):
+    """Nearly singular faces, from which descent alone and active sets do not find a way."""
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(60, 200))
+    A = rng.standard_normal((m - 3, m)) * (np.geomspace(1.0, 1e-3, m) if seed % 5 == 3 else 1.0)
+    y = A @ (rng.standard_normal(m) * (rng.random(m) < 0.3)) + rng.standard_normal(m - 3)
+    H, b, free = A.T @ A / m, A.T @ y / m, np.linalg.lstsq(A, y, rcond=None)[0]
+    costs = rng.uniform(0.5, 2.0, m) if weighted else np.ones(m)
+    ball = FlatBall(share * float(costs @ np.abs(free)), costs)
+    found = minimise_flat(Formed(H), b, ball, np.zeros(m), 0.5 * ball.level(b))
+    assert found.gap <= 32.0 * found.floor
+
+
+def test_large_sets_without_a_regular_face_take_a_bounded_number_of_steps(monkeypatch):
+    from projfree.numerics import without_faces
+
+    H, b, ball, start = problem("plain", 3, 40, 20, 0.4)
+    monkeypatch.setattr(without_faces, "MOST_WALKED", 10)
+    monkeypatch.setattr(without_faces, "MOST_ACTIVE", 10)
+    asked = []
+    descend = without_faces.project_descent
+    monkeypatch.setattr(without_faces, "project_descent", lambda *a: asked.append(a[-1]) or descend(*a))
+    monkeypatch.setattr(without_faces, "WORK", 50.0 * H.size)
+    (near,) = without_faces.without_faces(H, b, ball, start)
+    assert asked == [50]
+    assert ball.norm(near) <= ball.radius * (1.0 + 1e-12)
+    assert ball.gap(H @ near - b, near) < 0.5 * ball.gap(H @ start - b, start)

@@ -19,6 +19,7 @@ from projfree import (
     Objective,
     QuadraticForm,
     SchattenBall,
+    Simplex,
     Squared,
     Status,
     Weighted,
@@ -105,6 +106,23 @@ def test_balls_that_coincide_with_an_l_p_ball():
     expected = minimize(f, LpBall(2, 0.6), Direct(), tol=1e-11).w
     for ball in (SchattenBall(2, 0.6), GroupBall(2, 2, 0.6), Weighted(LpBall(2, 1.2), 2.0)):
         np.testing.assert_allclose(minimize(f, ball, Direct(), tol=1e-11).w, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("table", ["dense", "outputs", "collinear"])
+@pytest.mark.parametrize("kind", ["simplex", "rows", "groups"])
+def test_sets_of_few_features_are_solved_on_their_faces(kind, table, monkeypatch):
+    """To rounding, and without the thousands of steps that projected gradients may take."""
+    monkeypatch.setattr("projfree.numerics.projected_quadratic.project_descent", lambda *a: pytest.fail("projected"))
+    f = Objective(Squared(), TABLES[table]())
+    if kind == "rows" and len(f.shape) == 1:
+        kind = "groups"
+    groups = tuple(np.arange(f.shape[0]) % 3)  # not next to each other
+    ball = {"simplex": Simplex(0.8), "rows": GroupBall(2, 1, 0.8), "groups": GroupBall(2, 1, 0.8, groups)}[kind]
+    result = minimize(f, ball, Direct(), tol=1e-11)
+    assert result.status in (Status.CONVERGED, Status.PRECISION)
+    assert result.n_iter == 1
+    assert result.relative_gap <= 1e-10
+    assert ball.contains(result.w)
 
 
 @pytest.mark.parametrize("p", [1.0, 1.3, 2.0])

@@ -13,6 +13,7 @@ from projfree import (
     Checkpoint,
     FrankWolfe,
     GroupBall,
+    HessianFreeNewton,
     Huber,
     Logistic,
     LpBall,
@@ -262,6 +263,35 @@ def test_coupled_outputs(ball):
     other = minimize(f, ball, ACCELERATED, tol=1e-6, max_iter=3000)
     assert result.status.converged
     assert max(result.bound, other.bound) <= min(result.value, other.value)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_models_of_counted_words_need_few_turns(seed, monkeypatch):
+    """Where the multiplier falls too far, more entries are taken in than the model has rank."""
+    from projfree.numerics import flat_quadratic
+
+    rng = np.random.default_rng(seed)
+    often = 1.0 / (np.arange(800) + 3.0)
+    X = sp.csr_array(rng.poisson(40.0 * often / often.sum(), size=(150, 800)).astype(float))
+    f = Objective(Softmax(), as_data(X, rng.integers(3, size=150)), fit_intercept=True)
+    turns, descend = [], flat_quadratic._Entries.descend
+    monkeypatch.setattr(flat_quadratic._Entries, "descend", lambda self: turns.append(1) or descend(self))
+    monkeypatch.setattr(flat_quadratic, "without_faces", lambda *a: pytest.fail("a face was given up"))
+    result = minimize(f, LpBall(1, 60.0), WorkingSet(), tol=1e-4)
+    assert result.status is Status.CONVERGED
+    assert result.n_passes <= 18
+    assert len(turns) <= 20
+
+
+@pytest.mark.parametrize("solver", [WorkingSet(), HessianFreeNewton()], ids=repr)
+def test_no_average_of_tangents_is_kept(solver, monkeypatch):
+    from projfree.run import ladder
+
+    monkeypatch.setattr(ladder, "Stacked", lambda *a: pytest.fail("tangents were averaged"))
+    ball = LpBall(1, 3.0) if isinstance(solver, WorkingSet) else LpBall(2, 3.0)
+    result = minimize(objective("logistic", sp.csr_array(DENSE)), ball, solver, tol=1e-8)
+    assert result.status is Status.CONVERGED
+    assert result.certificate.verify(objective=objective("logistic")).ok
 
 
 def test_few_reads_where_few_features_count():

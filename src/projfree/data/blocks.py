@@ -84,10 +84,12 @@ def numpy_block(X: Array, offset: int, rows: slice, work: Pass, partials: Partia
     """Rows of block k in NumPy, tile by tile, on top of what the block has summed so far."""
     step = tile_rows(X.shape[1])
     total = partials.sums[k]
+    zero = [not w.any() for w in work.vectors]  # as at the start of most runs: no image to form
     for first in range(rows.start, rows.stop, step):
         tile = slice(first, min(first + step, rows.stop))
         part = X[tile.start - offset : tile.stop - offset].astype(np.float64, copy=False)
-        residual, sums = work(tile, *[part @ w for w in work.vectors])
+        pairs = zip(work.vectors, zero, strict=True)
+        residual, sums = work(tile, *[np.zeros((len(part), *w.shape[1:])) if none else part @ w for w, none in pairs])
         total = sums if total is None else total + sums
         if residual is not None:
             partials.adjoints_of((X.shape[1], *residual.shape[1:]))[k] += part.T @ residual

@@ -147,7 +147,7 @@ class LocalData(Data):
 
     def image_of(self, table: Any, w: Array) -> Array:
         """The image of ``w`` on some rows, given their features as `second_moments` reads them."""
-        image: Array = table @ w
+        image: Array = table @ w if w.any() else np.zeros((table.shape[0], *w.shape[1:]))
         return image
 
     def column_products(self, h: RowWeights, wanted: Moments) -> ColumnProducts:

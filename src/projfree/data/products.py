@@ -58,6 +58,8 @@ def product(table: Any, y: Array, s: Array, shift: Array) -> Array:
     """The sum of ``z z^T`` over rows ``z = s (x - shift_x, y - shift_y, 1)``."""
     if is_sparse(table):
         return _sparse_product(table, y, s, shift)
+    if not y.shape[1] and not shift.any() and (s == s[0]).all():
+        return _plain_product(table, float(s[0]))
     if len(y) <= LANE_ROWS:
         return _dense_product(table, y, s, shift)
     total = np.zeros((len(shift) + 1,) * 2)
@@ -77,6 +79,16 @@ def _dense_product(table: Array, y: Array, s: Array, shift: Array) -> Array:
         z *= s[:, None]
     product: Array = z.T @ z  # NumPy sees the same array twice and computes half
     return product
+
+
+def _plain_product(table: Array, s: float) -> Array:
+    """The same for dense rows that are neither moved nor weighted one by one: they need not be copied."""
+    d, square = table.shape[1], s * s
+    out = np.empty((d + 1, d + 1))
+    out[:d, :d] = square * (table.T @ table)
+    out[d, :d] = out[:d, d] = square * (np.ones(len(table)) @ table)
+    out[d, d] = square * len(table)
+    return out
 
 
 def _sparse_product(table: Any, y: Array, s: Array, shift: Array) -> Array:

@@ -21,7 +21,7 @@ from projfree.data.once import Once
 from projfree.data.row_products import RowTile
 from projfree.data.rows import Pass
 from projfree.data.second_moments import Moments, RowWeights
-from projfree.data.sparse_blocks import by_columns, mean_row, pieces, row_norms, sparse_cut, stepped
+from projfree.data.sparse_blocks import by_columns, mean_row, pieces, row_norms, sparse_cut, stepped, turned
 from projfree.data.spectrum import largest_eigenvalue
 from projfree.runtime import default_threads, over_blocks, single_blas
 
@@ -35,6 +35,10 @@ ENTRY_BYTES = 12
 BLAS_NUMBERS = 8192
 #: Tables of float32 with fewer bytes have their values kept as float64 too, once a pass has asked for them.
 WIDE_BYTES = 1 << 26
+#: Adjoints of so many outputs or more that take so many bytes or more are formed column by column: each entry is then
+#: written once, where row by row most of them are fetched from memory for every row. The copy that this needs is not
+#: made of larger tables than this.
+TURNED_OUTPUTS, TURNED_BYTES, MOST_TURNED = 8, 1 << 22, 1 << 30
 #: So many vectors are read together where they have no more entries other than zero than so many full ones.
 MANY, FULL = 4, 4
 
@@ -113,6 +117,7 @@ class SparseData(LocalData):
         self.stored, self.nbytes = int(X.nnz), ENTRY_BYTES * int(X.nnz)
         self._columns = Once(partial(by_columns, X), columns)
         self._wide = Once(partial(widened, X), None if self.nbytes < WIDE_BYTES else X)
+        self._turned = Once(partial(turned, self._wide, self.cut))
 
     @property
     def row_norm(self) -> float:  # type: ignore[override]  # which nobody sets
@@ -152,9 +157,15 @@ class SparseData(LocalData):
                 over_blocks(lambda k: self._scipy_block(k, work, together, ready, partials), self.cut.count, threads)
         return partials.total()
 
+    def _turns(self, outputs: int) -> bool:
+        """Whether adjoints are formed column by column, from a copy of the table."""
+        large = outputs >= TURNED_OUTPUTS and 8 * self.d * outputs >= TURNED_BYTES
+        return large and self.nbytes <= MOST_TURNED and (self.nbytes < WIDE_BYTES or self.X.dtype == np.float64)
+
     def _scipy_block(self, k: int, work: Pass, together: Any, ready: list[Array | None], partials: Partials) -> None:
         total: Array | None = None
         X, outputs, place = self._wide.get(), math.prod(work.outputs), work.formed_in
+        residuals: list[Array] | None = [] if self._turns(outputs) else None
         for rows in pieces(X, self.cut, k, outputs * max(1, len(work.vectors) // MANY)):
             piece, out = RowTile.of(X, rows), None if place is None else place[rows]
             if together is None:
@@ -164,8 +175,13 @@ class SparseData(LocalData):
                 images = piece.images(together, work.vectors[0].shape[1:])
             residual, sums = stepped(work, rows, images, outputs)
             total = sums if total is None else total + sums
-            if residual is not None:
+            if residual is not None and residuals is not None:
+                residuals.append(residual)
+            elif residual is not None:
                 piece.add_adjoint(residual, partials.adjoints_of((self.d, *residual.shape[1:]))[k])
+        if residuals:
+            whole = residuals[0] if len(residuals) == 1 else np.concatenate(residuals)
+            self._turned.get()[k].image(whole, partials.adjoints_of((self.d, *whole.shape[1:]))[k])
         partials.sums[k] = total
 
     def subset(self, rows: Array) -> SparseData:

@@ -11,8 +11,9 @@ import scipy.sparse as sp
 
 from projfree.checks import Array
 from projfree.data.blocks import MOST_BLOCKS, Blocks
-from projfree.data.compressed import PIECE, row_pieces, row_squares, rows_for
+from projfree.data.compressed import row_pieces, row_slice, row_squares, rows_for
 from projfree.data.moments import measures
+from projfree.data.once import Once
 from projfree.data.row_products import RowTile
 from projfree.data.rows import Pass
 from projfree.numerics.sums import tree_sum
@@ -27,6 +28,8 @@ PIECE_NUMBERS, PIECE_ENTRIES = 1 << 20, 1 << 20
 STEP_NUMBERS = 15 << 10
 #: Bytes of a parameter and an adjoint that stay in the cache together.
 CACHE_BYTES = 1 << 19
+#: Entries that are squared at a time while rows are measured: fewer would cost as much for the calls.
+MEASURED = 1 << 19
 #: Entries of the table for each entry of the adjoints of all blocks: clearing and adding them then costs a few percent.
 SHARE = 16
 
@@ -88,7 +91,7 @@ def row_norms(X: sp.csr_array, weight: Array | None, cut: Blocks, threads: int) 
 
     def block(k: int) -> None:
         last = min((k + 1) * cut.rows, cut.n)
-        for rows, tile in row_pieces(X, PIECE, k * cut.rows, last):
+        for rows, tile in row_pieces(X, MEASURED, k * cut.rows, last):
             squares = row_squares(tile)
             mean = squares.sum() / cut.n if weight is None else weight[rows] @ squares
             found[k] = max(found[k, 0], squares.max()), found[k, 1] + mean
@@ -108,6 +111,15 @@ def mean_row(X: sp.csr_array, weight: Array | None, cut: Blocks, threads: int) -
 
     over_blocks(block, cut.count, threads)
     return tree_sum(found)
+
+
+def turned(table: Once[sp.csr_array], cut: Blocks) -> list[RowTile]:
+    """The transposes of the blocks of a table: their rows are its columns."""
+    X, found = table.get(), []
+    for start in range(0, cut.n, cut.rows):
+        block = row_slice(X, start, min(start + cut.rows, cut.n)).tocsc()
+        found.append(RowTile(block.data, block.indices, block.indptr, block.shape[0]))
+    return found
 
 
 def by_columns(X: sp.csr_array) -> sp.csc_array:

@@ -21,9 +21,8 @@ import numpy as np
 from projfree.checks import Array
 from projfree.deadline import expired
 from projfree.numerics.flat_ball import FlatBall
-from projfree.numerics.lp_quadratic import minimise_quadratic
-from projfree.numerics.projected_quadratic import project_descent
 from projfree.numerics.symmetric import Formed, Symmetric, solve_semidefinite
+from projfree.numerics.without_faces import without_faces
 
 #: Turns of descent and Newton steps at most, and those without progress after which the rest is rounding.
 MOST, IDLE = 100, 12
@@ -69,11 +68,14 @@ def minimise_flat(H: Symmetric, b: Array, ball: FlatBall, start: Array, level: f
     descent = kind(H, b, ball, start, level)
     goal = share * descent.found().gap
     best = descent.solve(goal)
-    if H.formed is not None and best.gap > max(goal, FEW * best.floor) and not expired():
-        # A degenerate face, or a flat minimum inside.
-        near = _without_faces(H.formed, b, ball, best.w)
+    good = max(goal, FEW * best.floor)
+    if H.formed is None or best.gap <= good or expired():
+        return best
+    for near in without_faces(H.formed, b, ball, best.w):  # a degenerate face, or a flat minimum inside
         again = kind(H, b, ball, near, ball.level(H.formed @ near - b)).solve(goal)
         best = again if again.gap < best.gap else best
+        if best.gap <= good or expired():
+            break
     return best
 
 
@@ -96,18 +98,6 @@ def minimise_penalised(H: Array, b: Array, start: Array, level: float, *, rows: 
     return descent.settle()
 
 
-def _without_faces(H: Array, b: Array, ball: FlatBall, start: Array) -> Array:
-    """A point near the minimum by a method that needs no regular face."""
-    if not ball.tight and ball.signed:
-        inside = np.linalg.lstsq(H, b, rcond=1e-13)[0]
-        if ball.norm(inside) <= ball.radius:
-            return np.asarray(inside)
-    largest = float(np.linalg.eigvalsh(H)[-1]) * (1.0 + 1e-12)
-    if ball.groups is None and ball.signed and (ball.costs == ball.costs.flat[0]).all():
-        return minimise_quadratic(H, b, 1.0, ball.radius / float(ball.costs.flat[0]), start).w
-    return project_descent(H, b, ball.project, start, largest)
-
-
 class _Descent(ABC):
     """The arrays of one solve; columns are held as rows."""
 
@@ -119,6 +109,7 @@ class _Descent(ABC):
         # The slopes are differences of numbers as large as these.
         self.steepest = float(np.max(self.H.diagonal, initial=0.0))
         self.highest = float(np.max(ball.sizes(b) / ball.costs, initial=0.0))
+        self.short = self.highest  # a multiplier with which the point did not use up the radius
         self.floor = NOISE * math.sqrt(len(b)) * ball.radius * self.highest
 
     #: Newton steps in a turn while they stay on the face.
@@ -216,9 +207,9 @@ class _Descent(ABC):
         return kept is new
 
     def _falls(self, new: Array) -> bool:
-        """Whether the function with its penalty is lower there; its slope is kept."""
-        self._trial = self._slope(new)
-        return self._penalised(new, self._trial) <= self._penalised(self.w, self.slope)
+        """Whether the function with its penalty is lower there, or differs by rounding alone; its slope is kept."""
+        self._trial, before = self._slope(new), self._penalised(self.w, self.slope)
+        return self._penalised(new, self._trial) <= before + NOISE * abs(before)
 
     def _penalised(self, w: Array, slope: Array) -> float:
         return 0.5 * float(np.vdot(w, slope - self.b)) + self.level * self.ball.norm(w.T.reshape(self.shape))
@@ -233,8 +224,13 @@ class _Descent(ABC):
         if self.inside > PATIENCE or self.level == 0.0:
             return max(level, 0.0)
         low, high = self.level / CHANGE, self.level * CHANGE
-        if norm > 1.1 * self.ball.radius:  # a smaller multiplier, as a nearly singular face may ask for, leads away
-            low, high = self.level, max(self.level, self.highest)
+        if norm < self.ball.radius:
+            self.short = self.level
+        elif norm > 1.1 * self.ball.radius:
+            # A smaller multiplier, as a nearly singular face may ask for, leads away; descent with one between this
+            # and the last that was too large leaves fewer entries.
+            middle = math.sqrt(self.level * max(self.short, self.level))
+            low, high = middle if level <= self.level else self.level, max(self.level, self.highest)
         return min(max(level, low), high)
 
 
@@ -300,12 +296,15 @@ class _Groups(_Descent):
         on = np.broadcast_to(norms > 0.0, self.w.shape)
         unit = self.w[:, S] / norms[S]
         costs = self.ball.costs[self.groups[S]]
-        same = self.groups[S][:, None] == self.groups[S]
         bend = self.level * costs / norms[S]  # of the norm of each group
-        A = np.zeros((k, len(S), k, len(S)))
-        for c in range(k):
-            A[c, :, c] = self.matrix[np.ix_(S, S)] + np.diag(bend)
-        A -= np.where(same, bend[:, None], 0.0)[None, :, None] * unit[:, :, None, None] * unit[None, None]
+        A, each = np.zeros((k, len(S), k, len(S))), np.arange(k)
+        A[each, :, each] = self.matrix[np.ix_(S, S)] + np.diag(bend)
+        if len(self.ball.costs) == len(self.groups):  # single features
+            at = np.arange(len(S))
+            A[:, at, :, at] -= bend[:, None, None] * unit.T[:, :, None] * unit.T[:, None]
+        else:
+            same = self.groups[S][:, None] == self.groups[S]
+            A -= np.where(same, bend[:, None], 0.0)[None, :, None] * unit[:, :, None, None] * unit[None, None]
         outward = (costs * unit).ravel()
         sides = np.column_stack([-(self.slope[:, S].ravel() + self.level * outward), outward])
         steps = solve_semidefinite(A.reshape(len(outward), -1), sides, self.steepest) if len(S) else sides

@@ -16,11 +16,13 @@ MOST = 5_000
 STILL, CALM = 1e-13, 3
 
 
-def project_descent(H: Array, b: Array, project: Callable[[Array], Array], start: Array, largest: float) -> Array:
+def project_descent(
+    H: Array, b: Array, project: Callable[[Array], Array], start: Array, largest: float, steps: int = MOST
+) -> Array:
     r"""A minimiser of :math:`\tfrac12\langle w, Hw\rangle - \langle b, w\rangle` over a set.
 
-    FISTA, restarted where its momentum points uphill. Its answer is as good as `MOST` steps make it, or those before
-    the deadline.
+    FISTA, restarted where its momentum points uphill. Its answer is as good as so many steps make it, or those
+    before the deadline.
 
     Parameters
     ----------
@@ -32,6 +34,8 @@ def project_descent(H: Array, b: Array, project: Callable[[Array], Array], start
         The projection onto the set.
     largest : float
         At least the largest eigenvalue of H.
+    steps : int
+        At most so many, and never more than `MOST`.
     """
     x = y = project(start)
     theta, calm, eta = 1.0, 0, 1.0 / largest if largest > 0.0 else math.inf
@@ -39,7 +43,7 @@ def project_descent(H: Array, b: Array, project: Callable[[Array], Array], start
         scale = float(np.abs(b).max(initial=0.0))
         return x if scale == 0.0 else project(start + b * (1e8 * (1.0 + np.abs(start).max()) / scale))
     shape = (b.size,) if len(H) == b.size else b.shape
-    for _ in range(MOST):
+    for _ in range(min(steps, MOST)):
         new = project(y + eta * (b - (H @ y.reshape(shape)).reshape(b.shape)))
         move = new - x
         if np.vdot(y - new, move) > 0.0:

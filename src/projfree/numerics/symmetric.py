@@ -11,6 +11,8 @@ from projfree.numerics.flat_step import regular_solve
 
 #: Curvature below this is none.
 TINY = 1e-200
+#: Of the diagonal, for each entry: what is added to singular matrices is above the rounding of their factors.
+ROUNDING = 32.0 * float(np.finfo(np.float64).eps)
 
 
 class Symmetric(ABC):
@@ -75,7 +77,7 @@ def solve_semidefinite(A: Array, sides: Array, largest: float) -> Array:
     """
     if largest < TINY:
         return np.zeros_like(sides)
-    solved, extra = regular_solve(A, sides), 1e-13
+    solved, extra = regular_solve(A, sides), max(1e-13, ROUNDING * len(A))  # less than that would not make it regular
     while solved is None and extra < 1.0:
         ridge = extra * np.maximum(A.diagonal(), largest)
         solved, extra = regular_solve(A + np.diag(ridge), sides), 100.0 * extra

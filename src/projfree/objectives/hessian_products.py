@@ -23,7 +23,7 @@ from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
 from projfree.objectives.intercepts.base import Intercept
 from projfree.objectives.intercepts.centred import outer
-from projfree.objectives.row_steps import Curvatures, weigh
+from projfree.objectives.row_steps import Curvatures, by_column, weigh
 
 if TYPE_CHECKING:
     from projfree.objectives.base import SmoothFunction
@@ -93,7 +93,7 @@ class CurvatureTimes(Step):
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         r = weigh(self.loss.majorant_times(images[0] + self.b, rows.y, images[-1] - self.shift), rows.s)
-        return r, np.ravel(r.sum(axis=0))
+        return r, np.ravel(by_column(r))
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,8 @@ class TangentSums(Step):
             further.append(total(weigh(self.loss.value(v if c is None else v + c, rows.y), s)))
         if r.ndim == 1:
             return r, np.array((*scalars, total(r), total(size), total(u * s), *further))
-        by_output = np.array((by_column(r), by_column(size), by_column(weigh(u, s))))
+        mean = s * by_column(u) if isinstance(s, float) else s @ u
+        by_output = np.array((by_column(r), by_column(size), mean))
         return r, np.concatenate([scalars, by_output.ravel(), further])
 
     def residual_sum(self, sums: Array, outputs: tuple[int, ...]) -> Array:
@@ -147,7 +148,7 @@ class DerivativeSums(Step):
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         r = weigh(self.loss.derivative(images[0] + self.b, rows.y), rows.s)
-        return r, np.ravel(r.sum(axis=0))
+        return r, np.ravel(by_column(r))
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ class Curvatures(Step):
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         h = weigh(self.loss.majorant(images[0] + self.b, rows.y), rows.s)
-        return h, np.ravel(h.sum(axis=0))
+        return h, np.ravel(by_column(h))
 
 
 for _step, _kind in ((TangentSums, "tangent"), (ValueSum, "values"), (SlopeSums, "slopes")):

@@ -10,8 +10,11 @@ import numpy as np
 
 from projfree.algebra import Point
 from projfree.checks import Array
+from projfree.numerics.flat_ball import FlatBall
+from projfree.numerics.flat_quadratic import minimise_flat
 from projfree.numerics.lp_quadratic import minimise_quadratic
 from projfree.numerics.secular import decomposed
+from projfree.numerics.symmetric import Formed
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.gram_form import entries
@@ -20,6 +23,7 @@ from projfree.solvers.base import Known, Solver, State
 from projfree.solvers.diagonal import is_diagonal, minimise_diagonal
 from projfree.solvers.model import check_model, minimise_model
 from projfree.solvers.restoring import check_shapes
+from projfree.solvers.working_set import FIRST_LEVEL
 
 #: The most features for which a Gram matrix is formed: it takes 3.2 GB.
 MOST_FEATURES = 20_000
@@ -41,8 +45,9 @@ class Direct(Solver):
     For the squared loss H and b are sums over rows that one pass forms. The tangent on the rows themselves then shows
     what rounding has left, and one solve with :math:`b = H x - \nabla f(x)` in place of b, at one more read, removes
     it; later steps do the same again. Over l_p balls, and those that coincide with one, the solve is exact (see
-    `projfree.numerics.lp_quadratic`); other sets need a quick projection. Squares over observed entries of a matrix are
-    solved over the Frobenius ball, entry by entry with one multiplier.
+    `projfree.numerics.lp_quadratic`), and so it is over simplices and balls of the group lasso (see
+    `projfree.numerics.flat_quadratic`); other sets need a quick projection. Squares over observed entries of a matrix
+    are solved over the Frobenius ball, entry by entry with one multiplier.
 
     Examples
     --------
@@ -151,11 +156,22 @@ def minimise_form(ball: ConstraintSet, H: Array, b: Array, start: Array) -> Arra
         by = d if d.ndim == 1 else d[:, 0]
         w = minimise_form(inner, H / by / by[:, None], b / d, start * d)
         return np.asarray(w / d)
-    lp = ball.as_lp(b.shape)
+    lp, flat = ball.as_lp(b.shape), ball.as_flat(b.shape)
+    if lp is None and flat is not None and not ball.has_free:
+        return flat_minimum(flat, H, b, start)
     if lp is None:
         return minimise_model(np.kron(H, np.eye(int(np.prod(b.shape[1:])))), b, ball, start)
     first = start if start.any() else None
     return minimise_quadratic(H, b, lp.p, lp.radius, first, decomposed(H) if lp.p == 2.0 else None).w
+
+
+def flat_minimum(flat: FlatBall, H: Array, b: Array, start: Array) -> Array:
+    """The minimiser over a set of few features, whose groups need not be neighbours."""
+    order = np.arange(len(b)) if flat.groups is None else np.argsort(flat.groups, kind="stable")
+    back, own = np.argsort(order), flat.among(order)
+    H, b, start = H[np.ix_(order, order)], b[order], start[order]
+    level = own.level(H @ start - b) * (1.0 if start.any() else FIRST_LEVEL)
+    return minimise_flat(Formed(H), b, own, start, level).w[back]
 
 
 def _same_in_columns(d: Array) -> bool:

@@ -132,6 +132,8 @@ class HessianFreeNewton(Solver):
             evaluation=move.new,
             found=((state.t + 1, move.new),),
             bound=move.known.bound if f.convex else -math.inf,
+            # Averages of tangents, which are as long as the parameter, prove less than the last one.
+            allowance=move.known.allowance if move.new.rest is None else 0.0,
             gap=move.known.gap,
             done=move.last,
             slow=0 if halved else state.slow + 1,

@@ -14,8 +14,9 @@ from projfree.numerics.flat_quadratic import minimise_flat
 from projfree.numerics.free_quadratic import minimise_with_free
 from projfree.numerics.symmetric import Formed, Symmetric
 from projfree.objectives.base import SmoothFunction
+from projfree.objectives.evaluation import Evaluation
 from projfree.sets.base import ConstraintSet
-from projfree.solvers.base import Known, Solver, State
+from projfree.solvers.base import Known, Solver, State, at_iterate
 from projfree.solvers.model_step import NOTHING, step_towards
 
 #: Models are solved to this part of the gap, those of quadratics to the second where a set is likely to be the last
@@ -24,7 +25,7 @@ SHARE, FINE, FEW_NEW = 1e-2, 1e-4, 1.1
 #: The multiplier that the first set begins with, over the largest slope at the start.
 FIRST_LEVEL = 0.5
 #: At most as many features that are zero are taken in as are not; where the last ones are inside the ball, by this
-#: part of the radius, three times as many, but no more than this.
+#: part of the radius, three times as many, but no more than this, nor than a quarter of all that may be in use.
 SHORT, MOST_NEW = 0.999, 1_000
 #: Sets that are new are solved exactly below this size, and have twice as many features as are not zero up to it.
 SMALL = 500
@@ -116,7 +117,7 @@ class WorkingSet(Solver):
         assert isinstance(state, WorkingSetState)
         flat = ball.as_flat(f.shape)
         assert flat is not None
-        state = self._begun(f, ball, state) if state.m is None else state
+        began, state = self._begun(f, ball, state) if state.m is None else ((), state)
         x, m = state.x, state.m
         assert m is not None
         free = ball.free_features()
@@ -125,7 +126,7 @@ class WorkingSet(Solver):
         features = self._with_free(free, flat, m.gradient, state, most)
         if features is None:  # whoever comes next has the tangent for nothing
             here = f.evaluate(x)
-            return replace(state, t=state.t + 1, evaluation=here, found=((state.t + 1, here),), too_large=True)
+            return replace(state, t=state.t + 1, evaluation=here, found=(*began, (state.t + 1, here)), too_large=True)
         if by_columns and len(features) > MOST_FORMED:
             H = f.column_products(x, features)
         else:
@@ -157,19 +158,28 @@ class WorkingSet(Solver):
             H=H.formed if f.quadratic and len(H.diagonal) == len(features) else None,
             gamma=gamma,
             evaluation=new,
-            found=((state.t + 1, new),),
+            found=(*began, (state.t + 1, new)),
             bound=after.bound,
+            # The last tangent proves the most, so that averages of all are not kept; what the derivative in the
+            # intercept may cost is in the allowance, and no rounding.
+            allowance=after.allowance if new.rest is None else 0.0,
             gap=after.gap,
             done=done,
         )
 
     @staticmethod
-    def _begun(f: SmoothFunction, ball: ConstraintSet, state: WorkingSetState) -> WorkingSetState:
-        """With the tangent at the start, or at the vertex that the gradient there asks for where it has no zeros."""
+    def _begun(
+        f: SmoothFunction, ball: ConstraintSet, state: WorkingSetState
+    ) -> tuple[tuple[tuple[int, Evaluation], ...], WorkingSetState]:
+        """With the tangent at the start, or at the vertex that the gradient there asks for where it has no zeros.
+
+        Also what is known of the start.
+        """
         looked = f.evaluate(state.x, keep=True)
+        began = at_iterate(state.t, looked)
         if np.count_nonzero(looked.point.w) > MOST_AT_START:
             looked = f.evaluate(f.point(ball.lmo(looked.slope.gradient), looked.intercept), keep=True)
-        return replace(state, x=looked.point, m=looked.slope, value=looked.value)
+        return began, replace(state, x=looked.point, m=looked.slope, value=looked.value)
 
     @staticmethod
     def _share(f: SmoothFunction, x: Point, features: Array, H: Symmetric, state: WorkingSetState) -> float:
@@ -213,7 +223,7 @@ class WorkingSet(Solver):
                 return last
             most_new = max(len(used), self.smallest)
             if flat.norm(w) < SHORT * flat.radius:  # the features so far do not even use up the radius
-                most_new = max(most_new, min(3 * len(last), MOST_NEW))
+                most_new = max(most_new, min(3 * len(last), MOST_NEW, most // 4))
             size = len(used) + min(max(2 * missing, self.smallest // 2), most_new)
         size = max(size, self.smallest, min(2 * len(used), SMALL))
         if len(used) >= most < len(w):
