@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from projfree.checks import Array
+from projfree.deadline import expired
 from projfree.estimators.balls import inside, multiplier
 from projfree.estimators.climbing import climb, rise
 from projfree.estimators.freedom import freedom, freedom_of_products
@@ -73,6 +74,8 @@ class Tries:
     def score(self, k: float) -> float:
         """The loss of rows left out of the fit over a ball, which begins at the nearest answer so far."""
         here, fits, f = self.ball.resized(self.radius(k)), self.fits, self.f
+        if fits and expired():  # the best of those tried is taken
+            return np.inf
         near = fits[self.nearest(k)] if fits else self.ridge.w
         start = inside(here, near, f.shape)
         begin = np.zeros(f.shape) if start is None else start

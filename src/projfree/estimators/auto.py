@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from projfree.algebra import Point
 from projfree.checks import Array
+from projfree.deadline import Expired, deadline
 from projfree.estimators.balls import own_norm
 from projfree.estimators.climbing import climb
 from projfree.estimators.left_out import left_out_loss, rows_in, scale_of
@@ -18,6 +20,8 @@ from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.sets.base import ConstraintSet
 from projfree.solvers import Direct, plan
+
+log = logging.getLogger(__name__)
 
 #: The default grid goes from the chosen radius divided by the first number to it times the second.
 BELOW, ABOVE = 30.0, 30.0
@@ -91,6 +95,18 @@ def choose_radius(f: Objective, ball: ConstraintSet) -> Choice:
         return Choice(1.0)
     n = rows_in(f)
     return _widened(f, ball, _squares(f, ball, n) if f.quadratic else _others(f, n), n)
+
+
+def choose_within(limit: float | None, f: Objective, ball: ConstraintSet) -> Choice:
+    """The same, in half of the seconds of a time limit; the best radius until then where they do not suffice."""
+    if limit is None:
+        return choose_radius(f, ball)
+    try:
+        with deadline(0.5 * limit):
+            return choose_radius(f, ball)
+    except Expired:
+        log.warning("`radius='auto'` found no radius in half of `time_limit`, and takes 1; raise it, or give a radius.")
+        return Choice(1.0)
 
 
 def choose_from_form(form: QuadraticForm, ball: ConstraintSet, n: float, intercepts: int) -> Choice:

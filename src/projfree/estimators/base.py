@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from projfree.checks import Array, count, positive, shown
 from projfree.deadline import countdown
 from projfree.estimators.answers import Answers
-from projfree.estimators.auto import choose_radius
+from projfree.estimators.auto import choose_within
 from projfree.estimators.balls import inside, labels, make_ball, radius_of
 from projfree.estimators.columns import free_columns
 from projfree.estimators.problem import Problem, make_problem
@@ -135,7 +135,7 @@ class ConstrainedModel(Answers):
             choice = penalised_radius(self, problem.objective, ball, float(total))
             ball, before = ball.resized(choice.radius), choice.start
         elif self._automatic:
-            choice = choose_radius(problem.objective, ball)
+            choice = choose_within(limit, problem.objective, ball)
             ball, before = ball.resized(choice.radius), choice.start if before is None else before
         start = inside(ball, before, problem.objective.shape)
         return self._refined(table, Prepared(problem, ball, start, left))
