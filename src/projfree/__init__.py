@@ -78,6 +78,9 @@ from projfree.steps import (
     ShortStep,
 )
 
+#: The one place where the version is written; the build reads it here.
+__version__ = "0.1.0"
+
 __all__ = [
     "AcceleratedProjectedGradient",
     "Backtracking",
@@ -176,18 +179,7 @@ _ESTIMATORS = {
 _LAZY = ("datasets", "estimators", "testing")
 
 
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("projfree")
-    except PackageNotFoundError:  # a source tree that was never installed
-        return "0+unknown"
-
-
 def __getattr__(name: str) -> Any:
-    if name == "__version__":  # reading the package's metadata is a sixth of the import
-        return _version()
     if name in _LAZY:
         return importlib.import_module(f"projfree.{name}")
     if name in _ESTIMATORS:

@@ -1,0 +1,46 @@
+"""What a release is described by: one version, a citation that can be read, workflows that are well formed."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import projfree
+
+yaml = pytest.importorskip("yaml")
+TOP = Path(__file__).parents[2]
+WORKFLOWS = sorted((TOP / ".github" / "workflows").glob("*.yml"))
+
+
+def test_one_version() -> None:
+    project = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))
+    assert "version" in project["project"]["dynamic"]
+    citation = yaml.safe_load((TOP / "CITATION.cff").read_text(encoding="utf-8"))
+    assert str(citation["version"]) == projfree.__version__
+
+
+def test_citation_names_the_paper_and_its_authors() -> None:
+    paper = yaml.safe_load((TOP / "CITATION.cff").read_text(encoding="utf-8"))["preferred-citation"]
+    assert [person["family-names"] for person in paper["authors"]] == ["Rector-Brooks", "Wang", "Mozafari"]
+    assert (paper["type"], paper["year"]) == ("conference-paper", 2019)
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflows_are_well_formed(path: Path) -> None:
+    workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert workflow["permissions"] == {"contents": "read"}  # more is granted to single jobs
+    for job in workflow["jobs"].values():
+        assert job["runs-on"]
+        for step in job["steps"]:
+            assert ("uses" in step) != ("run" in step)
+
+
+def test_workflows_call_targets_that_exist() -> None:
+    makefile = (TOP / "Makefile").read_text(encoding="utf-8")
+    called = {target for path in WORKFLOWS for target in re.findall(r"make ([\w-]+)", path.read_text(encoding="utf-8"))}
+    assert called
+    for target in called:
+        assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
