@@ -41,6 +41,14 @@ class Data(ABC):
         The numbers that a sparse table holds; None for others, which hold all.
     diagonal : bool
         Whether each row of A has a single entry, so that squares have a diagonal matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import Data, as_data
+    >>> data = as_data(np.array([[3.0, 4.0], [0.0, 1.0]]), [1.0, 2.0])
+    >>> isinstance(data, Data), data.n, data.shape(()), data.mean_row()
+    (True, 2, (2,), array([1.5, 2.5]))
     """
 
     feature_names: tuple[str, ...] | None = None

@@ -110,6 +110,17 @@ def load(path: str | os.PathLike[str]) -> Any:
         Where there is none.
     ValueError
         Where the folder is damaged, holds something else, or was written by a newer version.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from projfree import ConstrainedRegressor, load
+    >>> model = ConstrainedRegressor(radius=1.0).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/model")
+    ...     again = load(f"{folder}/model")
+    >>> bool((again.coef_ == model.coef_).all())
+    True
     """
     if persist.kind_of(path) == COMPLETION:
         return importlib.import_module("projfree.estimators").MatrixCompletion.load(path)

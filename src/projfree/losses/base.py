@@ -29,6 +29,14 @@ class Loss(ABC):
     value a row. Sample weights never appear here. Inputs are finite and never modified; results have the dtype
     that NumPy gives to ``u`` and ``y`` together (float32 with float32 stays float32), and that of ``u`` where
     targets are class indices.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import Loss, Squared
+    >>> loss, u, y = Squared(), np.array([1.0, 4.0]), np.array([0.0, 2.0])
+    >>> isinstance(loss, Loss), loss.value(u, y), loss.derivative(u, y)
+    (True, array([1., 4.]), array([2., 4.]))
     """
 
     #: Whether the loss is convex in ``u``.

@@ -151,6 +151,15 @@ def perturb(f: SmoothFunction, ball: ConstraintSet, epsilon: float, rng: np.rand
     ----------
     epsilon : float
         The accuracy aimed at, in the units of f.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import LpBall, QuadraticForm, perturb
+    >>> f, ball = QuadraticForm(np.eye(2), np.array([3.0, 4.0])), LpBall(2, radius=1.0)
+    >>> h = perturb(f, ball, epsilon=0.1, rng=np.random.default_rng(0))
+    >>> h.theta, round(float(np.linalg.norm(h.xi)), 6)  # the diameter is 2
+    (0.0125, 1.0)
     """
     xi, diameter = rng.standard_normal(f.shape), ball.diameter(f.shape)
     if not diameter > 0.0:

@@ -34,7 +34,7 @@ class QuadraticForm(SmoothFunction):
         The constant.
     errors : pair of float
         Numbers e and k where H, b and c are sums that were rounded: the function meant differs from this one by at most
-        e + k |w|^2 / 2. Bounds are lowered so that both they and gaps hold for the function meant.
+        ``e + k |w|^2 / 2``. Bounds are lowered so that both they and gaps hold for the function meant.
 
     Examples
     --------

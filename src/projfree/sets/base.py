@@ -46,6 +46,14 @@ class ConstraintSet(ABC):
     A set does not hold the shape of the points it is applied to: ``LpBall(2, radius=1)`` is the unit ball of
     every dimension. What depends on the dimension takes a ``shape``. No method changes its input, and ties and
     zeros are resolved the same way each time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import ConstraintSet, LpBall
+    >>> C = LpBall(1, radius=2.0)
+    >>> isinstance(C, ConstraintSet), C.lmo(np.array([1.0, -3.0])), C.support(np.array([1.0, -3.0]))
+    (True, array([0., 2.]), 6.0)
     """
 
     @classmethod

@@ -103,6 +103,14 @@ def plan(f: SmoothFunction, ball: ConstraintSet, tol: float = 1e-6, *, radii: in
     -----
     What needs more than half of the machine's memory besides the data is never chosen; the environment variable
     ``PROJFREE_MEMORY``, such as ``4GB``, stands in for that half.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import Logistic, LpBall, Objective, as_data, plan
+    >>> X, y = np.random.default_rng(0).standard_normal((500, 10)), np.repeat([-1.0, 1.0], 250)
+    >>> plan(Objective(Logistic(), as_data(X, y)), LpBall(1.5, radius=1.0)).solver
+    ConstrainedNewton()
     """
     instance("objective", f, SmoothFunction, "Objective(Squared(), as_data(X, y))")
     instance("ball", ball, ConstraintSet, "LpBall(2, radius=1.0)")

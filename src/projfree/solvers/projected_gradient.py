@@ -85,6 +85,14 @@ class AcceleratedProjectedGradient(Solver):
     References
     ----------
     Beck, Teboulle (2009); O'Donoghue, Candes (2015), Adaptive restart for accelerated gradient schemes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import AcceleratedProjectedGradient, LpBall, QuadraticForm, minimize
+    >>> f = QuadraticForm(np.diag([1.0, 4.0]), np.array([3.0, 4.0]))
+    >>> minimize(f, LpBall(1, radius=1.0), AcceleratedProjectedGradient(), tol=1e-9).w.round(6)
+    array([0.6, 0.4])
     """
 
     step_rule: GradientStep = field(default_factory=InverseSmoothness)

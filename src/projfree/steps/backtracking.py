@@ -35,6 +35,16 @@ class Backtracking(StepRule):
     References
     ----------
     Pedregosa, Negiar, Askari, Jaggi (2020), Linearly convergent Frank-Wolfe with backtracking line-search.
+
+    Examples
+    --------
+    >>> import math
+    >>> import numpy as np
+    >>> from projfree import Backtracking, QuadraticForm
+    >>> f = QuadraticForm(np.array([[2.0]]), np.array([2.0]))  # w^2 - 2 w, with its minimum at 1
+    >>> step, _ = Backtracking()(1, f.hull((f.point([0.0]), f.point([4.0]))), math.nan)
+    >>> 0.0 < step <= 0.5  # it lowers the value
+    True
     """
 
     raise_by: float = 2.0
