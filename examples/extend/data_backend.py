@@ -1,0 +1,80 @@
+"""A data backend of your own: a table that is kept as separate columns, such as a column store gives."""
+
+import numpy as np
+
+from projfree import LpBall, Objective, Squared, minimize
+from projfree.algebra.hashing import short_hash
+from projfree.data.local import LocalData, checked_targets, checked_weights
+from projfree.data.spectrum import largest_eigenvalue
+
+ROWS = 1024  # of a block
+
+
+class ColumnTable(LocalData):
+    """Columns of equal length, never joined into one table; `run` forms what a pass needs block by block."""
+
+    def __init__(self, columns, y, sample_weight=None):
+        self.store = [np.asarray(column) for column in columns]
+        self.n = len(self.store[0])
+        self.y, self.weight = checked_targets(y, self.n), checked_weights(sample_weight, self.n)
+        squares = np.concatenate([np.einsum("ij,ij->i", part, part) for _, part in self.tables()])
+        # For the rounding allowance of certificates, both a little larger than they may be.
+        self.row_norm = float(np.sqrt(squares.max())) * (1 + 1e-12)
+        self.mean_square = float(np.sum(squares * self.weights(slice(None)))) * (1 + 1e-12)
+
+    def tables(self, nbytes=1 << 20):
+        """The rows in blocks of float64, in order."""
+        for start in range(0, self.n, ROWS):
+            rows = slice(start, min(start + ROWS, self.n))
+            yield rows, np.column_stack([column[rows] for column in self.store]).astype(np.float64)
+
+    def run(self, work):
+        """One read: hand `work` the images of its vectors on each block, and add up what it returns."""
+        total = adjoint = None
+        for rows, part in self.tables():
+            residual, sums = work(rows, *[part @ w for w in work.vectors])
+            total = sums if total is None else total + sums
+            if residual is not None:
+                adjoint = part.T @ residual if adjoint is None else adjoint + part.T @ residual
+        return total, adjoint
+
+    def subset(self, rows):
+        part = self.alike()
+        part.store = [column[rows] for column in self.store]
+        part.n, part.y, part.weight = len(rows), self.y[rows], self.sample_weights(rows)
+        return part
+
+    def shape(self, outputs):
+        return (len(self.store), *outputs)
+
+    def mean_row(self):
+        total = np.zeros(len(self.store))
+        for rows, part in self.tables():
+            total += np.broadcast_to(self.weights(rows), len(part)) @ part
+        return total
+
+    def summation(self):
+        """How many units of rounding a sum over rows may err by: any order in a block, blocks one by one."""
+        return float(min(self.n, ROWS) + -(-self.n // ROWS) + 8)
+
+    def smoothness(self, *, centred):
+        d = len(self.store)
+        return largest_eigenvalue(self, np.zeros(d), np.ones(d), self.mean_square, centred=centred)
+
+    def fingerprint(self):
+        return short_hash(f"{self.n} {len(self.store)}", *self.store, self.y, self.weight)
+
+
+def main():
+    """Fit a model to columns of different types."""
+    rng = np.random.default_rng(0)
+    columns = [rng.standard_normal(3000), rng.integers(0, 5, 3000), rng.uniform(size=3000).astype(np.float32)]
+    y = columns[0] - 0.5 * columns[1] + 0.1 * rng.standard_normal(3000)
+    f = Objective(Squared(), ColumnTable(columns, y), fit_intercept=True)
+    result = minimize(f, LpBall(1.5, radius=3.0), tol=1e-8)
+    assert result.status.converged
+    return result
+
+
+if __name__ == "__main__":
+    print(main())

@@ -1,0 +1,71 @@
+"""The files that the page on extending shows: they run, and what they add obeys the laws of its kind."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from projfree import minimize
+from projfree.testing import losses as loss_laws
+from projfree.testing import sets as set_laws
+from projfree.testing.backends import check_backend
+
+FOLDER = Path(__file__).parents[2] / "examples" / "extend"
+NEEDS = {"black_box_jax": "jax", "black_box_torch": "torch"}
+few = settings(max_examples=20, deadline=None)
+
+
+def loaded(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"extend_{name}", FOLDER / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
+def test_runs(path: Path) -> None:
+    if path.stem in NEEDS:
+        pytest.importorskip(NEEDS[path.stem])
+    assert loaded(path.stem).main() is not None
+
+
+def test_the_loss_is_robust() -> None:
+    assert loaded("loss").main() == pytest.approx(2.0, abs=0.1)
+
+
+@few
+@given(data=st.data())
+def test_laws_of_the_loss(data) -> None:
+    loss = loaded("loss").PseudoHuber(data.draw(st.sampled_from([0.5, 1.0, 8.0])))
+    for law in loss_laws.LAWS + loss_laws.UNIVERSAL_LAWS:
+        law(loss, *data.draw(loss_laws.samples(loss)))
+    for law in loss_laws.PAIR_LAWS:
+        law(loss, *data.draw(loss_laws.pairs(loss)))
+
+
+@few
+@given(data=st.data())
+def test_laws_of_the_set(data) -> None:
+    cls = loaded("set").KSparseBall
+    for law in set_laws.ORACLE_LAWS:
+        law(*data.draw(set_laws.cases(cls)))
+    for law in set_laws.GEOMETRY_LAWS:
+        law(*data.draw(set_laws.cases(cls, count=2, extreme=False)))
+
+
+@pytest.mark.slow
+def test_laws_of_the_data_backend() -> None:
+    table = loaded("data_backend").ColumnTable
+    check_backend(lambda X, y, weight: table(list(np.asarray(X).T), y, weight))
+
+
+def test_the_solver_bounds_the_minimum() -> None:
+    ours = loaded("solver").main()
+    best = minimize(*loaded("solver").problem(), tol=1e-10)
+    assert ours.bound <= best.value <= ours.value + 1e-12
