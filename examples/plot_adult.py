@@ -1,8 +1,10 @@
-"""Who earns more than 50,000 dollars? Classification on Adult, and what a smaller ball keeps."""
+"""
+Who earns more than 50,000 dollars?
+===================================
 
-import os
-import tempfile
-from pathlib import Path
+Classification on Adult, with the norm and the radius chosen by cross-validation: how the score depends on the
+radius, and which coefficients grow with it.
+"""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -24,12 +26,13 @@ share = float(np.mean(y[test] == "<=50K"))
 print(f"chosen: p = {search.p_:g}, radius {search.radius_:.2f}, proven gap {search.result_.relative_gap:.0e}")
 print(f"test accuracy {accuracy:.3f}; the larger class alone gives {share:.3f}")
 
+# %%
+# One standard error below the best score is the choice that asks for the smallest radius.
+
 figure, (left, right) = plt.subplots(1, 2, figsize=(13, 4.6), layout="constrained")
 search.plot_scores(left)
 left.set_ylabel("negative log loss")
 search.plot_path(right, most=8)
 
-folder = Path(os.environ.get("PROJFREE_FIGURES") or tempfile.mkdtemp())
-figure.savefig(folder / "adult.png", dpi=120)
-print(f"figure: {folder / 'adult.png'}")
-print("ok" if accuracy > share + 0.07 else "FAILED: no better than a guess")
+assert accuracy > share + 0.07
+plt.show()

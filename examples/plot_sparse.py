@@ -1,8 +1,10 @@
-"""Between ridge and lasso: regression with p near 1 where a few features matter and many matter a little."""
+"""
+Between ridge and lasso
+=======================
 
-import os
-import tempfile
-from pathlib import Path
+A few features matter much and many matter a little. With p = 1 the small ones are set to zero, with p = 2 all share
+the load; p near 1 keeps both, and predicts best.
+"""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -34,7 +36,5 @@ figure.suptitle("fitted coefficients (bars) and the truth (dots), each with its 
 figure.supxlabel("feature")
 figure.supylabel("coefficient")
 
-folder = Path(os.environ.get("PROJFREE_FIGURES") or tempfile.mkdtemp())
-figure.savefig(folder / "sparse.png", dpi=120)
-print(f"figure: {folder / 'sparse.png'}")
-print("ok" if min(errors, key=errors.get) < 2.0 else "FAILED: ridge won")
+assert min(errors, key=errors.get) < 2.0
+plt.show()
