@@ -7,9 +7,9 @@ STAMP := $(VENV)/.installed
 WORKERS ?= 2
 THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 PYTEST := $(THREADS) $(BIN)/python -m pytest -n $(WORKERS)
-SOURCES := src tests benchmarks examples tools
+SOURCES := src tests benchmarks examples tools docs
 
-.PHONY: test test-all test-minimum slow mutants lint types install format reproduce bench clean
+.PHONY: test test-all test-minimum slow mutants lint types install format reproduce bench docs docs-serve docs-links clean
 
 test: lint types
 	$(PYTEST) -m "not slow"
@@ -61,6 +61,25 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/all.py
 	$(BIN)/python benchmarks/first_order.py
 
+# The site, with every warning an error; GALLERY=fast shows the slow examples without running them.
+DOCS := docs/_build
+DOCS_STAMP := $(VENV)/.docs-installed
+SPHINX := $(THREADS) PROJFREE_GALLERY=$(GALLERY) $(BIN)/python -m sphinx -W --keep-going -j auto
+
+docs: $(DOCS_STAMP)
+	$(SPHINX) -b html docs $(DOCS)/html
+
+docs-serve: docs
+	$(BIN)/python -m http.server --bind 127.0.0.1 --directory $(DOCS)/html 8000
+
+# Asks the network whether the addresses on the pages still answer.
+docs-links: $(DOCS_STAMP)
+	$(SPHINX) -b linkcheck docs $(DOCS)/links
+
+$(DOCS_STAMP): $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(MINIMUM) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(MINIMUM) build dist docs/_build docs/_drawn docs/api docs/gallery docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks examples tools -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,57 @@
+"""The directive ``command``: arguments and options of one subcommand, read from the code of the command itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmark_tables import table
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+
+class Command(SphinxDirective):
+    """``{command} fit`` (or ``data get``) gives its help text, its arguments and its options."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        from typer.main import get_command
+
+        from projfree.cli.app import app
+
+        command: Any = get_command(app)
+        for name in self.arguments[0].split():
+            command = command.commands[name]
+        usage = " ".join(["projfree", *self.arguments[0].split(), *_usage(command)])
+        about = [nodes.paragraph(text=part) for part in (command.help or "").split("\n\n") if part.strip()]
+        return [nodes.literal_block(usage, usage, language="text"), *about, table(("", ""), _rows(command))]
+
+
+def _usage(command: Any) -> list[str]:
+    names = [_name(p) for p in command.params if p.param_type_name == "argument"]
+    return [*names, "[OPTIONS]"]
+
+
+def _rows(command: Any) -> list[list[str]]:
+    """Name and meaning of each argument and option."""
+    return [[_name(p), _meaning(p)] for p in command.params if not getattr(p, "hidden", False) and p.name != "help"]
+
+
+def _name(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        return str(parameter.metavar or parameter.name.upper())
+    return ", ".join([*parameter.opts, *parameter.secondary_opts])
+
+
+def _meaning(parameter: Any) -> str:
+    text = " ".join((getattr(parameter, "help", None) or "").split())
+    default = parameter.default
+    told = default is not None and not callable(default) and default not in (False, True, "", ())
+    return f"{text} Default: {default}." if told else text
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Make the directive known to Sphinx."""
+    app.add_directive("command", Command)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,88 @@
+"""How Sphinx builds the site; everything works without a network."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src")]
+mpl.use("Agg")
+
+import projfree  # noqa: E402 - found through the path above
+
+project = "projfree"
+author = copyright = "The projfree developers"
+version = release = projfree.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",  # brings the files of MathJax along, so that no page asks a server for them
+    "numpydoc",
+    "myst_parser",
+    "sphinx_gallery.gen_gallery",
+    "benchmark_tables",
+    "command_reference",
+    "drawn_figures",
+]
+exclude_patterns = ["_build", "_ext", "_figures", "_templates"]
+templates_path = ["_templates"]
+suppress_warnings = [
+    "config.cache",  # the sorter of the gallery is a function
+    "toc.empty_glob",  # pages that a smaller installation may lack
+]
+# Single backticks in docstrings link to the object of that name where there is one.
+default_role = "py:obj"
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+nitpick_ignore: list[tuple[str, str]] = []
+
+html_theme = "pydata_sphinx_theme"
+html_title = "projfree"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "header_links_before_dropdown": 6,
+    "secondary_sidebar_items": ["page-toc"],
+}
+
+#: Gallery items that take more than a few seconds; `make docs GALLERY=fast` shows their code without running it.
+SLOW = ("plot_choice", "plot_multitask")
+_skipped = "|".join(SLOW) if os.environ.get("PROJFREE_GALLERY") == "fast" else "(?!)"
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": rf"plot_(?!({_skipped.replace('plot_', '')})\.py)",
+    "ignore_pattern": r"(__init__|extend)",
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "plot_gallery": "True",
+    "show_memory": False,
+    "min_reported_time": 1,
+    "remove_config_comments": True,
+}
+linkcheck_timeout = 30
+linkcheck_retries = 2
+
+
+def _skip(app: object, what: str, name: str, thing: object, skip: bool, options: object) -> bool | None:
+    """Leave out the methods of metadata routing, whose text links to the glossary of scikit-learn."""
+    return True if name.startswith("set_") and name.endswith("_request") else None
+
+
+def setup(app: Any) -> None:
+    app.connect("autodoc-skip-member", _skip)
