@@ -72,6 +72,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "plot_gallery": "True",
     "show_memory": False,
+    "write_computation_times": False,  # its page asks servers for scripts
     "min_reported_time": 1,
     "remove_config_comments": True,
 }

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import os
 import secrets
+import warnings
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -83,9 +84,20 @@ def fetch(home: Home, progress: Any = None) -> Path:
         Where the home cannot be reached.
     ValueError
         Where what came is not the archive; it is not kept.
+
+    Warns
+    -----
+    UserWarning
+        Where no checksum of the file is known, before anything is downloaded.
     """
     import pooch
 
+    if not home.sha256:
+        warnings.warn(
+            f"no checksum of {home.names[0]} is known, so that what comes from {home.url} is checked by its shape and "
+            f"first rows alone; compare it with {home.page} if that matters.",
+            stacklevel=2,
+        )
     target = cache_folder() / home.folder / (home.names[0] + ".zip")
     # A name that nobody has used: pooch takes a file that is there already for the download.
     beside = f".{home.names[0]}.{secrets.token_hex(8)}.part"
