@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 WORKERS ?= 2
 THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 PYTEST := $(THREADS) $(BIN)/python -m pytest -n $(WORKERS)
-SOURCES := src tests benchmarks examples tools docs
+SOURCES := src tests benchmarks benchmark_norm_ball examples tools docs
 
 .PHONY: test test-all test-minimum slow mutants lint types install format reproduce bench docs docs-serve docs-links clean
 

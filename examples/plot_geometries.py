@@ -15,7 +15,7 @@ import numpy as np
 from projfree import FrankWolfe, LpBall, OpenLoop, PrimalAveraging, QuadraticForm, iterate, minimize
 
 H = np.array([[1.0, 0.55], [0.55, 0.5]])
-f = QuadraticForm(H, H @ np.array([0.45, 0.85]))
+f = QuadraticForm(H, H @ np.array([0.437, 0.871]))
 solvers = {
     "Frank-Wolfe": (FrankWolfe(OpenLoop(2)), "#d55e00", "o"),
     "Primal Averaging": (PrimalAveraging(), "#0072b2", "s"),

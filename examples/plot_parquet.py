@@ -32,7 +32,7 @@ def add_file(k):
 
 
 def fit():
-    f = Objective(Squared(), as_data(folder, "y", memory=4_000_000), fit_intercept=True)
+    f = Objective(Squared(), as_data(folder, "y", memory=4_500_000), fit_intercept=True)
     return minimize(f, LpBall(1.5, radius=5.0), tol=1e-6)
 
 

@@ -2,8 +2,8 @@
 Between ridge and lasso
 =======================
 
-A few features matter much and many matter a little. With p = 1 the small ones are set to zero, with p = 2 all share
-the load; p near 1 keeps both, and predicts best.
+A few features matter much and many matter a little. With p = 2 all coefficients share the load, and the prediction
+is worst. With p = 1 many are exactly zero. With p = 1.1 few are, and the prediction is nearly as good.
 """
 
 import matplotlib.pyplot as plt
