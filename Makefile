@@ -64,7 +64,7 @@ bench: $(STAMP)
 # The site, with every warning an error; GALLERY=fast shows the slow examples without running them.
 DOCS := docs/_build
 DOCS_STAMP := $(VENV)/.docs-installed
-SPHINX := $(THREADS) PROJFREE_GALLERY=$(GALLERY) $(BIN)/python -m sphinx -W --keep-going -j auto
+SPHINX := $(THREADS) PROJFREE_GALLERY=$(GALLERY) $(BIN)/python -m sphinx -W --keep-going
 
 docs: $(DOCS_STAMP)
 	$(SPHINX) -b html docs $(DOCS)/html

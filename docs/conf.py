@@ -35,7 +35,6 @@ exclude_patterns = ["_build", "_ext", "_figures", "_templates"]
 templates_path = ["_templates"]
 suppress_warnings = [
     "config.cache",  # the sorter of the gallery is a function
-    "toc.empty_glob",  # pages that a smaller installation may lack
 ]
 # Single backticks in docstrings link to the object of that name where there is one.
 default_role = "py:obj"
@@ -45,7 +44,6 @@ autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
-nitpick_ignore: list[tuple[str, str]] = []
 
 html_theme = "pydata_sphinx_theme"
 html_title = "projfree"
@@ -60,7 +58,7 @@ html_theme_options = {
 }
 
 #: Gallery items that take more than a few seconds; `make docs GALLERY=fast` shows their code without running it.
-SLOW = ("plot_choice", "plot_multitask")
+SLOW = ("plot_adult", "plot_choice", "plot_multitask")
 _skipped = "|".join(SLOW) if os.environ.get("PROJFREE_GALLERY") == "fast" else "(?!)"
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",

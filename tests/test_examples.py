@@ -1,5 +1,6 @@
 """Every example of the gallery runs, and draws one figure whose title serves as its alternative text."""
 
+import ast
 import importlib.util
 import os
 import re
@@ -11,8 +12,9 @@ import pytest
 
 plt = pytest.importorskip("matplotlib.pyplot")
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("plot_*.py"))
-#: What takes more than a few seconds.
-SLOW = {"plot_choice", "plot_multitask"}
+#: What takes more than a few seconds, as the site has it.
+CONF = (Path(__file__).parents[1] / "docs" / "conf.py").read_text(encoding="utf-8")
+SLOW = ast.literal_eval(re.search(r"^SLOW = (\(.+\))$", CONF, flags=re.MULTILINE)[1])
 
 
 def marked(path: Path) -> object:
