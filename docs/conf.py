@@ -36,6 +36,7 @@ templates_path = ["_templates"]
 suppress_warnings = [
     "config.cache",  # the sorter of the gallery is a function
 ]
+smartquotes = False  # two dashes begin an option
 # Single backticks in docstrings link to the object of that name where there is one.
 default_role = "py:obj"
 autosummary_generate = True

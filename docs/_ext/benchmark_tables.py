@@ -46,8 +46,8 @@ class Benchmark(SphinxDirective):
         return [table(heads, [[shown(found(row, key)) for key in keys] for row in rows])]
 
 
-def table(heads: tuple[str, ...], rows: list[list[str]]) -> nodes.table:
-    """A table of docutils from words."""
+def table(heads: tuple[str, ...], rows: list[list[Any]]) -> nodes.table:
+    """A table of docutils from words, or from nodes that stand in a line."""
     group = nodes.tgroup("", *(nodes.colspec(colwidth=1) for _ in heads), cols=len(heads))
     group += nodes.thead("", _row(heads))
     group += nodes.tbody("", *(_row(row) for row in rows))
@@ -55,7 +55,8 @@ def table(heads: tuple[str, ...], rows: list[list[str]]) -> nodes.table:
 
 
 def _row(words: Any) -> nodes.row:
-    return nodes.row("", *(nodes.entry("", nodes.paragraph(text=word)) for word in words))
+    parts = (nodes.Text(word) if isinstance(word, str) else word for word in words)
+    return nodes.row("", *(nodes.entry("", nodes.paragraph("", "", part)) for part in parts))
 
 
 def setup(app: Any) -> dict[str, bool]:

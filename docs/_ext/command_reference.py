@@ -25,7 +25,11 @@ class Command(SphinxDirective):
             command = command.commands[name]
         usage = " ".join(["projfree", *self.arguments[0].split(), *_usage(command)])
         about = [nodes.paragraph(text=part) for part in (command.help or "").split("\n\n") if part.strip()]
-        return [nodes.literal_block(usage, usage, language="text"), *about, table(("", ""), _rows(command))]
+        return [
+            nodes.literal_block(usage, usage, language="text"),
+            *about,
+            table(("argument or option", "meaning"), _rows(command)),
+        ]
 
 
 def _usage(command: Any) -> list[str]:
@@ -33,9 +37,10 @@ def _usage(command: Any) -> list[str]:
     return [*names, "[OPTIONS]"]
 
 
-def _rows(command: Any) -> list[list[str]]:
+def _rows(command: Any) -> list[list[Any]]:
     """Name and meaning of each argument and option."""
-    return [[_name(p), _meaning(p)] for p in command.params if not getattr(p, "hidden", False) and p.name != "help"]
+    shown = [p for p in command.params if not getattr(p, "hidden", False) and p.name != "help"]
+    return [[nodes.literal(text=_name(p)), _meaning(p)] for p in shown]
 
 
 def _name(parameter: Any) -> str:
