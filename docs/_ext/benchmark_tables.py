@@ -26,6 +26,8 @@ def shown(value: Any) -> str:
     """A cell: four digits of a number, words as they are."""
     if value is None:
         return "missing"
+    if isinstance(value, dict):  # settings, such as a norm
+        return ", ".join(f"{name} = {shown(inner)}" for name, inner in value.items())
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
