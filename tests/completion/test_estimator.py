@@ -12,10 +12,10 @@ from completion.problems import entries
 from sklearn.base import clone
 
 from projfree import ProgressBar
-from projfree.estimators import completion_growth
-from projfree.estimators.completion import MatrixCompletion
-from projfree.estimators.completion_cv import MatrixCompletionCV
-from projfree.estimators.completion_fit import ball_of, objective_of
+from projfree.deadline import deadline
+from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV, growth
+from projfree.estimators.completion.problem import Problem, Settings
+from projfree.objectives.regressions import Sides, predictions
 
 SHAPE = (30, 20)
 
@@ -73,23 +73,29 @@ def test_the_gap_is_proved_and_can_be_closed(ratings):
 
 def test_components_grow_until_the_gap_is_small(ratings, monkeypatch):
     model = quick(p=1.2, radius=10.0, rank=2, sweeps=60).fit(ratings)
-    problem, data = model._problem(slice(None))
+    problem = model._problem(model.ratings_)
     before = model.relative_gap_
-    assert not completion_growth.worth_growing(problem)  # the convex solvers have the whole spectrum
-    monkeypatch.setattr(completion_growth, "EVERY_SIDE", 4)
-    assert completion_growth.worth_growing(problem)
-    state, _ = completion_growth.grow(problem, data, model.factors_, model.strength_, model.radius_, 1e-2, None)
-    f, ball = objective_of(problem, data), ball_of(problem, model.radius_)
+    assert not growth.worth_growing(problem)  # the convex solvers have the whole spectrum
+    monkeypatch.setattr(growth, "EVERY_SIDE", 4)
+    assert growth.worth_growing(problem)
+    given = (problem, model.factors_, model.strength_, model.radius_, 1e-2)
+    state, _ = growth.grow(*given)
+    f, ball = problem.f, problem.ball(model.radius_)
     x = f.point(state.matrix, state.offsets)
     gap = (f.value(x) - f.minorant(x).lower(ball)) / f.value(x)
     assert before > 0.015
     assert 0.0 <= gap <= 1e-2
     assert len(state.sigma) > 2
     assert ball.contains(state.matrix)
-    one, _ = completion_growth.grow(problem, data, model.factors_, model.strength_, model.radius_, 1e-2, 0.0)
+    with deadline(0.0):
+        one, _ = growth.grow(*given)
     assert len(one.sigma) == 2  # no time
-    monkeypatch.setattr(completion_growth, "MOST_RANK", 1)
-    same, strength = completion_growth.grow(problem, data, model.factors_, model.strength_, model.radius_, 1e-2)
+    seen = []
+    stopped, _ = growth.grow(*given, callbacks=[lambda run: seen.append(run.iteration) or True])
+    assert seen == [1]
+    assert len(stopped.sigma) <= 4  # the callback has ended it after one round
+    monkeypatch.setattr(growth, "MOST_RANK", 1)
+    same, strength = growth.grow(*given)
     assert same is model.factors_  # more than sweeps can bear already
     assert strength == model.strength_
     monkeypatch.undo()
@@ -101,7 +107,7 @@ def test_components_grow_until_the_gap_is_small(ratings, monkeypatch):
 def test_ratings_that_are_all_the_same(p, monkeypatch):
     rng = np.random.default_rng(0)
     constant = (rng.integers(0, 30, 200), rng.integers(0, 20, 200), np.full(200, 4.0))
-    monkeypatch.setattr(completion_growth, "EVERY_SIDE", 4)
+    monkeypatch.setattr(growth, "EVERY_SIDE", 4)
     model = MatrixCompletion(p=p, radius=1.0, rank=3, sweeps=3).fit(constant).certify_to(1e-6)
     assert model.value_ <= 1e-12
     np.testing.assert_allclose(model.predict(constant[:2]), 4.0)
@@ -119,20 +125,25 @@ def test_other_losses(ratings, loss):
 
 def test_sweeps_descend_on_the_penalised_problem(ratings):
     """With a fixed strength and p = 1 no sweep raises squares + ridge + penalty."""
-    from projfree.estimators.completion_fit import make_sweeps
     from projfree.losses import Huber, Squared
 
     rows, cols, y = ratings
     for loss in (Squared(), Huber(0.5)):
-        settings = {"loss": loss, "p": 1.0, "power": 0.25, "ridge": 2.0, "kinds": (False, True, True), "base": 3.0}
-        problem, _ = make_sweeps(rows, cols, y, None, SHAPE, **settings)
-        state, last = problem.begin(5, 0), np.inf
-        for _ in range(15):
-            state = problem.sweep(state, 1.5)
-            ridge = 0.5 * loss.smoothness * 2.0 * float(state.rows @ state.rows + state.cols @ state.cols)
-            total = float(loss.value(problem.predictions(state), problem.y).sum()) + ridge + 3.0 * state.sigma.sum()
-            assert total <= last * (1 + 1e-9)
-            last = total
+        settings = Settings(loss, p=1.0, power=0.25, ridge=2.0, kinds=(False, True, True), base=3.0)
+        problem, last = Problem.of(rows, cols, y, None, SHAPE, settings), np.inf
+
+        def total(run, f=problem.f):
+            now = Sides.of(run.state.x)
+            ridge = 0.5 * f.loss.smoothness * 2.0 * float(now.rows @ now.rows + now.cols @ now.cols)
+            losses = f.loss.value(predictions(f, now), f.data.y).sum()
+            return float(losses) + ridge + 3.0 * run.state.sigma.sum()
+
+        totals = []
+        problem.penalised(5, 1.5, None, max_iter=15, callbacks=[lambda run, t=totals, of=total: t.append(of(run))])
+        assert len(totals) == 15
+        for now in totals:
+            assert now <= last * (1 + 1e-9)
+            last = now
 
 
 def test_unseen_users_and_items_fall_back_to_offsets(ratings):
@@ -213,7 +224,7 @@ def test_a_checkpoint_is_gone_on_from(ratings, tmp_path):
     assert seen == [4, 5, 6]
     whole = quick(sweeps=6, certify=False).fit(ratings)
     np.testing.assert_array_equal(resumed.predict((rows, cols)), whole.predict((rows, cols)))
-    with pytest.raises(ValueError, match="other ratings or settings"):
+    with pytest.raises(ValueError, match="is of another problem: its solver is Alternating"):
         quick(rank=3, checkpoint=folder).fit(ratings)
 
 

@@ -19,9 +19,10 @@ from projfree.cli.destinations import new_file_at, new_model_at, refuse_inputs, 
 from projfree.cli.output import INTERRUPTED, Debug, Force, Json, Quiet, guarded, note, show_fields, show_json
 from projfree.cli.tables import Reading, numbers, read_table
 from projfree.cli.watch import bar
-from projfree.estimators.completion_model import CHECKPOINT, KIND
 from projfree.estimators.frame_columns import row_of
+from projfree.estimators.saving import KIND
 from projfree.run.callbacks import closed
+from projfree.run.checkpoint import KIND as CHECKPOINT
 
 EPILOG = (
     "Examples:\n\nprojfree complete ratings.csv --out model --recommend 10\n\n"

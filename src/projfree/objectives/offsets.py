@@ -38,6 +38,8 @@ class OffsetObjective(Objective):
     True
     """
 
+    data: FactoredEntriesData
+
     def __init__(
         self,
         loss: Loss,

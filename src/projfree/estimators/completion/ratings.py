@@ -106,3 +106,31 @@ def last_of_each(rows: Array, cols: Array, width: int) -> Array:
     key = rows.astype(np.int64) * width + cols
     first_from_behind = np.unique(key[::-1], return_index=True)[1]
     return np.sort(len(key) - 1 - first_from_behind)
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """Ratings by their places: rows and columns of the matrix, values, and weights where there are some."""
+
+    rows: Array
+    cols: Array
+    values: Array
+    weight: Array | None
+
+    @classmethod
+    def latest(cls, rows: Array, cols: Array, values: Array, weight: Any, width: int) -> Observed:
+        """Of each pair the last rating."""
+        if weight is not None:
+            weight = plain_array("sample_weight", weight).astype(np.float64, copy=False)
+            if weight.shape != values.shape:
+                raise ValueError(f"`sample_weight` must have one entry for each rating, got shape {weight.shape}.")
+        every, kept = cls(rows, cols, values, weight), last_of_each(rows, cols, width)
+        return every if len(kept) == len(values) else every.part(kept)
+
+    def part(self, at: Any) -> Observed:
+        """Some of the ratings."""
+        weight = None if self.weight is None else self.weight[at]
+        return Observed(self.rows[at], self.cols[at], self.values[at], weight)
+
+    def __len__(self) -> int:
+        return len(self.values)

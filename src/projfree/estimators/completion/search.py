@@ -13,11 +13,11 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from projfree.checks import Array
-from projfree.estimators.alternating import Alternating, Factors, strongest
-from projfree.estimators.completion import MatrixCompletion
-from projfree.estimators.completion_fit import fitted_into, sweeps
-from projfree.estimators.completion_path import POINTS, along, strengths_of
-from projfree.estimators.ratings import read_ratings
+from projfree.estimators.completion.choice import POINTS, along, strengths_of
+from projfree.estimators.completion.estimator import MatrixCompletion
+from projfree.estimators.completion.factors import Factors
+from projfree.estimators.completion.problem import Problem
+from projfree.estimators.completion.ratings import read_ratings
 from projfree.estimators.search_results import checked_radii, choose, results_table
 
 #: Into how many parts ratings are divided by default, of which one is held out.
@@ -65,7 +65,7 @@ class MatrixCompletionCV(BaseEstimator):
     --------
     >>> import numpy as np
     >>> from projfree.estimators.completion import MatrixCompletion
-    >>> from projfree.estimators.completion_cv import MatrixCompletionCV
+    >>> from projfree.estimators.completion import MatrixCompletionCV
     >>> rng = np.random.default_rng(0)
     >>> users, items = rng.integers(0, 20, 200), rng.integers(0, 15, 200)
     >>> search = MatrixCompletionCV(p=(1.0, 1.2), estimator=MatrixCompletion(rank=3, sweeps=5))
@@ -106,7 +106,7 @@ class MatrixCompletionCV(BaseEstimator):
         models = [clone(base).set_params(p=p, radius=None) for p in exponents]
         for model in models:
             model.prepare(X, y, sample_weight)
-        folds = self._folds(len(models[0]._values), base.random_state)
+        folds = self._folds(len(models[0].ratings_), models[0]._seed)
         scorer = None if self.scoring is None else check_scoring(base, scoring=self.scoring)
         candidates = [self._candidates(model, wanted) for model in models]
         tasks = (
@@ -119,11 +119,11 @@ class MatrixCompletionCV(BaseEstimator):
         scores = np.swapaxes(np.reshape([scores for scores, _ in found], shape), 1, 2)
         seconds = np.reshape([took for _, took in found], shape[:2])
         self._choose(exponents, candidates, scores, seconds, isinstance(wanted, int))
-        self._refit(base, X, y, sample_weight, len(models[0]._values))
+        self._refit(base, X, y, sample_weight, len(models[0].ratings_))
         return self
 
     def _candidates(self, model: MatrixCompletion, wanted: Any) -> Array:
-        given: Array = strengths_of(model._problem(slice(None))[0], wanted) if isinstance(wanted, int) else wanted
+        given: Array = strengths_of(model._problem(model.ratings_), wanted) if isinstance(wanted, int) else wanted
         return given
 
     def _choose(self, exponents: list[float], ways: list[Array], scores: Array, seconds: Array, path: bool) -> None:
@@ -177,27 +177,26 @@ def _fold(
     model: MatrixCompletion, ways: Array, path: bool, rows: Array, held: Array, scorer: Any
 ) -> tuple[list[float], float]:
     """Scores of strengths along a path, NaN where it ended before, or of radii one by one; and the seconds it took."""
-    begun = time.perf_counter()
+    begun, every = time.perf_counter(), model.ratings_
 
     def score(state: Factors) -> float:
         if scorer is None:
             return -model._error(state, held)
         model.factors_ = state
-        pairs = (model.user_ids_[model._rows[held]], model.item_ids_[model._cols[held]])
-        return float(scorer(model, pairs, model._values[held]))
+        pairs = (model.user_ids_[every.rows[held]], model.item_ids_[every.cols[held]])
+        return float(scorer(model, pairs, every.values[held]))
 
-    problem, _ = model._problem(rows)
+    problem = model._problem(every.part(rows))
     if path:
         # A penalty on fewer ratings is weaker, as the root of their number.
-        own = ways * np.sqrt(len(rows) / len(model._values))
-        scores = [now for now, _ in along(problem, model.rank, model.random_state, score, own)]
+        own = ways * np.sqrt(len(rows) / len(every))
+        scores = [now for now, _ in along(problem, model.rank, model._seed, score, own)]
     else:
         scores = [score(_within(model, problem, float(radius))) for radius in ways]
     return scores + [np.nan] * (len(ways) - len(scores)), time.perf_counter() - begun
 
 
-def _within(model: MatrixCompletion, problem: Alternating, radius: float) -> Factors:
+def _within(model: MatrixCompletion, problem: Problem, radius: float) -> Factors:
     """The answer over the ball of one radius, as `MatrixCompletion.fit` finds it."""
-    begun = problem.begin(model.rank, model.random_state)
-    state, _, _ = sweeps(problem, begun, 0.3 * strongest(problem), count=model.sweeps, radius=radius)
-    return fitted_into(state, problem.p, radius)
+    found = problem.within(model.rank, radius, None, seed=model._seed, max_iter=model.sweeps)
+    return Factors.of(problem.f, found.state).inside(problem.p, radius)

@@ -2,44 +2,46 @@
 
 from __future__ import annotations
 
+import math
 import os
-import time
 import warnings
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from projfree.checks import Array, at_least, count, plain_array, positive, shown
-from projfree.estimators.alternating import Factors, strongest
-from projfree.estimators.completion_fit import (
-    SweepsInterrupted,
-    ball_of,
-    fitted_into,
-    from_result,
-    make_sweeps,
-    objective_of,
-    relative,
-    sweeps,
-)
-from projfree.estimators.completion_growth import grow, worth_growing
-from projfree.estimators.completion_model import CompletionModel, merged
-from projfree.estimators.completion_path import choose_strength
-from projfree.estimators.ratings import last_of_each, read_ratings
+from projfree.deadline import deadline
+from projfree.estimators.completion.certificate import certified
+from projfree.estimators.completion.choice import choose_strength
+from projfree.estimators.completion.factors import Factors
+from projfree.estimators.completion.growth import grow, worth_growing
+from projfree.estimators.completion.problem import Problem, Settings, Swept
+from projfree.estimators.completion.ratings import Observed, read_ratings
+from projfree.estimators.completion.recommendations import Recommender
+from projfree.estimators.completion.stopping import BestSweep
+from projfree.estimators.watching import Kept, given_callbacks
 from projfree.losses import Huber, Logistic, Loss, Squared
-from projfree.run import Result, minimize
+from projfree.run import Checkpoint, Result, Status, minimize
+from projfree.run.checkpoint import Written
 from projfree.run.result import one_of_many
 
-#: With fewer ratings than this none are held out to choose the radius; the penalty is a share of the strongest.
+#: With fewer ratings than this none are held out to choose the radius; the penalty follows no radius but its own share.
 FEW = 20
 #: A penalty that has fallen below this part of its first size says that the ball is wider than the ratings need.
 WIDE = 1e-3
+#: The share of the strongest penalty where there are too few ratings to choose one.
+SHARE = 0.3
+#: The part of a time limit that the choice of the radius may take.
+CHOOSING = 0.5
 LOSSES = {"squared": Squared, "huber": Huber, "logistic": Logistic}
 
 
-class MatrixCompletion(CompletionModel, BaseEstimator):
+class MatrixCompletion(Recommender, BaseEstimator):
     r"""Complete a matrix from some of its entries, over a ball of a weighted Schatten norm.
 
     .. math:: \min_{\|D_r^a X D_c^a\|_{S_p} \le r,\ b}\ \frac1n\sum_i \ell(X_{u_i v_i} + b_0 + b_{u_i} + b_{v_i}, y_i)
@@ -127,6 +129,7 @@ class MatrixCompletion(CompletionModel, BaseEstimator):
     """
 
     result_: Result | None
+    held_out_: Array | None
 
     def __init__(
         self,
@@ -173,13 +176,17 @@ class MatrixCompletion(CompletionModel, BaseEstimator):
         sample_weight : array, optional
             A weight for each rating.
         """
-        self.prepare(X, y, sample_weight)
-        return self._fit(None)
+        self._checked()
+        with self._limited(self.time_limit):
+            self.prepare(X, y, sample_weight)
+            return self._fit(None)
 
     def fit_with(self, X: Any, y: Any, sample_weight: Any, strength: float) -> Self:
         """Fit with a given strength of the penalty in place of a radius, as a path has found it."""
-        self.prepare(X, y, sample_weight)
-        return self._fit(None, positive("fit_with(strength=...)", strength))
+        self._checked()
+        with self._limited(self.time_limit):
+            self.prepare(X, y, sample_weight)
+            return self._fit(None, positive("fit_with(strength=...)", strength))
 
     def prepare(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
         """Check settings and ratings, and keep the latter."""
@@ -192,27 +199,27 @@ class MatrixCompletion(CompletionModel, BaseEstimator):
         else:
             self.user_ids_, rows = np.unique(ratings.users, return_inverse=True)
             self.item_ids_, cols = np.unique(ratings.items, return_inverse=True)
-        self._take(rows, cols, ratings.values, sample_weight)
+        self._take(Observed.latest(rows, cols, ratings.values, sample_weight, len(self.item_ids_)))
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Add ratings, of known or new users and items, and go on from the last answer with the same penalty."""
         if not hasattr(self, "factors_"):
             return self.fit(X, y, sample_weight)
-        if (self._weight is None) != (sample_weight is None):
+        old = self.ratings_
+        if (old.weight is None) != (sample_weight is None):
             raise ValueError("`partial_fit` needs `sample_weight` if, and only if, the first fit had it.")
         new = read_ratings(X, y, self.columns)
         users, items = np.union1d(self.user_ids_, new.users), np.union1d(self.item_ids_, new.items)
-        state = merged(self.factors_, self.user_ids_, users, self.item_ids_, items)
-        rows = np.concatenate([np.searchsorted(users, self.user_ids_)[self._rows], np.searchsorted(users, new.users)])
-        cols = np.concatenate([np.searchsorted(items, self.item_ids_)[self._cols], np.searchsorted(items, new.items)])
-        weight = (
-            None
-            if sample_weight is None
-            else np.concatenate([self._weight, plain_array("sample_weight", sample_weight)])
-        )
+        model = self.factors_.merged(self.user_ids_, users, self.item_ids_, items)
+        rows = np.concatenate([np.searchsorted(users, self.user_ids_)[old.rows], np.searchsorted(users, new.users)])
+        cols = np.concatenate([np.searchsorted(items, self.item_ids_)[old.cols], np.searchsorted(items, new.items)])
+        weight = None
+        if old.weight is not None:
+            weight = np.concatenate([old.weight, plain_array("sample_weight", sample_weight)])
         self.user_ids_, self.item_ids_ = users, items
-        self._take(rows, cols, np.concatenate([self._values, new.values]), weight)
-        return self._fit(state)
+        with self._limited(self.time_limit):
+            self._take(Observed.latest(rows, cols, np.concatenate([old.values, new.values]), weight, len(items)))
+            return self._fit(model, self.strength_)
 
     def certify_to(self, tol: float, *, time_limit: float | None = None) -> Self:
         """Go on until the relative gap is at most ``tol``, or a limit is reached.
@@ -220,30 +227,32 @@ class MatrixCompletion(CompletionModel, BaseEstimator):
         Large matrices get more components first, as many as sweeps can bear; then the convex solver goes on.
         """
         check_is_fitted(self, "factors_")
-        problem, data = self._problem(slice(None))
-        begun = time.monotonic()
-        if worth_growing(problem):
-            given = (self.factors_, self.strength_, self.radius_, tol, time_limit, tuple(self.callbacks))
-            self.factors_, self.strength_ = grow(problem, data, *given)
-        if time_limit is not None:
-            time_limit = max(time_limit - (time.monotonic() - begun), 1e-3)
-        f, ball = objective_of(problem, data), ball_of(problem, self.radius_)
-        result = minimize(
-            f,
-            ball,
-            self.solver,
-            tol=tol,
-            max_iter=self.max_iter,
-            time_limit=time_limit,
-            start=fitted_into(self.factors_, problem.p, self.radius_ * (1.0 - 1e-12)).matrix,
-            callbacks=tuple(self.callbacks),
-        )
+        problem = self._problem(self._training())
+        with self._limited(time_limit):
+            if worth_growing(problem):
+                given = (self.strength_, self.radius_, tol, given_callbacks(self.callbacks))
+                self.factors_, self.strength_ = grow(problem, self.factors_, *given)
+            ball = problem.ball(self.radius_)
+            result = minimize(
+                problem.f,
+                ball,
+                self.solver,
+                tol=tol,
+                max_iter=self.max_iter,
+                start=self.factors_.inside(problem.p, self.radius_ * (1.0 - 1e-12)).matrix,
+                callbacks=given_callbacks(self.callbacks),
+            )
         assert result.bound is not None
-        self.factors_ = from_result(problem, result.w, np.asarray(result.intercept))
+        self.factors_ = Factors.of_point(problem.f, ball, result.w, np.asarray(result.intercept))
         self.value_, self.bound_, self.relative_gap_ = result.value, result.bound, result.relative_gap
         self.result_, self.norm_ = result, self.factors_.norm(problem.p)
         one_of_many(result)
         return self
+
+    @staticmethod
+    def _limited(seconds: float | None) -> AbstractContextManager[None]:
+        """One limit for everything that follows."""
+        return deadline(math.inf if seconds is None else seconds)
 
     def _checked(self) -> None:
         if at_least("MatrixCompletion(p=...)", self.p, 1.0) >= 2.0:
@@ -281,27 +290,25 @@ class MatrixCompletion(CompletionModel, BaseEstimator):
         every, users, items = self.offsets
         return bool(every), bool(users), bool(items)
 
-    def _take(self, rows: Array, cols: Array, values: Array, weight: Any) -> None:
-        """Keep the ratings, of each pair the last."""
-        weight = None if weight is None else plain_array("sample_weight", weight).astype(np.float64, copy=False)
-        if weight is not None and weight.shape != values.shape:
-            raise ValueError(f"`sample_weight` must have one entry for each rating, got shape {weight.shape}.")
-        kept = last_of_each(rows, cols, len(self.item_ids_))
-        if len(kept) < len(values):
-            rows, cols, values = rows[kept], cols[kept], values[kept]
-            weight = None if weight is None else weight[kept]
-        self._rows, self._cols, self._values, self._weight = rows, cols, values, weight
+    def _take(self, ratings: Observed) -> None:
+        """Keep the ratings, and draw what is random in a fit."""
+        self.ratings_, values = ratings, ratings.values
         self.rating_range_ = (float(values.min()), float(values.max()))
-        self.base_ = 0.0 if self.loss_.labels or not self._kinds[0] else float(np.average(values, weights=weight))
+        free = not self.loss_.labels and self._kinds[0]
+        self.base_ = float(np.average(values, weights=ratings.weight)) if free else 0.0
+        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        n = len(ratings)
+        order = np.random.default_rng(self._seed).permutation(n)
+        out = min(max(int(self.validation_fraction * n), 1), n - 1)
+        self._split = np.sort(order[out:]), np.sort(order[:out])
+        self.held_out_ = np.isin(np.arange(n), self._split[1]) if self.early_stopping and n > 1 else None
 
-    def _problem(self, part: Any) -> Any:
-        weight = None if self._weight is None else self._weight[part]
-        return make_sweeps(
-            self._rows[part],
-            self._cols[part],
-            self._values[part],
-            weight,
-            (len(self.user_ids_), len(self.item_ids_)),
+    def _training(self) -> Observed:
+        """The ratings that the model is fitted to: all but those held out to stop early."""
+        return self.ratings_ if self.held_out_ is None else self.ratings_.part(~self.held_out_)
+
+    def _problem(self, ratings: Observed, shape: tuple[int, int] | None = None) -> Problem:
+        given = Settings(
             loss=self.loss_,
             p=float(self.p),
             power=float(self.weight_power),
@@ -309,94 +316,101 @@ class MatrixCompletion(CompletionModel, BaseEstimator):
             kinds=self._kinds,
             base=self.base_,
         )
+        shape = (len(self.user_ids_), len(self.item_ids_)) if shape is None else shape
+        return Problem.of(ratings.rows, ratings.cols, ratings.values, ratings.weight, shape, given)
 
-    def _held_out(self) -> tuple[Array, Array]:
-        n = len(self._values)
-        order = np.random.default_rng(self.random_state).permutation(n)
-        out = min(max(int(self.validation_fraction * n), 1), n - 1)
-        return np.sort(order[out:]), np.sort(order[:out])
-
-    def _chosen(self) -> tuple[float | None, Factors | None]:
-        """The strength and the state that held-out ratings like best; None where a radius is given, or too few."""
-        if self.radius is not None or len(self._values) < FEW:
-            return None, None
-        inside, out = self._held_out()
-        strength, state = choose_strength(
-            self._problem(inside)[0], self.rank, self.random_state, lambda s: -self._error(s, out), self.time_limit
-        )
-        return strength * float(np.sqrt(len(self._values) / len(inside))), state
-
-    def _fit(self, state: Factors | None, strength: float | None = None) -> Self:
-        again = state is not None
-        if again:
-            strength = self.strength_
-        elif strength is None:
+    def _fit(self, model: Factors | None, strength: float | None = None) -> Self:
+        written = self._written() if model is None else None
+        if written is not None:
+            strength = written.note.get("strength")
+        state = None
+        if self.radius is None and strength is None:
             strength, state = self._chosen()
-        inside, out = self._held_out() if self.early_stopping and len(self._values) > 1 else (slice(None), None)
-        problem, data = self._problem(inside)
-        strength = 0.3 * strongest(problem) if strength is None else strength
-        state = problem.begin(self.rank, self.random_state) if state is None else state
-        saver, state, strength, done = self._saver(problem, data, state, strength)
-        try:
-            state, self.strength_, self.n_iter_ = sweeps(
-                problem,
-                state,
-                strength,
-                count=self.sweeps,
-                radius=self.radius,
-                score=None if out is None else lambda s: -self._error(s, out),
-                patience=self.n_iter_no_change if out is not None else 0,
-                callbacks=self.callbacks,
-                time_limit=np.inf if self.time_limit is None else self.time_limit,
-                each=saver,
-                done=done,
-                solver=self,
-            )
-        except SweepsInterrupted as stop:
-            self.strength_, self.n_iter_ = stop.strength, stop.iteration
-            self._keep(problem, stop.state)
-            raise
-        # A ball that does not hold the answer back lets the penalty fall without end.
-        self._warn_if_wide(state.norm(problem.p), self.strength_ < WIDE * strength)
-        return self._finish(problem, data, state)
+        problem = self._problem(self._training())
+        if model is not None:
+            state = problem.state(model, self.strength_, self._seed)
+        stopping = None if self.held_out_ is None else BestSweep(self._judge(problem), self.n_iter_no_change)
+        watching = [*given_callbacks(self.callbacks), *([] if stopping is None else [stopping])]
+        settings = {"max_iter": self.sweeps, "callbacks": [*watching, *self._keeper(strength)], "seed": self._seed}
+        if self.radius is None:
+            assert strength is not None
+            swept = problem.penalised(self.rank, strength, state, written=written, **settings)
+        else:
+            swept = problem.within(self.rank, float(self.radius), state, written=written, **settings)
+        return self._finish(problem, swept, stopping)
+
+    def _chosen(self) -> tuple[float, Any]:
+        """The strength and the state that held-out ratings like best; a share of the strongest where they are few."""
+        if len(self.ratings_) < FEW:
+            return SHARE * self._problem(self._training()).strongest(), None
+        problem = self._problem(self.ratings_.part(self._split[0]))
+        given = (self.rank, self._seed, self._judged, given_callbacks(self.callbacks))
+        with self._limited(None if self.time_limit is None else CHOOSING * self.time_limit):
+            strength, state = choose_strength(problem, *given)
+        # A penalty on fewer ratings is weaker, as the root of their number.
+        return strength * math.sqrt(len(self._training()) / len(self._split[0])), state
+
+    def _judged(self, model: Factors) -> float:
+        """The score of a model on the ratings held out."""
+        return -self._error(model, self._split[1])
+
+    def _judge(self, problem: Problem) -> Any:
+        return lambda run: self._judged(Factors.of(problem.f, run.state))
+
+    def _written(self) -> Written | None:
+        """The checkpoint to go on from, where there is one."""
+        kept = None if self.checkpoint is None else Kept(self.checkpoint)
+        return None if kept is None or kept.state is None else Written.load(kept.state)
+
+    def _keeper(self, strength: float | None) -> list[Kept]:
+        """What writes the sweeps to disk, with the strength that was chosen for them."""
+        if self.checkpoint is None:
+            return []
+        note = {} if strength is None else {"strength": strength}
+        if isinstance(self.checkpoint, Checkpoint):
+            return [Kept(replace(self.checkpoint, note=note))]
+        return [Kept(Checkpoint(self.checkpoint, every=1, note=note))]
 
     def _warn_if_wide(self, norm: float, fallen: bool) -> None:
         if self.radius is not None and fallen and norm < 0.9 * self.radius:
             warnings.warn(
                 f"`radius={self.radius:g}` is larger than these ratings need: the norm of the answer is {norm:.4g}, so "
                 "the ball does not hold it back; choose a smaller radius, or leave it out.",
-                stacklevel=4,
+                stacklevel=5,
             )
 
-    def _keep(self, problem: Any, state: Factors) -> None:
-        """The attributes of a state that no certificate stands for yet."""
-        norm = state.norm(problem.p)
+    def _finish(self, problem: Problem, swept: Swept, stopping: BestSweep | None) -> Self:
+        state: Any = swept.state if stopping is None or stopping.state is None else stopping.state
+        self.strength_, self.n_iter_ = float(state.strength), swept.state.t
+        self._keep(problem, Factors.of(problem.f, state))
+        if swept.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt(f"interrupted after {self.n_iter_} sweeps")
+        # A ball that does not hold the answer back lets the penalty fall without end.
+        self._warn_if_wide(self.norm_, self.strength_ < WIDE * state.first)
+        if self.certify:
+            found = certified(problem, self.factors_, self.radius_)
+            self.factors_, self.value_, self.bound_ = found.factors, found.value, found.bound
+            self.relative_gap_ = found.relative_gap
+        if self.tol is not None and not self.relative_gap_ <= self.tol:
+            self.certify_to(self.tol)
+        return self
+
+    def _keep(self, problem: Problem, model: Factors) -> None:
+        """The attributes of a model that no certificate stands for yet."""
+        norm = model.norm(problem.p)
         # The answer of a penalty minimises over the ball of its own norm.
         self.radius_ = float(self.radius) if self.radius is not None else max(norm * (1.0 + 1e-12), 1e-8)
-        self.factors_ = fitted_into(state, problem.p, self.radius_)
+        self.factors_ = model.inside(problem.p, self.radius_)
         self.norm_ = self.factors_.norm(problem.p)
         self.result_ = None
         self.value_ = self.bound_ = self.relative_gap_ = float("nan")
 
-    def _finish(self, problem: Any, data: Any, state: Factors) -> Self:
-        self._keep(problem, state)
-        if self.certify:
-            f, ball = objective_of(problem, data), ball_of(problem, self.radius_)
-            here = f.evaluate(f.point(self.factors_.matrix, self.factors_.offsets))
-            self.value_, self.bound_ = here.value, here.slope.lower(ball)
-            self.factors_ = self._with_offsets(np.asarray(here.intercept))
-            self.relative_gap_ = relative(f, self.value_, self.bound_)
-        if self.tol is not None and not self.relative_gap_ <= self.tol:
-            self.certify_to(self.tol, time_limit=self.time_limit)
-        return self
-
-    def _with_offsets(self, b: Array) -> Factors:
-        m = len(self.user_ids_)
-        return replace(self.factors_, shift=float(b[0]), rows=b[1 : 1 + m], cols=b[1 + m :])
-
-    def _error(self, state: Factors, part: Array) -> float:
+    def _error(self, model: Factors, part: Array) -> float:
         """The error on some ratings: root mean square, or the mean loss where ratings are labels."""
-        u = self._margin(state, self._rows[part], self._cols[part])
+        held = self.ratings_.part(part)
+        u = model.margin(held.rows, held.cols)
         if self.loss_.labels:
-            return float(np.mean(self.loss_.value(u, self.loss_.targets(self._values)[part])))
-        return float(np.sqrt(np.mean((np.clip(u, *self.rating_range_) - self._values[part]) ** 2)))
+            errors = self.loss_.value(u, self.loss_.targets(self.ratings_.values)[part])
+            return float(np.average(errors, weights=held.weight))
+        errors = (np.clip(u, *self.rating_range_) - held.values) ** 2
+        return float(np.sqrt(np.average(errors, weights=held.weight)))
