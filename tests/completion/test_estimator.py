@@ -321,3 +321,16 @@ def test_one_rating_empty_rows_and_a_wide_ball():
     assert auto.predict([(0, 0)])[0] == pytest.approx(4.0)
     empty = quick(radius=0.1).fit(sp.coo_array(([4.0, 2.0], ([0, 2], [0, 2])), shape=(5, 4)))
     assert np.isfinite(empty.predict([(1, 1), (4, 3)])).all()
+
+
+def test_where_nothing_but_offsets_helps_the_path_climbs_to_them():
+    """Ratings of noise around offsets: the first point of the path is too weak, and no matrix is best."""
+    rng = np.random.default_rng(0)
+    rows, cols = np.divmod(rng.choice(200 * 150, 4000, replace=False), 150)
+    y = 3.0 + rng.standard_normal(200)[rows] * 0.5 + rng.standard_normal(150)[cols] * 0.5 + rng.standard_normal(4000)
+    test = (rows[:1000], cols[:1000], y[:1000])
+    train = (rows[1000:], cols[1000:], y[1000:])
+    model = MatrixCompletion(certify=False).fit(train)
+    offsets = MatrixCompletion(radius=1e-6, certify=False).fit(train)
+    assert model.strength_ > 0.5 * model._problem(model.ratings_).strongest()
+    assert model.rmse(test) <= 1.002 * offsets.rmse(test)

@@ -24,6 +24,11 @@ from projfree.runtime import over_rows
 if TYPE_CHECKING:
     from projfree.objectives.offsets import OffsetObjective
 
+#: From so many entries on the regressions are in single precision: what they leave is far above its rounding.
+SINGLE = 50_000
+#: Conjugate gradient steps for a row, which begins where it is; components are padded to a multiple of the lanes.
+STEPS, LANES = 3, 8
+
 
 @dataclass(frozen=True)
 class Sides:
@@ -62,7 +67,7 @@ class Sides:
 
 
 def regressed(f: OffsetObjective, now: Sides, side: int, ridge: Array, scale: Array) -> Sides:
-    """The sides after the regressions of rows (``side`` 0) or columns (1) of the matrix.
+    """The sides after the regressions of rows (``side`` 0) or columns (1) of the matrix, begun at what they are.
 
     Parameters
     ----------
@@ -72,19 +77,42 @@ def regressed(f: OffsetObjective, now: Sides, side: int, ridge: Array, scale: Ar
         What it is multiplied by for each row or column.
     """
     at = f.data.pattern
-    indptr, indices, order = (at.indptr, at.indices, None) if side == 0 else at.by_column
-    other = now.right if side == 0 else now.left
-    theirs = (now.cols if side == 0 else now.rows)[indices]
-    target, weight = surrogate(f, now)
-    target = target - (f.base + now.shift)
-    if order is not None:
-        target, weight = target[order], weight[order] if len(weight) else weight
-    free = int(f.kinds[1 + side])
-    table = np.concatenate([np.ones((len(other), free)), other], axis=1)
-    ridges = np.concatenate([np.full(free, 0.5 * f.loss.smoothness * f.ridge), ridge])
-    found = _ridge(indptr, indices, target - theirs, weight, table, ridges, scale, free)
-    own, factor = found[:, 0] if free else np.zeros(len(found)), np.ascontiguousarray(found[:, free:])
-    return replace(now, left=factor, rows=own) if side == 0 else replace(now, right=factor, cols=own)
+    indptr, indices, _ = (at.indptr, at.indices, None) if side == 0 else at.by_column
+    own, other = (now.left, now.right) if side == 0 else (now.right, now.left)
+    mine, theirs = (now.rows, now.cols) if side == 0 else (now.cols, now.rows)
+    target, weight = _along(f, now, side)
+    free, kind = int(f.kinds[1 + side]), target.dtype
+    table, out = (_padded(factor, offset, free, kind) for factor, offset in ((other, 1.0), (own, mine)))
+    ridges = np.ones(table.shape[1], kind)
+    ridges[:free], ridges[free : free + len(ridge)] = 0.5 * f.loss.smoothness * f.ridge, ridge
+    none = np.zeros((0, 0), kind)
+    given = (indptr, indices, target, kind.type(f.base + now.shift), theirs.astype(kind), weight, table, ridges)
+    _ridge(*given, scale.astype(kind), free, none, none, STEPS, out)
+    found = out[:, free : free + own.shape[1]].astype(np.float64)
+    offset = out[:, 0].astype(np.float64) if free else np.zeros(len(out))
+    return replace(now, left=found, rows=offset) if side == 0 else replace(now, right=found, cols=offset)
+
+
+def _padded(factor: Array, offset: Array | float, free: int, kind: np.dtype[Any]) -> Array:
+    """The offsets, where they are free, and the factors beside them, in a number of columns that processors like."""
+    k = free + factor.shape[1]
+    out = np.zeros((len(factor), -(-k // LANES) * LANES), kind)
+    out[:, free:k] = factor
+    if free:
+        out[:, 0] = offset
+    return out
+
+
+def _along(f: OffsetObjective, now: Sides, side: int) -> tuple[Array, Array]:
+    """Targets and weights in the order of the rows or the columns, in the precision of the regressions."""
+    kept: dict[Any, Any] = f.shared if is_squared(f.loss) else {}  # others change with the sides
+    if side not in kept:
+        target, weight = surrogate(f, now)
+        kind = np.dtype(np.float32 if f.data.n >= SINGLE else np.float64)
+        order = slice(None) if side == 0 else f.data.pattern.by_column[2]
+        kept[side] = tuple(part[order].astype(kind) if len(part) else np.zeros(0, kind) for part in (target, weight))
+    targets: tuple[Array, Array] = kept[side]
+    return targets
 
 
 def surrogate(f: OffsetObjective, now: Sides) -> tuple[Array, Array]:
@@ -102,13 +130,7 @@ def predictions(f: OffsetObjective, now: Sides) -> Array:
     return f.base + now.shift + now.rows[at.rows] + now.cols[at.indices] + now.matrix.on_places(at)
 
 
-def _ridge(
-    indptr: Array, indices: Array, target: Array, weight: Array, table: Array, ridge: Array, scale: Array, free: int
-) -> Array:
-    from projfree.numerics.entries_kernels import ridge_rows
+def _ridge(indptr: Array, *given: Any) -> None:
+    from projfree.numerics.ridge_kernels import ridge_rows
 
-    out = np.empty((len(indptr) - 1, table.shape[1]))
-    table = np.ascontiguousarray(table)
-    given = (indptr, indices, target, weight, table, ridge, scale, free, out)
-    over_rows(lambda start, stop: ridge_rows(*given, start, stop), indptr)
-    return out
+    over_rows(lambda start, stop: ridge_rows(indptr, *given, start, stop), indptr)

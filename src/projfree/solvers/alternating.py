@@ -24,6 +24,9 @@ from projfree.solvers.base import Solver, State
 LEAST = 1e-6
 #: How strongly the strength of the penalty follows the norm that is wanted, and the most it changes in a sweep.
 FOLLOW, MOST = 0.7, 2.0
+#: Strengths are at least this part of the first, and that of the size of all targets: without any, as where ratings are
+#: constant or the ball is wider than they need, the regressions would have no unique answer.
+WEAKEST = 1e-9
 #: Without a penalty the first one is this part of the strongest.
 FIRST = 0.3
 #: Components below this part of the first are begun anew by `carry`, with entries of about this size.
@@ -139,6 +142,7 @@ class Alternating(Solver):
         now, sigma = swept(f, ball, Sides.of(state.x), state.sigma, strength)
         if self.penalty is None:
             strength *= float(np.clip((lp_norm(sigma, ball.p) / ball.radius) ** FOLLOW, 1.0 / MOST, MOST))
+            strength = max(strength, WEAKEST * first)
         return replace(state, t=state.t + 1, x=now.point(f), strength=strength, first=first, sigma=sigma)
 
 
@@ -175,7 +179,7 @@ def strongest(f: OffsetObjective, ball: WeightedSchattenBall) -> float:
     residual = (target - predictions(f, now)) * (weight if len(weight) else 1.0)
     gradient = OnPattern(f.data.pattern, residual).scaled(1.0 / ball.rows, 1.0 / ball.cols)
     found = leading(gradient, lambda s: np.eye(1, len(s))[0], None)
-    return max(float(found.values[0]), 1e-300)
+    return max(float(found.values[0]), WEAKEST * (float(np.linalg.norm(f.data.y)) or 1.0))
 
 
 def _known(f: SmoothFunction, ball: ConstraintSet) -> tuple[OffsetObjective, WeightedSchattenBall]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,9 +15,17 @@ from projfree.run import Status
 from projfree.solvers.alternating import AlternatingState
 
 #: The path: strengths fall by this factor from this part of the strongest, with so many sweeps each.
-FIRST, FACTOR, SWEEPS, POINTS = 0.9, 0.8, 4, 30
+FIRST, FACTOR, SWEEPS, POINTS = 0.45, 0.8, 3, 30
 #: It ends when the score has not improved for so many points.
 PATIENCE = 2
+
+
+class Point(NamedTuple):
+    """A strength, the score of the model that it leads to, and the state of the sweeps."""
+
+    strength: float
+    score: float
+    state: AlternatingState
 
 
 def strengths_of(problem: Problem, points: int = POINTS) -> Array:
@@ -32,9 +40,9 @@ def along(
     score: Callable[[Factors], float],
     strengths: Array,
     callbacks: Sequence[Any] = (),
-) -> Iterator[tuple[float, AlternatingState]]:
-    """Score and state for one strength after the other, until the score has not improved for some points."""
-    state: AlternatingState | None = None
+    state: AlternatingState | None = None,
+) -> Iterator[Point]:
+    """One strength after the other, each begun at the last, until the score has not improved for some of them."""
     best, since = -np.inf, 0
     for strength in strengths.tolist():
         state, status = problem.penalised(rank, strength, state, seed=seed, max_iter=SWEEPS, callbacks=callbacks)
@@ -42,16 +50,19 @@ def along(
             raise KeyboardInterrupt
         now = score(Factors.of(problem.f, state))
         best, since = max(best, now), 0 if now > best else since + 1
-        yield now, state
-        if since >= PATIENCE or expired():
+        yield Point(strength, now, state)
+        if since >= PATIENCE or status is Status.CALLBACK or expired():
             return
 
 
 def choose_strength(
     problem: Problem, rank: int, seed: int, score: Callable[[Factors], float], callbacks: Sequence[Any] = ()
-) -> tuple[float, AlternatingState]:
-    """The strength with the best score, and the state there, from the strongest penalty down."""
-    strengths = strengths_of(problem)
-    points = zip(strengths.tolist(), along(problem, rank, seed, score, strengths, callbacks), strict=False)
-    strength, (_, state) = max(points, key=lambda point: point[1][0])
-    return strength, state
+) -> Point:
+    """The strength with the best score: the path goes down and, where its first point is the best, up to no matrix."""
+    strengths, given = strengths_of(problem), (problem, rank, seed, score)
+    points = list(along(*given, strengths, callbacks))
+    best = max(points, key=lambda point: point.score)
+    if best is points[0] and not expired():
+        stronger = strengths[0] / FACTOR ** np.arange(1, 2 + int(np.log(FIRST) / np.log(FACTOR)))
+        points += along(*given, stronger, callbacks, best.state)
+    return max(points, key=lambda point: point.score)

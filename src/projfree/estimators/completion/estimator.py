@@ -38,6 +38,8 @@ WIDE = 1e-3
 SHARE = 0.3
 #: The part of a time limit that the choice of the radius may take.
 CHOOSING = 0.5
+#: Sweeps after a choice of the radius, and without one.
+LAST, WHOLE = 3, 15
 LOSSES = {"squared": Squared, "huber": Huber, "logistic": Logistic}
 
 
@@ -67,8 +69,8 @@ class MatrixCompletion(Recommender, BaseEstimator):
         The power a of the smoothed row and column frequencies in the norm; 0 is the plain norm.
     rank : int
         Components of the sweeps. A certified answer may have more.
-    sweeps : int
-        The largest number of sweeps.
+    sweeps : int, optional
+        The largest number of sweeps, by default 3 after a choice of the radius, which leaves little to do, else 15.
     tol : float, optional
         Go on as `certify_to` does until the relative gap is at most this. By default the gap is computed, not reduced.
     solver : Solver, optional
@@ -141,7 +143,7 @@ class MatrixCompletion(Recommender, BaseEstimator):
         ridge: float = 3.0,
         weight_power: float = 0.25,
         rank: int = 40,
-        sweeps: int = 15,
+        sweeps: int | None = None,
         tol: float | None = None,
         solver: Any = None,
         max_iter: int = 1000,
@@ -264,7 +266,7 @@ class MatrixCompletion(Recommender, BaseEstimator):
             positive("MatrixCompletion(radius=...)", self.radius)
         positive("MatrixCompletion(ridge=...)", self.ridge)
         at_least("MatrixCompletion(weight_power=...)", self.weight_power, 0.0)
-        for name in ("rank", "sweeps", "max_iter", "n_iter_no_change"):
+        for name in ("rank", "max_iter", "n_iter_no_change", *(() if self.sweeps is None else ("sweeps",))):
             count(f"MatrixCompletion({name}=...)", getattr(self, name))
         share = positive("MatrixCompletion(validation_fraction=...)", self.validation_fraction)
         if share >= 1.0:
@@ -331,13 +333,18 @@ class MatrixCompletion(Recommender, BaseEstimator):
             state = problem.state(model, self.strength_, self._seed)
         stopping = None if self.held_out_ is None else BestSweep(self._judge(problem), self.n_iter_no_change)
         watching = [*given_callbacks(self.callbacks), *([] if stopping is None else [stopping])]
-        settings = {"max_iter": self.sweeps, "callbacks": [*watching, *self._keeper(strength)], "seed": self._seed}
+        settings = {"callbacks": [*watching, *self._keeper(strength)], "seed": self._seed, "written": written}
+        settings["max_iter"] = self.max_sweeps(state is not None)
         if self.radius is None:
             assert strength is not None
-            swept = problem.penalised(self.rank, strength, state, written=written, **settings)
+            swept = problem.penalised(self.rank, strength, state, **settings)
         else:
-            swept = problem.within(self.rank, float(self.radius), state, written=written, **settings)
+            swept = problem.within(self.rank, float(self.radius), state, **settings)
         return self._finish(problem, swept, stopping)
+
+    def max_sweeps(self, begun: bool) -> int:
+        """The largest number of sweeps, from the state that a choice has left or from nothing."""
+        return self.sweeps if self.sweeps is not None else LAST if begun else WHOLE
 
     def _chosen(self) -> tuple[float, Any]:
         """The strength and the state that held-out ratings like best; a share of the strongest where they are few."""
@@ -346,9 +353,9 @@ class MatrixCompletion(Recommender, BaseEstimator):
         problem = self._problem(self.ratings_.part(self._split[0]))
         given = (self.rank, self._seed, self._judged, given_callbacks(self.callbacks))
         with self._limited(None if self.time_limit is None else CHOOSING * self.time_limit):
-            strength, state = choose_strength(problem, *given)
+            found = choose_strength(problem, *given)
         # A penalty on fewer ratings is weaker, as the root of their number.
-        return strength * math.sqrt(len(self._training()) / len(self._split[0])), state
+        return found.strength * math.sqrt(len(self._training()) / len(self._split[0])), found.state
 
     def _judged(self, model: Factors) -> float:
         """The score of a model on the ratings held out."""

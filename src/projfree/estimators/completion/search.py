@@ -190,7 +190,7 @@ def _fold(
     if path:
         # A penalty on fewer ratings is weaker, as the root of their number.
         own = ways * np.sqrt(len(rows) / len(every))
-        scores = [now for now, _ in along(problem, model.rank, model._seed, score, own)]
+        scores = [point.score for point in along(problem, model.rank, model._seed, score, own)]
     else:
         scores = [score(_within(model, problem, float(radius))) for radius in ways]
     return scores + [np.nan] * (len(ways) - len(scores)), time.perf_counter() - begun
@@ -198,5 +198,5 @@ def _fold(
 
 def _within(model: MatrixCompletion, problem: Problem, radius: float) -> Factors:
     """The answer over the ball of one radius, as `MatrixCompletion.fit` finds it."""
-    found = problem.within(model.rank, radius, None, seed=model._seed, max_iter=model.sweeps)
+    found = problem.within(model.rank, radius, None, seed=model._seed, max_iter=model.max_sweeps(False))
     return Factors.of(problem.f, found.state).inside(problem.p, radius)
