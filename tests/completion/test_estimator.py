@@ -81,12 +81,12 @@ def test_components_grow_until_the_gap_is_small(ratings, monkeypatch):
     given = (problem, model.factors_, model.strength_, model.radius_, 1e-2)
     state, _ = growth.grow(*given)
     f, ball = problem.f, problem.ball(model.radius_)
-    x = f.point(state.matrix, state.offsets)
+    x = state.point(f)
     gap = (f.value(x) - f.minorant(x).lower(ball)) / f.value(x)
     assert before > 0.015
     assert 0.0 <= gap <= 1e-2
     assert len(state.sigma) > 2
-    assert ball.contains(state.matrix)
+    assert ball.contains(x.w)
     with deadline(0.0):
         one, _ = growth.grow(*given)
     assert len(one.sigma) == 2  # no time
@@ -133,7 +133,7 @@ def test_sweeps_descend_on_the_penalised_problem(ratings):
         problem, last = Problem.of(rows, cols, y, None, SHAPE, settings), np.inf
 
         def total(run, f=problem.f):
-            now = Sides.of(run.state.x)
+            now = Sides.of(f, run.state.x)
             ridge = 0.5 * f.loss.smoothness * 2.0 * float(now.rows @ now.rows + now.cols @ now.cols)
             losses = f.loss.value(predictions(f, now), f.data.y).sum()
             return float(losses) + ridge + 3.0 * run.state.sigma.sum()

@@ -64,6 +64,10 @@ class OnPattern(Structured):
             return OnPattern(self.pattern, self.stored, factor)
         return OnPattern(self.pattern, self.values * float(a))
 
+    def plus(self, others: list[Any]) -> OnPattern:
+        """The sum with other matrices on patterns."""
+        return added([self, *others])
+
     def times(self, block: Array) -> Array:
         at = self.pattern
         return _product(at.indptr, at.indices, self.stored.array, block * self.factor)

@@ -167,13 +167,12 @@ def is_structured(w: Any) -> TypeGuard[Structured]:
 def combined(shape: FactoredShape, *parts: Any) -> Structured:
     """The sum of parts as the simplest kind that holds it."""
     from projfree.algebra.lowrank import LowRank
-    from projfree.algebra.on_pattern import added
 
     low = [part for part in parts if isinstance(part, LowRank) and part.terms]
     on = [part for part in parts if not isinstance(part, LowRank)]
     if not on:
         return LowRank.sum(shape, low)
-    total = added(on)
+    total = on[0].plus(on[1:])
     return Mixture(LowRank.sum(shape, low), total) if low else total
 
 

@@ -93,7 +93,8 @@ def save(model: ConstrainedModel | Recommender | Pipeline, path: str | os.PathLi
         raise TypeError(f"`save` takes a fitted model, one of {', '.join(CLASSES)}, got {shown(model)}.")
     given = {key: value for key, value in model.get_params(deep=False).items() if key not in NEVER_SAVED}
     parameters = {key: _plain_or_none(value) if key in FOR_FITS else encode(value, key) for key, value in given.items()}
-    fitted = {key: encode(value, key) for key, value in vars(model).items() if key.endswith("_") and key[0] != "_"}
+    kept = {key: value for key, value in vars(model).items() if key.endswith("_") and key[0] != "_"}
+    fitted = {key: encode(value, key) for key, value in kept.items() if key not in getattr(model, "never_saved", ())}
     tree = {"version": getattr(model, "saved_version", 1), "class": name, "parameters": parameters, "fitted": fitted}
     # Whoever reads version 1 alone would predict without the encoder.
     persist.save(path, tree if encoder is None else {**tree, "version": 2, "encoder": pack_encoder(encoder)}, kind=KIND)

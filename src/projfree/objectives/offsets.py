@@ -62,6 +62,14 @@ class OffsetObjective(Objective):
         kappa = loss.smoothness * self.ridge / data.n
         self._hold(loss, data, partial(Offsets, kinds=kinds, kappa=kappa, base=self.base))
 
+    #: The weight of the squares of the observed places, see `ImplicitObjective`.
+    implicit = scale = 0.0
+
+    @property
+    def entries(self) -> OffsetObjective:
+        """The part of the objective that is a loss at observed entries: all of it."""
+        return self
+
     @property
     def row_loss(self) -> Loss | None:
         return None  # whoever recomputes it needs the offsets too

@@ -12,7 +12,7 @@ curvature :math:`L_\ell` at the present predictions.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -22,7 +22,10 @@ from projfree.losses.squared import is_squared
 from projfree.runtime import over_rows
 
 if TYPE_CHECKING:
+    from projfree.objectives.implicit import ImplicitObjective
     from projfree.objectives.offsets import OffsetObjective
+
+    Sweepable = OffsetObjective | ImplicitObjective
 
 #: From so many entries on the regressions are in single precision: what they leave is far above its rounding.
 SINGLE = 50_000
@@ -32,30 +35,49 @@ STEPS, LANES = 3, 8
 
 @dataclass(frozen=True)
 class Sides:
-    """The model ``base + shift + rows_i + cols_j + left_i @ right_j`` without its base."""
+    """The model ``base + shift + rows_i + cols_j + left_i @ right_j`` without its base.
+
+    Of an `ImplicitObjective` also the factors of the rows below the matrix and of the columns beside it.
+    """
 
     left: Array
     right: Array
     rows: Array
     cols: Array
     shift: float
+    below: Array
+    beside: Array
 
     @classmethod
-    def of(cls, x: Point) -> Sides:
-        """The factors and offsets of a point of an `OffsetObjective`."""
-        w: Any = x.w
-        (left, right), b, m = w.factors(), x.intercept, len(w.factors()[0])
-        b = np.zeros(1 + sum(w.shape)) if b is None else b
-        return cls(left, right, b[1 : 1 + m], b[1 + m :], float(b[0]))
-
-    def point(self, f: OffsetObjective) -> Point:
-        """The point of an objective."""
-        return f.point(self.matrix, np.concatenate([[self.shift], self.rows, self.cols]))
+    def of(cls, f: Sweepable, x: Point) -> Sides:
+        """The factors and offsets of a point."""
+        (m, n), w = f.entries.shape, cast("Any", x.w)
+        (left, right), b = w.factors(), np.zeros(1 + m + n) if x.intercept is None else x.intercept
+        return cls(left[:m], right[:n], b[1 : 1 + m], b[1 + m :], float(b[0]), left[m:], right[n:])
 
     @property
-    def matrix(self) -> LowRank:
-        """The part inside the ball."""
-        return LowRank.of(self.left, self.right)
+    def offsets(self) -> Array:
+        """All offsets as one vector: of all, of rows, of columns."""
+        return np.concatenate([[self.shift], self.rows, self.cols])
+
+    @property
+    def lefts(self) -> Array:
+        """The left factor of the whole parameter."""
+        return np.concatenate([self.left, self.below])
+
+    @property
+    def rights(self) -> Array:
+        """The right factor of the whole parameter."""
+        return np.concatenate([self.right, self.beside])
+
+    def point(self, f: Sweepable) -> Point:
+        """The point of an objective."""
+        return f.point(LowRank.of(self.lefts, self.rights), self.offsets)
+
+    def with_factors(self, lefts: Array, rights: Array) -> Sides:
+        """The same offsets with other factors of the whole parameter."""
+        m, n = len(self.left), len(self.right)
+        return replace(self, left=lefts[:m], below=lefts[m:], right=rights[:n], beside=rights[n:])
 
     def centred(self, kinds: tuple[bool, bool, bool]) -> Sides:
         """The offset of all takes up what rows and columns share, as their ridge wants it."""
@@ -66,7 +88,7 @@ class Sides:
         return replace(self, shift=self.shift + row + col, rows=self.rows - row, cols=self.cols - col)
 
 
-def regressed(f: OffsetObjective, now: Sides, side: int, ridge: Array, scale: Array) -> Sides:
+def regressed(f: Sweepable, now: Sides, side: int, ridge: Array, scale: Array) -> Sides:
     """The sides after the regressions of rows (``side`` 0) or columns (1) of the matrix, begun at what they are.
 
     Parameters
@@ -74,23 +96,45 @@ def regressed(f: OffsetObjective, now: Sides, side: int, ridge: Array, scale: Ar
     ridge : ndarray
         The penalty of each component.
     scale : ndarray
-        What it is multiplied by for each row or column.
+        What it is multiplied by for each row or column of the matrix; it is one for those below and beside it.
     """
-    at = f.data.pattern
+    e, at = f.entries, f.entries.data.pattern
     indptr, indices, _ = (at.indptr, at.indices, None) if side == 0 else at.by_column
-    own, other = (now.left, now.right) if side == 0 else (now.right, now.left)
+    own, other, far = (now.left, now.right, now.beside) if side == 0 else (now.right, now.left, now.below)
     mine, theirs = (now.rows, now.cols) if side == 0 else (now.cols, now.rows)
-    target, weight = _along(f, now, side)
-    free, kind = int(f.kinds[1 + side]), target.dtype
+    target, weight = _along(e, now, side)
+    free, kind = int(e.kinds[1 + side]), target.dtype
     table, out = (_padded(factor, offset, free, kind) for factor, offset in ((other, 1.0), (own, mine)))
     ridges = np.ones(table.shape[1], kind)
-    ridges[:free], ridges[free : free + len(ridge)] = 0.5 * f.loss.smoothness * f.ridge, ridge
-    none = np.zeros((0, 0), kind)
-    given = (indptr, indices, target, kind.type(f.base + now.shift), theirs.astype(kind), weight, table, ridges)
-    _ridge(*given, scale.astype(kind), free, none, none, STEPS, out)
+    ridges[:free], ridges[free : free + len(ridge)] = 0.5 * e.loss.smoothness * e.ridge, ridge
+    gram, pull, near = _squares(f, indptr, indices, other, far, table, free)
+    given = (target, kind.type(e.base + now.shift), theirs.astype(kind), weight, table, ridges, scale.astype(kind))
+    over_rows(lambda *part: _kernels().ridge_rows(indptr, indices, *given, free, gram, pull, STEPS, out, *part), indptr)
     found = out[:, free : free + own.shape[1]].astype(np.float64)
     offset = out[:, 0].astype(np.float64) if free else np.zeros(len(out))
-    return replace(now, left=found, rows=offset) if side == 0 else replace(now, right=found, cols=offset)
+    extra = np.linalg.solve(near[0] + np.diag(ridge), near[1].T).T if f.implicit else np.zeros((0, len(ridge)))
+    if side == 0:
+        return replace(now, left=found, rows=offset, below=extra)
+    return replace(now, right=found, cols=offset, beside=extra)
+
+
+def _squares(
+    f: Sweepable, indptr: Array, indices: Array, other: Array, far: Array, table: Array, free: int
+) -> tuple[Array, Array, tuple[Array, Array]]:
+    """What the squares of the observed places add to the regressions; nothing where they have no weight.
+
+    That is a Gram matrix and right-hand sides for the rows of the matrix, from the factors of the columns beside it,
+    and the same for the rows below it, from those of its own columns.
+    """
+    kind, k = table.dtype, other.shape[1]
+    if not f.implicit:
+        return np.zeros((0, 0), kind), np.zeros((0, 0), kind), (np.zeros((0, 0)), np.zeros((0, 0)))
+    c = f.scale * f.entries.data.n
+    both, sums = np.concatenate([other, far], axis=1).astype(kind), np.empty((len(indptr) - 1, 2 * k), kind)
+    over_rows(lambda *part: _kernels().sums_of_rows(indptr, indices, both, sums, *part), indptr)
+    gram, pull = np.zeros((table.shape[1],) * 2, kind), np.zeros((len(sums), table.shape[1]), kind)
+    gram[free : free + k, free : free + k], pull[:, free : free + k] = c * (far.T @ far), c * sums[:, k:]
+    return gram, pull, (c * (other.T @ other), c * sums[:, :k].astype(np.float64))
 
 
 def _padded(factor: Array, offset: Array | float, free: int, kind: np.dtype[Any]) -> Array:
@@ -127,10 +171,10 @@ def surrogate(f: OffsetObjective, now: Sides) -> tuple[Array, Array]:
 def predictions(f: OffsetObjective, now: Sides) -> Array:
     """The model at the observed entries."""
     at = f.data.pattern
-    return f.base + now.shift + now.rows[at.rows] + now.cols[at.indices] + now.matrix.on_places(at)
+    return f.base + now.shift + now.rows[at.rows] + now.cols[at.indices] + LowRank.of(now.left, now.right).on_places(at)
 
 
-def _ridge(indptr: Array, *given: Any) -> None:
-    from projfree.numerics.ridge_kernels import ridge_rows
+def _kernels() -> Any:
+    from projfree.numerics import ridge_kernels
 
-    over_rows(lambda start, stop: ridge_rows(indptr, *given, start, stop), indptr)
+    return ridge_kernels

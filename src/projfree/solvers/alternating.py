@@ -14,6 +14,7 @@ from projfree.numerics.lp_norm import lp_norm
 from projfree.numerics.subspace import leading, orthonormal
 from projfree.numerics.svd import svd
 from projfree.objectives.base import SmoothFunction
+from projfree.objectives.implicit import ImplicitObjective
 from projfree.objectives.offsets import OffsetObjective
 from projfree.objectives.regressions import Sides, predictions, regressed, surrogate
 from projfree.sets.base import ConstraintSet
@@ -33,6 +34,8 @@ FIRST = 0.3
 DEAD, NEW = 1e-3, 0.03
 #: Sweeps that settle the offsets before the strongest penalty is measured.
 OFFSET_SWEEPS = 5
+
+Sweepable = OffsetObjective | ImplicitObjective
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +78,8 @@ class Alternating(Solver):
     >>> import numpy as np
     >>> from itertools import islice
     >>> from projfree import Entries, Squared, as_data, iterate
-    >>> from projfree.objectives.offsets import OffsetObjective
+    >>> from projfree.objectives.implicit import ImplicitObjective
+    from projfree.objectives.offsets import OffsetObjective
     >>> from projfree.sets import WeightedSchattenBall
     >>> from projfree.solvers.alternating import Alternating
     >>> data = as_data(Entries([0, 0, 1, 1], [0, 1, 0, 1], (2, 2), factored=True), [5.0, 3.0, 4.0, 1.0])
@@ -99,7 +103,7 @@ class Alternating(Solver):
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         super().check(f, ball)
-        if not (isinstance(f, OffsetObjective) and isinstance(ball, WeightedSchattenBall) and ball.p < 2.0):
+        if not (isinstance(f, Sweepable) and isinstance(ball, WeightedSchattenBall) and ball.p < 2.0):
             raise TypeError(
                 f"Alternating needs an OffsetObjective and a WeightedSchattenBall with p below 2, got "
                 f"{type(f).__name__} and {ball!r}; use CorrectivePrimalAveraging."
@@ -115,7 +119,7 @@ class Alternating(Solver):
             start = f.point(LowRank.of(np.zeros((m, rank)), 0.1 * rng.standard_normal((n, rank))), start.intercept)
             sigma = np.ones(rank)
         else:
-            sides, sigma = balanced(Sides.of(start), ball)
+            sides, sigma = balanced(Sides.of(f, start), ball)
             start = sides.point(f)
         strength = self.penalty or math.nan
         return AlternatingState(t=0, x=start, seed=seed, strength=strength, first=strength, sigma=sigma)
@@ -123,66 +127,79 @@ class Alternating(Solver):
     def carry(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> AlternatingState:
         """The state with components that a strong penalty has emptied made small and random again."""
         assert isinstance(state, AlternatingState)
+        f, ball = _known(f, ball)
         strength = self.penalty or state.strength
         state = replace(state, t=0, strength=strength, first=strength)
         dead = state.sigma <= DEAD * max(float(state.sigma[0]), 1e-300)
         if not dead.any():
             return state
-        now, rng = Sides.of(state.x), np.random.default_rng(state.seed)
-        right = now.right.copy()
+        now, rng = Sides.of(f, state.x), np.random.default_rng(state.seed)
+        right = now.rights
         size = NEW * max(float(np.abs(right).max()), 0.1)
         right[:, dead] = size * rng.standard_normal((len(right), int(dead.sum())))
-        return replace(state, x=replace(now, right=right).point(_known(f, ball)[0]))
+        return replace(state, x=now.with_factors(now.lefts, right).point(f))
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> AlternatingState:
         assert isinstance(state, AlternatingState)
         f, ball = _known(f, ball)
         strength = FIRST * strongest(f, ball) if math.isnan(state.strength) else state.strength
         first = state.first if math.isfinite(state.first) else strength
-        now, sigma = swept(f, ball, Sides.of(state.x), state.sigma, strength)
+        now, sigma = swept(f, ball, Sides.of(f, state.x), state.sigma, strength)
         if self.penalty is None:
             strength *= float(np.clip((lp_norm(sigma, ball.p) / ball.radius) ** FOLLOW, 1.0 / MOST, MOST))
             strength = max(strength, WEAKEST * first)
         return replace(state, t=state.t + 1, x=now.point(f), strength=strength, first=first, sigma=sigma)
 
 
-def swept(
-    f: OffsetObjective, ball: WeightedSchattenBall, now: Sides, sigma: Array, strength: float
-) -> tuple[Sides, Array]:
+def swept(f: Sweepable, ball: WeightedSchattenBall, now: Sides, sigma: Array, strength: float) -> tuple[Sides, Array]:
     """The sides after one sweep and the singular values of the weighted matrix."""
-    for side, weights in enumerate((ball.rows, ball.cols)):
-        spread = np.maximum(sigma / max(float(sigma[0]), 1e-300), LEAST) ** (ball.p - 1.0)
-        found = regressed(f, now, side, strength * spread, weights**2)
+    for side, weights in enumerate(_weights(f, ball)):
+        found = regressed(f, now, side, strength * spread(sigma, ball.p), weights**2)
         now, sigma = balanced(found, ball)
-        now = now.centred(f.kinds)
-        f.workspace.meter.rows += f.data.n
+        now = now.centred(f.entries.kinds)
+        f.entries.workspace.meter.rows += f.entries.data.n
     return now, sigma
+
+
+def spread(sigma: Array, p: float) -> Array:
+    """The ridge of each component, relative to that of the first."""
+    relative: Array = np.maximum(sigma / max(float(sigma.max(initial=0.0)), 1e-300), LEAST) ** (p - 1.0)
+    return relative
 
 
 def balanced(now: Sides, ball: WeightedSchattenBall) -> tuple[Sides, Array]:
     """The same matrix with the root of its weighted singular values in both factors, and these values."""
     d, e = ball.rows[:, None], ball.cols[:, None]
-    q, r = orthonormal(now.left * d)
-    o, s = orthonormal(now.right * e)
+    q, r = orthonormal(now.lefts * d)
+    o, s = orthonormal(now.rights * e)
     u, sigma, vt = svd(r @ s.T)
     root = np.sqrt(sigma)
-    return replace(now, left=(q @ (u * root)) / d, right=(o @ (vt.T * root)) / e), sigma
+    return now.with_factors((q @ (u * root)) / d, (o @ (vt.T * root)) / e), sigma
 
 
-def strongest(f: OffsetObjective, ball: WeightedSchattenBall) -> float:
-    """The strength from which on the matrix is zero for p = 1, found after a fit of the offsets alone."""
-    (m, n), sigma = f.shape, np.zeros(1)
-    now = Sides(np.zeros((m, 1)), np.zeros((n, 1)), np.zeros(m), np.zeros(n), 0.0)
+def strongest(f: Sweepable, ball: WeightedSchattenBall) -> float:
+    """The strength from which on the matrix of the ratings alone is zero for p = 1, after a fit of the offsets."""
+    e, (m, n) = f.entries, f.entries.shape
+    rows, cols = _weights(f, ball)
+    none = np.zeros((0, 1))
+    now = Sides(np.zeros((m, 1)), np.zeros((n, 1)), np.zeros(m), np.zeros(n), 0.0, none, none)
     for _ in range(OFFSET_SWEEPS):
-        now, sigma = swept(f, ball, now, sigma, 1.0)
-    target, weight = surrogate(f, now)
-    residual = (target - predictions(f, now)) * (weight if len(weight) else 1.0)
-    gradient = OnPattern(f.data.pattern, residual).scaled(1.0 / ball.rows, 1.0 / ball.cols)
+        for side in (0, 1):
+            now = regressed(e, now, side, np.ones(1), np.ones((m, n)[side])).centred(e.kinds)
+    target, weight = surrogate(e, now)
+    residual = (target - predictions(e, now)) * (weight if len(weight) else 1.0)
+    gradient = OnPattern(e.data.pattern, residual).scaled(1.0 / rows, 1.0 / cols)
     found = leading(gradient, lambda s: np.eye(1, len(s))[0], None)
-    return max(float(found.values[0]), WEAKEST * (float(np.linalg.norm(f.data.y)) or 1.0))
+    return max(float(found.values[0]), WEAKEST * (float(np.linalg.norm(e.data.y)) or 1.0))
 
 
-def _known(f: SmoothFunction, ball: ConstraintSet) -> tuple[OffsetObjective, WeightedSchattenBall]:
-    assert isinstance(f, OffsetObjective)
+def _weights(f: Sweepable, ball: WeightedSchattenBall) -> tuple[Array, Array]:
+    """The weights of the rows and columns of the matrix of ratings."""
+    m, n = f.entries.shape
+    return ball.rows[:m], ball.cols[:n]
+
+
+def _known(f: SmoothFunction, ball: ConstraintSet) -> tuple[Sweepable, WeightedSchattenBall]:
+    assert isinstance(f, Sweepable)
     assert isinstance(ball, WeightedSchattenBall)
     return f, ball

@@ -9,8 +9,8 @@ import numpy as np
 from projfree.algebra import LowRank
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.problem import Problem
-from projfree.objectives.offsets import OffsetObjective
 from projfree.runtime import single_blas
+from projfree.solvers.alternating import Sweepable
 
 #: The scale of the relative gap is at least this part of the value without a matrix, as in every run.
 LEAST = 1e-6
@@ -30,13 +30,13 @@ def certified(problem: Problem, factors: Factors, radius: float) -> Certificate:
     """The certificate of a model in the ball of a radius."""
     f, ball = problem.f.open(), problem.ball(radius)
     with single_blas():
-        here = f.evaluate(f.point(factors.matrix, factors.offsets))
+        here = f.evaluate(factors.point(f))
         bound = here.slope.lower(ball)
     found = factors.with_offsets(np.asarray(here.intercept))
     return Certificate(found, here.value, bound, relative(f, here.value, bound))
 
 
-def relative(f: OffsetObjective, value: float, bound: float) -> float:
+def relative(f: Sweepable, value: float, bound: float) -> float:
     """The gap over the value, or over a millionth of the value without a matrix."""
     floor = LEAST * abs(float(f.value(f.point(LowRank(f.shape, ())))))
     return (value - bound) / max(abs(value), floor, 1e-300)

@@ -1,4 +1,4 @@
-"""The choice of the radius: a warm-started path of penalties, judged on held-out ratings."""
+"""The choice of the radius and of implicit features: a path of penalties, judged on held-out ratings."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ from projfree.solvers.alternating import AlternatingState
 FIRST, FACTOR, SWEEPS, POINTS = 0.45, 0.8, 3, 30
 #: It ends when the score has not improved for so many points.
 PATIENCE = 2
+#: Weights of implicit features to choose from, that of the path first, and the strengths at which others are tried.
+WEIGHTS, TRIED = (1.0, 0.5, 0.0), 3
 
 
 class Point(NamedTuple):
-    """A strength, the score of the model that it leads to, and the state of the sweeps."""
+    """A strength and a weight of implicit features, the score of the model there, and the state of the sweeps."""
 
     strength: float
+    implicit: float
     score: float
     state: AlternatingState
 
@@ -50,19 +53,45 @@ def along(
             raise KeyboardInterrupt
         now = score(Factors.of(problem.f, state))
         best, since = max(best, now), 0 if now > best else since + 1
-        yield Point(strength, now, state)
+        yield Point(strength, problem.f.implicit, now, state)
         if since >= PATIENCE or status is Status.CALLBACK or expired():
             return
 
 
-def choose_strength(
-    problem: Problem, rank: int, seed: int, score: Callable[[Factors], float], callbacks: Sequence[Any] = ()
+def choose(
+    problem: Problem,
+    weights: Sequence[float],
+    rank: int,
+    seed: int,
+    score: Callable[[Factors], float],
+    callbacks: Sequence[Any] = (),
 ) -> Point:
-    """The strength with the best score: the path goes down and, where its first point is the best, up to no matrix."""
+    """The strength and the weight of implicit features with the best score.
+
+    The path is that of the first weight: it goes down and, where its first point is the best, up to no matrix. The
+    others are tried at its best strengths, each begun at the model there.
+    """
+    first, *others = weights
+    stacked = problem.with_implicit(first)
+    points = _path(stacked, rank, seed, score, callbacks)
+    likely = sorted(points, key=lambda point: -point.score)[:TRIED]
+    for weight in others:
+        other = problem.with_implicit(weight)
+        for point in likely:
+            if expired():
+                break
+            begun = other.restated(Factors.of(stacked.f, point.state), seed)
+            points += along(other, rank, seed, score, np.array([point.strength]), callbacks, begun)
+    return max(points, key=lambda point: point.score)
+
+
+def _path(
+    problem: Problem, rank: int, seed: int, score: Callable[[Factors], float], callbacks: Sequence[Any]
+) -> list[Point]:
     strengths, given = strengths_of(problem), (problem, rank, seed, score)
     points = list(along(*given, strengths, callbacks))
     best = max(points, key=lambda point: point.score)
     if best is points[0] and not expired():
         stronger = strengths[0] / FACTOR ** np.arange(1, 2 + int(np.log(FIRST) / np.log(FACTOR)))
         points += along(*given, stronger, callbacks, best.state)
-    return max(points, key=lambda point: point.score)
+    return points

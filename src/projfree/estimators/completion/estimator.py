@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from projfree.checks import Array, at_least, count, plain_array, positive, shown
 from projfree.deadline import deadline
 from projfree.estimators.completion.certificate import certified
-from projfree.estimators.completion.choice import choose_strength
+from projfree.estimators.completion.choice import WEIGHTS, choose
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.growth import grow, worth_growing
 from projfree.estimators.completion.problem import Problem, Settings, Swept
@@ -29,6 +29,8 @@ from projfree.losses import Huber, Logistic, Loss, Squared
 from projfree.run import Checkpoint, Result, Status, minimize
 from projfree.run.checkpoint import Written
 from projfree.run.result import one_of_many
+from projfree.solvers import FrankWolfe
+from projfree.steps import ShortStep
 
 #: With fewer ratings than this none are held out to choose the radius; the penalty follows no radius but its own share.
 FEW = 20
@@ -65,6 +67,9 @@ class MatrixCompletion(Recommender, BaseEstimator):
         Whether offsets are fitted: for all, for each user, for each item.
     ridge : float
         The penalty of an offset, in ratings.
+    implicit : "auto" or float
+        The weight w of implicit features: which items a user has rated is completed as well, see Notes. By default
+        chosen from 0, 0.5 and 1 on held-out ratings where the radius is, else 0.
     weight_power : float
         The power a of the smoothed row and column frequencies in the norm; 0 is the plain norm.
     rank : int
@@ -109,6 +114,8 @@ class MatrixCompletion(Recommender, BaseEstimator):
     value_, bound_, relative_gap_ : float
         The objective, a proven lower bound on its minimum over the ball, and their relative distance; NaN where not
         certified.
+    implicit_ : float
+        The weight of implicit features.
     n_iter_ : int
         Sweeps done.
     result_ : Result or None
@@ -116,6 +123,14 @@ class MatrixCompletion(Recommender, BaseEstimator):
 
     Notes
     -----
+    With a weight w of implicit features the problem is
+
+    .. math:: \min_{M = \begin{pmatrix} X & S \\ T & \cdot \end{pmatrix},\ b}\ f(X, b)
+              + \frac wn \bigl(\|B - S\|_F^2 + \|B - T\|_F^2\bigr)
+
+    with f the objective above, B the 0/1 matrix of the ratings that were fitted, and M, whose further rows and columns
+    have the weight one, in the ball: it stays convex, and the certificate covers all of it.
+
     Where a user rates an item twice, the later rating counts. Users and items without ratings, and ones never seen, are
     predicted by the offsets that exist.
 
@@ -130,6 +145,7 @@ class MatrixCompletion(Recommender, BaseEstimator):
     True
     """
 
+    implicit_: float
     result_: Result | None
     held_out_: Array | None
 
@@ -141,6 +157,7 @@ class MatrixCompletion(Recommender, BaseEstimator):
         loss: Any = "squared",
         offsets: Any = True,
         ridge: float = 3.0,
+        implicit: Any = "auto",
         weight_power: float = 0.25,
         rank: int = 40,
         sweeps: int | None = None,
@@ -159,6 +176,7 @@ class MatrixCompletion(Recommender, BaseEstimator):
         random_state: int = 0,
     ) -> None:
         self.p, self.radius, self.loss, self.offsets, self.ridge = p, radius, loss, offsets, ridge
+        self.implicit = implicit
         self.weight_power, self.rank, self.sweeps, self.tol = weight_power, rank, sweeps, tol
         self.solver, self.max_iter, self.certify = solver, max_iter, certify
         self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
@@ -218,9 +236,10 @@ class MatrixCompletion(Recommender, BaseEstimator):
         weight = None
         if old.weight is not None:
             weight = np.concatenate([old.weight, plain_array("sample_weight", sample_weight)])
-        self.user_ids_, self.item_ids_ = users, items
+        self.user_ids_, self.item_ids_, implicit = users, items, self.implicit_
         with self._limited(self.time_limit):
             self._take(Observed.latest(rows, cols, np.concatenate([old.values, new.values]), weight, len(items)))
+            self.implicit_ = implicit
             return self._fit(model, self.strength_)
 
     def certify_to(self, tol: float, *, time_limit: float | None = None) -> Self:
@@ -238,10 +257,10 @@ class MatrixCompletion(Recommender, BaseEstimator):
             result = minimize(
                 problem.f,
                 ball,
-                self.solver,
+                self._convex_solver,
                 tol=tol,
                 max_iter=self.max_iter,
-                start=self.factors_.inside(problem.p, self.radius_ * (1.0 - 1e-12)).matrix,
+                start=self.factors_.inside(problem.p, self.radius_ * (1.0 - 1e-12)).point(problem.f).w,
                 callbacks=given_callbacks(self.callbacks),
             )
         assert result.bound is not None
@@ -250,6 +269,11 @@ class MatrixCompletion(Recommender, BaseEstimator):
         self.result_, self.norm_ = result, self.factors_.norm(problem.p)
         one_of_many(result)
         return self
+
+    @property
+    def _convex_solver(self) -> Any:
+        """The solver that was given; where what was rated counts too, one that needs no images of points."""
+        return FrankWolfe(ShortStep()) if self.solver is None and self.implicit_ else self.solver
 
     @staticmethod
     def _limited(seconds: float | None) -> AbstractContextManager[None]:
@@ -265,6 +289,12 @@ class MatrixCompletion(Recommender, BaseEstimator):
         if self.radius is not None:
             positive("MatrixCompletion(radius=...)", self.radius)
         positive("MatrixCompletion(ridge=...)", self.ridge)
+        if not isinstance(self.implicit, str):
+            at_least("MatrixCompletion(implicit=...)", self.implicit, 0.0)
+        elif self.implicit != "auto":
+            raise ValueError(
+                f"`MatrixCompletion(implicit=...)` must be 'auto' or a weight, 0 for none, got {shown(self.implicit)}."
+            )
         at_least("MatrixCompletion(weight_power=...)", self.weight_power, 0.0)
         for name in ("rank", "max_iter", "n_iter_no_change", *(() if self.sweeps is None else ("sweeps",))):
             count(f"MatrixCompletion({name}=...)", getattr(self, name))
@@ -295,6 +325,7 @@ class MatrixCompletion(Recommender, BaseEstimator):
     def _take(self, ratings: Observed) -> None:
         """Keep the ratings, and draw what is random in a fit."""
         self.ratings_, values = ratings, ratings.values
+        self.implicit_ = self.weights[0] if len(self.weights) == 1 else 0.0
         self.rating_range_ = (float(values.min()), float(values.max()))
         free = not self.loss_.labels and self._kinds[0]
         self.base_ = float(np.average(values, weights=ratings.weight)) if free else 0.0
@@ -309,6 +340,11 @@ class MatrixCompletion(Recommender, BaseEstimator):
         """The ratings that the model is fitted to: all but those held out to stop early."""
         return self.ratings_ if self.held_out_ is None else self.ratings_.part(~self.held_out_)
 
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """The weights of implicit features to choose from."""
+        return WEIGHTS if isinstance(self.implicit, str) else (float(self.implicit),)
+
     def _problem(self, ratings: Observed, shape: tuple[int, int] | None = None) -> Problem:
         given = Settings(
             loss=self.loss_,
@@ -317,17 +353,18 @@ class MatrixCompletion(Recommender, BaseEstimator):
             ridge=float(self.ridge),
             kinds=self._kinds,
             base=self.base_,
+            implicit=self.implicit_,
         )
         shape = (len(self.user_ids_), len(self.item_ids_)) if shape is None else shape
         return Problem.of(ratings.rows, ratings.cols, ratings.values, ratings.weight, shape, given)
 
     def _fit(self, model: Factors | None, strength: float | None = None) -> Self:
         written = self._written() if model is None else None
-        if written is not None:
-            strength = written.note.get("strength")
         state = None
-        if self.radius is None and strength is None:
-            strength, state = self._chosen()
+        if written is not None:
+            strength, self.implicit_ = written.note.get("strength"), written.note.get("implicit", self.implicit_)
+        elif self.radius is None and strength is None:
+            strength, self.implicit_, state = self._chosen()
         problem = self._problem(self._training())
         if model is not None:
             state = problem.state(model, self.strength_, self._seed)
@@ -346,16 +383,20 @@ class MatrixCompletion(Recommender, BaseEstimator):
         """The largest number of sweeps, from the state that a choice has left or from nothing."""
         return self.sweeps if self.sweeps is not None else LAST if begun else WHOLE
 
-    def _chosen(self) -> tuple[float, Any]:
-        """The strength and the state that held-out ratings like best; a share of the strongest where they are few."""
+    def _chosen(self) -> tuple[float, float, Any]:
+        """The strength, the weight and the state that held-out ratings like best.
+
+        Where they are few, a share of the strongest, and implicit features only if asked for.
+        """
         if len(self.ratings_) < FEW:
-            return SHARE * self._problem(self._training()).strongest(), None
+            return SHARE * self._problem(self._training()).strongest(), self.implicit_, None
         problem = self._problem(self.ratings_.part(self._split[0]))
-        given = (self.rank, self._seed, self._judged, given_callbacks(self.callbacks))
+        given = (self.weights, self.rank, self._seed, self._judged, given_callbacks(self.callbacks))
         with self._limited(None if self.time_limit is None else CHOOSING * self.time_limit):
-            found = choose_strength(problem, *given)
+            found = choose(problem, *given)
         # A penalty on fewer ratings is weaker, as the root of their number.
-        return found.strength * math.sqrt(len(self._training()) / len(self._split[0])), found.state
+        grown = math.sqrt(len(self._training()) / len(self._split[0]))
+        return found.strength * grown, found.implicit, found.state
 
     def _judged(self, model: Factors) -> float:
         """The score of a model on the ratings held out."""
@@ -373,7 +414,7 @@ class MatrixCompletion(Recommender, BaseEstimator):
         """What writes the sweeps to disk, with the strength that was chosen for them."""
         if self.checkpoint is None:
             return []
-        note = {} if strength is None else {"strength": strength}
+        note = {"implicit": self.implicit_} | ({} if strength is None else {"strength": strength})
         if isinstance(self.checkpoint, Checkpoint):
             return [Kept(replace(self.checkpoint, note=note))]
         return [Kept(Checkpoint(self.checkpoint, every=1, note=note))]

@@ -7,18 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from projfree.algebra import LowRank
+from projfree.algebra import LowRank, Point
 from projfree.checks import Array
 from projfree.numerics.lp_norm import lp_norm
-from projfree.objectives.offsets import OffsetObjective
 from projfree.objectives.regressions import Sides
 from projfree.sets import WeightedSchattenBall
-from projfree.solvers.alternating import AlternatingState
+from projfree.solvers.alternating import AlternatingState, Sweepable
 
 
 @dataclass(frozen=True)
 class Factors:
-    """The model ``base + shift + rows_i + cols_j + left_i @ right_j``; ``sigma`` belongs to its weighted matrix."""
+    """The model ``base + shift + rows_i + cols_j + left_i @ right_j``; ``sigma`` belongs to its weighted matrix.
+
+    With implicit features that is the larger matrix, whose further factors are ``below`` and ``beside``.
+    """
 
     left: Array
     right: Array
@@ -27,31 +29,37 @@ class Factors:
     shift: float
     base: float
     sigma: Array
+    below: Array
+    beside: Array
 
     @classmethod
-    def of(cls, f: OffsetObjective, state: AlternatingState) -> Factors:
+    def of(cls, f: Sweepable, state: AlternatingState) -> Factors:
         """The model of a state."""
-        now = Sides.of(state.x)
-        return cls(now.left, now.right, now.rows, now.cols, now.shift, f.base, state.sigma)
+        return cls.of_sides(f, Sides.of(f, state.x), state.sigma)
 
     @classmethod
-    def of_point(cls, f: OffsetObjective, ball: WeightedSchattenBall, w: Any, offsets: Array) -> Factors:
+    def of_sides(cls, f: Sweepable, now: Sides, sigma: Array) -> Factors:
+        """The model of factors and offsets."""
+        parts = (now.left, now.right, now.rows, now.cols, now.shift)
+        return cls(*parts, f.entries.base, sigma, now.below, now.beside)
+
+    @classmethod
+    def of_point(cls, f: Sweepable, ball: WeightedSchattenBall, w: Any, offsets: Array) -> Factors:
         """The model of a convex answer."""
-        low, (m, _) = w.low if w.low is not None else LowRank(w.shape, ()), f.shape
+        low = w.low if w.low is not None else LowRank(w.shape, ())
         left, sigma, right = low.scaled(ball.rows, ball.cols).compressed(1e-9).decomposed()
         root = np.sqrt(sigma)
-        sides = (left * root / ball.rows[:, None], right * root / ball.cols[:, None])
-        return cls(*sides, offsets[1 : 1 + m], offsets[1 + m :], float(offsets[0]), f.base, sigma)
+        low = LowRank.of(left * root / ball.rows[:, None], right * root / ball.cols[:, None])
+        return cls.of_sides(f, Sides.of(f, f.point(low, offsets)), sigma)
 
     @property
-    def matrix(self) -> LowRank:
-        """The part inside the ball."""
-        return LowRank.of(self.left, self.right)
+    def sides(self) -> Sides:
+        """Factors and offsets as the sweeps have them."""
+        return Sides(self.left, self.right, self.rows, self.cols, self.shift, self.below, self.beside)
 
-    @property
-    def offsets(self) -> Array:
-        """All offsets as one vector: of all, of rows, of columns."""
-        return np.concatenate([[self.shift], self.rows, self.cols])
+    def point(self, f: Sweepable) -> Point:
+        """The point of an objective."""
+        return self.sides.point(f)
 
     def with_offsets(self, b: Array) -> Factors:
         """The same matrix with other offsets."""
@@ -66,21 +74,37 @@ class Factors:
         """The model with its matrix scaled into the ball, where it lies outside."""
         norm = self.norm(p)
         shrink = radius / norm if norm > radius else 1.0
-        return replace(self, left=self.left * shrink, sigma=self.sigma * shrink)
+        return self.stretched(shrink) if shrink != 1.0 else self
+
+    def stretched(self, by: float) -> Factors:
+        """The model with its matrix multiplied by a number."""
+        return replace(self, left=self.left * by, below=self.below * by, sigma=self.sigma * by)
 
     def margin(self, rows: Array, cols: Array) -> Array:
         """The model at places, -1 standing for what was never seen."""
         seen, known = rows >= 0, cols >= 0
         u = self.base + self.shift + np.where(seen, self.rows[rows], 0.0) + np.where(known, self.cols[cols], 0.0)
         both = seen & known
-        u[both] += self.matrix.of_pairs(rows[both], cols[both])
+        u[both] += LowRank.of(self.left, self.right).of_pairs(rows[both], cols[both])
         return np.asarray(u)
 
     def merged(self, users: Array, all_users: Array, items: Array, all_items: Array) -> Factors:
         """The model with rows of zeros for users and items that are new."""
         rows, cols = np.searchsorted(all_users, users), np.searchsorted(all_items, items)
-        left, right = np.zeros((len(all_users), self.left.shape[1])), np.zeros((len(all_items), self.right.shape[1]))
-        left[rows], right[cols] = self.left, self.right
-        row_offsets, col_offsets = np.zeros(len(all_users)), np.zeros(len(all_items))
-        row_offsets[rows], col_offsets[cols] = self.rows, self.cols
-        return replace(self, left=left, right=right, rows=row_offsets, cols=col_offsets)
+        m, n, extra = len(all_users), len(all_items), len(self.below) > 0
+        return replace(
+            self,
+            left=_placed(self.left, rows, m),
+            right=_placed(self.right, cols, n),
+            rows=_placed(self.rows, rows, m),
+            cols=_placed(self.cols, cols, n),
+            below=_placed(self.below, rows, m) if extra else self.below,
+            beside=_placed(self.beside, cols, n) if extra else self.beside,
+        )
+
+
+def _placed(values: Array, at: Array, count: int) -> Array:
+    """The values at places among so many, zeros elsewhere."""
+    out = np.zeros((count, *values.shape[1:]))
+    out[at] = values
+    return out

@@ -8,7 +8,6 @@ The components that it lacks are close to those of the vertex; a few sweeps sett
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from projfree.estimators.completion.certificate import relative
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.problem import Problem
 from projfree.numerics.subspace import BOUND_SIDE, EVERY_SIDE
-from projfree.objectives.regressions import Sides
 from projfree.run import Status
 from projfree.runtime import single_blas
 from projfree.sets import spectral
@@ -70,7 +68,7 @@ def grow(
 def _looked_at(problem: Problem, model: Factors, radius: float) -> tuple[float, Any]:
     """The relative gap of a model, and the vertex of its gradient."""
     f, unit = problem.f.open(), problem.unit
-    x = f.point(model.matrix, model.offsets)
+    x = model.point(f)
     tangent = f.minorant(x)
     with single_blas():
         gradient: Any = tangent.gradient
@@ -83,10 +81,9 @@ def _extended(problem: Problem, model: Factors, vertex: Any, rank: int) -> Facto
     """The model with the components of the vertex from its own number on."""
     left, right = vertex.factors()
     more = slice(len(model.sigma), rank)
-    left = np.concatenate([model.left, left[:, more] / problem.unit.rows[:, None]], axis=1)
-    right = np.concatenate([model.right, right[:, more] / problem.unit.cols[:, None]], axis=1)
-    sides, sigma = balanced(Sides(left, right, model.rows, model.cols, model.shift), problem.unit)
-    return replace(model, left=sides.left, right=sides.right, sigma=sigma)
+    left = np.concatenate([model.sides.lefts, left[:, more] / problem.unit.rows[:, None]], axis=1)
+    right = np.concatenate([model.sides.rights, right[:, more] / problem.unit.cols[:, None]], axis=1)
+    return Factors.of_sides(problem.f, *balanced(model.sides.with_factors(left, right), problem.unit))
 
 
 def _at_the_boundary(problem: Problem, model: Factors, radius: float) -> Factors:
@@ -96,5 +93,4 @@ def _at_the_boundary(problem: Problem, model: Factors, radius: float) -> Factors
     if not 0.0 < norm < radius:
         return inside
     grown = radius / norm * (1.0 - 1e-12)
-    larger = replace(inside, left=inside.left * grown, sigma=inside.sigma * grown)
-    return min((inside, larger), key=lambda s: f.value(f.point(s.matrix, s.offsets)))
+    return min((inside, inside.stretched(grown)), key=lambda s: f.value(s.point(f)))

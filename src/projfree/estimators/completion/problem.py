@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -12,11 +12,12 @@ from projfree.data import Entries
 from projfree.data.factored_entries import FactoredEntriesData
 from projfree.estimators.completion.factors import Factors
 from projfree.losses.base import Loss
+from projfree.objectives.implicit import ImplicitObjective
 from projfree.objectives.offsets import OffsetObjective
 from projfree.run import Status
 from projfree.run.loop import driven
 from projfree.sets import WeightedSchattenBall
-from projfree.solvers.alternating import Alternating, AlternatingState, strongest
+from projfree.solvers.alternating import Alternating, AlternatingState, Sweepable, balanced, strongest
 
 if TYPE_CHECKING:
     from projfree.run.checkpoint import Written
@@ -32,6 +33,7 @@ class Settings:
     ridge: float
     kinds: tuple[bool, bool, bool]
     base: float
+    implicit: float = 0.0
 
 
 class Swept(NamedTuple):
@@ -45,7 +47,7 @@ class Swept(NamedTuple):
 class Problem:
     """An objective on observed entries and the ball of its weighted norm, of any radius."""
 
-    f: OffsetObjective
+    f: Sweepable
     unit: WeightedSchattenBall
 
     @classmethod
@@ -54,10 +56,21 @@ class Problem:
     ) -> Problem:
         """The problem of some ratings, of different pairs."""
         data = FactoredEntriesData(Entries(rows, cols, shape, factored=True), given.loss.targets(values), weight)
+        data.total_weight = None if weight is None else float(np.sum(weight))
         counts = np.diff(data.pattern.indptr), np.bincount(data.pattern.indices, minlength=shape[1])
         weights = [frequency_weights(count.astype(np.float64), given.power) for count in counts]
         f = OffsetObjective(given.loss, data, given.ridge, given.kinds, given.base)
-        return cls(f, WeightedSchattenBall(given.p, 1.0, *weights))
+        plain = cls(f, WeightedSchattenBall(given.p, 1.0, *weights))
+        return plain.with_implicit(given.implicit)
+
+    def with_implicit(self, weight: float) -> Problem:
+        """The problem of the same ratings with another weight of what was rated; the norm does not weigh that."""
+        f, (m, n) = self.f.entries, self.f.entries.shape
+        rows, cols = self.unit.rows[:m], self.unit.cols[:n]
+        if not weight:
+            return Problem(f, WeightedSchattenBall(self.p, 1.0, rows, cols))
+        rows, cols = np.append(rows, np.ones(m)), np.append(cols, np.ones(n))
+        return Problem(ImplicitObjective(f, weight), WeightedSchattenBall(self.p, 1.0, rows, cols))
 
     @property
     def p(self) -> float:
@@ -70,8 +83,9 @@ class Problem:
 
     def reach(self, strength: float) -> WeightedSchattenBall:
         """A ball that holds the minimiser with a penalty: the penalty there is at most the loss at zero."""
-        f = self.f
-        total = f.data.n * float(np.average(f.loss.value(np.full(f.data.n, f.base), f.data.y), weights=f.data.weight))
+        f, data = self.f.entries, self.f.entries.data
+        total = data.n * float(np.average(f.loss.value(np.full(data.n, f.base), data.y), weights=data.weight))
+        total += 2.0 * self.f.scale * data.n**2
         return self.ball(max(0.5 * self.p * total / strength, 1e-8))
 
     def strongest(self) -> float:
@@ -80,8 +94,18 @@ class Problem:
 
     def state(self, factors: Factors, strength: float = float("nan"), seed: int = 0) -> AlternatingState:
         """The sweeps' state of a model."""
-        x = self.f.point(factors.matrix, factors.offsets)
-        return AlternatingState(t=0, x=x, seed=seed, strength=strength, first=strength, sigma=factors.sigma)
+        return AlternatingState(
+            t=0, x=factors.point(self.f), seed=seed, strength=strength, first=strength, sigma=factors.sigma
+        )
+
+    def restated(self, model: Factors, seed: int = 0) -> AlternatingState:
+        """The state of a model of the same ratings with another weight of what was rated."""
+        sides, (m, n), k = model.sides, self.f.entries.shape, model.left.shape[1]
+        if not self.f.implicit:
+            sides = replace(sides, below=np.zeros((0, k)), beside=np.zeros((0, k)))
+        elif not len(sides.below):
+            sides = replace(sides, below=np.zeros((m, k)), beside=np.zeros((n, k)))
+        return self.state(Factors.of_sides(self.f, *balanced(sides, self.unit)), seed=seed)
 
     def penalised(self, rank: int, strength: float, state: AlternatingState | None, **given: Any) -> Swept:
         """Sweeps with a penalty, from a state whose empty components are begun anew, or from random factors."""

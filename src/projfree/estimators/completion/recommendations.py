@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +17,8 @@ from projfree.estimators.completion.problem import Problem
 from projfree.estimators.completion.ratings import Observed, places, read_ratings
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
-from projfree.objectives.regressions import Sides, regressed
+from projfree.objectives.regressions import regressed
+from projfree.solvers.alternating import spread
 
 #: Regressions of new users for a loss that is not quadratic.
 FOLDS = 30
@@ -103,15 +105,17 @@ class Recommender:
             values = values[last]
         rows = np.repeat(np.arange(len(users)), np.diff(pattern.indptr))
         folded = self._problem(Observed(rows, pattern.indices, values, None), (len(users), len(self.item_ids_)))
-        weight = float(np.median(self._problem(self.ratings_).unit.rows))
-        now = Sides(np.zeros((len(users), f.left.shape[1])), f.right, np.zeros(len(users)), f.cols, f.shift)
-        spread = np.maximum(f.sigma / max(float(f.sigma.max(initial=0.0)), 1e-300), 1e-6) ** (folded.p - 1.0)
+        weight = float(np.median(self._problem(self.ratings_).unit.rows[: len(self.user_ids_)]))
+        now = replace(f.sides, left=np.zeros((len(users), f.left.shape[1])), rows=np.zeros(len(users)))
+        ridge = self.strength_ * spread(f.sigma, folded.p)
         for _ in range(1 if is_squared(self.loss_) else FOLDS):
-            now = regressed(folded.f, now, 0, self.strength_ * spread, np.full(len(users), weight**2))
+            now = regressed(folded.f, now, 0, ridge, np.full(len(users), weight**2))
         return users, np.column_stack([now.rows, now.left])
 
     #: The first version of the file format that has completions.
     saved_version = 3
+    #: The run of a convex solver, whose matrix the factors hold.
+    never_saved = ("result_",)
 
     def check_parts(self) -> None:
         """Raise where a model that was read from a file is not what a fit leaves."""

@@ -11,7 +11,7 @@ from projfree.estimators.completion.ratings import Observed
 from projfree.estimators.saved_model import finite, need
 from projfree.losses.base import Loss
 
-NUMBERS = ("radius_", "norm_", "strength_", "value_", "bound_", "relative_gap_", "n_iter_")
+NUMBERS = ("radius_", "norm_", "strength_", "value_", "bound_", "relative_gap_", "n_iter_", "implicit_")
 
 
 def check_completion(model: Any) -> None:
@@ -28,6 +28,7 @@ def check_completion(model: Any) -> None:
     _check_factors(model.factors_, len(model.user_ids_), len(model.item_ids_))
     _check_ratings(model)
     model._checked()
+    model.result_ = None
 
 
 def _all(values: Any, kind: type) -> bool:
@@ -39,6 +40,8 @@ def _check_factors(model: Factors, users: int, items: int) -> None:
     rank = finite("the factors", model.left).shape[-1]
     finite("the factors of users", model.left, (users, rank))
     finite("the factors of items", model.right, (items, rank))
+    for name, part, most in (("users", model.below, users), ("items", model.beside, items)):
+        finite(f"the further factors of {name}", part, (0, rank), (most, rank))
     finite("the offsets of users", model.rows, (users,))
     finite("the offsets of items", model.cols, (items,))
     finite("the singular values", model.sigma)
