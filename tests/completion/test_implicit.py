@@ -10,12 +10,15 @@ from projfree.algebra import LowRank, OnPattern, Pattern
 from projfree.algebra.stacked import StackedPattern
 from projfree.estimators.completion import MatrixCompletion
 from projfree.estimators.completion import estimator as module
-from projfree.estimators.completion.certificate import certified
+from projfree.estimators.completion.certificate import certified, effort_for
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.problem import Problem, Settings
 from projfree.losses import Huber, Logistic, Squared
+from projfree.numerics import subspace
 from projfree.numerics.lp_projection import project
+from projfree.numerics.subspace import Effort
 from projfree.objectives.regressions import Sides, predictions
+from projfree.sets import spectral
 
 SHAPE = (9, 7)
 
@@ -88,8 +91,7 @@ def test_a_stack_is_its_dense_matrix():
     assert low.inner(stack) == pytest.approx(stack.inner(low))
     at = rng.integers(0, m, 40), rng.integers(0, n, 40)
     np.testing.assert_allclose(stack.of_pairs(*at), dense[at])
-    first, beside, corner = stack.gram_blocks()
-    np.testing.assert_allclose(np.block([[first, beside], [beside.T, corner]]), dense.T @ dense)
+    np.testing.assert_allclose(stack.gram(), dense.T @ dense)
 
 
 def dense_minimum(problem, given, radius):
@@ -218,3 +220,47 @@ def test_the_gap_of_the_larger_problem_can_be_closed(tmp_path):
 def test_bad_weights(implicit, words):
     with pytest.raises(ValueError, match=words):
         MatrixCompletion(implicit=implicit).fit(([0], [0], [1.0]))
+
+
+@pytest.mark.parametrize("shape", [(40, 25), (25, 40)])
+@pytest.mark.parametrize("q", [np.inf, 6.0])
+def test_bounds_on_the_norm_of_a_stack_are_above_it(shape, q, monkeypatch):
+    """By its Gram matrix, by its blocks, by leading triples: each proves the next coarser one."""
+    for owner in (subspace, spectral):
+        monkeypatch.setattr(owner, "DENSE_ENTRIES", 0)
+        monkeypatch.setattr(owner, "EVERY_SIDE", 0)
+    rng = np.random.default_rng(0)
+    rows, cols, _ = entries(*shape, 300, seed=0)
+    pattern, *_ = Pattern.of(rows, cols, shape)
+    stack = StackedPattern(*(OnPattern(pattern, rng.standard_normal(300)) for _ in "ACD"))
+    low = LowRank.of(*(rng.standard_normal((2 * side, 3)) for side in shape))
+    for g in (stack, stack + low):
+        dense = g.toarray()
+        np.testing.assert_allclose(g.gram(), dense @ dense.T if shape[0] < shape[1] else dense.T @ dense, atol=1e-10)
+        exact = np.linalg.norm(np.linalg.svd(dense, compute_uv=False), q)
+        p = 1.0 if np.isinf(q) else q / (q - 1.0)
+        efforts = (Effort(), Effort(gram=False), Effort(gram=False, blocks=False), Effort(False, False, False))
+        found = [spectral.support(g, p, 1.0, effort) for effort in efforts]
+        assert min(found) >= exact * (1 - 1e-12)
+        assert found[0] <= exact * 1.01
+        assert found[0] <= found[1] * (1 + 1e-3)
+
+
+def test_the_certificate_takes_no_more_products_than_the_fit(monkeypatch):
+    monkeypatch.setattr(subspace, "DENSE_ENTRIES", 0)
+    for owner in (subspace, spectral):
+        monkeypatch.setattr(owner, "EVERY_SIDE", 0)
+    ratings = taste()
+    sharp = MatrixCompletion(rank=4, implicit=1.0, certify="sharp").fit(ratings)
+    capped = MatrixCompletion(rank=4, implicit=1.0, sweeps=1).fit(ratings)
+    problem = capped._problem(capped.ratings_)
+    fit = capped._tally.products(problem, 4)
+    assert capped.coarse_ == (not effort_for(problem, fit).gram)
+    assert not sharp.coarse_
+    least, most = (certified(problem, capped.factors_, capped.radius_, cap) for cap in (0.0, np.inf))
+    assert (least.coarse, most.coarse) == (True, False)
+    assert least.bound <= most.bound <= most.value == least.value
+    assert effort_for(problem, 0.0) == Effort(False, False, False)
+    assert effort_for(problem, np.inf) == Effort()
+    with pytest.raises(ValueError, match="must be a bool or 'sharp', got 'yes'"):
+        MatrixCompletion(certify="yes").fit(ratings)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from projfree.algebra.on_pattern import OnPattern, added
+from projfree.algebra.lowrank import LowRank
+from projfree.algebra.on_pattern import OnPattern, added, products
 from projfree.algebra.pattern import FactoredShape, Pattern
 from projfree.algebra.structured import Structured
 from projfree.checks import Array
-from projfree.runtime import over_rows
 
 
 class StackedPattern(Structured):
@@ -38,6 +38,10 @@ class StackedPattern(Structured):
         """The sum with other stacks."""
         blocks = [[getattr(part, name) for part in (self, *others)] for name in "ACD"]
         return StackedPattern(*(added(parts) for parts in blocks))
+
+    def grid(self) -> list[list[Structured]]:
+        """The blocks, row by row; the last one is zero."""
+        return [[self.A, self.C], [self.D, LowRank(self.A.shape, ())]]
 
     def times(self, block: Array) -> Array:
         n = self.A.shape[1]
@@ -84,32 +88,40 @@ class StackedPattern(Structured):
 
     def inner(self, other: Any) -> float:
         if isinstance(other, np.ndarray):
-            return sum(part.inner(other[at]) for part, at in zip(self._blocks(), self._slices(), strict=True))
+            return sum(part.inner(other[at]) for part, at in zip(self.blocks(), self.slices(), strict=True))
         return float(sum(self._with(part) for part in other.parts()))
 
     def _with(self, part: Any) -> float:
         if isinstance(part, StackedPattern):
-            return sum(one.inner(two) for one, two in zip(self._blocks(), part._blocks(), strict=True))
-        return sum(one.inner(part.block(*at)) for one, at in zip(self._blocks(), self._slices(), strict=True))
+            return sum(one.inner(two) for one, two in zip(self.blocks(), part.blocks(), strict=True))
+        return sum(one.inner(part.block(*at)) for one, at in zip(self.blocks(), self.slices(), strict=True))
 
-    def _blocks(self) -> tuple[OnPattern, OnPattern, OnPattern]:
+    def blocks(self) -> tuple[OnPattern, OnPattern, OnPattern]:
         return self.A, self.C, self.D
 
-    def _slices(self) -> list[tuple[slice, slice]]:
+    def slices(self) -> list[tuple[slice, slice]]:
         m, n = self.A.shape
         low, high = (slice(0, m), slice(0, n)), (slice(m, 2 * m), slice(n, 2 * n))
         return [low, (low[0], high[1]), (high[0], low[1])]
 
     def any(self) -> bool:
-        return any(part.any() for part in self._blocks())
+        return any(part.any() for part in self.blocks())
 
     def finite(self) -> bool:
-        return all(part.finite() for part in self._blocks())
+        return all(part.finite() for part in self.blocks())
 
-    def gram_blocks(self) -> tuple[Array, Array, Array]:
-        """The blocks of the Gram matrix of the columns: upper left, upper right, lower right."""
-        first = products(self.A, self.A) + products(self.D, self.D)
-        return first, products(self.A, self.C), products(self.C, self.C)
+    def gram(self) -> Array:
+        """The Gram matrix of the smaller side."""
+        A, C, D, (m, n) = self.A, self.C, self.D, self.A.shape
+        if m < n:  # that of the rows is the one of the transpose, whose blocks beside and below change places
+            C, D = D, C
+        side, by_rows = min(m, n), m < n
+        out = np.zeros((2 * side, 2 * side))
+        for G, H, first, second in ((A, A, 0, 0), (D, D, 0, 0), (A, C, 0, 1), (C, C, 1, 1)):
+            at = (slice(first * side, (first + 1) * side), slice(second * side, (second + 1) * side))
+            out[at] += products(G, H, by_rows)
+        out[side:, :side] = out[:side, side:].T
+        return out
 
     @property
     def pattern(self) -> Pattern:
@@ -119,17 +131,3 @@ class StackedPattern(Structured):
     def describe(self) -> str:
         """A few words."""
         return f"three blocks of {self.A.pattern.count:,} entries"
-
-
-def products(G: OnPattern, H: OnPattern) -> Array:
-    """The dense matrix ``G.T @ H`` of two matrices on one pattern."""
-    from projfree.numerics.entries_kernels import gram_rows
-
-    kernel: Any = gram_rows
-    at, n = G.pattern, G.shape[1]
-    indptr, rows, order = at.by_column
-    out = np.zeros((n, n))
-    own, other = (indptr, rows, G.stored.array[order]), (at.indptr, at.indices, H.stored.array)
-    over_rows(lambda start, stop: kernel(*own, *other, out, start, stop), indptr)
-    out *= G.factor * H.factor
-    return out

@@ -68,11 +68,25 @@ def gram_rows_square(indptr, indices, values, indptr_t, indices_t, values_t, wid
 
 
 @compiled(fastmath=FAST)
-def gram_rows(indptr, indices, values, indptr_t, indices_t, values_t, out, start, stop):
-    """Rows of G G^T, for rows of G; ``out`` must be zero."""
+def gram_rows(indptr, indices, values, indptr_t, indices_t, values_t, symmetric, out, start, stop):
+    """Rows of G H^T, for rows of G and columns of H; ``out`` must be zero. If symmetric, up to the diagonal."""
     for i in range(start, stop):
-        row = out[i]
+        row, last = out[i], i if symmetric else out.shape[1]
         for t in range(indptr[i], indptr[i + 1]):
             x, j = values[t], indices[t]
             for s in range(indptr_t[j], indptr_t[j + 1]):
-                row[indices_t[s]] += x * values_t[s]
+                c = indices_t[s]
+                if c > last:
+                    break
+                row[c] += x * values_t[s]
+
+
+@compiled()
+def mirror(out):
+    """Copy what is below the diagonal above it, in blocks that fit a cache."""
+    n = len(out)
+    for first in range(0, n, 64):
+        for second in range(0, first + 1, 64):
+            for i in range(first, min(first + 64, n)):
+                for j in range(second, min(second + 64, i)):
+                    out[j, i] = out[i, j]

@@ -23,7 +23,7 @@ from projfree.estimators.completion.growth import grow, worth_growing
 from projfree.estimators.completion.problem import Problem, Settings, Swept
 from projfree.estimators.completion.ratings import Observed, read_ratings
 from projfree.estimators.completion.recommendations import Recommender
-from projfree.estimators.completion.stopping import BestSweep
+from projfree.estimators.completion.stopping import BestSweep, Tally
 from projfree.estimators.watching import Kept, given_callbacks
 from projfree.losses import Huber, Logistic, Loss, Squared
 from projfree.run import Checkpoint, Result, Status, minimize
@@ -82,8 +82,9 @@ class MatrixCompletion(Recommender, BaseEstimator):
         The convex solver; `CorrectivePrimalAveraging` by default.
     max_iter : int
         Iterations of the convex solver at most.
-    certify : bool
-        Whether the gap is computed; on matrices with thousands of rows and columns it costs a few seconds.
+    certify : bool or "sharp"
+        Whether the gap is computed. By default that takes no more products than the fit has, and the bound is coarser
+        where a sharp one would (``coarse_``); "sharp" takes what it needs.
     early_stopping : bool
         Hold out ``validation_fraction`` of the ratings, stop when their error has not fallen for
         ``n_iter_no_change`` sweeps, and keep the best.
@@ -114,6 +115,8 @@ class MatrixCompletion(Recommender, BaseEstimator):
     value_, bound_, relative_gap_ : float
         The objective, a proven lower bound on its minimum over the ball, and their relative distance; NaN where not
         certified.
+    coarse_ : bool
+        Whether the bound was kept coarse to save time; ``certify="sharp"`` or `certify_to` prove more.
     implicit_ : float
         The weight of implicit features.
     n_iter_ : int
@@ -146,6 +149,7 @@ class MatrixCompletion(Recommender, BaseEstimator):
     """
 
     implicit_: float
+    _tally: Tally
     result_: Result | None
     held_out_: Array | None
 
@@ -164,7 +168,7 @@ class MatrixCompletion(Recommender, BaseEstimator):
         tol: float | None = None,
         solver: Any = None,
         max_iter: int = 1000,
-        certify: bool = True,
+        certify: Any = True,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 3,
@@ -266,7 +270,7 @@ class MatrixCompletion(Recommender, BaseEstimator):
         assert result.bound is not None
         self.factors_ = Factors.of_point(problem.f, ball, result.w, np.asarray(result.intercept))
         self.value_, self.bound_, self.relative_gap_ = result.value, result.bound, result.relative_gap
-        self.result_, self.norm_ = result, self.factors_.norm(problem.p)
+        self.result_, self.norm_, self.coarse_ = result, self.factors_.norm(problem.p), False
         one_of_many(result)
         return self
 
@@ -301,6 +305,8 @@ class MatrixCompletion(Recommender, BaseEstimator):
         share = positive("MatrixCompletion(validation_fraction=...)", self.validation_fraction)
         if share >= 1.0:
             raise ValueError(f"`MatrixCompletion(validation_fraction=...)` must be below 1, got {shown(share)}.")
+        if self.certify not in (True, False, "sharp"):
+            raise ValueError(f"`MatrixCompletion(certify=...)` must be a bool or 'sharp', got {shown(self.certify)}.")
         if self.time_limit is not None:
             positive("MatrixCompletion(time_limit=...)", self.time_limit)
         self.loss_ = self._make_loss()
@@ -329,6 +335,7 @@ class MatrixCompletion(Recommender, BaseEstimator):
         self.rating_range_ = (float(values.min()), float(values.max()))
         free = not self.loss_.labels and self._kinds[0]
         self.base_ = float(np.average(values, weights=ratings.weight)) if free else 0.0
+        self._tally = Tally()
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         n = len(ratings)
         order = np.random.default_rng(self._seed).permutation(n)
@@ -369,7 +376,7 @@ class MatrixCompletion(Recommender, BaseEstimator):
         if model is not None:
             state = problem.state(model, self.strength_, self._seed)
         stopping = None if self.held_out_ is None else BestSweep(self._judge(problem), self.n_iter_no_change)
-        watching = [*given_callbacks(self.callbacks), *([] if stopping is None else [stopping])]
+        watching = [self._tally, *given_callbacks(self.callbacks), *([] if stopping is None else [stopping])]
         settings = {"callbacks": [*watching, *self._keeper(strength)], "seed": self._seed, "written": written}
         settings["max_iter"] = self.max_sweeps(state is not None)
         if self.radius is None:
@@ -391,7 +398,7 @@ class MatrixCompletion(Recommender, BaseEstimator):
         if len(self.ratings_) < FEW:
             return SHARE * self._problem(self._training()).strongest(), self.implicit_, None
         problem = self._problem(self.ratings_.part(self._split[0]))
-        given = (self.weights, self.rank, self._seed, self._judged, given_callbacks(self.callbacks))
+        given = (self.weights, self.rank, self._seed, self._judged, [self._tally, *given_callbacks(self.callbacks)])
         with self._limited(None if self.time_limit is None else CHOOSING * self.time_limit):
             found = choose(problem, *given)
         # A penalty on fewer ratings is weaker, as the root of their number.
@@ -436,9 +443,10 @@ class MatrixCompletion(Recommender, BaseEstimator):
         # A ball that does not hold the answer back lets the penalty fall without end.
         self._warn_if_wide(self.norm_, self.strength_ < WIDE * state.first)
         if self.certify:
-            found = certified(problem, self.factors_, self.radius_)
+            most = math.inf if self.certify == "sharp" else self._tally.products(problem, len(self.factors_.sigma))
+            found = certified(problem, self.factors_, self.radius_, most)
             self.factors_, self.value_, self.bound_ = found.factors, found.value, found.bound
-            self.relative_gap_ = found.relative_gap
+            self.relative_gap_, self.coarse_ = found.relative_gap, found.coarse
         if self.tol is not None and not self.relative_gap_ <= self.tol:
             self.certify_to(self.tol)
         return self
@@ -452,6 +460,7 @@ class MatrixCompletion(Recommender, BaseEstimator):
         self.norm_ = self.factors_.norm(problem.p)
         self.result_ = None
         self.value_ = self.bound_ = self.relative_gap_ = float("nan")
+        self.coarse_ = False
 
     def _error(self, model: Factors, part: Array) -> float:
         """The error on some ratings: root mean square, or the mean loss where ratings are labels."""
