@@ -164,6 +164,37 @@ def synthetic(count, shape=(140_000, 27_000), rank=20):
     return users, items, values
 
 
+def long_tail(count=434_000, shape=(78_000, 186_000), rank=5, seed=0):
+    """A stand-in for a table of book ratings: 1..10, most users and items with one or two, signal mostly in offsets."""
+    rng = np.random.default_rng(seed)
+    pairs = np.zeros(0, dtype=np.int64)
+    while len(pairs) < count:  # of each pair one rating; many places with one rating each, a few with thousands
+        users, items = (_places(rng, count, side, power) for side, power in zip(shape, (0.75, 0.6), strict=True))
+        pairs = np.unique(np.concatenate([pairs, users * shape[1] + items]))
+    users, items = np.divmod(rng.permutation(pairs)[:count], shape[1])
+    left, right = (rng.standard_normal((side, rank)) for side in shape)
+    signal = 0.2 * np.einsum("ij,ij->i", left[users], right[items])
+    offsets = 0.9 * rng.standard_normal(shape[0])[users] + 0.6 * rng.standard_normal(shape[1])[items]
+    return users, items, np.clip(np.rint(7.6 + offsets + signal + 1.2 * rng.standard_normal(count)), 1, 10)
+
+
+def _places(rng, count, side, power):
+    """Places whose frequencies fall like a power of their order, of which a share is drawn evenly."""
+    weights = np.arange(1.0, side + 1.0) ** -power
+    often = np.searchsorted(np.cumsum(weights / weights.sum()), rng.random(count))
+    return np.where(rng.random(count) < 0.5, np.minimum(often, side - 1), rng.integers(0, side, count))
+
+
+def small_catalogue(count=1_800_000, shape=(24_938, 100), rank=8, seed=0):
+    """A stand-in for ratings of a few jokes by many people: real numbers from -10 to 10, most places rated."""
+    rng = np.random.default_rng(seed)
+    users, items = np.divmod(np.sort(rng.choice(shape[0] * shape[1], count, replace=False)), shape[1])
+    left, right = (rng.standard_normal((side, rank)) for side in shape)
+    signal = 1.2 * np.einsum("ij,ij->i", left[users], right[items])
+    offsets = 2.0 * rng.standard_normal(shape[0])[users] + 1.5 * rng.standard_normal(shape[1])[items]
+    return users, items, np.clip(0.7 + offsets + signal + 3.5 * rng.standard_normal(count), -10.0, 10.0)
+
+
 def memory(args):
     from projfree import Entries, Objective, PrimalAveraging, SchattenBall, Squared, as_data, minimize
 

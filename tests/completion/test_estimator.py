@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from completion.problems import entries
 from sklearn.base import clone
 
+import projfree.deadline as deadline_module
 from projfree import ProgressBar
 from projfree.deadline import deadline
 from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV, growth
@@ -334,3 +335,56 @@ def test_where_nothing_but_offsets_helps_the_path_climbs_to_them():
     offsets = MatrixCompletion(radius=1e-6, certify=False).fit(train)
     assert model.strength_ > 0.5 * model._problem(model.ratings_).strongest()
     assert model.rmse(test) <= 1.002 * offsets.rmse(test)
+
+
+@pytest.mark.parametrize("values", [(0.0, 1.0), (1.0, 5.0), (-1.0, 1.0)])
+def test_logistic_takes_any_two_values(ratings, values, tmp_path):
+    rows, cols, y = ratings
+    low, high = values
+    y = np.where(y > 3.0, high, low)
+    model = quick(loss="logistic", radius=20.0, certify=False).fit((rows, cols, y))
+    plain = quick(loss="logistic", radius=20.0, certify=False).fit((rows, cols, np.where(y == high, 1.0, -1.0)))
+    np.testing.assert_array_equal(model.decision_function((rows, cols)), plain.decision_function((rows, cols)))
+    assert set(model.predict((rows, cols))) == {low, high}
+    assert model.score((rows, cols, y)) > 0.7
+    with pytest.raises(
+        ValueError, match=r"^`loss='logistic'` needs ratings of two values, such as 0 and 1, got 0, 1 a"
+    ):
+        quick(loss="logistic").fit((rows, cols, np.arange(len(y)) % 3))
+    with pytest.raises(ValueError, match=r"needs ratings of two values, such as 0 and 1, got 4; use `loss='squared'`"):
+        quick(loss="logistic").fit((rows, cols, np.full(len(y), 4.0)))
+
+
+def test_huber_takes_its_scale_from_the_ratings(ratings, tmp_path):
+    """A hundred times the ratings in a ball a hundred times as wide have a hundred times the predictions."""
+    rows, cols, y = ratings
+    y = np.where(np.arange(len(y)) % 20 == 0, y + 30.0, y)  # outliers
+    settings = {"loss": "huber", "certify": False, "clip": False, "sweeps": 100}
+    one = quick(**settings).fit((rows, cols, y))
+    many = quick(**settings, radius=1500.0).fit((rows, cols, 100.0 * y))
+    assert many.loss_.delta == pytest.approx(100.0 * one.loss_.delta, rel=1e-6)
+    np.testing.assert_allclose(many.predict((rows, cols)), 100.0 * one.predict((rows, cols)), rtol=1e-2)
+    many.save(tmp_path / "m")
+    assert MatrixCompletion.load(tmp_path / "m").loss_ == many.loss_
+    plain = np.arange(len(y)) % 20 > 0
+    robust = one.rmse((rows[plain], cols[plain], y[plain]))
+    assert robust < 0.8 * quick(certify=False).fit((rows, cols, y)).rmse((rows[plain], cols[plain], y[plain]))
+
+
+@pytest.mark.parametrize("at", [2, 11])
+def test_the_time_limit_is_one_for_all_stages(ratings, monkeypatch, at):
+    """The clock jumps past the limit at some sweep: the path, the sweeps and the convex solver all end."""
+    now, seen = [0.0], []
+    monkeypatch.setattr(deadline_module.time, "monotonic", lambda: now[0])
+
+    def watch(run):
+        seen.append(type(run.solver).__name__)
+        if len(seen) == at:
+            now[0] = 100.0
+
+    model = MatrixCompletion(rank=4, time_limit=60.0, tol=1e-9, callbacks=[watch]).fit(ratings)
+    assert len(seen) == at
+    assert set(seen) == {"Alternating"}
+    assert model.result_.status.name == "TIME_LIMIT"
+    assert model.bound_ <= model.value_
+    assert np.isfinite(model.predict(ratings[:2])).all()

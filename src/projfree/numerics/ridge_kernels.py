@@ -59,17 +59,21 @@ def _add_squares(table, count, weight, out):
 
 
 @compiled(fastmath=FAST)
-def _exact(table, count, weight, y, penalty, M, x):
-    """The regression of a row with few entries, through the Cholesky factors of ``1 + T D^{-1} T^T``."""
+def _exact(table, count, weight, y, inverse, scaled, M, x):
+    """The regression of a row with few entries, through the Cholesky factors of ``1 + T D^{-1} T^T``.
+
+    ``inverse`` is that of the penalties, ``scaled`` has room for a row.
+    """
     k = len(x)
     for t in range(count):
+        a = table[t]
+        for j in range(k):
+            scaled[j] = a[j] * inverse[j]
         for s in range(t + 1):
-            total = 0.0
-            for j in range(k):
-                total += table[t, j] * table[s, j] / penalty[j]
-            if len(weight):
-                total *= np.sqrt(weight[t] * weight[s])
-            M[t, s] = total
+            b, total = table[s], scaled[0] * table[s, 0]
+            for j in range(1, k):
+                total += scaled[j] * b[j]
+            M[t, s] = total * np.sqrt(weight[t] * weight[s]) if len(weight) else total
         M[t, t] += 1.0
     for t in range(count):
         root = np.sqrt(weight[t]) if len(weight) else 1.0
@@ -89,9 +93,10 @@ def _exact(table, count, weight, y, penalty, M, x):
         for s in range(t + 1, count):
             total -= M[s, t] * M[s, count]
         M[t, count] = total / M[t, t]
-        root = np.sqrt(weight[t]) if len(weight) else 1.0
+        share = M[t, count] * np.sqrt(weight[t]) if len(weight) else M[t, count]
+        a = table[t]
         for j in range(k):
-            x[j] += root * M[t, count] * table[t, j] / penalty[j]
+            x[j] += share * a[j] * inverse[j]
 
 
 @compiled(fastmath=FAST)
@@ -142,7 +147,9 @@ def ridge_rows(
             for c in range(k):
                 a[c] = source[c]
         if count <= SHORT and not shared:
-            _exact(table, count, s, y, penalty, M, x)
+            for c in range(k):
+                q[c] = 1.0 / penalty[c]
+            _exact(table, count, s, y, q, r, M, x)
             continue
         for c in range(k):
             diagonal[c] = penalty[c] + gram[c, c] if shared else penalty[c]

@@ -11,7 +11,7 @@ import numpy as np
 from projfree.algebra import LowRank, OnPattern, Point
 from projfree.checks import Array, count, positive
 from projfree.numerics.lp_norm import lp_norm
-from projfree.numerics.subspace import leading, orthonormal
+from projfree.numerics.subspace import EPS, leading
 from projfree.numerics.svd import svd
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.implicit import ImplicitObjective
@@ -134,10 +134,12 @@ class Alternating(Solver):
         if not dead.any():
             return state
         now, rng = Sides.of(f, state.x), np.random.default_rng(state.seed)
-        right = now.rights
+        left, right = now.lefts, now.rights
+        left[:, dead] = 0.0  # so that the matrix, and its norm, are those of the others
         size = NEW * max(float(np.abs(right).max()), 0.1)
         right[:, dead] = size * rng.standard_normal((len(right), int(dead.sum())))
-        return replace(state, x=now.with_factors(now.lefts, right).point(f))
+        sigma = np.where(dead, 0.0, state.sigma)
+        return replace(state, x=now.with_factors(left, right).point(f), sigma=sigma)
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> AlternatingState:
         assert isinstance(state, AlternatingState)
@@ -154,9 +156,9 @@ class Alternating(Solver):
 def swept(f: Sweepable, ball: WeightedSchattenBall, now: Sides, sigma: Array, strength: float) -> tuple[Sides, Array]:
     """The sides after one sweep and the singular values of the weighted matrix."""
     for side, weights in enumerate(_weights(f, ball)):
-        found = regressed(f, now, side, strength * spread(sigma, ball.p), weights**2)
-        now, sigma = balanced(found, ball)
-        now = now.centred(f.entries.kinds)
+        now = regressed(f, now, side, strength * spread(sigma, ball.p), weights**2).centred(f.entries.kinds)
+        if side == 1 or ball.p > 1.0:  # for p = 1 all components have one ridge, in any basis
+            now, sigma = balanced(now, ball)
         f.entries.workspace.meter.rows += f.entries.data.n
     return now, sigma
 
@@ -168,24 +170,41 @@ def spread(sigma: Array, p: float) -> Array:
 
 
 def balanced(now: Sides, ball: WeightedSchattenBall) -> tuple[Sides, Array]:
-    """The same matrix with the root of its weighted singular values in both factors, and these values."""
-    d, e = ball.rows[:, None], ball.cols[:, None]
-    q, r = orthonormal(now.lefts * d)
-    o, s = orthonormal(now.rights * e)
+    """The same matrix with the root of its weighted singular values in both factors, and these values.
+
+    From Gram matrices: whatever their rounding does to the balance, the matrix is the same but for directions that it
+    hides.
+    """
+    left, right = now.lefts, now.rights
+    (r, back), (s, there) = (_root(factor, d) for factor, d in ((left, ball.rows), (right, ball.cols)))
     u, sigma, vt = svd(r @ s.T)
     root = np.sqrt(sigma)
-    return now.with_factors((q @ (u * root)) / d, (o @ (vt.T * root)) / e), sigma
+    return now.with_factors(left @ (back @ (u * root)), right @ (there @ (vt.T * root))), sigma
 
 
-def strongest(f: Sweepable, ball: WeightedSchattenBall) -> float:
-    """The strength from which on the matrix of the ratings alone is zero for p = 1, after a fit of the offsets."""
-    e, (m, n) = f.entries, f.entries.shape
-    rows, cols = _weights(f, ball)
-    none = np.zeros((0, 1))
+def _root(factor: Array, weights: Array) -> tuple[Array, Array]:
+    """``R`` with ``R.T @ R`` the Gram matrix of the weighted factor, and its pseudo-inverse."""
+    weighted = factor * weights[:, None]
+    squares, vectors = np.linalg.eigh(weighted.T @ weighted)
+    real = squares > len(squares) * EPS * max(float(squares[-1]), 1e-300)
+    roots = np.where(real, np.sqrt(np.where(real, squares, 1.0)), 0.0)
+    return roots[:, None] * vectors.T, vectors * np.where(real, 1.0 / np.where(real, roots, 1.0), 0.0)
+
+
+def offsets_alone(e: OffsetObjective) -> Sides:
+    """The best offsets without a matrix."""
+    (m, n), none = e.shape, np.zeros((0, 1))
     now = Sides(np.zeros((m, 1)), np.zeros((n, 1)), np.zeros(m), np.zeros(n), 0.0, none, none)
     for _ in range(OFFSET_SWEEPS):
         for side in (0, 1):
             now = regressed(e, now, side, np.ones(1), np.ones((m, n)[side])).centred(e.kinds)
+    return now
+
+
+def strongest(f: Sweepable, ball: WeightedSchattenBall) -> float:
+    """The strength from which on the matrix of the ratings alone is zero for p = 1, after a fit of the offsets."""
+    e, now = f.entries, offsets_alone(f.entries)
+    rows, cols = _weights(f, ball)
     target, weight = surrogate(e, now)
     residual = (target - predictions(e, now)) * (weight if len(weight) else 1.0)
     gradient = OnPattern(e.data.pattern, residual).scaled(1.0 / rows, 1.0 / cols)

@@ -20,6 +20,8 @@ FIRST, FACTOR, SWEEPS, POINTS = 0.45, 0.8, 3, 30
 PATIENCE = 2
 #: Weights of implicit features to choose from, that of the path first, and the strengths at which others are tried.
 WEIGHTS, TRIED = (1.0, 0.5, 0.0), 3
+#: A weight whose score is worse than the best by more than this part is not tried further.
+FAR = 0.01
 
 
 class Point(NamedTuple):
@@ -69,7 +71,7 @@ def choose(
     """The strength and the weight of implicit features with the best score.
 
     The path is that of the first weight: it goes down and, where its first point is the best, up to no matrix. The
-    others are tried at its best strengths, each begun at the model there.
+    others are tried at its best strengths, each begun at the model there, while they do not fall far behind.
     """
     first, *others = weights
     stacked = problem.with_implicit(first)
@@ -82,6 +84,8 @@ def choose(
                 break
             begun = other.restated(Factors.of(stacked.f, point.state), seed)
             points += along(other, rank, seed, score, np.array([point.strength]), callbacks, begun)
+            if points[-1].score < likely[0].score - FAR * abs(likely[0].score):
+                break
     return max(points, key=lambda point: point.score)
 
 

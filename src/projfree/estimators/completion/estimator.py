@@ -24,12 +24,15 @@ from projfree.estimators.completion.problem import Problem, Settings, Swept
 from projfree.estimators.completion.ratings import Observed, read_ratings
 from projfree.estimators.completion.recommendations import Recommender
 from projfree.estimators.completion.stopping import BestSweep, Tally
+from projfree.estimators.robust import HUBER, residual_scale
 from projfree.estimators.watching import Kept, given_callbacks
 from projfree.losses import Huber, Logistic, Loss, Squared
+from projfree.objectives.regressions import predictions
 from projfree.run import Checkpoint, Result, Status, minimize
 from projfree.run.checkpoint import Written
 from projfree.run.result import one_of_many
 from projfree.solvers import FrankWolfe
+from projfree.solvers.alternating import offsets_alone
 from projfree.steps import ShortStep
 
 #: With fewer ratings than this none are held out to choose the radius; the penalty follows no radius but its own share.
@@ -62,7 +65,8 @@ class MatrixCompletion(Recommender, BaseEstimator):
     radius : float, optional
         The radius of the ball. By default chosen on held-out ratings, along a path of radii.
     loss : {"squared", "huber", "logistic"} or Loss
-        Logistic is for ratings of two values, such as likes.
+        Logistic is for ratings of any two values, such as likes. ``"huber"`` takes its scale from the data, as in
+        `ConstrainedRegressor`: 1.345 times a robust standard deviation of what offsets alone leave of the ratings.
     offsets : bool or tuple of three bool
         Whether offsets are fitted: for all, for each user, for each item.
     ridge : float
@@ -321,6 +325,16 @@ class MatrixCompletion(Recommender, BaseEstimator):
         made: Loss = LOSSES[self.loss]()
         return made
 
+    def _scaled_loss(self) -> Loss:
+        """The loss with the scale that the ratings ask for."""
+        if not isinstance(self.loss, str) or self.loss != "huber":
+            return self.loss_
+        values, weight = self.ratings_.values, self.ratings_.weight
+        self.loss_ = Huber(HUBER * residual_scale(values, weight))
+        e = self._problem(self.ratings_).f.entries
+        rest = e.data.y - predictions(e, offsets_alone(e))
+        return Huber(HUBER * residual_scale(rest, e.data.weight))
+
     @property
     def _kinds(self) -> tuple[bool, bool, bool]:
         if isinstance(self.offsets, bool):
@@ -335,6 +349,7 @@ class MatrixCompletion(Recommender, BaseEstimator):
         self.rating_range_ = (float(values.min()), float(values.max()))
         free = not self.loss_.labels and self._kinds[0]
         self.base_ = float(np.average(values, weights=ratings.weight)) if free else 0.0
+        self.loss_ = self._scaled_loss()
         self._tally = Tally()
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         n = len(ratings)
@@ -363,7 +378,22 @@ class MatrixCompletion(Recommender, BaseEstimator):
             implicit=self.implicit_,
         )
         shape = (len(self.user_ids_), len(self.item_ids_)) if shape is None else shape
-        return Problem.of(ratings.rows, ratings.cols, ratings.values, ratings.weight, shape, given)
+        targets = self._targets(ratings.values)
+        return Problem.of(ratings.rows, ratings.cols, targets, ratings.weight, shape, given)
+
+    def _targets(self, values: Array) -> Array:
+        """The ratings as the loss wants them: of two values the higher one becomes 1 and the lower one -1."""
+        if not self.loss_.labels:
+            return values
+        low, high = self.rating_range_
+        wrong = values[(values != low) & (values != high)]
+        if len(wrong) or low == high:
+            got = f"{low:g}" if low == high else f"{low:g}, {wrong[0]:g} and {high:g}"
+            raise ValueError(
+                f"`loss={shown(self.loss)}` needs ratings of two values, such as 0 and 1, got {got}; use "
+                "`loss='squared'` for more."
+            )
+        return np.where(values == high, 1.0, -1.0)
 
     def _fit(self, model: Factors | None, strength: float | None = None) -> Self:
         written = self._written() if model is None else None
@@ -373,6 +403,8 @@ class MatrixCompletion(Recommender, BaseEstimator):
         elif self.radius is None and strength is None:
             strength, self.implicit_, state = self._chosen()
         problem = self._problem(self._training())
+        if state is not None:  # of fewer ratings, whose frequencies are others
+            state = problem.restated(Factors.of(problem.f, state), self._seed)
         if model is not None:
             state = problem.state(model, self.strength_, self._seed)
         stopping = None if self.held_out_ is None else BestSweep(self._judge(problem), self.n_iter_no_change)
@@ -467,7 +499,7 @@ class MatrixCompletion(Recommender, BaseEstimator):
         held = self.ratings_.part(part)
         u = model.margin(held.rows, held.cols)
         if self.loss_.labels:
-            errors = self.loss_.value(u, self.loss_.targets(self.ratings_.values)[part])
+            errors = self.loss_.value(u, self._targets(held.values))
             return float(np.average(errors, weights=held.weight))
         errors = (np.clip(u, *self.rating_range_) - held.values) ** 2
         return float(np.sqrt(np.average(errors, weights=held.weight)))

@@ -27,8 +27,9 @@ def check_completion(model: Any) -> None:
     need(isinstance(model.offsets, bool) or _all(model.offsets, bool), "its offsets are unknown")
     _check_factors(model.factors_, len(model.user_ids_), len(model.item_ids_))
     _check_ratings(model)
+    loss = model.loss_
     model._checked()
-    model.result_ = None
+    model.loss_, model.result_ = loss, None  # the scale of a loss is fitted
 
 
 def _all(values: Any, kind: type) -> bool:
