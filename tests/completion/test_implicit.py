@@ -8,7 +8,7 @@ from completion.problems import entries
 
 from projfree.algebra import LowRank, OnPattern, Pattern
 from projfree.algebra.stacked import StackedPattern
-from projfree.estimators.completion import MatrixCompletion
+from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV
 from projfree.estimators.completion import estimator as module
 from projfree.estimators.completion.certificate import certified, effort_for
 from projfree.estimators.completion.factors import Factors
@@ -121,7 +121,7 @@ def dense_minimum(problem, given, radius):
         return (u * project(v, problem.p, radius)) @ wt if np.linalg.norm(v, problem.p) > radius else Y
 
     Y, Z, t = np.zeros(D.shape), np.zeros(D.shape), 1.0
-    for _ in range(800):
+    for _ in range(400):
         new, grown = inside(Z - gradient(Z / D) / D / L), 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
         restart = float(((Z - new) * (new - Y)).sum()) > 0.0
         Y, Z, t = (new, new, 1.0) if restart else (new, new + (t - 1.0) / grown * (new - Y), grown)
@@ -264,3 +264,12 @@ def test_the_certificate_takes_no_more_products_than_the_fit(monkeypatch):
     assert effort_for(problem, np.inf) == Effort()
     with pytest.raises(ValueError, match="must be a bool or 'sharp', got 'yes'"):
         MatrixCompletion(certify="yes").fit(ratings)
+
+
+def test_a_search_chooses_one_weight_for_all_exponents():
+    ratings = taste()
+    search = MatrixCompletionCV(p=(1.0, 1.1), radii=6, estimator=MatrixCompletion(rank=6, certify=False)).fit(ratings)
+    assert search.model_.implicit_ > 0.0
+    assert search.model_.factors_.below.shape[0] == len(search.model_.user_ids_)
+    given = MatrixCompletionCV(p=1.0, radii=[5.0], estimator=MatrixCompletion(rank=6, certify=False)).fit(ratings)
+    assert given.model_.implicit_ == 0.0

@@ -12,7 +12,7 @@ from projfree.deadline import expired
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.problem import Problem
 from projfree.run import Status
-from projfree.solvers.alternating import AlternatingState
+from projfree.solvers.alternating import AlternatingState, offsets_alone
 
 #: The path: strengths fall by this factor from this part of the strongest, with so many sweeps each.
 FIRST, FACTOR, SWEEPS, POINTS = 0.45, 0.8, 3, 30
@@ -66,17 +66,21 @@ def choose(
     rank: int,
     seed: int,
     score: Callable[[Factors], float],
+    better: Callable[[Factors, Factors], bool],
     callbacks: Sequence[Any] = (),
 ) -> Point:
-    """The strength and the weight of implicit features with the best score.
+    """The strength and the weight of implicit features with the best score, or no matrix where none is clearly better.
 
     The path is that of the first weight: it goes down and, where its first point is the best, up to no matrix. The
     others are tried at its best strengths, each begun at the model there, while they do not fall far behind.
+    ``better`` says whether a model is clearly better than another one.
     """
     first, *others = weights
-    stacked = problem.with_implicit(first)
+    stacked, alone = problem.with_implicit(first), offsets_model(problem)
     points = _path(stacked, rank, seed, score, callbacks)
     likely = sorted(points, key=lambda point: -point.score)[:TRIED]
+    if not better(Factors.of(stacked.f, likely[0].state), alone):
+        likely = likely[:1]
     for weight in others:
         other = problem.with_implicit(weight)
         for point in likely:
@@ -86,7 +90,17 @@ def choose(
             points += along(other, rank, seed, score, np.array([point.strength]), callbacks, begun)
             if points[-1].score < likely[0].score - FAR * abs(likely[0].score):
                 break
-    return max(points, key=lambda point: point.score)
+    best = max(points, key=lambda point: point.score)
+    if better(Factors.of(problem.with_implicit(best.implicit).f, best.state), alone):
+        return best
+    plain = problem.with_implicit(0.0)
+    return Point(plain.strongest() / FACTOR, 0.0, score(alone), plain.restated(alone, seed))
+
+
+def offsets_model(problem: Problem) -> Factors:
+    """The best offsets without a matrix."""
+    e = problem.f.entries
+    return Factors.of_sides(e, offsets_alone(e), np.zeros(1))
 
 
 def _path(

@@ -430,7 +430,8 @@ class MatrixCompletion(Recommender, BaseEstimator):
         if len(self.ratings_) < FEW:
             return SHARE * self._problem(self._training()).strongest(), self.implicit_, None
         problem = self._problem(self.ratings_.part(self._split[0]))
-        given = (self.weights, self.rank, self._seed, self._judged, [self._tally, *given_callbacks(self.callbacks)])
+        judges = (self._judged, self._clearly_better)
+        given = (self.weights, self.rank, self._seed, *judges, [self._tally, *given_callbacks(self.callbacks)])
         with self._limited(None if self.time_limit is None else CHOOSING * self.time_limit):
             found = choose(problem, *given)
         # A penalty on fewer ratings is weaker, as the root of their number.
@@ -496,10 +497,22 @@ class MatrixCompletion(Recommender, BaseEstimator):
 
     def _error(self, model: Factors, part: Array) -> float:
         """The error on some ratings: root mean square, or the mean loss where ratings are labels."""
+        error = float(np.average(self._losses(model, part), weights=self.ratings_.part(part).weight))
+        return error if self.loss_.labels else math.sqrt(error)
+
+    def _losses(self, model: Factors, part: Array) -> Array:
+        """The squared errors of predictions of some ratings, or the losses where ratings are labels."""
         held = self.ratings_.part(part)
         u = model.margin(held.rows, held.cols)
         if self.loss_.labels:
-            errors = self.loss_.value(u, self._targets(held.values))
-            return float(np.average(errors, weights=held.weight))
-        errors = (np.clip(u, *self.rating_range_) - held.values) ** 2
-        return float(np.sqrt(np.average(errors, weights=held.weight)))
+            return self.loss_.value(u, self._targets(held.values))
+        squares: Array = (np.clip(u, *self.rating_range_) - held.values) ** 2
+        return squares
+
+    def _clearly_better(self, one: Factors, other: Factors) -> bool:
+        """Whether the ratings held out like a model better than another one by more than a standard error."""
+        part = self._split[1]
+        gain, weight = self._losses(other, part) - self._losses(one, part), self.ratings_.part(part).weight
+        s = np.full(len(gain), 1.0 / len(gain)) if weight is None else weight / max(float(weight.sum()), 1e-300)
+        mean = float(s @ gain)
+        return mean > math.sqrt(float(s**2 @ (gain - mean) ** 2))

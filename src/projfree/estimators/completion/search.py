@@ -47,7 +47,8 @@ class MatrixCompletionCV(BaseEstimator):
     n_jobs : int, optional
         Processes of joblib over exponents and folds.
     estimator : MatrixCompletion, optional
-        Everything else; its ``p`` and ``radius`` are replaced.
+        Everything else; its ``p`` and ``radius`` are replaced, and a weight of implicit features that is left to choose
+        is chosen once, for the first exponent (0 where radii are given).
 
     Attributes
     ----------
@@ -106,6 +107,8 @@ class MatrixCompletionCV(BaseEstimator):
         models = [clone(base).set_params(p=p, radius=None) for p in exponents]
         for model in models:
             model.prepare(X, y, sample_weight)
+        if isinstance(base.implicit, str):
+            base = self._weighed(base, models, isinstance(wanted, int))
         folds = self._folds(len(models[0].ratings_), models[0]._seed)
         scorer = None if self.scoring is None else check_scoring(base, scoring=self.scoring)
         candidates = [self._candidates(model, wanted) for model in models]
@@ -121,6 +124,16 @@ class MatrixCompletionCV(BaseEstimator):
         self._choose(exponents, candidates, scores, seconds, isinstance(wanted, int))
         self._refit(base, X, y, sample_weight, len(models[0].ratings_))
         return self
+
+    @staticmethod
+    def _weighed(base: MatrixCompletion, models: list[MatrixCompletion], path: bool) -> MatrixCompletion:
+        """The settings with one weight of implicit features for all: that of the first exponent; 0 for given radii."""
+        weight = models[0]._chosen()[1] if path else 0.0
+        for model in models:
+            model.set_params(implicit=weight)
+            model.implicit_ = weight
+        chosen: MatrixCompletion = clone(base).set_params(implicit=weight)
+        return chosen
 
     def _candidates(self, model: MatrixCompletion, wanted: Any) -> Array:
         given: Array = strengths_of(model._problem(model.ratings_), wanted) if isinstance(wanted, int) else wanted
