@@ -132,7 +132,7 @@ METHODS = {
     "projfree-1.2": lambda train: projfree(train, p=1.2, certify=False),
     "projfree-plain": lambda train: projfree(train, weight_power=0.0, certify=False),
     "projfree-no-offsets": lambda train: projfree(train, offsets=(True, False, False), certify=False),
-    "projfree-given": lambda train: projfree(train, radius=4617.0, sweeps=8, certify=False),
+    "projfree-given": lambda train: projfree(train, radius=4617.0, max_sweeps=8, certify=False),
     "projfree-certified": lambda train: projfree(train, radius=1400.0, p=1.2, rank=60, tol=1e-2),
     "projfree-tuned": tuned(projfree, OURS),
     "surprise": surprise,

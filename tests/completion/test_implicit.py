@@ -199,7 +199,7 @@ def test_ratings_held_out_are_zero_in_what_was_rated(monkeypatch):
 
 def test_the_gap_of_the_larger_problem_can_be_closed(tmp_path):
     rows, cols, y = entries(30, 20, 300, seed=3)
-    model = MatrixCompletion(radius=20.0, rank=20, implicit=0.5, sweeps=100).fit((rows, cols, y))
+    model = MatrixCompletion(radius=20.0, rank=20, implicit=0.5, max_sweeps=100).fit((rows, cols, y))
     assert model.implicit_ == 0.5
     assert model.factors_.below.shape == (30, 20)
     assert 0.0 <= model.relative_gap_ < 0.05
@@ -252,7 +252,7 @@ def test_the_certificate_takes_no_more_products_than_the_fit(monkeypatch):
         monkeypatch.setattr(owner, "EVERY_SIDE", 0)
     ratings = taste()
     sharp = MatrixCompletion(rank=4, implicit=1.0, certify="sharp").fit(ratings)
-    capped = MatrixCompletion(rank=4, implicit=1.0, sweeps=1).fit(ratings)
+    capped = MatrixCompletion(rank=4, implicit=1.0, max_sweeps=1).fit(ratings)
     problem = capped._problem(capped.ratings_)
     fit = capped._tally.products(problem, 4)
     assert capped.coarse_ == (not effort_for(problem, fit).gram)
@@ -268,8 +268,8 @@ def test_the_certificate_takes_no_more_products_than_the_fit(monkeypatch):
 
 def test_a_search_chooses_one_weight_for_all_exponents():
     ratings = taste()
-    search = MatrixCompletionCV(p=(1.0, 1.1), radii=6, estimator=MatrixCompletion(rank=6, certify=False)).fit(ratings)
-    assert search.model_.implicit_ > 0.0
-    assert search.model_.factors_.below.shape[0] == len(search.model_.user_ids_)
-    given = MatrixCompletionCV(p=1.0, radii=[5.0], estimator=MatrixCompletion(rank=6, certify=False)).fit(ratings)
-    assert given.model_.implicit_ == 0.0
+    search = MatrixCompletionCV(p=(1.0, 1.1), radii=20, cv=2, rank=6, certify=False).fit(ratings)
+    assert search.implicit_ > 0.0
+    assert search.factors_.below.shape[0] == len(search.user_ids_)
+    given = MatrixCompletionCV(p=1.0, radii=[5.0], cv=2, rank=6, certify=False).fit(ratings)
+    assert given.implicit_ == 0.0

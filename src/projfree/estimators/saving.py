@@ -48,6 +48,7 @@ CLASSES = (
     "ConstrainedRegressorCV",
     "ConstrainedClassifierCV",
     "MatrixCompletion",
+    "MatrixCompletionCV",
 )
 #: What only a fit needs: written where it is plain, left out where it is an object.
 FOR_FITS = ("cv", "scoring", "random_state")

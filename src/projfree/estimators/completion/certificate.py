@@ -12,6 +12,7 @@ from projfree.algebra import LowRank
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.problem import Problem
 from projfree.numerics.subspace import Effort
+from projfree.run.progress import LEAST_SCALE
 from projfree.runtime import single_blas
 from projfree.sets import spectral
 from projfree.solvers.alternating import Sweepable
@@ -68,4 +69,4 @@ def relative(f: Sweepable, value: float, bound: float) -> float:
     losses = e.loss.value(np.full(e.data.n, e.base), e.data.y)
     most = float(np.average(losses, weights=e.data.weight)) + 2.0 * f.scale * e.data.n
     floor = LEAST * abs(float(f.value(f.point(LowRank(f.shape, ()))))) if abs(value) < LEAST * most else 0.0
-    return (value - bound) / max(abs(value), floor, 1e-300)
+    return (value - bound) / max(abs(value), floor, LEAST_SCALE)

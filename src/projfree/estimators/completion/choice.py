@@ -60,6 +60,16 @@ def along(
             return
 
 
+def most_sweeps(weights: Sequence[float]) -> int:
+    """The largest number of sweeps that `choose` makes."""
+    return SWEEPS * (POINTS + _stronger() + TRIED * (len(weights) - 1))
+
+
+def _stronger() -> int:
+    """How many strengths there are from the first of a path up to no matrix."""
+    return 1 + int(np.log(FIRST) / np.log(FACTOR))
+
+
 def choose(
     problem: Problem,
     weights: Sequence[float],
@@ -90,7 +100,7 @@ def choose(
             points += along(other, rank, seed, score, np.array([point.strength]), callbacks, begun)
             if points[-1].score < likely[0].score - FAR * abs(likely[0].score):
                 break
-    best = max(points, key=lambda point: point.score)
+    best = max(points, key=lambda point: (point.score, -point.implicit))  # of equal ones the simpler
     if better(Factors.of(problem.with_implicit(best.implicit).f, best.state), alone):
         return best
     plain = problem.with_implicit(0.0)
@@ -110,6 +120,6 @@ def _path(
     points = list(along(*given, strengths, callbacks))
     best = max(points, key=lambda point: point.score)
     if best is points[0] and not expired():
-        stronger = strengths[0] / FACTOR ** np.arange(1, 2 + int(np.log(FIRST) / np.log(FACTOR)))
+        stronger = strengths[0] / FACTOR ** np.arange(1, 1 + _stronger())
         points += along(*given, stronger, callbacks, best.state)
     return points

@@ -5,30 +5,34 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from projfree.checks import Array, at_least, count, plain_array, positive, shown
+from projfree.checks import Array, at_least, count, positive, shown
 from projfree.deadline import deadline
 from projfree.estimators.completion.certificate import certified
-from projfree.estimators.completion.choice import WEIGHTS, choose
+from projfree.estimators.completion.choice import WEIGHTS, choose, most_sweeps
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.growth import grow, worth_growing
+from projfree.estimators.completion.labels import refuse_other_kind
 from projfree.estimators.completion.problem import Problem, Settings, Swept
-from projfree.estimators.completion.ratings import Observed, read_ratings
+from projfree.estimators.completion.ratings import Observed, weighted_ratings
 from projfree.estimators.completion.recommendations import Recommender
+from projfree.estimators.completion.saved import SavedCompletion
 from projfree.estimators.completion.stopping import BestSweep, Tally
 from projfree.estimators.robust import HUBER, residual_scale
+from projfree.estimators.solving import warn_if_short
 from projfree.estimators.watching import Kept, given_callbacks
 from projfree.losses import Huber, Logistic, Loss, Squared
 from projfree.objectives.regressions import predictions
 from projfree.run import Checkpoint, Result, Status, minimize
+from projfree.run.callbacks import announce, closed
 from projfree.run.checkpoint import Written
 from projfree.run.result import one_of_many
 from projfree.solvers import FrankWolfe
@@ -41,6 +45,8 @@ FEW = 20
 WIDE = 1e-3
 #: The share of the strongest penalty where there are too few ratings to choose one.
 SHARE = 0.3
+#: The radius of an answer without a matrix.
+LEAST_RADIUS = 1e-8
 #: The part of a time limit that the choice of the radius may take.
 CHOOSING = 0.5
 #: Sweeps after a choice of the radius, and without one.
@@ -48,7 +54,7 @@ LAST, WHOLE = 3, 15
 LOSSES = {"squared": Squared, "huber": Huber, "logistic": Logistic}
 
 
-class MatrixCompletion(Recommender, BaseEstimator):
+class MatrixCompletion(Recommender, SavedCompletion, RegressorMixin, BaseEstimator):
     r"""Complete a matrix from some of its entries, over a ball of a weighted Schatten norm.
 
     .. math:: \min_{\|D_r^a X D_c^a\|_{S_p} \le r,\ b}\ \frac1n\sum_i \ell(X_{u_i v_i} + b_0 + b_{u_i} + b_{v_i}, y_i)
@@ -78,8 +84,9 @@ class MatrixCompletion(Recommender, BaseEstimator):
         The power a of the smoothed row and column frequencies in the norm; 0 is the plain norm.
     rank : int
         Components of the sweeps. A certified answer may have more.
-    sweeps : int, optional
-        The largest number of sweeps, by default 3 after a choice of the radius, which leaves little to do, else 15.
+    max_sweeps : int, optional
+        The largest number of sweeps after the choice of the radius, by default 3, since the choice leaves little to
+        do, or 15 where there was none; ``n_iter_`` says how many were done.
     tol : float, optional
         Go on as `certify_to` does until the relative gap is at most this. By default the gap is computed, not reduced.
     solver : Solver, optional
@@ -105,8 +112,8 @@ class MatrixCompletion(Recommender, BaseEstimator):
         `ProgressBar`, which never does.
     checkpoint : path, optional
         A folder that the sweeps are saved to; a fit of the same problem goes on from it.
-    random_state : int
-        Seed of the first factors and of what is held out.
+    random_state : int, RandomState or None
+        Seed of the first factors and of what is held out, drawn once a fit.
 
     Attributes
     ----------
@@ -124,7 +131,7 @@ class MatrixCompletion(Recommender, BaseEstimator):
     implicit_ : float
         The weight of implicit features.
     n_iter_ : int
-        Sweeps done.
+        Sweeps done after the choice of the radius, at most ``max_sweeps``.
     result_ : Result or None
         Of the convex solver, where it ran.
 
@@ -168,7 +175,7 @@ class MatrixCompletion(Recommender, BaseEstimator):
         implicit: Any = "auto",
         weight_power: float = 0.25,
         rank: int = 40,
-        sweeps: int | None = None,
+        max_sweeps: int | None = None,
         tol: float | None = None,
         solver: Any = None,
         max_iter: int = 1000,
@@ -181,15 +188,21 @@ class MatrixCompletion(Recommender, BaseEstimator):
         columns: tuple[str, ...] = ("user", "item", "rating"),
         callbacks: Any = (),
         checkpoint: str | os.PathLike[str] | None = None,
-        random_state: int = 0,
+        random_state: Any = 0,
     ) -> None:
         self.p, self.radius, self.loss, self.offsets, self.ridge = p, radius, loss, offsets, ridge
         self.implicit = implicit
-        self.weight_power, self.rank, self.sweeps, self.tol = weight_power, rank, sweeps, tol
+        self.weight_power, self.rank, self.max_sweeps, self.tol = weight_power, rank, max_sweeps, tol
         self.solver, self.max_iter, self.certify = solver, max_iter, certify
         self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
         self.n_iter_no_change, self.time_limit, self.clip = n_iter_no_change, time_limit, clip
         self.columns, self.callbacks, self.checkpoint, self.random_state = columns, callbacks, checkpoint, random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = tags.input_tags.categorical = tags.input_tags.sparse = True
+        tags.target_tags.required = False  # ratings may stand in X
+        return tags
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to ratings.
@@ -205,21 +218,14 @@ class MatrixCompletion(Recommender, BaseEstimator):
             A weight for each rating.
         """
         self._checked()
-        with self._limited(self.time_limit):
+        with self._watched(self.time_limit):
             self.prepare(X, y, sample_weight)
             return self._fit(None)
-
-    def fit_with(self, X: Any, y: Any, sample_weight: Any, strength: float) -> Self:
-        """Fit with a given strength of the penalty in place of a radius, as a path has found it."""
-        self._checked()
-        with self._limited(self.time_limit):
-            self.prepare(X, y, sample_weight)
-            return self._fit(None, positive("fit_with(strength=...)", strength))
 
     def prepare(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
         """Check settings and ratings, and keep the latter."""
         self._checked()
-        ratings = read_ratings(X, y, self.columns)
+        ratings = weighted_ratings(X, y, self.columns, sample_weight)
         assert ratings.values is not None
         if ratings.shape is not None:
             self.user_ids_, self.item_ids_ = np.arange(ratings.shape[0]), np.arange(ratings.shape[1])
@@ -227,25 +233,26 @@ class MatrixCompletion(Recommender, BaseEstimator):
         else:
             self.user_ids_, rows = np.unique(ratings.users, return_inverse=True)
             self.item_ids_, cols = np.unique(ratings.items, return_inverse=True)
-        self._take(Observed.latest(rows, cols, ratings.values, sample_weight, len(self.item_ids_)))
+        self._take(Observed.latest(rows, cols, ratings.values, ratings.weight, len(self.item_ids_)))
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Add ratings, of known or new users and items, and go on from the last answer with the same penalty."""
         if not hasattr(self, "factors_"):
             return self.fit(X, y, sample_weight)
-        old = self.ratings_
+        old = self._need_ratings("partial_fit", "save it with `ratings=True`")
         if (old.weight is None) != (sample_weight is None):
             raise ValueError("`partial_fit` needs `sample_weight` if, and only if, the first fit had it.")
-        new = read_ratings(X, y, self.columns)
+        new = weighted_ratings(X, y, self.columns, sample_weight)
+        assert new.values is not None
+        refuse_other_kind("users", self.user_ids_, new.users)
+        refuse_other_kind("items", self.item_ids_, new.items)
         users, items = np.union1d(self.user_ids_, new.users), np.union1d(self.item_ids_, new.items)
         model = self.factors_.merged(self.user_ids_, users, self.item_ids_, items)
         rows = np.concatenate([np.searchsorted(users, self.user_ids_)[old.rows], np.searchsorted(users, new.users)])
         cols = np.concatenate([np.searchsorted(items, self.item_ids_)[old.cols], np.searchsorted(items, new.items)])
-        weight = None
-        if old.weight is not None:
-            weight = np.concatenate([old.weight, plain_array("sample_weight", sample_weight)])
+        weight = None if old.weight is None or new.weight is None else np.concatenate([old.weight, new.weight])
         self.user_ids_, self.item_ids_, implicit = users, items, self.implicit_
-        with self._limited(self.time_limit):
+        with self._watched(self.time_limit):
             self._take(Observed.latest(rows, cols, np.concatenate([old.values, new.values]), weight, len(items)))
             self.implicit_ = implicit
             return self._fit(model, self.strength_)
@@ -255,12 +262,14 @@ class MatrixCompletion(Recommender, BaseEstimator):
 
         Large matrices get more components first, as many as sweeps can bear; then the convex solver goes on.
         """
-        check_is_fitted(self, "factors_")
+        self._need_ratings("certify_to", "save it with `ratings=True`")
         problem = self._problem(self._training())
-        with self._limited(time_limit):
+        with self._watched(time_limit):
             if worth_growing(problem):
+                announce(given_callbacks(self.callbacks), "more components")
                 given = (self.strength_, self.radius_, tol, given_callbacks(self.callbacks))
                 self.factors_, self.strength_ = grow(problem, self.factors_, *given)
+            announce(given_callbacks(self.callbacks), "convex solver")
             ball = problem.ball(self.radius_)
             result = minimize(
                 problem.f,
@@ -276,12 +285,19 @@ class MatrixCompletion(Recommender, BaseEstimator):
         self.value_, self.bound_, self.relative_gap_ = result.value, result.bound, result.relative_gap
         self.result_, self.norm_, self.coarse_ = result, self.factors_.norm(problem.p), False
         one_of_many(result)
+        warn_if_short(self, result, tol, expected=result.status is Status.CALLBACK)
         return self
 
     @property
     def _convex_solver(self) -> Any:
         """The solver that was given; where what was rated counts too, one that needs no images of points."""
         return FrankWolfe(ShortStep()) if self.solver is None and self.implicit_ else self.solver
+
+    @contextmanager
+    def _watched(self, seconds: float | None) -> Iterator[None]:
+        """One limit for everything that follows, after which the callbacks are closed."""
+        with closed(given_callbacks(self.callbacks)), self._limited(seconds):
+            yield
 
     @staticmethod
     def _limited(seconds: float | None) -> AbstractContextManager[None]:
@@ -304,7 +320,7 @@ class MatrixCompletion(Recommender, BaseEstimator):
                 f"`MatrixCompletion(implicit=...)` must be 'auto' or a weight, 0 for none, got {shown(self.implicit)}."
             )
         at_least("MatrixCompletion(weight_power=...)", self.weight_power, 0.0)
-        for name in ("rank", "max_iter", "n_iter_no_change", *(() if self.sweeps is None else ("sweeps",))):
+        for name in ("rank", "max_iter", "n_iter_no_change", *(() if self.max_sweeps is None else ("max_sweeps",))):
             count(f"MatrixCompletion({name}=...)", getattr(self, name))
         share = positive("MatrixCompletion(validation_fraction=...)", self.validation_fraction)
         if share >= 1.0:
@@ -357,6 +373,7 @@ class MatrixCompletion(Recommender, BaseEstimator):
         out = min(max(int(self.validation_fraction * n), 1), n - 1)
         self._split = np.sort(order[out:]), np.sort(order[:out])
         self.held_out_ = np.isin(np.arange(n), self._split[1]) if self.early_stopping and n > 1 else None
+        self.n_ratings_ = len(self._training())
 
     def _training(self) -> Observed:
         """The ratings that the model is fitted to: all but those held out to stop early."""
@@ -370,7 +387,7 @@ class MatrixCompletion(Recommender, BaseEstimator):
     def _problem(self, ratings: Observed, shape: tuple[int, int] | None = None) -> Problem:
         given = Settings(
             loss=self.loss_,
-            p=float(self.p),
+            p=self._exponent,
             power=float(self.weight_power),
             ridge=float(self.ridge),
             kinds=self._kinds,
@@ -380,6 +397,11 @@ class MatrixCompletion(Recommender, BaseEstimator):
         shape = (len(self.user_ids_), len(self.item_ids_)) if shape is None else shape
         targets = self._targets(ratings.values)
         return Problem.of(ratings.rows, ratings.cols, targets, ratings.weight, shape, given)
+
+    @property
+    def _exponent(self) -> float:
+        """The exponent of the norm."""
+        return float(self.p)
 
     def _targets(self, values: Array) -> Array:
         """The ratings as the loss wants them: of two values the higher one becomes 1 and the lower one -1."""
@@ -409,8 +431,12 @@ class MatrixCompletion(Recommender, BaseEstimator):
             state = problem.state(model, self.strength_, self._seed)
         stopping = None if self.held_out_ is None else BestSweep(self._judge(problem), self.n_iter_no_change)
         watching = [self._tally, *given_callbacks(self.callbacks), *([] if stopping is None else [stopping])]
-        settings = {"callbacks": [*watching, *self._keeper(strength)], "seed": self._seed, "written": written}
-        settings["max_iter"] = self.max_sweeps(state is not None)
+        begun = state is not None if written is None else bool(written.note.get("begun"))
+        kept = self._keeper({"strength": strength, "implicit": self.implicit_, "begun": begun})
+        most = self.most_sweeps(begun)
+        settings: dict[str, Any] = {"callbacks": [*watching, *kept], "seed": self._seed, "written": written}
+        settings["max_iter"] = most
+        announce(given_callbacks(self.callbacks), "sweeps", most)
         if self.radius is None:
             assert strength is not None
             swept = problem.penalised(self.rank, strength, state, **settings)
@@ -418,20 +444,21 @@ class MatrixCompletion(Recommender, BaseEstimator):
             swept = problem.within(self.rank, float(self.radius), state, **settings)
         return self._finish(problem, swept, stopping)
 
-    def max_sweeps(self, begun: bool) -> int:
+    def most_sweeps(self, begun: bool) -> int:
         """The largest number of sweeps, from the state that a choice has left or from nothing."""
-        return self.sweeps if self.sweeps is not None else LAST if begun else WHOLE
+        return self.max_sweeps if self.max_sweeps is not None else LAST if begun else WHOLE
 
     def _chosen(self) -> tuple[float, float, Any]:
         """The strength, the weight and the state that held-out ratings like best.
 
-        Where they are few, a share of the strongest, and implicit features only if asked for.
+        Where they are few or all the same, a share of the strongest, and implicit features only if asked for.
         """
-        if len(self.ratings_) < FEW:
+        if len(self.ratings_) < FEW or np.allclose(self.ratings_.values, self.base_, rtol=1e-14, atol=0.0):
             return SHARE * self._problem(self._training()).strongest(), self.implicit_, None
         problem = self._problem(self.ratings_.part(self._split[0]))
         judges = (self._judged, self._clearly_better)
         given = (self.weights, self.rank, self._seed, *judges, [self._tally, *given_callbacks(self.callbacks)])
+        announce(given_callbacks(self.callbacks), "path", most_sweeps(self.weights))
         with self._limited(None if self.time_limit is None else CHOOSING * self.time_limit):
             found = choose(problem, *given)
         # A penalty on fewer ratings is weaker, as the root of their number.
@@ -443,24 +470,27 @@ class MatrixCompletion(Recommender, BaseEstimator):
         return -self._error(model, self._split[1])
 
     def _judge(self, problem: Problem) -> Any:
-        return lambda run: self._judged(Factors.of(problem.f, run.state))
+        return lambda run: self._judged(self._in_the_ball(problem, Factors.of(problem.f, run.state)))
+
+    def _in_the_ball(self, problem: Problem, model: Factors) -> Factors:
+        """The model as it is kept: sweeps may lie outside a ball that is given."""
+        return model if self.radius is None else model.inside(problem.p, float(self.radius))
 
     def _written(self) -> Written | None:
         """The checkpoint to go on from, where there is one."""
         kept = None if self.checkpoint is None else Kept(self.checkpoint)
         return None if kept is None or kept.state is None else Written.load(kept.state)
 
-    def _keeper(self, strength: float | None) -> list[Kept]:
-        """What writes the sweeps to disk, with the strength that was chosen for them."""
+    def _keeper(self, note: dict[str, Any]) -> list[Kept]:
+        """What writes the sweeps to disk, with the strength that was chosen for them and whether there was a choice."""
         if self.checkpoint is None:
             return []
-        note = {"implicit": self.implicit_} | ({} if strength is None else {"strength": strength})
         if isinstance(self.checkpoint, Checkpoint):
             return [Kept(replace(self.checkpoint, note=note))]
         return [Kept(Checkpoint(self.checkpoint, every=1, note=note))]
 
     def _warn_if_wide(self, norm: float, fallen: bool) -> None:
-        if self.radius is not None and fallen and norm < 0.9 * self.radius:
+        if self.radius is not None and fallen and self.radius > LEAST_RADIUS and norm < 0.9 * self.radius:
             warnings.warn(
                 f"`radius={self.radius:g}` is larger than these ratings need: the norm of the answer is {norm:.4g}, so "
                 "the ball does not hold it back; choose a smaller radius, or leave it out.",
@@ -476,6 +506,7 @@ class MatrixCompletion(Recommender, BaseEstimator):
         # A ball that does not hold the answer back lets the penalty fall without end.
         self._warn_if_wide(self.norm_, self.strength_ < WIDE * state.first)
         if self.certify:
+            announce(given_callbacks(self.callbacks), "certificate")
             most = math.inf if self.certify == "sharp" else self._tally.products(problem, len(self.factors_.sigma))
             found = certified(problem, self.factors_, self.radius_, most)
             self.factors_, self.value_, self.bound_ = found.factors, found.value, found.bound
@@ -488,7 +519,7 @@ class MatrixCompletion(Recommender, BaseEstimator):
         """The attributes of a model that no certificate stands for yet."""
         norm = model.norm(problem.p)
         # The answer of a penalty minimises over the ball of its own norm.
-        self.radius_ = float(self.radius) if self.radius is not None else max(norm * (1.0 + 1e-12), 1e-8)
+        self.radius_ = float(self.radius) if self.radius is not None else max(norm * (1.0 + 1e-12), LEAST_RADIUS)
         self.factors_ = model.inside(problem.p, self.radius_)
         self.norm_ = self.factors_.norm(problem.p)
         self.result_ = None

@@ -134,8 +134,8 @@ class Problem:
         return Swept(cast("AlternatingState", run.state), status)
 
 
-def frequency_weights(counts: Array, power: float) -> Array:
-    """Smoothed relative frequencies to a power: nine tenths of one's own, a tenth of the mean."""
-    mean = max(float(counts.mean()), 1e-300)
+def frequency_weights(counts: Array, power: float, mean: float | None = None) -> Array:
+    """Smoothed relative frequencies to a power: nine tenths of one's own, a tenth of the mean, by default theirs."""
+    mean = max(float(counts.mean()) if mean is None else mean, 1e-300)
     weights: Array = ((0.9 * counts + 0.1 * mean) / mean) ** power
     return weights

@@ -1,141 +1,104 @@
-"""What a fitted completion does: predict, recommend, fold in, score, save and load."""
+"""What a fitted completion recommends: items for users, what is similar, and how good the lists are."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from projfree.algebra import Pattern
 from projfree.checks import Array, count, shown
-from projfree.estimators.completion.factors import Factors
-from projfree.estimators.completion.problem import Problem
-from projfree.estimators.completion.ratings import Observed, places, read_ratings
-from projfree.losses.base import Loss
-from projfree.losses.squared import is_squared
-from projfree.objectives.regressions import regressed
-from projfree.solvers.alternating import spread
-
-#: Regressions of new users for a loss that is not quadratic.
-FOLDS = 30
+from projfree.estimators.completion.fold_in import FoldIn
+from projfree.estimators.completion.labels import labels_of, places
+from projfree.estimators.completion.ranking import alike, ranked
+from projfree.estimators.completion.ratings import read_ratings
+from projfree.estimators.completion.report import Report, judged
 
 
-class Recommender:
+class Recommender(FoldIn):
     """The part of `MatrixCompletion` that needs no solver."""
 
-    factors_: Factors
-    user_ids_: Array
-    item_ids_: Array
-    ratings_: Observed
-    rating_range_: tuple[float, float]
-    loss_: Loss
-    strength_: float
-    clip: bool
-    columns: Any
-    _problem: Callable[..., Problem]
-
-    def decision_function(self, X: Any) -> Array:
-        """The model at pairs, before clipping; for the logistic loss the log-odds."""
-        check_is_fitted(self, "factors_")
-        pairs = read_ratings(X, None, self.columns, values=False)
-        return self.factors_.margin(places(self.user_ids_, pairs.users), places(self.item_ids_, pairs.items))
-
-    def predict(self, X: Any) -> Array:
-        """Ratings of pairs ``(user, item)``; for the logistic loss the more likely of the two labels.
-
-        A user or item that was never seen has no offset and no factors: its prediction falls back to what is known.
-        """
-        u = self.decision_function(X)
-        if self.loss_.labels:
-            low, high = self.rating_range_
-            return np.where(u >= 0.0, high, low)
-        return np.clip(u, *self.rating_range_) if self.clip else u
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """The coefficient of determination of predicted ratings; for the logistic loss the accuracy."""
-        from sklearn.metrics import accuracy_score, r2_score
-
-        given = read_ratings(X, y, self.columns)
-        predicted = self.predict((given.users, given.items))
-        return float((accuracy_score if self.loss_.labels else r2_score)(given.values, predicted))
-
-    def rmse(self, X: Any, y: Any = None) -> float:
-        """The root mean squared error of predicted ratings."""
-        given = read_ratings(X, y, self.columns)
-        return float(np.sqrt(np.mean((self.predict((given.users, given.items)) - given.values) ** 2)))
-
     def recommend(self, user: Any, n: int = 10, exclude_seen: bool = True) -> tuple[Array, Array]:
-        """The ``n`` items with the highest predictions for a user, and the predictions, before clipping."""
-        check_is_fitted(self, "factors_")
-        count("recommend(n=...)", n)
-        place = int(places(self.user_ids_, np.asarray([user]))[0])
-        if place < 0:
-            raise ValueError(
-                f"`recommend(user=...)` must be a user of the fit, got {shown(user)}; for a new one use `transform` "
-                "or `partial_fit` with some ratings."
-            )
-        cols = np.arange(len(self.item_ids_))
-        u = self.factors_.margin(np.full(len(cols), place), cols)
-        if exclude_seen:
-            u[self.ratings_.cols[self.ratings_.rows == place]] = -np.inf
-        best = np.argsort(-u, kind="stable")[:n]
-        best = best[np.isfinite(u[best])]
-        return self.item_ids_[best], u[best]
+        """The ``n`` items with the highest predictions for a user or for several, and the predictions, before clipping.
 
-    def transform(self, X: Any, y: Any = None) -> tuple[Array, Array]:
-        """Fold in ratings of new users without refitting: labels, and a row ``(offset, coordinates)`` for each.
+        Parameters
+        ----------
+        user : label or sequence of labels
+            One user of the fit, or several.
+        n : int
+            How many items.
+        exclude_seen : bool
+            Whether items that the user has rated are left out.
 
-        The prediction for item j is the base and shift of the fit, the offset, the item's offset, and the inner product
-        of the coordinates with the item's factors. Items never seen are ignored.
+        Returns
+        -------
+        items, scores : ndarray
+            Of length ``n``, or fewer where nothing else is left. For several users of shape ``(n_users, n)``: a row
+            that ends early goes on with scores that are NaN, beside items that mean nothing.
         """
         check_is_fitted(self, "factors_")
-        given, f = read_ratings(X, y, self.columns), self.factors_
-        users, rows = np.unique(given.users, return_inverse=True)
-        cols = places(self.item_ids_, given.items)
-        known = cols >= 0
-        assert given.values is not None
-        pattern, order, place = Pattern.of(rows[known], cols[known], (len(users), len(self.item_ids_)))
-        values = given.values[known][order]
-        if place is not None:
-            last = np.flatnonzero(np.append(np.diff(place) > 0, True))
-            values = values[last]
-        rows = np.repeat(np.arange(len(users)), np.diff(pattern.indptr))
-        folded = self._problem(Observed(rows, pattern.indices, values, None), (len(users), len(self.item_ids_)))
-        weight = float(np.median(self._problem(self.ratings_).unit.rows[: len(self.user_ids_)]))
-        now = replace(f.sides, left=np.zeros((len(users), f.left.shape[1])), rows=np.zeros(len(users)))
-        ridge = self.strength_ * spread(f.sigma, folded.p)
-        for _ in range(1 if is_squared(self.loss_) else FOLDS):
-            now = regressed(folded.f, now, 0, ridge, np.full(len(users), weight**2))
-        return users, np.column_stack([now.rows, now.left])
+        seen = self._need_ratings("recommend", "use `exclude_seen=False`") if exclude_seen else None
+        rows = self._known("user", user, self.user_ids_, "for a new one use `fold_in` with some ratings")
+        blocks = ranked(self.factors_, rows, count("recommend(n=...)", n), seen)
+        top, scores = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+        if np.ndim(user):
+            return self.item_ids_[top], scores
+        there = ~np.isnan(scores[0])
+        return self.item_ids_[top[0, there]], scores[0, there]
 
-    #: The first version of the file format that has completions.
-    saved_version = 3
-    #: The run of a convex solver, whose matrix the factors hold.
-    never_saved = ("result_",)
+    def similar_items(self, item: Any, n: int = 10) -> tuple[Array, Array]:
+        """The ``n`` items most like an item, or like each of several, and how much: from 1, alike, to -1, opposite.
 
-    def check_parts(self) -> None:
-        """Raise where a model that was read from a file is not what a fit leaves."""
-        from projfree.estimators.completion.saved import check_completion
-
-        check_completion(self)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a folder, atomically and without pickle; `projfree.load` reads it back."""
-        from projfree.estimators.saving import save
-
+        The similarity is the cosine of the items' columns of the completed matrix without offsets: who likes one
+        more than is usual for user and item likes the other too.
+        """
         check_is_fitted(self, "factors_")
-        save(self, path)
+        f = self.factors_
+        return self._similar("item", item, self.item_ids_, f.right, f.left, n)
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that `save` wrote; settings that are functions, solvers or paths are as by default."""
-        from projfree.estimators.saving import load
+    def similar_users(self, user: Any, n: int = 10) -> tuple[Array, Array]:
+        """The ``n`` users most like a user, or like each of several, and how much, as in `similar_items`."""
+        check_is_fitted(self, "factors_")
+        f = self.factors_
+        return self._similar("user", user, self.user_ids_, f.left, f.right, n)
 
-        model = load(path)
-        if not isinstance(model, cls):
-            raise ValueError(f"{str(path)!r} holds a {type(model).__name__}; read it with `projfree.load`.")
-        return model
+    def _similar(self, name: str, label: Any, ids: Array, table: Array, other: Array, n: int) -> tuple[Array, Array]:
+        count(f"similar_{name}s(n=...)", n)
+        top, cosines = alike(table, other, self._known(name, label, ids, "fit it with some ratings first"), n)
+        return (ids[top], cosines) if np.ndim(label) else (ids[top[0]], cosines[0])
+
+    def _known(self, name: str, label: Any, ids: Array, way: str) -> Array:
+        """The places of one or several labels, all of which must be there."""
+        labels = labels_of(name, label if np.ndim(label) else [label])
+        at = places(ids, labels, name)
+        if (at < 0).any():
+            raise ValueError(f"`{name}` must be in the fit, got {shown(labels[at < 0][0])}; {way}.")
+        return at
+
+    def report(self, X: Any, y: Any = None, k: int = 10, threshold: float | None = None) -> Report:
+        """Errors, precision, recall and coverage on ratings that were held out.
+
+        Lists of ``k`` items are made as by `recommend`, from all items that a user has not rated in the fit, for those
+        users of the fit who like something in ``X``. An item that the fit has not seen may be liked, and is in no list.
+
+        Parameters
+        ----------
+        X, y
+            Ratings in any form that `fit` takes.
+        k : int
+            The length of a list.
+        threshold : float, optional
+            A rating of at least this says that the user likes the item; by default the mean of the ratings given.
+        """
+        seen, given = self._need_ratings("report", "use `rmse`"), read_ratings(X, y, self.columns)
+        assert given.values is not None
+        (rows, cols), values = self._places(given), given.values
+        least = float(values.mean()) if threshold is None else float(threshold)
+        at = given.last()
+        at = at[(rows[at] >= 0) & (values[at] >= least)]
+        users, lists = np.unique(rows[at], return_inverse=True)
+        liked = np.stack([lists, cols[at]])
+        found = judged(ranked(self.factors_, users, count("report(k=...)", k), seen), liked, len(self.item_ids_))
+        errors = self._as_ratings(self.factors_.margin(rows, cols)) - values
+        sizes = float(np.sqrt(np.mean(errors**2))), float(np.abs(errors).mean())
+        return Report(*sizes, *found, k=k, threshold=least, n_ratings=len(values), n_users=len(users))

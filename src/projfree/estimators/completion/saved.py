@@ -1,23 +1,71 @@
-"""What a saved completion must look like, checked before anything predicts with it."""
+"""Completions on disk: what is written, and what a saved one must look like before anything predicts with it."""
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+import os
+from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from projfree.estimators.completion.factors import Factors
+from projfree.estimators.completion.labels import KINDS
 from projfree.estimators.completion.ratings import Observed
 from projfree.estimators.saved_model import finite, need
 from projfree.losses.base import Loss
 
-NUMBERS = ("radius_", "norm_", "strength_", "value_", "bound_", "relative_gap_", "n_iter_", "implicit_")
+NUMBERS = ("radius_", "norm_", "strength_", "value_", "bound_", "relative_gap_", "n_iter_", "n_ratings_", "implicit_")
+
+
+class SavedCompletion:
+    """Saving and loading."""
+
+    #: The first version of the file format that has completions.
+    saved_version = 3
+    #: The run of a convex solver, whose matrix the factors hold.
+    never_saved = ("result_",)
+
+    def check_parts(self) -> None:
+        """Raise where a model that was read from a file is not what a fit leaves."""
+        check_completion(self)
+
+    def save(self, path: str | os.PathLike[str], ratings: bool = True) -> None:
+        """Write the fitted model to a folder, atomically and without pickle; `projfree.load` reads it back.
+
+        Parameters
+        ----------
+        path : path-like
+            A new or empty folder, or one written by `save`.
+        ratings : bool
+            Whether the ratings are written too. Without them the folder is small, and the model predicts, folds in and
+            finds what is similar, but can neither leave out what a user has rated nor be fitted further.
+        """
+        from projfree.estimators.saving import save
+
+        check_is_fitted(self, "factors_")
+        model: Any = self
+        if not ratings:
+            model = copy.copy(self)
+            del model.ratings_
+            model.held_out_ = None
+        save(model, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model that `save` wrote; settings that are functions, solvers or paths are as by default."""
+        from projfree.estimators.saving import load
+
+        model = load(path)
+        if not isinstance(model, cls):
+            raise ValueError(f"{str(path)!r} holds a {type(model).__name__}; read it with `projfree.load`.")
+        return model
 
 
 def check_completion(model: Any) -> None:
     """Raise where the parts of a completion are not what a fit leaves, or do not fit each other."""
     held = vars(model)
-    for name, kind in {"factors_": Factors, "ratings_": Observed, "loss_": Loss}.items():
+    for name, kind in {"factors_": Factors, "loss_": Loss}.items():
         need(isinstance(held.get(name), kind), f"{name} is no {kind.__name__}")
     for name in NUMBERS:
         need(isinstance(held.get(name), int | float | np.number), f"{name} is no number")
@@ -26,7 +74,11 @@ def check_completion(model: Any) -> None:
     need(isinstance(model.columns, tuple) and _all(model.columns, str), "its columns have no names")
     need(isinstance(model.offsets, bool) or _all(model.offsets, bool), "its offsets are unknown")
     _check_factors(model.factors_, len(model.user_ids_), len(model.item_ids_))
-    _check_ratings(model)
+    for ids in (model.user_ids_, model.item_ids_):
+        need(isinstance(ids, np.ndarray) and ids.ndim == 1 and ids.dtype.kind in KINDS, "its labels are no labels")
+    if "ratings_" in held:
+        need(isinstance(held["ratings_"], Observed), "ratings_ is no Observed")
+        _check_ratings(model)
     loss = model.loss_
     model._checked()
     model.loss_, model.result_ = loss, None  # the scale of a loss is fitted
@@ -54,7 +106,6 @@ def _check_ratings(model: Any) -> None:
     ratings = model.ratings_
     shape = (len(finite("the ratings", ratings.values)),)
     for at, ids in ((ratings.rows, model.user_ids_), (ratings.cols, model.item_ids_)):
-        need(isinstance(ids, np.ndarray) and ids.ndim == 1 and ids.dtype.kind in "iuUSb", "its labels are no labels")
         need(at.shape == shape and at.dtype.kind in "iu", "its ratings have no places")
         need(not len(at) or (at.min() >= 0 and at.max() < len(ids)), "its ratings are out of range")
     if ratings.weight is not None:

@@ -2,214 +2,224 @@
 
 from __future__ import annotations
 
-import time
+import math
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import KFold, check_cv
+from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted
 
-from projfree.checks import Array
-from projfree.estimators.completion.choice import POINTS, along, strengths_of
-from projfree.estimators.completion.estimator import MatrixCompletion
-from projfree.estimators.completion.factors import Factors
-from projfree.estimators.completion.problem import Problem
-from projfree.estimators.completion.ratings import read_ratings
-from projfree.estimators.search_results import checked_radii, choose, results_table
-
-#: Into how many parts ratings are divided by default, of which one is held out.
-PARTS = 10
+from projfree.deadline import countdown
+from projfree.estimators.completion.estimator import CHOOSING, MatrixCompletion
+from projfree.estimators.completion.folds import Fold, path_of, radii_of, scores_of
+from projfree.estimators.completion.ratings import Ratings, read_ratings, weighted_ratings
+from projfree.estimators.search_results import checked_radii
+from projfree.estimators.searching import Search
 
 
-class MatrixCompletionCV(BaseEstimator):
-    """`MatrixCompletion` with the exponent and the radius chosen on held-out ratings.
+class MatrixCompletionCV(Search, MatrixCompletion):
+    """`MatrixCompletion` with the exponent and the radius chosen by cross-validation.
 
     For each exponent a path of penalties, from strong to weak and each point begun at the last, is fitted to the
-    ratings outside a fold and judged on those inside; the exponent and strength with the best mean score are refitted
-    to all ratings. Radii that are given are fitted one by one.
+    ratings outside a fold and judged on those inside; a path ends when its score has not improved for two points. Each
+    point stands for the radius that it has on all ratings. Radii that are given are fitted one by one. The best
+    exponent and radius are then fitted to all ratings.
 
     Parameters
     ----------
     p : float or sequence of float
         The exponent, or several to choose from.
     radii : int or array
-        How many penalties a path has at most, or the radii to try. A path ends when its score has not improved for two
-        points.
+        How many radii a path has at most, or the radii to try; where the best of these is at an end, a warning says so.
     cv : int, splitter or iterable, optional
-        How ratings are split, as in scikit-learn; a number of folds is shuffled. By default a tenth of the ratings is
-        held out once.
+        How ratings are split, as in scikit-learn, by default into 5 folds. A number of folds is shuffled, because
+        ratings are often sorted by user.
     scoring : str or callable, optional
-        What is maximised, given pairs and their ratings; by default minus the root mean squared error (minus the mean
-        loss where ratings are labels).
+        What is maximised, given pairs and their ratings; by default `score`. Sample weights reach it where it takes
+        some.
+    rule : {"best", "one_standard_error"}
+        The radius with the best mean score, or the smallest one within a standard error of it (for the best p).
     n_jobs : int, optional
         Processes of joblib over exponents and folds.
-    estimator : MatrixCompletion, optional
-        Everything else; its ``p`` and ``radius`` are replaced, and a weight of implicit features that is left to choose
-        is chosen once, for the first exponent (0 where radii are given).
+    implicit : "auto" or float
+        As in `MatrixCompletion`: by default chosen once, before the folds, and zero where radii are given.
+    loss, offsets, ridge, weight_power, rank, max_sweeps, tol, solver, max_iter, certify, early_stopping, \
+validation_fraction, n_iter_no_change, time_limit, clip, columns, callbacks, random_state
+        As in `MatrixCompletion`; what concerns sweeps, certificates and callbacks is for the final fit.
 
     Attributes
     ----------
-    cv_results_ : dict
-        As in scikit-learn's ``GridSearchCV``; ``param_radius`` is replaced by ``param_strength``, the penalty on all
-        ratings, where a path was asked for. Points that some fold did not reach have no mean.
-    best_index_, best_params_, best_score_ : int, dict and float
+    radius_, p_ : float
         The choice.
-    p_, radius_ : float
-        The choice; the radius is that of the refitted model.
-    model_ : MatrixCompletion
-        The refitted model.
+    radii_ : ndarray of shape (n_p, n_radii)
+        What was tried.
+    scores_ : ndarray of shape (n_p, n_radii, n_folds)
+        NaN at points that the path of a fold did not reach, of which none is chosen.
+    cv_results_ : dict
+        As in scikit-learn's ``GridSearchCV``, an entry for each p and radius; ``mean_fit_time`` is that of a path
+        divided by its radii.
+    best_index_, best_params_, best_score_ : int, dict and float
+        The choice, and its mean score.
+
+    All other attributes and methods are those of `MatrixCompletion` with the chosen radius, fitted to all ratings.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from projfree.estimators.completion import MatrixCompletion
-    >>> from projfree.estimators.completion import MatrixCompletionCV
+    >>> from projfree import MatrixCompletionCV
     >>> rng = np.random.default_rng(0)
     >>> users, items = rng.integers(0, 20, 200), rng.integers(0, 15, 200)
-    >>> search = MatrixCompletionCV(p=(1.0, 1.2), estimator=MatrixCompletion(rank=3, sweeps=5))
-    >>> search.fit((users, items, rng.standard_normal(200))).p_ in (1.0, 1.2)
-    True
+    >>> search = MatrixCompletionCV(p=(1.0, 1.2), cv=3, rank=3, max_sweeps=5)
+    >>> search = search.fit((users, items, rng.standard_normal(200)))
+    >>> search.p_ in (1.0, 1.2), sorted(search.best_params_)
+    (True, ['p', 'radius'])
     """
+
+    _kind = MatrixCompletion
+    _beyond = "raise their number"
+    radius = None
+    checkpoint = None
 
     def __init__(
         self,
         p: Any = (1.0, 1.1, 1.2),
         *,
-        radii: Any = POINTS,
+        radii: Any = 20,
         cv: Any = None,
         scoring: Any = None,
+        rule: str = "best",
         n_jobs: int | None = None,
-        estimator: MatrixCompletion | None = None,
+        loss: Any = "squared",
+        offsets: Any = True,
+        ridge: float = 3.0,
+        implicit: Any = "auto",
+        weight_power: float = 0.25,
+        rank: int = 40,
+        max_sweeps: int | None = None,
+        tol: float | None = None,
+        solver: Any = None,
+        max_iter: int = 1000,
+        certify: Any = True,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 3,
+        time_limit: float | None = None,
+        clip: bool = True,
+        columns: tuple[str, ...] = ("user", "item", "rating"),
+        callbacks: Any = (),
+        random_state: Any = 0,
     ) -> None:
-        self.p, self.radii, self.cv, self.scoring, self.n_jobs, self.estimator = (
-            p,
-            radii,
-            cv,
-            scoring,
-            n_jobs,
-            estimator,
-        )
+        self.p, self.radii, self.cv, self.scoring, self.rule, self.n_jobs = p, radii, cv, scoring, rule, n_jobs
+        self.loss, self.offsets, self.ridge, self.implicit = loss, offsets, ridge, implicit
+        self.weight_power, self.rank, self.max_sweeps, self.tol = weight_power, rank, max_sweeps, tol
+        self.solver, self.max_iter, self.certify = solver, max_iter, certify
+        self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
+        self.n_iter_no_change, self.time_limit, self.clip = n_iter_no_change, time_limit, clip
+        self.columns, self.callbacks, self.random_state = columns, callbacks, random_state
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Choose, and refit to all ratings."""
-        exponents, wanted = [float(p) for p in np.atleast_1d(self.p)], checked_radii(self.radii)
-        if not exponents:
-            raise ValueError("`MatrixCompletionCV(p=...)` must name at least one exponent, got none.")
-        base = MatrixCompletion() if self.estimator is None else self.estimator
-        if base.checkpoint is not None:
-            raise ValueError(
-                "`MatrixCompletionCV` fits many models, and a checkpoint holds one; leave `checkpoint` out."
-            )
-        self._enough(read_ratings(X, y, base.columns).values)
-        models = [clone(base).set_params(p=p, radius=None) for p in exponents]
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
+        """Choose radius and exponent, and fit all ratings with them.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `MatrixCompletion.fit`.
+        **params
+            ``groups`` for the splitter; with metadata routing anything that splitter and scorer ask for.
+        """
+        self._check_rule()
+        self._checked()
+        wanted, left = checked_radii(self.radii), countdown(self.time_limit)
+        split, given = self._routed(sample_weight, params)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        models = [self._single(p).set_params(random_state=seed) for p in self._exponents()]
         for model in models:
             model.prepare(X, y, sample_weight)
-        if isinstance(base.implicit, str):
-            base = self._weighed(base, models, isinstance(wanted, int))
-        folds = self._folds(len(models[0].ratings_), models[0]._seed)
-        scorer = None if self.scoring is None else check_scoring(base, scoring=self.scoring)
-        candidates = [self._candidates(model, wanted) for model in models]
-        tasks = (
-            delayed(_fold)(model, ways, isinstance(wanted, int), rows, held, scorer)
-            for model, ways in zip(models, candidates, strict=True)
-            for rows, held in folds
-        )
-        found = Parallel(n_jobs=self.n_jobs)(tasks)
-        shape = (len(models), len(folds), -1)
-        scores = np.swapaxes(np.reshape([scores for scores, _ in found], shape), 1, 2)
-        seconds = np.reshape([took for _, took in found], shape[:2])
-        self._choose(exponents, candidates, scores, seconds, isinstance(wanted, int))
-        self._refit(base, X, y, sample_weight, len(models[0].ratings_))
+        path = isinstance(wanted, int)
+        with self._watched(self.time_limit):
+            if path:
+                self._share_implicit(models)
+            folds = self._folds(read_ratings(X, y, self.columns), X, y, sample_weight, split, given, seed)
+            self._try(models, wanted, path, folds, left)
+            best, at = self._keep_choice()
+            final = self._single(self._exponents()[best]).set_params(random_state=seed, callbacks=self.callbacks)
+            final.set_params(radius=float(self.radii_[best, at]), implicit=models[best].implicit_)
+            final.fit(X, y, sample_weight)
+        self._take_over(final, final.radius_)
         return self
 
+    def _single(self, p: float | None = None) -> MatrixCompletion:
+        return MatrixCompletion(**self._parameters(p), radius=None)
+
+    def _checked(self) -> None:
+        if not self._exponents():
+            raise ValueError("`MatrixCompletionCV(p=...)` must name at least one exponent, got none.")
+        for p in self._exponents():
+            single = self._single(p)
+            single._checked()
+        self.loss_ = single.loss_
+
+    @property
+    def _exponent(self) -> float:
+        return self.p_
+
     @staticmethod
-    def _weighed(base: MatrixCompletion, models: list[MatrixCompletion], path: bool) -> MatrixCompletion:
-        """The settings with one weight of implicit features for all: that of the first exponent; 0 for given radii."""
-        weight = models[0]._chosen()[1] if path else 0.0
-        for model in models:
-            model.set_params(implicit=weight)
-            model.implicit_ = weight
-        chosen: MatrixCompletion = clone(base).set_params(implicit=weight)
-        return chosen
+    def _share_implicit(models: list[MatrixCompletion]) -> None:
+        """One weight of implicit features for all, as a single fit chooses it."""
+        if len(models[0].weights) > 1:
+            _, weight, _ = models[0]._chosen()
+            for model in models:
+                model.implicit_ = weight
 
-    def _candidates(self, model: MatrixCompletion, wanted: Any) -> Array:
-        given: Array = strengths_of(model._problem(model.ratings_), wanted) if isinstance(wanted, int) else wanted
-        return given
+    def _folds(
+        self, every: Ratings, X: Any, y: Any, sample_weight: Any, split: Any, given: Any, seed: int
+    ) -> list[Fold]:
+        """The folds of the ratings that count; splitters see all rows that were given."""
+        assert every.values is not None
+        whole = self.cv is None or isinstance(self.cv, int | np.integer)
+        splitter = KFold(self.cv or 5, shuffle=True, random_state=seed) if whole else check_cv(self.cv)
+        counted = weighted_ratings(X, y, self.columns, sample_weight)
+        origin = counted.last() if counted.at is None else counted.at[counted.last()]
+        scorer = check_scoring(self._single(), scoring=self.scoring)
+        folds = []
+        for parts in splitter.split(np.zeros(len(every.values)), every.values, **split):
+            rows, held = (np.flatnonzero(np.isin(origin, part)) for part in parts)
+            folds.append(Fold(rows, held, scorer, {name: value[origin[held]] for name, value in given.items()}))
+        return folds
 
-    def _choose(self, exponents: list[float], ways: list[Array], scores: Array, seconds: Array, path: bool) -> None:
-        results = results_table(exponents, np.stack(ways), scores, seconds)
-        if path:
-            results["param_strength"] = results.pop("param_radius")
-            results["params"] = [{"p": one["p"], "strength": one["radius"]} for one in results["params"]]
-        best, at = choose(scores, "best")
-        self.cv_results_, self.best_index_ = results, best * scores.shape[1] + at
-        self.best_params_, self.best_score_ = results["params"][self.best_index_], float(scores[best, at].mean())
+    def _try(self, models: list[MatrixCompletion], wanted: Any, path: bool, folds: list[Fold], left: Any) -> None:
+        """Score radii or the points of a path in each fold, for each exponent."""
+        ways = [path_of(model, wanted) if path else wanted for model in models]
+        share = math.inf if self.time_limit is None else CHOOSING * left()
+        tasks = (
+            delayed(scores_of)(model, way, path, fold, share)
+            for model, way in zip(models, ways, strict=True)
+            for fold in folds
+        )
+        found = Parallel(n_jobs=self.n_jobs)(tasks)
+        most = max(len(scores) for scores, _ in found)
+        padded = [scores + [np.nan] * (most - len(scores)) for scores, _ in found]
+        scores = np.swapaxes(np.reshape(padded, (len(models), len(folds), most)), 1, 2)
+        seconds = np.reshape([took for _, took in found], (len(models), len(folds)))
+        grids = [radii_of(model, way[:most]) if path else way for model, way in zip(models, ways, strict=True)]
+        reached = min(map(len, grids))  # fewer than were scored where time is up
+        radii = np.stack([grid[:reached] for grid in grids])
+        self._keep_scores(self._exponents(), radii, scores[:, :reached], seconds, given=not path)
 
-    def _refit(self, base: MatrixCompletion, X: Any, y: Any, sample_weight: Any, n: int) -> None:
-        chosen = self.best_params_
-        self.model_ = clone(base).set_params(p=chosen["p"], radius=chosen.get("radius"))
-        if "strength" in chosen:
-            self.model_.fit_with(X, y, sample_weight, chosen["strength"])
-        else:
-            self.model_.fit(X, y, sample_weight)
-        self.p_, self.radius_ = chosen["p"], self.model_.radius_
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
+        """The score by ``scoring``, by default that of `MatrixCompletion`.
 
-    def _enough(self, values: Any) -> None:
-        least = 2 * PARTS if self.cv is None else 2
-        if len(values) < least:
-            raise ValueError(
-                f"`MatrixCompletionCV` needs at least {least} ratings, got {len(values)}; use fewer folds, or "
-                "MatrixCompletion with a radius."
-            )
-
-    def _folds(self, n: int, seed: int) -> list[tuple[Array, Array]]:
-        if self.cv is None:
-            return list(KFold(PARTS, shuffle=True, random_state=seed).split(np.zeros(n)))[:1]
-        whole = isinstance(self.cv, int | np.integer)
-        splitter = KFold(self.cv, shuffle=True, random_state=seed) if whole else check_cv(self.cv)
-        return list(splitter.split(np.zeros(n)))
-
-    def predict(self, X: Any) -> Array:
-        """Ratings of pairs, by the refitted model."""
-        check_is_fitted(self, "model_")
-        predicted: Array = self.model_.predict(X)
-        return predicted
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """The score of the refitted model by ``scoring``, by default that of `MatrixCompletion`."""
-        check_is_fitted(self, "model_")
+        Parameters
+        ----------
+        X, y
+            Ratings in any form that `fit` takes.
+        sample_weight : array, optional
+        **params
+            With metadata routing, what the scorer asks for.
+        """
         if self.scoring is None:
-            return float(self.model_.score(X, y))
-        return float(check_scoring(self, scoring=self.scoring)(self, X, y))
-
-
-def _fold(
-    model: MatrixCompletion, ways: Array, path: bool, rows: Array, held: Array, scorer: Any
-) -> tuple[list[float], float]:
-    """Scores of strengths along a path, NaN where it ended before, or of radii one by one; and the seconds it took."""
-    begun, every = time.perf_counter(), model.ratings_
-
-    def score(state: Factors) -> float:
-        if scorer is None:
-            return -model._error(state, held)
-        model.factors_ = state
-        pairs = (model.user_ids_[every.rows[held]], model.item_ids_[every.cols[held]])
-        return float(scorer(model, pairs, every.values[held]))
-
-    problem = model._problem(every.part(rows))
-    if path:
-        # A penalty on fewer ratings is weaker, as the root of their number.
-        own = ways * np.sqrt(len(rows) / len(every))
-        scores = [point.score for point in along(problem, model.rank, model._seed, score, own)]
-    else:
-        scores = [score(_within(model, problem, float(radius))) for radius in ways]
-    return scores + [np.nan] * (len(ways) - len(scores)), time.perf_counter() - begun
-
-
-def _within(model: MatrixCompletion, problem: Problem, radius: float) -> Factors:
-    """The answer over the ball of one radius, as `MatrixCompletion.fit` finds it."""
-    found = problem.within(model.rank, radius, None, seed=model._seed, max_iter=model.max_sweeps(False))
-    return Factors.of(problem.f, found.state).inside(problem.p, radius)
+            return float(super().score(X, y, sample_weight))
+        given = read_ratings(X, y, self.columns)
+        return self._scored((given.users, given.items), given.values, sample_weight, params)
