@@ -10,12 +10,14 @@ import pytest
 import scipy.sparse as sp
 from completion.problems import entries
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
+import projfree.deadline as deadline_module
 from projfree import ProgressBar
-from projfree.estimators import completion_growth
-from projfree.estimators.completion import MatrixCompletion
-from projfree.estimators.completion_cv import MatrixCompletionCV
-from projfree.estimators.completion_fit import ball_of, objective_of
+from projfree.deadline import deadline
+from projfree.estimators.completion import MatrixCompletion, growth
+from projfree.estimators.completion.problem import Problem, Settings
+from projfree.objectives.regressions import Sides, predictions
 
 SHAPE = (30, 20)
 
@@ -57,7 +59,7 @@ def test_labels_of_any_kind(ratings):
 
 
 def test_the_gap_is_proved_and_can_be_closed(ratings):
-    model = quick(rank=15, sweeps=60).fit(ratings)
+    model = quick(rank=15, max_sweeps=60).fit(ratings)
     assert 0.0 <= model.relative_gap_ < 0.05
     assert model.norm_ <= model.radius_ * (1 + 1e-9)
     value = model.value_
@@ -72,24 +74,30 @@ def test_the_gap_is_proved_and_can_be_closed(ratings):
 
 
 def test_components_grow_until_the_gap_is_small(ratings, monkeypatch):
-    model = quick(p=1.2, radius=10.0, rank=2, sweeps=60).fit(ratings)
-    problem, data = model._problem(slice(None))
+    model = quick(p=1.2, radius=10.0, rank=2, max_sweeps=60).fit(ratings)
+    problem = model._problem(model.ratings_)
     before = model.relative_gap_
-    assert not completion_growth.worth_growing(problem)  # the convex solvers have the whole spectrum
-    monkeypatch.setattr(completion_growth, "EVERY_SIDE", 4)
-    assert completion_growth.worth_growing(problem)
-    state, _ = completion_growth.grow(problem, data, model.factors_, model.strength_, model.radius_, 1e-2, None)
-    f, ball = objective_of(problem, data), ball_of(problem, model.radius_)
-    x = f.point(state.matrix, state.offsets)
+    assert not growth.worth_growing(problem)  # the convex solvers have the whole spectrum
+    monkeypatch.setattr(growth, "EVERY_SIDE", 4)
+    assert growth.worth_growing(problem)
+    given = (problem, model.factors_, model.strength_, model.radius_, 1e-2)
+    state, _ = growth.grow(*given)
+    f, ball = problem.f, problem.ball(model.radius_)
+    x = state.point(f)
     gap = (f.value(x) - f.minorant(x).lower(ball)) / f.value(x)
     assert before > 0.015
     assert 0.0 <= gap <= 1e-2
     assert len(state.sigma) > 2
-    assert ball.contains(state.matrix)
-    one, _ = completion_growth.grow(problem, data, model.factors_, model.strength_, model.radius_, 1e-2, 0.0)
+    assert ball.contains(x.w)
+    with deadline(0.0):
+        one, _ = growth.grow(*given)
     assert len(one.sigma) == 2  # no time
-    monkeypatch.setattr(completion_growth, "MOST_RANK", 1)
-    same, strength = completion_growth.grow(problem, data, model.factors_, model.strength_, model.radius_, 1e-2)
+    seen = []
+    stopped, _ = growth.grow(*given, callbacks=[lambda run: seen.append(run.iteration) or True])
+    assert seen == [1]
+    assert len(stopped.sigma) <= 4  # the callback has ended it after one round
+    monkeypatch.setattr(growth, "MOST_RANK", 1)
+    same, strength = growth.grow(*given)
     assert same is model.factors_  # more than sweeps can bear already
     assert strength == model.strength_
     monkeypatch.undo()
@@ -101,8 +109,8 @@ def test_components_grow_until_the_gap_is_small(ratings, monkeypatch):
 def test_ratings_that_are_all_the_same(p, monkeypatch):
     rng = np.random.default_rng(0)
     constant = (rng.integers(0, 30, 200), rng.integers(0, 20, 200), np.full(200, 4.0))
-    monkeypatch.setattr(completion_growth, "EVERY_SIDE", 4)
-    model = MatrixCompletion(p=p, radius=1.0, rank=3, sweeps=3).fit(constant).certify_to(1e-6)
+    monkeypatch.setattr(growth, "EVERY_SIDE", 4)
+    model = MatrixCompletion(p=p, radius=1.0, rank=3, max_sweeps=3).fit(constant).certify_to(1e-6)
     assert model.value_ <= 1e-12
     np.testing.assert_allclose(model.predict(constant[:2]), 4.0)
     assert pickle.loads(pickle.dumps(model)).value_ == model.value_
@@ -112,27 +120,32 @@ def test_ratings_that_are_all_the_same(p, monkeypatch):
 def test_other_losses(ratings, loss):
     rows, cols, y = ratings
     y = np.where(y > 3.0, 1.0, -1.0) if loss == "logistic" else y
-    model = quick(loss=loss, radius=20.0, sweeps=80, rank=10, tol=2e-2).fit((rows, cols, y))
+    model = quick(loss=loss, radius=20.0, max_sweeps=80, rank=10, tol=2e-2).fit((rows, cols, y))
     assert model.relative_gap_ <= 2e-2
     assert model.score((rows, cols, y)) > 0.5
 
 
 def test_sweeps_descend_on_the_penalised_problem(ratings):
     """With a fixed strength and p = 1 no sweep raises squares + ridge + penalty."""
-    from projfree.estimators.completion_fit import make_sweeps
     from projfree.losses import Huber, Squared
 
     rows, cols, y = ratings
     for loss in (Squared(), Huber(0.5)):
-        settings = {"loss": loss, "p": 1.0, "power": 0.25, "ridge": 2.0, "kinds": (False, True, True), "base": 3.0}
-        problem, _ = make_sweeps(rows, cols, y, None, SHAPE, **settings)
-        state, last = problem.begin(5, 0), np.inf
-        for _ in range(15):
-            state = problem.sweep(state, 1.5)
-            ridge = 0.5 * loss.smoothness * 2.0 * float(state.rows @ state.rows + state.cols @ state.cols)
-            total = float(loss.value(problem.predictions(state), problem.y).sum()) + ridge + 3.0 * state.sigma.sum()
-            assert total <= last * (1 + 1e-9)
-            last = total
+        settings = Settings(loss, p=1.0, power=0.25, ridge=2.0, kinds=(False, True, True), base=3.0)
+        problem, last = Problem.of(rows, cols, y, None, SHAPE, settings), np.inf
+
+        def total(run, f=problem.f):
+            now = Sides.of(f, run.state.x)
+            ridge = 0.5 * f.loss.smoothness * 2.0 * float(now.rows @ now.rows + now.cols @ now.cols)
+            losses = f.loss.value(predictions(f, now), f.data.y).sum()
+            return float(losses) + ridge + 3.0 * run.state.sigma.sum()
+
+        totals = []
+        problem.penalised(5, 1.5, None, max_iter=15, callbacks=[lambda run, t=totals, of=total: t.append(of(run))])
+        assert len(totals) == 15
+        for now in totals:
+            assert now <= last * (1 + 1e-9)
+            last = now
 
 
 def test_unseen_users_and_items_fall_back_to_offsets(ratings):
@@ -151,13 +164,13 @@ def test_recommendations(ratings):
     assert (np.diff(scores) <= 0).all()
     everything, _ = model.recommend(5, n=100, exclude_seen=False)
     assert len(everything) == SHAPE[1]
-    with pytest.raises(ValueError, match="must be a user of the fit, got 77"):
+    with pytest.raises(ValueError, match="`user` must be in the fit, got 77; for a new one use `fold_in`"):
         model.recommend(77)
 
 
 def test_folding_in_a_known_user_gives_its_own_row(ratings):
     rows, cols, y = ratings
-    model = quick(sweeps=80, certify=False, weight_power=0.0).fit(ratings)
+    model = quick(max_sweeps=80, certify=False, weight_power=0.0).fit(ratings)
     mine = rows == 5
     users, folded = model.transform((rows[mine], cols[mine], y[mine]))
     assert users.tolist() == [5]
@@ -206,14 +219,14 @@ def test_save_and_load(ratings, tmp_path):
 def test_a_checkpoint_is_gone_on_from(ratings, tmp_path):
     rows, cols, _ = ratings
     folder = tmp_path / "sweeps"
-    quick(sweeps=3, checkpoint=folder, certify=False).fit(ratings)
+    quick(max_sweeps=3, checkpoint=folder, certify=False).fit(ratings)
     seen = []
-    resumed = quick(sweeps=6, checkpoint=folder, certify=False, callbacks=[lambda run: seen.append(run.iteration)])
+    resumed = quick(max_sweeps=6, checkpoint=folder, certify=False, callbacks=[lambda run: seen.append(run.iteration)])
     resumed.fit(ratings)
     assert seen == [4, 5, 6]
-    whole = quick(sweeps=6, certify=False).fit(ratings)
+    whole = quick(max_sweeps=6, certify=False).fit(ratings)
     np.testing.assert_array_equal(resumed.predict((rows, cols)), whole.predict((rows, cols)))
-    with pytest.raises(ValueError, match="other ratings or settings"):
+    with pytest.raises(ValueError, match="is of another problem: its solver is Alternating"):
         quick(rank=3, checkpoint=folder).fit(ratings)
 
 
@@ -222,7 +235,7 @@ def test_callbacks_early_stopping_and_time(ratings):
     model = quick(callbacks=[lambda run: calls.append(run.iteration) or len(calls) == 2, ProgressBar()]).fit(ratings)
     assert model.n_iter_ == 2
     assert quick(time_limit=1e-9, certify=False).fit(ratings).n_iter_ == 0
-    stopped = quick(rank=15, early_stopping=True, sweeps=200, n_iter_no_change=2).fit(ratings)
+    stopped = quick(rank=15, early_stopping=True, max_sweeps=200, n_iter_no_change=2).fit(ratings)
     assert stopped.n_iter_ < 200
 
 
@@ -234,51 +247,6 @@ def test_the_radius_is_found(ratings):
     assert clone(model).radius is None
 
 
-def test_search_over_exponents(ratings):
-    search = MatrixCompletionCV(p=(1.0, 1.2), cv=2, estimator=quick(certify=False)).fit(ratings)
-    results = search.cv_results_
-    assert search.p_ in (1.0, 1.2)
-    assert search.best_params_ == results["params"][search.best_index_]
-    assert set(search.best_params_) == {"p", "strength"}
-    splits = np.column_stack([results["split0_test_score"], results["split1_test_score"]])
-    np.testing.assert_allclose(results["mean_test_score"], splits.mean(axis=1))
-    assert search.best_score_ == np.nanmax(results["mean_test_score"])
-    assert results["rank_test_score"][search.best_index_] == 1
-    assert search.radius_ == search.model_.radius_
-    assert search.score(ratings) == search.model_.score(ratings)
-    two = MatrixCompletionCV(p=(1.0, 1.2), cv=2, n_jobs=2, estimator=quick(certify=False)).fit(ratings)
-    np.testing.assert_array_equal(two.cv_results_["mean_test_score"], results["mean_test_score"])
-    with pytest.raises(ValueError, match="needs at least 20 ratings"):
-        MatrixCompletionCV().fit(([0], [0], [1.0]))
-    with pytest.raises(ValueError, match=r"^`MatrixCompletionCV` fits many models, and a checkpoint holds one"):
-        MatrixCompletionCV(estimator=quick(checkpoint="folder")).fit(ratings)
-    with pytest.raises(ValueError, match=r"^`radii` must be "):
-        MatrixCompletionCV(radii=[0.0, 1.0]).fit(ratings)
-
-
-def test_search_over_radii_and_scorers(ratings):
-    """Held-out scores are recomputed from the split by fits to the other ratings."""
-    users, items, values = ratings if isinstance(ratings, tuple) else (ratings.row, ratings.col, ratings.data)
-    order = np.random.default_rng(0).permutation(len(values))
-    folds = [(np.sort(order[k::2]), np.sort(order[1 - k :: 2])) for k in range(2)]
-    radii = [0.5, 3.0]
-
-    def error(model, X, y):
-        return -float(np.abs(model.predict(X) - y).mean())
-
-    search = MatrixCompletionCV(p=1.0, radii=radii, cv=folds, scoring=error, estimator=quick(certify=False))
-    search.fit(ratings)
-    assert [one["radius"] for one in search.cv_results_["params"]] == radii
-    assert search.radius_ in radii
-    assert search.score((users, items), values) == error(search.model_, (users, items), values)
-    for k, (rows, held) in enumerate(folds):
-        for j, radius in enumerate(radii):
-            alone = quick(certify=False, p=1.0, radius=radius, clip=search.model_.clip)
-            alone.fit((users[rows], items[rows], values[rows]))
-            expected = error(alone, (users[held], items[held]), values[held])
-            assert search.cv_results_[f"split{k}_test_score"][j] == pytest.approx(expected, rel=0.1)
-
-
 @pytest.mark.parametrize(
     ("X", "settings", "words"),
     [
@@ -287,7 +255,7 @@ def test_search_over_radii_and_scorers(ratings):
         (([0, 1], [1], [1.0, 2.0]), {}, "an item for each user"),
         (([0.5], [1], [1.0]), {}, "whole numbers or strings, got 0.5"),
         (np.ones((3, 4)), {}, "got 4 columns"),
-        (([0], [1]), {}, "needs the ratings"),
+        (([0], [1]), {}, "the ratings are missing"),
         (([0], [1], [1.0]), {"p": 2.0}, "must be below 2"),
         (([0], [1], [1.0]), {"p": 0.5}, "at least 1"),
         (([0], [1], [1.0]), {"radius": -1.0}, "positive and finite"),
@@ -310,3 +278,89 @@ def test_one_rating_empty_rows_and_a_wide_ball():
     assert auto.predict([(0, 0)])[0] == pytest.approx(4.0)
     empty = quick(radius=0.1).fit(sp.coo_array(([4.0, 2.0], ([0, 2], [0, 2])), shape=(5, 4)))
     assert np.isfinite(empty.predict([(1, 1), (4, 3)])).all()
+
+
+def test_where_nothing_but_offsets_helps_the_path_climbs_to_them():
+    """Ratings of noise around offsets: the first point of the path is too weak, and no matrix is best."""
+    rng = np.random.default_rng(0)
+    rows, cols = np.divmod(rng.choice(200 * 150, 4000, replace=False), 150)
+    y = 3.0 + rng.standard_normal(200)[rows] * 0.5 + rng.standard_normal(150)[cols] * 0.5 + rng.standard_normal(4000)
+    test = (rows[:1000], cols[:1000], y[:1000])
+    train = (rows[1000:], cols[1000:], y[1000:])
+    model = MatrixCompletion(certify=False).fit(train)
+    offsets = MatrixCompletion(radius=1e-6, certify=False).fit(train)
+    assert model.strength_ > 0.5 * model._problem(model.ratings_).strongest()
+    assert model.rmse(test) <= 1.0001 * offsets.rmse(test)
+    assert model.norm_ < 1e-3
+
+
+@pytest.mark.parametrize("values", [(0.0, 1.0), (1.0, 5.0), (-1.0, 1.0)])
+def test_logistic_takes_any_two_values(ratings, values, tmp_path):
+    rows, cols, y = ratings
+    low, high = values
+    y = np.where(y > 3.0, high, low)
+    model = quick(loss="logistic", radius=20.0, certify=False).fit((rows, cols, y))
+    plain = quick(loss="logistic", radius=20.0, certify=False).fit((rows, cols, np.where(y == high, 1.0, -1.0)))
+    np.testing.assert_array_equal(model.decision_function((rows, cols)), plain.decision_function((rows, cols)))
+    assert set(model.predict((rows, cols))) == {low, high}
+    assert model.score((rows, cols, y)) > 0.7
+    with pytest.raises(
+        ValueError, match=r"^`loss='logistic'` needs ratings of two values, such as 0 and 1, got 0, 1 a"
+    ):
+        quick(loss="logistic").fit((rows, cols, np.arange(len(y)) % 3))
+    with pytest.raises(ValueError, match=r"needs ratings of two values, such as 0 and 1, got 4; use `loss='squared'`"):
+        quick(loss="logistic").fit((rows, cols, np.full(len(y), 4.0)))
+
+
+def test_huber_takes_its_scale_from_the_ratings(ratings, tmp_path):
+    """A hundred times the ratings in a ball a hundred times as wide have a hundred times the predictions."""
+    rows, cols, y = ratings
+    y = np.where(np.arange(len(y)) % 20 == 0, y + 30.0, y)  # outliers
+    settings = {"loss": "huber", "certify": False, "clip": False, "max_sweeps": 100}
+    one = quick(**settings).fit((rows, cols, y))
+    many = quick(**settings, radius=1500.0).fit((rows, cols, 100.0 * y))
+    assert many.loss_.delta == pytest.approx(100.0 * one.loss_.delta, rel=1e-6)
+    np.testing.assert_allclose(many.predict((rows, cols)), 100.0 * one.predict((rows, cols)), rtol=1e-2)
+    many.save(tmp_path / "m")
+    assert MatrixCompletion.load(tmp_path / "m").loss_ == many.loss_
+    plain = np.arange(len(y)) % 20 > 0
+    robust = one.rmse((rows[plain], cols[plain], y[plain]))
+    assert robust < 0.8 * quick(certify=False).fit((rows, cols, y)).rmse((rows[plain], cols[plain], y[plain]))
+
+
+@pytest.mark.parametrize("at", [2, 11])
+def test_the_time_limit_is_one_for_all_stages(ratings, monkeypatch, at):
+    """The clock jumps past the limit at some sweep: the path, the sweeps and the convex solver all end."""
+    now, seen = [0.0], []
+    monkeypatch.setattr(deadline_module.time, "monotonic", lambda: now[0])
+
+    def watch(run):
+        seen.append(type(run.solver).__name__)
+        if len(seen) == at:
+            now[0] = 100.0
+
+    with pytest.warns(ConvergenceWarning, match=r"stopped by the time limit"):
+        model = MatrixCompletion(rank=4, time_limit=60.0, tol=1e-9, callbacks=[watch]).fit(ratings)
+    assert len(seen) == at
+    assert set(seen) == {"Alternating"}
+    assert model.result_.status.name == "TIME_LIMIT"
+    assert model.bound_ <= model.value_
+    assert np.isfinite(model.predict(ratings[:2])).all()
+
+
+@pytest.mark.parametrize("rank", [2, 10, 40])
+def test_long_tails_are_predicted_no_worse_than_by_offsets(rank):
+    """Most users and items have one or two ratings: whatever the rank, a matrix is used only where it helps."""
+    rng = np.random.default_rng(rank)
+    pairs = np.unique(rng.integers(0, 1500, 6000) * 2500 + (2500 * rng.random(6000) ** 4).astype(int))
+    rows, cols = np.divmod(rng.permutation(pairs), 2500)
+    y = 7.0 + rng.standard_normal(1500)[rows] + 0.5 * rng.standard_normal(2500)[cols]
+    y = np.clip(np.rint(y + 1.5 * rng.standard_normal(len(rows))), 1, 10)
+    test, train = ((rows[part], cols[part], y[part]) for part in (slice(1000), slice(1000, None)))
+    model = MatrixCompletion(rank=rank, certify=False).fit(train)
+    offsets = MatrixCompletion(radius=1e-6, certify=False).fit(train)
+    assert model.rmse(test) <= 1.0005 * offsets.rmse(test)
+    cold = ~(np.isin(test[0], train[0]) & np.isin(test[1], train[1]))
+    held = tuple(column[cold] for column in test)
+    assert cold.sum() > 50
+    assert model.rmse(held) <= 1.0005 * offsets.rmse(held)

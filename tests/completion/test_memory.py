@@ -34,7 +34,7 @@ result = minimize(f, SchattenBall(1.1, 5.0), PrimalAveraging(), max_iter=30, tol
 assert result.w.rank <= lowrank.FEWEST_COLUMNS and result.certificate.verify(objective=f).ok
 """,
     "estimator": """
-model = MatrixCompletion(radius=50.0, rank=3, sweeps=2).fit((rows, cols, y))
+model = MatrixCompletion(radius=50.0, rank=3, max_sweeps=2).fit((rows, cols, y))
 assert model.bound_ <= model.value_
 """,
 }

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from projfree import ConstrainedClassifierCV, ConstrainedRegressor, ConstrainedRegressorCV, LpBall
-from projfree.estimators.cv import choose
+from projfree.estimators.search_results import choose
 
 mpl.use("Agg")
 RADII = np.geomspace(0.1, 20.0, 6)

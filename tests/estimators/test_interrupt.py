@@ -157,13 +157,13 @@ def test_completion_keeps_the_last_sweep():
     assert model.n_iter_ == 3
     assert model.norm_ <= 5.0 * (1 + 1e-9)
     assert np.isnan(model.bound_)
-    due = MatrixCompletion(p=1.0, radius=5.0, rank=3, sweeps=3).fit(RATINGS)
+    due = MatrixCompletion(p=1.0, radius=5.0, rank=3, max_sweeps=3).fit(RATINGS)
     np.testing.assert_allclose(model.factors_.left, due.factors_.left, rtol=1e-9, atol=1e-12)
     assert len(model.predict(RATINGS[:5, :2])) == 5
 
 
 def test_completion_that_is_being_certified():
-    model = MatrixCompletion(p=1.2, radius=5.0, rank=3, sweeps=2).fit(RATINGS)
+    model = MatrixCompletion(p=1.2, radius=5.0, rank=3, max_sweeps=2).fit(RATINGS)
     before = model.value_
     model.set_params(solver=Pressed())
     with pytest.raises(KeyboardInterrupt):

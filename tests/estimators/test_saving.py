@@ -86,9 +86,9 @@ def test_damaged_newer_and_foreign_files(tmp_path):
     pointer.write_text(json.dumps(json.loads(pointer.read_text()) | {"version": 99}))
     with pytest.raises(ValueError, match=r"format version 99, and this projfree reads up to .*; upgrade projfree\.$"):
         load(tmp_path / "newer")
-    tree = {"version": 3, "class": "ConstrainedRegressor", "parameters": {}, "fitted": {}}
+    tree = {"version": 4, "class": "ConstrainedRegressor", "parameters": {}, "fitted": {}}
     persist.save(tmp_path / "model2", tree, kind="model")
-    with pytest.raises(ValueError, match=r"holds a model of version 3, and this projfree reads up to 2"):
+    with pytest.raises(ValueError, match=r"holds a model of version 4, and this projfree reads up to 3"):
         load(tmp_path / "model2")
     persist.save(tmp_path / "other", {"version": 1, "class": "os.system"}, kind="model")
     with pytest.raises(ValueError, match=r"is damaged: it holds no model"):

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 
 from projfree import ConstrainedClassifier, ConstrainedRegressor, MatrixCompletion, load, persist
 from projfree.estimators import TableEncoder, save
-from projfree.estimators.completion_model import KIND as COMPLETION
+from projfree.estimators.saving import KIND as COMPLETION
 
 
 @pytest.fixture
@@ -116,19 +116,19 @@ def test_load_reads_completions_too(completion):
 
 def test_a_loaded_model_writes_to_no_path_of_the_file(completion, tmp_path):
     place = tmp_path / "written"
-    model = load(completion(lambda tree: tree["params"].update(checkpoint=os.fspath(place))))
+    model = load(completion(lambda tree: tree["parameters"].update(checkpoint=os.fspath(place))))
     assert model.checkpoint is None
     model.partial_fit([(1, 1, 3.0)])
     assert not place.exists()
 
 
 BROKEN = {
-    "NaN": lambda tree: tree["factors"]["left"].__setitem__((0, 0), np.nan),
-    "short": lambda tree: tree["factors"].update(left=np.ones((1, 2))),
-    "out of range": lambda tree: tree["arrays"]["_rows"].__setitem__(0, 10_000),
-    "text": lambda tree: tree["numbers"].update(radius_="wide"),
-    "parameter": lambda tree: tree["params"].update(evil=1),
-    "columns": lambda tree: tree["params"].update(columns="abc"),
+    "NaN": lambda tree: tree["fitted"]["factors_"]["fields"]["left"].__setitem__((0, 0), np.nan),
+    "short": lambda tree: tree["fitted"]["factors_"]["fields"].update(left=np.ones((1, 2))),
+    "out of range": lambda tree: tree["fitted"]["ratings_"]["fields"]["rows"].__setitem__(0, 10_000),
+    "text": lambda tree: tree["fitted"].update(radius_="wide"),
+    "parameter": lambda tree: tree["parameters"].update(evil=1),
+    "columns": lambda tree: tree["parameters"].update(columns="abc"),
     "empty": lambda tree: tree.clear(),
 }
 

@@ -94,7 +94,7 @@ def complete(**settings):
     def run():
         rows, cols, y = t.ratings()
         y = np.where(y > 3.0, 1.0, -1.0) if "loss" in settings else y
-        model = MatrixCompletion(p=1.2, sweeps=10, rank=5, **settings).fit((rows, cols, y))
+        model = MatrixCompletion(p=1.2, max_sweeps=10, rank=5, **settings).fit((rows, cols, y))
         found = {"value": model.value_, "bound": model.bound_, "gap": model.value_ - model.bound_, "passes": 0.0}
         return found | {"w": summary(model.predict((rows, cols))), "intercept": None, "status": "", "iterations": 0}
 

@@ -220,6 +220,11 @@ class LowRank(Structured):
         terms = [c * (f.left @ f.right[start:stop].T) for c, f in self.terms]
         return self._sum(terms, (self.shape[0], stop - start))
 
+    def block(self, rows: slice, cols: slice) -> LowRank:
+        """Some neighbouring rows and columns."""
+        left, right = self.factors()
+        return LowRank.of(left[rows], right[cols])
+
     def scaled(self, rows: Array, cols: Array) -> LowRank:
         grown = float(np.max(np.abs(rows)) * np.max(np.abs(cols)))
         terms = [(c, Factor(f.left * rows[:, None], f.right * cols[:, None], f.cut * grown)) for c, f in self.terms]

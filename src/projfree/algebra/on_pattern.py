@@ -64,6 +64,14 @@ class OnPattern(Structured):
             return OnPattern(self.pattern, self.stored, factor)
         return OnPattern(self.pattern, self.values * float(a))
 
+    def plus(self, others: list[Any]) -> OnPattern:
+        """The sum with other matrices on patterns."""
+        return added([self, *others])
+
+    def grid(self) -> list[list[OnPattern]]:
+        """Its one block."""
+        return [[self]]
+
     def times(self, block: Array) -> Array:
         at = self.pattern
         return _product(at.indptr, at.indices, self.stored.array, block * self.factor)
@@ -136,14 +144,7 @@ class OnPattern(Structured):
 
     def gram(self) -> Array:
         """The Gram matrix of the smaller side, from the sparse rows."""
-        from projfree.numerics.entries_kernels import gram_rows
-
-        kernel: Any = gram_rows
-        own, other = self._both()
-        out = np.zeros((min(self.shape), min(self.shape)))
-        over_rows(lambda start, stop: kernel(*own, *other, out, start, stop), own[0])
-        out *= self.factor**2
-        return out
+        return products(self, self, self.shape[0] <= self.shape[1])
 
     def _both(self) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
         """Pointers, indices and stored values along the smaller side, and along the other."""
@@ -162,6 +163,23 @@ def _product(indptr: Array, indices: Array, values: Array, block: Array) -> Arra
     block = np.ascontiguousarray(block)
     out = np.empty((len(indptr) - 1, block.shape[1]))
     over_rows(lambda start, stop: times_block(indptr, indices, values, block, out, start, stop), indptr)
+    return out
+
+
+def products(G: OnPattern, H: OnPattern, by_rows: bool) -> Array:
+    """The dense matrix ``G @ H.T`` of two matrices on one pattern, or ``G.T @ H``."""
+    from projfree.numerics.entries_kernels import gram_rows, mirror
+
+    kernel: Any = gram_rows
+    rows, columns = ((*at.pattern.by_column[:2], at.pattern.column_values(at.stored)) for at in (G, H))
+    own, other = (G.pattern.indptr, G.pattern.indices, G.stored.array), columns
+    if not by_rows:
+        own, other = rows, (H.pattern.indptr, H.pattern.indices, H.stored.array)
+    out, symmetric = np.zeros((len(own[0]) - 1,) * 2), G.stored is H.stored
+    over_rows(lambda start, stop: kernel(*own, *other, symmetric, out, start, stop), own[0])
+    if symmetric:
+        mirror(out)
+    out *= G.factor * H.factor
     return out
 
 

@@ -158,6 +158,35 @@ class Mixture(Structured):
     def __mul__(self, a: Any) -> Any:
         return Mixture(self._low * a, self._on * a)
 
+    def gram(self) -> Array:
+        """The Gram matrix of the smaller side, from the parts."""
+        (left, right), apply = self._low.factors(), self._on.transposed_times
+        if self.shape[0] < self.shape[1]:
+            left, right, apply = right, left, self._on.times
+        mixed: Array = apply(left) + 0.5 * right @ (left.T @ left)
+        out = self._on.gram()
+        for start in range(0, len(out), SLAB):
+            at = slice(start, start + SLAB)
+            out[at] += mixed[at] @ right.T + right[at] @ mixed.T
+        return out
+
+    @property
+    def gram_scale(self) -> float:
+        """What the rounding of the Gram matrix is relative to: the parts may cancel."""
+        left, right = self._low.factors()
+        return float(self._on.size() + np.linalg.norm(left) * np.linalg.norm(right)) ** 2
+
+    def grid(self) -> list[list[Structured]]:
+        """The blocks of a stack, row by row; of others there is one."""
+        rows = self._on.grid()
+        if len(rows) == 1:
+            return [[self]]
+        m, n = (side // len(rows) for side in self.shape)
+        return [
+            [part + self._low.block(slice(i * m, (i + 1) * m), slice(j * n, (j + 1) * n)) for j, part in enumerate(row)]
+            for i, row in enumerate(rows)
+        ]
+
 
 def is_structured(w: Any) -> TypeGuard[Structured]:
     """Whether this is a matrix that is never formed."""
@@ -167,13 +196,12 @@ def is_structured(w: Any) -> TypeGuard[Structured]:
 def combined(shape: FactoredShape, *parts: Any) -> Structured:
     """The sum of parts as the simplest kind that holds it."""
     from projfree.algebra.lowrank import LowRank
-    from projfree.algebra.on_pattern import added
 
     low = [part for part in parts if isinstance(part, LowRank) and part.terms]
     on = [part for part in parts if not isinstance(part, LowRank)]
     if not on:
         return LowRank.sum(shape, low)
-    total = added(on)
+    total = on[0].plus(on[1:])
     return Mixture(LowRank.sum(shape, low), total) if low else total
 
 

@@ -12,17 +12,33 @@ import numpy as np
 import typer
 
 from projfree import persist
-from projfree.checks import shown
+from projfree.checks import Array, shown
 from projfree.cli import options
 from projfree.cli.checkpoints import Place, checkpoint_at, resume_command
 from projfree.cli.destinations import new_file_at, new_model_at, refuse_inputs, safe_cell, written
-from projfree.cli.output import INTERRUPTED, Debug, Force, Json, Quiet, guarded, note, show_fields, show_json
+from projfree.cli.fit import split
+from projfree.cli.output import (
+    DONE,
+    INTERRUPTED,
+    SHORT,
+    Debug,
+    Force,
+    Json,
+    Quiet,
+    guarded,
+    note,
+    show_fields,
+    show_json,
+)
 from projfree.cli.tables import Reading, numbers, read_table
 from projfree.cli.watch import bar
-from projfree.estimators.completion_model import CHECKPOINT, KIND
 from projfree.estimators.frame_columns import row_of
-from projfree.run.callbacks import closed
+from projfree.estimators.saving import KIND
+from projfree.run.checkpoint import KIND as CHECKPOINT
 
+#: Items of a list of recommendations that is scored, unless another number is asked for.
+LIST = 10
+SCORES = ("rmse", "mae", "precision", "recall", "coverage", "k")
 EPILOG = (
     "Examples:\n\nprojfree complete ratings.csv --out model --recommend 10\n\n"
     "projfree complete ratings.parquet --columns who,what,stars --p 1.2 --radius 50 --out model\n\n"
@@ -34,18 +50,36 @@ EPILOG = (
 def complete(
     data: options.Data,
     out: options.ModelFolder,
-    columns: Annotated[str, typer.Option(help="The columns of users, items and ratings.")] = "user,item,rating",
-    p: Annotated[float, typer.Option("--p", help="The exponent of the Schatten norm, from 1 to below 2.")] = 1.0,
-    radius: Annotated[str, typer.Option(help="The radius, or auto: chosen on held-out ratings.")] = "auto",
-    rank: Annotated[int, typer.Option(help="Components of the factors.")] = 40,
+    columns: Annotated[
+        str, typer.Option(help="The columns of users, items and ratings.", rich_help_panel=options.TABLE)
+    ] = "user,item,rating",
+    p: Annotated[
+        float,
+        typer.Option(
+            "--p", help="The exponent of the Schatten norm, from 1 to below 2.", rich_help_panel=options.MODEL
+        ),
+    ] = 1.0,
+    radius: Annotated[
+        str, typer.Option(help="The radius, or auto: chosen on held-out ratings.", rich_help_panel=options.MODEL)
+    ] = "auto",
+    rank: Annotated[int, typer.Option(help="Components of the factors.", rich_help_panel=options.MODEL)] = 40,
     tol: Annotated[
-        float | None, typer.Option(help="A relative gap to certify; by default it is only computed.")
+        float | None,
+        typer.Option(help="A relative gap to certify; by default it is only computed.", rich_help_panel=options.RUN),
     ] = None,
-    hold_out: Annotated[float, typer.Option(help="The part of the ratings kept for the score; 0 for none.")] = 0.1,
-    recommend: Annotated[int, typer.Option(help="Items to recommend to each user; 0 for none.")] = 0,
+    hold_out: Annotated[
+        float,
+        typer.Option(help="The part of the ratings kept for the score; 0 for none.", rich_help_panel=options.RUN),
+    ] = 0.1,
+    recommend: Annotated[
+        int, typer.Option(help="Items to recommend to each user; 0 for none.", rich_help_panel=options.OUTPUT)
+    ] = 0,
     sep: options.Sep = None,
     header: options.Header = None,
-    seed: Annotated[int, typer.Option(help="Of the ratings held out and the first factors.")] = 0,
+    time_limit: options.TimeLimit = None,
+    seed: Annotated[
+        int, typer.Option(help="Of the ratings held out and the first factors.", rich_help_panel=options.RUN)
+    ] = 0,
     resume: options.Resume = False,
     force: Force = False,
     json: Json = False,
@@ -58,26 +92,35 @@ def complete(
     options.refuse_below("--recommend", recommend, 0)
     options.refuse_below("--seed", seed, 0)
     options.refuse_below("--tol", tol, 0.0)
-    size = options.radius_of(radius)
+    options.refuse_below("--time-limit", time_limit, 0.0, strictly=True)
+    size, names = options.radius_of(radius), _names(columns)
     file = out.with_name(out.name + ".recommendations.csv") if recommend else None
     kept = _checked_places(data, out, file, resume=resume, force=force)
-    settings = {"p": p, "radius": None if isinstance(size, str) else size, "rank": rank, "tol": tol}
-    model = _model({**settings, "random_state": seed, "checkpoint": str(kept.path)})
-    users, items, values = _ratings(data, columns, Reading(sep, header), quiet or json)
-    order = np.random.default_rng(seed).permutation(len(values))
-    held, fitted = order[: round(hold_out * len(values))], np.sort(order[round(hold_out * len(values)) :])
+    settings: dict[str, Any] = {"p": p, "radius": None if isinstance(size, str) else size, "rank": rank, "tol": tol}
+    settings |= {"time_limit": time_limit, "random_state": seed, "checkpoint": str(kept.path)}
+    model = _model(settings)
+    ratings, there = _ratings(data, names, Reading(sep, header), quiet or json)
+    if resume and not kept.there:
+        note(f"{str(kept.path)!r} holds no finished checkpoint, so that the fit begins anew.", quiet or json)
+    fitted, held = split(len(ratings[2]), hold_out, seed)
     if not kept.there:
         kept.forget()
     watchers = () if quiet or json else (bar(f"complete {data.name}"),)
-    _fit(model, [(users[k], items[k], values[k]) for k in fitted], kept, watchers)
-    rmse = float(model.rmse([(users[k], items[k], values[k]) for k in held])) if len(held) else None
+    _fit(model.set_params(columns=there), _part(ratings, fitted), kept, watchers)
+    score = model.report(_part(ratings, held), k=recommend or LIST) if len(held) else None
     if file is not None:
         _recommendations(model, file, recommend, force)
     new_model_at(out, [data], force, KIND)  # another process may have been faster
     model.save(out)
     kept.forget()
     if json or not quiet:
-        _report(model, rmse, len(fitted), len(held), out, file, json)
+        _report(model, score, len(fitted), len(held), out, file, json)
+    raise typer.Exit(DONE if tol is None or model.relative_gap_ <= tol else SHORT)
+
+
+def _part(ratings: tuple[Array, ...], at: Array) -> tuple[Array, ...]:
+    """Some of the ratings."""
+    return tuple(column[at] for column in ratings)
 
 
 def _model(settings: dict[str, Any]) -> Any:
@@ -97,10 +140,10 @@ def _checked_places(data: Path, out: Path, file: Path | None, *, resume: bool, f
     return kept
 
 
-def _fit(model: Any, ratings: list[Any], kept: Place, watchers: tuple[Any, ...]) -> None:
+def _fit(model: Any, ratings: tuple[Array, ...], kept: Place, watchers: tuple[Any, ...]) -> None:
     model.set_params(callbacks=watchers)
     try:
-        with closed(watchers), warnings.catch_warnings():
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the gap is reported
             model.fit(ratings)
     except KeyboardInterrupt:
@@ -111,19 +154,24 @@ def _fit(model: Any, ratings: list[Any], kept: Place, watchers: tuple[Any, ...])
     model.set_params(callbacks=(), checkpoint=None)
 
 
-def _ratings(path: Path, columns: str, reading: Reading, quiet: bool) -> tuple[list[Any], list[Any], list[float]]:
+def _names(columns: str) -> list[str]:
     names = [name.strip() for name in columns.split(",")]
     if len(names) != 3:
         raise ValueError(f"--columns must name three columns, users, items and ratings, got {shown(columns)}.")
+    return names
+
+
+def _ratings(path: Path, names: list[str], reading: Reading, quiet: bool) -> tuple[tuple[Array, ...], tuple[str, ...]]:
+    """Users, items and ratings of a file, and the names that their columns have there."""
     table = read_table(path, reading)
     if table.remark:
         note(table.remark, quiet)
-    user, item, rating = (table.column(name, "--columns") for name in names)
+    user, item, rating = there = tuple(table.column(name, "--columns") for name in names)
     for name in (user, item):
         if table.frame[name].isna().any():
             row = row_of(table.frame[name], int(np.flatnonzero(table.frame[name].isna().to_numpy())[0]))
             raise ValueError(f"column {name!r} of {str(path)!r} is missing in row {row}; leave the row out.")
-    return table.frame[user].tolist(), table.frame[item].tolist(), numbers(table.frame[rating]).tolist()
+    return (table.frame[user].to_numpy(), table.frame[item].to_numpy(), numbers(table.frame[rating])), there
 
 
 def _recommendations(model: Any, path: Path, most: int, force: bool) -> None:
@@ -131,27 +179,39 @@ def _recommendations(model: Any, path: Path, most: int, force: bool) -> None:
     with written(path, force) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["user", "place", "item", "rating"])
-        for user in model.user_ids_.tolist():
-            items, scores = model.recommend(user, most)
+        found = zip(model.user_ids_.tolist(), *model.recommend(model.user_ids_, most), strict=True)
+        for user, items, scores in found:
             for place, (item, score) in enumerate(zip(items.tolist(), scores.tolist(), strict=True), 1):
-                writer.writerow([safe_cell(user), place, safe_cell(item), f"{score:.4f}"])
+                if not math.isnan(score):
+                    writer.writerow([safe_cell(user), place, safe_cell(item), f"{score:.4f}"])
 
 
-def _report(model: Any, rmse: float | None, kept: int, held: int, out: Path, file: Path | None, json: bool) -> None:
+def _report(model: Any, score: Any, kept: int, held: int, out: Path, file: Path | None, json: bool) -> None:
     gap = float(model.relative_gap_)
     if json:
         record = {"value": model.value_, "bound": model.bound_, "relative_gap": gap, "radius": model.radius_}
-        record |= {"sweeps": model.n_iter_, "ratings": kept, "held_out_ratings": held, "rmse": rmse, "model": str(out)}
+        record |= {"sweeps": model.n_iter_, "ratings": kept, "held_out_ratings": held, "model": str(out)}
+        record |= {name: getattr(score, name, None) for name in SCORES}
         show_json({**record, "recommendations": None if file is None else str(file)})
         return
+    coarse = ", a coarse bound; --tol proves more" if model.coarse_ else ""
     fields = {
         "ratings": f"{kept:,} to fit, {held:,} held out, {len(model.user_ids_):,} x {len(model.item_ids_):,}",
         "radius": f"{model.radius_:.6g}",
         "value": f"{model.value_:.6g}",
         "lower bound": f"{model.bound_:.6g}" if math.isfinite(model.bound_) else "not computed",
-        "certified gap": f"{gap:.2g} relative" if math.isfinite(gap) else "not computed",
-        **({"held-out RMSE": f"{rmse:.4f}"} if rmse is not None else {}),
+        "certified gap": f"{gap:.2g} relative{coarse}" if math.isfinite(gap) else "not computed",
+        **({} if score is None else _scores(score)),
         "model": str(out),
         **({"recommended": str(file)} if file is not None else {}),
     }
     show_fields(f"completed after {model.n_iter_} sweeps", fields, "bold green")
+
+
+def _scores(score: Any) -> dict[str, str]:
+    """How well the ratings that were held out are predicted and recommended."""
+    lists = f"precision {score.precision:.3f}, recall {score.recall:.3f}, {score.coverage:.0%} of all items"
+    return {
+        "held-out RMSE": f"{score.rmse:.4f}, mean absolute error {score.mae:.4f}",
+        **({f"lists of {score.k}": lists} if score.n_users else {}),
+    }

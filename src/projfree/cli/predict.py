@@ -80,7 +80,7 @@ def _classes(fitted: Any, path: Path) -> list[Any]:
 def _predicted(fitted: Any, path: Path, reading: Reading, proba: bool, quiet: bool) -> Iterator[list[Any]]:
     """A row for each row of the table, a part of the table at a time."""
     encoder = getattr(fitted, "named_steps", {}).get("encoder")
-    for frame in _frames(path, reading, [] if encoder is None else list(encoder.levels_), quiet):
+    for frame in _frames(path, reading, _text_columns(fitted, encoder), quiet):
         X = _features(fitted, frame, path)
         for name, k in ({} if encoder is None else encoder.unseen(X)).items():
             have = "row has" if k == 1 else "rows have"
@@ -88,6 +88,15 @@ def _predicted(fitted: Any, path: Path, reading: Reading, proba: bool, quiet: bo
         values = [fitted.predict(X).tolist()]
         values += fitted.predict_proba(X).T.tolist() if proba else []
         yield from (list(row) for row in zip(*values, strict=True))
+
+
+def _text_columns(fitted: Any, encoder: Any) -> list[str]:
+    """The columns that are text, also where all of their cells look like numbers."""
+    if encoder is not None:
+        return list(encoder.levels_)
+    ids = (getattr(fitted, name, None) for name in ("user_ids_", "item_ids_"))
+    named = zip(getattr(fitted, "columns", ()), ids, strict=False)
+    return [name for name, labels in named if labels is not None and labels.dtype.kind == "U"]
 
 
 def _frames(path: Path, reading: Reading, text: list[str], quiet: bool) -> Iterator[Any]:

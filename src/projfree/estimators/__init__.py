@@ -10,8 +10,7 @@ from projfree.estimators.regressor import ConstrainedRegressor
 
 if TYPE_CHECKING:
     from projfree.estimators.classifier_cv import ConstrainedClassifierCV
-    from projfree.estimators.completion import MatrixCompletion
-    from projfree.estimators.completion_cv import MatrixCompletionCV
+    from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV
     from projfree.estimators.regressor_cv import ConstrainedRegressorCV
     from projfree.estimators.saving import load, save
     from projfree.estimators.table_encoder import TableEncoder
@@ -37,7 +36,7 @@ _LAZY = {
     "ConstrainedClassifierCV": "projfree.estimators.classifier_cv",
     "ConstrainedRegressorCV": "projfree.estimators.regressor_cv",
     "MatrixCompletion": "projfree.estimators.completion",
-    "MatrixCompletionCV": "projfree.estimators.completion_cv",
+    "MatrixCompletionCV": "projfree.estimators.completion",
     "TableEncoder": "projfree.estimators.table_encoder",
     "lasso_alpha": "projfree.run.penalty",
     "load": "projfree.estimators.saving",

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 from contextlib import closing
 from typing import Any
 
 import numpy as np
-from sklearn import get_config
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, indexable
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from projfree.checks import Array, shown
+from projfree.checks import Array
 from projfree.data import Data
 from projfree.estimators.base import ConstrainedModel
 from projfree.estimators.folds import PathFolds, Scoring, TooCoarseError, moment_folds
@@ -22,52 +19,30 @@ from projfree.estimators.paths import FitInterrupted, RadiusPath, grid
 from projfree.estimators.plots import plot_path, plot_scores
 from projfree.estimators.search_results import (
     MOST_EXTENSIONS,
-    RULES,
     checked_radii,
-    choose,
     end_of,
     more_radii,
-    results_table,
     say_extended,
-    warn_at_end,
 )
+from projfree.estimators.searching import Search
 from projfree.estimators.sklearn_callbacks import context_of
 from projfree.estimators.solving import warn_if_short
 from projfree.estimators.watching import PartsBar, given_callbacks, shown_by
 
-#: What goes along with the final fit alone.
-ALONG = {"verbose", "callbacks"}
 
-
-class SearchMixin(ConstrainedModel):
+class SearchMixin(Search, ConstrainedModel):
     """Fits a path for each exponent and fold, scores it, and fits all rows with the best radius."""
-
-    radii: Any
-    cv: Any
-    scoring: Any
-    rule: str
-    n_jobs: int | None
-
-    #: The estimator that a fold fits.
-    _kind: type[ConstrainedModel]
 
     def _single(self, p: float | None = None) -> ConstrainedModel:
         """The estimator of one exponent, with the parameters of this one."""
-        names = set(inspect.signature(self._kind).parameters)
-        shared = {name: value for name, value in self.get_params(deep=False).items() if name in names - ALONG}
-        exponent = p if p is not None else getattr(self, "p_", None)
-        model = self._kind(**{**shared, "p": self._exponents()[0] if exponent is None else exponent, "radius": 1.0})
+        model: ConstrainedModel = self._kind(**self._parameters(p), radius=1.0)
         for name in ("classes_", "tasks_", "feature_names_in_", "n_features_in_"):
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name))
         return model
 
-    def _exponents(self) -> list[float]:
-        return [float(p) for p in np.atleast_1d(self.p)]
-
     def _search(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Any:
-        if self.rule not in RULES:
-            raise ValueError(f"`rule` must be one of {', '.join(map(repr, RULES))}, got {shown(self.rule)}.")
+        self._check_rule()
         if isinstance(X, Data):
             raise TypeError(f"{type(self).__name__} splits rows, and Data does not let it; give it arrays.")
         wanted, shown_along = checked_radii(self.radii), shown_by(self.verbose, label="final fit", transient=True)
@@ -125,21 +100,13 @@ class SearchMixin(ConstrainedModel):
             radii = np.concatenate((new, radii) if side < 0 else (radii, new), axis=1)
             scores = np.concatenate((more, scores) if side < 0 else (scores, more), axis=1)
             seconds = seconds + took
-        self.radii_, self.scores_, self.extended_ = radii, scores, (added[0], added[1])
-        self.cv_results_ = results_table([float(model.p) for model in models], radii, scores, seconds)
-        name = type(self).__name__
-        say_extended(name, self.extended_)
-        best, at = choose(scores, "best")
-        side = end_of(scores[best : best + 1])
-        if side and radii.shape[1] > 2:  # of two radii the better one is always at an end
-            warn_at_end(name, float(radii[best, at]), side, given)
+        self.extended_ = (added[0], added[1])
+        say_extended(type(self).__name__, self.extended_)
+        self._keep_scores([float(model.p) for model in models], radii, scores, seconds, given)
 
     def _settle(self, models: list[ConstrainedModel], ways: Any, seed: int, watchers: list[Any]) -> None:
         """Take over the model of the chosen radius and exponent, fitted on all rows, and the path that it lies on."""
-        best, at = choose(self.scores_, self.rule)
-        self.best_index_ = best * self.radii_.shape[1] + at
-        self.best_params_ = self.cv_results_["params"][self.best_index_]
-        self.best_score_ = float(self.scores_[best, at].mean())
+        best, at = self._keep_choice()
         model, radii = models[best], self.radii_[best]
         try:
             fitted, self.path_ = ways.refit(model, radii, at, seed, watchers)
@@ -153,12 +120,8 @@ class SearchMixin(ConstrainedModel):
         self._take_over(fitted, float(radii[at]))
         warn_if_short(self, self.result_, self.tol, expected=self.result_.status.name == "CALLBACK")
 
-    def _take_over(self, chosen: ConstrainedModel, radius: float) -> None:
-        """The attributes of one of the models of a path."""
-        for name, value in vars(chosen).items():
-            if name.endswith("_") and not name.startswith("_"):
-                setattr(self, name, value)
-        self.p_, self.radius_ = float(chosen.p), radius
+    def _take_over(self, chosen: Any, radius: float) -> None:
+        super()._take_over(chosen, radius)
         self.validation_scores_, self.held_out_ = None, None
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> float:
@@ -174,40 +137,7 @@ class SearchMixin(ConstrainedModel):
         """
         if self.scoring is None:
             return float(super().score(X, y, sample_weight))
-        given = {} if sample_weight is None else {"sample_weight": sample_weight}
-        if get_config()["enable_metadata_routing"]:
-            given = process_routing(self, "score", **given, **params).scorer.score
-        return float(check_scoring(self, scoring=self.scoring)(self, X, y, **given))
-
-    # ------------------------------------------------------------------ metadata
-
-    def _routed(self, sample_weight: Any, params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What the splitter and the scorer are given besides rows and targets."""
-        if get_config()["enable_metadata_routing"]:
-            routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
-            return routed.splitter.split, routed.scorer.score
-        unknown = set(params) - {"groups"}
-        if unknown:
-            raise TypeError(
-                f"`fit` got {sorted(unknown)[0]!r}, which it can pass on only with metadata routing; switch it on with "
-                "`sklearn.set_config(enable_metadata_routing=True)`."
-            )
-        scorer = check_scoring(self._single(), scoring=self.scoring)
-        takes = sample_weight is not None and _takes_weights(scorer)
-        return params, {"sample_weight": np.asarray(sample_weight)} if takes else {}
-
-    def get_metadata_routing(self) -> Any:
-        """Where `fit` sends its metadata: to itself, the splitter and the scorer."""
-        router = MetadataRouter(owner=self).add_self_request(self)
-        router.add(
-            splitter=check_cv(self.cv, classifier=is_classifier(self)),
-            method_mapping=MethodMapping().add(caller="fit", callee="split"),
-        )
-        router.add(
-            scorer=check_scoring(self._single(), scoring=self.scoring),
-            method_mapping=MethodMapping().add(caller="fit", callee="score").add(caller="score", callee="score"),
-        )
-        return router
+        return self._scored(X, y, sample_weight, params)
 
     # ------------------------------------------------------------------ pictures
 
@@ -225,13 +155,6 @@ class SearchMixin(ConstrainedModel):
     def plot_scores(self, ax: Any = None) -> Any:
         """Draw the mean score and its standard error against the radius, for each p; returns the axes."""
         return plot_scores(self, ax)
-
-
-def _takes_weights(scorer: Any) -> bool:
-    if hasattr(scorer, "_score_func") or not callable(scorer):
-        return True  # made by scikit-learn
-    names = inspect.signature(scorer).parameters
-    return "sample_weight" in names or any(p.kind is p.VAR_KEYWORD for p in names.values())
 
 
 def _refuse_few_rows(name: str, folds: int, rows: int) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import os
 from dataclasses import fields, is_dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -19,7 +20,8 @@ from projfree import losses, persist, sampling, sets, solvers, steps
 from projfree.algebra import Point
 from projfree.checks import shown
 from projfree.estimators.base import ConstrainedModel
-from projfree.estimators.completion_model import KIND as COMPLETION
+from projfree.estimators.completion.factors import Factors
+from projfree.estimators.completion.ratings import Observed
 from projfree.estimators.paths import RadiusPath
 from projfree.estimators.saved_encoder import pack_encoder, unpack_encoder
 from projfree.estimators.saved_model import (
@@ -37,8 +39,17 @@ from projfree.solvers.base import State
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
-KIND, VERSION = "model", 2
-CLASSES = ("ConstrainedRegressor", "ConstrainedClassifier", "ConstrainedRegressorCV", "ConstrainedClassifierCV")
+    from projfree.estimators.completion.recommendations import Recommender
+
+KIND, VERSION = "model", 3
+CLASSES = (
+    "ConstrainedRegressor",
+    "ConstrainedClassifier",
+    "ConstrainedRegressorCV",
+    "ConstrainedClassifierCV",
+    "MatrixCompletion",
+    "MatrixCompletionCV",
+)
 #: What only a fit needs: written where it is plain, left out where it is an object.
 FOR_FITS = ("cv", "scoring", "random_state")
 #: What goes along with a run and is not written: functions, and a folder that a loaded model must not write to.
@@ -50,16 +61,16 @@ TYPES: dict[str, type] = {
     for module in (losses, sets, solvers, steps, sampling)
     for name, value in vars(module).items()
     if isinstance(value, type) and is_dataclass(value)
-} | {cls.__name__: cls for cls in (Result, Certificate, RadiusPath)}
+} | {cls.__name__: cls for cls in (Result, Certificate, RadiusPath, Factors, Observed)}
 
 
-def save(model: ConstrainedModel | Pipeline, path: str | os.PathLike[str]) -> None:
+def save(model: ConstrainedModel | Recommender | Pipeline, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to the folder ``path``, replacing atomically a model that was saved there before.
 
     Parameters
     ----------
     model : estimator
-        One of the four of the package, fitted, or a `Pipeline` of a `TableEncoder` and one of them. Losses, sets and
+        One of the package, fitted, or a `Pipeline` of a `TableEncoder` and one of them. Losses, sets and
         solvers must be of the package too. Splitters, scorers
         and random states that are objects are left out: a loaded model predicts the same and has the same result, but
         a search would be set up anew.
@@ -83,8 +94,9 @@ def save(model: ConstrainedModel | Pipeline, path: str | os.PathLike[str]) -> No
         raise TypeError(f"`save` takes a fitted model, one of {', '.join(CLASSES)}, got {shown(model)}.")
     given = {key: value for key, value in model.get_params(deep=False).items() if key not in NEVER_SAVED}
     parameters = {key: _plain_or_none(value) if key in FOR_FITS else encode(value, key) for key, value in given.items()}
-    fitted = {key: encode(value, key) for key, value in vars(model).items() if key.endswith("_") and key[0] != "_"}
-    tree = {"version": 1, "class": name, "parameters": parameters, "fitted": fitted}
+    kept = {key: value for key, value in vars(model).items() if key.endswith("_") and key[0] != "_"}
+    fitted = {key: encode(value, key) for key, value in kept.items() if key not in getattr(model, "never_saved", ())}
+    tree = {"version": getattr(model, "saved_version", 1), "class": name, "parameters": parameters, "fitted": fitted}
     # Whoever reads version 1 alone would predict without the encoder.
     persist.save(path, tree if encoder is None else {**tree, "version": 2, "encoder": pack_encoder(encoder)}, kind=KIND)
 
@@ -98,7 +110,7 @@ def _parts(model: Any) -> tuple[TableEncoder | None, Any]:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model back from the folder that `save`, `MatrixCompletion.save` or the command `projfree` wrote.
+    """Read a model back from the folder that `save` or the command `projfree` wrote.
 
     A model that was saved after a `TableEncoder` comes back as a scikit-learn `Pipeline` of the two. Nothing that is
     read is trusted: types, shapes and finiteness are checked, no code of the file runs, and a loaded model writes to no
@@ -122,8 +134,6 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> bool((again.coef_ == model.coef_).all())
     True
     """
-    if persist.kind_of(path) == COMPLETION:
-        return importlib.import_module("projfree.estimators").MatrixCompletion.load(path)
     tree = persist.load(path, kind=KIND)
     if isinstance(tree, dict) and type(tree.get("version")) is int and tree["version"] > VERSION:
         raise ValueError(
@@ -153,7 +163,7 @@ def _model(tree: Any) -> Any:
     model = cls(**{key: decode(value) for key, value in given.items()})
     for key, value in fitted.items():
         setattr(model, key, decode(value))
-    check_linear(model)
+    getattr(model, "check_parts", partial(check_linear, model))()
     if tree.get("encoder") is None:
         return model
     from sklearn.pipeline import Pipeline

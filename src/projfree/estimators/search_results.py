@@ -76,19 +76,18 @@ def say_extended(name: str, added: tuple[int, int]) -> None:
         log.info("%s extended its grid by %d radii below and %d above, where the best one was at an end.", name, *added)
 
 
-def warn_at_end(name: str, radius: float, side: int, given: bool) -> None:
+def warn_at_end(name: str, radius: float, side: int, other: str, given: bool) -> None:
     """Say that a better radius may lie beyond the grid.
 
     An automatic grid whose smallest radius is best has found that the features say nothing, which is an answer.
     """
     where, way = ("largest", "larger") if side > 0 else ("smallest", "smaller")
     if given or side > 0:
-        other = "leave `radii` out" if given else "scale the features"
         warnings.warn(
             f"{name}: the best radius, {radius:.4g}, is the {where} that was tried, and {way} ones may score better; "
             f"give {way} `radii`, or {other}.",
             UserWarning,
-            stacklevel=6,
+            stacklevel=7,
         )
 
 

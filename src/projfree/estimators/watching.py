@@ -73,3 +73,7 @@ class Kept(OnInterrupt):
     def __call__(self, run: Run) -> Any:
         """Write the run when it is due."""
         return self.each(run)
+
+    def write(self, run: Run) -> None:
+        """Write the run with what the checkpoint notes."""
+        self.each.write(run)

@@ -15,18 +15,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from projfree.checks import Array
 from projfree.deadline import expired
+from projfree.numerics.largest_eigenvalue import eigenvalue_bound, largest_square
 from projfree.numerics.lp_norm import lp_norm
 from projfree.numerics.svd import svd
 
 #: Up to so many entries a matrix is made dense; up to so many on the smaller side its whole spectrum is taken from the
 #: Gram matrix in every call, and up to so many where a bound is asked for.
 DENSE_ENTRIES, EVERY_SIDE, BOUND_SIDE = 1 << 18, 1024, 5000
+#: Up to so many the largest singular value alone is bounded by a factorisation of the Gram matrix.
+LARGEST_SIDE = 8192
 #: The block begins with so many columns and grows, up to the most, while its last one still counts for this share.
 FIRST_BLOCK, MOST_BLOCK, SHARE = 16, 64, 3e-3
 #: Iterations end when one adds less than this part to the norm that is asked for, or after so many: from scratch, and
@@ -110,8 +113,9 @@ def gram(g: Operator) -> tuple[Array, float]:
         stop = min(start + SLAB, max(m, n))
         part = g.slab(start, stop) if m >= n else g.column_slab(start, stop).T
         total += part.T @ part
-    # Sums of up to max(m, n) products, then the backward error of a symmetric eigensolver.
-    return total, EPS * (max(m, n) + 8.0 * side) * float(np.trace(total))
+    # Sums of up to max(m, n) products, then the backward error of a symmetric eigensolver; parts may cancel.
+    scale = max(float(np.trace(total)), float(getattr(g, "gram_scale", 0.0)))
+    return total, EPS * (max(m, n) + 8.0 * side) * scale
 
 
 def _by_gram(g: Operator) -> Spectrum:
@@ -190,28 +194,67 @@ def _more(basis: Array | None, columns: int, n: int) -> Array:
     return orthonormal(new if basis is None else np.concatenate([basis, new], axis=1))[0]
 
 
-def norm_bound(g: Operator, q: float, found: Spectrum) -> float:
-    r"""A proven upper bound on :math:`\|G\|_{S_q}`, from all eigenvalues of the Gram matrix or from leading triples."""
+class Effort(NamedTuple):
+    """What a bound may take: Gram matrices of all of a matrix, or of its blocks, and a Schatten-4 norm."""
+
+    gram: bool = True
+    blocks: bool = True
+    fourth: bool = True
+
+
+EVERY_EFFORT = Effort()
+
+
+def norm_bound(g: Operator, q: float, found: Spectrum, effort: Effort = EVERY_EFFORT) -> float:
+    r"""A proven upper bound on :math:`\|G\|_{S_q}`, from the Gram matrix or from leading triples."""
     side, frobenius = min(g.shape), g.size()
     plain = frobenius * (1.0 if q >= 2.0 else side ** (1.0 / q - 0.5))
-    if q == 2.0:
+    if q == 2.0 or side == 1:
         return plain
+    if math.isinf(q) and EVERY_SIDE < side <= LARGEST_SIDE and (effort.gram or effort.blocks):
+        return min(plain, _largest(g) if effort.gram else _largest_by_blocks(g))
     if q > 2.0 and side > EVERY_SIDE:
-        plain, sharp = _by_tail(g, q, found, plain)
+        plain, sharp = _by_tail(g, q, found, plain, effort)
         if sharp:
             return plain
-    if side > BOUND_SIDE:
+    if side > BOUND_SIDE or not effort.gram:
         return plain
     total, error = gram(g)
     return min(plain, lp_norm(np.sqrt(np.maximum(np.linalg.eigvalsh(total), 0.0) + error), q))
 
 
-def _by_tail(g: Operator, q: float, found: Spectrum, plain: float) -> tuple[float, bool]:
+def _largest(g: Operator) -> float:
+    """An upper bound on the largest singular value, from the Gram matrix; a few products tell where to look."""
+    estimate = largest_square(g)
+    total, error = gram(g)
+    return math.sqrt(eigenvalue_bound(total, estimate) + error)
+
+
+def _largest_by_blocks(g: Operator) -> float:
+    """The norm of the matrix of the blocks' norms, which bounds that of a matrix from above."""
+    rows: list[list[Operator]] = g.grid() if hasattr(g, "grid") else [[g]]
+    norms = np.zeros((len(rows), max(len(row) for row in rows)))
+    for i, row in enumerate(rows):
+        for j, block in enumerate(row):
+            norms[i, j] = _norm_of(block)
+    return float(np.linalg.norm(norms, 2)) * (1.0 + 16.0 * EPS)
+
+
+def _norm_of(block: Operator) -> float:
+    if block.size() == 0.0:
+        return 0.0
+    if hasattr(block, "singular_values"):  # in factors
+        return float(block.singular_values()[0]) * (1.0 + 16.0 * EPS * sum(block.shape))
+    return _largest(block)
+
+
+def _by_tail(g: Operator, q: float, found: Spectrum, plain: float, effort: Effort) -> tuple[float, bool]:
     """The tail bound, with the largest block where the first is not sharp, and whether it is."""
     # Where the Gram matrix fits, its eigenvalues are there sooner than the sharp bound of a flat spectrum.
-    most = min(*g.shape, MOST_BLOCK) if min(g.shape) > BOUND_SIDE else len(found.values)
+    dense = min(g.shape) <= BOUND_SIDE and effort.gram
+    most = len(found.values) if dense else min(*g.shape, MOST_BLOCK)
     while True:
-        plain = min(plain, tail_bound(g, q, found, g.size()))
+        plain = min(plain, tail_bound(g, q, found, g.size(), fourth=effort.fourth))
         if plain <= (1.0 + SHARP) * found.norm(q):
             return plain, True
         if len(found.values) >= most or expired():
@@ -222,7 +265,7 @@ def _by_tail(g: Operator, q: float, found: Spectrum, plain: float) -> tuple[floa
         found = _step(g, basis)[1]
 
 
-def tail_bound(g: Operator, q: float, found: Spectrum, frobenius: float) -> float:
+def tail_bound(g: Operator, q: float, found: Spectrum, frobenius: float, *, fourth: bool = True) -> float:
     """The bound of this module's head, for triples whose ``left`` is orthonormal."""
     theta, noise = found.values, 64.0 * EPS * sum(g.shape)
     applied = g.times(found.right * theta)  # G G^T P, then what of it is not in P
@@ -231,10 +274,10 @@ def tail_bound(g: Operator, q: float, found: Spectrum, frobenius: float) -> floa
     off = np.sqrt(squares + noise * float(squares.sum()))
     trace = max(frobenius**2 - float(theta @ theta), 0.0) + noise * frobenius**2
     square = trace**2
-    if q >= 4.0 and hasattr(g, "gram_square"):
+    if q >= 4.0 and fourth and hasattr(g, "gram_square"):
         # From the Schatten-4 norm, which sees the tail much better than the trace does.
-        fourth = float(g.gram_square)
-        square = min(square, max(fourth - float(np.sum(theta**4)) - 2.0 * float(squares.sum()), 0.0) + noise * fourth)
+        power = float(g.gram_square)
+        square = min(square, max(power - float(np.sum(theta**4)) - 2.0 * float(squares.sum()), 0.0) + noise * power)
     top = math.sqrt(square)
     side = 2.0 ** (2.0 / q) * lp_norm(off, q / 2.0) if math.isfinite(q) else float(off[0])
     return math.sqrt((_joined(theta, trace, square, top, q) + side) * (1.0 + noise) + noise * frobenius**2)

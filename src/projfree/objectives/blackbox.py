@@ -154,7 +154,9 @@ def _eps(value: Any) -> float:
 class CallHull(Hull):
     """A segment on which each look is a call of the function; the curvature is a difference of slopes."""
 
-    def __init__(self, f: BlackBox, points: tuple[Point, ...], gradient: Array | None, tilt: Array | None) -> None:
+    def __init__(
+        self, f: SmoothFunction, points: tuple[Point, ...], gradient: Array | None, tilt: Array | None
+    ) -> None:
         super().__init__(points, gradient, tilt, f.convex)
         self.f = f
         self._last: tuple[float, float] | None = None

@@ -38,6 +38,8 @@ class OffsetObjective(Objective):
     True
     """
 
+    data: FactoredEntriesData
+
     def __init__(
         self,
         loss: Loss,
@@ -59,6 +61,14 @@ class OffsetObjective(Objective):
         self.form, self.fit_intercept = "data", False
         kappa = loss.smoothness * self.ridge / data.n
         self._hold(loss, data, partial(Offsets, kinds=kinds, kappa=kappa, base=self.base))
+
+    #: The weight of the squares of the observed places, see `ImplicitObjective`.
+    implicit = scale = 0.0
+
+    @property
+    def entries(self) -> OffsetObjective:
+        """The part of the objective that is a loss at observed entries: all of it."""
+        return self
 
     @property
     def row_loss(self) -> Loss | None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 #: Called with the run after every iteration; True ends it.
 Callback = Callable[["Run"], bool | None]
 #: The text after a bar, and the columns that are left for all words beside it.
-TEXT, WORDS = "{task.fields[gap]}  iteration {task.fields[iteration]}", 70
+TEXT, WORDS = "{task.fields[words]}", 70
 
 
 @contextmanager
@@ -25,6 +25,20 @@ def closed(callbacks: Sequence[Callback]) -> Iterator[None]:
             if close is not None:
                 stack.callback(close)
         yield
+
+
+def announce(callbacks: Sequence[Callback], stage: str, most: int | None = None) -> None:
+    """Call the ``begin`` method of those callbacks that have one: work of several runs enters a stage.
+
+    Parameters
+    ----------
+    stage : str
+        What it is called.
+    most : int, optional
+        The largest number of iterations of all its runs, where that is known.
+    """
+    for callback in callbacks:
+        getattr(callback, "begin", lambda stage, most: None)(stage, most)
 
 
 def open_bar(console: Any, text: str, *, transient: bool = False) -> Any:
@@ -50,7 +64,9 @@ def open_bar(console: Any, text: str, *, transient: bool = False) -> Any:
 class ProgressBar:
     """A terminal progress bar with the certified gap and the time left; silence where the output is no terminal.
 
-    The bar measures how far the gap has come from its first size to the tolerance, on a logarithmic scale.
+    The bar measures how far the gap has come from its first size to the tolerance, on a logarithmic scale. Where the
+    work has stages of several runs, such as the path and the sweeps of a matrix completion, it names the stage and
+    counts its iterations; the time left is then that of the largest number of them.
 
     Parameters
     ----------
@@ -75,22 +91,37 @@ class ProgressBar:
         self._label, self._transient = label, transient
         self._bar: Any = None
         self._task: Any = None
+        #: The stage of some work, the largest number of its iterations, and how many were seen.
+        self._stage: tuple[str, int | None] = ("", None)
+        self._seen = 0
+
+    def begin(self, stage: str, most: int | None = None) -> None:
+        """Name the stage that work of several runs enters, and the largest number of its iterations."""
+        self._stage, self._seen, self._first = (stage, most), 0, math.nan
+        if self._bar is not None:  # a new task, because the old one knows how fast another kind of work was
+            self._bar.remove_task(self._task)
+        self._open(f"{self._label}: {stage}" if self._label else stage, None if most is None else 1.0, anew=True)
+
+    def _open(self, label: str, total: float | None = 1.0, *, anew: bool = False) -> None:
+        if self._bar is None:
+            self._bar, anew = open_bar(self._console, TEXT, transient=self._transient), True
+        if anew:
+            self._task = self._bar.add_task(label, total=total, words="")
 
     def __call__(self, run: Run) -> None:
         """Draw the state of the run."""
-        if self._bar is None:
-            self._bar = open_bar(self._console, TEXT, transient=self._transient)
-            label = self._label or type(run.solver).__name__
-            self._task = self._bar.add_task(label, total=1.0, gap="", iteration=0)
+        self._open(self._label or type(run.solver).__name__)
+        self._seen += 1
+        _, most = self._stage
+        if most is not None:
+            self._bar.update(self._task, completed=self._seen / most, words=f"{self._seen} of at most {most}")
+            return
         gap = run.relative_gap
         if math.isnan(self._first) and math.isfinite(gap) and gap > 0:
             self._first = max(gap, run.tol)
-        self._bar.update(
-            self._task,
-            completed=self._done(gap, run),
-            gap=f"{_kind(run)} {gap:.1e}" if math.isfinite(gap) else "no gap yet",
-            iteration=run.iteration,
-        )
+        size = f"{_kind(run)} {gap:.1e}" if math.isfinite(gap) else "no gap yet"
+        words = f"{size}  iteration {run.iteration}"
+        self._bar.update(self._task, total=1.0, completed=self._done(gap, run), words=words)
 
     def _done(self, gap: float, run: Run) -> float:
         by_iterations = run.iteration / run.max_iter
@@ -102,7 +133,7 @@ class ProgressBar:
         """Leave the last picture and give the terminal back."""
         if self._bar is not None:
             self._bar.stop()
-            self._bar, self._first = None, math.nan
+            self._bar, self._first, self._stage = None, math.nan, ("", None)
 
 
 def _kind(run: Run) -> str:

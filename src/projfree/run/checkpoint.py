@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,8 @@ class Checkpoint:
         The folder to write; an earlier checkpoint there is replaced, and stays intact until then.
     every : int
         Iterations between two checkpoints.
+    note : dict, optional
+        Names and numbers that whoever goes on wants to know, as `Written.note`.
 
     Examples
     --------
@@ -59,6 +61,7 @@ class Checkpoint:
 
     path: str | os.PathLike[str]
     every: int = 100
+    note: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         count("Checkpoint(every=...)", self.every)
@@ -66,14 +69,19 @@ class Checkpoint:
     def __call__(self, run: Run) -> None:
         """Write the run if its iteration is due."""
         if run.iteration % self.every == 0:
-            tree = snapshot(run)
-            persist.save(self.path, tree, kind=KIND)
+            tree = self.write(run)
             _apply(run, tree)
+
+    def write(self, run: Run) -> dict[str, Any]:
+        """Write the run as it stands; returns what was written."""
+        tree = snapshot(run) | {"note": self.note}
+        persist.save(self.path, tree, kind=KIND)
+        return tree
 
 
 def write(path: str | os.PathLike[str], run: Run) -> None:
     """Write a run that ends here to a folder, atomically."""
-    persist.save(path, snapshot(run), kind=KIND)
+    Checkpoint(path).write(run)
 
 
 class OnInterrupt:
@@ -88,8 +96,12 @@ class OnInterrupt:
     def interrupted(self, run: Run) -> None:
         """Write the run as it stands, unless it had not begun."""
         if run.iteration > 0:
-            write(self.path, run)
+            self.write(run)
             self.wrote = True
+
+    def write(self, run: Run) -> None:
+        """Write the run."""
+        write(self.path, run)
 
 
 @dataclass(frozen=True)
@@ -118,6 +130,12 @@ class Written:
         """What it belongs to."""
         problem: dict[str, str] = self.tree.get("problem", {})
         return problem
+
+    @property
+    def note(self) -> dict[str, Any]:
+        """What its writer has noted."""
+        note: dict[str, Any] = self.tree.get("note", {})
+        return note
 
     def solver(self) -> Solver:
         """The solver that wrote it, or a sentence that asks for it."""

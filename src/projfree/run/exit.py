@@ -31,7 +31,8 @@ def verdict(run: Run) -> tuple[Status, Certificate] | None:
     done = begun and (run.state.done or run.state.too_large)
     if not done and (not begun or (run.passes < run.next_confirm and not _claims(run, MUCH))):
         return None  # without asking for the value, which may cost a read
-    proven = done or run.relative_gap <= max(run.tol, floor(run))
+    # Without a value and a bound there is no gap, and its scale, which may cost a read, is not asked for.
+    proven = done or (math.isfinite(run.gap) and run.relative_gap <= max(run.tol, floor(run)))
     if not (proven or _claims(run, LIKELY)):
         return None
     certificate = confirm(run, look_back=proven)

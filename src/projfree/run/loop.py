@@ -169,6 +169,31 @@ def solved(
     return result
 
 
+def driven(
+    objective: SmoothFunction,
+    ball: ConstraintSet,
+    solver: Solver,
+    state: State | Written,
+    *,
+    max_iter: int,
+    callbacks: Sequence[Callback] = (),
+    seed: int = 0,
+) -> tuple[Run, Status]:
+    """Steps of a solver from a first state, or from a checkpoint, until a limit, a callback or the deadline.
+
+    There is no check at exit: this is for solvers whose iterates others judge, such as sweeps by held-out ratings.
+    """
+    begin = starting_point(objective, ball, None)
+    first = state if isinstance(state, State) else solver.init(objective, ball, begin, seed)
+    first = replace(first, problem=Fingerprint(objective, ball, solver), solver=solver)
+    run = Run(objective, ball, solver, first, tol=0.0, max_iter=max_iter, record=0)
+    if not isinstance(state, State):
+        state.restore(run)
+    with single_blas(_small(objective, ball)):
+        status, _ = _drive(run, callbacks)
+    return run, status
+
+
 def _earlier(state: Any) -> State | Written:
     """What to go on from, a checkpoint as it was read."""
     if isinstance(state, State):

@@ -1,0 +1,133 @@
+"""`StackedPattern`: three matrices on one pattern as the blocks of a larger one, whose fourth block is zero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from projfree.algebra.lowrank import LowRank
+from projfree.algebra.on_pattern import OnPattern, added, products
+from projfree.algebra.pattern import FactoredShape, Pattern
+from projfree.algebra.structured import Structured
+from projfree.checks import Array
+
+
+class StackedPattern(Structured):
+    """The matrix ``[[A, C], [D, 0]]`` of blocks on the places of one `Pattern`.
+
+    Parameters
+    ----------
+    A, C, D : OnPattern
+        The blocks, all on the same pattern.
+    """
+
+    def __init__(self, A: OnPattern, C: OnPattern, D: OnPattern) -> None:
+        self.A, self.C, self.D = A, C, D
+        m, n = A.shape
+        self.shape = FactoredShape((2 * m, 2 * n))
+
+    @property
+    def on(self) -> Any:
+        return self
+
+    def __mul__(self, a: Any) -> StackedPattern:
+        return StackedPattern(self.A * a, self.C * a, self.D * a)
+
+    def plus(self, others: list[Any]) -> StackedPattern:
+        """The sum with other stacks."""
+        blocks = [[getattr(part, name) for part in (self, *others)] for name in "ACD"]
+        return StackedPattern(*(added(parts) for parts in blocks))
+
+    def grid(self) -> list[list[Structured]]:
+        """The blocks, row by row; the last one is zero."""
+        return [[self.A, self.C], [self.D, LowRank(self.A.shape, ())]]
+
+    def times(self, block: Array) -> Array:
+        n = self.A.shape[1]
+        first, second = block[:n], block[n:]
+        return np.concatenate([self.A.times(first) + self.C.times(second), self.D.times(first)])
+
+    def transposed_times(self, block: Array) -> Array:
+        m = self.A.shape[0]
+        first, second = block[:m], block[m:]
+        left = self.A.transposed_times(first) + self.D.transposed_times(second)
+        return np.concatenate([left, self.C.transposed_times(first)])
+
+    def of_pairs(self, rows: Array, cols: Array) -> Array:
+        m, n = self.A.shape
+        out = np.zeros(len(rows))
+        for part, low, right in ((self.A, False, False), (self.C, False, True), (self.D, True, False)):
+            at = ((rows >= m) == low) & ((cols >= n) == right)
+            out[at] = part.of_pairs(rows[at] - m * low, cols[at] - n * right)
+        return out
+
+    def slab(self, start: int, stop: int) -> Array:
+        m, n = self.A.shape
+        out, middle = np.zeros((stop - start, 2 * n)), min(max(m, start), stop)
+        if start < middle:
+            out[: middle - start] = np.hstack([self.A.slab(start, middle), self.C.slab(start, middle)])
+        if middle < stop:
+            out[middle - start :, :n] = self.D.slab(middle - m, stop - m)
+        return out
+
+    def column_slab(self, start: int, stop: int) -> Array:
+        turned = [part.column_slab for part in (self.A, self.D, self.C)]
+        m, n = self.A.shape
+        out, middle = np.zeros((2 * m, stop - start)), min(max(n, start), stop)
+        if start < middle:
+            out[:, : middle - start] = np.vstack([turned[0](start, middle), turned[1](start, middle)])
+        if middle < stop:
+            out[:m, middle - start :] = turned[2](middle - n, stop - n)
+        return out
+
+    def scaled(self, rows: Array, cols: Array) -> StackedPattern:
+        m, n = self.A.shape
+        A, C = self.A.scaled(rows[:m], cols[:n]), self.C.scaled(rows[:m], cols[n:])
+        return StackedPattern(A, C, self.D.scaled(rows[m:], cols[:n]))
+
+    def inner(self, other: Any) -> float:
+        if isinstance(other, np.ndarray):
+            return sum(part.inner(other[at]) for part, at in zip(self.blocks(), self.slices(), strict=True))
+        return float(sum(self._with(part) for part in other.parts()))
+
+    def _with(self, part: Any) -> float:
+        if isinstance(part, StackedPattern):
+            return sum(one.inner(two) for one, two in zip(self.blocks(), part.blocks(), strict=True))
+        return sum(one.inner(part.block(*at)) for one, at in zip(self.blocks(), self.slices(), strict=True))
+
+    def blocks(self) -> tuple[OnPattern, OnPattern, OnPattern]:
+        return self.A, self.C, self.D
+
+    def slices(self) -> list[tuple[slice, slice]]:
+        m, n = self.A.shape
+        low, high = (slice(0, m), slice(0, n)), (slice(m, 2 * m), slice(n, 2 * n))
+        return [low, (low[0], high[1]), (high[0], low[1])]
+
+    def any(self) -> bool:
+        return any(part.any() for part in self.blocks())
+
+    def finite(self) -> bool:
+        return all(part.finite() for part in self.blocks())
+
+    def gram(self) -> Array:
+        """The Gram matrix of the smaller side."""
+        A, C, D, (m, n) = self.A, self.C, self.D, self.A.shape
+        if m < n:  # that of the rows is the one of the transpose, whose blocks beside and below change places
+            C, D = D, C
+        side, by_rows = min(m, n), m < n
+        out = np.zeros((2 * side, 2 * side))
+        for G, H, first, second in ((A, A, 0, 0), (D, D, 0, 0), (A, C, 0, 1), (C, C, 1, 1)):
+            at = (slice(first * side, (first + 1) * side), slice(second * side, (second + 1) * side))
+            out[at] += products(G, H, by_rows)
+        out[side:, :side] = out[:side, side:].T
+        return out
+
+    @property
+    def pattern(self) -> Pattern:
+        """The pattern of each block."""
+        return self.A.pattern
+
+    def describe(self) -> str:
+        """A few words."""
+        return f"three blocks of {self.A.pattern.count:,} entries"

@@ -1,0 +1,72 @@
+"""How far a model is from optimal: the convex problem's bound at its point."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from projfree.algebra import LowRank
+from projfree.estimators.completion.factors import Factors
+from projfree.estimators.completion.problem import Problem
+from projfree.numerics.subspace import Effort
+from projfree.run.progress import LEAST_SCALE
+from projfree.runtime import single_blas
+from projfree.sets import spectral
+from projfree.solvers.alternating import Sweepable
+
+#: The scale of the relative gap is at least this part of the value without a matrix, as in every run.
+LEAST = 1e-6
+#: What counts as how many products of a sweep: a product of two entries of one row in a Gram matrix, and for each cube
+#: of its side a Cholesky factorisation and all eigenvalues. Measured, with all that sweeps take besides.
+PAIR, CHOLESKY, SPECTRUM = 5.0, 1.0 / 18.0, 1.0 / 3.0
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A model inside the ball with its best offsets, its value, and a proven bound on the minimum over the ball.
+
+    The bound is ``coarse`` where a sharp one would have taken too many products.
+    """
+
+    factors: Factors
+    value: float
+    bound: float
+    relative_gap: float
+    coarse: bool
+
+
+def certified(problem: Problem, factors: Factors, radius: float, most: float = math.inf) -> Certificate:
+    """The certificate of a model in the ball of a radius, for about ``most`` products."""
+    f, ball = problem.f.open(), problem.ball(radius)
+    effort = effort_for(problem, most)
+    with single_blas():
+        here = f.evaluate(factors.point(f))
+        gradient: Any = here.slope.gradient
+        lowered = gradient.scaled(1.0 / ball.rows, 1.0 / ball.cols)
+        bound = here.slope.lower(ball, spectral.support(lowered, ball.p, radius, effort))
+    found = factors.with_offsets(np.asarray(here.intercept))
+    return Certificate(found, here.value, bound, relative(f, here.value, bound), not effort.gram)
+
+
+def effort_for(problem: Problem, most: float) -> Effort:
+    """What the bound may take for so many products: a Gram matrix with its factorisation, a Schatten-4 norm."""
+    f, (m, n) = problem.f.entries, problem.f.entries.shape
+    along = np.diff(f.data.pattern.indptr) if n <= m else np.bincount(f.data.pattern.indices, minlength=n)
+    pairs, side = float(np.sum(along.astype(np.float64) ** 2)), min(problem.f.shape)
+    whole = pairs * PAIR * (5.0 if problem.f.implicit else 1.0)  # three Gram matrices, and a product that is not one
+    whole += side**3 * (CHOLESKY if problem.p == 1.0 else SPECTRUM)
+    blocks = 3.0 * (pairs * PAIR + min(m, n) ** 3 * CHOLESKY)
+    return Effort(whole <= most, problem.p == 1.0 and blocks <= most, pairs * PAIR <= most)
+
+
+def relative(f: Sweepable, value: float, bound: float) -> float:
+    """The gap over the value, or over a millionth of the value without a matrix."""
+    e = f.entries
+    # That is at most the loss without offsets, so that the search for them is worth it only where it could matter.
+    losses = e.loss.value(np.full(e.data.n, e.base), e.data.y)
+    most = float(np.average(losses, weights=e.data.weight)) + 2.0 * f.scale * e.data.n
+    floor = LEAST * abs(float(f.value(f.point(LowRank(f.shape, ()))))) if abs(value) < LEAST * most else 0.0
+    return (value - bound) / max(abs(value), floor, LEAST_SCALE)

@@ -1,0 +1,125 @@
+"""The choice of the radius and of implicit features: a path of penalties, judged on held-out ratings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from projfree.checks import Array
+from projfree.deadline import expired
+from projfree.estimators.completion.factors import Factors
+from projfree.estimators.completion.problem import Problem
+from projfree.run import Status
+from projfree.solvers.alternating import AlternatingState, offsets_alone
+
+#: The path: strengths fall by this factor from this part of the strongest, with so many sweeps each.
+FIRST, FACTOR, SWEEPS, POINTS = 0.45, 0.8, 3, 30
+#: It ends when the score has not improved for so many points.
+PATIENCE = 2
+#: Weights of implicit features to choose from, that of the path first, and the strengths at which others are tried.
+WEIGHTS, TRIED = (1.0, 0.5, 0.0), 3
+#: A weight whose score is worse than the best by more than this part is not tried further.
+FAR = 0.01
+
+
+class Point(NamedTuple):
+    """A strength and a weight of implicit features, the score of the model there, and the state of the sweeps."""
+
+    strength: float
+    implicit: float
+    score: float
+    state: AlternatingState
+
+
+def strengths_of(problem: Problem, points: int = POINTS) -> Array:
+    """The strengths of a path, from strong to weak."""
+    return np.asarray(FIRST * problem.strongest() * FACTOR ** np.arange(points))
+
+
+def along(
+    problem: Problem,
+    rank: int,
+    seed: int,
+    score: Callable[[Factors], float],
+    strengths: Array,
+    callbacks: Sequence[Any] = (),
+    state: AlternatingState | None = None,
+) -> Iterator[Point]:
+    """One strength after the other, each begun at the last, until the score has not improved for some of them."""
+    best, since = -np.inf, 0
+    for strength in strengths.tolist():
+        state, status = problem.penalised(rank, strength, state, seed=seed, max_iter=SWEEPS, callbacks=callbacks)
+        if status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        now = score(Factors.of(problem.f, state))
+        best, since = max(best, now), 0 if now > best else since + 1
+        yield Point(strength, problem.f.implicit, now, state)
+        if since >= PATIENCE or status is Status.CALLBACK or expired():
+            return
+
+
+def most_sweeps(weights: Sequence[float]) -> int:
+    """The largest number of sweeps that `choose` makes."""
+    return SWEEPS * (POINTS + _stronger() + TRIED * (len(weights) - 1))
+
+
+def _stronger() -> int:
+    """How many strengths there are from the first of a path up to no matrix."""
+    return 1 + int(np.log(FIRST) / np.log(FACTOR))
+
+
+def choose(
+    problem: Problem,
+    weights: Sequence[float],
+    rank: int,
+    seed: int,
+    score: Callable[[Factors], float],
+    better: Callable[[Factors, Factors], bool],
+    callbacks: Sequence[Any] = (),
+) -> Point:
+    """The strength and the weight of implicit features with the best score, or no matrix where none is clearly better.
+
+    The path is that of the first weight: it goes down and, where its first point is the best, up to no matrix. The
+    others are tried at its best strengths, each begun at the model there, while they do not fall far behind.
+    ``better`` says whether a model is clearly better than another one.
+    """
+    first, *others = weights
+    stacked, alone = problem.with_implicit(first), offsets_model(problem)
+    points = _path(stacked, rank, seed, score, callbacks)
+    likely = sorted(points, key=lambda point: -point.score)[:TRIED]
+    if not better(Factors.of(stacked.f, likely[0].state), alone):
+        likely = likely[:1]
+    for weight in others:
+        other = problem.with_implicit(weight)
+        for point in likely:
+            if expired():
+                break
+            begun = other.restated(Factors.of(stacked.f, point.state), seed)
+            points += along(other, rank, seed, score, np.array([point.strength]), callbacks, begun)
+            if points[-1].score < likely[0].score - FAR * abs(likely[0].score):
+                break
+    best = max(points, key=lambda point: (point.score, -point.implicit))  # of equal ones the simpler
+    if better(Factors.of(problem.with_implicit(best.implicit).f, best.state), alone):
+        return best
+    plain = problem.with_implicit(0.0)
+    return Point(plain.strongest() / FACTOR, 0.0, score(alone), plain.restated(alone, seed))
+
+
+def offsets_model(problem: Problem) -> Factors:
+    """The best offsets without a matrix."""
+    e = problem.f.entries
+    return Factors.of_sides(e, offsets_alone(e), np.zeros(1))
+
+
+def _path(
+    problem: Problem, rank: int, seed: int, score: Callable[[Factors], float], callbacks: Sequence[Any]
+) -> list[Point]:
+    strengths, given = strengths_of(problem), (problem, rank, seed, score)
+    points = list(along(*given, strengths, callbacks))
+    best = max(points, key=lambda point: point.score)
+    if best is points[0] and not expired():
+        stronger = strengths[0] / FACTOR ** np.arange(1, 1 + _stronger())
+        points += along(*given, stronger, callbacks, best.state)
+    return points

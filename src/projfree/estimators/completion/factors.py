@@ -1,0 +1,110 @@
+"""`Factors`: what a fit of ratings leaves, and how it comes from a state of the sweeps and goes back into one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from projfree.algebra import LowRank, Point
+from projfree.checks import Array
+from projfree.numerics.lp_norm import lp_norm
+from projfree.objectives.regressions import Sides
+from projfree.sets import WeightedSchattenBall
+from projfree.solvers.alternating import AlternatingState, Sweepable
+
+
+@dataclass(frozen=True)
+class Factors:
+    """The model ``base + shift + rows_i + cols_j + left_i @ right_j``; ``sigma`` belongs to its weighted matrix.
+
+    With implicit features that is the larger matrix, whose further factors are ``below`` and ``beside``.
+    """
+
+    left: Array
+    right: Array
+    rows: Array
+    cols: Array
+    shift: float
+    base: float
+    sigma: Array
+    below: Array
+    beside: Array
+
+    @classmethod
+    def of(cls, f: Sweepable, state: AlternatingState) -> Factors:
+        """The model of a state."""
+        return cls.of_sides(f, Sides.of(f, state.x), state.sigma)
+
+    @classmethod
+    def of_sides(cls, f: Sweepable, now: Sides, sigma: Array) -> Factors:
+        """The model of factors and offsets."""
+        parts = (now.left, now.right, now.rows, now.cols, now.shift)
+        return cls(*parts, f.entries.base, sigma, now.below, now.beside)
+
+    @classmethod
+    def of_point(cls, f: Sweepable, ball: WeightedSchattenBall, w: Any, offsets: Array) -> Factors:
+        """The model of a convex answer."""
+        low = w.low if w.low is not None else LowRank(w.shape, ())
+        left, sigma, right = low.scaled(ball.rows, ball.cols).compressed(1e-9).decomposed()
+        root = np.sqrt(sigma)
+        low = LowRank.of(left * root / ball.rows[:, None], right * root / ball.cols[:, None])
+        return cls.of_sides(f, Sides.of(f, f.point(low, offsets)), sigma)
+
+    @property
+    def sides(self) -> Sides:
+        """Factors and offsets as the sweeps have them."""
+        return Sides(self.left, self.right, self.rows, self.cols, self.shift, self.below, self.beside)
+
+    def point(self, f: Sweepable) -> Point:
+        """The point of an objective."""
+        return self.sides.point(f)
+
+    def with_offsets(self, b: Array) -> Factors:
+        """The same matrix with other offsets."""
+        m = len(self.rows)
+        return replace(self, shift=float(b[0]), rows=b[1 : 1 + m], cols=b[1 + m :])
+
+    def norm(self, p: float) -> float:
+        """The weighted Schatten norm."""
+        return lp_norm(self.sigma, p)
+
+    def inside(self, p: float, radius: float) -> Factors:
+        """The model with its matrix scaled into the ball, where it lies outside."""
+        norm = self.norm(p)
+        shrink = radius / norm if norm > radius else 1.0
+        return self.stretched(shrink) if shrink != 1.0 else self
+
+    def stretched(self, by: float) -> Factors:
+        """The model with its matrix multiplied by a number."""
+        return replace(self, left=self.left * by, below=self.below * by, sigma=self.sigma * by)
+
+    def margin(self, rows: Array, cols: Array) -> Array:
+        """The model at places, -1 standing for what was never seen."""
+        seen, known = rows >= 0, cols >= 0
+        u = self.base + self.shift + np.where(seen, self.rows[rows], 0.0) + np.where(known, self.cols[cols], 0.0)
+        both = seen & known
+        u[both] += LowRank.of(self.left, self.right).of_pairs(rows[both], cols[both])
+        return np.asarray(u)
+
+    def merged(self, users: Array, all_users: Array, items: Array, all_items: Array) -> Factors:
+        """The model with rows of zeros for users and items that are new."""
+        rows, cols = np.searchsorted(all_users, users), np.searchsorted(all_items, items)
+        m, n, extra = len(all_users), len(all_items), len(self.below) > 0
+        return replace(
+            self,
+            left=_placed(self.left, rows, m),
+            right=_placed(self.right, cols, n),
+            rows=_placed(self.rows, rows, m),
+            cols=_placed(self.cols, cols, n),
+            below=_placed(self.below, rows, m) if extra else self.below,
+            beside=_placed(self.beside, cols, n) if extra else self.beside,
+        )
+
+
+def _placed(values: Array, at: Array, count: int) -> Array:
+    """The values at places among so many, zeros elsewhere."""
+    out = np.zeros((count, *values.shape[1:]))
+    out[at] = values
+    return out

@@ -1,0 +1,141 @@
+"""The convex problem of some ratings: objective and ball, and the sweeps that run on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from projfree.checks import Array
+from projfree.data import Entries
+from projfree.data.factored_entries import FactoredEntriesData
+from projfree.estimators.completion.factors import Factors
+from projfree.losses.base import Loss
+from projfree.objectives.implicit import ImplicitObjective
+from projfree.objectives.offsets import OffsetObjective
+from projfree.run import Status
+from projfree.run.loop import driven
+from projfree.sets import WeightedSchattenBall
+from projfree.solvers.alternating import Alternating, AlternatingState, Sweepable, balanced, strongest
+
+if TYPE_CHECKING:
+    from projfree.run.checkpoint import Written
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What determines the problem besides the ratings."""
+
+    loss: Loss
+    p: float
+    power: float
+    ridge: float
+    kinds: tuple[bool, bool, bool]
+    base: float
+    implicit: float = 0.0
+
+
+class Swept(NamedTuple):
+    """Where some sweeps have ended, and why."""
+
+    state: AlternatingState
+    status: Status
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """An objective on observed entries and the ball of its weighted norm, of any radius."""
+
+    f: Sweepable
+    unit: WeightedSchattenBall
+
+    @classmethod
+    def of(
+        cls, rows: Array, cols: Array, values: Array, weight: Array | None, shape: tuple[int, int], given: Settings
+    ) -> Problem:
+        """The problem of some ratings, of different pairs."""
+        data = FactoredEntriesData(Entries(rows, cols, shape, factored=True), given.loss.targets(values), weight)
+        data.total_weight = None if weight is None else float(np.sum(weight))
+        counts = np.diff(data.pattern.indptr), np.bincount(data.pattern.indices, minlength=shape[1])
+        weights = [frequency_weights(count.astype(np.float64), given.power) for count in counts]
+        f = OffsetObjective(given.loss, data, given.ridge, given.kinds, given.base)
+        plain = cls(f, WeightedSchattenBall(given.p, 1.0, *weights))
+        return plain.with_implicit(given.implicit)
+
+    def with_implicit(self, weight: float) -> Problem:
+        """The problem of the same ratings with another weight of what was rated; the norm does not weigh that."""
+        f, (m, n) = self.f.entries, self.f.entries.shape
+        rows, cols = self.unit.rows[:m], self.unit.cols[:n]
+        if not weight:
+            return Problem(f, WeightedSchattenBall(self.p, 1.0, rows, cols))
+        rows, cols = np.append(rows, np.ones(m)), np.append(cols, np.ones(n))
+        return Problem(ImplicitObjective(f, weight), WeightedSchattenBall(self.p, 1.0, rows, cols))
+
+    @property
+    def p(self) -> float:
+        """The exponent of the norm."""
+        return self.unit.p
+
+    def ball(self, radius: float) -> WeightedSchattenBall:
+        """The ball of a radius."""
+        return self.unit.resized(radius)
+
+    def reach(self, strength: float) -> WeightedSchattenBall:
+        """A ball that holds the minimiser with a penalty: the penalty there is at most the loss at zero."""
+        f, data = self.f.entries, self.f.entries.data
+        total = data.n * float(np.average(f.loss.value(np.full(data.n, f.base), data.y), weights=data.weight))
+        total += 2.0 * self.f.scale * data.n**2
+        return self.ball(max(0.5 * self.p * total / strength, 1e-8))
+
+    def strongest(self) -> float:
+        """The strength from which on the matrix is zero for p = 1."""
+        return strongest(self.f, self.unit)
+
+    def state(self, factors: Factors, strength: float = float("nan"), seed: int = 0) -> AlternatingState:
+        """The sweeps' state of a model."""
+        return AlternatingState(
+            t=0, x=factors.point(self.f), seed=seed, strength=strength, first=strength, sigma=factors.sigma
+        )
+
+    def restated(self, model: Factors, seed: int = 0) -> AlternatingState:
+        """The state of a model of the same ratings with another weight of what was rated."""
+        sides, (m, n), k = model.sides, self.f.entries.shape, model.left.shape[1]
+        if not self.f.implicit:
+            sides = replace(sides, below=np.zeros((0, k)), beside=np.zeros((0, k)))
+        elif not len(sides.below):
+            sides = replace(sides, below=np.zeros((m, k)), beside=np.zeros((n, k)))
+        return self.state(Factors.of_sides(self.f, *balanced(sides, self.unit)), seed=seed)
+
+    def penalised(self, rank: int, strength: float, state: AlternatingState | None, **given: Any) -> Swept:
+        """Sweeps with a penalty, from a state whose empty components are begun anew, or from random factors."""
+        return self._swept(Alternating(rank, strength), self.reach(strength), state, **given)
+
+    def within(self, rank: int, radius: float, state: AlternatingState | None, **given: Any) -> Swept:
+        """Sweeps whose penalty follows the norm, until this is the radius."""
+        return self._swept(Alternating(rank), self.ball(radius), state, **given)
+
+    def _swept(
+        self,
+        solver: Alternating,
+        ball: WeightedSchattenBall,
+        state: AlternatingState | None,
+        *,
+        seed: int = 0,
+        written: Written | None = None,
+        **given: Any,
+    ) -> Swept:
+        """The run from a state, from a checkpoint, or from random factors; ``given`` is as for `driven`."""
+        if state is not None:
+            first = solver.carry(self.f, ball, state)
+        else:
+            first = solver.init(self.f, ball, self.f.point(ball.centre(self.f.shape)), seed)
+        run, status = driven(self.f, ball, solver, written or first, **given)
+        return Swept(cast("AlternatingState", run.state), status)
+
+
+def frequency_weights(counts: Array, power: float, mean: float | None = None) -> Array:
+    """Smoothed relative frequencies to a power: nine tenths of one's own, a tenth of the mean, by default theirs."""
+    mean = max(float(counts.mean()) if mean is None else mean, 1e-300)
+    weights: Array = ((0.9 * counts + 0.1 * mean) / mean) ** power
+    return weights

@@ -1,0 +1,170 @@
+"""Ratings as people have them: sparse matrices, triples, data frames, any labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from projfree.checks import Array, all_finite, is_sparse, plain_array, real_array, shown
+from projfree.data.frames import is_frame
+from projfree.data.local import checked_weights
+from projfree.estimators.completion.labels import labels_of
+
+FORMS = (
+    "a SciPy sparse matrix, a data frame with the named columns, (user, item, rating) triples, or a tuple of arrays "
+    "(users, items, ratings)"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Ratings:
+    """Labels of users and items, and a value for each pair; ``shape`` where the input was a matrix."""
+
+    users: Array
+    items: Array
+    values: Array | None
+    shape: tuple[int, int] | None = None
+    weight: Array | None = None
+    #: The places of these ratings among all that were given, where some do not count.
+    at: Array | None = None
+
+    def last(self) -> Array:
+        """The places of the pairs that no later pair repeats."""
+        rows, cols = (np.unique(part, return_inverse=True)[1] for part in (self.users, self.items))
+        return last_of_each(rows, cols, len(cols))
+
+
+def weighted_ratings(X: Any, y: Any, columns: Sequence[str], sample_weight: Any) -> Ratings:
+    """The ratings that count: a weight of zero is that of a rating which is not there."""
+    given = read_ratings(X, y, columns)
+    if sample_weight is None:
+        return given
+    checked_weights(sample_weight, len(given.users))
+    weight = plain_array("sample_weight", sample_weight).astype(np.float64, copy=False)
+    assert given.values is not None
+    at = weight > 0.0
+    return Ratings(given.users[at], given.items[at], given.values[at], given.shape, weight[at], np.flatnonzero(at))
+
+
+def read_ratings(X: Any, y: Any, columns: Sequence[str], *, values: bool = True) -> Ratings:
+    """Ratings, or with ``values=False`` pairs, from any of the forms."""
+    if is_sparse(X):
+        table = X.tocoo()
+        shape, parts = (int(X.shape[0]), int(X.shape[1])), [table.row, table.col, table.data]
+    else:
+        shape, parts = None, _parts(X, columns)
+    if len(parts) not in (2, 3):
+        raise ValueError(f"`X` must be {FORMS}, got {len(parts)} columns.")
+    users, items = labels_of("users", parts[0]), labels_of("items", parts[1])
+    if len(users) != len(items):
+        raise ValueError(f"`X` must have an item for each user, got {len(users)} users and {len(items)} items.")
+    if not values:
+        return Ratings(users, items, None, shape)
+    if not len(users):
+        raise ValueError("`X` must hold at least one rating, got none.")
+    return Ratings(users, items, _values(_given(parts, y, columns), len(users)), shape)
+
+
+def read_own_ratings(ratings: Any, columns: Sequence[str]) -> tuple[Array, Array]:
+    """Items and values that one user has rated: a mapping, pairs, a frame, or a tuple of arrays."""
+    if isinstance(ratings, Mapping):
+        ratings = (list(ratings), list(ratings.values()))
+    parts = _parts(ratings, columns[1:])
+    if len(parts) != 2:
+        raise ValueError(f"`ratings` must be pairs (item, rating) of one user, got {len(parts)} columns.")
+    items = labels_of("items", parts[0])
+    return items, _values(parts[1], len(items))
+
+
+def _given(parts: list[Any], y: Any, columns: Sequence[str]) -> Any:
+    """The values, which stand either in ``X`` or in ``y``."""
+    if len(parts) == 3 and y is not None:
+        raise ValueError("`y` must be left out where `X` holds the ratings; give pairs (user, item) with `y`.")
+    if len(parts) == 2 and y is None:
+        raise ValueError(
+            f"the ratings are missing: give them as `y`, or as the third column of `X`, in frames {shown(columns[-1])}."
+        )
+    return parts[2] if len(parts) == 3 else y
+
+
+def _parts(X: Any, columns: Sequence[str]) -> list[Any]:
+    if is_frame(X):
+        missing = [name for name in columns[:2] if name not in X.columns]
+        if missing:
+            raise ValueError(
+                f"`X` has no column {missing[0]!r}; name its columns with `columns=(user, item, rating)`, "
+                f"got {shown(list(X.columns))}."
+            )
+        return [X[name].to_numpy() for name in columns if name in X.columns]
+    if isinstance(X, tuple) and all(np.ndim(part) == 1 for part in X) and not all(isinstance(x, tuple) for x in X):
+        return list(X)
+    if isinstance(X, list | tuple) and all(isinstance(row, tuple | list) for row in X):
+        return _of_rows(X)
+    table = plain_array("X", X)
+    if table.ndim != 2:
+        raise ValueError(f"`X` must be {FORMS}, got shape {table.shape}.")
+    return list(table.T)
+
+
+def _of_rows(rows: Sequence[Sequence[Any]]) -> list[Any]:
+    """The columns of rows, of which there may be none."""
+    lengths = {len(row) for row in rows} or {2}
+    if len(lengths) > 1:
+        raise ValueError(f"`X` must have rows of one length, got rows of {' and '.join(map(str, sorted(lengths)))}.")
+    return [list(part) for part in zip(*rows, strict=True)] or [[]] * lengths.pop()
+
+
+def _values(values: Any, n: int) -> Array:
+    out = all_finite("ratings", real_array("ratings", values)).astype(np.float64, copy=False)
+    if out.shape != (n,):
+        raise ValueError(f"`ratings` must be a vector with one entry for each of the {n} pairs, got shape {out.shape}.")
+    return out
+
+
+def last_of_each(rows: Array, cols: Array, width: int) -> Array:
+    """The places of the pairs that no later pair repeats, in order: a later rating replaces an earlier one."""
+    key = rows.astype(np.int64) * width + cols
+    first_from_behind = np.unique(key[::-1], return_index=True)[1]
+    return np.sort(len(key) - 1 - first_from_behind)
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """Ratings by their places: rows and columns of the matrix, values, and weights where there are some."""
+
+    rows: Array
+    cols: Array
+    values: Array
+    weight: Array | None
+
+    @classmethod
+    def latest(cls, rows: Array, cols: Array, values: Array, weight: Array | None, width: int) -> Observed:
+        """Of each pair the last rating."""
+        every, kept = cls(rows, cols, values, weight), last_of_each(rows, cols, width)
+        return every if len(kept) == len(values) else every.part(kept)
+
+    @cached_property
+    def _by_row(self) -> tuple[Array, Array]:
+        """Rows in order, and the columns along with them; made once, so that no user is looked for in all ratings."""
+        order = np.argsort(self.rows, kind="stable")
+        return self.rows[order], self.cols[order]
+
+    def of_rows(self, rows: Array) -> tuple[Array, Array]:
+        """Which of the rows, and which columns, of all ratings in these rows."""
+        every, cols = self._by_row
+        begin, end = np.searchsorted(every, rows), np.searchsorted(every, rows, side="right")
+        counts = end - begin
+        at = np.arange(int(counts.sum())) + np.repeat(begin - np.cumsum(counts) + counts, counts)
+        return np.repeat(np.arange(len(rows)), counts), cols[at]
+
+    def part(self, at: Any) -> Observed:
+        """Some of the ratings."""
+        weight = None if self.weight is None else self.weight[at]
+        return Observed(self.rows[at], self.cols[at], self.values[at], weight)
+
+    def __len__(self) -> int:
+        return len(self.values)

@@ -1,0 +1,112 @@
+"""Completions on disk: what is written, and what a saved one must look like before anything predicts with it."""
+
+from __future__ import annotations
+
+import copy
+import os
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from projfree.estimators.completion.factors import Factors
+from projfree.estimators.completion.labels import KINDS
+from projfree.estimators.completion.ratings import Observed
+from projfree.estimators.saved_model import finite, need
+from projfree.losses.base import Loss
+
+NUMBERS = ("radius_", "norm_", "strength_", "value_", "bound_", "relative_gap_", "n_iter_", "n_ratings_", "implicit_")
+
+
+class SavedCompletion:
+    """Saving and loading."""
+
+    #: The first version of the file format that has completions.
+    saved_version = 3
+    #: The run of a convex solver, whose matrix the factors hold.
+    never_saved = ("result_",)
+
+    def check_parts(self) -> None:
+        """Raise where a model that was read from a file is not what a fit leaves."""
+        check_completion(self)
+
+    def save(self, path: str | os.PathLike[str], ratings: bool = True) -> None:
+        """Write the fitted model to a folder, atomically and without pickle; `projfree.load` reads it back.
+
+        Parameters
+        ----------
+        path : path-like
+            A new or empty folder, or one written by `save`.
+        ratings : bool
+            Whether the ratings are written too. Without them the folder is small, and the model predicts, folds in and
+            finds what is similar, but can neither leave out what a user has rated nor be fitted further.
+        """
+        from projfree.estimators.saving import save
+
+        check_is_fitted(self, "factors_")
+        model: Any = self
+        if not ratings:
+            model = copy.copy(self)
+            del model.ratings_
+            model.held_out_ = None
+        save(model, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model that `save` wrote; settings that are functions, solvers or paths are as by default."""
+        from projfree.estimators.saving import load
+
+        model = load(path)
+        if not isinstance(model, cls):
+            raise ValueError(f"{str(path)!r} holds a {type(model).__name__}; read it with `projfree.load`.")
+        return model
+
+
+def check_completion(model: Any) -> None:
+    """Raise where the parts of a completion are not what a fit leaves, or do not fit each other."""
+    held = vars(model)
+    for name, kind in {"factors_": Factors, "loss_": Loss}.items():
+        need(isinstance(held.get(name), kind), f"{name} is no {kind.__name__}")
+    for name in NUMBERS:
+        need(isinstance(held.get(name), int | float | np.number), f"{name} is no number")
+    need(len(held.get("rating_range_", ())) == 2, "rating_range_ is no range")
+    finite("rating_range_", np.asarray(held["rating_range_"], dtype=np.float64))
+    need(isinstance(model.columns, tuple) and _all(model.columns, str), "its columns have no names")
+    need(isinstance(model.offsets, bool) or _all(model.offsets, bool), "its offsets are unknown")
+    _check_factors(model.factors_, len(model.user_ids_), len(model.item_ids_))
+    for ids in (model.user_ids_, model.item_ids_):
+        need(isinstance(ids, np.ndarray) and ids.ndim == 1 and ids.dtype.kind in KINDS, "its labels are no labels")
+    if "ratings_" in held:
+        need(isinstance(held["ratings_"], Observed), "ratings_ is no Observed")
+        _check_ratings(model)
+    loss = model.loss_
+    model._checked()
+    model.loss_, model.result_ = loss, None  # the scale of a loss is fitted
+
+
+def _all(values: Any, kind: type) -> bool:
+    return isinstance(values, tuple | list) and len(values) == 3 and all(isinstance(value, kind) for value in values)
+
+
+def _check_factors(model: Factors, users: int, items: int) -> None:
+    """Raise where factors are not those of so many users and items."""
+    rank = finite("the factors", model.left).shape[-1]
+    finite("the factors of users", model.left, (users, rank))
+    finite("the factors of items", model.right, (items, rank))
+    for name, part, most in (("users", model.below, users), ("items", model.beside, items)):
+        finite(f"the further factors of {name}", part, (0, rank), (most, rank))
+    finite("the offsets of users", model.rows, (users,))
+    finite("the offsets of items", model.cols, (items,))
+    finite("the singular values", model.sigma)
+    for value in (model.shift, model.base):
+        finite("the base", value, ())
+
+
+def _check_ratings(model: Any) -> None:
+    ratings = model.ratings_
+    shape = (len(finite("the ratings", ratings.values)),)
+    for at, ids in ((ratings.rows, model.user_ids_), (ratings.cols, model.item_ids_)):
+        need(at.shape == shape and at.dtype.kind in "iu", "its ratings have no places")
+        need(not len(at) or (at.min() >= 0 and at.max() < len(ids)), "its ratings are out of range")
+    if ratings.weight is not None:
+        finite("the weights", ratings.weight, shape)

@@ -1,0 +1,225 @@
+"""`MatrixCompletionCV`: the radius and the exponent by cross-validation, along warm-started paths."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import KFold, check_cv
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+
+from projfree.deadline import countdown
+from projfree.estimators.completion.estimator import CHOOSING, MatrixCompletion
+from projfree.estimators.completion.folds import Fold, path_of, radii_of, scores_of
+from projfree.estimators.completion.ratings import Ratings, read_ratings, weighted_ratings
+from projfree.estimators.search_results import checked_radii
+from projfree.estimators.searching import Search
+
+
+class MatrixCompletionCV(Search, MatrixCompletion):
+    """`MatrixCompletion` with the exponent and the radius chosen by cross-validation.
+
+    For each exponent a path of penalties, from strong to weak and each point begun at the last, is fitted to the
+    ratings outside a fold and judged on those inside; a path ends when its score has not improved for two points. Each
+    point stands for the radius that it has on all ratings. Radii that are given are fitted one by one. The best
+    exponent and radius are then fitted to all ratings.
+
+    Parameters
+    ----------
+    p : float or sequence of float
+        The exponent, or several to choose from.
+    radii : int or array
+        How many radii a path has at most, or the radii to try; where the best of these is at an end, a warning says so.
+    cv : int, splitter or iterable, optional
+        How ratings are split, as in scikit-learn, by default into 5 folds. A number of folds is shuffled, because
+        ratings are often sorted by user.
+    scoring : str or callable, optional
+        What is maximised, given pairs and their ratings; by default `score`. Sample weights reach it where it takes
+        some.
+    rule : {"best", "one_standard_error"}
+        The radius with the best mean score, or the smallest one within a standard error of it (for the best p).
+    n_jobs : int, optional
+        Processes of joblib over exponents and folds.
+    implicit : "auto" or float
+        As in `MatrixCompletion`: by default chosen once, before the folds, and zero where radii are given.
+    loss, offsets, ridge, weight_power, rank, max_sweeps, tol, solver, max_iter, certify, early_stopping, \
+validation_fraction, n_iter_no_change, time_limit, clip, columns, callbacks, random_state
+        As in `MatrixCompletion`; what concerns sweeps, certificates and callbacks is for the final fit.
+
+    Attributes
+    ----------
+    radius_, p_ : float
+        The choice.
+    radii_ : ndarray of shape (n_p, n_radii)
+        What was tried.
+    scores_ : ndarray of shape (n_p, n_radii, n_folds)
+        NaN at points that the path of a fold did not reach, of which none is chosen.
+    cv_results_ : dict
+        As in scikit-learn's ``GridSearchCV``, an entry for each p and radius; ``mean_fit_time`` is that of a path
+        divided by its radii.
+    best_index_, best_params_, best_score_ : int, dict and float
+        The choice, and its mean score.
+
+    All other attributes and methods are those of `MatrixCompletion` with the chosen radius, fitted to all ratings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import MatrixCompletionCV
+    >>> rng = np.random.default_rng(0)
+    >>> users, items = rng.integers(0, 20, 200), rng.integers(0, 15, 200)
+    >>> search = MatrixCompletionCV(p=(1.0, 1.2), cv=3, rank=3, max_sweeps=5)
+    >>> search = search.fit((users, items, rng.standard_normal(200)))
+    >>> search.p_ in (1.0, 1.2), sorted(search.best_params_)
+    (True, ['p', 'radius'])
+    """
+
+    _kind = MatrixCompletion
+    _beyond = "raise their number"
+    radius = None
+    checkpoint = None
+
+    def __init__(
+        self,
+        p: Any = (1.0, 1.1, 1.2),
+        *,
+        radii: Any = 20,
+        cv: Any = None,
+        scoring: Any = None,
+        rule: str = "best",
+        n_jobs: int | None = None,
+        loss: Any = "squared",
+        offsets: Any = True,
+        ridge: float = 3.0,
+        implicit: Any = "auto",
+        weight_power: float = 0.25,
+        rank: int = 40,
+        max_sweeps: int | None = None,
+        tol: float | None = None,
+        solver: Any = None,
+        max_iter: int = 1000,
+        certify: Any = True,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 3,
+        time_limit: float | None = None,
+        clip: bool = True,
+        columns: tuple[str, ...] = ("user", "item", "rating"),
+        callbacks: Any = (),
+        random_state: Any = 0,
+    ) -> None:
+        self.p, self.radii, self.cv, self.scoring, self.rule, self.n_jobs = p, radii, cv, scoring, rule, n_jobs
+        self.loss, self.offsets, self.ridge, self.implicit = loss, offsets, ridge, implicit
+        self.weight_power, self.rank, self.max_sweeps, self.tol = weight_power, rank, max_sweeps, tol
+        self.solver, self.max_iter, self.certify = solver, max_iter, certify
+        self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
+        self.n_iter_no_change, self.time_limit, self.clip = n_iter_no_change, time_limit, clip
+        self.columns, self.callbacks, self.random_state = columns, callbacks, random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
+        """Choose radius and exponent, and fit all ratings with them.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `MatrixCompletion.fit`.
+        **params
+            ``groups`` for the splitter; with metadata routing anything that splitter and scorer ask for.
+        """
+        self._check_rule()
+        self._checked()
+        wanted, left = checked_radii(self.radii), countdown(self.time_limit)
+        split, given = self._routed(sample_weight, params)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        models = [self._single(p).set_params(random_state=seed) for p in self._exponents()]
+        for model in models:
+            model.prepare(X, y, sample_weight)
+        path = isinstance(wanted, int)
+        with self._watched(self.time_limit):
+            if path:
+                self._share_implicit(models)
+            folds = self._folds(read_ratings(X, y, self.columns), X, y, sample_weight, split, given, seed)
+            self._try(models, wanted, path, folds, left)
+            best, at = self._keep_choice()
+            final = self._single(self._exponents()[best]).set_params(random_state=seed, callbacks=self.callbacks)
+            final.set_params(radius=float(self.radii_[best, at]), implicit=models[best].implicit_)
+            final.fit(X, y, sample_weight)
+        self._take_over(final, final.radius_)
+        return self
+
+    def _single(self, p: float | None = None) -> MatrixCompletion:
+        return MatrixCompletion(**self._parameters(p), radius=None)
+
+    def _checked(self) -> None:
+        if not self._exponents():
+            raise ValueError("`MatrixCompletionCV(p=...)` must name at least one exponent, got none.")
+        for p in self._exponents():
+            single = self._single(p)
+            single._checked()
+        self.loss_ = single.loss_
+
+    @property
+    def _exponent(self) -> float:
+        return self.p_
+
+    @staticmethod
+    def _share_implicit(models: list[MatrixCompletion]) -> None:
+        """One weight of implicit features for all, as a single fit chooses it."""
+        if len(models[0].weights) > 1:
+            _, weight, _ = models[0]._chosen()
+            for model in models:
+                model.implicit_ = weight
+
+    def _folds(
+        self, every: Ratings, X: Any, y: Any, sample_weight: Any, split: Any, given: Any, seed: int
+    ) -> list[Fold]:
+        """The folds of the ratings that count; splitters see all rows that were given."""
+        assert every.values is not None
+        whole = self.cv is None or isinstance(self.cv, int | np.integer)
+        splitter = KFold(self.cv or 5, shuffle=True, random_state=seed) if whole else check_cv(self.cv)
+        counted = weighted_ratings(X, y, self.columns, sample_weight)
+        origin = counted.last() if counted.at is None else counted.at[counted.last()]
+        scorer = check_scoring(self._single(), scoring=self.scoring)
+        folds = []
+        for parts in splitter.split(np.zeros(len(every.values)), every.values, **split):
+            rows, held = (np.flatnonzero(np.isin(origin, part)) for part in parts)
+            folds.append(Fold(rows, held, scorer, {name: value[origin[held]] for name, value in given.items()}))
+        return folds
+
+    def _try(self, models: list[MatrixCompletion], wanted: Any, path: bool, folds: list[Fold], left: Any) -> None:
+        """Score radii or the points of a path in each fold, for each exponent."""
+        ways = [path_of(model, wanted) if path else wanted for model in models]
+        share = math.inf if self.time_limit is None else CHOOSING * left()
+        tasks = (
+            delayed(scores_of)(model, way, path, fold, share)
+            for model, way in zip(models, ways, strict=True)
+            for fold in folds
+        )
+        found = Parallel(n_jobs=self.n_jobs)(tasks)
+        most = max(len(scores) for scores, _ in found)
+        padded = [scores + [np.nan] * (most - len(scores)) for scores, _ in found]
+        scores = np.swapaxes(np.reshape(padded, (len(models), len(folds), most)), 1, 2)
+        seconds = np.reshape([took for _, took in found], (len(models), len(folds)))
+        grids = [radii_of(model, way[:most]) if path else way for model, way in zip(models, ways, strict=True)]
+        reached = min(map(len, grids))  # fewer than were scored where time is up
+        radii = np.stack([grid[:reached] for grid in grids])
+        self._keep_scores(self._exponents(), radii, scores[:, :reached], seconds, given=not path)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
+        """The score by ``scoring``, by default that of `MatrixCompletion`.
+
+        Parameters
+        ----------
+        X, y
+            Ratings in any form that `fit` takes.
+        sample_weight : array, optional
+        **params
+            With metadata routing, what the scorer asks for.
+        """
+        if self.scoring is None:
+            return float(super().score(X, y, sample_weight))
+        given = read_ratings(X, y, self.columns)
+        return self._scored((given.users, given.items), given.values, sample_weight, params)

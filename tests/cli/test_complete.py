@@ -1,0 +1,187 @@
+"""`projfree complete`: exit codes, columns of any names, checkpoints, and what its bar shows."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from projfree import ProgressBar, load, persist
+from projfree.cli import complete as command
+from projfree.estimators.completion import MatrixCompletion
+
+
+def test_a_tolerance_that_is_not_reached_is_told_by_the_exit_code(call, ratings, tmp_path):
+    words = ("complete", ratings, "--radius", 2, "--rank", 2, "--json")
+    for tol, code in ((1e-12, 1), (0.9, 0)):
+        result = call(*words, "--tol", tol, "--time-limit", 2, "--out", tmp_path / f"m{code}")
+        assert result.exit_code == code, result.output
+        assert (json.loads(result.output)["relative_gap"] <= tol) == (code == 0)
+        assert persist.exists(tmp_path / f"m{code}")
+    assert call(*words, "--out", tmp_path / "m").exit_code == 0  # no tolerance was asked for
+
+
+def test_columns_of_other_names_are_those_that_predict_reads(call, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"stars": rng.random(90), "film": rng.integers(0, 9, 90), "who": rng.integers(0, 9, 90)})
+    frame.to_csv(tmp_path / "ratings.csv", index=False)
+    words = ("complete", tmp_path / "ratings.csv", "--rank", 2, "--hold-out", 0, "--quiet")
+    assert call(*words, "--columns", "who,film,stars", "--out", tmp_path / "m").exit_code == 0
+    model = load(tmp_path / "m")
+    assert model.columns == ("who", "film", "stars")
+    shown = call("predict", tmp_path / "m", tmp_path / "ratings.csv")
+    assert shown.exit_code == 0, shown.output
+    np.testing.assert_allclose(np.array(shown.output.split(), float), model.predict(frame[["who", "film"]]))
+    frame[["film", "who"]].to_csv(tmp_path / "pairs.csv", index=False)
+    assert call("predict", tmp_path / "m", tmp_path / "pairs.csv").output == shown.output
+    assert call(*words, "--columns", "2,1,0", "--out", tmp_path / "n").exit_code == 0
+    assert load(tmp_path / "n").columns == ("who", "film", "stars")
+
+
+def test_text_that_looks_like_numbers_in_a_new_file(call, tmp_path):
+    (tmp_path / "ratings.csv").write_text("user,item,rating\n" + "a1,up,3\n07,up,1\n07,heat,2\na1,heat,5\n" * 6)
+    assert call("complete", tmp_path / "ratings.csv", "--hold-out", 0, "--out", tmp_path / "m").exit_code == 0
+    (tmp_path / "new.csv").write_text("user,item\n07,up\n")
+    model, found = load(tmp_path / "m"), call("predict", tmp_path / "m", tmp_path / "new.csv")
+    assert float(found.output) == pytest.approx(model.predict([("07", "up")])[0])
+    (tmp_path / "numbers.csv").write_text("user,item,rating\n" + "1,2,3\n1,3,4\n2,2,1\n" * 4)
+    assert call("complete", tmp_path / "numbers.csv", "--out", tmp_path / "n").exit_code == 0
+    refused = call("predict", tmp_path / "n", tmp_path / "new.csv", "--out", tmp_path / "p.csv")
+    assert refused.exit_code == 2
+    assert "`items` must be whole numbers, as in the fit, got text, such as 'up'" in refused.output
+    assert not (tmp_path / "p.csv").exists()
+
+
+def test_recommendations_are_those_of_the_model(call, ratings, tmp_path):
+    words = ("complete", ratings, "--rank", 2, "--hold-out", 0, "--recommend", 3, "--quiet", "--out", tmp_path / "m")
+    assert call(*words).exit_code == 0
+    model, table = load(tmp_path / "m"), pd.read_csv(tmp_path / "m.recommendations.csv")
+    for user in model.user_ids_:
+        items, scores = model.recommend(user, 3)
+        mine = table[table["user"] == user]
+        assert mine["item"].tolist() == items.tolist()
+        assert mine["place"].tolist() == list(range(1, len(items) + 1))
+        np.testing.assert_allclose(mine["rating"], scores, atol=1e-4)
+
+
+def test_held_out_ratings_are_reported(call, ratings, tmp_path):
+    words = ("complete", ratings, "--rank", 2, "--seed", 3, "--recommend", 4)
+    record = json.loads(call(*words, "--json", "--out", tmp_path / "m").output)
+    order, frame = np.random.default_rng(3).permutation(90), pd.read_csv(ratings)
+    found = load(tmp_path / "m").report(frame.iloc[np.sort(order[:9])], k=4)
+    for name in ("rmse", "mae", "precision", "recall", "coverage"):
+        assert record[name] == pytest.approx(getattr(found, name)), name
+    assert (record["k"], record["held_out_ratings"]) == (4, 9)
+    shown = call(*words, "--out", tmp_path / "n").output
+    assert f"held-out RMSE  {found.rmse:.4f}, mean absolute error {found.mae:.4f}" in shown
+    assert "lists of 4" in shown
+    none = json.loads(call(*words, "--json", "--hold-out", 0, "--out", tmp_path / "o").output)
+    assert none["rmse"] is None
+
+
+# ---------------------------------------------------------------- checkpoints
+
+
+class Pressed:
+    """A bar that presses Ctrl-C at a sweep of the fit itself, and counts the sweeps that it sees in each stage."""
+
+    def __init__(self, at=None):
+        self.at, self.stage, self.seen = at, "", []
+
+    def begin(self, stage, most):
+        self.stage = stage
+
+    def __call__(self, run):
+        self.seen.append(self.stage)
+        if self.stage == "sweeps" and run.iteration == self.at:
+            raise KeyboardInterrupt
+
+
+@pytest.fixture
+def interrupted(call, ratings, tmp_path, monkeypatch):
+    """A run that was interrupted in its second sweep, and a function that runs it with further words."""
+    words = ("complete", ratings, "--rank", 2, "--out", tmp_path / "m")
+
+    def run(*more, at=None):
+        bar = Pressed(at)
+        monkeypatch.setattr(command, "bar", lambda label: bar)
+        return call(*words, *more), bar
+
+    result, bar = run(at=2)
+    assert result.exit_code == 130
+    assert "Interrupted; go on with:" in result.output
+    assert "path" in bar.seen
+    assert persist.exists(tmp_path / "m.checkpoint")
+    assert not persist.exists(tmp_path / "m")
+    return run
+
+
+def test_resume_goes_on_after_the_choice_of_the_radius(interrupted, call, ratings, tmp_path):
+    resumed, bar = interrupted("--resume")
+    assert resumed.exit_code == 0, resumed.output
+    assert bar.seen == ["sweeps"]  # the third of three
+    assert not (tmp_path / "m.checkpoint").exists()
+    assert call("complete", ratings, "--rank", 2, "--out", tmp_path / "whole").exit_code == 0
+    one, two = (load(tmp_path / name) for name in ("m", "whole"))
+    np.testing.assert_array_equal(one.factors_.left, two.factors_.left)
+    assert one.n_iter_ == two.n_iter_ == 3
+
+
+def test_a_checkpoint_is_read_only_with_resume(interrupted, tmp_path):
+    refused, _ = interrupted()
+    assert refused.exit_code == 2
+    assert "holds an interrupted run; go on with --resume, or begin anew and lose it with --force" in refused.output
+    anew, bar = interrupted("--force")
+    assert anew.exit_code == 0
+    assert bar.seen[0] == "path"
+    assert bar.seen.count("sweeps") == 3
+
+
+def test_resume_of_another_problem_is_one_sentence(interrupted, tmp_path):
+    other, _ = interrupted("--resume", "--rank", 3)
+    assert other.exit_code == 2
+    assert "is of another problem: its solver is Alternating" in other.output
+    assert persist.exists(tmp_path / "m.checkpoint")
+
+
+def test_ctrl_c_during_the_choice_of_the_radius(call, ratings, tmp_path, monkeypatch):
+    def press(run):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "bar", lambda label: press)
+    result = call("complete", ratings, "--rank", 2, "--out", tmp_path / "m")
+    assert result.exit_code == 130
+    assert "Interrupted; nothing was written." in result.output
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["ratings.csv"]
+
+
+# ---------------------------------------------------------------- the bar
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_bar_names_the_stage_and_fits_the_screen(width):
+    bar = ProgressBar(Console(file=io.StringIO(), force_terminal=True, width=width), label="complete ratings.csv")
+    screen, stages = Console(file=io.StringIO(), width=width, record=True), []
+
+    class Look:
+        def begin(self, stage, most):
+            stages.append(stage)
+            screen.print(bar._bar.get_renderable())
+
+        def __call__(self, run):
+            screen.print(bar._bar.get_renderable())
+
+    rng = np.random.default_rng(0)
+    ratings = rng.integers(0, 30, 300), rng.integers(0, 20, 300), rng.integers(1, 6, 300)
+    MatrixCompletion(rank=2, tol=0.5, callbacks=[bar, Look()], implicit=0).fit(ratings)
+    assert stages[:3] == ["path", "sweeps", "certificate"]
+    assert bar._bar is None  # the terminal was given back
+    lines = screen.export_text().splitlines()
+    assert max(map(len, lines)) <= width
+    for words in ("complete ratings.csv: path", "1 of at most ", "complete ratings.csv: sweeps", "3 of at most 3"):
+        assert any(words in line and "left" in line for line in lines), words
+    assert all(line.startswith("complete ratings.csv: ") for line in lines)  # one line each

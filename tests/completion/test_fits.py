@@ -1,0 +1,263 @@
+"""What a fit is made of: held-out ratings, the choice, limits, checkpoints and random states."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from completion.problems import entries
+from sklearn.exceptions import ConvergenceWarning
+
+from projfree import deadline as clock
+from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV, estimator, search
+from projfree.estimators.completion.factors import Factors
+from projfree.estimators.completion.problem import Problem
+from projfree.solvers.alternating import Alternating
+
+RATINGS = entries(30, 20, 300, seed=3)
+PAIRS = RATINGS[:2]
+
+
+def quick(**settings):
+    return MatrixCompletion(**{"rank": 4, "radius": 15.0, "certify": False, **settings})
+
+
+def permuted(held):
+    """The ratings with those at some places exchanged among each other: mean and range stay."""
+    users, items, y = RATINGS
+    y = y.copy()
+    y[held] = np.roll(y[held], 1)
+    return users, items, y
+
+
+# ---------------------------------------------------------------- held-out ratings
+
+
+@pytest.mark.parametrize("settings", [{}, {"tol": 1e-2}, {"radius": None}], ids=str)
+def test_ratings_held_out_to_stop_early_are_not_trained_on(settings):
+    """All runs of a fit, of sweeps and of the convex solver, see the other ratings alone, whatever the held-out are."""
+    given = {"early_stopping": True, "max_sweeps": 4, "n_iter_no_change": 9, **settings}
+    held = np.flatnonzero(quick(**given).fit(RATINGS).held_out_)
+    assert len(held) == 30
+    found = []
+    for ratings in (RATINGS, permuted(held)):
+        seen = []
+        quick(callbacks=lambda run, seen=seen: seen.append(run.f.entries.data.y), **given).fit(ratings)
+        found.append(seen)
+    assert {len(y) for seen in found for y in seen} == {270}
+    for y in (*found[0], *found[1]):
+        np.testing.assert_array_equal(y, found[0][0])
+
+
+def test_the_choice_of_the_radius_does_not_train_on_what_it_is_judged_by(monkeypatch):
+    seen = []
+    choose = estimator.choose
+    monkeypatch.setattr(estimator, "choose", lambda given, *rest: seen.append(given.f.data) or choose(given, *rest))
+    first = quick(radius=None).fit(RATINGS)
+    held = first._split[1]
+    quick(radius=None).fit(permuted(held))
+    assert len(seen[0].y) == 270
+    np.testing.assert_array_equal(seen[0].y, seen[1].y)
+    assert len(held) == 30
+
+
+@pytest.mark.parametrize("radii", [[3.0, 9.0], 5], ids=str)
+def test_folds_of_a_search_do_not_train_on_what_they_are_judged_by(radii, monkeypatch):
+    """Exchanging held-out ratings among each other changes no prediction."""
+    # The strengths of a path are otherwise taken from all ratings.
+    monkeypatch.setattr(search, "path_of", lambda model, points: 3.0 * 0.7 ** np.arange(points))
+    order = np.random.default_rng(0).permutation(300)
+    folds = [(np.sort(order[30:]), np.sort(order[:30]))]
+
+    def guesses(model, X, y):
+        seen.append(np.array(model.decision_function(X)))
+        return float(-np.mean((seen[-1] - y) ** 2))
+
+    found = []
+    for given in (RATINGS, permuted(folds[0][1])):
+        seen = []
+        settings = {"p": 1.0, "radii": radii, "cv": folds, "scoring": guesses, "certify": False, "implicit": 0}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of radii at an end
+            MatrixCompletionCV(rank=4, **settings).fit(given)
+        found.append(seen[:2])
+    np.testing.assert_array_equal(found[0], found[1])
+    assert len(found[0][0]) == 30
+
+
+@pytest.mark.parametrize(("noise", "radius"), [(2.0, 60.0), (1.0, 5.0)])
+def test_early_stopping_keeps_the_best_sweep_also_where_patience_did_not_run_out(noise, radius):
+    """The best of the models scaled into the ball: with the small radius that is another sweep than without."""
+    errors = []
+
+    def watch(run):
+        errors.append(model._error(Factors.of(run.f, run.state).inside(1.0, radius), held))
+
+    noisy = entries(30, 20, 300, seed=3, noise=noise)
+    held = np.flatnonzero(quick(early_stopping=True, max_sweeps=1).fit(noisy).held_out_)
+    model = quick(rank=15, radius=radius, early_stopping=True, max_sweeps=9, n_iter_no_change=50, callbacks=watch)
+    model.fit(noisy)
+    assert model.n_iter_ == 9
+    assert min(errors) < errors[-1]  # the last is not the best, or the test could not fail
+    assert model._error(model.factors_, held) == pytest.approx(min(errors), rel=1e-9)
+
+
+def test_errors_of_held_out_ratings_are_weighted():
+    weight = np.where(np.arange(300) % 2, 1.0, 1e-9)
+    model = quick().fit(RATINGS, sample_weight=weight)
+    part = np.arange(300)
+    odd = part[1::2]
+    assert model._error(model.factors_, part) == pytest.approx(model._error(model.factors_, odd), rel=1e-6)
+    errors = model.predict(PAIRS) - RATINGS[2]
+    assert model._error(model.factors_, part) == pytest.approx(np.sqrt(np.average(errors**2, weights=weight)))
+
+
+def test_the_base_is_the_weighted_mean():
+    weight = np.where(np.arange(300) % 2, 1.0, 9.0)
+    model = quick().fit(RATINGS, sample_weight=weight)
+    assert model.base_ == pytest.approx(np.average(RATINGS[2], weights=weight), rel=1e-12)
+    assert model.factors_.base == model.base_
+
+
+@pytest.mark.parametrize("p", [1.0, 1.2])
+def test_a_fixed_point_of_the_sweeps_minimises_over_the_ball_of_its_norm(p):
+    """Also where the frequencies of users differ a hundredfold, and the norm weighs them."""
+    rng = np.random.default_rng(0)
+    users, items = (30 * rng.random(400) ** 3).astype(int), (20 * rng.random(400) ** 2).astype(int)
+    ratings = users, items, rng.integers(1, 6, 400) + 0.1 * (users % 3) * (items % 4)
+    settings = {"rank": 20, "weight_power": 0.5, "max_sweeps": 400, "certify": "sharp", "radius": 30.0}
+    model = quick(p=p, **settings).fit(ratings)
+    assert 0.0 <= model.relative_gap_ <= 2e-3
+
+
+# ---------------------------------------------------------------- choice
+
+
+def test_the_strength_with_the_best_score_is_chosen_and_not_the_last(monkeypatch):
+    scores, strengths = [], []
+    judged, penalised = MatrixCompletion._judged, Problem.penalised
+
+    def note(self, rank, strength, *rest, **given):
+        strengths.append(strength)
+        return penalised(self, rank, strength, *rest, **given)
+
+    monkeypatch.setattr(MatrixCompletion, "_judged", lambda self, m: scores.append(judged(self, m)) or scores[-1])
+    monkeypatch.setattr(Problem, "penalised", note)
+    model = quick(radius=None, implicit=0).fit(RATINGS)
+    *path, final = strengths
+    best = int(np.argmax(scores))
+    assert len(path) == len(scores)
+    assert best < len(path) - 1
+    assert final == pytest.approx(path[best] * np.sqrt(300 / 270), rel=1e-12)
+    assert model.strength_ == final
+
+
+# ---------------------------------------------------------------- random states
+
+
+@pytest.mark.parametrize("kind", [None, 7, np.random.RandomState, "module"], ids=str)
+def test_what_is_random_is_drawn_once_a_fit(kind, monkeypatch):
+    state = np.random.RandomState(5) if kind is np.random.RandomState else np.random if kind == "module" else kind
+    draws, real = [], estimator.check_random_state
+    monkeypatch.setattr(estimator, "check_random_state", lambda given: draws.append(given) or real(given))
+    model = quick(radius=None, early_stopping=True, random_state=state).fit(RATINGS)
+    assert len(draws) == 1
+    np.testing.assert_array_equal(np.flatnonzero(model.held_out_), model._split[1])
+    if kind == 7:
+        again = quick(radius=None, early_stopping=True, random_state=7).fit(RATINGS)
+        np.testing.assert_array_equal(again.predict(PAIRS), model.predict(PAIRS))
+
+
+def test_a_random_state_that_is_an_object_goes_on_from_fit_to_fit():
+    state = np.random.RandomState(5)
+    one, two = (quick(early_stopping=True, random_state=state).fit(RATINGS).held_out_ for _ in range(2))
+    assert (one != two).any()
+
+
+# ---------------------------------------------------------------- limits
+
+
+def test_one_limit_for_the_choice_the_sweeps_and_the_certificate(monkeypatch):
+    """With a clock that goes on by a second a sweep and an iteration, no more of them are done than there is time."""
+    now = [0.0]
+    monkeypatch.setattr(clock.time, "monotonic", lambda: now[0])
+
+    def second(run):
+        now[0] += 1.0
+
+    model = quick(radius=None, callbacks=second, time_limit=12.0, tol=1e-12, p=1.2, max_sweeps=100)
+    with pytest.warns(ConvergenceWarning, match=r"^MatrixCompletion stopped by the time limit.*; raise `time_limit`"):
+        model.fit(RATINGS)
+    assert now[0] <= 13.0
+    assert model.n_iter_ > 0
+
+
+# ---------------------------------------------------------------- checkpoints
+
+
+def counted(seen):
+    return lambda run: seen.append(run.iteration)
+
+
+def test_resuming_does_not_compute_the_path_again(tmp_path):
+    folder, seen = tmp_path / "sweeps", []
+    given = {"radius": None, "checkpoint": folder}
+    quick(max_sweeps=3, **given).fit(RATINGS)
+    resumed = quick(max_sweeps=6, callbacks=counted(seen), **given).fit(RATINGS)
+    assert seen == [4, 5, 6]
+    assert resumed.n_iter_ == 6
+    np.testing.assert_array_equal(resumed.predict(PAIRS), quick(radius=None, max_sweeps=6).fit(RATINGS).predict(PAIRS))
+
+
+def test_resuming_does_as_many_sweeps_by_default(tmp_path):
+    def press(run):
+        if isinstance(run.solver, Alternating) and len(done) == 1:
+            raise KeyboardInterrupt
+        done.extend([1] if run.max_iter == 3 and run.iteration == 1 and run.f.entries.data.n == 300 else [])
+
+    given, done = {"radius": None, "checkpoint": tmp_path / "sweeps"}, []
+    with pytest.raises(KeyboardInterrupt):
+        quick(callbacks=press, **given).fit(RATINGS)
+    resumed, whole = quick(**given).fit(RATINGS), quick(radius=None).fit(RATINGS)
+    assert resumed.n_iter_ == whole.n_iter_ == 3
+    np.testing.assert_array_equal(resumed.predict(PAIRS), whole.predict(PAIRS))
+
+
+@pytest.mark.parametrize("radius", [None, 50.0])
+def test_large_runs_resume(tmp_path, radius):
+    rng, seen = np.random.default_rng(0), []
+    users, items = rng.integers(0, 1500, 20_000), rng.integers(0, 1200, 20_000)  # beyond any dense form
+    ratings = (users, items, rng.integers(1, 6, 20_000))
+    given = {"rank": 3, "radius": radius, "checkpoint": tmp_path / "sweeps"}
+    quick(max_sweeps=2, **given).fit(ratings)
+    resumed = quick(max_sweeps=4, callbacks=counted(seen), **given).fit(ratings)
+    assert seen == [3, 4]
+    whole = quick(max_sweeps=4, **given | {"checkpoint": None}).fit(ratings)
+    np.testing.assert_array_equal(resumed.factors_.left, whole.factors_.left)
+
+
+def test_more_ratings_with_a_checkpoint(tmp_path):
+    new = ([99, 1], [3, 2], [3.0, 1.0])
+    kept = quick(checkpoint=tmp_path / "sweeps").fit(RATINGS).partial_fit(new)
+    plain = quick().fit(RATINGS).partial_fit(new)
+    np.testing.assert_array_equal(kept.predict(PAIRS), plain.predict(PAIRS))
+    assert kept.n_iter_ == plain.n_iter_
+
+
+def test_sweeps_are_counted_alike(tmp_path):
+    for settings in ({}, {"radius": None}, {"early_stopping": True}, {"checkpoint": tmp_path / "sweeps"}):
+        for most in (1, 4):
+            assert quick(max_sweeps=most, n_iter_no_change=9, **settings).fit(RATINGS).n_iter_ == most
+    assert quick(max_sweeps=2).fit(RATINGS).partial_fit(([1], [2], [3.0])).n_iter_ == 2
+
+
+def test_a_path_that_is_interrupted_leaves_nothing_half_done(tmp_path):
+    def press(run):
+        raise KeyboardInterrupt
+
+    model = quick(radius=None, callbacks=press, checkpoint=tmp_path / "sweeps")
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(RATINGS)
+    assert not (tmp_path / "sweeps").exists()
+    assert not hasattr(model, "factors_")

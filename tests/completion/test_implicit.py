@@ -1,0 +1,275 @@
+"""Implicit features: the larger matrix against dense formulas, and its certificate against a dense solution."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from completion.problems import entries
+
+from projfree.algebra import LowRank, OnPattern, Pattern
+from projfree.algebra.stacked import StackedPattern
+from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV
+from projfree.estimators.completion import estimator as module
+from projfree.estimators.completion.certificate import certified, effort_for
+from projfree.estimators.completion.factors import Factors
+from projfree.estimators.completion.problem import Problem, Settings
+from projfree.losses import Huber, Logistic, Squared
+from projfree.numerics import subspace
+from projfree.numerics.lp_projection import project
+from projfree.numerics.subspace import Effort
+from projfree.objectives.regressions import Sides, predictions
+from projfree.sets import spectral
+
+SHAPE = (9, 7)
+
+
+def made(loss=Squared(), p=1.0, weight=0.7, weighted=False, seed=0, kinds=(True, True, True)):  # noqa: B008
+    rng = np.random.default_rng(seed)
+    rows, cols, y = entries(*SHAPE, 30, seed=seed)
+    y = np.where(y > 3.0, 1.0, -1.0) if loss.labels else y
+    sizes = rng.random(30) + 0.2 if weighted else None
+    base = 0.0 if loss.labels else float(y.mean())
+    settings = Settings(loss, p=p, power=0.25, ridge=2.0, kinds=kinds, base=base, implicit=weight)
+    return Problem.of(rows, cols, y, sizes, SHAPE, settings), (rows, cols, y, sizes)
+
+
+def point(problem, seed=0, rank=3):
+    rng = np.random.default_rng(seed)
+    left, right = (rng.standard_normal((2 * side, rank)) for side in SHAPE)
+    return problem.f.point(LowRank.of(left, 0.3 * right))
+
+
+def dense_value(problem, given, M, b):
+    """The objective by its formula, with offsets as given."""
+    rows, cols, y, sizes = given
+    (m, n), f = SHAPE, problem.f.entries
+    s = np.ones(len(y)) if sizes is None else sizes
+    u = f.base + b[0] + b[1 : 1 + m][rows] + b[1 + m :][cols] + M[rows, cols]
+    B = np.zeros(SHAPE)
+    B[rows, cols] = 1.0
+    loss = np.average(f.loss.value(u, f.loss.targets(y)), weights=s)
+    ridge = 0.5 * f.loss.smoothness * f.ridge / len(y) * (b @ b)
+    return loss + ridge + 0.7 / s.sum() * (((B - M[:m, n:]) ** 2).sum() + ((B - M[m:, :n]) ** 2).sum())
+
+
+@pytest.mark.parametrize("loss", [Squared(), Huber(0.5), Logistic()], ids=lambda loss: type(loss).__name__)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_value_and_tangent_are_those_of_the_dense_formula(loss, weighted):
+    problem, given = made(loss, weighted=weighted)
+    f, x, z = problem.f, point(problem), point(problem, 1)
+    here, there = f.evaluate(x), f.evaluate(z)
+    assert here.value == pytest.approx(dense_value(problem, given, x.w.toarray(), here.intercept), rel=1e-12)
+    assert here.slope(x.w) == pytest.approx(here.value, rel=1e-9)
+    assert here.slope(z.w) <= there.value
+    direction = (z.w - x.w).toarray()
+    steps = [f.value(f.point(x.w + t * (z.w - x.w))) for t in (1e-5, -1e-5)]
+    expected = float((here.slope.gradient.toarray() * direction).sum())
+    assert (steps[0] - steps[1]) / 2e-5 == pytest.approx(expected, rel=1e-6, abs=1e-8)
+    assert here.slope.gradient.toarray()[SHAPE[0] :, SHAPE[1] :].any() is np.False_  # the corner is free
+
+
+def test_a_stack_is_its_dense_matrix():
+    rng = np.random.default_rng(0)
+    rows, cols, _ = entries(*SHAPE, 30, seed=0)
+    pattern, *_ = Pattern.of(rows, cols, SHAPE)
+    stack, other = (StackedPattern(*(OnPattern(pattern, rng.standard_normal(30)) for _ in "ACD")) for _ in range(2))
+    dense, (m, n) = stack.toarray(), stack.shape
+    assert (m, n) == (18, 14)
+    right, left = rng.standard_normal((n, 3)), rng.standard_normal((m, 3))
+    low = LowRank.of(rng.standard_normal((m, 2)), rng.standard_normal((n, 2)))
+    np.testing.assert_allclose(stack.times(right), dense @ right)
+    np.testing.assert_allclose(stack.transposed_times(left), dense.T @ left)
+    np.testing.assert_allclose(stack.column_slab(3, 11), dense[:, 3:11])
+    np.testing.assert_allclose(stack.slab(7, 12), dense[7:12])
+    d, e = rng.random(m), rng.random(n)
+    np.testing.assert_allclose(stack.scaled(d, e).toarray(), d[:, None] * dense * e)
+    mixed = 2.0 * stack - other + low
+    np.testing.assert_allclose(mixed.toarray(), 2.0 * dense - other.toarray() + low.toarray())
+    assert mixed.size() == pytest.approx(np.linalg.norm(mixed.toarray()))
+    assert stack.inner(low) == pytest.approx(float((dense * low.toarray()).sum()))
+    assert stack.inner(low.toarray()) == pytest.approx(stack.inner(low))
+    assert low.inner(stack) == pytest.approx(stack.inner(low))
+    at = rng.integers(0, m, 40), rng.integers(0, n, 40)
+    np.testing.assert_allclose(stack.of_pairs(*at), dense[at])
+    np.testing.assert_allclose(stack.gram(), dense.T @ dense)
+
+
+def dense_minimum(problem, given, radius):
+    """The minimum over the ball by accelerated projected gradients on dense matrices, in the weighted coordinates.
+
+    Squares alone: offsets are those of a linear system. The value is one that the objective takes.
+    """
+    rows, cols, y, sizes = given
+    (m, n), f, unit = SHAPE, problem.f.entries, problem.unit
+    D, B, s = np.multiply.outer(unit.rows, unit.cols), np.zeros(SHAPE), sizes / sizes.sum()
+    B[rows, cols] = 1.0
+    A = np.zeros((len(y), 1 + m + n))
+    A[:, 0] = A[np.arange(len(y)), 1 + rows] = A[np.arange(len(y)), 1 + m + cols] = 1.0
+    H = A.T @ (s[:, None] * A) + f.ridge / len(y) * np.eye(A.shape[1])
+    fit = np.linalg.solve(H, A.T * s)
+    c, L = 0.7 / sizes.sum(), 2.0 * max(0.7 / sizes.sum(), s.max()) / D.min() ** 2
+
+    def gradient(M):
+        rest = y - f.base - M[rows, cols]
+        out = np.zeros(M.shape)
+        out[rows, cols] = -2.0 * s * (rest - A @ (fit @ rest))
+        out[:m, n:], out[m:, :n] = 2.0 * c * (M[:m, n:] - B), 2.0 * c * (M[m:, :n] - B)
+        return out
+
+    def inside(Y):
+        u, v, wt = np.linalg.svd(Y, full_matrices=False)
+        return (u * project(v, problem.p, radius)) @ wt if np.linalg.norm(v, problem.p) > radius else Y
+
+    Y, Z, t = np.zeros(D.shape), np.zeros(D.shape), 1.0
+    for _ in range(400):
+        new, grown = inside(Z - gradient(Z / D) / D / L), 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
+        restart = float(((Z - new) * (new - Y)).sum()) > 0.0
+        Y, Z, t = (new, new, 1.0) if restart else (new, new + (t - 1.0) / grown * (new - Y), grown)
+    M = Y / D
+    return dense_value(problem, given, M, fit @ (y - f.base - M[rows, cols]))
+
+
+@pytest.mark.parametrize("p", [1.0, 1.2])
+@pytest.mark.parametrize("radius", [2.0, 8.0])
+def test_the_bound_is_below_the_dense_minimum_and_close_to_it(p, radius):
+    problem, given = made(p=p, weighted=True)
+    least = dense_minimum(problem, given, radius)
+    for rank, sweeps in ((1, 2), (14, 200)):
+        state, _ = problem.within(rank, radius, None, max_iter=sweeps)
+        model = Factors.of(problem.f, state).inside(p, radius)
+        found = certified(problem, model, radius)
+        assert found.bound <= least * (1 + 1e-9)
+        assert found.value >= least * (1 - 1e-9)
+    assert found.value <= least * 1.001
+    assert found.bound >= least * 0.99
+
+
+@pytest.mark.parametrize("loss", [Squared(), Huber(0.5)], ids=lambda loss: type(loss).__name__)
+def test_sweeps_descend(loss):
+    """With a fixed strength and p = 1 no sweep raises the penalised problem of the larger matrix."""
+    problem, _ = made(loss, kinds=(False, True, True))
+    f, totals = problem.f, []
+
+    def total(run):
+        now, e = Sides.of(f, run.state.x), f.entries
+        ridge = 0.5 * e.loss.smoothness * e.ridge * float(now.rows @ now.rows + now.cols @ now.cols)
+        squares = e.data.n * f._squares(f._blocks(run.state.x.w))
+        totals.append(
+            float(e.loss.value(predictions(e, now), e.data.y).sum()) + squares + ridge + 2.0 * run.state.sigma.sum()
+        )
+
+    problem.penalised(3, 1.0, None, max_iter=20, callbacks=[total])
+    assert len(totals) == 20
+    assert (np.diff(totals) <= 1e-9 * np.abs(totals[:-1])).all()
+
+
+def taste(seed=0, m=300, n=150):
+    """Users of two groups who rate what their group likes, and whose ratings depend on the group."""
+    rng = np.random.default_rng(seed)
+    group, kind = rng.integers(0, 2, m), rng.integers(0, 2, n)
+    likes = group[:, None] == kind[None, :]
+    rows, cols = np.nonzero(rng.random((m, n)) < np.where(likes, 0.12, 0.02))
+    quality = rng.standard_normal((2, n))
+    return rows, cols, 3.0 + quality[group[rows], cols] + 0.3 * rng.standard_normal(len(rows))
+
+
+def test_what_was_rated_helps_where_it_says_something():
+    rows, cols, y = taste()
+    order = np.random.default_rng(1).permutation(len(y))
+    test, train = (tuple(column[part] for column in (rows, cols, y)) for part in (order[:600], order[600:]))
+    chosen = MatrixCompletion(rank=10, certify=False).fit(train)
+    without = MatrixCompletion(rank=10, certify=False, implicit=0.0).fit(train)
+    assert chosen.implicit_ > 0.0
+    assert chosen.rmse(test) < without.rmse(test)
+
+
+def test_ratings_held_out_are_zero_in_what_was_rated(monkeypatch):
+    rows, cols, y = taste()
+    seen = []
+    real = module.choose
+    monkeypatch.setattr(module, "choose", lambda problem, *given: seen.append(problem) or real(problem, *given))
+    model = MatrixCompletion(rank=4, certify=False, implicit=1.0, early_stopping=True).fit((rows, cols, y))
+    at = seen[0].f.entries.data.pattern
+    fitted = set(zip(at.rows.tolist(), at.indices.tolist(), strict=True))
+    ratings, held = model.ratings_, model.held_out_
+    assert not fitted & set(zip(ratings.rows[held].tolist(), ratings.cols[held].tolist(), strict=True))
+    assert len(fitted) == int((~held).sum())
+    assert model._problem(model._training()).f.entries.data.n == int((~held).sum())
+
+
+def test_the_gap_of_the_larger_problem_can_be_closed(tmp_path):
+    rows, cols, y = entries(30, 20, 300, seed=3)
+    model = MatrixCompletion(radius=20.0, rank=20, implicit=0.5, max_sweeps=100).fit((rows, cols, y))
+    assert model.implicit_ == 0.5
+    assert model.factors_.below.shape == (30, 20)
+    assert 0.0 <= model.relative_gap_ < 0.05
+    goal = 0.7 * model.relative_gap_
+    model.certify_to(goal)
+    assert model.relative_gap_ <= goal
+    model.save(tmp_path / "model")
+    again = MatrixCompletion.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict((rows, cols)), model.predict((rows, cols)))
+    again.partial_fit(([0, 99], [0, 3], [1.0, 2.0]))
+    assert again.implicit_ == 0.5
+    assert again.factors_.below.shape[0] == 31
+
+
+@pytest.mark.parametrize(
+    ("implicit", "words"), [("yes", "must be 'auto' or a weight, 0 for none, got 'yes'"), (-1.0, "at least 0")]
+)
+def test_bad_weights(implicit, words):
+    with pytest.raises(ValueError, match=words):
+        MatrixCompletion(implicit=implicit).fit(([0], [0], [1.0]))
+
+
+@pytest.mark.parametrize("shape", [(40, 25), (25, 40)])
+@pytest.mark.parametrize("q", [np.inf, 6.0])
+def test_bounds_on_the_norm_of_a_stack_are_above_it(shape, q, monkeypatch):
+    """By its Gram matrix, by its blocks, by leading triples: each proves the next coarser one."""
+    for owner in (subspace, spectral):
+        monkeypatch.setattr(owner, "DENSE_ENTRIES", 0)
+        monkeypatch.setattr(owner, "EVERY_SIDE", 0)
+    rng = np.random.default_rng(0)
+    rows, cols, _ = entries(*shape, 300, seed=0)
+    pattern, *_ = Pattern.of(rows, cols, shape)
+    stack = StackedPattern(*(OnPattern(pattern, rng.standard_normal(300)) for _ in "ACD"))
+    low = LowRank.of(*(rng.standard_normal((2 * side, 3)) for side in shape))
+    for g in (stack, stack + low):
+        dense = g.toarray()
+        np.testing.assert_allclose(g.gram(), dense @ dense.T if shape[0] < shape[1] else dense.T @ dense, atol=1e-10)
+        exact = np.linalg.norm(np.linalg.svd(dense, compute_uv=False), q)
+        p = 1.0 if np.isinf(q) else q / (q - 1.0)
+        efforts = (Effort(), Effort(gram=False), Effort(gram=False, blocks=False), Effort(False, False, False))
+        found = [spectral.support(g, p, 1.0, effort) for effort in efforts]
+        assert min(found) >= exact * (1 - 1e-12)
+        assert found[0] <= exact * 1.01
+        assert found[0] <= found[1] * (1 + 1e-3)
+
+
+def test_the_certificate_takes_no_more_products_than_the_fit(monkeypatch):
+    monkeypatch.setattr(subspace, "DENSE_ENTRIES", 0)
+    for owner in (subspace, spectral):
+        monkeypatch.setattr(owner, "EVERY_SIDE", 0)
+    ratings = taste()
+    sharp = MatrixCompletion(rank=4, implicit=1.0, certify="sharp").fit(ratings)
+    capped = MatrixCompletion(rank=4, implicit=1.0, max_sweeps=1).fit(ratings)
+    problem = capped._problem(capped.ratings_)
+    fit = capped._tally.products(problem, 4)
+    assert capped.coarse_ == (not effort_for(problem, fit).gram)
+    assert not sharp.coarse_
+    least, most = (certified(problem, capped.factors_, capped.radius_, cap) for cap in (0.0, np.inf))
+    assert (least.coarse, most.coarse) == (True, False)
+    assert least.bound <= most.bound <= most.value == least.value
+    assert effort_for(problem, 0.0) == Effort(False, False, False)
+    assert effort_for(problem, np.inf) == Effort()
+    with pytest.raises(ValueError, match="must be a bool or 'sharp', got 'yes'"):
+        MatrixCompletion(certify="yes").fit(ratings)
+
+
+def test_a_search_chooses_one_weight_for_all_exponents():
+    ratings = taste()
+    search = MatrixCompletionCV(p=(1.0, 1.1), radii=20, cv=2, rank=6, certify=False).fit(ratings)
+    assert search.implicit_ > 0.0
+    assert search.factors_.below.shape[0] == len(search.user_ids_)
+    given = MatrixCompletionCV(p=1.0, radii=[5.0], cv=2, rank=6, certify=False).fit(ratings)
+    assert given.implicit_ == 0.0
