@@ -16,6 +16,7 @@ import projfree.deadline as deadline_module
 from projfree import ProgressBar
 from projfree.deadline import deadline
 from projfree.estimators.completion import MatrixCompletion, growth
+from projfree.estimators.completion import estimator as estimator_module
 from projfree.estimators.completion.problem import Problem, Settings
 from projfree.objectives.regressions import Sides, predictions
 
@@ -364,3 +365,22 @@ def test_long_tails_are_predicted_no_worse_than_by_offsets(rank):
     held = tuple(column[cold] for column in test)
     assert cold.sum() > 50
     assert model.rmse(held) <= 1.0005 * offsets.rmse(held)
+
+
+def test_an_interrupted_fit_goes_on_with_the_strength_that_was_chosen(ratings, tmp_path, monkeypatch):
+    """The path is not computed again, and the answer is that of a fit without the interrupt."""
+    folder, sweeps = tmp_path / "c", []
+
+    def press(run):
+        sweeps.append(run.max_iter)
+        if sweeps[-2:] == [7, 7]:  # the second of the sweeps at the end
+            raise KeyboardInterrupt
+
+    settings = {"rank": 4, "sweeps": 7, "certify": False}
+    with pytest.raises(KeyboardInterrupt):
+        MatrixCompletion(**settings, checkpoint=folder, callbacks=[press]).fit(ratings)
+    whole = MatrixCompletion(**settings).fit(ratings)
+    monkeypatch.setattr(estimator_module, "choose", None)  # nobody asks
+    resumed = MatrixCompletion(**settings, checkpoint=folder).fit(ratings)
+    assert (resumed.strength_, resumed.implicit_) == (whole.strength_, whole.implicit_)
+    np.testing.assert_array_equal(resumed.predict(ratings[:2]), whole.predict(ratings[:2]))

@@ -49,6 +49,8 @@ SHARE = 0.3
 LEAST_RADIUS = 1e-8
 #: The part of a time limit that the choice of the radius may take.
 CHOOSING = 0.5
+#: Standard errors by which a matrix must be better than none: it is the best of many that were tried.
+CLEAR = 3.0
 #: Sweeps after a choice of the radius, and without one.
 LAST, WHOLE = 3, 15
 LOSSES = {"squared": Squared, "huber": Huber, "logistic": Logistic}
@@ -541,9 +543,9 @@ class MatrixCompletion(Recommender, SavedCompletion, RegressorMixin, BaseEstimat
         return squares
 
     def _clearly_better(self, one: Factors, other: Factors) -> bool:
-        """Whether the ratings held out like a model better than another one by more than a standard error."""
+        """Whether the ratings held out like a model better than another one by a few standard errors."""
         part = self._split[1]
         gain, weight = self._losses(other, part) - self._losses(one, part), self.ratings_.part(part).weight
         s = np.full(len(gain), 1.0 / len(gain)) if weight is None else weight / max(float(weight.sum()), 1e-300)
         mean = float(s @ gain)
-        return mean > math.sqrt(float(s**2 @ (gain - mean) ** 2))
+        return mean > CLEAR * math.sqrt(float(s**2 @ (gain - mean) ** 2))
