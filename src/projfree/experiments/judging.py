@@ -18,7 +18,7 @@ TIME_MARGIN = 0.1
 #: A claimed factor counts as reached at this part of it.
 ENOUGH = 0.75
 #: So many settings are named in a sentence; more are counted there and listed in the numbers.
-FEW = 4
+FEW = 3
 MARKS = {True: "yes:", False: "no:", None: "open:"}
 #: What a ratio of times is, and how it is written.
 SIGNS = {"factor": "", "factor at least": "≥ ", "factor at most": "≤ "}

@@ -96,8 +96,9 @@ def completion(mode: Mode, size: Any, share: float) -> Task:
         radius = 12_000.0 if share == math.inf else share * problem.norm
         place = {**problem.place, "problem": "completion", "set": "Schatten-2", "p": 2.0, "radius": radius}
         place |= {"rho": radius / problem.norm, "solver": PA}
-        for seed in range(repeated(mode)):
-            case = random_entries(problem.y, problem.at.shape, radius, seed)
+        # The paper does not say where it started: at zero, and at random matrices with half of the radius as norm.
+        for seed, start in enumerate([0.0, *(repeated(mode) * [0.5])]):
+            case = random_entries(problem.y, problem.at.shape, radius, seed, start)
             most = 100 if mode == "quick" else 300
             values = np.array([case.value(w) for _, w in zip(range(most), case.variants()[PA], strict=False)])
             t = np.arange(1, most + 1)

@@ -18,11 +18,10 @@ from projfree.experiments.counting import count
 from projfree.experiments.drawing import map_panel, time_panel
 from projfree.experiments.gradient_descent import every_step
 from projfree.experiments.implementations import GeneralProjection, general_available
-from projfree.experiments.iteration_time import least_squares, repeats
+from projfree.experiments.iteration_time import PAPERS_ROWS, least_squares, repeats
 from projfree.experiments.judging import ENOUGH, UNMEASURED, decided, judge_factor, select, sized
 from projfree.experiments.measure import follow, timed
 from projfree.experiments.problems import LeastSquares, Minimum
-from projfree.experiments.variants import PAPERS_ROWS
 from projfree.experiments.words import ball_name, number
 from projfree.sampling import Growing
 from projfree.sets import LpBall
@@ -262,6 +261,7 @@ def judge_range(table: Any) -> Finding:
     ends = {"7.7× over GD": (every_step(table), 7.7), "25.1× over SGD": (ratios(table, 1.1, SPA, GENERAL), 25.1)}
     states, shown = dict[str, bool | None](), list[str]()
     for name, (rows, level) in ends.items():
+        states[name] = None
         if len(rows):
             largest = float(
                 rows.groupby([c for c in ("note", "task", "solver", "rho") if c in rows])["value"].median().max()

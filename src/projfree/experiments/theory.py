@@ -253,7 +253,7 @@ def _pair(rng: np.random.Generator, p: float, d: int = 20) -> tuple[Array, Array
     normal = x ** (p - 1)
     h = -normal * normal[0] / float(normal[1:] @ normal[1:])
     h[0] = 1.0  # orthogonal to the normal, and almost all of it in the large entry
-    size = rng.uniform(0.005, 0.1)
+    size = rng.uniform(0.05, 0.5)
     return x + size * h, x - size * h
 
 

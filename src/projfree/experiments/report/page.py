@@ -8,7 +8,7 @@ from html import escape
 from importlib import resources
 from string import Template
 
-from projfree.experiments.base import Experiment, Origin, Panel, Verdict
+from projfree.experiments.base import FOR, Experiment, Origin, Panel, Verdict
 from projfree.experiments.report import words
 from projfree.experiments.report.findings import SYMBOLS, Judged, counts, of_origin
 from projfree.experiments.report.interactive import figure
@@ -87,10 +87,22 @@ def _badge(verdict: Verdict, link: str = "") -> str:
 
 
 def _headline(one: Judged) -> str:
+    """A claim with our numbers, or with the reason where it fares badly."""
+    words_of = f"ours: {one.finding.ours}" if one.finding.verdict in FOR else one.finding.reason
     return (
         f"<li>{_badge(one.finding.verdict, one.anchor)} {escape(one.claim.text)} "
-        f'<span class="where">{escape(one.claim.where)}; ours: {escape(one.finding.ours)}</span></li>'
+        f'<span class="where">{escape(one.claim.where)}; {escape(_short(words_of))}</span></li>'
     )
+
+
+def _short(text: str, most: int = 170) -> str:
+    """Whole clauses of a text, as many as fit."""
+    kept = ""
+    for clause in text.split("; "):
+        if kept and len(kept) + len(clause) > most:
+            return kept + " …"
+        kept = f"{kept}; {clause}" if kept else clause
+    return kept
 
 
 def _tally(found: Sequence[Judged], origin: Origin) -> str:
