@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from typing import Any
@@ -14,6 +13,7 @@ from projfree.experiments.counting import FWLS, FWPLR, OPTION_B, PA
 from projfree.experiments.drawing import bar_panel, noted
 from projfree.experiments.implementations import GD, OURS, PAPERS, Dense, DenseCompletion, advance, paper_steps
 from projfree.experiments.judging import TIME_MARGIN, UNMEASURED, decided, medians, select, sized
+from projfree.experiments.measure import clock
 from projfree.experiments.problems import Completion, LeastSquares
 from projfree.experiments.sources import ratings, year
 from projfree.experiments.words import number, span
@@ -67,9 +67,9 @@ def in_turns(begin: Callable[[], Mapping[str, Stepper]], steps: int, rounds: int
             step(WARM)
             spent, before = list[float](), reads()
             for _ in range(steps):
-                begun = time.perf_counter()
+                begun = clock()
                 step(1)
-                spent.append(time.perf_counter() - begun)
+                spent.append(clock() - begun)
             here = {**place, "solver": name, "seed": seed}
             yield {**here, "measure": "step", "value": float(np.median(spent))}
             yield {**here, "measure": "reads", "value": (reads() - before) / steps}
@@ -190,7 +190,8 @@ EXPERIMENT = Experiment(
     question="What does an iteration of PA, FWPLR and FWLS cost?",
     paper="Figure 7, Appendix B.4",
     method=(
-        "Median time of the first solver steps (but two), in rounds that begin anew and in which the methods take "
+        "Median processor seconds of the first solver steps (but two), in rounds that begin anew and in which the "
+        "methods take "
         "turns: three in "
         "quick runs, five in full ones. The paper's implementation is projfree.paper on the whole table, with a line "
         "search that computes the loss anew at each trial step; a gradient is two products with the table there, one "

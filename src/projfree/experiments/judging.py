@@ -100,10 +100,12 @@ def judge_rate(level: float, by: str, label: Callable[[Any], str], **wanted: Any
 
     def judge(table: Any) -> Finding:
         rows, states, shown = select(table, measure="slope", **wanted), dict[str, bool | None](), list[str]()
+        late = list[float]()
         for key, group in rows.groupby(by):
             means = {w: float(g["value"].mean()) for w, g in group.groupby("variant")}
             order = sorted(means, key=lambda w: (windows(w)[1], windows(w)[0]))
             slope, name = means[order[-1]], label(key)
+            late.append(slope)
             states[name] = at_most(slope, level)
             if states[name] is False and len(order) > 1 and slope < means[order[-2]] - 0.1:
                 states[name] = None
@@ -112,7 +114,8 @@ def judge_rate(level: float, by: str, label: Callable[[Any], str], **wanted: Any
             states[label(key)] = None
             shown.append(f"no slope at {label(key)}: the window ends below the uncertainty of f*")
         open_ = "not measured, too near to tell, or still steepening"
-        return decided(states, shown, f"slope at most {level:.3g}", f"flatter than {level:.3g}", open_)
+        brief = f"{span(late)} over {len(states)} settings"
+        return decided(states, shown, f"slope at most {level:.3g}", f"flatter than {level:.3g}", open_, brief)
 
     return judge
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -24,7 +23,7 @@ from projfree.experiments.implementations import (
 )
 from projfree.experiments.iteration_time import repeats
 from projfree.experiments.judging import TIME_MARGIN, UNMEASURED, decided, medians, select
-from projfree.experiments.measure import timed
+from projfree.experiments.measure import clock, timed
 from projfree.experiments.problems import Completion
 from projfree.experiments.sources import adult, part, ratings
 from projfree.experiments.words import ball_name, number
@@ -58,10 +57,10 @@ def parts(
     for seed in range(rounds):
         spent = []
         for action, often in zip((gradient, project), calls, strict=True):
-            begun = time.perf_counter()
+            begun = clock()
             for _ in range(often):
                 action()
-            spent.append((time.perf_counter() - begun) / often)
+            spent.append((clock() - begun) / often)
         yield {**place, "seed": seed, "measure": "projection", "value": spent[1]}
         yield {**place, "seed": seed, "measure": "share", "value": spent[1] / sum(spent)}
 

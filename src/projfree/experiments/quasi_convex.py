@@ -38,7 +38,7 @@ from projfree.steps import ShortStep
 RADII = (1.0, 3.0, 10.0)
 #: The part of the curve with the error (of the sum over samples) above and below one.
 ABOVE, BELOW = "ε > 1", "ε < 1"
-MEAN, WINDOWS = "ε < 1, mean form", ((1, 10), (2, 20), (5, 50), (20, 200))
+MEAN, WINDOWS = "ε < 1, mean form", ((1, 10), (2, 20), (5, 50), (15, 150))
 PARTS = {ABOVE: (1.0, math.inf), BELOW: (0.0, 1.0)}
 
 
@@ -52,7 +52,7 @@ def classification(mode: Mode, radius: float) -> Task:
 
     def run() -> Iterator[Row]:
         problem, ball = _problem(mode), LpBall(2, radius)
-        most = 200 if mode == "quick" else 1_000
+        most = 150 if mode == "quick" else 1_000
         best = best_found(problem, ball, most, 1 if mode == "quick" else 2)
         n = len(problem.table.y)
         place = {**problem.place, "problem": "squared sigmoid", "set": "l₂", "p": 2.0, "radius": radius}
@@ -77,7 +77,7 @@ def classification(mode: Mode, radius: float) -> Task:
                 found = slope(curve.t, error, low, high, floor)
                 yield {**here, "variant": MEAN, "measure": "slope", "value": found, "note": f"t {low} to {high}"}
 
-    return Task(f"squared sigmoid r={radius:g}", run, 8 if mode == "quick" else 350)
+    return Task(f"squared sigmoid r={radius:g}", run, 6 if mode == "quick" else 350)
 
 
 def counts(mode: Mode, radius: float) -> Task:

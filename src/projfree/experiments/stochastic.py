@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from functools import partial
 from itertools import islice
@@ -20,7 +19,7 @@ from projfree.experiments.gradient_descent import every_step
 from projfree.experiments.implementations import GeneralProjection, general_available
 from projfree.experiments.iteration_time import PAPERS_ROWS, least_squares, repeats
 from projfree.experiments.judging import ENOUGH, UNMEASURED, decided, judge_factor, select, sized
-from projfree.experiments.measure import follow, timed
+from projfree.experiments.measure import clock, follow, timed
 from projfree.experiments.problems import LeastSquares, Minimum
 from projfree.experiments.words import ball_name, number
 from projfree.sampling import Growing
@@ -70,9 +69,9 @@ def sampled(rows: Rows, problem: LeastSquares, ball: LpBall, seed: int) -> Itera
 def spa_seconds(rows: Rows, problem: LeastSquares, ball: LpBall, at: int) -> float:
     """Seconds of SPA up to an iteration: those with samples as they are, the others by the time of one."""
     growing = math.ceil(rows.n**0.25)
-    begun = time.perf_counter()
+    begun = clock()
     next(islice(sampled(rows, problem, ball, 0), min(at, growing) - 1, None))
-    spent = time.perf_counter() - begun
+    spent = clock() - begun
     if at <= growing:
         return spent
     w = np.zeros(problem.form.shape)

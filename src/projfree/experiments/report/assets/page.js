@@ -47,7 +47,7 @@
       hovermode: "closest",
       hoverlabel: { namelength: -1 },
       showlegend: figure.traces.every((trace) => trace.type !== "heatmap"),
-      legend: { orientation: "h", y: below(figure, width, height), x: 0, font: { size: width < 480 ? 11 : 12 } },
+      legend: { orientation: "h", traceorder: "normal", y: below(figure, width, height), x: 0, font: { size: width < 480 ? 11 : 12 } },
       shapes: figure.marks.map((mark) => ({
         type: "line", xref: "x", yref: "paper", x0: mark.x, x1: mark.x, y0: 0, y1: 1,
         line: { color: palette[mark.colour], dash: "dot", width: 1.5 },
