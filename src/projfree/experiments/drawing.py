@@ -113,8 +113,9 @@ def map_panel(key: str, title: str, rows: Any, across: str, down: str, level: fl
     at_most = bool(more.pop("at_most", False))
     labels = [[f"{v:g}" if isinstance(v, float) else str(v) for v in some] for some in (columns, lines)]
     grid = Grid(labels[0], labels[1], values, level, at_most)
-    good = sum((v <= level) if at_most else (v >= level) for line in values for v in line)
-    alt = f"{title}. The claim needs {'at most' if at_most else 'at least'} {level:.3g}: {good} of {len(rows)} places."
+    known = [v for line in values for v in line if math.isfinite(v)]
+    good = sum((v <= level) if at_most else (v >= level) for v in known)
+    alt = f"{title}. The claim needs {'at most' if at_most else 'at least'} {level:.3g}: {good} of {len(known)} places."
     return Panel(key, title, more["xlabel"], more["ylabel"], grid=grid, alt=alt, note=noted(rows))
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from projfree.experiments.base import Panel, Series
+from projfree.experiments.drawing import bar_panel
 from projfree.experiments.judging import medians, select
 from projfree.experiments.words import number
 
@@ -72,6 +74,25 @@ def taken_apart(table: Any, fast: str, slow: str, implementation: str, problem: 
         f"({number(reads[slow], 1)} against {number(reads[fast], 1)}) at {number(of_steps / of_reads)} of the "
         f"seconds a read"
     )
+
+
+def apart_panel(
+    table: Any, fast: str, slow: str, implementations: tuple[str, ...], title: str, **wanted: Any
+) -> Panel | None:
+    """A factor as bars: iterations, reads a step, seconds a read, and their product, for each implementation."""
+    counts = select(table, measure="iterations", **wanted).set_index("solver")["value"]
+    if not {fast, slow} <= set(counts.index):
+        return None
+    series = []
+    for name in implementations:
+        rows = select(table, variant=name, problem=wanted["problem"])
+        steps, reads = (medians(select(rows, measure=m), ["solver"]) for m in ("step", "reads"))
+        if {fast, slow} <= set(steps.index) & set(reads.index):
+            iterations, of_reads = float(counts[slow] / counts[fast]), float(reads[slow] / reads[fast])
+            each = float(steps[slow] / steps[fast]) / of_reads
+            bars = [iterations, of_reads, each, iterations * of_reads * each]
+            series.append(Series(name, ["iterations", "reads a step", "seconds a read", "product"], bars, style="bar"))
+    return bar_panel(f"apart-{wanted['note']}", title, f"{slow} over {fast}", series) if series else None
 
 
 def loss_rows(table: Any, implementation: str, **wanted: Any) -> tuple[Any, dict[str, float]]:

@@ -124,7 +124,8 @@ def judge_attainable(paper: float, by: str, label: Callable[[Any], str], **wante
     """The rule for a single slope: attainable if it lies within those of our radii, windows and seeds."""
 
     def judge(table: Any) -> Finding:
-        rows = select(table, measure="slope", **wanted).dropna(subset="value")
+        every = select(table, measure="slope", **wanted)
+        rows = every.dropna(subset="value")
         if not len(rows):
             return UNMEASURED
         low, high = float(rows["value"].min()), float(rows["value"].max())
@@ -136,7 +137,11 @@ def judge_attainable(paper: float, by: str, label: Callable[[Any], str], **wante
         verdict = Verdict.ATTAINABLE if inside else Verdict.OPEN if near else Verdict.UNATTAINED
         where = "within" if inside else "outside"
         reason = f"{paper:g} lies {where} what radii, windows and seeds give"
-        return Finding(verdict, span([low, high]), reason, each)
+        lost = {f"{label(key)} on {w}" for key, w in zip(every[by], every["variant"], strict=True)} - {
+            f"{label(key)} on {w}" for key, w in zip(rows[by], rows["variant"], strict=True)
+        }
+        without = f"; no slope for {listed(sorted(lost))}" if lost else ""
+        return Finding(verdict, span([low, high]), reason, each + without)
 
     return judge
 

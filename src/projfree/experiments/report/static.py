@@ -45,7 +45,7 @@ def save(panel: Panel, folder: Path, stem: str) -> Iterator[Path]:
         ax.set_title(_wrapped(panel.title), loc="left")
         if panel.note:
             drawing.text(0.99, 0.005, panel.note, ha="right", va="bottom", fontsize=6, color="0.35")
-        drawing.subplots_adjust(left=0.14, right=0.98, top=0.86, bottom=0.17)
+        drawing.subplots_adjust(left=0.14 if panel.grid is None else 0.22, right=0.98, top=0.86, bottom=0.17)
         for kind, settings in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 160})):
             path = folder / f"{stem}.{kind}"
             drawing.savefig(path, **settings)
@@ -80,9 +80,9 @@ def _map(ax: Any, grid: Grid) -> None:
                 colour = LIGHT[2] if mark == "✓" else LIGHT[1]
                 ax.fill([j - 0.48, j + 0.48, j + 0.48, j - 0.48], [i - 0.48, i - 0.48, i + 0.48, i + 0.48],
                         color=colour, alpha=0.25)  # fmt: skip
-                ax.text(j, i, f"{'+' if mark == '✓' else '–'} {value:.3g}", ha="center", va="center", fontsize=7)
+                ax.text(j, i, f"{mark} {value:.3g}".replace("-", "−"), ha="center", va="center", fontsize=7)
     ax.set_xticks(range(len(grid.columns)), grid.columns, rotation=20 if len(grid.columns) > 5 else 0)
-    ax.set_yticks(range(len(grid.rows)), grid.rows)
+    ax.set_yticks(range(len(grid.rows)), [name.replace(", ", ",\n") for name in grid.rows])
 
 
 def _power(value: float, _: float) -> str:
