@@ -138,6 +138,15 @@ def test_a_radius_without_a_slope_is_not_passed_over():
     assert judged_rate(lost).verdict is Verdict.OPEN
 
 
+def test_a_single_slope_says_how_near_ours_come():
+    rows = slopes(-2.0, -2.3, -2.9, **LOGISTIC)
+    found = CLAIMS["rates", "logistic-number"].judge(table(rows))
+    assert found.verdict is Verdict.ATTAINABLE
+    assert "the nearest is \N{MINUS SIGN}2.30 (r = 1 on [10, 100])" in found.reason
+    lost = [{**rows[0], "radius": 9.0, "value": math.nan}]
+    assert "no slope for r = 9 on [10, 100]" in CLAIMS["rates", "logistic-number"].judge(table(rows + lost)).numbers
+
+
 def factor(values, measure="factor"):
     rows = table([{"rho": 0.5, "measure": measure, "value": v, "seed": k} for k, v in enumerate(values)])
     return judge_factor(rows, 4.0, "rho", lambda rho: f"rho {rho:g}")

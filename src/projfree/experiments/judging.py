@@ -133,10 +133,12 @@ def judge_attainable(paper: float, by: str, label: Callable[[Any], str], **wante
             f"{label(key)} on {w}: {spread(list(g['value']))}" for (key, w), g in rows.groupby([by, "variant"])
         )
         inside = low <= paper <= high
-        near = not inside and min(abs(paper - low), abs(paper - high)) < SLOPE_MARGIN
-        verdict = Verdict.ATTAINABLE if inside else Verdict.OPEN if near else Verdict.UNATTAINED
+        edge = not inside and min(abs(paper - low), abs(paper - high)) < SLOPE_MARGIN
+        verdict = Verdict.ATTAINABLE if inside else Verdict.OPEN if edge else Verdict.UNATTAINED
         where = "within" if inside else "outside"
-        reason = f"{paper:g} lies {where} what radii, windows and seeds give"
+        near = rows.loc[(rows["value"] - paper).abs().idxmin()]
+        nearest = f"{number(near['value'])} ({label(near[by])} on {near['variant']})"
+        reason = f"{paper:g} lies {where} what radii, windows and seeds give; the nearest is {nearest}"
         lost = {f"{label(key)} on {w}" for key, w in zip(every[by], every["variant"], strict=True)} - {
             f"{label(key)} on {w}" for key, w in zip(rows[by], rows["variant"], strict=True)
         }
