@@ -18,7 +18,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 # A part of the package may import itself and whatever stands in a line above its own.
 LAYERS = [
-    {"checks", "deadline", "display"},
+    {"checks", "deadline", "display", "paper"},
     {"runtime"},
     {"numerics"},
     {"algebra", "persist"},

@@ -183,7 +183,7 @@ def test_help_has_an_example(command):
 def test_reproduce_refuses_an_experiment_that_does_not_exist(tmp_path):
     result = call("reproduce", "nonsense", "--out", tmp_path / "r")
     assert result.exit_code == 2
-    assert "there is no experiment 'nonsense'; there are rates, variants" in result.output
+    assert "there is no experiment 'nonsense'; there are rates, iteration-time" in result.output
     assert not (tmp_path / "r").exists()
 
 

@@ -1,146 +1,216 @@
-"""Verdicts follow from the numbers: the same rule gives each verdict when fed with numbers that deserve it."""
+"""Verdicts follow from the numbers: each rule is fed with numbers that deserve a yes, and with numbers that do not."""
 
 from __future__ import annotations
 
+import math
+
 import pandas as pd
 import pytest
+from cases import CASES, counts, dear, equal, slopes, steps
 
 from projfree.experiments import EXPERIMENTS, Verdict
-from projfree.experiments.judging import NOTHING, judge_factor, ratios, span, spread
-from projfree.experiments.store import COLUMNS
+from projfree.experiments.base import AGAINST, FOR
+from projfree.experiments.counting import FWPLR, PA
+from projfree.experiments.judging import UNMEASURED, at_most, decided, judge_factor, sized
+from projfree.experiments.store import COLUMNS, TEXT
+from projfree.experiments.words import span, spread
 
-BY_NAME = {(e.name, c.key): c for e in EXPERIMENTS for c in e.claims}
+CLAIMS = {(e.name, c.key): c for e in EXPERIMENTS for c in e.claims}
+SECTIONS = (
+    "Section",
+    "Appendix",
+    "Theorem",
+    "Lemma",
+    "Equation",
+    "Figure",
+    "Table",
+    "proof",
+    "after",
+    "source",
+    "not in",
+)
 
 
 def table(rows):
-    return pd.DataFrame([{**dict.fromkeys(COLUMNS), "stand_in": False, **row} for row in rows], columns=list(COLUMNS))
+    """A table as the store gives it: texts are never missing, numbers may be."""
+    frame = pd.DataFrame([{**dict.fromkeys(COLUMNS), "stand_in": False, **row} for row in rows], columns=list(COLUMNS))
+    for name in COLUMNS:
+        frame[name] = frame[name].where(frame[name].notna(), "") if name in TEXT else frame[name]
+    numbers = [name for name in COLUMNS if name not in (*TEXT, "stand_in")]
+    frame[numbers] = frame[numbers].apply(pd.to_numeric)
+    return frame
 
 
-def times(pa, other, other_measure="time", name="FWPLR", rho=0.5):
-    place = {"problem": "regression", "rho": rho}
-    return [
-        {**place, "solver": "PA", "measure": "time", "value": pa},
-        {**place, "solver": name, "measure": other_measure, "value": other},
-    ]
+def test_every_claim_has_its_two_tables():
+    assert set(CASES) == set(CLAIMS)
 
 
-@pytest.mark.parametrize(
-    ("rows", "verdict"),
-    [
-        (times(1.0, 4.0), Verdict.HOLDS),
-        (times(1.0, 2.0), Verdict.FAILS),
-        (times(1.0, 4.0) + times(1.0, 1.0, rho=2.0), Verdict.PARTLY),
-        (times(1.0, 2.0, "time at least"), Verdict.UNMEASURED),
-        (times(1.0, 9.0, "time at least"), Verdict.HOLDS),
-        ([], Verdict.UNMEASURED),
-    ],
-)
-def test_factors(rows, verdict):
-    assert BY_NAME["variants", "regression-fwplr"].judge(table(rows)).verdict is verdict
+@pytest.mark.parametrize("claim", CASES, ids="/".join)
+def test_the_table_that_must_hold(claim):
+    found = CLAIMS[claim].judge(table(CASES[claim][0]))
+    assert found.verdict in FOR, found
 
 
-def test_a_fast_method_that_was_cut_off_gives_no_ratio():
-    rows = times(1.0, 4.0)
-    rows[0]["measure"] = "time at least"
-    assert ratios(table(rows), "PA", "FWPLR", "time") == {}
+@pytest.mark.parametrize("claim", CASES, ids="/".join)
+def test_the_table_that_must_not(claim):
+    found, verdict = CLAIMS[claim].judge(table(CASES[claim][1])), CASES[claim][2]
+    assert found.verdict in ((verdict,) if verdict else AGAINST), found
 
 
-def test_lower_bounds_are_shown_as_such():
-    assert judge_factor({0.5: (9.0, False)}, 3.7).ours == "≥ 9.0 at \u03c1 = 0.5"
-
-
-def slopes(*values, radius=1.0, window="[10, 100]"):
-    return [
-        {
-            "problem": "logistic",
-            "solver": "PA",
-            "radius": radius,
-            "variant": window,
-            "measure": "slope",
-            "value": v,
-            "seed": k,
-        }
-        for k, v in enumerate(values)
-    ]
-
-
-@pytest.mark.parametrize(
-    ("key", "rows", "verdict"),
-    [
-        ("logistic-theorem", slopes(-2.0, -1.95), Verdict.HOLDS),
-        ("logistic-theorem", slopes(-1.2), Verdict.FAILS),
-        ("logistic-theorem", slopes(-2.0) + slopes(-1.0, radius=9.0), Verdict.PARTLY),
-        ("logistic-number", slopes(-2.0) + slopes(-2.6, radius=9.0), Verdict.HOLDS),
-        ("logistic-number", slopes(-2.0, -2.1), Verdict.FAILS),
-        ("logistic-number", [], Verdict.UNMEASURED),
-    ],
-)
-def test_slopes(key, rows, verdict):
-    assert BY_NAME["rates", key].judge(table(rows)).verdict is verdict
-
-
-@pytest.mark.parametrize(("worst", "verdict"), [(0.9, Verdict.HOLDS), (1.1, Verdict.FAILS)])
-def test_bound_three(worst, verdict):
-    rows = table([{"problem": "bound (3)", "rho": 0.5, "measure": "share", "value": worst}])
-    assert BY_NAME["perturbation", "bound-3"].judge(rows).verdict is verdict
-
-
-@pytest.mark.parametrize(("over", "verdict"), [(0.0, Verdict.HOLDS), (1e-9, Verdict.FAILS)])
-def test_a_bound_above_the_minimum_is_noticed(over, verdict):
-    rows = table(
-        [{"problem": "certificate", "set": "l_2", "solver": "PA", "measure": "bound above minimum", "value": over}]
-    )
-    assert BY_NAME["beyond", "certificates"].judge(rows).verdict is verdict
-
-
-@pytest.mark.parametrize("claim", BY_NAME, ids="/".join)
+@pytest.mark.parametrize("claim", CLAIMS, ids="/".join)
 def test_no_rows_no_verdict(claim):
-    assert BY_NAME[claim].judge(table([])).verdict is Verdict.UNMEASURED
+    found = CLAIMS[claim].judge(table([]))
+    assert found.verdict is Verdict.OPEN
+    assert found.ours == "nothing measured"
 
 
-def test_every_claim_states_its_rule_and_has_a_name_of_its_own():
+def test_every_claim_states_its_rule_and_its_place():
     for experiment in EXPERIMENTS:
         keys = [claim.key for claim in experiment.claims]
         assert len(keys) == len(set(keys)) > 0
-        assert all(claim.rule and claim.text and claim.paper for claim in experiment.claims)
+        for claim in experiment.claims:
+            assert claim.rule
+            assert claim.paper
+            assert claim.where.startswith(SECTIONS), claim.where
         for mode in ("quick", "full"):
             names = [task.key for task in experiment.tasks(mode)]
             assert len(names) == len(set(names)) > 0
 
 
-def test_quick_budgets_fit_into_four_minutes():
-    assert sum(experiment.budget["quick"] for experiment in EXPERIMENTS) <= 200
+def test_an_experiment_stands_after_those_that_it_reads():
+    names = [experiment.name for experiment in EXPERIMENTS]
+    for experiment in EXPERIMENTS:
+        assert all(names.index(read) < names.index(experiment.name) for read in experiment.reads)
 
 
-def test_words():
-    assert NOTHING.verdict is Verdict.UNMEASURED
-    assert span([1.0, 2.0]) == "1.00 to 2.00"
-    assert spread([1.0, 3.0]) == "2.00 ± 1.41"
-
-
-def passes(pa, pa_measure, corrective):
-    place = {"problem": "least squares", "set": "l_2"}
-    return [
-        {**place, "solver": "PA", "measure": pa_measure, "value": pa},
-        {**place, "solver": "corrective PA", "measure": "passes", "value": corrective},
-    ]
+# ------------------------------------------------------------------ what the rules share
 
 
 @pytest.mark.parametrize(
-    ("rows", "verdict"),
+    ("states", "verdict"),
     [
-        (passes(100.0, "passes", 10.0), Verdict.HOLDS),
-        (passes(5.0, "passes", 10.0), Verdict.FAILS),
-        (passes(100.0, "passes at least", 10.0), Verdict.HOLDS),
-        (passes(5.0, "passes at least", 10.0), Verdict.UNMEASURED),
+        ({"a": True, "b": True}, Verdict.HOLDS),
+        ({"a": True, "b": False}, Verdict.CHOICE),
+        ({"a": True, "b": None}, Verdict.CHOICE),
+        ({"a": False, "b": None}, Verdict.OPEN),
+        ({"a": None}, Verdict.OPEN),
+        ({"a": False}, Verdict.FAILS),
+        ({}, Verdict.OPEN),
     ],
 )
-def test_a_run_that_was_cut_off_early_decides_nothing(rows, verdict):
-    assert BY_NAME["beyond", "corrective"].judge(table(rows)).verdict is verdict
+def test_settings(states, verdict):
+    assert decided(states, list(states), "yes", "no").verdict is verdict
+
+
+def test_many_settings_are_counted_in_the_sentence_and_listed_in_the_numbers():
+    found = decided({f"s{k}": k < 3 for k in range(9)}, [f"n{k}" for k in range(9)], "yes", "no")
+    assert found.ours == "as claimed at 3 of 9 settings"
+    assert found.reason == "yes for s0, s1 and s2; no at 6 of 9 settings"
+    assert "n8. In short: yes: s0, s1 and s2; no: s3" in found.numbers
+
+
+@pytest.mark.parametrize(
+    ("value", "state"), [(-1.93, True), (-1.91, None), (-1.89, None), (-1.87, False), (math.nan, None)]
+)
+def test_a_slope_near_its_level_decides_nothing(value, state):
+    assert at_most(value, -1.9) is state
+
+
+def judged_rate(rows):
+    return CLAIMS["rates", "logistic-theorem"].judge(table(rows))
+
+
+LOGISTIC = {"problem": "logistic", "solver": PA}
+
+
+def test_a_slope_that_still_steepens_decides_nothing():
+    early = slopes(-1.2, **LOGISTIC)
+    late = [{**row, "variant": "[30, 300]", "value": -1.5} for row in early]
+    assert judged_rate(early + late).verdict is Verdict.OPEN
+    assert judged_rate(early + [{**row, "value": -1.25} for row in late]).verdict is Verdict.FAILS
 
 
 def test_a_radius_without_a_slope_is_not_passed_over():
-    lost = [{"problem": "logistic", "solver": "PA", "radius": 9.0, "t": 1, "measure": "error", "value": 1.0}]
-    found = BY_NAME["rates", "logistic-theorem"].judge(table(slopes(-2.0) + lost))
-    assert found.verdict is Verdict.PARTLY
-    assert "no slope for r = 9" in found.reason
+    lost = [{"problem": "logistic", "solver": PA, "radius": 9.0, "t": 1, "measure": "error", "value": 1.0}]
+    found = judged_rate(slopes(-2.0, **LOGISTIC) + lost)
+    assert found.verdict is Verdict.CHOICE
+    assert "r = 9" in found.reason
+    assert judged_rate(lost).verdict is Verdict.OPEN
+
+
+def test_a_single_slope_says_how_near_ours_come():
+    rows = slopes(-2.0, -2.3, -2.9, **LOGISTIC)
+    found = CLAIMS["rates", "logistic-number"].judge(table(rows))
+    assert found.verdict is Verdict.ATTAINABLE
+    assert "the nearest is \N{MINUS SIGN}2.30 (r = 1 on [10, 100])" in found.reason
+    lost = [{**rows[0], "radius": 9.0, "value": math.nan}]
+    assert "no slope for r = 9 on [10, 100]" in CLAIMS["rates", "logistic-number"].judge(table(rows + lost)).numbers
+
+
+def factor(values, measure="factor"):
+    rows = table([{"rho": 0.5, "measure": measure, "value": v, "seed": k} for k, v in enumerate(values)])
+    return judge_factor(rows, 4.0, "rho", lambda rho: f"rho {rho:g}")
+
+
+@pytest.mark.parametrize(
+    ("values", "measure", "verdict"),
+    [
+        ([4.0, 5.0, 6.0], "factor", Verdict.HOLDS),
+        ([2.0, 2.1, 2.2], "factor", Verdict.FAILS),
+        ([3.1, 3.1, 3.1], "factor", Verdict.OPEN),  # within a tenth of three quarters of 4
+        ([9.0], "factor at least", Verdict.HOLDS),
+        ([2.0], "factor at least", Verdict.OPEN),
+        ([2.0], "factor at most", Verdict.FAILS),
+        ([9.0], "factor at most", Verdict.OPEN),
+    ],
+)
+def test_factors(values, measure, verdict):
+    assert factor(values, measure).verdict is verdict
+
+
+def test_repeats_that_would_have_said_otherwise_are_counted():
+    assert factor([2.0, 5.0, 6.0]).ours == "5.0 (2.0 to 6.0; flips in 1 of 3) at rho 0.5"
+
+
+def test_fewer_rows_than_the_papers_decide_nothing_against_it():
+    rows = table([{"n": 7_000, "value": 1.0}])
+    found = factor([1.0, 1.0])
+    assert found.verdict is Verdict.FAILS
+    assert sized(found, rows, 515_345).verdict is Verdict.OPEN
+    assert "measured on 7,000 rows, where the paper has 515,345" in sized(found, rows, 515_345).reason
+    assert sized(found, rows, 7_000) is found
+
+
+def test_a_fast_method_that_did_not_converge_gives_no_factor():
+    rows = counts({PA: 10, FWPLR: 40})
+    rows[0]["measure"] = "iterations at least"
+    assert CLAIMS["variants", "regression-fwplr"].judge(table(rows + equal)).verdict is Verdict.OPEN
+
+
+def test_a_factor_is_taken_apart():
+    rows = counts({PA: 10, FWPLR: 40}) + steps({PA: 1.0, FWPLR: 3.0})
+    reason = CLAIMS["variants", "regression-fwplr"].judge(table(rows)).reason
+    assert "a step of FWPLR costs 3.00 of PA's in the paper's implementation: 1.00 times the reads" in reason
+
+
+def test_completion_with_a_minimum_of_zero_is_not_defined():
+    place = {"problem": "completion", "measure": "minimum", "value": 0.0}
+    rows = [*counts({PA: 10, FWPLR: 40}, note="2 % of f*", problem="completion"), place]
+    found = CLAIMS["variants", "completion-fwplr"].judge(
+        table(rows + steps({PA: 1.0, FWPLR: 1.0}, problem="completion"))
+    )
+    assert found.verdict is Verdict.UNDEFINED
+    assert "holds" in found.reason
+
+
+def test_without_the_general_solver_its_claims_are_open_and_say_what_to_install():
+    rows = [row for row in dear(0.01, 300) if row["measure"] != "projection"]
+    found = CLAIMS["stochastic", "l1.1"].judge(table(rows))
+    assert found.verdict is Verdict.OPEN
+    assert "pip install 'projfree[reproduce]'" in found.reason
+
+
+def test_words():
+    assert UNMEASURED.verdict is Verdict.OPEN
+    assert span([1.0, 2.0]) == "1.00 to 2.00"
+    assert spread([1.0, 3.0]) == "2.00 ± 1.41"

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from tiny_run import FACTS, TINY_EXPERIMENTS
 
-from projfree.experiments import Verdict
+from projfree.experiments import EXPERIMENTS, Origin, Verdict
 from projfree.experiments.base import Task
 from projfree.experiments.report import build
-from projfree.experiments.runner import run
+from projfree.experiments.report.findings import judged
+from projfree.experiments.report.words import HEADLINES
+from projfree.experiments.runner import key_of, planned, run
 from projfree.experiments.store import DONE, FILE, Store, read_store
+
+#: Measures that come from a clock.
+TIMES = ("step", DONE)
+
+
+def without_times(folder):
+    """The table but for what a clock measured."""
+    table, _ = read_store(folder / FILE)
+    return table[~table["measure"].isin(TIMES)].drop(columns="seconds").reset_index(drop=True)
 
 
 def test_the_table_is_flat_and_complete(tiny):
@@ -24,16 +37,53 @@ def test_the_table_is_flat_and_complete(tiny):
     assert np.isfinite(table.loc[table["measure"] == "step", "value"]).all()
 
 
+def test_a_clock_that_runs_ten_times_faster_changes_no_verdict(tiny, tmp_path, monkeypatch):
+    for name in ("perf_counter", "process_time"):
+        real = getattr(time, name)
+        monkeypatch.setattr(time, name, lambda real=real: 10.0 * real())
+    assert run(TINY_EXPERIMENTS, "quick", Store(tmp_path, FACTS)) == []
+    monkeypatch.undo()
+    pd.testing.assert_frame_equal(without_times(tmp_path), without_times(tiny))
+    found = [list(judged(TINY_EXPERIMENTS, read_store(folder / FILE)[0])) for folder in (tiny, tmp_path)]
+    for a, b in zip(*found, strict=True):
+        if not a.claim.timed:
+            assert a.finding == b.finding
+
+
+def test_parts_merge_to_the_table_of_one_run(tiny, tmp_path):
+    for k in (2, 1, 3):  # in any order
+        store = Store.resumed(tmp_path, FACTS)
+        store.order = [key_of(one) for one in planned(TINY_EXPERIMENTS, "quick")]
+        assert run(TINY_EXPERIMENTS, "quick", store, part=(k, 3)) == []
+    pd.testing.assert_frame_equal(without_times(tmp_path), without_times(tiny))
+
+
+@pytest.mark.parametrize("mode", ["quick", "full"])
+@pytest.mark.parametrize("parts", [1, 2, 4, 7])
+def test_every_task_is_in_one_part(mode, parts):
+    every = [key_of(one) for one in planned(EXPERIMENTS, mode)]
+    split = [key_of(one) for k in range(1, parts + 1) for one in planned(EXPERIMENTS, mode, (k, parts))]
+    assert split == every
+
+
+def test_the_estimated_times_fit():
+    """Five minutes for a quick run with room to spare, two hours for a full one, half an hour for a quarter of it."""
+    seconds = {k: sum(task.seconds for _, task in planned(EXPERIMENTS, "full", (k, 4))) for k in (1, 2, 3, 4)}
+    assert max(seconds.values()) <= 1800
+    assert sum(seconds.values()) <= 7200
+    assert sum(task.seconds for _, task in planned(EXPERIMENTS, "quick")) <= 240
+
+
 def test_a_run_goes_on_where_it_was_interrupted(tmp_path):
     """Ctrl-C in the third task: two are kept, the rest is measured on the second go."""
-    experiment, calls = next(e for e in TINY_EXPERIMENTS if e.name == "perturbation"), []
+    experiment, calls = next(e for e in TINY_EXPERIMENTS if e.name == "theory"), []
 
     def noted(task, interrupt):
-        def measure(seconds):
+        def measure():
             calls.append(task.key)
             if interrupt:
                 raise KeyboardInterrupt
-            yield from task.run(seconds)
+            yield from task.run()
 
         return Task(task.key, measure)
 
@@ -45,23 +95,29 @@ def test_a_run_goes_on_where_it_was_interrupted(tmp_path):
         run([with_interruption(2)], "quick", Store(tmp_path, FACTS))
     assert len(read_store(tmp_path / FILE)[0]["task"].unique()) == 2
     run([with_interruption(-1)], "quick", Store.resumed(tmp_path, FACTS))
-    assert calls == ["lemma 1", "lemma 2", "bound (3)", "bound (3)", "group oracle"]
+    assert calls == ["bounds", "lemma 1", "lemma 2", "lemma 2", "normalised gradient", "group oracle"]
+
+
+def test_naming_an_experiment_measures_it_anew_and_keeps_the_others(tiny):
+    store = Store.resumed(tiny, FACTS, ["theory"])
+    assert not any(key.startswith("theory/") for key in store.done())
+    assert any(key.startswith("rates/") for key in store.done())
 
 
 def test_another_mode_is_refused(tiny):
-    with pytest.raises(ValueError, match="are of another run: their mode is quick, now it is full"):
+    with pytest.raises(ValueError, match="are of another run: their mode is quick, now it is full; give another --out"):
         Store.resumed(tiny, {**FACTS, "mode": "full"})
 
 
 def test_a_failure_is_recorded_and_tried_again(tmp_path):
-    def broken(seconds):
+    def broken():
         raise ZeroDivisionError("no such thing")
         yield {}
 
     one = replace(TINY_EXPERIMENTS[0], tasks=lambda mode: [Task("broken", broken)])
     assert run([one], "quick", Store(tmp_path, FACTS)) == ["rates/broken: ZeroDivisionError: no such thing"]
     found = build([one], tmp_path, "projfree reproduce", figures=False)
-    assert {judged.finding.verdict for judged in found} == {Verdict.UNMEASURED}
+    assert {judged.finding.verdict for judged in found} == {Verdict.OPEN}
     assert Store.resumed(tmp_path, FACTS).done() == set()
 
 
@@ -70,12 +126,18 @@ def test_known_facts_come_out(tiny):
         (j.experiment.name, j.claim.key): j.finding
         for j in build(TINY_EXPERIMENTS, tiny, "projfree reproduce", figures=False)
     }
-    assert found["perturbation", "lemma-1"].verdict is Verdict.FAILS
-    assert found["perturbation", "lemma-1"].ours == "2.00"
-    assert found["perturbation", "lemma-2-two"].verdict is Verdict.PARTLY
-    assert found["perturbation", "bound-3"].verdict is Verdict.HOLDS
-    assert found["perturbation", "group"].verdict is Verdict.FAILS
+    assert found["theory", "lemma-1"].verdict is Verdict.FAILS
+    assert "2.00 (l₂)" in found["theory", "lemma-1"].ours
+    assert found["theory", "lemma-2"].verdict is Verdict.FAILS
+    assert found["theory", "lemma-2-two"].verdict is Verdict.CHOICE
+    for k in (1, 2, 3):
+        assert found["theory", f"bound-{k}"].verdict is Verdict.HOLDS
+    assert found["theory", "group"].verdict is Verdict.FAILS
+    assert found["theory", "normalised"].verdict is Verdict.CHOICE
+    assert found["variants", "fewer"].verdict is Verdict.HOLDS
     assert found["beyond", "certificates"].verdict is Verdict.HOLDS
+    assert found["stochastic-rate", "sample"].verdict is Verdict.OPEN
+    assert "at 7,000 rows the sample stops growing at t = 10" in found["stochastic-rate", "sample"].reason
 
 
 def test_the_files_of_a_report(tiny):
@@ -83,15 +145,37 @@ def test_the_files_of_a_report(tiny):
     text = (tiny / "report.html").read_text(encoding="utf-8")
     markup = re.sub(r"<script.*?</script>", "", text, flags=re.S)
     assert not re.search(r'(src|href)="(https?:|//)', markup)
-    assert "stand-in for YearPredictionMSD, 20,000 x 90" in text
     names = {path.name for path in (tiny / "figures").iterdir()}
-    assert {"rates-stochastic-t.svg", "rates-stochastic-t.png"} <= names
-    assert "Stand-ins" in (tiny / "summary.md").read_text(encoding="utf-8")
+    assert {"rates-completion-2.svg", "rates-completion-2.png"} <= names
+
+
+def test_the_summary_comes_before_any_table(tiny):
+    build(TINY_EXPERIMENTS, tiny, "projfree reproduce --quick", figures=False)
+    for name, first in (("report.html", "<table"), ("summary.md", "| claim |")):
+        text = (tiny / name).read_text(encoding="utf-8")
+        assert "statements of the paper" in text[: text.index(first)]
+        assert "Rector-Brooks" in text
+        assert "FWPLR" in text
+    for origin in Origin:
+        assert f"What {origin.value}" in (tiny / "report.html").read_text(encoding="utf-8")
+
+
+def test_links_of_the_page_lead_somewhere(tiny):
+    build(TINY_EXPERIMENTS, tiny, "projfree reproduce --quick", figures=False)
+    markup = re.sub(r"<script.*?</script>", "", (tiny / "report.html").read_text(encoding="utf-8"), flags=re.S)
+    targets = set(re.findall(r'href="#([^"]+)"', markup))
+    assert len(targets) > 30
+    assert targets <= set(re.findall(r'id="([^"]+)"', markup))
+
+
+def test_headlines_are_claims():
+    assert set(HEADLINES) <= {(e.name, c.key) for e in EXPERIMENTS for c in e.claims}
 
 
 def test_a_figure_on_generated_data_says_so(tiny):
     table, _ = read_store(tiny / FILE)
-    experiment = TINY_EXPERIMENTS[0]
-    for panel in experiment.panels(table[table["experiment"] == experiment.name]):
-        assert "stand-in" in panel.note
-        assert panel.alt
+    for experiment in TINY_EXPERIMENTS:
+        for panel in filter(None, experiment.panels(table[table["experiment"] == experiment.name])):
+            assert panel.alt
+            if panel.key.startswith("completion") and "stand-in" in str(panel.series[0].name):
+                assert "stand-in" in panel.note

@@ -12,25 +12,29 @@ from projfree.experiments import (
     quasi_convex,
     rates,
     stochastic,
+    stochastic_rate,
+    theory,
     variants,
 )
-from projfree.experiments.base import Claim, Experiment, Finding, Panel, Series, Task, Verdict
+from projfree.experiments.base import Claim, Experiment, Finding, Grid, Origin, Panel, Series, Task, Verdict
 
-#: All experiments in the order of the report.
+#: All experiments in the order of the report; one that reads another's rows stands after it.
 EXPERIMENTS: tuple[Experiment, ...] = tuple(
     module.EXPERIMENT
     for module in (
         rates,
-        variants,
         iteration_time,
+        variants,
         gradient_descent,
         stochastic,
+        stochastic_rate,
         projection_share,
         quasi_convex,
         non_convex,
+        theory,
         perturbation,
         beyond,
     )
 )
 
-__all__ = ["EXPERIMENTS", "Claim", "Experiment", "Finding", "Panel", "Series", "Task", "Verdict"]
+__all__ = ["EXPERIMENTS", "Claim", "Experiment", "Finding", "Grid", "Origin", "Panel", "Series", "Task", "Verdict"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal
 
@@ -19,39 +19,60 @@ class Verdict(Enum):
     """What our measurements say about a claim; the value is what a reader sees."""
 
     HOLDS = "holds"
-    PARTLY = "holds in part"
+    CHOICE = "holds under the stated choice"
+    ATTAINABLE = "attainable"
     FAILS = "does not hold"
+    UNATTAINED = "not attainable"
+    OPEN = "not decided at this size"
     UNDEFINED = "not defined as stated"
-    UNMEASURED = "not measured"
+
+
+#: The verdicts that speak for a claim, and those that speak against it.
+FOR, AGAINST = (Verdict.HOLDS, Verdict.CHOICE, Verdict.ATTAINABLE), (Verdict.FAILS, Verdict.UNATTAINED)
+
+
+class Origin(Enum):
+    """Whose claim it is; the value is what a reader sees."""
+
+    STATED = "the paper states"
+    IMPLIED = "the paper implies"
+    OURS = "we add"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The verdict on one claim, our number and the reason, all computed from the table."""
+    """The verdict on one claim, our number, the reason and all numbers behind it, computed from the table."""
 
     verdict: Verdict
     ours: str
     reason: str
+    numbers: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("ours", "reason"):  # a minus before a number, as the paper prints it
+        for name in ("ours", "reason", "numbers"):  # a minus before a number, as the paper prints it
             object.__setattr__(self, name, re.sub(r"(?<![\w.)])-(?=[\d.])", "−", getattr(self, name)))
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper, its number, and the rule that turns the table into a finding.
+    """A statement, its place in the paper, and the rule that turns the table into a finding.
 
     Parameters
     ----------
     key : str
         A short name, unique within the experiment.
     text, paper, where : str
-        What is claimed, the paper's number, and the section or figure.
+        What is claimed, the paper's number, and the place: section, theorem or figure.
     rule : str
         The rule in words.
     judge : callable
         The rule as code: the rows of the experiment in, a finding out.
+    figure : str
+        The beginning of the keys of the panels that show it; empty where no figure does.
+    origin : Origin
+        Whether the paper states it, implies it, or we add it.
+    timed : bool
+        Whether the verdict rests on a clock, and may differ from machine to machine.
     """
 
     key: str
@@ -60,29 +81,47 @@ class Claim:
     where: str
     rule: str
     judge: Callable[[Any], Finding]
+    figure: str = ""
+    origin: Origin = Origin.STATED
+    timed: bool = False
 
 
 @dataclass(frozen=True)
 class Task:
-    """One unit of measurement, stored as a whole: ``run(seconds)`` yields rows and should take about so long."""
+    """One unit of measurement, stored as a whole: ``run()`` yields rows, ``seconds`` is about what it takes."""
 
     key: str
-    run: Callable[[float], Iterator[Row]]
-    weight: float = 1.0
+    run: Callable[[], Iterator[Row]]
+    seconds: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """One line, set of points or group of bars of a panel."""
+    """One line, set of points, band or group of bars of a panel."""
 
     name: str
     x: Sequence[Any] | Array
     y: Sequence[float] | Array
-    style: Literal["line", "dashed", "points", "bar"] = "line"
+    style: Literal["line", "dashed", "points", "bar", "reference"] = "line"
     #: Same number, same colour and marker; by default the place in the panel.
     colour: int | None = None
     #: A vertical line at this x, such as the time of convergence.
     mark: float | None = None
+    #: The lower and the upper end of the band over seeds, where there are several.
+    low: Sequence[float] | Array | None = None
+    high: Sequence[float] | Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """A map of where a claim holds: one number for each pair of choices, with the level that the claim needs."""
+
+    columns: Sequence[str]
+    rows: Sequence[str]
+    values: Sequence[Sequence[float]]
+    level: float
+    #: Whether smaller is better, as for slopes.
+    at_most: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,13 +132,15 @@ class Panel:
     title: str
     xlabel: str
     ylabel: str
-    series: Sequence[Series]
+    series: Sequence[Series] = ()
     logx: bool = True
     logy: bool = True
     #: What the figure shows, in a sentence for those who cannot see it.
     alt: str = ""
     #: Says so where data were generated.
     note: str = ""
+    #: In place of series: a map of where a claim holds.
+    grid: Grid | None = None
 
 
 @dataclass(frozen=True)
@@ -115,13 +156,13 @@ class Experiment:
     method : str
         How it is measured.
     tasks : callable
-        ``tasks(mode)`` lists what is to be measured.
+        ``tasks(mode)`` lists what is to be measured; the numbers of iterations are fixed by the mode.
     claims : tuple of Claim
         What is judged.
     panels : callable
-        ``panels(table)`` lists the figures.
-    budget : dict
-        Seconds for all tasks together, by mode.
+        ``panels(table)`` lists the figures; None stands for one that has nothing to show.
+    reads : tuple of str
+        Other experiments whose rows the rules and figures need too.
     """
 
     name: str
@@ -131,5 +172,5 @@ class Experiment:
     method: str
     tasks: Callable[[Mode], list[Task]]
     claims: tuple[Claim, ...]
-    panels: Callable[[Any], list[Panel]]
-    budget: dict[Mode, float] = field(default_factory=lambda: {"quick": 15.0, "full": 600.0})
+    panels: Callable[[Any], Sequence[Panel | None]]
+    reads: tuple[str, ...] = ()

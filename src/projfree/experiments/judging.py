@@ -1,16 +1,28 @@
-"""What the rules share: selecting rows, means over seeds, and how numbers are written in a finding."""
+"""What the rules share: selecting rows, settings at which a claim holds, slopes against a level, factors of time."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from projfree.experiments.base import Finding, Panel, Series, Verdict
+from projfree.experiments.base import Finding, Verdict
+from projfree.experiments.words import NOTHING, listed, number, span, spread
 
-NOTHING = Finding(Verdict.UNMEASURED, "-", "the run holds no measurement for this claim")
+#: A slope nearer than this to the level that it is judged by decides nothing.
+SLOPE_MARGIN = 0.02
+#: A time, as a part of the level that it is judged by, nearer than this decides nothing.
+TIME_MARGIN = 0.1
+#: A claimed factor counts as reached at this part of it.
+ENOUGH = 0.75
+#: So many settings are named in a sentence; more are counted there and listed in the numbers.
+FEW = 3
+MARKS = {True: "yes:", False: "no:", None: "open:"}
+#: What a ratio of times is, and how it is written.
+SIGNS = {"factor": "", "factor at least": "≥ ", "factor at most": "≤ "}
+UNMEASURED = Finding(Verdict.OPEN, NOTHING, "the run holds no measurement for this claim")
 
 
 def select(table: Any, **wanted: Any) -> Any:
@@ -21,145 +33,182 @@ def select(table: Any, **wanted: Any) -> Any:
     return table
 
 
-def number(x: float, digits: int = 2) -> str:
-    """A number for a sentence: fixed digits near one, few significant ones elsewhere."""
-    if not math.isfinite(x):
-        return "-"
-    if x == 0 or 0.01 <= abs(x) < 1000:
-        return f"{x:.{digits}f}"
-    return f"{x:.2g}" if abs(x) < 0.01 else f"{x:,.0f}"
+def at_most(value: float, level: float, margin: float = SLOPE_MARGIN) -> bool | None:
+    """Whether a number is at most a level; None within the margin, and where there is no number."""
+    if math.isnan(value) or math.isnan(level) or abs(value - level) < margin:
+        return None
+    return value < level
 
 
-def span(values: Iterable[float], unit: str = "", digits: int = 2) -> str:
-    """The range of some numbers."""
-    finite = [v for v in values if math.isfinite(v)]
-    if not finite:
-        return "-"
-    low, high = number(min(finite), digits), number(max(finite), digits)
-    return f"{low}{unit}" if low == high else f"{low} to {high}{unit}"
+def decided(
+    settings: Mapping[str, bool | None],
+    shown: Sequence[str],
+    what: str,
+    otherwise: str,
+    unknown: str = "too near to tell",
+    brief: str = "",
+) -> Finding:
+    """The finding over settings at which a claim holds (True), does not (False), or is open (None).
 
-
-def spread(values: Sequence[float]) -> str:
-    """Mean and standard deviation over seeds."""
-    finite = np.array([v for v in values if math.isfinite(v)])
-    if not len(finite):
-        return "-"
-    return f"{finite.mean():.2f}" + (f" ± {finite.std(ddof=1):.2f}" if len(finite) > 1 else "")
-
-
-def listed(items: Iterable[str]) -> str:
-    """Items in a sentence."""
-    words = list(items)
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else "none"
-
-
-def verdict_over(good: Sequence[str], bad: Sequence[str], ours: str, what: str, otherwise: str) -> Finding:
-    """Holds where no setting is bad, in part where some are good, else not; the reason lists both kinds."""
-    if not good and not bad:
-        return NOTHING
-    if not bad:
-        return Finding(Verdict.HOLDS, ours, f"{what} for {listed(good)}")
-    if not good:
-        return Finding(Verdict.FAILS, ours, f"{otherwise} for {listed(bad)}")
-    return Finding(Verdict.PARTLY, ours, f"{what} for {listed(good)}; {otherwise} for {listed(bad)}")
-
-
-def ratios(table: Any, fast: str, slow: str, measure: str, by: str = "rho") -> dict[float, tuple[float, bool]]:
-    """``slow / fast`` of a measure at each value of a column, and whether the slow one really got there.
-
-    A slow run that was cut off counts with what it had spent: the ratio is then a lower bound and marked False. Where
-    the fast one was cut off there is no ratio.
+    It holds if it does at all of them; under the stated choice if at some; where it holds at none it fails only if
+    none is open. ``shown`` has the numbers of each setting, ``brief`` what stands for them where they are many.
     """
-    out = {}
-    for key, group in table.groupby(by):
-        found = {}
-        for solver in (fast, slow):
-            rows = select(group, solver=solver, measure=[measure, f"{measure} at least"])
-            if len(rows):
-                found[solver] = (float(rows["value"].median()), bool((rows["measure"] == measure).all()))
-        if len(found) == 2 and found[fast][1]:
-            out[float(key)] = (found[slow][0] / found[fast][0], found[slow][1])
-    return out
+    if not settings:
+        return UNMEASURED
+    by = {state: [name for name, one in settings.items() if one is state] for state in (True, False, None)}
+    words = {True: what, False: otherwise, None: unknown}
+    parts = [f"{words[state]} {_where(by[state], len(settings))}" for state in (True, False, None) if by[state]]
+    if by[True]:
+        verdict = Verdict.CHOICE if by[False] or by[None] else Verdict.HOLDS
+    else:
+        verdict = Verdict.OPEN if by[None] else Verdict.FAILS
+    if len(shown) <= FEW:
+        return Finding(verdict, "; ".join(shown) or NOTHING, "; ".join(parts))
+    every = [f"{MARKS[state]} {listed(by[state])}" for state in (True, False, None) if by[state]]
+    ours = brief or f"as claimed at {len(by[True])} of {len(settings)} settings"
+    return Finding(verdict, ours, "; ".join(parts), "; ".join(shown) + ". In short: " + "; ".join(every))
 
 
-def shown_ratios(found: dict[float, tuple[float, bool]], name: str = "ρ") -> str:
-    """Ratios by setting, with ≥ for lower bounds."""
-    return ", ".join(f"{'' if exact else '≥ '}{number(r, 1)} at {name} = {key:g}" for key, (r, exact) in found.items())
+def _where(names: list[str], total: int) -> str:
+    """Which settings, or how many of them where they are many."""
+    if len(names) == total and total > FEW:
+        return f"at all {total} settings"
+    return f"for {listed(names)}" if len(names) <= FEW else f"at {len(names)} of {total} settings"
 
 
-def judge_factor(found: dict[float, tuple[float, bool]], paper: float, name: str = "ρ") -> Finding:
-    """The rule for a claimed factor: it holds at a setting where ours is at least 0.75 of it, and "in part" at some.
+def sized(finding: Finding, rows: Any, needed: int) -> Finding:
+    """A failure on fewer rows than the paper had decides nothing."""
+    n = rows["n"].max() if len(rows) else math.nan
+    if finding.verdict is not Verdict.FAILS or not n < needed:
+        return finding
+    more = f"measured on {n:,.0f} rows, where the paper has {needed:,}"
+    return Finding(Verdict.OPEN, finding.ours, f"{finding.reason}; {more}", finding.numbers)
 
-    A lower bound that is smaller than the claim decides nothing, and is left out of both lists.
+
+def windows(name: str) -> tuple[float, float]:
+    """The ends of a window that is written as ``[10, 100]``."""
+    low, high = name.strip("[]").split(",")
+    return float(low), float(high)
+
+
+def judge_rate(level: float, by: str, label: Callable[[Any], str], **wanted: Any) -> Callable[[Any], Finding]:
+    """The rule for a rate: the mean slope over seeds on the last window, at each setting.
+
+    A slope that is flatter than the level but still steepens from window to window decides nothing, because a rate
+    speaks of large t. A setting without a slope is open too.
     """
-    if not found:
-        return NOTHING
-    level = 0.75 * paper
-    good = [f"{name} = {key:g}" for key, (r, _) in found.items() if r >= level]
-    bad = [f"{name} = {key:g}" for key, (r, exact) in found.items() if r < level and exact]
-    open_ = [f"{name} = {key:g}" for key, (r, exact) in found.items() if r < level and not exact]
-    return decided(good, bad, open_, shown_ratios(found, name), level)
+
+    def judge(table: Any) -> Finding:
+        rows, states, shown = select(table, measure="slope", **wanted), dict[str, bool | None](), list[str]()
+        late = list[float]()
+        for key, group in rows.groupby(by):
+            means = {w: float(g["value"].mean()) for w, g in group.groupby("variant")}
+            order = sorted(means, key=lambda w: (windows(w)[1], windows(w)[0]))
+            slope, name = means[order[-1]], label(key)
+            late.append(slope)
+            states[name] = at_most(slope, level)
+            if states[name] is False and len(order) > 1 and slope < means[order[-2]] - 0.1:
+                states[name] = None
+            shown.append(f"{spread(list(select(group, variant=order[-1])['value']))} at {name} on {order[-1]}")
+        for key in sorted(set(select(table, measure="error", **wanted)[by].dropna()) - set(rows[by])):
+            states[label(key)] = None
+            shown.append(f"no slope at {label(key)}: the window ends below the uncertainty of f*")
+        open_ = "not measured, too near to tell, or still steepening"
+        brief = f"{span(late)} over {len(states)} settings"
+        return decided(states, shown, f"slope at most {level:.3g}", f"flatter than {level:.3g}", open_, brief)
+
+    return judge
 
 
-def decided(good: Sequence[str], bad: Sequence[str], open_: Sequence[str], ours: str, level: float) -> Finding:
-    """The finding on a factor, given the settings at which it is large enough, too small, or not known."""
-    parts = [f"at least {number(level, 1)}× for {listed(good)}"] if good else []
-    parts += [f"less for {listed(bad)}"] if bad else []
-    parts += [f"not decided for {listed(open_)}, where runs were cut off"] if open_ else []
-    if not good and not bad:
-        return Finding(Verdict.UNMEASURED, ours or "-", "; ".join(parts) or NOTHING.reason)
-    verdict = Verdict.FAILS if not good else Verdict.PARTLY if bad or open_ else Verdict.HOLDS
-    return Finding(verdict, ours, "; ".join(parts))
+def judge_attainable(paper: float, by: str, label: Callable[[Any], str], **wanted: Any) -> Callable[[Any], Finding]:
+    """The rule for a single slope: attainable if it lies within those of our radii, windows and seeds."""
 
-
-def noted(rows: Any) -> str:
-    """The label that figures on generated data carry."""
-    return "Made on a stand-in: generated data, not the real ones." if bool(rows["stand_in"].any()) else ""
-
-
-def curves(rows: Any, label: str = "solver", x: str = "t", colours: dict[str, int] | None = None) -> list[Series]:
-    """One line for each value of a column, the mean over seeds at each x."""
-    out = []
-    for place, name in enumerate(dict.fromkeys(rows[label])):
-        part = rows[(rows[label] == name) & (rows["value"] > 0)]
-        means = (
-            part.groupby("t")[[x, "value"]].mean() if x != "t" else part.groupby("t")[["value"]].mean().reset_index()
+    def judge(table: Any) -> Finding:
+        every = select(table, measure="slope", **wanted)
+        rows = every.dropna(subset="value")
+        if not len(rows):
+            return UNMEASURED
+        low, high = float(rows["value"].min()), float(rows["value"].max())
+        each = "; ".join(
+            f"{label(key)} on {w}: {spread(list(g['value']))}" for (key, w), g in rows.groupby([by, "variant"])
         )
-        colour = place if colours is None else colours.get(str(name), place)
-        out.append(Series(str(name), means[x].to_numpy(), means["value"].to_numpy(), colour=colour))
-    return out
+        inside = low <= paper <= high
+        edge = not inside and min(abs(paper - low), abs(paper - high)) < SLOPE_MARGIN
+        verdict = Verdict.ATTAINABLE if inside else Verdict.OPEN if edge else Verdict.UNATTAINED
+        where = "within" if inside else "outside"
+        near = rows.loc[(rows["value"] - paper).abs().idxmin()]
+        nearest = f"{number(near['value'])} ({label(near[by])} on {near['variant']})"
+        reason = f"{paper:g} lies {where} what radii, windows and seeds give; the nearest is {nearest}"
+        lost = {f"{label(key)} on {w}" for key, w in zip(every[by], every["variant"], strict=True)} - {
+            f"{label(key)} on {w}" for key, w in zip(rows[by], rows["variant"], strict=True)
+        }
+        without = f"; no slope for {listed(sorted(lost))}" if lost else ""
+        return Finding(verdict, span([low, high]), reason, each + without)
+
+    return judge
 
 
-def error_panel(rows: Any, key: str, title: str, x: str = "t", **more: Any) -> Panel:
-    """Error against iterations, passes or seconds on logarithmic axes."""
-    labels = {"t": "iteration t", "passes": "passes over the data", "seconds": "solver time (s)"}
-    lines = curves(rows, x=x, **more)
-    return Panel(
-        key,
-        title,
-        labels[x],
-        "f(w) − f*",
-        lines,
-        alt=f"{title}. Error against {labels[x]}, both on logarithmic scales: {described(lines)}.",
-        note=noted(rows),
-    )
+def judge_factor(rows: Any, paper: float, by: str, label: Callable[[Any], str]) -> Finding:
+    """The rule for a claimed factor of time, from rows of one ratio for each setting and repeat.
+
+    ``factor at least`` and ``factor at most`` are bounds, of runs that ended before they converged; where a bound does
+    not decide, the setting is open.
+    """
+    states, shown, middles = dict[str, bool | None](), list[str](), list[float]()
+    level = ENOUGH * paper
+    for key, group in select(rows, measure=list(SIGNS)).groupby(by, sort=False):
+        values, kind = group["value"].to_numpy(), group["measure"].iloc[0]
+        middle = float(np.median(values))
+        decides = {"factor": True, "factor at least": middle >= level, "factor at most": middle < level}[kind]
+        near = abs(middle / level - 1) < TIME_MARGIN
+        middles.append(middle)
+        states[label(key)] = (middle >= level) if decides and not near else None
+        shown.append(f"{SIGNS[kind]}{interval(values, level)} at {label(key)}")
+    what = f"at least {number(level, 1)}× (three quarters of the claim)"
+    brief = f"{span(middles, '×', 1)} over {len(middles)} settings"
+    return decided(states, shown, what, "less", "too near to tell, or not converged,", brief)
 
 
-def time_panel(key: str, title: str, rows: Any, times: Any, rule: str = "Convergence") -> Panel:
-    """Loss against solver time, a line for each solver, dotted where ``times`` says that it converged."""
-    series = []
-    for place, (name, part) in enumerate(rows.groupby("solver", sort=False)):
-        own = select(times, solver=name)["value"]
-        mark = float(own.median()) if len(own) else None
-        series.append(Series(str(name), part["seconds"].to_numpy(), part["value"].to_numpy(), colour=place, mark=mark))
-    marks = "; ".join(f"{s.name} {s.mark:.3g} s" for s in series if s.mark is not None)
-    alt = f"{title}. {rule}, dotted: {marks or 'none'}."
-    return Panel(key, title, "solver time (s)", "loss", series, alt=alt, note=noted(rows))
+def interval(values: Any, level: float) -> str:
+    """The median of repeats with their range, and how many of them lie on the other side of the level."""
+    middle = float(np.median(values))
+    if len(values) < 2 or max(values) - min(values) < 1e-9 * abs(middle):
+        return number(middle, 1)
+    flips = int(np.sum((np.asarray(values) >= level) != (middle >= level)))
+    return f"{number(middle, 1)} ({span(values, digits=1)}; flips in {flips} of {len(values)})"
 
 
-def described(lines: Sequence[Series]) -> str:
-    """Each line by its first and last point, for the text alternative."""
-    parts = [
-        f"{line.name} from {number(float(line.y[0]))} to {number(float(line.y[-1]))}" for line in lines if len(line.y)
-    ]
-    return "; ".join(parts) or "no data"
+def judge_largest(limit: float, what: str, **wanted: Any) -> Callable[[Any], Finding]:
+    """The rule for an inequality: the largest ratio of its two sides is at most ``limit`` (up to rounding)."""
+
+    def judge(table: Any) -> Finding:
+        rows = select(table, **wanted)
+        if not len(rows):
+            return UNMEASURED
+        worst = float(rows["value"].max())
+        shown = "; ".join(f"{number(v)} ({w})" for w, v in rows.groupby("variant", sort=False)["value"].max().items())
+        verdict = Verdict.HOLDS if worst <= limit * (1 + 1e-9) else Verdict.FAILS
+        return Finding(verdict, shown, f"the largest {what}; at most {limit:g} is claimed")
+
+    return judge
+
+
+def all_true(rows: Any, shown: Sequence[str], what: str, otherwise: str) -> Finding:
+    """The rule over settings named in ``variant``, each with a value that is 1 where it holds and 0 where not."""
+    states = {str(name): bool((g["value"] == 1).all()) for name, g in rows.groupby("variant", sort=False)}
+    return decided(dict(states), shown, what, otherwise)
+
+
+def rho_label(rho: float) -> str:
+    """A relative radius in a sentence."""
+    return f"ρ = {rho:g}"
+
+
+def radius_label(r: float) -> str:
+    """A radius in a sentence."""
+    return f"r = {r:,.4g}" if r < 10_000 else f"r = {r:,.0f}"
+
+
+def medians(rows: Any, by: Iterable[str]) -> Any:
+    """The medians of values over repeats, in the order of first appearance."""
+    return rows.groupby(list(by), sort=False)["value"].median()

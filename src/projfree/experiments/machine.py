@@ -23,6 +23,7 @@ def facts() -> dict[str, str]:
         "processor": _processor(),
         "cores": str(cores()),
         "memory": _memory(),
+        "commit": _commit(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "blas": f"{blas['name']} {blas['version']}, one thread",
@@ -35,6 +36,19 @@ def _version(name: str) -> str:
         return version(name)
     except PackageNotFoundError:
         return ""
+
+
+def _commit() -> str:
+    """The commit of the checkout that the package lies in; empty where it was installed from elsewhere."""
+    import subprocess
+
+    folder = Path(__file__).parent
+    command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return found.stdout.strip() if found.returncode == 0 else ""
 
 
 def _processor() -> str:

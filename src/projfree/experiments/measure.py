@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,15 @@ from projfree.solvers.base import Solver, State
 TWO_PERCENT = 0.02
 #: Up to this t every iteration is kept, later ones are thinned out geometrically.
 ALL_UP_TO, GROWTH = 100, 1.03
+
+
+def clock() -> float:
+    """Processor seconds of this process, which other programs on the machine do not lengthen.
+
+    Wall time where the system counts processor time too coarsely for a single step.
+    """
+    fine = time.get_clock_info("process_time").resolution <= 1e-6
+    return time.process_time() if fine else time.perf_counter()
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +80,6 @@ def follow(
     measure: Callable[[State], float],
     *,
     most: int,
-    seconds: float = math.inf,
     start: Any = None,
     seed: int = 0,
     growth: float = 1.0,
@@ -79,34 +87,32 @@ def follow(
 ) -> Curve:
     """Run a solver and measure its iterates; the clock and the count of passes stand still while measuring.
 
+    No clock ends a run: the number of iterations is the same on every machine.
+
     Parameters
     ----------
     measure : callable
         The state in, a number out. It must not touch the images of the run, or later steps would become cheaper.
-    most, seconds : int and float
-        Iterations, and seconds of wall time with measurement, after which the run ends.
+    most : int
+        Iterations after which the run ends.
     growth : float
         Measure at every iteration (1) or only when t has grown by this factor.
     until : callable, optional
         ``until(previous, value)`` ends the run.
     """
-    rows, clock, work, due = list[tuple[float, ...]](), 0.0, 0, 1
-    begun, previous = time.perf_counter(), math.nan
+    rows, spent, work, due, previous = list[tuple[float, ...]](), 0.0, 0, 1, math.nan
     with single_blas(not ball.spectral):
         states = iterate(f, ball, solver, start=start, seed=seed)
         for t in range(1, most + 1):
-            work_before, step_begun = f.work, time.perf_counter()
+            work_before, begun = f.work, clock()
             state = next(states)
-            now = time.perf_counter()
-            clock, work = clock + now - step_begun, work + f.work - work_before
-            ending = t == most or now - begun >= seconds
-            if t >= due or ending:
+            spent, work = spent + clock() - begun, work + f.work - work_before
+            if t >= due or t == most:
                 value, due = measure(state), max(t + 1, int(t * growth))
-                rows.append((t, clock, work / f.pass_work, value))
-                ending = ending or (until is not None and until(previous, value))
+                rows.append((t, spent, work / f.pass_work, value))
+                if until is not None and until(previous, value):
+                    break
                 previous = value
-            if ending:
-                break
     columns = np.array(rows).T
     return Curve(columns[0].astype(int), columns[1], columns[2], columns[3])
 
@@ -124,3 +130,25 @@ def slope(t: Array, error: Array, low: float, high: float, floor: float = 0.0) -
         return math.nan
     places = np.unique(np.searchsorted(t, np.geomspace(t[0], t[-1], 200)).clip(max=len(t) - 1))
     return float(np.polyfit(np.log(t[places]), np.log(error[places]), 1)[0])
+
+
+def slope_rows(
+    curve: Curve, errors: Array, windows: Sequence[tuple[float, float]], floor: float, **place: Any
+) -> Iterator[Row]:
+    """The slope on each window; a window that the run does not reach, or that meets the floor, says so as NaN."""
+    for low, high in windows:
+        reached = curve.t[-1] >= high
+        found = slope(curve.t, errors, low, high, floor) if reached else math.nan
+        yield {**place, "variant": f"[{low:g}, {high:g}]", "measure": "slope", "value": found}
+
+
+def timed(action: Callable[[], Any], calls: int, repeats: int) -> list[float]:
+    """Seconds of one call: the mean of ``calls`` of them, ``repeats`` times, after one call that is not counted."""
+    action()
+    out = []
+    for _ in range(repeats):
+        begun = clock()
+        for _ in range(calls):
+            action()
+        out.append((clock() - begun) / calls)
+    return out

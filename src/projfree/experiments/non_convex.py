@@ -2,54 +2,89 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from projfree.experiments.base import Claim, Experiment, Finding, Mode, Panel, Row, Task, Verdict
-from projfree.experiments.judging import NOTHING, error_panel, select, span, spread, verdict_over
+from projfree import paper
+from projfree.experiments.base import Claim, Experiment, Finding, Mode, Panel, Row, Task
+from projfree.experiments.counting import FWLS, OPTION_B
+from projfree.experiments.drawing import error_panel
+from projfree.experiments.judging import UNMEASURED, at_most, decided, judge_attainable, select
 from projfree.experiments.measure import Curve, slope
 from projfree.experiments.problems import Fit
 from projfree.experiments.sources import adult, year
 from projfree.experiments.starts import STARTS, best_found, line_search_run
+from projfree.experiments.words import number
 from projfree.losses import BiWeight
+from projfree.objectives import Perturbed
 from projfree.sets import LpBall
+from projfree.solvers import FrankWolfe
+from projfree.steps import ShortStep
 
 RADII = (0.5, 2.0)
+DELTA, EPSILON, LEVEL = 0.1, 1e-4, -0.9
+#: Iterations; one costs many looks along the segment where the residuals are far beyond the scale of the loss.
+MOST = {"quick": {"regression": 100, "classification": 300}, "full": {"regression": 600, "classification": 600}}
+#: Where windows begin: an early and a late one; they end where the gap is at rounding.
+STARTS_AT = (10, 30)
+ON_H = "FWLS on h"
+#: Units of f, of which C' depends because it lacks theta.
+SUM, MEAN, SMALL = "f the sum of the losses, as printed", "f their mean", "f in a unit so small that C′ ≥ 1/2"
 
 
 @cache
 def _problem(mode: Mode, task: str) -> Fit:
-    return Fit(BiWeight(), year(mode) if task == "regression" else adult(mode))
+    return Fit(BiWeight(), year("quick") if task == "regression" else adult(mode))
 
 
 def robust(mode: Mode, task: str, radius: float) -> Task:
-    """Error of the value and the smallest Frank-Wolfe gap so far, against t."""
+    """Error of the value and the smallest Frank-Wolfe gap so far: the exact search, option B as printed, and on h."""
 
-    def run(seconds: float) -> Iterator[Row]:
+    def run() -> Iterator[Row]:
         problem, ball = _problem(mode, task), LpBall(2, radius)
-        most = (60 if task == "regression" else 100) if mode == "quick" else 1_000
-        best = best_found(problem, ball, most, seconds * 0.6)
-        place = {**problem.place, "problem": task, "set": "l_2", "p": 2.0, "radius": radius}
+        f, most = problem.reference, MOST[mode][task]
+        best = best_found(problem, ball, most, 1 if mode == "quick" else 2)
+        place = {**problem.place, "problem": task, "set": "l₂", "p": 2.0, "radius": radius}
         yield {**place, "measure": "minimum", "value": best.value, "note": best.how}
-        curve, gaps, _ = line_search_run(problem.reference, ball, most, seconds * 0.4)
-        here = {**place, "solver": "FWLS", "seed": 0}
-        smallest = Curve(curve.t, curve.seconds, curve.passes, np.minimum.accumulate(gaps))
-        yield from curve.rows("error", best.value, **here)
-        yield from smallest.rows("smallest gap", **here)
-        error = curve.value - best.value
-        for measure, values, floor in (
-            ("slope", error, max(abs(best.gap), 1e-12)),
-            ("gap slope", smallest.value, 1e-14),
-        ):
-            above = curve.t[values > floor]  # the window ends where the minimum, or rounding, is met
-            low, end = (5.0 if curve.t[-1] < 100 else 10.0), float(above[-1]) if len(above) else 0.0
-            window = {"variant": f"[{low:g}, {end:g}]", "measure": measure}
-            yield {**here, **window, "value": slope(curve.t, values, low, end, 0.0)}
+        L, d, D = f.smoothness(), f.shape[0], 2.0 * radius
+        xi = paper.on_the_sphere(f.shape, np.random.default_rng(0))
+        h = Perturbed(f, paper.largest_theta(EPSILON * best.value, D), xi)
+        start = f.value(f.point(np.zeros(d)))
+        runs: list[tuple[str, Any, Any]] = [(FWLS, f, None), (OPTION_B, f, FrankWolfe(ShortStep(L)))]
+        if mode == "full" or task == "classification":  # a step of the search takes long on regression
+            runs.append((ON_H, h, None))
+        for name, of, solver in runs:
+            curve, gaps, _ = line_search_run(of, ball, most, None, solver)
+            here = {**place, "solver": name, "seed": 0}
+            smallest = Curve(curve.t, curve.seconds, curve.passes, np.minimum.accumulate(gaps))
+            if name != ON_H:
+                yield from curve.rows("error", best.value, **here)
+                yield from fitted(curve, curve.value - best.value, max(abs(best.gap), 1e-12), "slope", here)
+            yield from smallest.rows("smallest gap", **here)
+            floor = 1e-13 if name != ON_H else EPSILON * best.value  # the theorem is silent below epsilon
+            yield from fitted(curve, smallest.value, floor, "gap slope", here)
+            # The gap of f on h's path is at most that of h plus theta D.
+            gap = smallest.value + (0.0 if name != ON_H else EPSILON * best.value / 4)
+            C = DELTA * math.sqrt(math.pi) / (8 * L * math.sqrt(2 * d) * radius)
+            for unit, constant in ((SUM, C / problem.place["n"]), (MEAN, C), (SMALL, math.inf)):
+                bound = (start - best.value) / (smallest.t * min(0.5, constant))
+                yield {**here, "variant": unit, "measure": "share of the bound", "value": float(np.max(gap / bound))}
 
-    return Task(f"bi-weight {task} r={radius:g}", run)
+    return Task(f"bi-weight {task} r={radius:g}", run, (15 if task == "regression" else 11) if mode == "quick" else 150)
+
+
+def fitted(curve: Curve, values: Any, floor: float, measure: str, here: dict[str, Any]) -> Iterator[Row]:
+    """Slopes from each start to where the values meet the floor; a window with fewer than five places says so."""
+    below = np.flatnonzero(values <= floor)
+    end = float(curve.t[below[0]] - 1) if len(below) else float(curve.t[-1])
+    for low in STARTS_AT:
+        found = slope(curve.t, values, low, end) if end > low else math.nan
+        note = "" if len(below) == 0 else f"at the floor after {end:.0f} iterations"
+        yield {**here, "variant": f"[{low:g}, {end:g}]", "measure": measure, "value": found, "note": note}
 
 
 def tasks(mode: Mode) -> list[Task]:
@@ -57,66 +92,103 @@ def tasks(mode: Mode) -> list[Task]:
     return [robust(mode, task, radius) for task in ("regression", "classification") for radius in RADII]
 
 
-def judge_gap(table: Any) -> Finding:
-    """Whether the smallest Frank-Wolfe gap falls with slope -0.9 or steeper."""
-    good, bad, shown = list[str](), list[str](), list[str]()
-    for (task, radius), rows in (
-        select(table, measure="gap slope").dropna(subset="value").groupby(["problem", "radius"])
-    ):
-        where = f"{task} r = {radius:g}"
-        shown.append(f"{spread(list(rows['value']))} on {rows['variant'].iloc[0]} ({where})")
-        (good if rows["value"].mean() <= -0.9 else bad).append(where)
-    return verdict_over(good, bad, "; ".join(shown), "slope at most −0.9", "flatter than −0.9")
+def judge_gap(*solvers: str) -> Any:
+    """Whether the smallest Frank-Wolfe gap falls with slope -0.9 or steeper on the later window."""
+
+    def judge(table: Any) -> Finding:
+        states, shown = dict[str, bool | None](), list[str]()
+        rows = select(table, measure="gap slope", solver=list(solvers))
+        for (task, radius, name), group in rows.groupby(["problem", "radius", "solver"], sort=False):
+            label = f"{task}, r = {radius:g}, {name}"
+            found = group.dropna(subset="value")
+            ended = group["note"].iloc[0]
+            if not len(found):
+                states[label] = True if ended else None
+                shown.append(f"{ended or 'no slope'} ({label})")
+                continue
+            late = found.iloc[-1]
+            states[label] = at_most(float(late["value"]), LEVEL)
+            if states[label] is False and len(found) > 1 and late["value"] < found["value"].iloc[0] - 0.1:
+                states[label] = None
+            shown.append(f"{number(late['value'])} on {late['variant']} ({label})")
+        return decided(
+            states,
+            shown,
+            f"slope at most {LEVEL:g}",
+            f"flatter than {LEVEL:g}",
+            "not measured, too near to tell or still steepening",
+        )
+
+    return judge
 
 
-def judge_number(table: Any) -> Finding:
-    """Whether -1.46 lies in the range of our slopes of f - f*, widened by 0.1."""
-    rows = select(table, measure="slope").dropna(subset="value")
-    if not len(rows):
-        return NOTHING
-    inside = rows["value"].min() - 0.1 <= -1.46 <= rows["value"].max() + 0.1
-    each = "; ".join(
-        f"{v:.2f} ({t} r = {r:g})" for v, t, r in zip(rows["value"], rows["problem"], rows["radius"], strict=True)
+def judge_bound(table: Any) -> Finding:
+    """Whether the smallest gap is at most the explicit bound of Theorem 4 at every iteration, in three units of f."""
+    worst = select(table, measure="share of the bound").groupby("variant", sort=False)["value"].max()
+    states: dict[str, bool | None] = {str(unit): bool(share <= 1) for unit, share in worst.items()}
+    shown = [f"{number(float(share))} of the bound ({unit})" for unit, share in worst.items()]
+    found = decided(states, shown, "never above the bound", "above the bound")
+    note = "the two sides scale differently with the unit of f, because C′ lacks θ"
+    return (
+        found if found is UNMEASURED else Finding(found.verdict, found.ours, f"{found.reason}; {note}", found.numbers)
     )
-    reason = f"−1.46 lies {'within' if inside else 'outside'} the range over tasks and radii ({each}), f* best found"
-    return Finding(Verdict.HOLDS if inside else Verdict.FAILS, span(rows["value"]), reason)
 
 
-def panels(table: Any) -> list[Panel]:
-    """The error and the smallest gap against t."""
-    out = []
-    titles = {"error": "f(w_t) − f* (best found)", "smallest gap": "smallest Frank-Wolfe gap so far"}
-    for measure, label in titles.items():
-        rows = select(table, measure=measure).copy()
-        if not len(rows):
-            continue
-        rows["solver"] = rows["problem"] + ", r = " + rows["radius"].map("{:g}".format)
-        panel = error_panel(rows, measure.replace(" ", "-"), f"FWLS on the bi-weight loss, l₂: {label}")
-        out.append(Panel(panel.key, panel.title, panel.xlabel, label, panel.series, alt=panel.alt, note=panel.note))
+def panels(table: Any) -> list[Panel | None]:
+    """Figures 1c and 10, and the gap that the theorem bounds."""
+    out: list[Panel | None] = []
+    drawn = {
+        "error": (
+            "Figures 1c and 10: bi-weight loss, l₂",
+            "f(w) − f* (best found)",
+            {"−1": -1.0, "paper: −1.46": -1.46},
+        ),
+        "smallest gap": ("Theorem 4: bi-weight loss, l₂", "smallest Frank-Wolfe gap so far", {"Theorem 4: −1": -1.0}),
+    }
+    for measure, (title, ylabel, slopes) in drawn.items():
+        rows = select(table, measure=measure)
+        for task, part in rows.groupby("problem", sort=False):
+            named = part.assign(solver=part["solver"] + ", r = " + part["radius"].map("{:g}".format))
+            key = f"{'error' if measure == 'error' else 'gap'}-{task}"
+            out.append(
+                error_panel(named, key, f"{title}, {task}, {part['data'].iloc[0]}", slopes=slopes, ylabel=ylabel)
+            )
     return out
 
 
+RATE = (
+    "holds where the slope of the smallest gap so far on the later window, from t = 30, is at most −0.9, or where "
+    "the gap is at "
+    "rounding before; judged for each task, radius and search; within 0.02, or still steepening from t = 10 on, it "
+    "is open"
+)
 EXPERIMENT = Experiment(
     name="non-convex",
     title="Smooth non-convex losses",
     question="How fast does Frank-Wolfe with line search become stationary?",
-    paper="Figures 1c and 10; Theorem 4",
+    paper="Theorem 4, Section 6; Section 7.1, Figure 1c; Appendix B.7, Figure 10",
     method=(
-        "Bi-weight loss with scale 1, FWLS from the centre, on regression (the paper's table) and classification "
-        "(its text). "
-        "The theorem bounds the smallest Frank-Wolfe gap; the paper plots f − f*. Both are shown; f* is the best "
-        "found from "
-        f"{STARTS} random starts."
+        "Bi-weight loss with scale 1 from the centre, on regression (Figure 1c and the tables) and classification "
+        "(Appendix "
+        "B.7): the exact search, option B as printed, and the search on h. Regression uses the 7,000 real rows in "
+        "full runs too. The theorem bounds the smallest "
+        "Frank-Wolfe gap; "
+        "the paper plots f − f*. Both are shown, with windows from t = 10 and t = 30 to the end of the run or to "
+        "rounding; f* "
+        f"is the best found from {STARTS} random starts. On h, ε is {EPSILON:g} f*, and gaps below ε are not judged."
     ),
     tasks=tasks,
     claims=(
-        Claim("gap", "The smallest Frank-Wolfe gap falls like 1/t", "≤ −1", "Theorem 4",
-              "holds where the slope of the smallest gap so far is at most −0.9; judged for each task and "
-              "radius", judge_gap),
-        Claim("number", "The slope of f − f* is −1.46", "−1.46", "Figures 1c, 10",
-              "holds if the number lies within the range of our slopes over tasks and radii, widened by "
-              "0.1", judge_number),
+        Claim("gap", "The smallest Frank-Wolfe gap falls like 1/t", "≤ −1", "Theorem 4, Section 6", RATE,
+              judge_gap(FWLS, OPTION_B), "gap"),
+        Claim("gap-h", "The same when FWLS runs on h = f + θ⟨ξ, w⟩, down to ε", "≤ −1", "Theorem 4, Section 6", RATE,
+              judge_gap(ON_H), "gap"),
+        Claim("bound", "The smallest gap is at most ℓ₁/(t min(1/2, C′)), C′ = αδ√π/(8L√(2d))", "ratio ≤ 1", "Theorem 4",
+              f"holds in units of f in which the ratio never exceeds 1, with δ = {DELTA:g}, on f and on h", judge_bound,
+              "gap"),
+        Claim("number", "The slope of f − f* is −1.46", "−1.46", "Section 7.1, Figure 1c; Appendix B.7, Figure 10",
+              "attainable if the number lies within the range of our slopes over tasks, radii, windows and searches",
+              judge_attainable(-1.46, "problem", str), "error"),
     ),
     panels=panels,
-    budget={"quick": 18.0, "full": 1100.0},
 )  # fmt: skip

@@ -11,7 +11,7 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.data import Entries, as_data
-from projfree.experiments.measure import Curve, follow
+from projfree.experiments.measure import follow
 from projfree.experiments.sources import Sample
 from projfree.losses import Squared
 from projfree.losses.base import Loss
@@ -20,7 +20,7 @@ from projfree.run import minimize
 from projfree.run.result import one_of_many
 from projfree.sets import LpBall, SchattenBall
 from projfree.sets.base import ConstraintSet
-from projfree.solvers import AcceleratedProjectedGradient, ConstrainedNewton, CorrectivePrimalAveraging, Solver
+from projfree.solvers import AcceleratedProjectedGradient, ConstrainedNewton, CorrectivePrimalAveraging
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Minimum:
     how: str = "certified"
 
 
-def certified(f: Any, ball: ConstraintSet, tol: float, seconds: float) -> Minimum:
+def certified(f: Any, ball: ConstraintSet, tol: float, most: int = 2_000) -> Minimum:
     """The minimum of a convex function with a proof: Newton's method where it applies, then first-order solvers."""
     best: Minimum | None = None
     solvers: list[Any] = [AcceleratedProjectedGradient(), CorrectivePrimalAveraging()]
@@ -41,8 +41,7 @@ def certified(f: Any, ball: ConstraintSet, tol: float, seconds: float) -> Minimu
         solvers.insert(0, ConstrainedNewton())
     for solver in solvers:
         start = None if best is None else best.w
-        run = minimize(f, ball, solver, tol=tol, max_iter=100_000, time_limit=seconds / 2, record=0, start=start)
-        found = one_of_many(run)
+        found = one_of_many(minimize(f, ball, solver, tol=tol, max_iter=most, record=0, start=start))
         if best is None or found.gap < best.gap:
             best = Minimum(found.w, found.value, found.gap)
         if found.relative_gap <= tol:
@@ -51,7 +50,7 @@ def certified(f: Any, ball: ConstraintSet, tol: float, seconds: float) -> Minimu
     return best
 
 
-def by_projection(f: Any, ball: ConstraintSet, most: int, seconds: float) -> Minimum:
+def by_projection(f: Any, ball: ConstraintSet, most: int) -> Minimum:
     """The same for a ball whose oracle is dear: accelerated projected gradient, and one Frank-Wolfe gap at the end."""
     best: list[Any] = [math.inf, None]
 
@@ -61,7 +60,7 @@ def by_projection(f: Any, ball: ConstraintSet, most: int, seconds: float) -> Min
             best[:] = value, state.x
         return float(value)
 
-    follow(f, ball, AcceleratedProjectedGradient(), keep, most=most, seconds=seconds)
+    follow(f, ball, AcceleratedProjectedGradient(), keep, most=most)
     m = f.minorant(best[1])
     return Minimum(best[1].w, best[0], ball.gap(m.gradient, best[1].w))
 
@@ -84,7 +83,7 @@ class Fit:
     @property
     def place(self) -> dict[str, Any]:
         """The columns that say which data a row is about."""
-        return {"data": self.table.name, "stand_in": self.table.stand_in}
+        return {"data": self.table.name, "stand_in": self.table.stand_in, "n": len(self.table.y)}
 
 
 class LeastSquares(Fit):
@@ -120,23 +119,11 @@ class LeastSquares(Fit):
         if ball.norm(self.unconstrained) <= ball.radius * (1.0 + 1e-12):
             return Minimum(self.unconstrained, self.form.value(self.form.point(self.unconstrained)), 0.0)
         if ball.p != 2.0:
-            return certified(self.form, ball, 1e-13, 5.0)
+            return certified(self.form, ball, 1e-13, 20_000)
         w = self._secular(ball.radius)
         gradient = self.form.H @ w - self.form.b
         value = self.form.value(self.form.point(w))
         return Minimum(w, value, max(0.0, float(gradient @ w) + ball.support(gradient)))
-
-    def followed(self, ball: LpBall, best: Minimum, solver: Solver, *, most: int, seconds: float) -> Curve:
-        """The values of a solver's iterates, until they settle within two percent of the minimum."""
-        return follow(
-            self.objective(),
-            ball,
-            solver,
-            lambda state: best.value + self.error(state.x.w, best),
-            most=most,
-            seconds=seconds,
-            until=lambda old, new: abs(new - old) <= 0.02 * old and new <= 1.02 * best.value,
-        )
 
     def _secular(self, radius: float) -> Array:
         """The w of norm ``radius`` with (H + lam) w = b, by Newton's method on 1/norm, nearly linear in lam."""
@@ -162,7 +149,7 @@ class Completion:
 
     def __init__(self, ratings: Any, stand_in: bool) -> None:
         self.at, self.y = Entries(ratings.rows, ratings.cols, ratings.shape), ratings.values
-        self.place = {"data": ratings.name, "stand_in": stand_in}
+        self.place = {"data": ratings.name, "stand_in": stand_in, "n": len(self.y)}
         self.norm = float(np.linalg.norm(self.y))
 
     def objective(self) -> Objective:

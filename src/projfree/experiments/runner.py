@@ -1,4 +1,4 @@
-"""Running experiments: task after task within a budget, each stored when it is complete."""
+"""Running experiments: task after task, each stored when it is complete, all of them or one part of several."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from projfree.experiments.sources import release
 from projfree.experiments.store import DONE, FAILED, Store
 from projfree.runtime import single_blas
 
-#: A task may take this many fair shares of the time left, since others need less.
-SHARES = 1.3
+Planned = tuple[Experiment, Task]
 
 
 @dataclass(frozen=True)
@@ -23,12 +22,34 @@ class Progress:
     task: Task
     done: int
     total: int
-    #: Seconds that the tasks still to come may take at most.
+    #: About the seconds that the tasks still to come take on an idle machine.
     left: float
 
 
+def planned(experiments: Sequence[Experiment], mode: Mode, part: tuple[int, int] = (1, 1)) -> list[Planned]:
+    """The tasks of the ``part[0]``-th of ``part[1]`` parts of about equal time, in the order of the report."""
+    every = [(experiment, task) for experiment in experiments for task in experiment.tasks(mode)]
+    k, parts = part
+    total, before, out = sum(task.seconds for _, task in every), 0.0, []
+    for experiment, task in every:
+        middle = before + task.seconds / 2
+        if (k - 1) / parts <= middle / total < k / parts:
+            out.append((experiment, task))
+        before += task.seconds
+    return out
+
+
+def key_of(planned: Planned) -> str:
+    """The name of a task in the table."""
+    return f"{planned[0].name}/{planned[1].key}"
+
+
 def run(
-    experiments: Sequence[Experiment], mode: Mode, store: Store, show: Callable[[Progress], None] | None = None
+    experiments: Sequence[Experiment],
+    mode: Mode,
+    store: Store,
+    show: Callable[[Progress], None] | None = None,
+    part: tuple[int, int] = (1, 1),
 ) -> list[str]:
     """Measure what the store does not hold yet; return the tasks that failed, each with its reason.
 
@@ -36,44 +57,32 @@ def run(
     """
     import scipy.linalg  # noqa: F401 - before the limit is set, which holds for libraries that are loaded by then
 
+    store.order = store.order or [key_of(one) for one in planned(experiments, mode)]
+    plan = planned(experiments, mode, part)
+    finished, failures = store.done(), list[str]()
     with single_blas():  # its threads wait for each other where another process has a core, and times would say so
-        return _run(experiments, mode, store, show)
-
-
-def _run(
-    experiments: Sequence[Experiment], mode: Mode, store: Store, show: Callable[[Progress], None] | None
-) -> list[str]:
-    plan = [(experiment, experiment.tasks(mode)) for experiment in experiments]
-    finished, failures = store.done(), []
-    done, total = 0, sum(len(tasks) for _, tasks in plan)
-    for place, (experiment, tasks) in enumerate(plan):
-        later = sum(other.budget[mode] for other, _ in plan[place + 1 :])
-        begun = time.perf_counter()
-        for k, task in enumerate(tasks):
-            left = max(0.0, experiment.budget[mode] - (time.perf_counter() - begun))
-            key = f"{experiment.name}/{task.key}"
-            if key not in finished:
+        for place, (experiment, task) in enumerate(plan):
+            if key_of(plan[place]) not in finished:
                 if show is not None:
-                    show(Progress(experiment, task, done, total, left + later))
-                weights = sum(other.weight for other in tasks[k:])
-                seconds = max(0.2, SHARES * left * task.weight / weights)
-                failure = _measure(experiment, task, key, min(seconds, max(left, 0.2)), store)
+                    left = sum(other.seconds for _, other in plan[place:])
+                    show(Progress(experiment, task, place, len(plan), left))
+                failure = _measure(experiment, task, key_of(plan[place]), store)
                 failures += [failure] if failure else []
-            done += 1
-        release()
+            if place + 1 == len(plan) or plan[place + 1][0] is not experiment:
+                release()
     return failures
 
 
-def _measure(experiment: Experiment, task: Task, key: str, seconds: float, store: Store) -> str:
+def _measure(experiment: Experiment, task: Task, key: str, store: Store) -> str:
     begun, rows = time.perf_counter(), list[Row]()
     place = {"experiment": experiment.name, "task": key}
     try:
-        rows = [{**row, **place} for row in task.run(seconds)]
+        rows = [{**row, **place} for row in task.run()]
         failure = ""
     except Exception as error:
         failure = f"{key}: {type(error).__name__}: {error}"
         rows = [{**place, "measure": FAILED, "value": 1.0, "note": failure}]
     else:
-        rows.append({**place, "measure": DONE, "value": time.perf_counter() - begun, "seconds": seconds})
+        rows.append({**place, "measure": DONE, "value": time.perf_counter() - begun})
     store.add(rows)
     return failure

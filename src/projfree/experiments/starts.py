@@ -9,20 +9,24 @@ import numpy as np
 from projfree.checks import Array
 from projfree.experiments.measure import Curve, follow
 from projfree.experiments.problems import Fit, Minimum
-from projfree.objectives import Objective
+from projfree.objectives.base import SmoothFunction
 from projfree.sets import LpBall
 from projfree.solvers import FrankWolfe
+from projfree.solvers.base import Solver
 from projfree.steps import ExactLineSearch
 
 STARTS = 20
-#: So many of the starts are followed to the end.
-FINALISTS = 2
+#: Iterations from each start before the best of them are chosen.
+FIRST = 4
 
 
 def line_search_run(
-    f: Objective, ball: LpBall, most: int, seconds: float, start: Array | None = None
+    f: SmoothFunction, ball: LpBall, most: int, start: Array | None = None, solver: Solver | None = None
 ) -> tuple[Curve, Array, Any]:
-    """Frank-Wolfe with an exact line search: the values, the Frank-Wolfe gap before each step, the last state."""
+    """Frank-Wolfe, by default with an exact line search: values, the Frank-Wolfe gap before each step, the last state.
+
+    On h = f + theta <xi, w> the values and gaps are those of h.
+    """
     gaps, last = list[float](), list[Any]()
 
     def measure(state: Any) -> float:
@@ -30,23 +34,23 @@ def line_search_run(
         last[:] = [state]
         return f.value(state.x)
 
-    curve = follow(f, ball, FrankWolfe(ExactLineSearch()), measure, most=most, seconds=seconds, start=start)
+    curve = follow(f, ball, solver or FrankWolfe(ExactLineSearch()), measure, most=most, start=start)
     return curve, np.array(gaps), last[0]
 
 
-def best_found(problem: Fit, ball: LpBall, most: int, seconds: float) -> Minimum:
-    """Twenty random starts for a few iterations each, then the best two to the end.
+def best_found(problem: Fit, ball: LpBall, most: int, finalists: int = 2) -> Minimum:
+    """Twenty random starts for a few iterations each, then the best of them to the end.
 
     ``gap`` is the Frank-Wolfe gap at the point found, a measure of stationarity and no bound.
     """
     f, found = problem.reference, list[tuple[float, int, Any]]()
     for seed in range(STARTS):
         start = ball.random(f.shape, np.random.default_rng(seed))
-        curve, _, state = line_search_run(f, ball, max(6, most // 20), seconds / 2 / STARTS, start)
+        curve, _, state = line_search_run(f, ball, FIRST, start)
         found.append((float(curve.value[-1]), seed, state))
     best: Minimum | None = None
-    for _, _, state in sorted(found, key=lambda entry: entry[:2])[:FINALISTS]:
-        curve, gaps, end = line_search_run(f, ball, most, seconds / 2 / FINALISTS, state.x.w)
+    for _, _, state in sorted(found, key=lambda entry: entry[:2])[:finalists]:
+        curve, gaps, end = line_search_run(f, ball, most, state.x.w)
         if best is None or curve.value[-1] < best.value:
             best = Minimum(end.x.w, float(curve.value[-1]), float(gaps[-1]), "best found")
     assert best is not None

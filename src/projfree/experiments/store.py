@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from projfree.experiments.base import Row
 
 TEXT = ("experiment", "task", "data", "problem", "set", "solver", "variant", "measure", "note")
 NUMBERS = ("p", "radius", "rho", "passes", "seconds", "value")
-COUNTS = ("seed", "t")
+COUNTS = ("seed", "t", "n")
 #: One row is one measured number, ``measure`` and ``value``; the rest says where it was measured.
 COLUMNS = (*TEXT, *COUNTS, *NUMBERS, "stand_in")
 FILE = "results.parquet"
@@ -33,26 +33,29 @@ class Store:
 
     def __init__(self, folder: str | os.PathLike[str], facts: dict[str, str]) -> None:
         self.path, self.facts, self.rows = Path(folder) / FILE, dict(facts), list[Row]()
+        #: The order in which tasks stand in the file, so that parts merge to the table of one run.
+        self.order: list[str] = []
 
     @classmethod
-    def resumed(cls, folder: str | os.PathLike[str], facts: dict[str, str]) -> Store:
-        """The store in a folder with what it holds, or a sentence on why it cannot be gone on with."""
+    def resumed(cls, folder: str | os.PathLike[str], facts: dict[str, str], without: Sequence[str] = ()) -> Store:
+        """The store in a folder with what it holds, or a sentence on why it cannot be gone on with.
+
+        ``without`` names experiments whose results are to be measured anew.
+        """
         store = cls(folder, facts)
         if not store.path.exists():
             return store
         import pyarrow.parquet as pq
 
-        table = pq.read_table(store.path)
-        kept, rows = json.loads(table.schema.metadata[b"projfree"]), table.to_pylist()
+        kept, rows = kept_facts(store.path), pq.read_table(store.path).to_pylist()
         for name in ("mode", "projfree", "processor"):
             if kept.get(name) != facts.get(name):
                 raise ValueError(
                     f"the results in {str(store.path)!r} are of another run: their {name} is {kept.get(name)}, now "
-                    "it is "
-                    f"{facts.get(name)}; give another --out, or leave out --resume to begin anew."
+                    f"it is {facts.get(name)}; give another --out."
                 )
         failed = {row["task"] for row in rows if row["measure"] == FAILED}
-        store.rows = [row for row in rows if row["task"] not in failed]
+        store.rows = [row for row in rows if row["task"] not in failed and row["experiment"] not in without]
         return store
 
     def done(self) -> set[str]:
@@ -69,7 +72,9 @@ class Store:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        columns = {name: [row.get(name) for row in self.rows] for name in COLUMNS}
+        place = {task: k for k, task in enumerate(self.order)}
+        rows = sorted(self.rows, key=lambda row: place.get(row["task"], len(place)))
+        columns = {name: [row.get(name) for row in rows] for name in COLUMNS}
         table = pa.table(columns, schema=_schema(pa, self.facts))
         self.path.parent.mkdir(parents=True, exist_ok=True)
         beside = self.path.with_suffix(".tmp")
@@ -81,6 +86,14 @@ def _schema(pa: Any, facts: dict[str, str]) -> Any:
     fields = [(name, pa.string()) for name in TEXT]
     fields += [(name, pa.int64()) for name in COUNTS] + [(name, pa.float64()) for name in NUMBERS]
     return pa.schema([*fields, ("stand_in", pa.bool_())], metadata={"projfree": json.dumps(facts)})
+
+
+def kept_facts(path: str | os.PathLike[str]) -> dict[str, str]:
+    """The facts that the rows of a table share, without reading the rows."""
+    import pyarrow.parquet as pq
+
+    found: dict[str, str] = json.loads(pq.read_schema(path).metadata[b"projfree"])
+    return found
 
 
 def read_store(path: str | os.PathLike[str]) -> tuple[Any, dict[str, str]]:

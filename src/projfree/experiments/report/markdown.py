@@ -4,34 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from projfree.experiments.base import Experiment, Verdict
+from projfree.experiments.base import Experiment, Origin, Verdict
+from projfree.experiments.report import words
 from projfree.experiments.report.findings import SYMBOLS, Judged, counts
 
 
 def summary(experiments: Sequence[Experiment], found: Sequence[Judged], facts: dict[str, str], command: str) -> str:
-    """Counts, then one table for each experiment."""
-    tally = ", ".join(f"{n} {verdict.value}" for verdict, n in counts(found).items() if n)
-    lines = [
-        "# The paper, reproduced",
+    """In words, then the tallies, then one table for each experiment."""
+    commit = f", commit {facts['commit']}" if facts.get("commit") else ""
+    lines = ["# The paper, reproduced", "", " ".join(words.opening(found, facts["mode"])), ""]
+    lines += [f"* {_sentence(one)}" for one in words.headlines(found)]
+    lines += ["", *(f"* {line}" for origin in Origin if (line := words.tally(found, origin)))]
+    lines += [
         "",
-        f"{len(found)} claims: {tally}.",
+        f"`{command}` on {facts['date']}: {facts['processor']}, {facts['cores']} cores; projfree {facts['projfree']}"
+        f"{commit}, NumPy {facts['numpy']}, Python {facts['python']}.",
         "",
-        f"`{command}` on {facts['date']}: {facts['processor']}, {facts['cores']} cores; projfree {facts['projfree']}, "
-        f"NumPy {facts['numpy']}, Python {facts['python']}.",
+        f"The paper: {words.PAPER}",
+        "",
+        f"This reproduction: {words.citation(facts)}",
     ]
     if facts.get("stand_in"):
         lines += ["", f"**Stand-ins** (generated data, not the real ones): {facts['stand_in']}."]
     for experiment in experiments:
         lines += ["", f"## {experiment.title}", "", f"{experiment.question} ({experiment.paper})", ""]
-        lines += ["| claim | paper | ours | verdict | reason |", "|---|---|---|---|---|"]
+        lines += ["| claim | whose | place | paper | ours | verdict | reason |", "|---|---|---|---|---|---|---|"]
         lines += [_row(one) for one in found if one.experiment is experiment]
         lines += ["", f"How: {experiment.method}"]
+    lines += ["", "## Abbreviations", "", *(f"* **{short}**: {what}" for short, what in words.ABBREVIATIONS.items())]
     return "\n".join([*lines, ""])
+
+
+def _sentence(one: Judged) -> str:
+    return f"{one.claim.text} ({one.claim.where}): **{one.finding.verdict.value}**; ours: {one.finding.ours}."
 
 
 def _row(one: Judged) -> str:
     cells = (
         one.claim.text,
+        one.claim.origin.value,
+        one.claim.where,
         one.claim.paper,
         one.finding.ours,
         f"{SYMBOLS[one.finding.verdict]} {one.finding.verdict.value}",

@@ -8,19 +8,23 @@ from html import escape
 from importlib import resources
 from string import Template
 
-from projfree.experiments.base import Experiment, Panel, Verdict
-from projfree.experiments.report.findings import SYMBOLS, Judged, counts
+from projfree.experiments.base import FOR, Experiment, Origin, Panel, Verdict
+from projfree.experiments.report import words
+from projfree.experiments.report.findings import SYMBOLS, Judged, counts, of_origin
 from projfree.experiments.report.interactive import figure
 from projfree.experiments.report.style import DARK, LIGHT
 
 CLASSES = {
     Verdict.HOLDS: "holds",
-    Verdict.PARTLY: "partly",
+    Verdict.CHOICE: "choice",
+    Verdict.ATTAINABLE: "attainable",
     Verdict.FAILS: "fails",
+    Verdict.UNATTAINED: "fails",
+    Verdict.OPEN: "open",
     Verdict.UNDEFINED: "undefined",
-    Verdict.UNMEASURED: "unmeasured",
 }
 MACHINE = (
+    "commit",
     "processor",
     "cores",
     "memory",
@@ -55,13 +59,19 @@ def page(
         plotly=plotly.offline.get_plotlyjs(),
         data=json.dumps({"figures": data, "light": LIGHT, "dark": DARK}).replace("</", "<\\/"),
         subtitle=escape(f"{len(found)} claims, judged by rule from {facts['mode']} runs of {facts['date'][:10]}"),
-        tally=_tally(found),
+        opening=escape(" ".join(words.opening(found, facts["mode"]))),
+        headlines="\n".join(map(_headline, words.headlines(found))),
+        against="\n".join(map(_headline, words.against(found))),
+        tallies="\n".join(_tally(found, origin) for origin in Origin),
         standin=_stand_in(facts),
         rows="\n".join(_row(k, one) for k, one in enumerate(found)),
         toc="\n".join(f'<li><a href="#{e.name}">{escape(e.title)}</a></li>' for e in experiments),
         sections="\n".join(_section(e, found, panels[e.name], command, figures) for e in experiments),
         command=escape(command),
         machine="\n".join(f"<dt>{escape(k)}</dt><dd>{escape(facts[k])}</dd>" for k in MACHINE if facts.get(k)),
+        paper=escape(words.PAPER),
+        citation=escape(words.citation(facts)),
+        abbreviations="\n".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in words.ABBREVIATIONS.items()),
     )
 
 
@@ -69,17 +79,42 @@ def _asset(name: str) -> str:
     return (resources.files("projfree.experiments.report") / "assets" / name).read_text(encoding="utf-8")
 
 
-def _badge(verdict: Verdict) -> str:
-    symbol = f'<span aria-hidden="true">{SYMBOLS[verdict]}</span>'
-    return f'<span class="badge {CLASSES[verdict]}">{symbol} {verdict.value}</span>'
+def _badge(verdict: Verdict, link: str = "") -> str:
+    inside = f'<span aria-hidden="true">{SYMBOLS[verdict]}</span> {verdict.value}'
+    if link:
+        return f'<a class="badge {CLASSES[verdict]}" href="#{escape(link)}">{inside}</a>'
+    return f'<span class="badge {CLASSES[verdict]}">{inside}</span>'
 
 
-def _tally(found: Sequence[Judged]) -> str:
-    return "\n".join(
+def _headline(one: Judged) -> str:
+    """A claim with our numbers, or with the reason where it fares badly."""
+    words_of = f"ours: {one.finding.ours}" if one.finding.verdict in FOR else one.finding.reason
+    return (
+        f"<li>{_badge(one.finding.verdict, one.anchor)} {escape(one.claim.text)} "
+        f'<span class="where">{escape(one.claim.where)}; {escape(_short(words_of))}</span></li>'
+    )
+
+
+def _short(text: str, most: int = 170) -> str:
+    """Whole clauses of a text, as many as fit."""
+    kept = ""
+    for clause in text.split("; "):
+        if kept and len(kept) + len(clause) > most:
+            return kept + " …"
+        kept = f"{kept}; {clause}" if kept else clause
+    return kept
+
+
+def _tally(found: Sequence[Judged], origin: Origin) -> str:
+    own = of_origin(found, origin)
+    items = "".join(
         f'<li class="{CLASSES[v]}"><b>{n}</b> <span>{SYMBOLS[v]} {v.value}</span></li>'
-        for v, n in counts(found).items()
+        for v, n in counts(own).items()
         if n
     )
+    label = f"What {origin.value}"
+    heading = f'<h3>{label} <span class="where">{len(own)}</span></h3>'
+    return f'<div>{heading}<ul class="tally" aria-label="{label}">{items}</ul></div>'
 
 
 def _stand_in(facts: dict[str, str]) -> str:
@@ -95,10 +130,11 @@ def _row(place: int, one: Judged) -> str:
     return (
         f'<tr data-order="{place}" data-verdict="{order}">'
         f'<td data-label="experiment"><a href="#{one.experiment.name}">{escape(one.experiment.title)}</a></td>'
-        f'<td data-label="claim"><a class="plain" href="#{escape(one.anchor)}">{escape(one.claim.text)}</a></td>'
+        f'<td data-label="claim"><a class="plain" href="#{escape(one.anchor)}">{escape(one.claim.text)}</a>'
+        f'<div class="where">{escape(one.claim.origin.value)}; {escape(one.claim.where)}</div></td>'
         f'<td data-label="paper" class="number">{escape(one.claim.paper)}</td>'
         f'<td data-label="ours">{escape(one.finding.ours)}</td>'
-        f'<td data-label="verdict">{_badge(one.finding.verdict)}</td></tr>'
+        f'<td data-label="verdict">{_badge(one.finding.verdict, one.anchor)}</td></tr>'
     )
 
 
@@ -106,42 +142,55 @@ def _section(
     experiment: Experiment, found: Sequence[Judged], panels: Sequence[Panel], command: str, files: bool
 ) -> str:
     own = [one for one in found if one.experiment is experiment]
-    again = _command_for(experiment, command)
+    claims = "".join(_claim(one, panels) for one in own)
     return (
         f'<section id="{experiment.name}"><h2>{escape(experiment.title)}</h2>'
         f'<p class="question">{escape(experiment.question)} <span class="where">{escape(experiment.paper)}</span></p>'
-        f'<div class="claims">{"".join(map(_claim, own))}</div>'
+        f'<div class="claims">{claims}</div>'
         f'<div class="figures">{"".join(_figure(experiment.name, panel, files) for panel in panels)}</div>'
         f"<details open><summary>How it was measured</summary><p>{escape(experiment.method)}</p>"
-        f"<p>Repeat it: <code>{escape(again)}</code></p></details></section>"
+        f"<p>Repeat it, in the same folder: "
+        f"<code>{escape(_command_for(experiment, command))}</code></p></details></section>"
     )
 
 
 def _command_for(experiment: Experiment, command: str) -> str:
-    words = command.split()
+    """What measures one experiment anew and merges it into the folder."""
+    parts = command.split()
     flags = [
-        word for k, word in enumerate(words[2:], start=2) if word.startswith("-") or words[k - 1].startswith("--out")
+        word for k, word in enumerate(parts[2:], start=2) if word.startswith("-") or parts[k - 1].startswith("--out")
     ]
     return " ".join(["projfree reproduce", experiment.name, *flags])
 
 
-def _claim(one: Judged) -> str:
-    finding = one.finding
+def _claim(one: Judged, panels: Sequence[Panel]) -> str:
+    finding, claim = one.finding, one.claim
+    shown = [panel for panel in panels if claim.figure and panel.key.startswith(claim.figure)]
+    links = ", ".join(
+        f'<a href="#figure-{escape(one.experiment.name)}-{escape(panel.key)}">{escape(panel.title.split(":")[0])}</a>'
+        for panel in shown[:3]
+    )
+    figures = f"<dt>figure</dt><dd>{links}</dd>" if links else ""
+    timed = "; measured with a clock, may differ from machine to machine" if claim.timed else ""
+    numbers = (
+        f"<details><summary>All numbers</summary><p>{escape(finding.numbers)}</p></details>" if finding.numbers else ""
+    )
     return (
         f'<article class="claim" id="{escape(one.anchor)}"><header>{_badge(finding.verdict)}'
-        f"<h3>{escape(one.claim.text)}</h3></header><dl>"
-        f"<dt>paper</dt><dd>{escape(one.claim.paper)} <span class='where'>{escape(one.claim.where)}</span></dd>"
-        f"<dt>ours</dt><dd>{escape(finding.ours)}</dd><dt>why</dt><dd>{escape(finding.reason)}</dd>"
-        f"<dt>rule</dt><dd class='rule'>{escape(one.claim.rule)}</dd></dl></article>"
+        f"<h3>{escape(claim.text)}</h3></header><dl>"
+        f"<dt>paper</dt><dd>{escape(claim.paper)} <span class='where'>{escape(claim.where)}</span></dd>"
+        f"<dt>whose</dt><dd>{escape(claim.origin.value)}</dd>"
+        f"<dt>ours</dt><dd>{escape(finding.ours)}{numbers}</dd><dt>why</dt><dd>{escape(finding.reason)}</dd>{figures}"
+        f"<dt>rule</dt><dd class='rule'>{escape(claim.rule)}{timed}</dd></dl></article>"
     )
 
 
 def _figure(name: str, panel: Panel, files: bool) -> str:
-    key = f"{name}-{panel.key}"
+    key = escape(f"{name}-{panel.key}")
     note = f'<span class="note">{escape(panel.note)}</span>' if panel.note else ""
-    links = f'<a href="figures/{escape(key)}.svg">SVG</a> <a href="figures/{escape(key)}.png">PNG</a>' if files else ""
+    links = f'<a href="figures/{key}.svg">SVG</a> <a href="figures/{key}.png">PNG</a>' if files else ""
     return (
-        f'<figure><div class="plot" id="plot-{escape(key)}" data-key="{escape(key)}" role="img" '
+        f'<figure id="figure-{key}"><div class="plot" id="plot-{key}" data-key="{key}" role="img" '
         f'aria-label="{escape(panel.alt or panel.title)}"></div>'
         f"<figcaption><b>{escape(panel.title)}</b> {note}"
         f"<details><summary>In words</summary><p>{escape(panel.alt or panel.title)}</p><p>{links}</p></details>"

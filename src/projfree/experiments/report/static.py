@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from projfree.experiments.base import Panel, Series
+from projfree.experiments.base import Grid, Panel, Series
+from projfree.experiments.report.interactive import sign
 from projfree.experiments.report.style import LIGHT, LINESTYLES, MARKERS, place
 
 RC: dict[Any, Any] = {
@@ -36,30 +37,52 @@ def save(panel: Panel, folder: Path, stem: str) -> Iterator[Path]:
         drawing = Figure(figsize=(5.2, 3.5))
         FigureCanvasAgg(drawing)
         ax = drawing.add_subplot()
-        bars = [series for series in panel.series if series.style == "bar"]
-        for k, series in enumerate(panel.series):
-            if series.style == "bar":
-                _bars(ax, series, k, bars)
-            elif len(series.y):
-                _line(ax, series, k)
+        if panel.grid is not None:
+            _map(ax, panel.grid)
+        else:
+            _lines(ax, panel)
         ax.set(xlabel=panel.xlabel, ylabel=panel.ylabel)
         ax.set_title(_wrapped(panel.title), loc="left")
-        for wanted, axis, scale in (
-            (panel.logx and not bars, ax.xaxis, ax.set_xscale),
-            (panel.logy, ax.yaxis, ax.set_yscale),
-        ):
-            if wanted:
-                scale("log")
-                axis.set_major_formatter(_power)
-                axis.set_minor_formatter("")
-        ax.legend(loc="best")
         if panel.note:
             drawing.text(0.99, 0.005, panel.note, ha="right", va="bottom", fontsize=6, color="0.35")
-        drawing.subplots_adjust(left=0.14, right=0.98, top=0.86, bottom=0.17)
+        drawing.subplots_adjust(left=0.14 if panel.grid is None else 0.22, right=0.98, top=0.86, bottom=0.17)
         for kind, settings in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 160})):
             path = folder / f"{stem}.{kind}"
             drawing.savefig(path, **settings)
             yield path
+
+
+def _lines(ax: Any, panel: Panel) -> None:
+    bars = [series for series in panel.series if series.style == "bar"]
+    for k, series in enumerate(panel.series):
+        if series.style == "bar":
+            _bars(ax, series, k, bars)
+        elif len(series.y):
+            _line(ax, series, k)
+    for wanted, axis, scale in (
+        (panel.logx and not bars, ax.xaxis, ax.set_xscale),
+        (panel.logy, ax.yaxis, ax.set_yscale),
+    ):
+        if wanted:
+            scale("log")
+            axis.set_major_formatter(_power)
+            axis.set_minor_formatter("")
+    ax.legend(loc="best")
+
+
+def _map(ax: Any, grid: Grid) -> None:
+    """Cells with the number and a sign; green and orange are told apart by the sign too."""
+    ax.grid(False)
+    for i, line in enumerate(grid.values):
+        for j, value in enumerate(line):
+            mark = sign(value, grid)
+            if mark:
+                colour = LIGHT[2] if mark == "✓" else LIGHT[1]
+                ax.fill([j - 0.48, j + 0.48, j + 0.48, j - 0.48], [i - 0.48, i - 0.48, i + 0.48, i + 0.48],
+                        color=colour, alpha=0.25)  # fmt: skip
+                ax.text(j, i, f"{mark} {value:.3g}".replace("-", "−"), ha="center", va="center", fontsize=7)
+    ax.set_xticks(range(len(grid.columns)), grid.columns, rotation=20 if len(grid.columns) > 5 else 0)
+    ax.set_yticks(range(len(grid.rows)), [name.replace(", ", ",\n") for name in grid.rows])
 
 
 def _power(value: float, _: float) -> str:
@@ -72,9 +95,11 @@ def _power(value: float, _: float) -> str:
 
 def _line(ax: Any, series: Series, position: int) -> None:
     k = place(series.colour, position)
-    points = series.style == "points"
-    style = "none" if points else "--" if series.style == "dashed" else LINESTYLES[k]
-    marker = MARKERS[k] if points or len(series.y) <= 12 else None
+    points, law = series.style == "points", series.style == "reference"
+    style = "none" if points else {"dashed": "--", "reference": ":"}.get(series.style, LINESTYLES[k])
+    marker = MARKERS[k] if points or (len(series.y) <= 12 and not law) else None
+    if series.low is not None and series.high is not None:
+        ax.fill_between(series.x, series.low, series.high, color=LIGHT[k], alpha=0.18, linewidth=0)
     ax.plot(
         series.x,
         series.y,
@@ -82,7 +107,7 @@ def _line(ax: Any, series: Series, position: int) -> None:
         linestyle=style,
         marker=marker,
         markersize=4,
-        linewidth=1.5,
+        linewidth=1.0 if law else 1.5,
         label=series.name,
     )
     if series.mark is not None:

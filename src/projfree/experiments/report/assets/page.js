@@ -19,7 +19,7 @@
     const palette = dark.matches && !printing ? content.dark : content.light;
     // One label a decade on a logarithmic axis, unless there is less than a decade to label.
     const decades = (name) => {
-      const values = figure.traces.flatMap((trace) => trace[name]).filter((v) => typeof v === "number" && v > 0);
+      const values = figure.traces.flatMap((trace) => trace[name] || []).filter((v) => typeof v === "number" && v > 0);
       return values.length ? Math.log10(Math.max(...values) / Math.min(...values)) : 0;
     };
     const axis = (given, name) => ({
@@ -46,8 +46,8 @@
       barmode: "group",
       hovermode: "closest",
       hoverlabel: { namelength: -1 },
-      showlegend: true,
-      legend: { orientation: "h", y: below(figure, width, height), x: 0, font: { size: width < 480 ? 11 : 12 } },
+      showlegend: figure.traces.every((trace) => trace.type !== "heatmap"),
+      legend: { orientation: "h", traceorder: "normal", y: below(figure, width, height), x: 0, font: { size: width < 480 ? 11 : 12 } },
       shapes: figure.marks.map((mark) => ({
         type: "line", xref: "x", yref: "paper", x0: mark.x, x1: mark.x, y0: 0, y1: 1,
         line: { color: palette[mark.colour], dash: "dot", width: 1.5 },
@@ -57,11 +57,18 @@
 
   function traces(figure) {
     const palette = dark.matches && !printing ? content.dark : content.light;
-    return figure.traces.map(({ colour, ...trace }) => ({
-      ...trace,
-      line: trace.line && { ...trace.line, color: palette[colour] },
-      marker: { ...(trace.marker || {}), color: palette[colour] },
-    }));
+    const faint = (colour) => `${palette[colour]}2e`; // behind the line
+    return figure.traces.map(({ colour, band, ...trace }) => {
+      if (trace.type === "heatmap") {
+        return { ...trace, colorscale: [[0, `${palette[1]}55`], [1, `${palette[2]}55`]], textfont: { color: css("--ink") } };
+      }
+      return {
+        ...trace,
+        ...(band ? { fillcolor: faint(colour) } : {}),
+        line: trace.line && { ...trace.line, color: palette[colour] },
+        marker: { ...(trace.marker || {}), color: palette[colour] },
+      };
+    });
   }
 
   const plots = [...document.querySelectorAll(".plot")];

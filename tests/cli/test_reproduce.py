@@ -1,0 +1,146 @@
+"""`projfree reproduce`: what it keeps, what it replaces, and what it says beforehand."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from types import SimpleNamespace
+
+import pytest
+from typer.testing import CliRunner
+
+import projfree.experiments
+from projfree.cli.app import app
+from projfree.experiments.base import Claim, Experiment, Finding, Panel, Series, Task, Verdict
+from projfree.experiments.store import FILE, read_store
+
+RUNNER = CliRunner()
+#: How often each task was measured.
+MEASURED: list[str] = []
+
+
+def toy(name, *keys, reads=()):
+    """An experiment whose tasks note that they ran."""
+
+    def task(key):
+        def run():
+            MEASURED.append(f"{name}/{key}")
+            yield {"measure": "count", "value": float(len(MEASURED)), "solver": name}
+
+        return Task(key, run)
+
+    def judge(table):
+        return Finding(Verdict.HOLDS if len(table) else Verdict.OPEN, "one", "because")
+
+    def panels(table):
+        return [Panel("lines", "Lines", "x", "y", [Series("a", [1, 2], [1, 2])], alt="Two points.")]
+
+    claim = Claim("it", "It is so", "1", "Section 1", "it must be", judge, "lines")
+    return Experiment(
+        name, name.title(), "Is it?", "Section 1", "Toys.", lambda mode: list(map(task, keys)), (claim,), panels, reads
+    )
+
+
+@pytest.fixture
+def call(monkeypatch):
+    """The command on two toy experiments."""
+    MEASURED.clear()
+    monkeypatch.setattr(
+        projfree.experiments, "EXPERIMENTS", (toy("one", "a", "b"), toy("two", "c", "d", reads=("one",)))
+    )
+    return lambda *words: RUNNER.invoke(app, ["reproduce", "--no-figures", *map(str, words)])
+
+
+def counts(folder):
+    table, _ = read_store(folder / FILE)
+    rows = table[table["measure"] == "count"]
+    return dict(zip(rows["task"], rows["value"].astype(int), strict=True))
+
+
+def test_a_finished_table_is_not_replaced(call, tmp_path):
+    folder = tmp_path / "r"
+    assert call("--out", folder).exit_code == 0
+    before = (folder / FILE).read_bytes()
+    refused = call("--out", folder)
+    assert refused.exit_code == 2
+    assert (
+        "r' exists; choose another folder, go on with --resume, or replace its results with --force." in refused.output
+    )
+    assert (folder / FILE).read_bytes() == before
+    assert call("--out", folder, "--force").exit_code == 0
+    assert counts(folder) == {"one/a": 5, "one/b": 6, "two/c": 7, "two/d": 8}
+
+
+def test_the_repeat_line_of_the_page_keeps_everything_else(call, tmp_path):
+    folder = tmp_path / "r"
+    call("--out", folder)
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    line = next(words for words in page.split("<code>") if words.startswith("projfree reproduce two")).split("</code>")[
+        0
+    ]
+    assert call(*line.split()[2:]).exit_code == 0
+    assert counts(folder) == {"one/a": 1, "one/b": 2, "two/c": 5, "two/d": 6}
+
+
+def test_a_named_experiment_brings_those_that_it_reads(call, tmp_path):
+    assert call("two", "--out", tmp_path / "r").exit_code == 0
+    assert MEASURED == ["one/a", "one/b", "two/c", "two/d"]
+
+
+def test_force_does_not_replace_full_results(call, tmp_path):
+    folder = tmp_path / "r"
+    assert call("--full", "--out", folder).exit_code == 0
+    for words in ((), ("--full",)):
+        refused = call(*words, "--out", folder, "--force")
+        assert refused.exit_code == 2
+        assert "--force replaces quick results only, and those in" in refused.output
+    assert counts(folder) == {"one/a": 1, "one/b": 2, "two/c": 3, "two/d": 4}
+
+
+@pytest.mark.parametrize("words", [("one",), ("--resume",), ("--part", "1/2")])
+def test_full_and_quick_are_never_mixed(call, tmp_path, words):
+    folder = tmp_path / "r"
+    call("--full", "--out", folder)
+    refused = call(*words, "--out", folder)
+    assert refused.exit_code == 2
+    assert "their mode is full, now it is quick; give another --out." in refused.output
+
+
+def test_parts_one_after_the_other(call, tmp_path):
+    folder = tmp_path / "r"
+    for k in (1, 2, 3, 4):
+        assert call("--full", "--part", f"{k}/4", "--out", folder).exit_code == 0
+    assert MEASURED == ["one/a", "one/b", "two/c", "two/d"]
+    assert list(counts(folder)) == MEASURED
+    assert call("--full", "--part", "2/4", "--out", folder).exit_code == 0
+    assert len(MEASURED) == 4  # what is there is kept
+
+
+@pytest.mark.parametrize("part", ["0/4", "5/4", "1", "a/b", "1/0"])
+def test_a_part_that_is_none(call, tmp_path, part):
+    refused = call("--part", part, "--out", tmp_path / "r")
+    assert refused.exit_code == 2
+    assert f"--part must be k/n with 1 <= k <= n, such as 1/4, got '{part}'." in refused.output
+    assert not MEASURED
+
+
+@pytest.mark.parametrize(
+    ("missing", "code", "words"),
+    [
+        ("pandas", 2, "reproduce needs pandas; pip install 'projfree[reproduce]'."),
+        ("cvxpy", 0, "cvxpy is not installed: claims on general-purpose projections will be not decided"),
+    ],
+)
+def test_a_missing_package_is_told_before_the_first_measurement(call, tmp_path, monkeypatch, missing, code, words):
+    module, real = sys.modules["projfree.cli.reproduce"], importlib.util.find_spec
+    monkeypatch.setattr(module, "find_spec", lambda name: None if name == missing else real(name))
+    told = []
+    monkeypatch.setattr(module, "err", lambda: SimpleNamespace(print=lambda text: told.append((len(MEASURED), text))))
+    result = call("--out", tmp_path / "r", "--quiet")
+    assert result.exit_code == code
+    if code:
+        assert words in result.output
+        assert not MEASURED
+    else:
+        assert told[0][0] == 0
+        assert words in told[0][1]
