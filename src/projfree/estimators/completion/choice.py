@@ -101,7 +101,12 @@ def choose(
             if points[-1].score < likely[0].score - FAR * abs(likely[0].score):
                 break
     best = max(points, key=lambda point: (point.score, -point.implicit))  # of equal ones the simpler
-    if better(Factors.of(problem.with_implicit(best.implicit).f, best.state), alone):
+    chosen = problem.with_implicit(best.implicit)
+    model = Factors.of(chosen.f, best.state)
+    if best.score - score(alone) < FAR * abs(best.score):  # small enough to be that of sweeps which ended early
+        swept = chosen.penalised(rank, best.strength, best.state, seed=seed, max_iter=SWEEPS, callbacks=callbacks)
+        model = Factors.of(chosen.f, swept.state)
+    if better(model, alone):
         return best
     plain = problem.with_implicit(0.0)
     return Point(plain.strongest() / FACTOR, 0.0, score(alone), plain.restated(alone, seed))
