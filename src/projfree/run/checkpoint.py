@@ -70,6 +70,10 @@ class Checkpoint:
             persist.save(self.path, tree, kind=KIND)
             _apply(run, tree)
 
+    def rows_lost(self, run: Run) -> None:
+        """Write the run as it stands, because its rows are out of reach."""
+        write(self.path, run)
+
 
 def write(path: str | os.PathLike[str], run: Run) -> None:
     """Write a run that ends here to a folder, atomically."""
@@ -90,6 +94,8 @@ class OnInterrupt:
         if run.iteration > 0:
             write(self.path, run)
             self.wrote = True
+
+    rows_lost = interrupted
 
 
 @dataclass(frozen=True)

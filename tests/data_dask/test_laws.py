@@ -1,0 +1,128 @@
+"""Dask data keep the laws of every backend, with a cluster and without one."""
+
+from __future__ import annotations
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from projfree import (
+    ConstrainedNewton,
+    CorrectivePrimalAveraging,
+    FrankWolfe,
+    Logistic,
+    LpBall,
+    Objective,
+    OpenLoop,
+    PrimalAveraging,
+    Softmax,
+    Squared,
+    as_data,
+    minimize,
+)
+from projfree.testing import backends
+
+CHUNK = 60
+SOME = [(Logistic(), 0), (Softmax(), 3)]
+
+
+def dense(X, y, weight):
+    return as_data(da.from_array(X, chunks=(CHUNK, X.shape[1])), y, weight)
+
+
+def sparse(X, y, weight):
+    cuts = range(0, len(X), CHUNK)
+    blocks = [dask.delayed(sp.csr_array)(X[k : k + CHUNK]) for k in cuts]
+    own = [[dask.delayed(v[k : k + CHUNK]) for k in cuts] for v in (y, weight)]
+    return as_data(blocks, *own)
+
+
+def scaled(X, y, weight):
+    ones = np.ones(X.shape[1])
+    return dense(2.0 * X + 1.0, y, weight).standardized(ones, 2.0 * ones)
+
+
+MAKERS = {"dense": dense, "sparse": sparse, "standardised": scaled}
+
+
+@pytest.fixture
+def here():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(("loss", "outputs"), backends.LOSSES, ids=repr)
+def test_evaluations_without_a_client(here, make, loss, outputs, intercept):
+    backends.check_evaluations(make, loss, outputs, intercept)
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+@pytest.mark.parametrize(("loss", "outputs"), SOME, ids=repr)
+def test_evaluations_on_a_cluster(client, make, loss, outputs):
+    backends.check_evaluations(make, loss, outputs, True)
+
+
+@pytest.mark.parametrize("solver", [PrimalAveraging(), FrankWolfe(OpenLoop(2))], ids=repr)
+def test_fixed_steps_on_a_cluster(client, solver):
+    backends.check_fixed(dense, Logistic(), 0, False, solver)
+
+
+@pytest.mark.parametrize("solver", ["auto", ConstrainedNewton(), CorrectivePrimalAveraging()], ids=repr)
+@pytest.mark.parametrize(("loss", "outputs"), [(Squared(), 0), (Logistic(), 0)], ids=repr)
+def test_searches_without_a_client(here, loss, outputs, solver):
+    backends.check_searching(dense, loss, outputs, True, solver)
+
+
+def test_paths_and_checkpoints(here):
+    backends.check_path(dense)
+    backends.check_checkpoint(dense)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_all_laws_without_a_client(here, make):
+    backends.check_backend(make, same_draws=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("loss", "outputs"), SOME, ids=repr)
+@pytest.mark.parametrize("solver", [*backends.SEARCHING[:-1], "auto"], ids=repr)
+def test_searches_on_a_cluster(client, loss, outputs, solver):
+    backends.check_searching(dense, loss, outputs, True, solver)
+
+
+def test_the_median_is_exact(here):
+    rng = np.random.default_rng(1)
+    for n in (1, 2, 7, 100):
+        y = np.concatenate([rng.standard_normal(n) * 10.0 ** rng.integers(-300, 300, n), [0.0, -0.0][: n % 3]])
+        data = as_data(da.ones((len(y), 2), chunks=(3, 2)), y)
+        assert data.median_target() == np.median(y)
+
+
+def test_samples_are_unbiased(here):
+    """Every row is drawn as often as any other, whatever the sizes of partitions."""
+    X, n = np.eye(20), 20
+    data = as_data(da.from_array(X, chunks=((1, 2, 13, 4), 20)), np.ones(n))
+    f, rng = Objective(Squared(), data), np.random.default_rng(0)
+    total, turns = np.zeros(n), 400
+    for _ in range(turns):
+        total += f.estimate(f.point(np.zeros(n)), 7, rng).gradient / turns
+    exact = f.evaluate(f.point(np.zeros(n))).slope.gradient
+    # The standard deviation of a mean of so many draws is 0.07 of the entry.
+    np.testing.assert_allclose(total, exact, rtol=0.3)
+    assert abs(total.sum() / exact.sum() - 1.0) < 1e-12
+
+
+def test_growing_samples_reach_the_answer(here, table):
+    from projfree import Growing
+
+    X, y, weight = table
+    f, g = (Objective(Logistic(), make(X, y, weight)) for make in (dense, as_data))
+    solver, ball = PrimalAveraging(sampling=Growing(2)), LpBall(1.5, radius=2.0)
+    ours, theirs = (minimize(h, ball, solver, tol=0.0, max_iter=100) for h in (f, g))
+    assert max(ours.bound, theirs.bound) <= min(ours.value, theirs.value)
+    assert ours.value - theirs.bound <= 3.0 * theirs.gap
