@@ -45,6 +45,8 @@ class Data(ABC):
         The numbers that a sparse table holds; None for others, which hold all.
     diagonal : bool
         Whether each row of A has a single entry, so that squares have a diagonal matrix.
+    reweighs : bool
+        Whether `reweighted` and `split` give views of the rows with other weights.
     round_numbers : float
         The time of a round trip to the rows, in numbers that memory gives in it; zero where they are here.
 
@@ -62,6 +64,7 @@ class Data(ABC):
     pattern: Pattern | None = None
     stored: int | None = None
     diagonal: bool = False
+    reweighs: bool = False
     round_numbers: float = 0.0
     n: int
     row_norm: float
@@ -151,6 +154,10 @@ class Data(ABC):
     def reweighted(self, factor: Callable[[Array], Array]) -> Data:
         """The same rows, their weights multiplied by what ``factor`` makes of the targets."""
         raise TypeError(f"{type(self).__name__} does not let its weights be changed; give them to `as_data`.")
+
+    def split(self, folds: int, seed: int) -> list[tuple[Data, Data]]:
+        """The rows outside and inside of each of some folds, into which they are dealt at random, as views."""
+        raise TypeError(f"{type(self).__name__} does not split its rows; give parts of the table to `as_data`.")
 
     def standardized(self, shift: Any, scale: Any) -> Data:
         """The rows ``(x_i - shift) / scale``, entry by entry, as a view: nothing is copied."""

@@ -43,7 +43,7 @@ class DaskData(Data):
         The partitions.
     """
 
-    round_numbers = ROUND_NUMBERS
+    round_numbers, reweighs = ROUND_NUMBERS, True
 
     def __init__(self, rounds: Rounds) -> None:
         self.rounds, self.facts = rounds, rounds.facts
@@ -95,11 +95,8 @@ class DaskData(Data):
     def reweighted(self, factor: Callable[[Array], Array]) -> DaskData:
         return self._weighed_by(Times(self.recipe.weigh, factor))
 
-    def split(self, folds: int, seed: int) -> list[tuple[DaskData, DaskData]]:
-        """The rows outside and inside of each of some folds, into which they are dealt within their partitions.
-
-        All of them are views: rows outside have the weight zero.
-        """
+    def split(self, folds: int, seed: int) -> list[tuple[Data, Data]]:
+        # Rows are dealt within their partitions, and those that do not count have the weight zero: nothing is copied.
         inner = self.recipe.weigh
         sides = [[InFold(inner, seed, folds, k, inside) for inside in (False, True)] for k in range(folds)]
         return [(self._weighed_by(out), self._weighed_by(held)) for out, held in sides]
@@ -181,9 +178,6 @@ class ScaledData(StandardizedView):
 
     def open(self) -> DaskWorkspace:
         return DaskWorkspace(self.data, self.recipe)
-
-    def reweighted(self, factor: Callable[[Array], Array]) -> ScaledData:
-        return ScaledData(self.data.reweighted(factor), self.shift, self.scale)
 
 
 def _refuse_unlike(facts: list[Facts]) -> None:

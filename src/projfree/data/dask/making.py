@@ -20,8 +20,7 @@ def make_partition(number: int, X: Any, y: Any, weight: Any) -> Partition | None
     """The partition with this number from blocks of features, targets and weights; None where it has no rows."""
     with Naming(number):
         X, names = from_frame("X", X) if is_frame(X) else (X, None)
-        y, weight = from_series("y", y), from_series("sample_weight", weight)
-        y = plain_array("y", y)
+        y, weight = plain_array("y", _numbers_or_labels(y)), from_series("sample_weight", weight)
         X = X if is_sparse(X) else plain_array("X", X)
         if X.ndim == 2 and not X.shape[0] and not len(y):
             return None
@@ -43,6 +42,14 @@ def read_partition(
         source, y, weight = found
         data = ChunkedData(source, y, None, memory)
     return _partition(number, data, data.y, weight, data.feature_names, (data._marks, data.mean_row()))
+
+
+def _numbers_or_labels(y: Any) -> Any:
+    """Targets as an array: numbers, or labels of any kind."""
+    try:
+        return from_series("y", y)
+    except TypeError:
+        return np.asarray(y, dtype=object)
 
 
 def _table(X: Any, y: Array) -> Any:
