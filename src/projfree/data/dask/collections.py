@@ -54,8 +54,7 @@ def from_dask(
         blocks = _blocks(X, y, sample_weight)
     if client is None:
         return DaskData(LocalRounds(blocks, memory))
-    spread = not _has_futures(X)
-    rounds = ClusterRounds(client, _computed(client, blocks, spread=spread), patience)
+    rounds = ClusterRounds(client, blocks, patience)
     warn_about_sizes(rounds)
     return DaskData(rounds)
 
@@ -75,18 +74,6 @@ def _client(client: Any) -> Any:
             "`Client(address)` in a thread of its own, e.g. with `asyncio.to_thread`."
         )
     return client
-
-
-def _computed(client: Any, blocks: list[Any], *, spread: bool) -> list[Any]:
-    """Futures of the blocks; neighbours on one worker, where nothing decides otherwise, so that few sums come back."""
-    workers = sorted(client.nthreads()) if spread else []
-    if not workers:
-        return list(client.compute(blocks))
-    ends = np.linspace(0, len(blocks), len(workers) + 1).astype(int).tolist()
-    futures: list[Any] = []
-    for address, (first, last) in zip(workers, pairwise(ends), strict=True):
-        futures += client.compute(blocks[first:last], workers=[address], allow_other_workers=True)
-    return futures
 
 
 def _blocks(X: Any, y: Any, sample_weight: Any) -> list[Any]:
@@ -160,10 +147,3 @@ def _alike(name: str, values: Any, parts: list[Any], lengths: list[int | None]) 
         raise ValueError(f"`{name}` must have one entry for each of the {ends[-1]} rows of `X`, got {len(whole)}.")
     cut = getattr(whole, "iloc", whole)
     return [cut[first:last] for first, last in pairwise(ends)]
-
-
-def _has_futures(X: Any) -> bool:
-    """Whether blocks lie on workers already."""
-    from distributed import futures_of
-
-    return bool(futures_of(X))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from copy import copy
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -70,8 +70,9 @@ class DaskData(Data):
         with np.errstate(over="ignore"):
             self.total_weight = None if known is None else float(min(largest * total, np.finfo(np.float64).max))
         plain = np.zeros(self.d), np.ones(self.d)
-        self._measures: Once[Any] = Once(lambda: self._run(jobs.RowMeasures, *plain))
-        self._mean: Once[Array] = Once(lambda: self._run(jobs.MeanRow))
+        # Without a cycle, so that rows are freed with the last reference to the data.
+        self._measures: Once[Any] = Once(partial(self.rounds.run, jobs.RowMeasures(self.recipe, *plain)))
+        self._mean: Once[Array] = Once(partial(self.rounds.run, jobs.MeanRow(self.recipe)))
 
     def _run(self, kind: Callable[..., jobs.Job], *settings: Any) -> Any:
         return self.rounds.run(kind(self.recipe, *settings))

@@ -10,7 +10,7 @@ import numpy as np
 
 from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, is_sparse, plain_array, shown
-from projfree.data.dask.partition import Facts, Partition
+from projfree.data.dask.partition import Facts, Partition, aligned, realigned
 from projfree.data.dense import DenseData
 from projfree.data.frames import from_frame, from_series, is_frame
 from projfree.data.local import LocalData
@@ -21,12 +21,12 @@ def make_partition(number: int, X: Any, y: Any, weight: Any) -> Partition | None
     with Naming(number):
         X, names = from_frame("X", X) if is_frame(X) else (X, None)
         y, weight = plain_array("y", _numbers_or_labels(y)), from_series("sample_weight", weight)
-        X = X if is_sparse(X) else plain_array("X", X)
+        X = X if is_sparse(X) else aligned(plain_array("X", X))
         if X.ndim == 2 and not X.shape[0] and not len(y):
             return None
         data = _table(X, np.zeros(len(y), dtype=np.int8) if y.dtype.kind not in "fiub" else y)
     parts = (data.X.data, data.X.indices, data.X.indptr) if is_sparse(data.X) else (data.X,)
-    return _partition(number, data, y, weight, names, parts)
+    return _partition(number, realigned(data), y, weight, names, parts)
 
 
 def read_partition(

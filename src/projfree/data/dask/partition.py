@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from projfree.algebra import Point, frozen
 from projfree.checks import Array
 from projfree.data.dask.recipe import Recipe
@@ -94,6 +96,8 @@ class Partition:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self.data, self.y = realigned(self.data), aligned(self.y)
+        self.weight = None if self.weight is None else aligned(self.weight)
         self._begin()
 
     def __sizeof__(self) -> int:
@@ -180,6 +184,26 @@ class View:
         part.raw, part.workspace = part.data, LocalWorkspace(part.data)
         part._points, part._made = {}, {}
         return part
+
+
+def aligned(array: Array) -> Array:
+    """The array, copied where it begins at an odd place in memory.
+
+    What has travelled may: NumPy then multiplies in another way, to other last digits.
+    """
+    return array if array.flags.aligned else array.copy()
+
+
+def realigned(data: LocalData) -> LocalData:
+    """The data with arrays that begin where those of a table do that was made here."""
+    X: Any = getattr(data, "X", None)
+    if X is None:
+        return data
+    if isinstance(X, np.ndarray):
+        data.X = aligned(X)  # type: ignore[attr-defined]  # dense rows have it
+    else:
+        X.data, X.indices, X.indptr = aligned(X.data), aligned(X.indices), aligned(X.indptr)
+    return data
 
 
 def scaled(data: LocalData, shift: Array, scale: Array) -> Standardized:

@@ -10,16 +10,10 @@ class Placement:
 
     def __init__(self) -> None:
         self._at: dict[int, str] = {}
-        #: Where partitions should be, by number.
-        self.wishes: dict[int, list[str]] = {}
 
     def put(self, place: int, address: str) -> None:
         """Note where a partition was found."""
         self._at[place] = address
-
-    def wish(self, number: int) -> list[str] | None:
-        """The workers that should have a partition, None where it may be anywhere."""
-        return self.wishes.get(number)
 
     def renumber(self, numbers: Sequence[int]) -> None:
         """Leave out partitions that have no rows: places are from now on those in ``numbers``."""
