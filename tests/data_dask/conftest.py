@@ -27,7 +27,7 @@ def threads() -> Iterator[object]:
 
     with dask.config.set(QUIET), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        settings = {"processes": False, "dashboard_address": ":0", "threads_per_worker": 1}
+        settings = {"processes": False, "dashboard_address": ":0", "threads_per_worker": 1, "silence_logs": 50}
         with LocalCluster(n_workers=2, **settings) as cluster, Client(cluster, set_as_default=False) as client:
             yield client
 

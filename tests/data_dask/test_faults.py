@@ -69,7 +69,7 @@ def test_the_number_of_workers_changes_no_bit(client, table):
 
     two = run(made(table), FrankWolfe())
     with dask.config.set(scheduler="synchronous"), client.as_current():
-        settings = {"processes": False, "dashboard_address": ":0", "threads_per_worker": 2}
+        settings = {"processes": False, "dashboard_address": ":0", "threads_per_worker": 2, "silence_logs": 50}
         with LocalCluster(n_workers=1, **settings) as cluster, Client(cluster) as other:
             data = made(table, client=other)
             one = run(data, FrankWolfe())
@@ -86,7 +86,7 @@ def test_without_workers_a_run_ends_and_goes_on_later(table, tmp_path):
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        settings = {"processes": False, "dashboard_address": ":0", "threads_per_worker": 1}
+        settings = {"processes": False, "dashboard_address": ":0", "threads_per_worker": 1, "silence_logs": 50}
         with LocalCluster(n_workers=1, **settings) as cluster, Client(cluster, set_as_default=False) as client:
             data = made(table, client=client, patience=0.2)
             solver, whole = PrimalAveraging(), run(made(table, client=client), PrimalAveraging(), max_iter=20)

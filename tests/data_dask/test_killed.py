@@ -24,6 +24,7 @@ PATIENCE = 30.0
 
 SETTINGS = {
     "distributed.scheduler.allowed-failures": 1,  # Dask gives up sooner, and we do not
+    "distributed.deploy.lost-worker-timeout": "1 hour",  # else a local cluster gives up on workers that start slowly
     "distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
     "distributed.logging": {"distributed": "critical"},
 }

@@ -251,7 +251,8 @@ def _drive(run: Run, callbacks: Sequence[Callback]) -> tuple[Status, Certificate
         for callback in callbacks:  # before the exit check counts as work of the run
             getattr(callback, "interrupted", lambda run: None)(run)
         return Status.INTERRUPTED, None
-    except RowsLostError:
+    except RowsLostError as error:
+        log.warning("%s", error)
         if not run.iteration or not math.isfinite(run.value):
             raise
         for callback in callbacks:

@@ -16,7 +16,7 @@ from projfree.data.base import Data
 from projfree.data.dask import jobs
 from projfree.data.dask.order_statistics import middle
 from projfree.data.dask.partition import Facts
-from projfree.data.dask.recipe import InFold, Recipe, Times
+from projfree.data.dask.recipe import InFold, InPart, Recipe, Times
 from projfree.data.dask.rounds import Rounds
 from projfree.data.dask.workspace import DaskWorkspace
 from projfree.data.gram import LEAST_WEIGHT, MOST_WEIGHT, Gram
@@ -26,7 +26,9 @@ from projfree.data.once import Once
 from projfree.data.spectrum import largest_eigenvalue
 from projfree.data.standardized import StandardizedView
 
-#: The time of a round that does nothing, in numbers that memory gives in it: 10 ms, see `benchmarks/dask_rounds.py`.
+#: Numbers that memory gives in a second, as the plan counts.
+NUMBERS_A_SECOND = 1e9
+#: The time of a round that does nothing, in such numbers: 10 ms, see `benchmarks/dask_rounds.py`.
 ROUND_NUMBERS = 1e7
 
 
@@ -101,6 +103,20 @@ class DaskData(Data):
         inner = self.recipe.weigh
         sides = [[InFold(inner, seed, folds, k, inside) for inside in (False, True)] for k in range(folds)]
         return [(self._weighed_by(out), self._weighed_by(held)) for out, held in sides]
+
+    def parted(self, share: float, seed: int) -> tuple[DaskData, DaskData]:
+        """The rows outside and inside of a random share of each partition, as views."""
+        outside, inside = (InPart(self.recipe.weigh, seed, share, side) for side in (False, True))
+        return self._weighed_by(outside), self._weighed_by(inside)
+
+    def about_rounds(self) -> str:
+        """What a round costs, in a sentence."""
+        numbers, size = 8 * (self.d + 20), sum(one.nbytes for one in self.facts)
+        return (
+            f"{self.n:,} rows in {len(self.facts)} partitions, {size / 1e6:,.1f} MB in the workers' memory: a round "
+            f"takes about {1e3 * self.round_numbers / NUMBERS_A_SECOND:.0f} ms besides the read of the rows, and "
+            f"brings back at most {len(self.facts)} sums of {numbers / 1e3:,.1f} kB for each output."
+        )
 
     def _weighed_by(self, weigh: Any) -> DaskData:
         data, raw = copy(self), self.recipe.but(weigh=weigh, unit=(1.0, 1.0)).with_own_weights()

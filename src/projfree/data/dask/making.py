@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,11 +38,33 @@ def read_partition(
     from projfree.data.sources.open import opened
 
     with Naming(number):
-        found = opened(path, y, weight, columns)
+        labels = _labels(path, y)
+        names = columns if labels is None or columns is not None else _all_but(path, [y, weight])
+        found = opened(path, y if labels is None else np.zeros(len(labels)), weight, names)
         assert found is not None
         source, y, weight = found
         data = ChunkedData(source, y, None, memory)
-    return _partition(number, data, data.y, weight, data.feature_names, (data._marks, data.mean_row()))
+    y = data.y if labels is None else labels
+    return _partition(number, data, y, weight, data.feature_names, (data._marks, data.mean_row()))
+
+
+def _labels(path: str, column: Any) -> Array | None:
+    """The labels in a column of a Parquet file that holds no numbers, else None."""
+    from projfree.data.sources.arrow import open_parquet
+
+    file = open_parquet(Path(path))
+    if not isinstance(column, str) or column not in file.schema_arrow.names:
+        return None
+    kind = str(file.schema_arrow.field(column).type)
+    if kind.startswith(("int", "uint", "float", "double", "halffloat", "bool")):
+        return None
+    return np.array([str(one) for one in file.read([column])[column].to_pylist()], dtype=object)
+
+
+def _all_but(path: str, others: list[Any]) -> list[str]:
+    from projfree.data.sources.arrow import open_parquet
+
+    return [name for name in open_parquet(Path(path)).schema_arrow.names if name not in others]
 
 
 def _numbers_or_labels(y: Any) -> Any:

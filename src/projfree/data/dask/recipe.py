@@ -59,6 +59,22 @@ class InFold:
         return weight
 
 
+@dataclass(frozen=True)
+class InPart:
+    """Other weights, zero outside of a random share of each partition, or inside of it."""
+
+    inner: Any
+    seed: int
+    share: float
+    inside: bool
+
+    def __call__(self, rows: Partition) -> Array:
+        n = rows.facts.n
+        drawn = np.random.default_rng([self.seed, rows.facts.number]).permutation(n) < round(self.share * n)
+        weight: Array = np.where(drawn == self.inside, self.inner(rows), 0.0)
+        return weight
+
+
 @dataclass(frozen=True, eq=False)
 class Recipe:
     """What makes a view of a partition; small, so that it travels with each round.
