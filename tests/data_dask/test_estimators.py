@@ -242,3 +242,13 @@ def test_nothing_is_computed_whole(problem, monkeypatch):
     assert result.n_iter == 2
     assert most[0] <= 2
     assert len(computed) >= 40
+
+
+def test_what_would_gather_rows_is_refused(problem):
+    X, y = cut(problem["X"], problem["target"])
+    with pytest.raises(TypeError, match="`partial_fit` takes arrays, part by part"):
+        ConstrainedRegressor().partial_fit(X, y)
+    with pytest.raises(ValueError, match="`early_stopping` looks at single rows, which DaskData does not show"):
+        ConstrainedRegressor(early_stopping=True).fit(X, y)
+    with pytest.raises(ValueError, match=r"`fit\(collection, y\)` needs targets"):
+        ConstrainedRegressor().fit(X)

@@ -42,10 +42,12 @@ def made(table, chunk=40, **settings):
 
 def run(data, solver, callbacks=(), **settings):
     f = Objective(Logistic(), data, fit_intercept=True)
-    return minimize(f, BALL, solver, tol=0.0, callbacks=callbacks, **{"max_iter": 8, **settings})
+    return minimize(f, BALL, solver, tol=0.0, callbacks=callbacks, **{"max_iter": 5, **settings})
 
 
-@pytest.mark.parametrize("solver", [FrankWolfe(), CorrectivePrimalAveraging()], ids=repr)
+@pytest.mark.parametrize(
+    "solver", [FrankWolfe(), pytest.param(CorrectivePrimalAveraging(), marks=pytest.mark.slow)], ids=repr
+)
 def test_lost_partitions_and_images_change_no_bit(client, table, solver):
     """Shelves are emptied, views and images dropped, at random between iterations."""
     data, rng = made(table), np.random.default_rng(0)
@@ -89,23 +91,23 @@ def test_without_workers_a_run_ends_and_goes_on_later(table, tmp_path):
         settings = {"processes": False, "dashboard_address": ":0", "threads_per_worker": 1, "silence_logs": 50}
         with LocalCluster(n_workers=1, **settings) as cluster, Client(cluster, set_as_default=False) as client:
             data = made(table, client=client, patience=0.2)
-            solver, whole = PrimalAveraging(), run(made(table, client=client), PrimalAveraging(), max_iter=20)
+            solver, whole = PrimalAveraging(), run(made(table, client=client), PrimalAveraging(), max_iter=8)
 
             def leave(at):
-                if at.iteration == 7:
+                if at.iteration == 4:
                     cluster.scale(0)
                     while client.nthreads():
                         time.sleep(0.02)
 
-            short = run(data, solver, [leave, Checkpoint(tmp_path / "run", 100)], max_iter=20)
+            short = run(data, solver, [leave, Checkpoint(tmp_path / "run", 100)], max_iter=8)
             assert short.status is Status.ROWS_LOST
-            assert short.n_iter == 7
+            assert short.n_iter == 4
             assert short.bound <= whole.value
             assert "a checkpoint goes on from here" in str(short.status)
             cluster.scale(1)
             client.wait_for_workers(1)
-            resumed = run(made(table, client=client), None, max_iter=20, state=tmp_path / "run")
-    assert resumed.n_iter == 20
+            resumed = run(made(table, client=client), None, max_iter=8, state=tmp_path / "run")
+    assert resumed.n_iter == 8
     np.testing.assert_allclose(resumed.w, whole.w, rtol=1e-10, atol=1e-12)
 
 
@@ -190,7 +192,7 @@ def test_an_interrupt_leaves_no_task_behind(client, table):
     while any("projfree-fold" in key for key in tasks(client)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not [key for key in tasks(client) if "projfree-fold" in key]
-    assert run(data, PrimalAveraging()).n_iter == 8
+    assert run(data, PrimalAveraging()).n_iter == 5
 
 
 def test_rows_are_freed_with_the_data(client, table):
@@ -227,7 +229,7 @@ def test_the_active_client_and_a_given_one_are_used(threads, table):
 @pytest.mark.parametrize(
     ("chunk", "limit", "match"),
     [
-        (1, 10**9, r"a worker has \d+ partitions, .* rechunk"),
+        pytest.param(1, 10**9, r"a worker has \d+ partitions, .* rechunk", marks=pytest.mark.slow),
         (10, 10**9, r"the 24 partitions have 0 kB on average, .*`X\.rechunk\(\(30, -1\)\)`"),
         (120, 1000, r"partition 0 takes 0\.0 MB, and a worker has 0\.0 MB of memory"),
     ],

@@ -45,6 +45,8 @@ def scaled(X, y, weight):
 
 
 MAKERS = {"dense": dense, "sparse": sparse, "standardised": scaled}
+#: All of them where there is time.
+FIRST = [make if make is dense else pytest.param(make, marks=pytest.mark.slow) for make in MAKERS.values()]
 
 
 @pytest.fixture
@@ -53,20 +55,28 @@ def here():
         yield
 
 
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+@pytest.mark.parametrize("make", FIRST, ids=MAKERS)
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize(("loss", "outputs"), backends.LOSSES, ids=repr)
 def test_evaluations_without_a_client(here, make, loss, outputs, intercept):
     backends.check_evaluations(make, loss, outputs, intercept)
 
 
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+@pytest.mark.parametrize("make", [sparse, scaled], ids=["sparse", "standardised"])
+@pytest.mark.parametrize(("loss", "outputs"), SOME, ids=repr)
+def test_sparse_and_standardised_rows_without_a_client(here, make, loss, outputs):
+    backends.check_evaluations(make, loss, outputs, True)
+
+
+@pytest.mark.parametrize("make", FIRST, ids=MAKERS)
 @pytest.mark.parametrize(("loss", "outputs"), SOME, ids=repr)
 def test_evaluations_on_a_cluster(client, make, loss, outputs):
     backends.check_evaluations(make, loss, outputs, True)
 
 
-@pytest.mark.parametrize("solver", [PrimalAveraging(), FrankWolfe(OpenLoop(2))], ids=repr)
+@pytest.mark.parametrize(
+    "solver", [PrimalAveraging(), pytest.param(FrankWolfe(OpenLoop(2)), marks=pytest.mark.slow)], ids=repr
+)
 def test_fixed_steps_on_a_cluster(client, solver):
     backends.check_fixed(dense, Logistic(), 0, False, solver)
 

@@ -65,10 +65,10 @@ def fit(wire, n, d, solver):
     y = np.where(X[:, 0] + rng.standard_normal(n) > 0, 1.0, -1.0)
     data = as_data(da.from_array(X, chunks=(n // PARTITIONS, d)), y, client=wire)
     f = Objective(Logistic(), data, fit_intercept=True)
-    return minimize(f, LpBall(1.5, radius=2.0), solver, max_iter=3, tol=0.0)
+    return minimize(f, LpBall(1.5, radius=2.0), solver, max_iter=2, tol=0.0)
 
 
-@pytest.mark.parametrize("d", [5, 200])
+@pytest.mark.parametrize("d", [pytest.param(5, marks=pytest.mark.slow), 200])
 def test_a_round_carries_a_few_vectors(wire, rounds, d):
     fit(wire, 1600, d, CorrectivePrimalAveraging())
     assert {"sweep", "fold"} <= {name for name, _ in rounds}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
@@ -79,7 +80,7 @@ class ClusterRounds(Rounds):
             sent = dumps(job.some([self.facts[place].number for place in own]))
             arguments = (self.name, own, numbers, count, sent)
             calls.append(Call(f"projfree-{job.name}", work, partial(tuple, arguments), address))
-        return called(self.client, calls, self.patience)
+        return [pickle.loads(answer) for answer in called(self.client, calls, self.patience)]
 
     def _adopted(self, numbers: list[int]) -> list[Facts | None]:
         """Have partitions taken onto shelves, wherever Dask has them or makes them again."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -103,13 +104,16 @@ class Partition:
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.facts.nbytes  # how Dask sees what a result takes
 
+    def in_use(self) -> AbstractContextManager[Any]:
+        """Keeps other threads of the worker away, whose rounds may be of the same rows."""
+        return self._lock
+
     def view(self, recipe: Recipe, threads: int = 1) -> View:
         """The rows as a recipe says, made when they are first asked for."""
-        with self._lock:
-            found = self._views.pop(recipe.token, None) or View(self, recipe)
-            self._views[recipe.token] = found
-            while len(self._views) > MOST_VIEWS:
-                del self._views[next(iter(self._views))]
+        found = self._views.pop(recipe.token, None) or View(self, recipe)
+        self._views[recipe.token] = found
+        while len(self._views) > MOST_VIEWS:
+            del self._views[next(iter(self._views))]
         found.data.threads = threads
         return found
 

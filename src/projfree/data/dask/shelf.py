@@ -42,11 +42,11 @@ def moved(rows: Partition | None) -> Partition | None:
     return rows
 
 
-def work(data: str, places: list[int], numbers: list[int], count: int, sent: bytes) -> tuple[Nodes, list[int]]:
+def work(data: str, places: list[int], numbers: list[int], count: int, sent: bytes) -> bytes:
     """One round on this worker: the roots of its complete subtrees, and the places of partitions that are not here.
 
     It never fetches anything: the client decides where partitions are. Places in the tree are those among the
-    partitions that have rows.
+    partitions that have rows. The answer is pickled here, because many small arrays cost Dask a message each.
     """
     shelf, worker = _shelf()
     job: Job = pickle.loads(sent)
@@ -59,7 +59,7 @@ def work(data: str, places: list[int], numbers: list[int], count: int, sent: byt
             if rows is None:
                 missing.append(place)
                 continue
-            with Naming(number):
+            with Naming(number), rows.in_use():
                 nodes[0, place] = job.on(rows, threads)
             nodes = joined(nodes, count, job.add)  # a root for each complete subtree, and no more
-    return nodes, missing
+    return pickle.dumps((nodes, missing), protocol=5)
