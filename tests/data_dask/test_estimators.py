@@ -29,6 +29,7 @@ from projfree import (
     minimize,
     plan,
 )
+from projfree.estimators.given_data import class_weighted
 
 CHUNK = 70
 
@@ -252,3 +253,19 @@ def test_what_would_gather_rows_is_refused(problem):
         ConstrainedRegressor(early_stopping=True).fit(X, y)
     with pytest.raises(ValueError, match=r"`fit\(collection, y\)` needs targets"):
         ConstrainedRegressor().fit(X)
+
+
+def test_labels_are_few(problem, monkeypatch):
+    monkeypatch.setattr("projfree.data.dask.jobs.MOST_LABELS", 100)
+    with pytest.raises(ValueError, match="`y` must hold at most 100 different labels, got more"):
+        ConstrainedClassifier().fit(*cut(problem["X"], problem["target"]))
+
+
+def test_fingerprints_tell_weights_and_rows_apart(problem):
+    X, y, weight = cut(problem["X"], problem["signs"], problem["weight"])
+    data = as_data(X, y)
+    kinds = [data, as_data(X, y, weight), as_data(X + 1.0, y), as_data(X.rechunk((60, -1)), y)]
+    kinds += [pair[0] for pair in data.split(3, seed=0)] + [data.standardized(np.zeros(5), np.full(5, 2.0))]
+    kinds += [class_weighted(data, np.array([-1.0, 1.0]), {-1.0: a, 1.0: b}) for a, b in ((1.0, 2.0), (2.0, 1.0))]
+    assert len({kind.fingerprint() for kind in kinds}) == len(kinds)
+    assert as_data(X, y).fingerprint() == data.fingerprint()

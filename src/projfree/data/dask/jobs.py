@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from projfree.checks import Array
+from projfree.checks import Array, shown
 from projfree.data.dask.making import weight_range
 from projfree.data.dask.partition import Made, Partition, Placed, View
 from projfree.data.dask.recipe import Recipe
@@ -19,6 +19,9 @@ from projfree.data.moments import deviation_sums
 from projfree.data.rows import Step
 from projfree.data.second_moments import Moments
 from projfree.data.spectrum import row_sums
+
+#: Labels of classes that may come back from a partition.
+MOST_LABELS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,10 +219,20 @@ class Labels(Job):
     """The labels of rows with some weight, for each output."""
 
     def of(self, view: View) -> Any:
-        return tuple(view.raw.labels())
+        return tuple(_few(labels) for labels in view.raw.labels())
 
     def add(self, a: Any, b: Any) -> Any:
-        return tuple(np.union1d(x, y) for x, y in zip(a, b, strict=True))
+        return tuple(_few(np.union1d(x, y)) for x, y in zip(a, b, strict=True))
+
+
+def _few(labels: Array) -> Array:
+    """The labels, unless they are so many that they would travel as rows do."""
+    if len(labels) > MOST_LABELS:
+        raise ValueError(
+            f"`y` must hold at most {MOST_LABELS:,} different labels, got more, such as {shown(labels[0])}; for "
+            "numbers use ConstrainedRegressor."
+        )
+    return labels
 
 
 @dataclass(frozen=True, eq=False)

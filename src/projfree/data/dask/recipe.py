@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -116,5 +116,9 @@ class Recipe:
 def _named(weigh: Any) -> str:
     """The names and settings of weights, inside out."""
     inner = getattr(weigh, "inner", None)
-    own = {name: value for name, value in vars(weigh).items() if name != "inner" and not callable(value)}
+    own = {
+        name: repr(value)
+        for name, value in vars(weigh).items()
+        if name != "inner" and (is_dataclass(value) or not callable(value))
+    }
     return f"{type(weigh).__name__}{sorted(own.items())}{'' if inner is None else _named(inner)}"

@@ -21,7 +21,7 @@ def joined(nodes: Nodes, count: int, add: Add) -> Nodes:
     --------
     >>> from projfree.data.dask.tree import joined
     >>> joined({(0, 0): "a", (0, 1): "b", (0, 3): "d"}, 4, lambda a, b: f"({a}{b})")
-    {(1, 0): '(ab)', (0, 3): 'd'}
+    {(0, 3): 'd', (1, 0): '(ab)'}
     """
     out: Nodes = {}
     level, here = 0, dict(nodes)
