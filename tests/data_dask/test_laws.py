@@ -136,3 +136,23 @@ def test_growing_samples_reach_the_answer(here, table):
     ours, theirs = (minimize(h, ball, solver, tol=0.0, max_iter=100) for h in (f, g))
     assert max(ours.bound, theirs.bound) <= min(ours.value, theirs.value)
     assert ours.value - theirs.bound <= 3.0 * theirs.gap
+
+
+def test_rows_at_odd_places_in_memory_give_the_same_bits(here, table):
+    """What has travelled may begin anywhere, and NumPy multiplies such arrays in another way."""
+    X, y, _ = table
+    odd = np.frombuffer(b"x" + X.tobytes(), dtype=np.uint8)[1:].view(np.float64).reshape(X.shape)
+    assert not odd.flags.aligned
+    rng = np.random.default_rng(0)
+    fs = [Objective(Logistic(), as_data([dask.delayed(a)], [dask.delayed(y)])) for a in (X, odd)]
+    for w in rng.standard_normal((5, 5)):
+        one, other = (f.evaluate(f.point(w)) for f in fs)
+        np.testing.assert_array_equal(one.slope.gradient, other.slope.gradient)
+
+
+def test_the_summation_count_is_that_of_the_partitioning(here, table):
+    X, y, _ = table
+    whole, parts = (as_data(da.from_array(X, chunks=(chunk, 5)), y) for chunk in (240, 15))
+    alone = as_data(X[:15], y[:15]).summation()
+    assert alone + np.log2(16) <= parts.summation() <= alone + np.log2(16) + 4.0
+    assert parts.summation() < whole.summation()
