@@ -56,7 +56,7 @@ class DaskData(Data):
         self.stored = None if first.stored is None else sum(one.stored or 0 for one in self.facts)
         ranges = [one.weights for one in self.facts]
         known = None if ranges[0] is None else reduce(jobs.put_together, [one for one in ranges if one is not None])
-        self._weigh(Recipe(), known)
+        self._weigh(Recipe(nbytes=sum(one.nbytes for one in self.facts)), known)
 
     def _weigh(self, recipe: Recipe, known: tuple[float, float, float] | None) -> None:
         """Take raw weights, whose range is known, in the unit that makes their sum one; None where each counts one."""

@@ -138,7 +138,7 @@ class View:
 
     def __init__(self, rows: Partition, recipe: Recipe) -> None:
         data = rows.data.alike()
-        data.keeps_images = False
+        data.keeps_images, data.nbytes = False, max(recipe.nbytes, data.nbytes)
         data.weight = rows.weights(recipe)
         data.y = rows.y
         for convert in recipe.targets:

@@ -89,6 +89,8 @@ class Recipe:
         From targets as they were given to those that a loss takes, one after the other.
     scaling : pair of ndarray or None
         Shift and scale of the features.
+    nbytes : int
+        The size of all partitions, which decides whether passes are compiled, as it does for a table in memory.
     token, weights_token : str
         What a worker finds the view by, and the weights, which several views share.
     """
@@ -97,6 +99,7 @@ class Recipe:
     unit: tuple[float, float] = (1.0, 1.0)
     targets: tuple[Callable[[Array], Array], ...] = ()
     scaling: tuple[Array, Array] | None = None
+    nbytes: int = 0
     token: str = field(default_factory=_new_token)
     weights_token: str = field(default_factory=_new_token)
 
