@@ -9,7 +9,7 @@ THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_
 PYTEST := $(THREADS) $(BIN)/python -m pytest -n $(WORKERS)
 SOURCES := src tests benchmarks benchmark_norm_ball examples tools docs
 
-.PHONY: test test-all test-minimum slow mutants lint types install format reproduce bench docs docs-serve docs-links clean
+.PHONY: test test-all test-minimum slow mutants lint types install format reproduce bench bench-dask docs docs-serve docs-links clean
 
 test: lint types
 	$(PYTEST) -m "not slow"
@@ -79,6 +79,10 @@ docs-links: $(DOCS_STAMP)
 $(DOCS_STAMP): $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
 	touch $@
+
+# One thread a worker; 20,000,000 rows take 7.2 GB.
+bench-dask: $(STAMP)
+	$(THREADS) $(BIN)/python benchmarks/dask_rounds.py --commit
 
 clean:
 	rm -rf $(VENV) $(MINIMUM) build dist docs/_build docs/_drawn docs/api docs/gallery docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -23,6 +23,7 @@ from projfree import (
     as_data,
     minimize,
 )
+from projfree.data.base import RowsLostError
 
 BALL = LpBall(1.5, 1.0)
 
@@ -75,6 +76,14 @@ def interrupted():
     return minimize(problem("squares"), BALL, PrimalAveraging(), callbacks=[stop])
 
 
+def rows_lost():
+    def lose(run):
+        if run.iteration == 4:
+            raise RowsLostError("the rows are out of reach")
+
+    return minimize(problem("squares"), BALL, PrimalAveraging(), callbacks=[lose])
+
+
 def smoothed():
     rng = np.random.default_rng(0)
     f = Objective(Quantile(0.5, delta=1.0), as_data(rng.standard_normal((20, 2)), rng.standard_normal(20)))
@@ -86,7 +95,19 @@ def stalled():
     return minimize(uphill, BALL, FrankWolfe(Backtracking()), start=np.array([0.1, 0.2]), max_iter=5)
 
 
-ENDS = (converged, stationary, precision, smoothed, stalled, too_large, max_iter, time_limit, callback, interrupted)
+ENDS = (
+    converged,
+    stationary,
+    precision,
+    smoothed,
+    stalled,
+    too_large,
+    max_iter,
+    time_limit,
+    rows_lost,
+    callback,
+    interrupted,
+)
 
 
 @pytest.mark.parametrize("end", ENDS, ids=lambda end: end.__name__)

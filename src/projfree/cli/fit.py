@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import typer
 from projfree.checks import Array
 from projfree.cli import options
 from projfree.cli.checkpoints import Place, checkpoint_at, resume_command
+from projfree.cli.clusters import ClusterRows, cluster_at, cluster_rows
 from projfree.cli.destinations import new_model_at, refuse_inputs
 from projfree.cli.fit_report import report
 from projfree.cli.models import AnyRows, Settings, fit_rows, held_out_score, model_of, watched, with_encoder
@@ -20,6 +22,7 @@ from projfree.cli.rows import Rows, rows_of
 from projfree.cli.streaming import streamed_rows, too_large
 from projfree.cli.tables import Reading
 from projfree.cli.watch import bar, logged
+from projfree.data import Data
 from projfree.run.callbacks import IterationLines
 from projfree.run.checkpoint import KIND as CHECKPOINT
 from projfree.run.checkpoint import OnInterrupt
@@ -28,6 +31,7 @@ EPILOG = (
     "Examples:\n\n"
     "projfree fit train.csv --target y --p 1.5 --radius 10 --out model\n\n"
     "projfree fit people.parquet --target income --cv 5 --out model --json\n\n"
+    "projfree fit folder --target y --cluster local:4 --out model   # Parquet files, read by workers\n\n"
     "projfree fit adult.data.gz --target -1 --out model   # text columns, '?', no header\n\n"
     "Ctrl-C saves a checkpoint next to --out and prints the command that goes on."
 )
@@ -58,6 +62,7 @@ def fit(
     sep: options.Sep = None,
     header: options.Header = None,
     seed: options.Seed = 0,
+    cluster: options.Cluster = None,
     resume: options.Resume = False,
     force: Force = False,
     json: Json = False,
@@ -74,12 +79,16 @@ def fit(
     more = {**run, **options.level_of(quantile, loss.value)}
     settings = settings_of(norm.value, p, q, radius, tol, standardize, intercept, feature_groups, cv, more)
     kept = _checked_places(data, out, settings, resume=resume, force=force)
-    rows = read_rows(data, target, loss.value, drop, Reading(sep, header), impute, one_hot)
+    on = contextlib.ExitStack()
+    if cluster is not None:
+        rows: AnyRows = cluster_rows(on.enter_context(cluster_at(cluster)), data, target, loss.value, drop)
+    else:
+        rows = read_rows(data, target, loss.value, drop, Reading(sep, header), impute, one_hot)
     for remark in rows.remarks:
         note(remark, quiet or json)
     if resume and not kept.there:
         note(f"{str(kept.path)!r} holds no finished checkpoint, so that the fit begins anew.", quiet or json)
-    train, test = split(rows.n, hold_out, seed)
+    train, test = rows.parts(hold_out, seed) if isinstance(rows, ClusterRows) else split(rows.n, hold_out, seed)
     rows = rows.fitted_on(train) if isinstance(rows, Rows) else rows
     model, keeper = model_of(settings, rows, data), OnInterrupt(kept.path)
     if cv:  # a search shows its folds itself, and leaves nothing to go on from
@@ -89,9 +98,10 @@ def fit(
         watched(model, (*watchers, keeper), str(kept.path) if kept.there else None)
     model = _fitted(model, rows, train, keeper, verbose)
     score = held_out_score(model, rows, test)
+    on.close()
     _save(with_encoder(model, rows), out, force)
     kept.forget()
-    report(model, score, out, rows.loss, len(train), len(test), json=json, quiet=quiet)
+    report(model, score, out, rows.loss, counted(train), counted(test), json=json, quiet=quiet)
     raise typer.Exit(DONE if model.result_.status.converged else SHORT)
 
 
@@ -149,13 +159,18 @@ def split(n: int, share: float, seed: int) -> tuple[Array, Array]:
     return np.sort(order[held:]), np.sort(order[:held])
 
 
+def counted(rows: Any) -> int:
+    """How many rows there are."""
+    return 0 if rows is None else round(rows.total_weight or rows.n) if isinstance(rows, Data) else len(rows)
+
+
 def _watchers(data: Path, verbose: bool, silent: bool) -> tuple[Any, ...]:
     if verbose:
         return (IterationLines(),)
     return () if silent else (bar(f"fit {data.name}"),)
 
 
-def _fitted(model: Any, rows: AnyRows, train: Array, keeper: OnInterrupt, verbose: bool) -> Any:
+def _fitted(model: Any, rows: AnyRows, train: Any, keeper: OnInterrupt, verbose: bool) -> Any:
     with warnings.catch_warnings(), logged(verbose):
         warnings.simplefilter("ignore")  # the status is reported
         try:

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array
+from projfree.cli.clusters import ClusterRows
 from projfree.cli.options import CLASSES
 from projfree.cli.rows import Rows, groups_of
 from projfree.cli.streaming import StreamedRows
 from projfree.losses import BY_NAME
 
-AnyRows = Rows | StreamedRows
+AnyRows = Rows | StreamedRows | ClusterRows
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,8 @@ def model_of(settings: Settings, rows: AnyRows, path: Path) -> Any:
 def _sources(rows: AnyRows) -> list[str]:
     if isinstance(rows, Rows):
         return rows.encoder.sources()
+    if isinstance(rows, ClusterRows):
+        return rows.columns
     return rows.source.columns or [str(j) for j in range(rows.source.d)]
 
 
@@ -83,8 +86,10 @@ def watched(model: Any, callbacks: tuple[Any, ...], state: str | None) -> Any:
     return model
 
 
-def fit_rows(model: Any, rows: AnyRows, train: Array) -> Any:
+def fit_rows(model: Any, rows: AnyRows, train: Any) -> Any:
     """The model fitted on some rows; the labels of classes are those of the file."""
+    if isinstance(rows, ClusterRows):
+        return model.fit(train)
     if isinstance(rows, Rows):
         return model.fit(rows.part(train), rows.y[train])
     data, labels = rows.data(train)
@@ -96,15 +101,17 @@ def fit_rows(model: Any, rows: AnyRows, train: Array) -> Any:
 
 def with_encoder(model: Any, rows: AnyRows) -> Any:
     """What is saved: the model, after its encoder where it needs one."""
-    if isinstance(rows, StreamedRows) or rows.encoder.trivial:
+    if not isinstance(rows, Rows) or rows.encoder.trivial:
         return model
     from sklearn.pipeline import Pipeline
 
     return Pipeline([("encoder", rows.encoder), ("model", model)])
 
 
-def held_out_score(model: Any, rows: AnyRows, test: Array) -> float | None:
+def held_out_score(model: Any, rows: AnyRows, test: Any) -> float | None:
     """The model's own score on rows that the fit did not see; None where there are none."""
+    if isinstance(rows, ClusterRows):
+        return None if test is None else float(model.score(test))
     if not len(test):
         return None
     if isinstance(rows, Rows):

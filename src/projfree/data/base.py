@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from projfree.data.workspace import Workspace
 
 
+class RowsLostError(RuntimeError):
+    """Rows cannot be reached, and did not come back in time; a run ends with what it has."""
+
+
 class Data(ABC):
     """A linear map A from parameters to one prediction a row, with a target and a weight for each row.
 
@@ -41,6 +45,10 @@ class Data(ABC):
         The numbers that a sparse table holds; None for others, which hold all.
     diagonal : bool
         Whether each row of A has a single entry, so that squares have a diagonal matrix.
+    reweighs : bool
+        Whether `reweighted` and `split` give views of the rows with other weights.
+    round_numbers : float
+        The time of a round trip to the rows, in numbers that memory gives in it; zero where they are here.
 
     Examples
     --------
@@ -56,6 +64,8 @@ class Data(ABC):
     pattern: Pattern | None = None
     stored: int | None = None
     diagonal: bool = False
+    reweighs: bool = False
+    round_numbers: float = 0.0
     n: int
     row_norm: float
     mean_square: float
@@ -140,6 +150,14 @@ class Data(ABC):
         the table's own dtype. It must not be changed.
         """
         return None
+
+    def reweighted(self, factor: Callable[[Array], Array]) -> Data:
+        """The same rows, their weights multiplied by what ``factor`` makes of the targets."""
+        raise TypeError(f"{type(self).__name__} does not let its weights be changed; give them to `as_data`.")
+
+    def split(self, folds: int, seed: int) -> list[tuple[Data, Data]]:
+        """The rows outside and inside of each of some folds, into which they are dealt at random, as views."""
+        raise TypeError(f"{type(self).__name__} does not split its rows; give parts of the table to `as_data`.")
 
     def standardized(self, shift: Any, scale: Any) -> Data:
         """The rows ``(x_i - shift) / scale``, entry by entry, as a view: nothing is copied."""

@@ -13,7 +13,7 @@ from projfree.data.chunked import MEMORY, ChunkedData
 from projfree.data.dense import DenseData
 from projfree.data.entries import Entries, EntriesData
 from projfree.data.factored_entries import FactoredEntriesData
-from projfree.data.frames import from_frame, from_series, is_frame
+from projfree.data.frames import from_frame, from_series, is_dask, is_frame
 from projfree.data.local import LocalData
 from projfree.data.sources.open import opened
 from projfree.data.standardized import column_numbers
@@ -29,7 +29,9 @@ def as_data(
     columns: Sequence[str] | None = None,
     memory: int = MEMORY,
     threads: int | None = None,
-) -> LocalData:
+    client: Any = None,
+    patience: float | None = None,
+) -> Any:
     """The data behind an objective.
 
     Parameters
@@ -39,7 +41,8 @@ def as_data(
         their byte order is not that of this machine; masked entries are refused like NaN. Frames of pandas and polars
         must have numeric columns, whose names become ``feature_names``. Tables outside memory are the path of a .npy
         file, a Parquet file or a folder of those, a memory map, or anything with row slices, such as a data set of
-        h5py or an array of Zarr.
+        h5py or an array of Zarr. Dask arrays and data frames, and lists of delayed or future blocks, stay where they
+        are: see "Beyond one machine" in the documentation.
     y : array of shape (n,) or (n, k), str or list of str
         Targets; with two dimensions the parameter is a matrix of shape ``(d, k)``. With Parquet also the name of a
         column, or several.
@@ -54,6 +57,15 @@ def as_data(
         Bytes that a pass over a table outside memory may use for buffers.
     threads : int, optional
         Threads of a pass; as many as there are cores by default.
+    client : distributed.Client, optional
+        The cluster of Dask collections, and of Parquet folders that it is to read; by default the active client for
+        collections. Without a client their blocks are computed here, one after the other.
+    patience : float, optional
+        Seconds that a round waits while the cluster has no worker at all, 60 by default.
+
+    Returns
+    -------
+    Data
 
     Examples
     --------
@@ -66,6 +78,9 @@ def as_data(
     """
     if isinstance(X, Data):
         raise TypeError("`as_data` takes an array or Entries; this is data already, pass it to the objective as it is.")
+    if client is not None or (type(X) is not np.ndarray and is_dask(X)):
+        there = _dask(X, y, sample_weight, client=client, patience=patience, columns=columns, memory=memory)
+        return there if centre is False and scale is False else _standardized(there, centre, scale)
     if not isinstance(y, np.ndarray):
         y = from_series("y", y)
     if sample_weight is not None:
@@ -103,7 +118,15 @@ def _opened(
     return data, sample_weight
 
 
-def _standardized(data: LocalData, centre: Any, scale: Any) -> LocalData:
+def _dask(X: Any, y: Any, sample_weight: Any, *, patience: float | None, **settings: Any) -> Data:
+    from projfree.data.dask import from_dask
+
+    if patience is not None:
+        settings["patience"] = patience
+    return from_dask(X, y, sample_weight, **settings)
+
+
+def _standardized(data: Data, centre: Any, scale: Any) -> Data:
     shift = data.mean_row() if centre is True else np.zeros(data.shape(())) if centre is False else centre
     by = data.column_deviation() if scale is True else np.ones(data.shape(())) if scale is False else scale
     return data.standardized(column_numbers("centre", shift, data), by)

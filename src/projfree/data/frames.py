@@ -11,6 +11,12 @@ from projfree.checks import Array, shown
 NUMERIC = "fiub"
 
 
+def is_dask(X: Any) -> bool:
+    """Whether X is a Dask collection, or a list of delayed or future blocks; told without importing Dask."""
+    first = X[0] if isinstance(X, list | tuple) and len(X) else X
+    return hasattr(first, "__dask_graph__") or (type(first).__name__ == "Future" and hasattr(first, "key"))
+
+
 def is_frame(X: Any) -> bool:
     """Whether this is a table with named columns of their own types: pandas or polars."""
     return hasattr(X, "columns") and hasattr(X, "dtypes") and hasattr(X, "to_numpy")

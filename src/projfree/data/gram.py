@@ -46,10 +46,20 @@ class Gram:
     (3, [[14.0]], [30.0], [2.0])
     """
 
+    #: Whether the centre was given, and is not to be that of the first rows.
+    _centred = False
+
     def __init__(self, d: int, outputs: tuple[int, ...] = ()) -> None:
         self.d, self.outputs, self.n = d, outputs, 0
         width = d + math.prod(outputs)
         self.shift, self.matrix = np.zeros(width), np.zeros((width + 1, width + 1))
+
+    @classmethod
+    def about(cls, shift: Array, d: int, outputs: tuple[int, ...]) -> Gram:
+        """No rows yet, with a given centre: moments of parts of a table about one centre can be added up."""
+        gram = cls(d, outputs)
+        gram.shift, gram._centred = shift, True
+        return gram
 
     @classmethod
     def of(cls, data: LocalData) -> Gram:
@@ -76,7 +86,7 @@ class Gram:
             )
         total, threads = self._units_of(data), data.threads
         lanes = np.zeros((LANES, *self.matrix.shape))
-        if not self.n:
+        if not self.n and not self._centred:
             self.shift = np.concatenate((data.centre_row(), data.mean_target().ravel()))
         with single_blas():
             for rows, table in data.tables(table_bytes(self.d)):

@@ -10,6 +10,7 @@ from projfree.algebra import UNIT
 from projfree.checks import Array, is_sparse
 
 if TYPE_CHECKING:
+    from projfree.data.base import Data
     from projfree.data.local import LocalData
 
 
@@ -19,7 +20,15 @@ def column_deviation(data: LocalData, constant: float = 1.0) -> Array:
     Deviations are taken from the mean before they are squared, so that a large mean costs no digits.
     """
     mean = data.mean_row()
-    first, second, absent, there, stored = (np.zeros(()),) * 5
+    return deviation_of(deviation_sums(data, mean), mean, data, constant)
+
+
+def deviation_sums(data: LocalData, mean: Array) -> tuple[Array, Array, Array, Array]:
+    """Weighted sums of entries less the mean, of their squares and of ones, and the number of stored entries.
+
+    Where all entries are stored, the ones do not matter and are left out.
+    """
+    first, second, there, stored = (np.zeros(()),) * 4
     for rows, table in data.tables():
         s = row_weights(data, rows)
         if is_sparse(table):
@@ -28,10 +37,17 @@ def column_deviation(data: LocalData, constant: float = 1.0) -> Array:
             second = second + _on(table, away**2).T @ s
             there = there + _on(table, np.ones_like(away)).T @ s
             stored = stored + np.bincount(table.indices, minlength=len(mean))
-            absent = np.where(stored == data.n, 0.0, np.maximum(1.0 - there, 0.0))  # the weight of what is not stored
         else:
             away = table - mean
             first, second = first + s @ away, second + s @ np.square(away, out=away)
+            stored = stored + len(s)
+    return first, second, there, stored
+
+
+def deviation_of(sums: tuple[Array, Array, Array, Array], mean: Array, data: Data, constant: float) -> Array:
+    """The standard deviations that the sums of all rows amount to."""
+    first, second, there, stored = sums
+    absent = np.where(stored == data.n, 0.0, np.maximum(1.0 - there, 0.0))  # the weight of what is not stored
     variance = second + absent * mean**2 - (first - absent * mean) ** 2
     deviation = np.sqrt(np.maximum(variance, 0.0))
     return np.where(deviation <= UNIT * data.summation() * np.hypot(mean, deviation), constant, deviation)

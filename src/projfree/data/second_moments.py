@@ -46,6 +46,8 @@ class Moments:
         The features to look at, in the order of the result; all by default.
     places : ndarray of int, optional
         Places in ``features`` whose rows of the matrices are wanted, with that of the last coordinate; all by default.
+    centre : ndarray, optional
+        What c is in place of that, in the units of the table itself; for rows that are a part of others.
     """
 
     weights: int
@@ -53,6 +55,7 @@ class Moments:
     centred: bool
     features: Array | None = None
     places: Array | None = None
+    centre: Array | None = None
 
     def among(self, columns: Any) -> Any:
         """What belongs to the features, of a table or of a vector with an entry for each of its columns."""
@@ -79,7 +82,9 @@ def second_moments(data: LocalData, h: RowWeights, wanted: Moments) -> Array:
     columns = data.shape(())[0]
     d = columns if wanted.features is None else len(wanted.features)
     count, side = (LANES, d) if wanted.places is None else (1, len(wanted.places))
-    shift = wanted.among(data.centre_row()) if wanted.centred else np.zeros(d)
+    shift = np.zeros(d)
+    if wanted.centred:
+        shift = wanted.among(data.centre_row() if wanted.centre is None else wanted.centre)
     lanes = np.zeros((count, wanted.weights, side + 1, d + 1))
     step, add = BLOCK_BYTES // (8 * wanted.numbers), _add_each
     if wanted.places is not None:

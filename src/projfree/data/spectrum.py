@@ -64,8 +64,13 @@ def _outer(columns: Any, s: Array | float, about: Array, scale: Array) -> Array:
 
 def largest_row_sum(data: LocalData, scale: Array) -> float:
     """See `Data`; the largest eigenvalue of a symmetric matrix is at most that of the sizes of its entries."""
+    return float((row_sums(data, scale) / scale).max())
+
+
+def row_sums(data: LocalData, scale: Array) -> Array:
+    r"""The sums of sizes in the rows of :math:`|A|^T S |A|`, the second of the two divided by ``scale``."""
     total = np.zeros(len(scale))
     for rows, table in data.tables():
         size = abs(table)
         total += size.T @ ((size @ (1.0 / scale)) * data.weights(rows))
-    return float((total / scale).max())
+    return total

@@ -11,12 +11,14 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from projfree.checks import Array, refuse_masked, shown
 from projfree.data import Data
 from projfree.estimators.base import ConstrainedModel
-from projfree.estimators.given_data import Encode, from_outside, given_data
+from projfree.estimators.data_scores import accuracy, scored_data
+from projfree.estimators.given_data import Encode, class_weighted, from_outside, given_data
+from projfree.estimators.lazily import lazy_on_dask
 from projfree.estimators.sklearn_callbacks import with_callbacks
 from projfree.estimators.table import Table, take_column
 from projfree.losses import Logistic, Softmax, SquaredHinge, SquaredSigmoid
@@ -163,7 +165,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
 
         Parameters
         ----------
-        X : array, SciPy sparse or data frame of shape (n, d), path or Data
+        X : array, SciPy sparse or data frame of shape (n, d), Dask collection, path or Data
             The path of a .npy file, of a Parquet file or of a folder of those is read chunk by chunk, and so are memory
             maps larger than a pass keeps in memory. Data from `as_data` holds its targets and weights itself.
         y : array of shape (n,)
@@ -174,11 +176,19 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         self._fit_table(self._table(X, y, sample_weight), given)
         return self
 
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The accuracy; of a Dask collection or of `Data` from sums that are formed where the rows are."""
+        check_is_fitted(self, "coef_")
+        data = scored_data(X, y, sample_weight)
+        return float(super().score(X, y, sample_weight)) if data is None else accuracy(self, data)
+
+    @lazy_on_dask
     def decision_function(self, X: Any) -> Array:
         """Scores: of the second class with two classes, else one for each."""
         u = self._linear(X)
         return u[:, 1] - u[:, 0] if u.ndim == 2 and len(self.classes_) == 2 else u
 
+    @lazy_on_dask
     def predict(self, X: Any) -> Array:
         """The labels with the largest scores; ``X`` may be a path, as for `fit`, and is then read in chunks."""
         u = self.decision_function(X)
@@ -186,6 +196,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         return labels
 
     @available_if(_has_probabilities)
+    @lazy_on_dask
     def predict_proba(self, X: Any) -> Array:
         """The probability of each class, of shape (n, n_classes).
 
@@ -206,6 +217,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         return shares
 
     @available_if(_has_probabilities)
+    @lazy_on_dask
     def predict_log_proba(self, X: Any) -> Array:
         """The logarithm of `predict_proba`."""
         with np.errstate(divide="ignore"):
@@ -239,8 +251,10 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         self.classes_ = found[0]
         if len(self.classes_) < 2:
             raise ValueError(f"`y` must hold at least two classes, got the one class {shown(self.classes_[0])} only.")
-        encode = Encode(self.classes_, self._chosen().coupled)
-        return Table(table.X.with_targets(encode), table.y)
+        data = table.X
+        if self.class_weight is not None:
+            data = class_weighted(data, self.classes_, self.class_weight)
+        return Table(data.with_targets(Encode(self.classes_, self._chosen().coupled)), table.y)
 
     def _weights(self, X: Any, index: Array, sample_weight: Any) -> Array | None:
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)

@@ -133,7 +133,7 @@ class ConstrainedClassifierCV(SearchMixin, ConstrainedClassifier):
     checkpoint = None
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> ConstrainedClassifierCV:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> ConstrainedClassifierCV:
         """Choose radius and exponent, and fit all rows with them.
 
         Parameters

@@ -13,8 +13,12 @@ from sklearn.utils import check_random_state, indexable
 
 from projfree.checks import Array
 from projfree.data import Data
+from projfree.data.frames import is_dask
 from projfree.estimators.base import ConstrainedModel
+from projfree.estimators.data_folds import data_folds
+from projfree.estimators.data_scores import scorer_of
 from projfree.estimators.folds import PathFolds, Scoring, TooCoarseError, moment_folds
+from projfree.estimators.given_data import from_outside
 from projfree.estimators.paths import FitInterrupted, RadiusPath, grid
 from projfree.estimators.plots import plot_path, plot_scores
 from projfree.estimators.search_results import (
@@ -43,8 +47,8 @@ class SearchMixin(Search, ConstrainedModel):
 
     def _search(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Any:
         self._check_rule()
-        if isinstance(X, Data):
-            raise TypeError(f"{type(self).__name__} splits rows, and Data does not let it; give it arrays.")
+        if isinstance(X, Data) or is_dask(X):
+            return self._search_data(X, y, sample_weight)
         wanted, shown_along = checked_radii(self.radii), shown_by(self.verbose, label="final fit", transient=True)
         watchers = [*shown_along, *given_callbacks(self.callbacks)]
         table = self._table(X, y, sample_weight)
@@ -86,6 +90,22 @@ class SearchMixin(Search, ConstrainedModel):
             context.call_on_fit_task_end(estimator=self, **given)
         return self
 
+    def _search_data(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        """The search on a data class, whose folds are views of its rows."""
+        data = from_outside(X, y, sample_weight)[0]
+        table = self._table(*((data, y, sample_weight) if data is X else (data, None, None)))
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        models = [self._single(p) for p in self._exponents()]
+        for model in models:
+            model.standardize = self._standardizes(table)
+        ways = data_folds(self, data, table, seed)
+        grids = np.stack([grid(model, table, checked_radii(self.radii)) for model in models])
+        with closing(PartsBar(len(models) * len(ways.folds) if self.verbose == 1 else None)) as bar:
+            self._score_grids(ways, models, grids, bar)
+        shown_along = shown_by(self.verbose, label="final fit", transient=True)
+        self._settle(models, ways, seed, [*shown_along, *given_callbacks(self.callbacks)])
+        return self
+
     def _score_grids(self, ways: Any, models: list[ConstrainedModel], radii: Array, tell: Any) -> None:
         """Score the radii; where the best one is at an end of an automatic grid, go on beyond it."""
         scores, seconds = ways.scores(models, radii, tell)
@@ -124,7 +144,7 @@ class SearchMixin(Search, ConstrainedModel):
         super()._take_over(chosen, radius)
         self.validation_scores_, self.held_out_ = None, None
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
         """The score by ``scoring``: by default R2 of predictions, or the accuracy of labels.
 
         Parameters
@@ -135,6 +155,9 @@ class SearchMixin(Search, ConstrainedModel):
         **params
             With metadata routing, what the scorer asks for.
         """
+        if isinstance(X, Data) or is_dask(X):
+            scorer_of(self, self.scoring)  # a sentence where that would need single rows
+            return float(super().score(X, y, sample_weight))
         if self.scoring is None:
             return float(super().score(X, y, sample_weight))
         return self._scored(X, y, sample_weight, params)

@@ -44,7 +44,8 @@ def fold_grams(table: Table, folds: list[Fold]) -> tuple[Gram, list[Gram]]:
 
 
 def _gram(table: Table) -> Gram:
-    return as_data(table.X, table.y, table.weight).gram()
+    gram: Gram = as_data(table.X, table.y, table.weight).gram()
+    return gram
 
 
 def _merged(blocks: list[Gram]) -> Gram:

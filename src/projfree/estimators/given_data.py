@@ -8,10 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils import compute_class_weight
 
+from projfree.algebra import Point, frozen
 from projfree.checks import Array, shown
 from projfree.data import Data, as_data
 from projfree.data.chunked import CHUNK_BYTES, MEMORY
+from projfree.data.frames import is_dask
+from projfree.data.rows import Rows, Step
 from projfree.data.sources.open import opened
 from projfree.estimators.table import Table
 
@@ -22,13 +26,15 @@ BY_ROW = {"task": None, "early_stopping": False, "free": None, "class_weight": N
 def from_outside(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
     """Tables outside memory as a data class that holds targets and weights; anything else as it is.
 
-    Paths, and memory maps of more bytes than a pass keeps in memory, are read chunk by chunk.
+    Paths, and memory maps of more bytes than a pass keeps in memory, are read chunk by chunk; Dask collections stay
+    where they are.
     """
     large = isinstance(X, np.memmap) and X.nbytes > MEMORY
-    if not is_path(X) and not large:
+    if not is_path(X) and not large and not is_dask(X):
         return X, y, sample_weight
     if y is None:
-        raise ValueError("`fit(path, y)` needs targets: an array, or with Parquet the name of a column.")
+        what = "collection" if is_dask(X) else "path"
+        raise ValueError(f"`fit({what}, y)` needs targets: an array, or with Parquet the name of a column.")
     return as_data(X, y, sample_weight), None, None
 
 
@@ -41,6 +47,8 @@ def given_data(model: Any, data: Data, y: Any, sample_weight: Any) -> Table:
         raise TypeError(f"`{name}.fit(data)` needs a table of features, got {type(data).__name__}.")
     for setting, plain in BY_ROW.items():
         value = getattr(model, setting, plain)
+        if setting == "class_weight" and data.reweighs:
+            continue
         if value is not plain and value != plain:
             raise ValueError(
                 f"`{setting}` looks at single rows, which {type(data).__name__} does not show, got {shown(value)}; "
@@ -96,3 +104,38 @@ class Encode:
         if len(self.classes) == 2:
             return np.where(index == 1, 1.0, -1.0)
         return np.where(np.arange(len(self.classes)) == index[:, None], 1.0, -1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassShares(Step):
+    """The weight of the rows of each class."""
+
+    classes: Array
+
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        index = np.searchsorted(self.classes, rows.y)
+        weight = np.broadcast_to(rows.s, len(index))
+        return None, np.bincount(index, weights=weight, minlength=len(self.classes)).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassFactors:
+    """From labels to the weights of their classes."""
+
+    classes: Array
+    factors: Array
+
+    def __call__(self, y: Array) -> Array:
+        factors: Array = self.factors[np.searchsorted(self.classes, y)]
+        return factors
+
+
+def class_weighted(data: Data, classes: Array, class_weight: Any) -> Data:
+    """The rows with weights multiplied by those of their classes, as scikit-learn has them."""
+    if class_weight == "balanced":
+        nothing = Point(frozen(np.zeros(data.shape(()))))
+        shares = data.open().fold(ClassShares(classes), (nothing,))
+        factors = 1.0 / (len(classes) * np.where(shares > 0.0, shares, 1.0))
+    else:
+        factors = compute_class_weight(class_weight, classes=classes, y=classes)
+    return data.reweighted(ClassFactors(classes, factors))

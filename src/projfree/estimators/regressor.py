@@ -17,8 +17,10 @@ from projfree.checks import Array, is_sparse, refuse_masked, shown
 from projfree.data import Data
 from projfree.data.gram import Gram
 from projfree.estimators.base import ConstrainedModel, Prepared
+from projfree.estimators.data_scores import explained, scored_data
 from projfree.estimators.deviance import column_or_outputs, explained_deviance, has_deviance
 from projfree.estimators.given_data import from_outside, given_data
+from projfree.estimators.lazily import lazy_on_dask
 from projfree.estimators.robust import BIWEIGHT, HUBER, residual_scale
 from projfree.estimators.row_by_row import check_moments, fit_moments, grown, refuse_data
 from projfree.estimators.sharpening import sharpened
@@ -256,7 +258,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
 
         Parameters
         ----------
-        X : array, SciPy sparse or data frame of shape (n, d), path or Data
+        X : array, SciPy sparse or data frame of shape (n, d), Dask collection, path or Data
             The path of a .npy file, of a Parquet file or of a folder of those is read chunk by chunk, and so are memory
             maps larger than a pass keeps in memory. Data from `as_data` holds its targets and weights itself.
         y : array of shape (n,) or (n, k), str or list of str
@@ -293,14 +295,18 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         self._gram = gram
         return self
 
+    @lazy_on_dask
     def predict(self, X: Any) -> Array:
         """The predictions, of shape (n,) or (n, k); ``X`` may be a path, as for `fit`, and is then read in chunks."""
         scores = self._linear(X)  # says so if there was no fit
         return self.loss_.mean(scores)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """R2; for Poisson and Gamma losses D2, the part of the deviance that is explained, the mean over outputs."""
         check_is_fitted(self, "coef_")
+        data = scored_data(X, y, sample_weight)
+        if data is not None:
+            return explained(self, data, deviance=has_deviance(self.loss_))
         if not has_deviance(self.loss_):
             return float(super().score(X, y, sample_weight))
         y = self.loss_.targets(column_or_outputs(y))

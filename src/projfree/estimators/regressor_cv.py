@@ -134,7 +134,7 @@ class ConstrainedRegressorCV(SearchMixin, ConstrainedRegressor):
     checkpoint = None
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> ConstrainedRegressorCV:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> ConstrainedRegressorCV:
         """Choose radius and exponent, and fit all rows with them.
 
         Parameters

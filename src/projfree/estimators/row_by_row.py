@@ -8,6 +8,7 @@ import numpy as np
 
 from projfree.checks import Array, shown
 from projfree.data import Data, as_data
+from projfree.data.frames import is_dask
 from projfree.data.gram import Gram
 from projfree.estimators.auto import choose_from_form
 from projfree.estimators.balls import inside, radius_of
@@ -96,6 +97,6 @@ def _deviations(gram: Gram) -> Array:
 
 
 def refuse_data(X: Any) -> None:
-    """Raise for data classes, which are read as often as a fit likes."""
-    if isinstance(X, Data):
+    """Raise for data classes and Dask collections, which are read as often as a fit likes."""
+    if isinstance(X, Data) or is_dask(X):
         raise TypeError("`partial_fit` takes arrays, part by part; give Data to `fit`, which reads it chunk by chunk.")

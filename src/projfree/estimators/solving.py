@@ -42,6 +42,7 @@ def warn_if_short(model: Any, result: Result, tol: float, expected: bool = False
         Status.PRECISION: "loosen `tol`",
         Status.SMOOTHED: "give the loss a smaller `delta`, or loosen `tol`",
         Status.TOO_LARGE: "try another `solver`",
+        Status.ROWS_LOST: "start workers and fit again, with `checkpoint=` from where it stopped",
     }.get(result.status, "fit again for a smaller one")
     warnings.warn(
         f"{type(model).__name__} {result.status} ({result.n_iter} iterations): the {kind} is "

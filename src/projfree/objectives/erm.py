@@ -273,6 +273,7 @@ class Objective(SmoothFunction):
             searches=isinstance(self.intercept_strategy, Profiled),
             data=type(self.data).__name__ if self.intercept_strategy.measured else "",
             form=self.form,
+            round_numbers=self.data.round_numbers,
         )
 
     @property

@@ -30,6 +30,8 @@ class Workload:
         The kind of data, for messages; empty where there is none.
     form : {"auto", "gram", "data"}
         Whether the Gram matrix of a quadratic is asked for, ruled out or left to the plan.
+    round_numbers : float
+        The time of a round trip to the rows, in numbers that memory gives in it; zero where they are here.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Workload:
     searches: bool = False
     data: str = ""
     form: str = "auto"
+    round_numbers: float = 0.0
 
     def __str__(self) -> str:
         return f"{self.name} on {self.data}" if self.data else self.name

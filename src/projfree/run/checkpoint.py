@@ -78,6 +78,10 @@ class Checkpoint:
         persist.save(self.path, tree, kind=KIND)
         return tree
 
+    def rows_lost(self, run: Run) -> None:
+        """Write the run as it stands, because its rows are out of reach."""
+        self.write(run)
+
 
 def write(path: str | os.PathLike[str], run: Run) -> None:
     """Write a run that ends here to a folder, atomically."""
@@ -102,6 +106,8 @@ class OnInterrupt:
     def write(self, run: Run) -> None:
         """Write the run."""
         write(self.path, run)
+
+    rows_lost = interrupted
 
 
 @dataclass(frozen=True)

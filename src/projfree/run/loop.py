@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from projfree.algebra import FactoredShape, Point, Structured
 from projfree.checks import all_finite, at_least, count, instance, positive, real_array, shown
+from projfree.data.base import RowsLostError
 from projfree.deadline import Expired, deadline, expired
 from projfree.numerics.compilation import compile_seconds
 from projfree.objectives.base import SmoothFunction
 from projfree.run.callbacks import Callback, closed
 from projfree.run.certificate import Certificate
-from projfree.run.exit import finish, verdict
+from projfree.run.exit import finish, remembered, verdict
 from projfree.run.fingerprints import Fingerprint, fingerprint, refuse_other
 from projfree.run.progress import Run
 from projfree.run.result import Result
@@ -275,6 +276,13 @@ def _drive(run: Run, callbacks: Sequence[Callback]) -> tuple[Status, Certificate
         for callback in callbacks:  # before the exit check counts as work of the run
             getattr(callback, "interrupted", lambda run: None)(run)
         return Status.INTERRUPTED, None
+    except RowsLostError as error:
+        log.warning("%s", error)
+        if not run.iteration or not math.isfinite(run.value):
+            raise
+        for callback in callbacks:
+            getattr(callback, "rows_lost", lambda run: None)(run)
+        return Status.ROWS_LOST, remembered(run)
 
 
 def starting_point(f: SmoothFunction, ball: ConstraintSet, start: Any) -> Point:

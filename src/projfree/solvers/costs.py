@@ -21,6 +21,8 @@ TANGENT, OUTPUT = 1.5, 0.4
 #: A search along images, for an intercept or a step, costs a row so many numbers' time for each output (3.4 ms for
 #: 48,842 rows); a coupled loss costs more.
 SEARCH, COUPLED_SEARCH = 250.0, 400.0
+#: Rounds that such a search takes where rows are elsewhere: each asks for several places at once.
+FOLDS = 6.0
 #: A read takes at least the time in which memory gives so many numbers, however small the table (0.1 ms).
 LEAST_READ = 100_000.0
 # Measured by `python benchmarks/projections.py` and rounded: numbers that memory gives in the time of one entry.
@@ -64,7 +66,7 @@ class Costs:
         Entries of a parameter.
     size, span : float
         Numbers that a read of the data meets, and those that memory gives in the time of a read: more where the table
-        is small.
+        is small, or its rows are elsewhere.
     product, search, tangent : float
         Reads in the time of a product with a Hessian, or a tangent at a given intercept; of a search along images; and
         of a tangent, its intercept included.
@@ -76,9 +78,9 @@ class Costs:
         self.span, self.product, self.search = self.size, 1.0, 0.0
         if self.load.measured:
             k, each = self.load.outputs, COUPLED_SEARCH if self.load.coupled else SEARCH
-            self.span = max(self.size, LEAST_READ)
+            self.span = max(self.size, LEAST_READ) + self.load.round_numbers
             self.product = TANGENT if k == 1 else 1.0 + OUTPUT * k
-            self.search = each * k * (f.rows or 1) / self.span
+            self.search = (each * k * (f.rows or 1) + FOLDS * self.load.round_numbers) / self.span
         searches = self.load.measured and self.load.searches
         self.tangent = self.product + 1.0 + self.search if searches else self.product
 

@@ -1,0 +1,118 @@
+"""Rounds on a cluster of Dask: one task for each worker, sums back, and whatever was lost on the way made again."""
+
+from __future__ import annotations
+
+import pickle
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from projfree.data.dask.calling import Call, called
+from projfree.data.dask.jobs import Job
+from projfree.data.dask.partition import Facts
+from projfree.data.dask.placing import Placement
+from projfree.data.dask.rounds import Rounds
+from projfree.data.dask.shelf import adopt, moved, work
+from projfree.data.dask.tree import Nodes, joined, total
+
+
+class ClusterRounds(Rounds):
+    """The partitions as futures of pure tasks, and the workers that have them.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The cluster; a synchronous client.
+    blocks : sequence of delayed
+        Tasks that make the partitions.
+    patience : float
+        Seconds that a round waits while there is no worker at all.
+
+    Notes
+    -----
+    Tasks that make partitions run wherever Dask likes. To ask for a worker would be fatal where all workers die: Dask
+    does not start such tasks on those that join later.
+    """
+
+    def __init__(self, client: Any, blocks: Sequence[Any], patience: float) -> None:
+        self.client, self.patience, self.name = client, patience, uuid.uuid4().hex[:12]
+        self._futures, self._placement = list(client.compute(list(blocks))), Placement()
+        self._numbers = list(range(len(blocks)))
+        self.facts = []
+        found = self._adopted(self._numbers)
+        # Partitions without rows have no place.
+        self._numbers = [number for number, facts in enumerate(found) if facts is not None]
+        self.facts = [facts for facts in found if facts is not None]
+        self._placement.renumber(self._numbers)
+
+    def most_on_one_worker(self) -> int:
+        """The most partitions that a worker has."""
+        return self._placement.most()
+
+    def limits(self) -> dict[str, int]:
+        """The memory of each worker in bytes, zero where it has no limit."""
+        workers = self.client.scheduler_info(n_workers=-1)["workers"]
+        return {address: int(about.get("memory_limit") or 0) for address, about in workers.items()}
+
+    def run(self, job: Job) -> Any:
+        self._use_all_workers()
+        count, nodes = len(self._numbers), Nodes()
+        places = list(range(count))
+        while places:
+            answers = self._round(job, places, count)
+            for part, _ in answers:
+                nodes.update(part)
+            nodes = joined(nodes, count, job.add)
+            places = sorted(place for _, missing in answers for place in missing)
+            if places:
+                self._adopted([self._numbers[place] for place in places])
+        return total(nodes, count, job.add)
+
+    def _round(self, job: Job, places: list[int], count: int) -> list[tuple[Nodes, list[int]]]:
+        """One task for each worker that has some of the places."""
+        from distributed.protocol.pickle import dumps  # takes what the user wrote in a script or notebook, too
+
+        calls = []
+        for address, own in self._placement.groups(places).items():
+            numbers = [self._numbers[place] for place in own]
+            sent = dumps(job.some([self.facts[place].number for place in own]))
+            arguments = (self.name, own, numbers, count, sent)
+            calls.append(Call(f"projfree-{job.name}", work, partial(tuple, arguments), address))
+        return [pickle.loads(answer) for answer in called(self.client, calls, self.patience)]
+
+    def _adopted(self, numbers: list[int]) -> list[Facts | None]:
+        """Have partitions taken onto shelves, wherever Dask has them or makes them again."""
+        calls = [
+            Call("projfree-adopt", adopt, partial(self._adopting, number), None, partial(self._made_again, number))
+            for number in numbers
+        ]
+        answers = called(self.client, calls, self.patience)
+        for number, (address, facts) in zip(numbers, answers, strict=True):
+            place = self._numbers.index(number)
+            if self.facts:
+                self.check(place, facts)
+            self._placement.put(place, address)
+        return [facts for _, facts in answers]
+
+    def _adopting(self, number: int) -> tuple[str, int, Any]:
+        return self.name, number, self._futures[number]
+
+    def _use_all_workers(self) -> None:
+        """Give workers that have joined a share of the partitions."""
+        moves = self._placement.moves(sorted(self.client.nthreads()))
+        for place, address in moves.items():
+            number = self._numbers[place]
+            # As a result of its own, which stays where it is; a mere copy Dask would drop.
+            key = f"projfree-move-{uuid.uuid4().hex}"
+            where = {"workers": [address], "allow_other_workers": True}
+            self._futures[number] = self.client.submit(moved, self._futures[number], key=key, pure=False, **where)
+        if moves:
+            self._adopted([self._numbers[place] for place in moves])
+
+    def _made_again(self, number: int) -> None:
+        """Have a partition made again on which Dask has given up, because workers died with it."""
+        if self._futures[number].status == "error":
+            with suppress(KeyError):  # of a client that has no futures of what the partition is made of
+                self.client.retry([self._futures[number]])

@@ -1,0 +1,65 @@
+"""What runs on a worker: partitions are taken onto its shelf, and a round works on those that are there.
+
+A shelf refers to partitions weakly: they are the results of tasks, which Dask owns. Where the futures go, where a
+worker is restarted or where Dask moves a partition to the disk, the shelf has it no longer, and the client has it
+adopted anew.
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from projfree.data.dask.jobs import Job
+from projfree.data.dask.making import Naming
+from projfree.data.dask.partition import Facts, Partition
+from projfree.data.dask.tree import Nodes, joined
+from projfree.runtime import single_blas
+
+#: The partitions of each worker of this process, by the name of the data and their number.
+_SHELVES: WeakKeyDictionary[Any, WeakValueDictionary[tuple[str, int], Partition]] = WeakKeyDictionary()
+
+
+def _shelf() -> tuple[WeakValueDictionary[tuple[str, int], Partition], Any]:
+    from distributed import get_worker
+
+    worker = get_worker()
+    return _SHELVES.setdefault(worker, WeakValueDictionary()), worker
+
+
+def adopt(data: str, number: int, rows: Partition | None) -> tuple[str, Facts | None]:
+    """Take a partition onto the shelf of this worker; the worker's address and what there is to know about it."""
+    shelf, worker = _shelf()
+    if rows is None:
+        return worker.address, None
+    shelf[data, number] = rows
+    return worker.address, rows.facts
+
+
+def moved(rows: Partition | None) -> Partition | None:
+    """The partition itself, as the result of a task of its own on another worker."""
+    return rows
+
+
+def work(data: str, places: list[int], numbers: list[int], count: int, sent: bytes) -> bytes:
+    """One round on this worker: the roots of its complete subtrees, and the places of partitions that are not here.
+
+    It never fetches anything: the client decides where partitions are. Places in the tree are those among the
+    partitions that have rows. The answer is pickled here, because many small arrays cost Dask a message each.
+    """
+    shelf, worker = _shelf()
+    job: Job = pickle.loads(sent)
+    threads = max(1, worker.state.nthreads)
+    nodes: Nodes = {}
+    missing = []
+    with single_blas():
+        for place, number in zip(places, numbers, strict=True):
+            rows = shelf.get((data, number))
+            if rows is None:
+                missing.append(place)
+                continue
+            with Naming(number), rows.in_use():
+                nodes[0, place] = job.on(rows, threads)
+            nodes = joined(nodes, count, job.add)  # a root for each complete subtree, and no more
+    return pickle.dumps((nodes, missing), protocol=5)

@@ -1,0 +1,37 @@
+"""Warnings about how a table is cut into partitions."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from projfree.data.dask.cluster import ClusterRounds
+
+#: More partitions than this on one worker bring back more sums than they have to.
+MOST_PARTITIONS = 64
+#: Partitions of fewer bytes take less time than the task that works on them, where there are more than a few.
+TINY, FEW = 1 << 20, 8
+
+
+def warn_about_sizes(rounds: ClusterRounds) -> None:
+    """Say how to rechunk where partitions are tiny, too many, or too large for a worker."""
+    facts, most = rounds.facts, rounds.most_on_one_worker()
+    mean = sum(one.nbytes for one in facts) / max(1, len(facts))
+    rows = max(1, sum(one.n for one in facts) // max(1, 4 * len(rounds.limits())))
+    way = f"rechunk, e.g. `X.rechunk(({rows}, -1))` or `X.repartition(npartitions={4 * len(rounds.limits())})`"
+    if most > MOST_PARTITIONS:
+        _warn(f"a worker has {most} partitions, and up to so many sums come back from it in each round; {way}.")
+    elif len(facts) > FEW and mean < TINY:
+        _warn(f"the {len(facts)} partitions have {mean / 1e3:,.0f} kB on average, which is little for a task; {way}.")
+    limit = min(rounds.limits().values(), default=0)
+    largest = max(facts, key=lambda one: one.nbytes, default=None)
+    if largest is not None and 0 < limit < largest.nbytes:
+        _warn(
+            f"partition {largest.number} takes {largest.nbytes / 1e6:,.1f} MB, and a worker has {limit / 1e6:,.1f} MB "
+            f"of memory; {way}, or start workers with more memory."
+        )
+
+
+def _warn(text: str) -> None:
+    warnings.warn(f"Dask data: {text}", UserWarning, stacklevel=4)

@@ -1,0 +1,240 @@
+"""What is lost on the way is made again, to the same bits; what cannot be is said in a sentence."""
+
+from __future__ import annotations
+
+import _thread
+import threading
+import time
+import warnings
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+
+from projfree import (
+    Checkpoint,
+    ConstrainedClassifier,
+    CorrectivePrimalAveraging,
+    FrankWolfe,
+    Logistic,
+    LpBall,
+    Objective,
+    PrimalAveraging,
+    Status,
+    as_data,
+    minimize,
+)
+from projfree.data.dask import shelf
+from projfree.data.dask.cluster import ClusterRounds
+from projfree.data.rows import Rows, Step
+from projfree.data.sources.base import ChangedError
+
+BALL = LpBall(1.5, radius=2.0)
+
+
+def made(table, chunk=40, **settings):
+    X, y, _ = table
+    return as_data(da.from_array(X, chunks=(chunk, X.shape[1])), y, **settings)
+
+
+def run(data, solver, callbacks=(), **settings):
+    f = Objective(Logistic(), data, fit_intercept=True)
+    return minimize(f, BALL, solver, tol=0.0, callbacks=callbacks, **{"max_iter": 5, **settings})
+
+
+@pytest.mark.parametrize(
+    "solver", [FrankWolfe(), pytest.param(CorrectivePrimalAveraging(), marks=pytest.mark.slow)], ids=repr
+)
+def test_lost_partitions_and_images_change_no_bit(client, table, solver):
+    """Shelves are emptied, views and images dropped, at random between iterations."""
+    data, rng = made(table), np.random.default_rng(0)
+    undisturbed = run(data, solver)
+
+    def lose(_):
+        for own in list(shelf._SHELVES.values()):
+            for key, rows in list(own.items()):
+                if rng.random() < 0.5:
+                    rows._begin()
+                if rng.random() < 0.3:
+                    own.pop(key, None)
+
+    disturbed = run(data, solver, lose)
+    np.testing.assert_array_equal(disturbed.w, undisturbed.w)
+    assert (disturbed.value, disturbed.bound) == (undisturbed.value, undisturbed.bound)
+
+
+def test_the_number_of_workers_changes_no_bit(client, table):
+    from distributed import Client, LocalCluster
+
+    two = run(made(table), FrankWolfe())
+    with dask.config.set(scheduler="synchronous"), client.as_current():
+        settings = {"processes": False, "dashboard_address": ":0", "threads_per_worker": 2, "silence_logs": 50}
+        with LocalCluster(n_workers=1, **settings) as cluster, Client(cluster) as other:
+            data = made(table, client=other)
+            one = run(data, FrankWolfe())
+            cluster.scale(3)
+            other.wait_for_workers(3)
+            three = run(data, FrankWolfe())
+            assert data.rounds._placement.workers() == 3  # those that joined are used
+    np.testing.assert_array_equal(one.w, two.w)
+    np.testing.assert_array_equal(three.w, two.w)
+
+
+def test_without_workers_a_run_ends_and_goes_on_later(table, tmp_path):
+    from distributed import Client, LocalCluster
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        settings = {"processes": False, "dashboard_address": ":0", "threads_per_worker": 1, "silence_logs": 50}
+        with LocalCluster(n_workers=1, **settings) as cluster, Client(cluster, set_as_default=False) as client:
+            data = made(table, client=client, patience=0.2)
+            solver, whole = PrimalAveraging(), run(made(table, client=client), PrimalAveraging(), max_iter=8)
+
+            def leave(at):
+                if at.iteration == 4:
+                    cluster.scale(0)
+                    while client.nthreads():
+                        time.sleep(0.02)
+
+            short = run(data, solver, [leave, Checkpoint(tmp_path / "run", 100)], max_iter=8)
+            assert short.status is Status.ROWS_LOST
+            assert short.n_iter == 4
+            assert short.bound <= whole.value
+            assert "a checkpoint goes on from here" in str(short.status)
+            cluster.scale(1)
+            client.wait_for_workers(1)
+            resumed = run(made(table, client=client), None, max_iter=8, state=tmp_path / "run")
+    assert resumed.n_iter == 8
+    np.testing.assert_allclose(resumed.w, whole.w, rtol=1e-10, atol=1e-12)
+
+
+def test_bad_partitions_are_named(table):
+    X, y, weight = (np.array(part) for part in table)
+    holes = X.copy()
+    holes[57, 2], weight[81] = np.nan, -1.0
+    with dask.config.set(scheduler="synchronous"):
+        with pytest.raises(
+            ValueError, match=r"partition 1 of the data: `X` must be finite, got nan in row 17, column 2"
+        ):
+            made((holes, y, None))
+        with pytest.raises(ValueError, match=r"partition 2 of the data: `sample_weight` must be non-negative, got -1"):
+            as_data(da.from_array(X, chunks=(40, 5)), y, weight)
+        wide = [dask.delayed(X[:100]), dask.delayed(X[100:, :4])]
+        with pytest.raises(
+            ValueError, match=r"partition 1 of the data .* must have the same columns as partition 0, 5"
+        ):
+            as_data(wide, [dask.delayed(y[:100]), dask.delayed(y[100:])])
+        single = [dask.delayed(X[:100]), dask.delayed(X[100:].astype(np.float32))]
+        with pytest.raises(ValueError, match=r"must have the same dtype as partition 0, float64, got float32"):
+            as_data(single, [dask.delayed(y[:100]), dask.delayed(y[100:])])
+        wrong = y.copy()
+        wrong[130] = 3.0
+        with pytest.raises(ValueError, match=r"partition 3 of the data: `y` must hold the labels -1 and \+1, got 3.0"):
+            Objective(Logistic(), as_data(da.from_array(X, chunks=(40, 5)), wrong))
+
+
+def test_errors_arrive_from_workers(client, table):
+    holes = table[0].copy()
+    holes[57, 2] = np.inf
+    with pytest.raises(ValueError, match=r"partition 1 of the data: `X` must be finite, got inf in row 17, column 2"):
+        made((holes, table[1], None))
+
+
+def test_a_source_that_changes_is_refused(table):
+    X, y, _ = table
+    calls = []
+
+    def moving():
+        calls.append(1)
+        return X + (1e-9 if len(calls) > 2 else 0.0)
+
+    with dask.config.set(scheduler="synchronous"):
+        data = as_data([dask.delayed(moving)()], [dask.delayed(y)], memory=1)
+        Objective(Logistic(), data)
+        with pytest.raises(ChangedError, match="partition 0 of the data was computed again to other numbers"):
+            run(data, PrimalAveraging())
+
+
+def test_a_recomputed_partition_is_checked_on_a_cluster(client, table):
+    data = made(table)
+    facts = data.rounds.facts[2]
+    data.rounds.facts[2] = type(facts)(**{**vars(facts), "checksum": "another"})
+    for own in list(shelf._SHELVES.values()):
+        own.clear()
+    with pytest.raises(ChangedError, match="partition 2 of the data"):
+        run(data, PrimalAveraging())
+
+
+@dataclass(frozen=True)
+class Slow(Step):
+    """A step that takes its time."""
+
+    def block(self, rows: Rows, *images):
+        time.sleep(0.4)
+        return None, np.zeros(1)
+
+
+def tasks(client):
+    return client.run_on_scheduler(lambda dask_scheduler: [str(key) for key in dask_scheduler.tasks])
+
+
+def test_an_interrupt_leaves_no_task_behind(client, table):
+    data = made(table)
+    f = Objective(Logistic(), data)
+    timer = threading.Timer(0.5, _thread.interrupt_main)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        f.workspace.fold(Slow(), (f.point(np.zeros(5)),))
+    deadline = time.monotonic() + 5.0
+    while any("projfree-fold" in key for key in tasks(client)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [key for key in tasks(client) if "projfree-fold" in key]
+    assert run(data, PrimalAveraging()).n_iter == 5
+
+
+def test_rows_are_freed_with_the_data(client, table):
+    data = made((table[0] + 1.0, *table[1:]), chunk=60)
+    run(data, PrimalAveraging())
+    own = {future.key for future in data.rounds._futures}
+    assert own <= set(tasks(client))
+    del data
+    deadline = time.monotonic() + 5.0
+    while own & set(tasks(client)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not own & set(tasks(client))
+
+
+def test_tasks_have_readable_names(client, table):
+    run(made(table), CorrectivePrimalAveraging())
+    names = client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.task_prefixes))
+    assert {"projfree-sweep", "projfree-fold", "projfree-adopt", "projfree-partition"} <= set(names)
+
+
+def test_asynchronous_clients_are_refused(table):
+    with pytest.raises(TypeError, match="`client` must be synchronous, because a fit waits for its rounds"):
+        made(table, client=SimpleNamespace(asynchronous=True))
+
+
+def test_the_active_client_and_a_given_one_are_used(threads, table):
+    assert isinstance(made(table, client=threads).rounds, ClusterRounds)
+    with threads.as_current():
+        assert isinstance(made(table).rounds, ClusterRounds)
+        model = ConstrainedClassifier(radius=1.0).fit(da.from_array(table[0], chunks=(120, 5)), table[1])
+    assert model.result_.status.converged
+
+
+@pytest.mark.parametrize(
+    ("chunk", "limit", "match"),
+    [
+        pytest.param(1, 10**9, r"a worker has \d+ partitions, .* rechunk", marks=pytest.mark.slow),
+        (10, 10**9, r"the 24 partitions have 0 kB on average, .*`X\.rechunk\(\(30, -1\)\)`"),
+        (120, 1000, r"partition 0 takes 0\.0 MB, and a worker has 0\.0 MB of memory"),
+    ],
+)
+def test_odd_partitions_are_warned_about(client, table, monkeypatch, chunk, limit, match):
+    monkeypatch.setattr(ClusterRounds, "limits", lambda self: {"one": limit, "two": limit})
+    with pytest.warns(UserWarning, match=match):
+        made(table, chunk=chunk)

@@ -1,0 +1,194 @@
+"""Workers of their own processes, killed in the middle of runs: each run ends with the answer of an undisturbed one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+
+from projfree import Checkpoint, FrankWolfe, Logistic, LpBall, Objective, PrimalAveraging, as_data, minimize
+
+BALL = LpBall(1.5, radius=2.0)
+ITERATIONS = 12
+#: Seconds that a run may take longer than an undisturbed one for each kill.
+PATIENCE = 30.0
+
+SETTINGS = {
+    "distributed.scheduler.allowed-failures": 1,  # Dask gives up sooner, and we do not
+    "distributed.deploy.lost-worker-timeout": "1 hour",  # else a local cluster gives up on workers that start slowly
+    "distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+    "distributed.logging": {"distributed": "critical"},
+}
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    from distributed import LocalCluster
+
+    with dask.config.set(SETTINGS), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster:
+            yield cluster
+
+
+@pytest.fixture
+def processes(cluster):
+    from distributed import Client
+
+    with Client(cluster, set_as_default=False) as client:
+        client.wait_for_workers(2)
+        yield client
+
+
+def made(client, chunks=8):
+    rng = da.random.RandomState(3)  # on the workers
+    X = rng.normal(size=(4000, 6), chunks=(4000 // chunks, 6))
+    y = da.where(X[:, 0] - 0.5 * X[:, 1] + rng.normal(size=4000, chunks=4000 // chunks) > 0.0, 1.0, -1.0)
+    return as_data(X, y, client=client)
+
+
+def run(data, callbacks=(), solver=None, *, intercept=True, **settings):
+    f = Objective(Logistic(), data, fit_intercept=intercept)
+    return minimize(f, BALL, solver or FrankWolfe(), tol=0.0, max_iter=ITERATIONS, callbacks=callbacks, **settings)
+
+
+def pids(client):
+    try:
+        return list(client.run(os.getpid).values())
+    except OSError:  # one of them is just dying
+        return []
+
+
+def kill_one(client, rng):
+    found = pids(client)
+    if found:
+        os.kill(found[int(rng.integers(len(found)))], signal.SIGKILL)
+
+
+def test_a_killed_worker_changes_no_bit(processes):
+    data, rng = made(processes), np.random.default_rng(0)
+    undisturbed = run(data, solver=PrimalAveraging(), intercept=False)
+    begun = time.monotonic()
+
+    def kill(at):
+        return kill_one(processes, rng) if at.iteration == 5 else None
+
+    disturbed = run(data, kill, PrimalAveraging(), intercept=False)
+    assert time.monotonic() - begun < PATIENCE
+    np.testing.assert_array_equal(disturbed.w, undisturbed.w)
+    assert (disturbed.value, disturbed.bound) == (undisturbed.value, undisturbed.bound)
+
+
+@pytest.mark.slow
+def test_ten_runs_with_a_kill_each_at_random_moments(processes):
+    data, rng = made(processes), np.random.default_rng(1)
+    begun = time.monotonic()
+    undisturbed = run(data)
+    took = time.monotonic() - begun
+    for _ in range(10):
+        timer = threading.Timer(float(rng.uniform(0.0, took)), kill_one, (processes, rng))
+        timer.start()
+        begun = time.monotonic()
+        disturbed = run(data)
+        timer.join()
+        assert time.monotonic() - begun < 2.0 * took + PATIENCE
+        np.testing.assert_allclose(disturbed.w, undisturbed.w, rtol=1e-10)
+        processes.wait_for_workers(2)
+
+
+@pytest.mark.slow
+def test_a_run_with_ten_kills(processes):
+    data, rng, killed = made(processes), np.random.default_rng(2), []
+    undisturbed = run(data)
+
+    def kill(at):
+        if len(killed) < 10:
+            kill_one(processes, rng)
+            killed.append(at.iteration)
+
+    disturbed = run(data, kill)
+    assert disturbed.status.name == "MAX_ITER"
+    assert len(killed) == 10
+    np.testing.assert_array_equal(disturbed.w, undisturbed.w)
+
+
+@pytest.mark.slow
+def test_all_workers_killed_and_new_ones_joined(processes):
+    data = made(processes)
+    undisturbed = run(data)
+
+    def kill(at):
+        if at.iteration == 4:
+            for pid in pids(processes):
+                os.kill(pid, signal.SIGKILL)
+
+    np.testing.assert_array_equal(run(data, kill).w, undisturbed.w)
+
+
+@pytest.mark.slow
+def test_a_throttled_worker_changes_no_bit(processes):
+    data = made(processes)
+    undisturbed = run(data)
+
+    def throttle(at):
+        if at.iteration == 4:
+            pid = pids(processes)[0]
+            os.kill(pid, signal.SIGSTOP)
+            threading.Timer(2.0, os.kill, (pid, signal.SIGCONT)).start()
+
+    np.testing.assert_array_equal(run(data, throttle).w, undisturbed.w)
+
+
+@pytest.mark.slow
+def test_what_dask_gives_up_on_is_tried_again(processes, tmp_path):
+    X, y = np.random.default_rng(0).standard_normal((40, 3)), np.ones(40)
+    y[::2] = -1.0
+
+    def fatal_at_first(path, block):  # local, so that it travels by value
+        count = len(os.listdir(path))
+        if count < 2:
+            open(os.path.join(path, str(count)), "w").close()
+            os._exit(1)
+        return block
+
+    blocks = [dask.delayed(fatal_at_first)(str(tmp_path), X), dask.delayed(X[:20])]
+    data = as_data(blocks, [dask.delayed(y), dask.delayed(y[:20])], client=processes)
+    assert data.n == 60
+    assert len(os.listdir(tmp_path)) == 2
+
+
+KILLED_CLIENT = """
+import os, sys
+from distributed import Client
+import dask.array as da
+from projfree import Checkpoint, Logistic, LpBall, Objective, PrimalAveraging, as_data, minimize
+with Client(sys.argv[1]) as client:
+    rng = da.random.RandomState(3)
+    X = rng.normal(size=(4000, 6), chunks=(500, 6))
+    y = da.where(X[:, 0] - 0.5 * X[:, 1] + rng.normal(size=4000, chunks=500) > 0.0, 1.0, -1.0)
+    f = Objective(Logistic(), as_data(X, y), fit_intercept=True)
+    die = lambda run: os._exit(9) if run.iteration == 8 else None
+    callbacks = [Checkpoint(sys.argv[2], 3), die]
+    minimize(f, LpBall(1.5, radius=2.0), PrimalAveraging(), tol=0.0, max_iter=12, callbacks=callbacks)
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_client_is_resumed_by_another(processes, tmp_path):
+    address, folder = processes.scheduler.address, str(tmp_path / "run")
+    ended = subprocess.run([sys.executable, "-W", "ignore", "-c", KILLED_CLIENT, address, folder], check=False)
+    assert ended.returncode == 9
+    data = made(processes)
+    undisturbed = run(data, [Checkpoint(tmp_path / "other", 3)], PrimalAveraging())
+    resumed = run(data, [Checkpoint(folder, 3)], PrimalAveraging(), state=folder)
+    assert resumed.n_iter == ITERATIONS
+    np.testing.assert_array_equal(resumed.w, undisturbed.w)

@@ -1,0 +1,86 @@
+"""Folders of Parquet files that workers read, and the command line that has them do it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from projfree import ConstrainedClassifier, ConstrainedRegressor, as_data
+from projfree.cli.app import app
+from projfree.cli.clusters import cluster_at
+from projfree.estimators import load
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, table):
+    X, y, weight = table
+    path = tmp_path_factory.mktemp("parts")
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(
+        s=weight, number=X @ [1.0, 2.0, 0.0, -1.0, 0.5], label=np.where(y > 0, "yes", "no")
+    )
+    for k, part in enumerate(np.array_split(np.arange(240), 3)):
+        frame.iloc[part].to_parquet(path / f"part-{k}.parquet")
+    return path, frame
+
+
+def test_workers_read_their_files(client, folder):
+    path, frame = folder
+    names = list("abcde")
+    data = as_data(path, "number", "s", columns=names, client=client)
+    assert (data.n, len(data.facts), data.feature_names) == (240, 3, tuple(names))
+    model = ConstrainedRegressor(radius=1.0, tol=1e-8).fit(data)
+    other = ConstrainedRegressor(radius=1.0, tol=1e-8).fit(frame[names], frame.number, frame.s)
+    np.testing.assert_allclose(model.coef_, other.coef_, rtol=1e-4, atol=1e-6)
+    labelled = as_data(path, "label", columns=names, client=client)
+    model = ConstrainedClassifier(radius=1.0).fit(labelled)
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert model.score(labelled) == pytest.approx(model.score(frame[names], frame.label))
+    with pytest.raises(TypeError, match="`y` and `sample_weight` must be names of columns where `X` is a folder"):
+        as_data(path, frame.number.to_numpy(), client=client)
+
+
+@pytest.fixture
+def here(monkeypatch, threads):
+    """The command uses the cluster of the tests, whatever it is told."""
+    import contextlib
+
+    for module in ("fit", "explain"):
+        monkeypatch.setattr(f"projfree.cli.{module}.cluster_at", lambda where: contextlib.nullcontext(threads))
+
+
+def test_the_command_fits_on_a_cluster(here, folder, tmp_path):
+    path, frame = folder
+    out = tmp_path / "model"
+    told = ["--target", "label", "--drop", "s", "--drop", "number", "--cluster", "local:2"]
+    run = CliRunner().invoke(app, ["fit", str(path), *told, "--radius", "1", "--out", str(out), "--json"])
+    assert run.exit_code == 0, run.output
+    said = json.loads(run.stdout)
+    assert (said["rows"], said["held_out_rows"], said["features"]) == (192, 48, 5)
+    assert said["score"] > 0.6
+    model = load(out)
+    assert set(model.predict(frame[list("abcde")])) == {"no", "yes"}
+    run = CliRunner().invoke(app, ["explain", str(path), *told])
+    assert run.exit_code == 0, run.output
+    assert "chosen:" in run.output
+    assert "a round takes about 10 ms besides the read of the rows" in run.output.replace("\n", " ")
+
+
+def test_text_files_and_odd_clusters_are_refused(here, tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n")
+    out = ["--out", str(tmp_path / "m"), "--target", "y"]
+    run = CliRunner().invoke(app, ["fit", str(tmp_path / "a.csv"), *out, "--cluster", "local"])
+    assert "--cluster needs a Parquet file or a folder of those" in run.output.replace("\n", " ")
+    with pytest.raises(ValueError, match="--cluster must be tcp://host:port, local or local:workers, got local:x"):
+        cluster_at("local:x").__enter__()
+
+
+@pytest.mark.slow
+def test_the_command_starts_workers_of_its_own(folder, tmp_path):
+    told = ["--target", "number", "--drop", "s", "--drop", "label", "--cluster", "local:2", "--json"]
+    run = CliRunner().invoke(app, ["fit", str(folder[0]), *told, "--radius", "1", "--out", str(tmp_path / "model")])
+    assert run.exit_code == 0, run.output
+    assert json.loads(run.stdout)["status"] == "converged"

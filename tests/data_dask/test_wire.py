@@ -1,0 +1,95 @@
+"""What travels in a round: O(d) numbers for each sum that comes back, and nothing that grows with the rows."""
+
+from __future__ import annotations
+
+import warnings
+
+import dask.array as da
+import numpy as np
+import pytest
+
+from projfree import ConstrainedNewton, CorrectivePrimalAveraging, Logistic, LpBall, Objective, as_data, minimize
+from projfree.data.dask.cluster import ClusterRounds
+
+#: Messages of Dask about a task that have nothing to do with what it carries, all hops together, for each worker.
+MESSAGES = 40_000
+#: Each byte of a sum goes from the worker to the scheduler and from there to the client.
+HOPS = 2
+WORKERS, PARTITIONS = 2, 8
+
+
+@pytest.fixture(scope="module")
+def wire():
+    """A client whose cluster speaks TCP with it and between workers, in one process, so that all bytes are seen."""
+    from distributed import Client, LocalCluster
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        settings = {
+            "processes": False,
+            "dashboard_address": ":0",
+            "threads_per_worker": 1,
+            "protocol": "tcp://",
+            "silence_logs": 50,
+        }
+        with LocalCluster(n_workers=WORKERS, **settings) as cluster, Client(cluster, set_as_default=False) as client:
+            yield client
+
+
+@pytest.fixture
+def rounds(monkeypatch):
+    """The bytes on the wire of each round, with its name."""
+    from distributed.comm.tcp import TCP
+
+    sent, found, write, run = [0], [], TCP.write, ClusterRounds.run
+
+    async def counting(self, *args, **settings):
+        nbytes = await write(self, *args, **settings)
+        sent[0] += nbytes
+        return nbytes
+
+    def noting(self, job):
+        before = sent[0]
+        answer = run(self, job)
+        found.append((job.name, sent[0] - before))
+        return answer
+
+    monkeypatch.setattr(TCP, "write", counting)
+    monkeypatch.setattr(ClusterRounds, "run", noting)
+    return found
+
+
+def fit(wire, n, d, solver):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d))
+    y = np.where(X[:, 0] + rng.standard_normal(n) > 0, 1.0, -1.0)
+    data = as_data(da.from_array(X, chunks=(n // PARTITIONS, d)), y, client=wire)
+    f = Objective(Logistic(), data, fit_intercept=True)
+    return minimize(f, LpBall(1.5, radius=2.0), solver, max_iter=2, tol=0.0)
+
+
+@pytest.mark.parametrize("d", [pytest.param(5, marks=pytest.mark.slow), 200])
+def test_a_round_carries_a_few_vectors(wire, rounds, d):
+    fit(wire, 1600, d, CorrectivePrimalAveraging())
+    assert {"sweep", "fold"} <= {name for name, _ in rounds}
+    vectors = 6  # parameters of a hull there, and sums back
+    for name, nbytes in rounds:
+        assert nbytes <= WORKERS * MESSAGES + HOPS * PARTITIONS * vectors * 8 * (d + 100), (name, nbytes)
+
+
+def test_a_hessian_carries_a_matrix_for_each_root(wire, rounds):
+    d = 60
+    fit(wire, 1600, d, ConstrainedNewton())
+    matrices = [nbytes for name, nbytes in rounds if name == "moments"]
+    assert matrices
+    assert max(matrices) <= WORKERS * MESSAGES + HOPS * PARTITIONS * 8 * (d + 2) ** 2
+
+
+def test_bytes_do_not_grow_with_the_rows(wire, rounds):
+    fit(wire, 800, 5, CorrectivePrimalAveraging())
+    few = sorted(nbytes for _, nbytes in rounds)
+    rounds.clear()
+    fit(wire, 80_000, 5, CorrectivePrimalAveraging())
+    many = sorted(nbytes for _, nbytes in rounds)
+    assert np.median(many) <= 1.3 * np.median(few)
+    assert max(many) <= WORKERS * MESSAGES  # an image of the rows would take 640 kB
