@@ -145,8 +145,9 @@ def test_the_strength_with_the_best_score_is_chosen_and_not_the_last(monkeypatch
     monkeypatch.setattr(MatrixCompletion, "_judged", lambda self, m: scores.append(judged(self, m)) or scores[-1])
     monkeypatch.setattr(Problem, "penalised", note)
     model = quick(radius=None, implicit=0).fit(RATINGS)
-    *path, final = strengths
+    (*path, final), (*scores, alone) = strengths, scores  # offsets without a matrix are judged last
     best = int(np.argmax(scores))
+    assert alone < scores[best]
     assert len(path) == len(scores)
     assert best < len(path) - 1
     assert final == pytest.approx(path[best] * np.sqrt(300 / 270), rel=1e-12)
