@@ -376,7 +376,7 @@ def test_an_interrupted_fit_goes_on_with_the_strength_that_was_chosen(ratings, t
         if sweeps[-2:] == [7, 7]:  # the second of the sweeps at the end
             raise KeyboardInterrupt
 
-    settings = {"rank": 4, "sweeps": 7, "certify": False}
+    settings = {"rank": 4, "max_sweeps": 7, "certify": False}
     with pytest.raises(KeyboardInterrupt):
         MatrixCompletion(**settings, checkpoint=folder, callbacks=[press]).fit(ratings)
     whole = MatrixCompletion(**settings).fit(ratings)

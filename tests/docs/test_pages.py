@@ -15,7 +15,13 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(path for path in DOCS.glob("*.md") if "```python\n" in path.read_text(encoding="utf-8"))
 #: What pages take for granted.
 GIVEN: dict[str, dict[str, Any]] = {
-    "completion": {"ratings": [("ann", "up", 5.0), ("ann", "heat", 3.0), ("bob", "up", 4.0), ("cy", "heat", 2.0)]},
+    "completion": {
+        "ratings": [
+            (user, item, float(stars))
+            for user, row in {"ann": "5321", "bob": "4311", "cy": "1244", "dee": "2355", "eve": "4421"}.items()
+            for item, stars in zip(("up", "heat", "alien", "brazil"), row, strict=True)
+        ]
+    },
 }
 BLOCK = re.compile(r"```python\n(?P<code>.*?)```\n(?:\n```text\n(?P<shown>.*?)```)?", flags=re.DOTALL)
 NUMBER = re.compile(r"[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")

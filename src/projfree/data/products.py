@@ -58,8 +58,6 @@ def product(table: Any, y: Array, s: Array, shift: Array) -> Array:
     """The sum of ``z z^T`` over rows ``z = s (x - shift_x, y - shift_y, 1)``."""
     if is_sparse(table):
         return _sparse_product(table, y, s, shift)
-    if not y.shape[1] and not shift.any() and (s == s[0]).all():
-        return _plain_product(table, float(s[0]))
     if len(y) <= LANE_ROWS:
         return _dense_product(table, y, s, shift)
     total = np.zeros((len(shift) + 1,) * 2)
@@ -70,6 +68,8 @@ def product(table: Any, y: Array, s: Array, shift: Array) -> Array:
 
 
 def _dense_product(table: Array, y: Array, s: Array, shift: Array) -> Array:
+    if not y.shape[1] and not shift.any() and table.dtype == np.float64 and (s == s[0]).all():
+        return _plain_product(table, float(s[0]))
     # In the order of the table: turning it round would cost as much as the product.
     z = np.empty((len(y), len(shift) + 1), order="F" if table.strides[0] < table.strides[1] else "C")
     np.subtract(table, shift[: table.shape[1]], out=z[:, : table.shape[1]])

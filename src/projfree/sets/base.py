@@ -17,6 +17,7 @@ from projfree.sets.answer import Answer
 if TYPE_CHECKING:
     from projfree.numerics.flat_ball import FlatBall
     from projfree.sets.lp import LpBall
+    from projfree.sets.weighted_schatten import WeightedSchattenBall
 
 #: How far outside, relative to its size, a point may lie and still count as contained. Convex combinations and
 #: singular values round by a few units in the last place; this is far above that and far below any use.
@@ -191,6 +192,10 @@ class ConstraintSet(ABC):
 
         Of the features that are not among the `free_features`.
         """
+        return None
+
+    def as_weighted_schatten(self) -> WeightedSchattenBall | None:
+        """The set as a ball of singular values with weights of rows and columns, else None."""
         return None
 
     #: How far from zero the `free_features` may be.

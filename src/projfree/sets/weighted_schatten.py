@@ -69,6 +69,9 @@ class WeightedSchattenBall(NormBall):
                 raise ValueError(f"`{call}` must be a vector of positive weights, got {shown(weights.tolist())}.")
             object.__setattr__(self, name, frozen(weights))
 
+    def as_weighted_schatten(self) -> WeightedSchattenBall:
+        return self
+
     @property
     def ball(self) -> SchattenBall:
         """The plain ball in the weighted coordinates."""

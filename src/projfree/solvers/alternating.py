@@ -78,8 +78,7 @@ class Alternating(Solver):
     >>> import numpy as np
     >>> from itertools import islice
     >>> from projfree import Entries, Squared, as_data, iterate
-    >>> from projfree.objectives.implicit import ImplicitObjective
-    from projfree.objectives.offsets import OffsetObjective
+    >>> from projfree.objectives.offsets import OffsetObjective
     >>> from projfree.sets import WeightedSchattenBall
     >>> from projfree.solvers.alternating import Alternating
     >>> data = as_data(Entries([0, 0, 1, 1], [0, 1, 0, 1], (2, 2), factored=True), [5.0, 3.0, 4.0, 1.0])
@@ -103,7 +102,8 @@ class Alternating(Solver):
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         super().check(f, ball)
-        if not (isinstance(f, Sweepable) and isinstance(ball, WeightedSchattenBall) and ball.p < 2.0):
+        weighted = ball.as_weighted_schatten()
+        if not isinstance(f, Sweepable) or weighted is None or not weighted.p < 2.0:
             raise TypeError(
                 f"Alternating needs an OffsetObjective and a WeightedSchattenBall with p below 2, got "
                 f"{type(f).__name__} and {ball!r}; use CorrectivePrimalAveraging."
@@ -219,6 +219,7 @@ def _weights(f: Sweepable, ball: WeightedSchattenBall) -> tuple[Array, Array]:
 
 
 def _known(f: SmoothFunction, ball: ConstraintSet) -> tuple[Sweepable, WeightedSchattenBall]:
+    weighted = ball.as_weighted_schatten()
     assert isinstance(f, Sweepable)
-    assert isinstance(ball, WeightedSchattenBall)
-    return f, ball
+    assert weighted is not None
+    return f, weighted
