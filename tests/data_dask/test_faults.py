@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import signal
 import threading
 import time
 import warnings
@@ -181,7 +182,15 @@ def tasks(client):
     return client.run_on_scheduler(lambda dask_scheduler: [str(key) for key in dask_scheduler.tasks])
 
 
-def test_an_interrupt_leaves_no_task_behind(client, table):
+@pytest.fixture
+def interruptible():
+    """Jobs in the background ignore the signal."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_leaves_no_task_behind(client, table, interruptible):
     data = made(table)
     f = Objective(Logistic(), data)
     timer = threading.Timer(0.5, _thread.interrupt_main)
