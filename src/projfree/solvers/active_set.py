@@ -44,6 +44,19 @@ class ActiveSet:
         """Points with one entry each, without any weight."""
         return cls(shape, np.arange(len(places) + 1), places, values, np.zeros(len(places)))
 
+    @property
+    def consistent(self) -> bool:
+        """Whether the arrays describe vertices: a file may say anything, and products trust the places."""
+        starts, places, count = self.starts, self.places, len(self.weights)
+        vectors = all(np.ndim(each) == 1 for each in (starts, places, self.values, self.weights))
+        if not vectors or starts.dtype.kind not in "iu" or places.dtype.kind not in "iu" or len(starts) != count + 1:
+            return False
+        ordered = (
+            starts[0] == 0 and starts[-1] == len(places) == len(self.values) and bool((np.diff(starts) >= 0).all())
+        )
+        within = bool(((places >= 0) & (places < math.prod(self.shape))).all())
+        return ordered and within and count > 0 and bool(self.weights.min() >= 0.0)
+
     def fields(self) -> dict[str, Any]:
         """The arrays by name, as a state holds them."""
         return {name: getattr(self, name) for name in ("starts", "places", "values", "weights")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
@@ -120,8 +120,12 @@ class Solver(ABC):
         return self.init(f, ball, state.x, state.seed)
 
     def restored(self, f: SmoothFunction, ball: ConstraintSet, first: State, kept: dict[str, Any]) -> State:
-        """The state whose fields a checkpoint has kept, given the first state of a new run."""
-        checked = {name: like(getattr(first, name), value) for name, value in kept.items()}
+        """The state whose fields a checkpoint has kept, given the first state of a new run.
+
+        Fields that a state from outside of the package adds are taken as they are: their solver knows what they mean.
+        """
+        own = {f.name for c in type(first).__mro__ if c.__module__.startswith("projfree.") for f in _fields_of(c)}
+        checked = {name: like(getattr(first, name), value) if name in own else value for name, value in kept.items()}
         return type(first)(**checked, problem=first.problem, solver=first.solver)
 
     def __repr__(self) -> str:
@@ -194,3 +198,7 @@ def valued(f: SmoothFunction, t: int, x: Point) -> tuple[Point, tuple[tuple[int,
         return x, ()
     found = f.evaluate(x, tangent=False)
     return found.point, ((t, found),)
+
+
+def _fields_of(cls: Any) -> tuple[Any, ...]:
+    return fields(cls) if is_dataclass(cls) else ()

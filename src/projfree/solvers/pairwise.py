@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -121,6 +122,13 @@ class PairwiseFrankWolfe(Solver):
 
     def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> PairwiseState:
         return PairwiseState(t=0, x=start, seed=seed, **ActiveSet.of(start.w).fields())
+
+    def restored(self, f: SmoothFunction, ball: ConstraintSet, first: State, kept: dict[str, Any]) -> State:
+        state = super().restored(f, ball, first, kept)
+        assert isinstance(state, PairwiseState)
+        if not state.active_set.consistent:
+            raise ValueError("its active set is none: places, starts and weights do not belong together")
+        return state
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, PairwiseState)

@@ -115,6 +115,7 @@ def plan(f: SmoothFunction, ball: ConstraintSet, tol: float = 1e-6, *, radii: in
     instance("objective", f, SmoothFunction, "Objective(Squared(), as_data(X, y))")
     instance("ball", ball, ConstraintSet, "LpBall(2, radius=1.0)")
     at_least("tol", tol, 0.0)
+    ball.check_shape(f.shape)
     costs, most = Costs(f, ball, count("radii", radii)), budget()
     return Plan(costs, tol, most, _cheapest(costs, most).solver)
 
