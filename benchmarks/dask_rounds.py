@@ -12,6 +12,7 @@ fit to a certified 1e-6 is compared with its solvers at the suboptimality that t
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import subprocess
@@ -35,7 +36,7 @@ def no_other_sparse():
     before = list(sys.path)
     sys.path = [folder for folder in before if Path(folder or ".").resolve() != Path(__file__).parent.resolve()]
     try:
-        import sparse  # noqa: F401
+        importlib.import_module("sparse")
     except ImportError:
         sys.modules["sparse"] = None
     sys.path = before

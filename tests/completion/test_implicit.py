@@ -23,7 +23,7 @@ from projfree.sets import spectral
 SHAPE = (9, 7)
 
 
-def made(loss=Squared(), p=1.0, weight=0.7, weighted=False, seed=0, kinds=(True, True, True)):  # noqa: B008
+def made(loss=Squared(), p=1.0, weight=0.7, weighted=False, seed=0, kinds=(True, True, True)):  # noqa: B008 - a loss is frozen
     rng = np.random.default_rng(seed)
     rows, cols, y = entries(*SHAPE, 30, seed=seed)
     y = np.where(y > 3.0, 1.0, -1.0) if loss.labels else y

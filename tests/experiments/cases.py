@@ -243,7 +243,7 @@ case("non-convex", "number", *number)
 T = "theory"
 for k in (1, 2, 3):
     case(T, f"bound-{k}", shares(0.9, "share", problem=f"bound ({k})"), shares(1.1, "share", problem=f"bound ({k})"))
-for key, of in (("constant-d", "d"), ("constant-alpha", "1/α"), ("constant-delta", "1/δ")):  # noqa: RUF001
+for key, of in (("constant-d", "d"), ("constant-alpha", "1/α"), ("constant-delta", "1/δ")):  # noqa: RUF001 - as in the report
     good, bad = (each([v], problem="constants", variant=of, measure="share", rho=1.0) for v in (0.5, 2.0))
     case(T, key, good, bad)
 case(T, "lemma-1", shares(1.0, "ratio", problem="lemma 1"), shares(2.0, "ratio", problem="lemma 1"))

@@ -37,7 +37,7 @@ SCHATTEN = SchattenBall(1.2, 4.0)
 BY_COUNT = WeightedSchattenBall(1.2, 4.0, np.linspace(0.8, 1.2, t.SHAPE[0]), np.linspace(1.1, 0.9, t.SHAPE[1]))
 
 
-def completion(factored, loss=Squared(), intercept=False, **given):  # noqa: B008
+def completion(factored, loss=Squared(), intercept=False, **given):  # noqa: B008 - a loss is frozen
     return lambda: Objective(loss, t.entries(factored, signs=loss.labels, **given), fit_intercept=intercept)
 
 

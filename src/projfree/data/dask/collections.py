@@ -127,8 +127,9 @@ def _delayed(name: str, X: Any) -> tuple[list[Any], list[int | None]]:
 def _alike(name: str, values: Any, parts: list[Any], lengths: list[int | None]) -> list[Any]:
     """Targets or weights in blocks that go with those of the features."""
     if is_dask(values):
-        if hasattr(values, "rechunk") and None not in lengths and values.ndim and values.shape[0] == sum(lengths):  # type: ignore[arg-type]
-            values = values.rechunk({0: tuple(lengths)})
+        known = [rows for rows in lengths if rows is not None]
+        if hasattr(values, "rechunk") and len(known) == len(parts) and values.ndim and values.shape[0] == sum(known):
+            values = values.rechunk({0: tuple(known)})
         found = _delayed(name, values)[0]
         if len(found) != len(parts):
             raise ValueError(

@@ -148,5 +148,6 @@ class Naming:
         return None
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if type(error) in (ValueError, TypeError) and "of the data:" not in str(error):
-            raise type(error)(f"partition {self.number} of the data: {error}") from error  # type: ignore[misc]
+        for kind_of in (ValueError, TypeError):
+            if type(error) is kind_of and "of the data:" not in str(error):
+                raise kind_of(f"partition {self.number} of the data: {error}") from error
