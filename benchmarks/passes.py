@@ -76,9 +76,10 @@ def reader(X, kernel, threads):
 
 def tangent(loss, X, y, outputs=()):
     f = Objective(loss, as_data(X, y))
-    w = np.random.default_rng(1).standard_normal((X.shape[1], *f.outputs)) / 10
+    random = np.random.default_rng(1)
 
     def once():
+        w = random.standard_normal((X.shape[1], *f.outputs)) / 10
         return f.minorant(f.point(w))
 
     return once
