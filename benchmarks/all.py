@@ -1,7 +1,7 @@
 """Every benchmark, then one JSON file and one figure: ``python benchmarks/all.py [--quick]``.
 
 Runs the sections one after the other, each printing its table, and gathers what they saved in
-``benchmarks/results/bench.json`` and ``bench.png``: about 35 minutes on an idle machine. Of the plan's problems it
+``benchmarks/scratch/bench.json`` and ``bench.png``: about 35 minutes on an idle machine. Of the plan's problems it
 takes one in seven; ``auto.py`` alone takes all.
 """
 

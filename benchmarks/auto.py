@@ -1,6 +1,6 @@
 """Is the plan the right one? Every problem of a fixed grid, by every solver, to a certified relative gap.
 
-    python benchmarks/auto.py [--tol 1e-4] [--only TEXT] [--every 1] [--limit 10] [--repeat 2] [--large]
+    python benchmarks/auto.py [--tol 1e-4] [--only TEXT] [--every 1] [--limit 10] [--repeat 2] [--large] [--commit]
 
 For each problem the seconds of the plan's solver over those of the best one; problems that the best one does in under
 50 ms are shown but not judged. Solvers are interleaved; the figure is the smallest of the repeats.
@@ -11,10 +11,10 @@ from __future__ import annotations
 import argparse
 import math
 import time
-from pathlib import Path
 
-from common import console, machine, save
+from common import console
 from grid import cases, large
+from record import destinations, keep, machine
 from rich.table import Table
 
 from projfree import minimize, plan
@@ -52,9 +52,9 @@ def main():
     options.add_argument("--every", type=int, default=1, help="one of so many problems; all of them take an hour")
     options.add_argument("--limit", type=float, default=10.0)
     options.add_argument("--repeat", type=int, default=2)
-    options.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    destinations(options)
     options.add_argument("--large", action="store_true", help="sparse logistic regression up to 500,000 x 20,000")
-    chosen = options.parse_args()
+    chosen, info = options.parse_args(), machine()
     table = Table(title=f"the plan against the best solver, certified {chosen.tol:g}")
     for name in ("problem", "planned", "s", "best", "s", "ratio"):
         table.add_column(name, justify="right" if name in ("s", "ratio") else "left")
@@ -65,7 +65,16 @@ def main():
         best = min(times, key=times.get)
         ratio = times[planned] / times[best] if math.isfinite(times[best]) else math.nan
         counts = times[best] >= JUDGED
-        rows.append({"problem": case.name, "planned": planned, "ratio": ratio, "judged": counts, "seconds": times})
+        rows.append(
+            {
+                "problem": case.name,
+                "planned": planned,
+                "best": best,
+                "ratio": ratio,
+                "judged": counts,
+                "seconds": times,
+            }
+        )
         colour = "dim" if not counts else "green" if ratio <= MOST else "red"
         table.add_row(
             case.name,
@@ -86,7 +95,7 @@ def main():
     judged = [row for row in rows if row["judged"]]
     good = sum(row["ratio"] <= MOST for row in judged)
     console().print(f"{good} of {len(judged)} judged problems within {MOST} of the best solver")
-    save(chosen.out, "auto", {"machine": machine(), "tol": chosen.tol, "problems": rows})
+    keep("auto", {"machine": info, "tol": chosen.tol, "problems": rows}, chosen)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from common import commit, console, machine, versions
+from common import console
+from record import commit, machine, versions
 from rich.table import Table
 
 from projfree import ConstrainedClassifier, Logistic, LpBall, Objective, as_data, minimize

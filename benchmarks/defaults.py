@@ -18,8 +18,9 @@ import warnings
 from typing import Any
 
 import numpy as np
-from common import commit, console, machine
+from common import console
 from defaults_data import Case, cases
+from record import commit, machine
 from rich.table import Table
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit

@@ -16,12 +16,14 @@ radius whose optimum is within 1e-3 of the infimum.
 from __future__ import annotations
 
 import argparse
+import math
 import time
-from pathlib import Path
 from typing import Any
 
-from common import console, machine, reached, save
+import numpy as np
+from common import NAMES, console, reached
 from problems import Problem, Target, load
+from record import destinations, keep, machine
 from rich.markup import escape
 from solvers import QUICK, SOLVERS
 from tables import by_problem, by_solver
@@ -58,6 +60,21 @@ def run(problem: Problem, target: Target, name: str, passes: float, seconds: flo
     }
 
 
+def summary(runs: list[dict[str, Any]], names: list[str]) -> list[dict[str, Any]]:
+    """For each solver the problems certified at each level, and the median passes if at least half of them were."""
+    rows = []
+    for name in names:
+        own = [row["levels"] for row in runs if row["solver"] == name]
+        row: dict[str, Any] = {"solver": name, "problems": len(own)}
+        for level in NAMES.values():
+            passes = [(levels[level]["certified"] or {}).get("passes", math.inf) for levels in own]
+            middle = float(np.median(passes))
+            row[level] = sum(map(math.isfinite, passes))
+            row[f"passes to {level}"] = middle if math.isfinite(middle) else None
+        rows.append(row)
+    return rows
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="seven solvers, the small data set, p = 2 and 1.1")
@@ -68,7 +85,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--passes", type=float, help="cap of one run; by default 3000 (year) and 400 (adult)")
     parser.add_argument("--seconds", type=float, help="cap of one run; by default 3 (year) and 4 (adult)")
     parser.add_argument("--budget", type=float, default=13.0, help="minutes for all runs together")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results", help="folder for the JSON file")
+    destinations(parser)
     args = parser.parse_args()
     if args.quick:
         args.data, args.p, args.rho, args.seconds = "year", "2,1.1", "0.5,0.9,1", args.seconds or 1.0
@@ -109,7 +126,8 @@ def main() -> None:
         for table in by_solver(rows, args.names):
             out.print(table)
         records += rows
-    path = save(args.out, "first_order", {"machine": info, "runs": records})
+    payload = {"machine": info, "summary": summary(records, args.names), "runs": records}
+    path = keep("first_order", payload, args)
     out.print(f"\n{len(records)} runs in {time.monotonic() - begun:.0f} s; written to {path}", highlight=False)
 
 

@@ -1,6 +1,6 @@
 """Second-order and exact solvers against their targets, as ratios in one run.
 
-    python benchmarks/newton.py [--quick] [--repeat 3]
+    python benchmarks/newton.py [--quick] [--repeat 3] [--commit]
 
 Adult (48,842 x 108, one-hot, with intercept) for logistic regression, the full-size stand-in of the year data for least
 squares. rho is the radius over R_p, the smallest radius whose minimum is within 1e-3 of the infimum; R_p is printed.
@@ -12,10 +12,10 @@ import argparse
 import math
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
-from common import console, machine, save
+from common import console
+from record import destinations, keep, machine
 from rich.table import Table
 
 from projfree import ConstrainedNewton, Logistic, LpBall, Objective, Squared, as_data, datasets, minimize, path
@@ -235,9 +235,9 @@ def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--quick", action="store_true")
     options.add_argument("--repeat", type=int, default=3)
-    options.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    destinations(options)
     chosen = options.parse_args()
-    found = {}
+    info, found = machine(), {}
     for title, run in (
         ("logistic on Adult to a certified 1e-8", logistic),
         (
@@ -248,7 +248,7 @@ def main():
     ):
         found[run.__name__] = run(chosen.quick, chosen.repeat)
         show(title, found[run.__name__])
-    save(chosen.out, "newton", {"machine": machine(), **found})
+    keep("newton", {"machine": info, **found}, chosen)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """How far a pass over the data is from the machine's memory: ratios to one read of X, in one run.
 
-    python benchmarks/passes.py [--rows 515345] [--repeat 15] [--out benchmarks/results] [--out-of-core]
+    python benchmarks/passes.py [--rows 515345] [--repeat 15] [--out-of-core] [--commit]
 
 "Read" is the fastest of three two-thread kernels over the same array. Everything is interleaved and repeated; the
 figure is the median of a thing over the median of the read. Run it on an idle machine: a run that reads at less than
-80 % of the best speed on record in the results folder calls itself void. With `--out-of-core`, files of 4 GB are
+80 % of the best speed on record in the scratch folder calls itself void. With `--out-of-core`, files of 4 GB are
 written to a temporary folder and removed afterwards.
 """
 
@@ -19,8 +19,9 @@ import time
 from pathlib import Path
 
 import numpy as np
+from common import console
 from numba import njit
-from rich.console import Console
+from record import destinations, keep, machine
 from rich.table import Table
 
 from projfree import (
@@ -296,10 +297,10 @@ def main():
     options.add_argument("--rows", type=int, default=515_345)
     options.add_argument("--columns", type=int, default=90)
     options.add_argument("--repeat", type=int, default=15)
-    options.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    destinations(options)
     options.add_argument("--out-of-core", action="store_true")
     chosen = options.parse_args()
-    threads = default_threads()
+    info, threads = machine(), default_threads()
     speed, found = rows_of(chosen.rows, chosen.columns, threads, chosen.repeat)
     found += sparse(chosen.rows, 20_000, 100, max(3, chosen.repeat // 3)) + start_up()
     found += streamed_gram(chosen.rows, chosen.columns, max(3, chosen.repeat // 3))
@@ -312,18 +313,13 @@ def main():
         table.add_column(name, justify="left" if name == "pass" else "right")
     for name, ratio, goal in found:
         table.add_row(name, f"[{'green' if ratio <= goal else 'red'}]{ratio:.2f}[/]", f"{goal:g}")
-    Console().print(table)
-    chosen.out.mkdir(parents=True, exist_ok=True)
+    console().print(table)
     report = {
-        "GB/s": speed,
-        "void": void,
-        "threads": threads,
-        "load": os.getloadavg(),
-        "ratios": {name: ratio for name, ratio, _ in found},
-        "targets": {name: goal for name, _, goal in found},
+        "machine": info | {"speed of one read": f"{speed:.1f} GB/s, {threads} threads" + (", VOID" if void else "")},
+        "ratios": [{"pass": name, "ratio": ratio, "target": goal} for name, ratio, goal in found],
     }
+    keep("passes", report, chosen)
     (chosen.out / "speed.json").write_text(json.dumps({"best GB/s": best}), encoding="utf-8")
-    (chosen.out / "passes.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Time to a given accuracy, against what a user would pick instead, on the same problem and checked by the same code.
 
-    python benchmarks/peers.py [--quick] [--only TEXT] [--repeat 3]
+    python benchmarks/peers.py [--quick] [--only TEXT] [--repeat 3] [--commit]
 
 Ours stop when their own certificate says so. Peers have no certificate: each is run at a series of its own tolerances,
 and is credited with the fastest setting whose answer, brought into the ball and evaluated here, is good enough. Peers
@@ -15,10 +15,10 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-from common import console, machine, save, versions
+from common import console
+from record import destinations, keep, machine, versions
 from rich.table import Table
 
 from projfree import (
@@ -276,7 +276,7 @@ def main():
     options.add_argument("--quick", action="store_true")
     options.add_argument("--only", default="")
     options.add_argument("--repeat", type=int, default=3)
-    options.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    destinations(options)
     chosen = options.parse_args()
     found = {}
     for problem in problems(chosen.quick):
@@ -289,7 +289,7 @@ def main():
         for name, by in sorted(times.items(), key=lambda item: item[1][LEVELS[-1]]):
             table.add_row(name, *(f"{by[level]:.4f}" if math.isfinite(by[level]) else "-" for level in LEVELS))
         console().print(table)
-    save(chosen.out, "peers", {"machine": machine(), "versions": versions(*PACKAGES), "seconds": found})
+    keep("peers", {"machine": machine(), "versions": versions(*PACKAGES), "seconds": found}, chosen)
 
 
 if __name__ == "__main__":

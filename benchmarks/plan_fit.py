@@ -24,9 +24,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from common import commit, console, machine, save
+from common import console
 from grid import Case, cases, polytopes, wide
 from plan_measure import TOLERANCES, measure
+from record import commit, destinations, machine, save
 from tables import empty
 
 from projfree.solvers import costs as costs_module
@@ -219,8 +220,7 @@ def main() -> None:
     options.add_argument("--skip", type=int, default=0, help="leave out so many problems first")
     options.add_argument("--records", type=Path, nargs="*", default=[], help="of earlier runs, instead of a new one")
     options.add_argument("--name", default="plan", help="of the file of results")
-    options.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    options.add_argument("--commit", action="store_true", help="write the results into the repository")
+    destinations(options)
     chosen = options.parse_args()
     asked = [case for case in cases() + wide() + polytopes() if chosen.only in case.name]
     asked = asked[chosen.skip :: 1 if chosen.records else chosen.every]

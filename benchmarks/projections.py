@@ -1,6 +1,6 @@
 """What the geometry of l_p balls costs: projections, oracles and dual norms over a plain read of the vector.
 
-    python benchmarks/projections.py [--repeat 15] [--share 0.1] [--out benchmarks/results]
+    python benchmarks/projections.py [--repeat 15] [--share 0.1] [--commit]
 
 The vector is Gaussian, and the radius a share of its norm. Everything is interleaved and measured in processor time; a
 figure is the median of a thing over the median of one sum of the vector, which is the read. Small vectors are repeated
@@ -12,10 +12,10 @@ from __future__ import annotations
 import argparse
 import math
 import time
-from pathlib import Path
 
 import numpy as np
-from common import console, machine, save
+from common import console
+from record import destinations, keep, machine
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
@@ -74,8 +74,8 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--repeat", type=int, default=15)
     options.add_argument("--share", type=float, default=0.1)
-    options.add_argument("--out", type=Path, default=Path("benchmarks/results"))
-    chosen = options.parse_args()
+    destinations(options)
+    chosen, info = options.parse_args(), machine()
     # As in every program that has loaded data: memory of this size, once freed, is kept for the next arrays.
     np.ones(4_000_000)
     with threadpool_limits(1):
@@ -94,8 +94,12 @@ def main() -> None:
         name = f"{rows:,} x {outputs}"
         times = matrices[f"project {name}"] / matrices[f"read {name}"]
         print(f"Schatten-1, {name}: {times:,.0f} times a read, {times / min(rows, outputs):,.1f} a singular value")
-    payload = {"machine": machine(), "share": chosen.share, "seconds": columns, "matrices": matrices}
-    save(chosen.out, "projections", payload)
+    reads = [
+        {"": name} | {size: None if name not in at else at[name] / at["read"] for size, at in columns.items()}
+        for name in columns["10"]
+    ]
+    payload = {"machine": info, "share": chosen.share, "reads": reads, "seconds": columns, "matrices": matrices}
+    keep("projections", payload, chosen)
 
 
 if __name__ == "__main__":

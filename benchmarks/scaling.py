@@ -1,6 +1,6 @@
 """How the time of a certified solution grows with rows, features and the exponent of the norm.
 
-    python benchmarks/scaling.py [--quick] [--repeat 3]
+    python benchmarks/scaling.py [--quick] [--repeat 3] [--commit]
 
 Standard normal features, half of the norm of the coefficients behind the targets, certified 1e-6, the planned solver.
 The exponent is the slope of log time over log size.
@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import argparse
 import time
-from pathlib import Path
 
 import numpy as np
-from common import console, machine, save
+from common import console
+from record import destinations, keep, machine
 from rich.table import Table
 
 from projfree import Logistic, LpBall, Objective, Squared, as_data, minimize
 
 ROWS, COLUMNS = (10_000, 30_000, 100_000, 300_000), (25, 50, 100, 200, 400)
+NAMES = ("loss", "along", "sizes", "seconds", "exponent", "solver")
 EXPONENTS = (1.0, 1.05, 1.1, 1.2, 1.5, 1.8, 2.0)
 
 
@@ -52,32 +53,29 @@ def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--quick", action="store_true")
     options.add_argument("--repeat", type=int, default=3)
-    options.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    destinations(options)
     chosen = options.parse_args()
     rows, columns = (ROWS[:3], COLUMNS[:4]) if chosen.quick else (ROWS, COLUMNS)
-    found = []
+    info, found = machine(), []
     for loss in ("squared", "logistic"):
         found += series(loss, "rows", rows, lambda n: (n, 50, 1.5), chosen.repeat)
         found += series(loss, "columns", columns, lambda d: (20_000, d, 1.5), chosen.repeat)
         found += series(loss, "p", EXPONENTS, lambda p: (20_000, 50, p), chosen.repeat)
     table = Table(title="seconds to a certified 1e-6 by the planned solver")
-    for name in ("loss", "along", "sizes", "seconds", "exponent", "solver"):
+    for name in NAMES:
         table.add_column(name)
+    growth = []
     for loss in ("squared", "logistic"):
         for along in ("rows", "columns", "p"):
             part = [row for row in found if row["loss"] == loss and row["along"] == along]
             sizes, times = [row["size"] for row in part], [row["seconds"] for row in part]
             slope = "" if along == "p" else f"{np.polyfit(np.log(sizes), np.log(times), 1)[0]:.2f}"
-            table.add_row(
-                loss,
-                along,
-                ", ".join(f"{s:g}" for s in sizes),
-                ", ".join(f"{t:.4f}" for t in times),
-                slope,
-                ", ".join(sorted({row["solver"] for row in part})),
-            )
+            solvers = ", ".join(sorted({row["solver"] for row in part}))
+            cells = ", ".join(f"{s:g}" for s in sizes), ", ".join(f"{t:.4f}" for t in times), slope, solvers
+            growth.append(dict(zip(NAMES, (loss, along, *cells), strict=True)))
+            table.add_row(*growth[-1].values())
     console().print(table)
-    save(chosen.out, "scaling", {"machine": machine(), "series": found})
+    keep("scaling", {"machine": info, "series": found, "growth": growth}, chosen)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What small problems cost, where overhead is all there is: calls, fits against scikit-learn, the first run, imports.
 
-    python benchmarks/small.py [--repeat 200] [--out benchmarks/results] [--quick]
+    python benchmarks/small.py [--repeat 200] [--quick] [--commit]
 
 Counts are exact and the same on every machine; seconds are medians of interleaved runs with BLAS at one thread. New
 processes have their bytecode on disk; the first run has an empty folder for compiled code, which is what someone sees
@@ -20,7 +20,8 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from common import console, machine, save
+from common import console
+from record import destinations, keep, machine
 from rich.table import Table
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 from threadpoolctl import threadpool_limits
@@ -191,8 +192,8 @@ def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--repeat", type=int, default=200)
     options.add_argument("--quick", action="store_true")
-    options.add_argument("--out", type=Path, default=Path("benchmarks/results"))
-    chosen = options.parse_args()
+    destinations(options)
+    chosen, info = options.parse_args(), machine()
     warnings.simplefilter("error")
     found = measured(20, 3) if chosen.quick else measured(chosen.repeat, 9)
     table = Table(title="what small problems cost")
@@ -202,7 +203,7 @@ def main():
         table.add_row(name, f"[{'green' if figure <= goal else 'red'}]{figure:.3g}[/]", f"{goal:g}", behind)
     console().print(table)
     figures = {name: {"figure": figure, "target": goal, "behind": behind} for name, figure, goal, behind in found}
-    save(chosen.out, "small", {"machine": machine(), "figures": figures})
+    keep("small", {"machine": info, "figures": figures}, chosen)
 
 
 if __name__ == "__main__":

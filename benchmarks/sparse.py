@@ -12,7 +12,7 @@ are written down. Where the minimum is zero nothing is judged. Memory is the gro
 at the tightest level (Linux only).
 
 Needs `pip install projfree[peers]`; where a peer asks for NumPy 1, an environment of its own. Reference optima are
-found once, which takes minutes for the paths, and kept in `benchmarks/results/references`. A quick run leaves out peers
+found once, which takes minutes for the paths, and kept in `benchmarks/scratch/references`. A quick run leaves out peers
 that are seldom the best (`Peer.spare`), so that its ratios can only be lower than those of a run that is judged.
 """
 
@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import commit, console, machine, save, versions
+from common import console
+from record import commit, destinations, machine, save, versions
 from sparse_cases import TARGETS, Case, Problem, cases
 from sparse_measure import LEVELS, Limits, compare
 from tables import empty
@@ -124,8 +125,7 @@ def main() -> None:
     options.add_argument("--patience", type=float, help="seconds of the clock for ours; more on a busy machine")
     options.add_argument("--scale", type=float, default=1.0, help="of rows and columns of the tables")
     options.add_argument("--solver", default="auto", help="one of ours, such as 'PrimalAveraging()'")
-    options.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    options.add_argument("--commit", action="store_true", help="write the results into the repository")
+    destinations(options)
     chosen = options.parse_args()
     with_one_thread()
     patience = chosen.patience or (8.0 if chosen.quick else 20.0)

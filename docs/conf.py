@@ -27,7 +27,6 @@ extensions = [
     "numpydoc",
     "myst_parser",
     "sphinx_gallery.gen_gallery",
-    "benchmark_tables",
     "command_reference",
     "drawn_figures",
 ]

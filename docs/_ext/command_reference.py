@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmark_tables import table
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
@@ -54,6 +53,19 @@ def _meaning(parameter: Any) -> str:
     default = parameter.default
     told = default is not None and not callable(default) and default not in (False, True, "", ())
     return f"{text} Default: {default}." if told else text
+
+
+def table(heads: tuple[str, ...], rows: list[list[Any]]) -> nodes.table:
+    """A table of docutils from words, or from nodes that stand in a line."""
+    group = nodes.tgroup("", *(nodes.colspec(colwidth=1) for _ in heads), cols=len(heads))
+    group += nodes.thead("", _line(heads))
+    group += nodes.tbody("", *(_line(row) for row in rows))
+    return nodes.table("", group)
+
+
+def _line(words: Any) -> nodes.row:
+    parts = (nodes.Text(word) if isinstance(word, str) else word for word in words)
+    return nodes.row("", *(nodes.entry("", nodes.paragraph("", "", part)) for part in parts))
 
 
 def setup(app: Any) -> dict[str, bool]:
