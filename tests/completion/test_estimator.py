@@ -15,8 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 import projfree.deadline as deadline_module
 from projfree import ProgressBar
 from projfree.deadline import deadline
-from projfree.estimators.completion import MatrixCompletion, growth
-from projfree.estimators.completion import estimator as estimator_module
+from projfree.estimators.completion import MatrixCompletion, growth, stages
 from projfree.estimators.completion.problem import Problem, Settings
 from projfree.objectives.regressions import Sides, predictions
 
@@ -380,7 +379,7 @@ def test_an_interrupted_fit_goes_on_with_the_strength_that_was_chosen(ratings, t
     with pytest.raises(KeyboardInterrupt):
         MatrixCompletion(**settings, checkpoint=folder, callbacks=[press]).fit(ratings)
     whole = MatrixCompletion(**settings).fit(ratings)
-    monkeypatch.setattr(estimator_module, "choose", None)  # nobody asks
+    monkeypatch.setattr(stages, "choose", None)  # nobody asks
     resumed = MatrixCompletion(**settings, checkpoint=folder).fit(ratings)
     assert (resumed.strength_, resumed.implicit_) == (whole.strength_, whole.implicit_)
     np.testing.assert_array_equal(resumed.predict(ratings[:2]), whole.predict(ratings[:2]))

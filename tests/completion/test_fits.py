@@ -10,7 +10,7 @@ from completion.problems import entries
 from sklearn.exceptions import ConvergenceWarning
 
 from projfree import deadline as clock
-from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV, estimator, search
+from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV, held_out, search, stages
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.problem import Problem
 from projfree.solvers.alternating import Alternating
@@ -52,8 +52,8 @@ def test_ratings_held_out_to_stop_early_are_not_trained_on(settings):
 
 def test_the_choice_of_the_radius_does_not_train_on_what_it_is_judged_by(monkeypatch):
     seen = []
-    choose = estimator.choose
-    monkeypatch.setattr(estimator, "choose", lambda given, *rest: seen.append(given.f.data) or choose(given, *rest))
+    choose = stages.choose
+    monkeypatch.setattr(stages, "choose", lambda given, *rest: seen.append(given.f.data) or choose(given, *rest))
     first = quick(radius=None).fit(RATINGS)
     held = first._split[1]
     quick(radius=None).fit(permuted(held))
@@ -160,8 +160,8 @@ def test_the_strength_with_the_best_score_is_chosen_and_not_the_last(monkeypatch
 @pytest.mark.parametrize("kind", [None, 7, np.random.RandomState, "module"], ids=str)
 def test_what_is_random_is_drawn_once_a_fit(kind, monkeypatch):
     state = np.random.RandomState(5) if kind is np.random.RandomState else np.random if kind == "module" else kind
-    draws, real = [], estimator.check_random_state
-    monkeypatch.setattr(estimator, "check_random_state", lambda given: draws.append(given) or real(given))
+    draws, real = [], held_out.check_random_state
+    monkeypatch.setattr(held_out, "check_random_state", lambda given: draws.append(given) or real(given))
     model = quick(radius=None, early_stopping=True, random_state=state).fit(RATINGS)
     assert len(draws) == 1
     np.testing.assert_array_equal(np.flatnonzero(model.held_out_), model._split[1])

@@ -8,8 +8,7 @@ from completion.problems import entries
 
 from projfree.algebra import LowRank, OnPattern, Pattern
 from projfree.algebra.stacked import StackedPattern
-from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV
-from projfree.estimators.completion import estimator as module
+from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV, stages
 from projfree.estimators.completion.certificate import certified, effort_for
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.problem import Problem, Settings
@@ -186,8 +185,8 @@ def test_what_was_rated_helps_where_it_says_something():
 def test_ratings_held_out_are_zero_in_what_was_rated(monkeypatch):
     rows, cols, y = taste()
     seen = []
-    real = module.choose
-    monkeypatch.setattr(module, "choose", lambda problem, *given: seen.append(problem) or real(problem, *given))
+    real = stages.choose
+    monkeypatch.setattr(stages, "choose", lambda problem, *given: seen.append(problem) or real(problem, *given))
     model = MatrixCompletion(rank=4, certify=False, implicit=1.0, early_stopping=True).fit((rows, cols, y))
     at = seen[0].f.entries.data.pattern
     fitted = set(zip(at.rows.tolist(), at.indices.tolist(), strict=True))

@@ -22,6 +22,9 @@ from projfree.solvers.alternating import Alternating, AlternatingState, Sweepabl
 if TYPE_CHECKING:
     from projfree.run.checkpoint import Written
 
+#: The radius of an answer without a matrix.
+LEAST_RADIUS = 1e-8
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -86,7 +89,7 @@ class Problem:
         f, data = self.f.entries, self.f.entries.data
         total = data.n * float(np.average(f.loss.value(np.full(data.n, f.base), data.y), weights=data.weight))
         total += 2.0 * self.f.scale * data.n**2
-        return self.ball(max(0.5 * self.p * total / strength, 1e-8))
+        return self.ball(max(0.5 * self.p * total / strength, LEAST_RADIUS))
 
     def strongest(self) -> float:
         """The strength from which on the matrix is zero for p = 1."""

@@ -12,9 +12,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from projfree.deadline import countdown
-from projfree.estimators.completion.estimator import CHOOSING, MatrixCompletion
+from projfree.estimators.completion.estimator import MatrixCompletion
 from projfree.estimators.completion.folds import Fold, path_of, radii_of, scores_of
 from projfree.estimators.completion.ratings import Ratings, read_ratings, weighted_ratings
+from projfree.estimators.completion.stages import CHOOSING
+from projfree.estimators.completion.stopping import watched
 from projfree.estimators.search_results import checked_radii
 from projfree.estimators.searching import Search
 
@@ -138,7 +140,7 @@ validation_fraction, n_iter_no_change, time_limit, clip, columns, callbacks, ran
         for model in models:
             model.prepare(X, y, sample_weight)
         path = isinstance(wanted, int)
-        with self._watched(self.time_limit):
+        with watched(self.callbacks, self.time_limit):
             if path:
                 self._share_implicit(models)
             folds = self._folds(read_ratings(X, y, self.columns), X, y, sample_weight, split, given, seed)

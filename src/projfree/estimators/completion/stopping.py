@@ -1,14 +1,32 @@
-"""What goes along with sweeps: early stopping that keeps the best one, and a count of them."""
+"""What goes along with sweeps: a limit of time, early stopping that keeps the best one, and a count of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
+from projfree.deadline import deadline
 from projfree.estimators.completion.problem import Problem
 from projfree.estimators.sklearn_callbacks import EarlyStopping
+from projfree.estimators.watching import given_callbacks
 from projfree.objectives.regressions import STEPS
 from projfree.run import Run
+from projfree.run.callbacks import closed
 from projfree.solvers.base import State
+
+
+def limited(seconds: float | None) -> AbstractContextManager[None]:
+    """One limit for everything that follows."""
+    return deadline(math.inf if seconds is None else seconds)
+
+
+@contextmanager
+def watched(callbacks: Any, seconds: float | None) -> Iterator[None]:
+    """One limit for everything that follows, after which the callbacks are closed."""
+    with closed(given_callbacks(callbacks)), limited(seconds):
+        yield
 
 
 class BestSweep(EarlyStopping):

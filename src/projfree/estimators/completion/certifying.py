@@ -1,0 +1,72 @@
+"""More than the sweeps prove: the convex solver goes on until the gap is small."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from projfree.estimators.completion.factors import Factors
+from projfree.estimators.completion.growth import grow, worth_growing
+from projfree.estimators.completion.held_out import HeldOut
+from projfree.estimators.completion.predictions import Predictor
+from projfree.estimators.completion.stopping import watched
+from projfree.estimators.solving import warn_if_short
+from projfree.estimators.watching import given_callbacks
+from projfree.run import Result, Status, minimize
+from projfree.run.callbacks import announce
+from projfree.run.result import one_of_many
+from projfree.solvers import FrankWolfe
+from projfree.steps import ShortStep
+
+
+class Certifying(Predictor, HeldOut):
+    """The part of `MatrixCompletion` that closes the gap."""
+
+    solver: Any
+    max_iter: int
+    callbacks: Any
+    radius_: float
+    norm_: float
+    strength_: float
+    value_: float
+    bound_: float
+    relative_gap_: float
+    coarse_: bool
+    result_: Result | None
+
+    def certify_to(self, tol: float, *, time_limit: float | None = None) -> Self:
+        """Go on until the relative gap is at most ``tol``, or a limit is reached.
+
+        Large matrices get more components first, as many as sweeps can bear; then the convex solver goes on.
+        """
+        self._need_ratings("certify_to", "save it with `ratings=True`")
+        problem = self._problem(self._training())
+        with watched(self.callbacks, time_limit):
+            if worth_growing(problem):
+                announce(given_callbacks(self.callbacks), "more components")
+                given = (self.strength_, self.radius_, tol, given_callbacks(self.callbacks))
+                self.factors_, self.strength_ = grow(problem, self.factors_, *given)
+            announce(given_callbacks(self.callbacks), "convex solver")
+            ball = problem.ball(self.radius_)
+            result = minimize(
+                problem.f,
+                ball,
+                self._convex_solver,
+                tol=tol,
+                max_iter=self.max_iter,
+                start=self.factors_.inside(problem.p, self.radius_ * (1.0 - 1e-12)).point(problem.f).w,
+                callbacks=given_callbacks(self.callbacks),
+            )
+        assert result.bound is not None
+        self.factors_ = Factors.of_point(problem.f, ball, result.w, np.asarray(result.intercept))
+        self.value_, self.bound_, self.relative_gap_ = result.value, result.bound, result.relative_gap
+        self.result_, self.norm_, self.coarse_ = result, self.factors_.norm(problem.p), False
+        one_of_many(result)
+        warn_if_short(self, result, tol, expected=result.status is Status.CALLBACK)
+        return self
+
+    @property
+    def _convex_solver(self) -> Any:
+        """The solver that was given; where what was rated counts too, one that needs no images of points."""
+        return FrankWolfe(ShortStep()) if self.solver is None and self.implicit_ else self.solver

@@ -1,0 +1,133 @@
+"""The settings of a completion: what they may be, and the convex problem that they make of ratings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from projfree.checks import Array, at_least, count, positive, shown
+from projfree.estimators.completion.choice import WEIGHTS
+from projfree.estimators.completion.problem import Problem, Settings
+from projfree.estimators.completion.ratings import Observed
+from projfree.estimators.robust import HUBER, residual_scale
+from projfree.losses import Huber, Logistic, Loss, Squared
+from projfree.objectives.regressions import predictions
+from projfree.solvers.alternating import offsets_alone
+
+LOSSES = {"squared": Squared, "huber": Huber, "logistic": Logistic}
+
+
+class Configured:
+    """The part of `MatrixCompletion` that checks its settings and states the problem."""
+
+    p: Any
+    radius: float | None
+    loss: Any
+    offsets: Any
+    ridge: float
+    implicit: Any
+    weight_power: float
+    max_sweeps: int | None
+    certify: Any
+    validation_fraction: float
+    time_limit: float | None
+    loss_: Loss
+    user_ids_: Array
+    item_ids_: Array
+    ratings_: Observed
+    rating_range_: tuple[float, float]
+    base_: float
+    implicit_: float
+
+    def _checked(self) -> None:
+        if at_least("MatrixCompletion(p=...)", self.p, 1.0) >= 2.0:
+            raise ValueError(
+                f"`MatrixCompletion(p=...)` must be below 2, got {shown(self.p)}: beyond, the answer says nothing "
+                "about entries that were not observed; `minimize` over a SchattenBall solves it."
+            )
+        if self.radius is not None:
+            positive("MatrixCompletion(radius=...)", self.radius)
+        positive("MatrixCompletion(ridge=...)", self.ridge)
+        if not isinstance(self.implicit, str):
+            at_least("MatrixCompletion(implicit=...)", self.implicit, 0.0)
+        elif self.implicit != "auto":
+            raise ValueError(
+                f"`MatrixCompletion(implicit=...)` must be 'auto' or a weight, 0 for none, got {shown(self.implicit)}."
+            )
+        at_least("MatrixCompletion(weight_power=...)", self.weight_power, 0.0)
+        for name in ("rank", "max_iter", "n_iter_no_change", *(() if self.max_sweeps is None else ("max_sweeps",))):
+            count(f"MatrixCompletion({name}=...)", getattr(self, name))
+        share = positive("MatrixCompletion(validation_fraction=...)", self.validation_fraction)
+        if share >= 1.0:
+            raise ValueError(f"`MatrixCompletion(validation_fraction=...)` must be below 1, got {shown(share)}.")
+        if self.certify not in (True, False, "sharp"):
+            raise ValueError(f"`MatrixCompletion(certify=...)` must be a bool or 'sharp', got {shown(self.certify)}.")
+        if self.time_limit is not None:
+            positive("MatrixCompletion(time_limit=...)", self.time_limit)
+        self.loss_ = self._make_loss()
+
+    def _make_loss(self) -> Loss:
+        if isinstance(self.loss, Loss):
+            return self.loss
+        if self.loss not in LOSSES:
+            raise ValueError(
+                f"`MatrixCompletion(loss=...)` must be one of {', '.join(LOSSES)}, got {shown(self.loss)}."
+            )
+        made: Loss = LOSSES[self.loss]()
+        return made
+
+    def _scaled_loss(self) -> Loss:
+        """The loss with the scale that the ratings ask for."""
+        if not isinstance(self.loss, str) or self.loss != "huber":
+            return self.loss_
+        values, weight = self.ratings_.values, self.ratings_.weight
+        self.loss_ = Huber(HUBER * residual_scale(values, weight))
+        e = self._problem(self.ratings_).f.entries
+        rest = e.data.y - predictions(e, offsets_alone(e))
+        return Huber(HUBER * residual_scale(rest, e.data.weight))
+
+    @property
+    def _kinds(self) -> tuple[bool, bool, bool]:
+        if isinstance(self.offsets, bool):
+            return (self.offsets,) * 3
+        every, users, items = self.offsets
+        return bool(every), bool(users), bool(items)
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """The weights of implicit features to choose from."""
+        return WEIGHTS if isinstance(self.implicit, str) else (float(self.implicit),)
+
+    def _problem(self, ratings: Observed, shape: tuple[int, int] | None = None) -> Problem:
+        given = Settings(
+            loss=self.loss_,
+            p=self._exponent,
+            power=float(self.weight_power),
+            ridge=float(self.ridge),
+            kinds=self._kinds,
+            base=self.base_,
+            implicit=self.implicit_,
+        )
+        shape = (len(self.user_ids_), len(self.item_ids_)) if shape is None else shape
+        targets = self._targets(ratings.values)
+        return Problem.of(ratings.rows, ratings.cols, targets, ratings.weight, shape, given)
+
+    @property
+    def _exponent(self) -> float:
+        """The exponent of the norm."""
+        return float(self.p)
+
+    def _targets(self, values: Array) -> Array:
+        """The ratings as the loss wants them: of two values the higher one becomes 1 and the lower one -1."""
+        if not self.loss_.labels:
+            return values
+        low, high = self.rating_range_
+        wrong = values[(values != low) & (values != high)]
+        if len(wrong) or low == high:
+            got = f"{low:g}" if low == high else f"{low:g}, {wrong[0]:g} and {high:g}"
+            raise ValueError(
+                f"`loss={shown(self.loss)}` needs ratings of two values, such as 0 and 1, got {got}; use "
+                "`loss='squared'` for more."
+            )
+        return np.where(values == high, 1.0, -1.0)

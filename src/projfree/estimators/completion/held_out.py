@@ -1,0 +1,85 @@
+"""Ratings that a fit holds out: to choose the radius, and to stop early."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from projfree.checks import Array
+from projfree.estimators.completion.configured import Configured
+from projfree.estimators.completion.factors import Factors
+from projfree.estimators.completion.problem import Problem
+from projfree.estimators.completion.ratings import Observed
+from projfree.estimators.completion.stopping import Tally
+
+#: Standard errors by which a matrix must be better than none: it is the best of many that were tried.
+CLEAR = 3.0
+
+
+class HeldOut(Configured):
+    """The part of `MatrixCompletion` that divides the ratings and judges models on those held out."""
+
+    early_stopping: bool
+    random_state: Any
+    held_out_: Array | None
+    n_ratings_: int
+    _tally: Tally
+    _seed: int
+    _split: tuple[Array, Array]
+
+    def _take(self, ratings: Observed) -> None:
+        """Keep the ratings, and draw what is random in a fit."""
+        self.ratings_, values = ratings, ratings.values
+        self.implicit_ = self.weights[0] if len(self.weights) == 1 else 0.0
+        self.rating_range_ = (float(values.min()), float(values.max()))
+        free = not self.loss_.labels and self._kinds[0]
+        self.base_ = float(np.average(values, weights=ratings.weight)) if free else 0.0
+        self.loss_ = self._scaled_loss()
+        self._tally = Tally()
+        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        n = len(ratings)
+        order = np.random.default_rng(self._seed).permutation(n)
+        out = min(max(int(self.validation_fraction * n), 1), n - 1)
+        self._split = np.sort(order[out:]), np.sort(order[:out])
+        self.held_out_ = np.isin(np.arange(n), self._split[1]) if self.early_stopping and n > 1 else None
+        self.n_ratings_ = len(self._training())
+
+    def _training(self) -> Observed:
+        """The ratings that the model is fitted to: all but those held out to stop early."""
+        return self.ratings_ if self.held_out_ is None else self.ratings_.part(~self.held_out_)
+
+    def _judged(self, model: Factors) -> float:
+        """The score of a model on the ratings held out."""
+        return -self._error(model, self._split[1])
+
+    def _judge(self, problem: Problem) -> Any:
+        return lambda run: self._judged(self._in_the_ball(problem, Factors.of(problem.f, run.state)))
+
+    def _in_the_ball(self, problem: Problem, model: Factors) -> Factors:
+        """The model as it is kept: sweeps may lie outside a ball that is given."""
+        return model if self.radius is None else model.inside(problem.p, float(self.radius))
+
+    def _error(self, model: Factors, part: Array) -> float:
+        """The error on some ratings: root mean square, or the mean loss where ratings are labels."""
+        error = float(np.average(self._losses(model, part), weights=self.ratings_.part(part).weight))
+        return error if self.loss_.labels else math.sqrt(error)
+
+    def _losses(self, model: Factors, part: Array) -> Array:
+        """The squared errors of predictions of some ratings, or the losses where ratings are labels."""
+        held = self.ratings_.part(part)
+        u = model.margin(held.rows, held.cols)
+        if self.loss_.labels:
+            return self.loss_.value(u, self._targets(held.values))
+        squares: Array = (np.clip(u, *self.rating_range_) - held.values) ** 2
+        return squares
+
+    def _clearly_better(self, one: Factors, other: Factors) -> bool:
+        """Whether the ratings held out like a model better than another one by a few standard errors."""
+        part = self._split[1]
+        gain, weight = self._losses(other, part) - self._losses(one, part), self.ratings_.part(part).weight
+        s = np.full(len(gain), 1.0 / len(gain)) if weight is None else weight / max(float(weight.sum()), 1e-300)
+        mean = float(s @ gain)
+        return mean > CLEAR * math.sqrt(float(s**2 @ (gain - mean) ** 2))

@@ -1,0 +1,141 @@
+"""The stages of a fit: the choice of the radius, the sweeps, and the certificate."""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+
+from projfree.estimators.completion.certificate import certified
+from projfree.estimators.completion.certifying import Certifying
+from projfree.estimators.completion.choice import choose, most_sweeps
+from projfree.estimators.completion.factors import Factors
+from projfree.estimators.completion.problem import LEAST_RADIUS, Problem, Swept
+from projfree.estimators.completion.stopping import BestSweep, limited
+from projfree.estimators.watching import Kept, given_callbacks
+from projfree.run import Checkpoint, Status
+from projfree.run.callbacks import announce
+from projfree.run.checkpoint import Written
+
+#: With fewer ratings than this none are held out to choose the radius; the penalty follows no radius but its own share.
+FEW = 20
+#: A penalty that has fallen below this part of its first size says that the ball is wider than the ratings need.
+WIDE = 1e-3
+#: The share of the strongest penalty where there are too few ratings to choose one.
+SHARE = 0.3
+#: The part of a time limit that the choice of the radius may take.
+CHOOSING = 0.5
+#: Sweeps after a choice of the radius, and without one.
+LAST, WHOLE = 3, 15
+
+
+class Stages(Certifying):
+    """The part of `MatrixCompletion` that fits the ratings it has been given."""
+
+    rank: int
+    tol: float | None
+    n_iter_no_change: int
+    checkpoint: str | os.PathLike[str] | Checkpoint | None
+    n_iter_: int
+
+    def _fit(self, model: Factors | None, strength: float | None = None) -> Self:
+        written = self._written() if model is None else None
+        state = None
+        if written is not None:
+            strength, self.implicit_ = written.note.get("strength"), written.note.get("implicit", self.implicit_)
+        elif self.radius is None and strength is None:
+            strength, self.implicit_, state = self._chosen()
+        problem = self._problem(self._training())
+        if state is not None:  # of fewer ratings, whose frequencies are others
+            state = problem.restated(Factors.of(problem.f, state), self._seed)
+        if model is not None:
+            state = problem.state(model, self.strength_, self._seed)
+        stopping = None if self.held_out_ is None else BestSweep(self._judge(problem), self.n_iter_no_change)
+        watching = [self._tally, *given_callbacks(self.callbacks), *([] if stopping is None else [stopping])]
+        begun = state is not None if written is None else bool(written.note.get("begun"))
+        kept = self._keeper({"strength": strength, "implicit": self.implicit_, "begun": begun})
+        most = self.most_sweeps(begun)
+        settings: dict[str, Any] = {"callbacks": [*watching, *kept], "seed": self._seed, "written": written}
+        settings["max_iter"] = most
+        announce(given_callbacks(self.callbacks), "sweeps", most)
+        if self.radius is None:
+            assert strength is not None
+            swept = problem.penalised(self.rank, strength, state, **settings)
+        else:
+            swept = problem.within(self.rank, float(self.radius), state, **settings)
+        return self._finish(problem, swept, stopping)
+
+    def most_sweeps(self, begun: bool) -> int:
+        """The largest number of sweeps, from the state that a choice has left or from nothing."""
+        return self.max_sweeps if self.max_sweeps is not None else LAST if begun else WHOLE
+
+    def _chosen(self) -> tuple[float, float, Any]:
+        """The strength, the weight and the state that held-out ratings like best.
+
+        Where they are few or all the same, a share of the strongest, and implicit features only if asked for.
+        """
+        if len(self.ratings_) < FEW or np.allclose(self.ratings_.values, self.base_, rtol=1e-14, atol=0.0):
+            return SHARE * self._problem(self._training()).strongest(), self.implicit_, None
+        problem = self._problem(self.ratings_.part(self._split[0]))
+        judges = (self._judged, self._clearly_better)
+        given = (self.weights, self.rank, self._seed, *judges, [self._tally, *given_callbacks(self.callbacks)])
+        announce(given_callbacks(self.callbacks), "path", most_sweeps(self.weights))
+        with limited(None if self.time_limit is None else CHOOSING * self.time_limit):
+            found = choose(problem, *given)
+        # A penalty on fewer ratings is weaker, as the root of their number.
+        grown = math.sqrt(len(self._training()) / len(self._split[0]))
+        return found.strength * grown, found.implicit, found.state
+
+    def _written(self) -> Written | None:
+        """The checkpoint to go on from, where there is one."""
+        kept = None if self.checkpoint is None else Kept(self.checkpoint)
+        return None if kept is None or kept.state is None else Written.load(kept.state)
+
+    def _keeper(self, note: dict[str, Any]) -> list[Kept]:
+        """What writes the sweeps to disk, with the strength that was chosen for them and whether there was a choice."""
+        if self.checkpoint is None:
+            return []
+        if isinstance(self.checkpoint, Checkpoint):
+            return [Kept(replace(self.checkpoint, note=note))]
+        return [Kept(Checkpoint(self.checkpoint, every=1, note=note))]
+
+    def _warn_if_wide(self, norm: float, fallen: bool) -> None:
+        if self.radius is not None and fallen and self.radius > LEAST_RADIUS and norm < 0.9 * self.radius:
+            warnings.warn(
+                f"`radius={self.radius:g}` is larger than these ratings need: the norm of the answer is {norm:.4g}, so "
+                "the ball does not hold it back; choose a smaller radius, or leave it out.",
+                stacklevel=5,
+            )
+
+    def _finish(self, problem: Problem, swept: Swept, stopping: BestSweep | None) -> Self:
+        state: Any = swept.state if stopping is None or stopping.state is None else stopping.state
+        self.strength_, self.n_iter_ = float(state.strength), swept.state.t
+        self._keep(problem, Factors.of(problem.f, state))
+        if swept.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt(f"interrupted after {self.n_iter_} sweeps")
+        # A ball that does not hold the answer back lets the penalty fall without end.
+        self._warn_if_wide(self.norm_, self.strength_ < WIDE * state.first)
+        if self.certify:
+            announce(given_callbacks(self.callbacks), "certificate")
+            most = math.inf if self.certify == "sharp" else self._tally.products(problem, len(self.factors_.sigma))
+            found = certified(problem, self.factors_, self.radius_, most)
+            self.factors_, self.value_, self.bound_ = found.factors, found.value, found.bound
+            self.relative_gap_, self.coarse_ = found.relative_gap, found.coarse
+        if self.tol is not None and not self.relative_gap_ <= self.tol:
+            self.certify_to(self.tol)
+        return self
+
+    def _keep(self, problem: Problem, model: Factors) -> None:
+        """The attributes of a model that no certificate stands for yet."""
+        norm = model.norm(problem.p)
+        # The answer of a penalty minimises over the ball of its own norm.
+        self.radius_ = float(self.radius) if self.radius is not None else max(norm * (1.0 + 1e-12), LEAST_RADIUS)
+        self.factors_ = model.inside(problem.p, self.radius_)
+        self.norm_ = self.factors_.norm(problem.p)
+        self.result_ = None
+        self.value_ = self.bound_ = self.relative_gap_ = float("nan")
+        self.coarse_ = False
