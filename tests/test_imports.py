@@ -18,7 +18,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 # A part of the package may import itself and whatever stands in a line above its own.
 LAYERS = [
-    {"checks", "deadline", "display", "paper"},
+    {"checks", "deadline", "display", "first_use", "paper"},
     {"runtime"},
     {"numerics"},
     {"algebra", "persist"},
@@ -104,6 +104,33 @@ def test_linear_models_load_no_other_estimators():
     loaded = modules_after("import projfree.estimators")
     assert "projfree.estimators.regressor" in loaded
     assert not loaded & {f"projfree.estimators.{name}" for name in ("completion", "cv", "regressor_cv", "saving")}
+
+
+def test_a_name_loads_what_it_needs_and_no_more():
+    """Half of the package serves problems that are not the usual ones; those who have others do not wait for it."""
+    others = {"algebra.lowrank", "data.sources", "estimators.auto", "persist", "run.checkpoint", "sets.schatten"}
+    others |= {"solvers.frank_wolfe", "solvers.pairwise", "solvers.primal_averaging", "steps.gradient"}
+    loaded = modules_after("from projfree import ConstrainedRegressor; ConstrainedRegressor")
+    assert not loaded & {f"projfree.{name}" for name in others}
+    assert "projfree.estimators" not in modules_after("from projfree import LpBall; LpBall")
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if file.name == "__init__.py"], ids=name_of)
+def test_no_name_of_a_package_is_hidden_by_a_module(file):
+    """A module that is imported becomes an attribute of its package, whatever a lazy name would have been."""
+    name = ".".join(("projfree", *file.relative_to(SOURCE).parts[:-1]))
+    package = importlib.import_module(name)
+    for module in file.parent.glob("*.py"):
+        if module.stem in getattr(package, "__all__", ()):
+            importlib.import_module(f"{name}.{module.stem}")
+            assert getattr(package, module.stem).__class__.__name__ != "module"
+
+
+def test_names_are_found_where_they_are_listed():
+    code = "import projfree; [getattr(projfree, name) for name in projfree.__all__]; projfree.sets.SETS"
+    assert "projfree.sets.catalogue" in modules_after(code)
+    with pytest.raises(AttributeError, match=r"module 'projfree' has no attribute 'Ridge'"):
+        _ = importlib.import_module("projfree").Ridge
 
 
 def test_all_estimators_are_found_where_they_are_listed():

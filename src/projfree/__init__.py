@@ -2,81 +2,82 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from typing import TYPE_CHECKING
 
-from projfree.data import Data, Entries, as_data
-from projfree.losses import (
-    BiWeight,
-    Gamma,
-    Huber,
-    Logistic,
-    Loss,
-    Poisson,
-    Quantile,
-    Softmax,
-    Squared,
-    SquaredHinge,
-    SquaredSigmoid,
-)
-from projfree.objectives import BlackBox, Objective, Perturbed, QuadraticForm, check_gradient, perturb
-from projfree.run import (
-    Certificate,
-    Checkpoint,
-    Path,
-    ProgressBar,
-    Result,
-    Run,
-    Status,
-    Trace,
-    Verification,
-    iterate,
-    minimize,
-    path,
-)
-from projfree.sampling import FullBatch, Growing, Minibatch
-from projfree.sets import (
-    Birkhoff,
-    Box,
-    ConstraintSet,
-    GroupBall,
-    KSupportBall,
-    LpBall,
-    OracleSet,
-    OwlBall,
-    Positive,
-    SchattenBall,
-    Simplex,
-    Weighted,
-)
-from projfree.solvers import (
-    AcceleratedProjectedGradient,
-    ConstrainedNewton,
-    CorrectivePrimalAveraging,
-    Direct,
-    FrankWolfe,
-    HessianFreeNewton,
-    PairwiseFrankWolfe,
-    Plan,
-    PrimalAveraging,
-    ProjectedGradient,
-    Relay,
-    TrustRegionLanczos,
-    WorkingSet,
-    plan,
-)
-from projfree.steps import (
-    Backtracking,
-    BacktrackingGradient,
-    ExactLineSearch,
-    InverseSmoothness,
-    InverseSqrt,
-    LastGradient,
-    LogAdaptive,
-    OpenLoop,
-    Secant,
-    ShortStep,
-)
+from projfree.first_use import on_first_use
+
+if TYPE_CHECKING:
+    from projfree.data import Data, Entries, as_data
+    from projfree.losses import (
+        BiWeight,
+        Gamma,
+        Huber,
+        Logistic,
+        Loss,
+        Poisson,
+        Quantile,
+        Softmax,
+        Squared,
+        SquaredHinge,
+        SquaredSigmoid,
+    )
+    from projfree.objectives import BlackBox, Objective, Perturbed, QuadraticForm, perturb
+    from projfree.objectives.gradient_check import check_gradient
+    from projfree.run import (
+        Certificate,
+        Checkpoint,
+        ProgressBar,
+        Result,
+        Run,
+        Status,
+        Trace,
+        Verification,
+        iterate,
+        minimize,
+    )
+    from projfree.run.path import Path, path
+    from projfree.sampling import FullBatch, Growing, Minibatch
+    from projfree.sets import (
+        Birkhoff,
+        Box,
+        ConstraintSet,
+        GroupBall,
+        KSupportBall,
+        LpBall,
+        OracleSet,
+        OwlBall,
+        Positive,
+        SchattenBall,
+        Simplex,
+        Weighted,
+    )
+    from projfree.solvers import (
+        AcceleratedProjectedGradient,
+        ConstrainedNewton,
+        CorrectivePrimalAveraging,
+        Direct,
+        FrankWolfe,
+        HessianFreeNewton,
+        PairwiseFrankWolfe,
+        PrimalAveraging,
+        ProjectedGradient,
+        Relay,
+        TrustRegionLanczos,
+        WorkingSet,
+    )
+    from projfree.solvers.plan import Plan, plan
+    from projfree.steps import (
+        Backtracking,
+        BacktrackingGradient,
+        ExactLineSearch,
+        InverseSmoothness,
+        InverseSqrt,
+        LastGradient,
+        LogAdaptive,
+        OpenLoop,
+        Secant,
+        ShortStep,
+    )
 
 #: The one place where the version is written; the build reads it here.
 __version__ = "0.1.0"
@@ -163,25 +164,99 @@ __all__ = [
     "plan",
 ]
 
-#: Names that are imported on first use, because they bring in scikit-learn, and where they live.
-_ESTIMATORS = {
-    "ConstrainedClassifier": "projfree.estimators",
-    "ConstrainedClassifierCV": "projfree.estimators",
-    "ConstrainedRegressor": "projfree.estimators",
-    "ConstrainedRegressorCV": "projfree.estimators",
-    "MatrixCompletion": "projfree.estimators",
-    "MatrixCompletionCV": "projfree.estimators",
-    "load": "projfree.estimators",
-    "save": "projfree.estimators",
-}
-
-#: Parts that are imported on first use, so that `import projfree` loads NumPy alone.
-_LAZY = ("datasets", "estimators", "testing")
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return importlib.import_module(f"projfree.{name}")
-    if name in _ESTIMATORS:
-        return getattr(importlib.import_module(_ESTIMATORS[name]), name)
-    raise AttributeError(f"module 'projfree' has no attribute {name!r}")
+#: Where the names live; `estimators` brings in scikit-learn, the rest NumPy alone.
+__getattr__, __dir__ = on_first_use(
+    __name__,
+    {
+        ".data": ("Data", "Entries", "as_data"),
+        ".estimators": (
+            "ConstrainedClassifier",
+            "ConstrainedClassifierCV",
+            "ConstrainedRegressor",
+            "ConstrainedRegressorCV",
+            "MatrixCompletion",
+            "MatrixCompletionCV",
+            "load",
+            "save",
+        ),
+        ".losses": (
+            "BiWeight",
+            "Gamma",
+            "Huber",
+            "Logistic",
+            "Loss",
+            "Poisson",
+            "Quantile",
+            "Softmax",
+            "Squared",
+            "SquaredHinge",
+            "SquaredSigmoid",
+        ),
+        ".objectives": ("BlackBox", "Objective", "Perturbed", "QuadraticForm", "check_gradient", "perturb"),
+        ".run": (
+            "Certificate",
+            "Checkpoint",
+            "Path",
+            "ProgressBar",
+            "Result",
+            "Run",
+            "Status",
+            "Trace",
+            "Verification",
+            "iterate",
+            "minimize",
+            "path",
+        ),
+        ".sampling": ("FullBatch", "Growing", "Minibatch"),
+        ".sets": (
+            "Birkhoff",
+            "Box",
+            "ConstraintSet",
+            "GroupBall",
+            "KSupportBall",
+            "LpBall",
+            "OracleSet",
+            "OwlBall",
+            "Positive",
+            "SchattenBall",
+            "Simplex",
+            "Weighted",
+        ),
+        ".solvers": (
+            "AcceleratedProjectedGradient",
+            "ConstrainedNewton",
+            "CorrectivePrimalAveraging",
+            "Direct",
+            "FrankWolfe",
+            "HessianFreeNewton",
+            "PairwiseFrankWolfe",
+            "Plan",
+            "PrimalAveraging",
+            "ProjectedGradient",
+            "Relay",
+            "TrustRegionLanczos",
+            "WorkingSet",
+            "plan",
+        ),
+        ".steps": (
+            "Backtracking",
+            "BacktrackingGradient",
+            "ExactLineSearch",
+            "InverseSmoothness",
+            "InverseSqrt",
+            "LastGradient",
+            "LogAdaptive",
+            "OpenLoop",
+            "Secant",
+            "ShortStep",
+        ),
+        # Parts without public names of their own.
+        ".algebra": (),
+        ".checks": (),
+        ".datasets": (),
+        ".numerics": (),
+        ".persist": (),
+        ".runtime": (),
+        ".testing": (),
+    },
+)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from projfree.data.base import Data
-from projfree.data.chunked import ChunkedData
 from projfree.data.convert import as_data
 from projfree.data.dense import DenseData
-from projfree.data.entries import Entries, EntriesData
 from projfree.data.gram import Gram
 from projfree.data.local import LocalData
-from projfree.data.sources import ChangedError, NpySource, ParquetSource, SliceSource, Source, csv_to_parquet
-from projfree.data.standardized import Standardized
+from projfree.first_use import on_first_use
 
 if TYPE_CHECKING:
+    from projfree.data.chunked import ChunkedData
+    from projfree.data.entries import Entries, EntriesData
+    from projfree.data.sources import ChangedError, NpySource, ParquetSource, SliceSource, Source, csv_to_parquet
     from projfree.data.sparse import SparseData
+    from projfree.data.standardized import Standardized
 
 __all__ = [
     "ChangedError",
@@ -36,10 +37,13 @@ __all__ = [
     "csv_to_parquet",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name == "SparseData":  # on first use, because it brings in SciPy
-        from projfree.data.sparse import SparseData
-
-        return SparseData
-    raise AttributeError(f"module 'projfree.data' has no attribute {name!r}")
+__getattr__, __dir__ = on_first_use(
+    __name__,
+    {
+        ".chunked": ("ChunkedData",),
+        ".entries": ("Entries", "EntriesData"),
+        ".sources": ("ChangedError", "NpySource", "ParquetSource", "SliceSource", "Source", "csv_to_parquet"),
+        ".sparse": ("SparseData",),
+        ".standardized": ("Standardized",),
+    },
+)

@@ -24,6 +24,10 @@ TAKES = 8
 #: From this many bytes of X on, a pass uses several threads.
 THREADED_BYTES = 1 << 21
 
+#: Bytes of a chunk of rows outside memory, where memory allows: large enough to pay for a read, small enough to stay in
+#: a shared cache. And the peak memory of a pass for buffers and decoding, by default.
+CHUNK_BYTES, MEMORY = 1 << 23, 1 << 27
+
 
 @dataclass(frozen=True)
 class Blocks:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array, count, plain_array
-from projfree.data.blocks import Blocks, Partials, dense_pass, tile_rows
+from projfree.data.blocks import CHUNK_BYTES, MEMORY, Blocks, Partials, dense_pass, tile_rows
 from projfree.data.compiled import compiled
 from projfree.data.dense import DenseTable, marked_rows, table_fingerprint, weighted_sum
 from projfree.data.local import checked_targets, checked_weights
@@ -20,10 +20,6 @@ from projfree.data.sources.base import Source
 from projfree.data.sources.sample import SourceRows, draw_runs
 from projfree.runtime import default_threads
 
-#: Bytes of a chunk where memory allows: large enough to pay for a read, small enough to stay in a shared cache.
-CHUNK_BYTES = 1 << 23
-#: Peak memory of a pass for buffers and decoding, by default.
-MEMORY = 1 << 27
 #: Chunks that begin within a block begin where a tile of the compiled kernels does, by layout.
 C_GRAIN, F_GRAIN = 256, 512
 

@@ -9,14 +9,10 @@ import numpy as np
 
 from projfree.checks import is_sparse
 from projfree.data.base import Data
-from projfree.data.chunked import MEMORY, ChunkedData
+from projfree.data.blocks import MEMORY
 from projfree.data.dense import DenseData
-from projfree.data.entries import Entries, EntriesData
-from projfree.data.factored_entries import FactoredEntriesData
 from projfree.data.frames import from_frame, from_series, is_dask, is_frame
 from projfree.data.local import LocalData
-from projfree.data.sources.open import opened
-from projfree.data.standardized import column_numbers
 
 
 def as_data(
@@ -89,7 +85,7 @@ def as_data(
         data: LocalData = DenseData(X, y, sample_weight, threads)
     else:
         data, sample_weight = _opened(X, y, sample_weight, columns, memory, threads)
-    if sample_weight is not None and not isinstance(X, Entries):  # rows that are appended later count in these units
+    if sample_weight is not None and data.places is None:  # rows that are appended later count in these units
         with np.errstate(over="ignore"):
             data.total_weight = float(min(np.sum(sample_weight, dtype=np.float64), np.finfo(np.float64).max))
     return data if centre is False and scale is False else _standardized(data, centre, scale)
@@ -99,6 +95,12 @@ def _opened(
     X: Any, y: Any, sample_weight: Any, columns: Sequence[str] | None, memory: int, threads: int | None
 ) -> tuple[LocalData, Any]:
     """The data that is no array, and its weights as they were given."""
+    # What arrays do without is imported where it is used, here as elsewhere.
+    from projfree.data.chunked import ChunkedData
+    from projfree.data.entries import Entries, EntriesData
+    from projfree.data.factored_entries import FactoredEntriesData
+    from projfree.data.sources.open import opened
+
     if isinstance(X, Entries):
         entries: LocalData = (FactoredEntriesData if X.factored else EntriesData)(X, y, sample_weight)
         return entries, sample_weight
@@ -127,6 +129,8 @@ def _dask(X: Any, y: Any, sample_weight: Any, *, patience: float | None, **setti
 
 
 def _standardized(data: Data, centre: Any, scale: Any) -> Data:
+    from projfree.data.standardized import column_numbers
+
     shift = data.mean_row() if centre is True else np.zeros(data.shape(())) if centre is False else centre
     by = data.column_deviation() if scale is True else np.ones(data.shape(())) if scale is False else scale
     return data.standardized(column_numbers("centre", shift, data), by)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from projfree.estimators.classifier import ConstrainedClassifier
 from projfree.estimators.regressor import ConstrainedRegressor
+from projfree.first_use import on_first_use
 
 if TYPE_CHECKING:
     from projfree.estimators.classifier_cv import ConstrainedClassifierCV
@@ -31,28 +31,15 @@ __all__ = [
     "save",
 ]
 
-#: Names that are imported on first use, so that those who fit one linear model load no more than it needs.
-_LAZY = {
-    "ConstrainedClassifierCV": "projfree.estimators.classifier_cv",
-    "ConstrainedRegressorCV": "projfree.estimators.regressor_cv",
-    "MatrixCompletion": "projfree.estimators.completion",
-    "MatrixCompletionCV": "projfree.estimators.completion",
-    "TableEncoder": "projfree.estimators.table_encoder",
-    "lasso_alpha": "projfree.run.penalty",
-    "load": "projfree.estimators.saving",
-    "logistic_C": "projfree.run.penalty",
-    "ridge_alpha": "projfree.run.penalty",
-    "save": "projfree.estimators.saving",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module 'projfree.estimators' has no attribute {name!r}")
-    found = getattr(importlib.import_module(_LAZY[name]), name)
-    globals()[name] = found  # so that it is looked up once
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+#: Those who fit one linear model load no more than it needs.
+__getattr__, __dir__ = on_first_use(
+    __name__,
+    {
+        ".classifier_cv": ("ConstrainedClassifierCV",),
+        ".completion": ("MatrixCompletion", "MatrixCompletionCV"),
+        "projfree.run.penalty": ("lasso_alpha", "logistic_C", "ridge_alpha"),
+        ".regressor_cv": ("ConstrainedRegressorCV",),
+        ".saving": ("load", "save"),
+        ".table_encoder": ("TableEncoder",),
+    },
+)

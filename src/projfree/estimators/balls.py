@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from projfree import sets
 from projfree.checks import Array, shown
-from projfree.sets import ConstraintSet, GroupBall, LpBall, NormBall, Positive, SchattenBall, WithFree
+from projfree.sets import ConstraintSet, LpBall, NormBall, Positive, WithFree
 
 NORMS = ("lp", "group", "schatten")
 
@@ -22,9 +23,9 @@ def make_ball(
     elif norm == "lp":
         ball = LpBall(p, radius)
     elif norm == "group":
-        ball = GroupBall(p, 1.0 if q is None else q, radius, None if groups is None else labels(groups))
+        ball = sets.GroupBall(p, 1.0 if q is None else q, radius, None if groups is None else labels(groups))
     elif norm == "schatten":
-        ball = SchattenBall(p, radius)
+        ball = sets.SchattenBall(p, radius)
     else:
         raise ValueError(f"`norm` must be one of {', '.join(map(repr, NORMS))} or a ConstraintSet, got {shown(norm)}.")
     _refuse(norm, groups, shape)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
@@ -13,21 +13,22 @@ from sklearn.utils import check_random_state
 from projfree.checks import Array, count, positive, shown
 from projfree.deadline import countdown
 from projfree.estimators.answers import Answers
-from projfree.estimators.auto import choose_within
 from projfree.estimators.balls import inside, labels, make_ball, radius_of
 from projfree.estimators.columns import free_columns
 from projfree.estimators.problem import Problem, make_problem
 from projfree.estimators.sklearn_callbacks import Bridge, EarlyStopping, context_of
-from projfree.estimators.sklearn_penalty import at_zero, check_penalty, penalised_radius
 from projfree.estimators.solving import checked_solver, penalty, warn_if_short
 from projfree.estimators.table import Table
-from projfree.estimators.watching import Kept, given_callbacks, shown_by
+from projfree.estimators.watching import given_callbacks, shown_by
 from projfree.losses.base import Loss
 from projfree.run import Result, Run
 from projfree.run.loop import solved
 from projfree.run.result import one_of_many
 from projfree.sets import ConstraintSet, WithFree
 from projfree.solvers.plan import Plan, plan
+
+if TYPE_CHECKING:
+    from projfree.estimators.kept import Kept
 
 #: Free coefficients of losses other than squares may be this many times as large as the targets and rows suggest.
 FREE_FACTOR = 1e4
@@ -94,6 +95,8 @@ class ConstrainedModel(Answers):
         if isinstance(self.radius, str) and self.radius != "auto":
             raise ValueError(f"`radius` must be a positive number or 'auto', got {shown(self.radius)}.")
         if self._penalty is not None:
+            from projfree.estimators.sklearn_penalty import check_penalty
+
             check_penalty(self)
         given = not self._automatic and not isinstance(self.norm, ConstraintSet)
         radius = positive("radius", self.radius) if given else 1.0
@@ -130,11 +133,15 @@ class ConstrainedModel(Answers):
         ball = self._ball(table, problem)
         before = self.result_.w if self.warm_start and hasattr(self, "result_") else None
         if self._penalty is not None:
+            from projfree.estimators.sklearn_penalty import penalised_radius
+
             data = problem.objective.data
             total = data.n if data.total_weight is None else data.total_weight
             choice = penalised_radius(self, problem.objective, ball, float(total))
             ball, before = ball.resized(choice.radius), choice.start
         elif self._automatic:
+            from projfree.estimators.auto import choose_within
+
             choice = choose_within(limit, problem.objective, ball)
             ball, before = ball.resized(choice.radius), choice.start if before is None else before
         start = inside(ball, before, problem.objective.shape)
@@ -172,7 +179,7 @@ class ConstrainedModel(Answers):
         prepared = self._prepared(table)
         context = context_of(self, count("max_iter", self.max_iter))
         stopping = self._stopping(prepared.problem, held)
-        kept = None if self.checkpoint is None else Kept(self.checkpoint)
+        kept = self._kept()
         callbacks: list[Any] = [*shown_by(self.verbose), *given_callbacks(self.callbacks)]
         callbacks += [one for one in (stopping, kept) if one is not None]
         if context is not None:
@@ -188,6 +195,8 @@ class ConstrainedModel(Answers):
             **self._settings(seed, prepared),
         )
         if self._penalty is not None and prepared.start is not None and not prepared.start.any():
+            from projfree.estimators.sklearn_penalty import at_zero
+
             result = at_zero(result)
         self._adopt(prepared, result)
         self.validation_scores_ = None if stopping is None else np.array(stopping.scores)
@@ -197,6 +206,13 @@ class ConstrainedModel(Answers):
         asked = result.status.name == "CALLBACK"
         warn_if_short(self, result, self.tol, expected=asked)
         return self
+
+    def _kept(self) -> Kept | None:
+        if self.checkpoint is None:
+            return None
+        from projfree.estimators.kept import Kept
+
+        return Kept(self.checkpoint)
 
     def _fitted(self) -> dict[str, Any]:
         """What makes a copy of the estimator ready to predict."""

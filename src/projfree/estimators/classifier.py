@@ -16,7 +16,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from projfree.checks import Array, refuse_masked, shown
 from projfree.data import Data
 from projfree.estimators.base import ConstrainedModel
-from projfree.estimators.data_scores import accuracy, scored_data
 from projfree.estimators.given_data import Encode, class_weighted, from_outside, given_data
 from projfree.estimators.lazily import lazy_on_dask
 from projfree.estimators.sklearn_callbacks import with_callbacks
@@ -179,6 +178,8 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The accuracy; of a Dask collection or of `Data` from sums that are formed where the rows are."""
         check_is_fitted(self, "coef_")
+        from projfree.estimators.data_scores import accuracy, scored_data
+
         data = scored_data(X, y, sample_weight)
         return float(super().score(X, y, sample_weight)) if data is None else accuracy(self, data)
 

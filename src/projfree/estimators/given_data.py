@@ -13,10 +13,9 @@ from sklearn.utils import compute_class_weight
 from projfree.algebra import Point, frozen
 from projfree.checks import Array, shown
 from projfree.data import Data, as_data
-from projfree.data.chunked import CHUNK_BYTES, MEMORY
+from projfree.data.blocks import CHUNK_BYTES, MEMORY
 from projfree.data.frames import is_dask
 from projfree.data.rows import Rows, Step
-from projfree.data.sources.open import opened
 from projfree.estimators.table import Table
 
 #: Settings that look at single rows, and what they are where they do not.
@@ -75,6 +74,8 @@ def features_at(model: Any, path: Any) -> Iterator[Array]:
     name = type(model).__name__
     if getattr(model, "task", None) is not None:
         raise ValueError(f"`{name}.predict(path)` does not see the tasks of single rows; read {shown(path)} yourself.")
+    from projfree.data.sources.open import opened
+
     names = None if str(path).endswith(".npy") else getattr(model, "feature_names_in_", None)
     found = opened(path, None, None, None if names is None else list(names))
     assert found is not None

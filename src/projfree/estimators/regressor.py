@@ -17,13 +17,10 @@ from projfree.checks import Array, is_sparse, refuse_masked, shown
 from projfree.data import Data
 from projfree.data.gram import Gram
 from projfree.estimators.base import ConstrainedModel, Prepared
-from projfree.estimators.data_scores import explained, scored_data
 from projfree.estimators.deviance import column_or_outputs, explained_deviance, has_deviance
 from projfree.estimators.given_data import from_outside, given_data
 from projfree.estimators.lazily import lazy_on_dask
 from projfree.estimators.robust import BIWEIGHT, HUBER, residual_scale
-from projfree.estimators.row_by_row import check_moments, fit_moments, grown, refuse_data
-from projfree.estimators.sharpening import sharpened
 from projfree.estimators.sklearn_callbacks import with_callbacks
 from projfree.estimators.table import Table, take_column
 from projfree.losses import BiWeight, Gamma, Huber, Poisson, Quantile, Squared
@@ -283,6 +280,8 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         y : array of shape (n,) or (n, k)
         sample_weight : array of shape (n,), optional
         """
+        from projfree.estimators.row_by_row import check_moments, fit_moments, grown, refuse_data
+
         check_moments(self)
         refuse_data(X)
         if self._gram is None and hasattr(self, "coef_"):
@@ -303,6 +302,8 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """R2; for Poisson and Gamma losses D2, the part of the deviance that is explained, the mean over outputs."""
+        from projfree.estimators.data_scores import explained, scored_data
+
         check_is_fitted(self, "coef_")
         data = scored_data(X, y, sample_weight)
         if data is not None:
@@ -353,6 +354,8 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
 
     def _refined(self, table: Table, prepared: Prepared) -> Prepared:
         if self._sharpens:
+            from projfree.estimators.sharpening import sharpened
+
             problem, start = sharpened(lambda loss: self._problem(table, loss), prepared, self.tol, self.max_iter)
             return replace(prepared, problem=problem, start=start)
         if self.loss not in ("huber", "biweight"):

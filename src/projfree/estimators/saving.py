@@ -59,7 +59,7 @@ DROPPED = {Result: ("state", "plan"), Certificate: ()}
 TYPES: dict[str, type] = {
     name: value
     for module in (losses, sets, solvers, steps, sampling)
-    for name, value in vars(module).items()
+    for name, value in ((name, getattr(module, name)) for name in dir(module))
     if isinstance(value, type) and is_dataclass(value)
 } | {cls.__name__: cls for cls in (Result, Certificate, RadiusPath, Factors, Observed)}
 

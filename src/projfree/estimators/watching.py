@@ -1,16 +1,13 @@
-"""What goes along with the run of a fit: what is shown of it, what the user calls, and what is kept on disk."""
+"""What goes along with the run of a fit: what is shown of it, and what the user calls."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
-from projfree import persist
 from projfree.checks import shown
-from projfree.run import Checkpoint, ProgressBar, Run
+from projfree.run import ProgressBar, Run
 from projfree.run.callbacks import IterationLines, open_bar
-from projfree.run.checkpoint import OnInterrupt
 
 
 def shown_by(verbose: Any, **of_bar: Any) -> list[Callable[[Run], Any]]:
@@ -48,32 +45,3 @@ def given_callbacks(callbacks: Any) -> list[Callable[[Run], Any]]:
         if not callable(callback):
             raise TypeError(f"`callbacks` must be functions of a `Run`, got {shown(callback)}.")
     return several
-
-
-class Kept(OnInterrupt):
-    """A run that is written to a folder now and then, and when it is interrupted; a later fit goes on from there.
-
-    Parameters
-    ----------
-    checkpoint : path or Checkpoint
-        The folder, or a `Checkpoint` that also says how often it is written.
-    """
-
-    def __init__(self, checkpoint: Any) -> None:
-        if not isinstance(checkpoint, str | os.PathLike | Checkpoint):
-            raise TypeError(f"`checkpoint` must be a folder or a `Checkpoint`, got {shown(checkpoint)}.")
-        self.each = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
-        super().__init__(self.each.path)
-
-    @property
-    def state(self) -> str | None:
-        """Where to go on from; None where nothing was finished there."""
-        return os.fspath(self.each.path) if persist.exists(self.each.path) else None
-
-    def __call__(self, run: Run) -> Any:
-        """Write the run when it is due."""
-        return self.each(run)
-
-    def write(self, run: Run) -> None:
-        """Write the run with what the checkpoint notes."""
-        self.each.write(run)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from projfree.algebra import OnPattern, zeros
+from projfree.algebra import Structured, zeros
 from projfree.checks import Array
 from projfree.data.gram import Gram
 from projfree.objectives.quadratic import QuadraticForm
@@ -73,4 +73,4 @@ def diagonal_of(f: Objective) -> tuple[Array, Array]:
 
 def entries(w: Any) -> Array:
     """The entries of a matrix as a vector, those on the pattern where there is one."""
-    return w.values if isinstance(w, OnPattern) else np.ravel(w)
+    return w.on.values if isinstance(w, Structured) and w.on is not None else np.ravel(w)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from projfree.checks import Array
 from projfree.display import html_table
 from projfree.run.certificate import Certificate
 from projfree.run.status import Status
 from projfree.run.trace import Trace
-from projfree.solvers.active_set import ActiveSet
 from projfree.solvers.base import Solver, State
 from projfree.solvers.plan import Plan
+
+if TYPE_CHECKING:
+    from projfree.solvers.active_set import ActiveSet
 
 
 @dataclass(frozen=True, eq=False)

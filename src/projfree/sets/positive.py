@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from projfree import sets
 from projfree.checks import Array, shown
 from projfree.numerics.flat_ball import FlatBall
 from projfree.sets.base import FEASIBILITY, ConstraintSet, NormBall, Shape, slack
-from projfree.sets.group import GroupBall
 from projfree.sets.inputs import finite, like, point
 from projfree.sets.lp import LpBall
-from projfree.sets.weighted import Weighted
 
 
 @dataclass(frozen=True)
@@ -52,8 +51,8 @@ class Positive(ConstraintSet):
     support_cost = "entries"
 
     def __post_init__(self) -> None:
-        inner = self.ball.ball if isinstance(self.ball, Weighted) else self.ball
-        if not isinstance(inner, LpBall | GroupBall):
+        inner = self.ball.ball if isinstance(self.ball, sets.Weighted) else self.ball
+        if not isinstance(inner, LpBall | sets.GroupBall):
             raise TypeError(
                 "`Positive(ball=...)` must be an LpBall or a GroupBall, or a Weighted one of these, "
                 f"got {shown(self.ball)}."
@@ -63,7 +62,7 @@ class Positive(ConstraintSet):
     def examples(cls) -> tuple[ConstraintSet, ...]:
         lp = tuple(cls(LpBall(p, 1.5)) for p in (1.0, 1.1, 2.0, 3.0, math.inf))
         weights = np.array([0.1, 1.0, 5.0])
-        return (*lp, cls(GroupBall(2.0, 1.0, 1.5)), cls(Weighted(LpBall(1.5, 2.0), weights)))
+        return (*lp, cls(sets.GroupBall(2.0, 1.0, 1.5)), cls(sets.Weighted(LpBall(1.5, 2.0), weights)))
 
     @property
     def radius(self) -> float:

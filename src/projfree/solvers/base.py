@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
-from typing import Any, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -16,8 +16,10 @@ from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.sets.answer import Answer, ask
 from projfree.sets.base import ConstraintSet
-from projfree.solvers.active_set import ActiveSet
 from projfree.solvers.restoring import like
+
+if TYPE_CHECKING:
+    from projfree.solvers.active_set import ActiveSet
 
 
 @dataclass(frozen=True)

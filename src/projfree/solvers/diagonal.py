@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from projfree.algebra import FactoredShape, OnPattern
+from projfree import algebra
+from projfree.algebra import FactoredShape
 from projfree.checks import Array
 from projfree.numerics.secular import secular_root
 from projfree.objectives.base import SmoothFunction
@@ -35,5 +36,5 @@ def as_matrix(f: SmoothFunction, values: Array) -> Any:
     """The matrix with these entries."""
     if isinstance(f.shape, FactoredShape):
         assert f.pattern is not None
-        return OnPattern(f.pattern, values)
+        return algebra.OnPattern(f.pattern, values)
     return values.reshape(f.shape)

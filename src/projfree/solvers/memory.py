@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from projfree.data.products import LANE_ROWS, LANES, table_bytes
 from projfree.data.second_moments import BLOCK_BYTES
-from projfree.numerics.lanczos import ROOM
-from projfree.solvers.correction import MOST_ENTRIES
 from projfree.solvers.costs import Costs
 
 #: Rows that the fingerprint of the data copies.
@@ -40,6 +38,8 @@ def hulls(costs: Costs, points: int) -> int:
 
 def active(costs: Costs) -> int:
     """Bytes of a method that keeps an active set, whose vertices are arrays while their curvature is formed."""
+    from projfree.solvers.correction import MOST_ENTRIES
+
     vertices = min(VERTICES, costs.parameters + 1, MOST_ENTRIES // max(1, costs.parameters))
     return hulls(costs, 2) + vertices * (3 * costs.vector_bytes + min(costs.image_bytes, IMAGE_BLOCK))
 
@@ -76,6 +76,8 @@ def working_set(costs: Costs, most: int, outputs: int) -> int:
 
 def krylov(costs: Costs, dimension: int) -> int:
     """Bytes of a Krylov space while the array that holds its basis is made larger, and of steps without one."""
+    from projfree.numerics.lanczos import ROOM
+
     return products(costs) + 3 * (dimension + ROOM) * costs.vector_bytes
 
 

@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from projfree import solvers
+from projfree import steps as step_rules
 from projfree.algebra import FactoredShape
 from projfree.solvers import memory as held
 from projfree.solvers.base import Solver
 from projfree.solvers.costs import FLOPS_A_READ, HESSIAN, MODEL_FLOPS, Costs
-from projfree.solvers.direct import Direct
-from projfree.solvers.frank_wolfe import FrankWolfe
-from projfree.solvers.hessian_free import HessianFreeNewton
 from projfree.solvers.model import MOST_PARAMETERS
-from projfree.solvers.newton import ConstrainedNewton
-from projfree.solvers.pairwise import PairwiseFrankWolfe
-from projfree.solvers.primal_averaging import CorrectivePrimalAveraging
-from projfree.solvers.projected_gradient import AcceleratedProjectedGradient, ProjectedGradient
-from projfree.solvers.relay import Relay
-from projfree.solvers.trust_region import TrustRegionLanczos
-from projfree.solvers.working_set import MOST_FEATURES as MOST_WORKING
-from projfree.solvers.working_set import WorkingSet, systems
-from projfree.steps import Backtracking, BacktrackingGradient, ExactLineSearch
 
 # Fitted by `python benchmarks/plan_fit.py` on one half of its problems and judged on the other. All costs are in reads
 # of X, and all counts of iterations are those to a relative gap of about 1e-6: a looser tolerance is met earlier on the
@@ -56,12 +46,6 @@ AVERAGES, LOOK = 100, 8
 WORKING_TURNS = 50
 #: The share for Krylov spaces before a Gram matrix is formed.
 KRYLOV_SHARE = 0.08
-
-# Settings are frozen, so that one solver serves all plans.
-DIRECT, NEWTON, KRYLOV, CORRECTING = Direct(), ConstrainedNewton(), TrustRegionLanczos(), CorrectivePrimalAveraging()
-SEARCHING, ACCELERATING = FrankWolfe(ExactLineSearch()), AcceleratedProjectedGradient(BacktrackingGradient())
-AVERAGING_FIRST = Relay(CORRECTING, ACCELERATING, AVERAGES, LOOK)
-WORKING_FIRST = Relay(WorkingSet(), ACCELERATING, WORKING_TURNS)
 
 
 @dataclass(frozen=True)
@@ -115,9 +99,10 @@ def direct(costs: Costs) -> Choice | None:
         why = (
             f"a Gram matrix of {d:,} features and its spectrum take the time of {work:,.0f} reads, perhaps for nothing"
         )
-        memory = max(memory, held.krylov(costs, min(after, KRYLOV.memory)))
-        return Choice(Relay(KRYLOV, DIRECT, after), 4.0 + after, work, memory, why)
-    return Choice(DIRECT, 3.0 + (gram > 0.0), 0.0 if asked else work, memory, why)
+        krylov = solvers.TrustRegionLanczos()
+        memory = max(memory, held.krylov(costs, min(after, krylov.memory)))
+        return Choice(solvers.Relay(krylov, solvers.Direct(), after), 4.0 + after, work, memory, why)
+    return Choice(solvers.Direct(), 3.0 + (gram > 0.0), 0.0 if asked else work, memory, why)
 
 
 def newton(costs: Costs) -> Choice | None:
@@ -131,14 +116,14 @@ def newton(costs: Costs) -> Choice | None:
     work = NEWTON_TANGENTS * (costs.tangent + costs.oracle) + NEWTON_HESSIANS * one
     why = f"few parameters ({D:,}), so that a Hessian is cheap"
     if D < RELAY_FROM or not f.convex:
-        return Choice(NEWTON, reads, work, memory, why)
-    first: Solver = CORRECTING if costs.ball.is_round else ACCELERATING
+        return Choice(solvers.ConstrainedNewton(), reads, work, memory, why)
+    first: Solver = solvers.CorrectivePrimalAveraging() if costs.ball.is_round else _accelerating()
     after = round(RELAY_SHARE * one / (2.0 * costs.tangent + costs.search))
     if after < FEW:
-        return Choice(NEWTON, reads, work, memory, why)
+        return Choice(solvers.ConstrainedNewton(), reads, work, memory, why)
     why = f"a Hessian of {D:,} parameters takes the time of {one:,.0f} reads, which may be enough without one"
     memory = max(memory, held.hulls(costs, 3))
-    return Choice(Relay(first, NEWTON, after), reads + 2.0 * after, work, memory, why)
+    return Choice(solvers.Relay(first, solvers.ConstrainedNewton(), after), reads + 2.0 * after, work, memory, why)
 
 
 def hessian_free(costs: Costs) -> Choice | None:
@@ -154,7 +139,7 @@ def hessian_free(costs: Costs) -> Choice | None:
     one = costs.tangent if costs.load.coupled else costs.product
     work = times * (PRODUCTS * one + PRODUCT_TANGENTS * (costs.tangent + costs.oracle))
     why = f"{costs.parameters:,} parameters: products with the Hessian, a read each, instead of the matrix"
-    return Choice(HessianFreeNewton(), reads, work, held.products(costs), why)
+    return Choice(solvers.HessianFreeNewton(), reads, work, held.products(costs), why)
 
 
 def working_set(costs: Costs) -> Choice | None:
@@ -168,8 +153,11 @@ def working_set(costs: Costs) -> Choice | None:
     one = 1.0 + HESSIAN * m * (m / d) + EXACT_SOLVE * MODEL_FLOPS * float(m) ** 3 / (FLOPS_A_READ * costs.span)
     why = f"most of the {d:,} features are zero at the minimum, so that it is looked for among a few at a time"
     work = WORKING_STEPS * (one + costs.tangent + costs.oracle)
-    memory = held.working_set(costs, MOST_WORKING, systems(f.quadratic, f.shape, flat))
-    return Choice(WORKING_FIRST, 2.0 + 2.0 * WORKING_STEPS, work, memory, why)
+    from projfree.solvers.working_set import MOST_FEATURES, systems
+
+    memory = held.working_set(costs, MOST_FEATURES, systems(f.quadratic, f.shape, flat))
+    solver = solvers.Relay(solvers.WorkingSet(), _accelerating(), WORKING_TURNS)
+    return Choice(solver, 2.0 + 2.0 * WORKING_STEPS, work, memory, why)
 
 
 def lanczos(costs: Costs) -> Choice | None:
@@ -178,8 +166,9 @@ def lanczos(costs: Costs) -> Choice | None:
     if not (f.rows is not None and f.has_quadratic_form and lp is not None and lp.p == 2.0):
         return None
     why = "squares over a Euclidean ball, where Krylov spaces need the fewest reads"
-    memory = held.krylov(costs, KRYLOV.memory)
-    return Choice(KRYLOV, LANCZOS, LANCZOS * costs.tangent, memory, why)
+    solver = solvers.TrustRegionLanczos()
+    memory = held.krylov(costs, solver.memory)
+    return Choice(solver, LANCZOS, LANCZOS * costs.tangent, memory, why)
 
 
 def corrective(costs: Costs) -> Choice | None:
@@ -192,10 +181,10 @@ def corrective(costs: Costs) -> Choice | None:
     sharp = lp is not None and lp.p > 1.0 and not lp.is_polytope
     steps = CORRECTIVE if costs.ball.is_round else SHARP_CORRECTIVE if sharp else FLAT_CORRECTIVE
     work = steps * _vertex_step(costs)
-    solver: Solver = CORRECTING
+    solver: Solver = solvers.CorrectivePrimalAveraging()
     why = f"{'a round set, ' if costs.ball.is_round else ''}no projection and no Hessian needed"
     if costs.ball.is_round and costs.ball.projects_quickly:
-        solver = AVERAGING_FIRST
+        solver = solvers.Relay(solver, _accelerating(), AVERAGES, LOOK)
         why = "averages of vertices suit a round set, accelerated gradients a minimum inside it; no Hessian needed"
     return Choice(solver, 2.0 * steps, work, held.hulls(costs, 3), why)
 
@@ -207,7 +196,7 @@ def pairwise(costs: Costs) -> Choice | None:
         return None
     steps = CORRECTED if f.has_curvature else PAIRWISE
     work = steps * _vertex_step(costs)
-    solver = PairwiseFrankWolfe() if f.has_images else PairwiseFrankWolfe(Backtracking())
+    solver = solvers.PairwiseFrankWolfe() if f.has_images else solvers.PairwiseFrankWolfe(step_rules.Backtracking())
     why = "a polytope, where moving weight among few vertices converges quickly"
     return Choice(solver, 2.0 * steps, work, held.active(costs), why)
 
@@ -219,7 +208,7 @@ def accelerated(costs: Costs) -> Choice | None:
         return None
     work = ACCELERATED * (2.2 * costs.tangent + 1.1 * costs.projection + costs.oracle)
     why = "a quick projection and no Hessian needed"
-    return Choice(ACCELERATING, 2.2 * ACCELERATED, work, held.tangents(costs), why)
+    return Choice(_accelerating(), 2.2 * ACCELERATED, work, held.tangents(costs), why)
 
 
 def projected(costs: Costs) -> Choice | None:
@@ -231,7 +220,9 @@ def projected(costs: Costs) -> Choice | None:
     f = costs.f
     if not (costs.load.own_rows and costs.ball.projectable):
         return None
-    solver: Solver = AcceleratedProjectedGradient() if f.convex else ProjectedGradient(BacktrackingGradient())
+    solver: Solver = solvers.AcceleratedProjectedGradient()
+    if not f.convex:
+        solver = solvers.ProjectedGradient(step_rules.BacktrackingGradient())
     work = 2.0 * TASKS * (costs.tangent + costs.projection)
     return Choice(solver, 2.0 * TASKS, work, held.tangents(costs), "tasks of few rows each, and a projection")
 
@@ -240,8 +231,13 @@ def frank_wolfe(costs: Costs) -> Choice | None:
     """Frank-Wolfe, where nothing else applies."""
     f, work = costs.f, FRANK_WOLFE * _vertex_step(costs)
     why = "it descends on every smooth function"
-    solver = SEARCHING if f.has_images else FrankWolfe(Backtracking())
+    rule = step_rules.ExactLineSearch() if f.has_images else step_rules.Backtracking()
+    solver = solvers.FrankWolfe(rule)
     return Choice(solver, 2.0 * FRANK_WOLFE, work, held.hulls(costs, 2), why)
+
+
+def _accelerating() -> Solver:
+    return solvers.AcceleratedProjectedGradient(step_rules.BacktrackingGradient())
 
 
 def _vertex_step(costs: Costs) -> float:

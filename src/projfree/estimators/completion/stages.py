@@ -16,7 +16,8 @@ from projfree.estimators.completion.choice import choose, most_sweeps
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.problem import LEAST_RADIUS, Problem, Swept
 from projfree.estimators.completion.stopping import BestSweep, limited
-from projfree.estimators.watching import Kept, given_callbacks
+from projfree.estimators.kept import Kept
+from projfree.estimators.watching import given_callbacks
 from projfree.run import Checkpoint, Status
 from projfree.run.callbacks import announce
 from projfree.run.checkpoint import Written
