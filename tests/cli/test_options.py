@@ -312,7 +312,7 @@ def test_every_loss_of_the_package_is_a_choice_and_scored_as_its_estimator(
     if streamed:
         path = tmp_path / "streamed.parquet"
         frame.to_parquet(path)
-        monkeypatch.setattr("projfree.cli.fit.too_large", lambda path: True)
+        monkeypatch.setattr("projfree.cli.asked.too_large", lambda path: True)
     result = call(*fit(path, tmp_path / "m", "--loss", loss, "--radius", 1, "--tol", 1e-4, "--json"))
     assert result.exit_code == 0, result.output
     record, held = json.loads(result.stdout), frame.iloc[split(100, 0.2, 0)[1]]

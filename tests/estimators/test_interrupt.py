@@ -67,6 +67,19 @@ def test_fit_keeps_the_best_point_and_raises(model):
     assert len(model.predict(X)) == N
 
 
+def test_partial_fit_leaves_the_model_as_it_was():
+    """Coefficients of rows that were not added would count them twice when the call is repeated."""
+    model = ConstrainedRegressor(p=1.5, radius=1.0, tol=1e-3).partial_fit(X[:40], Y[:40])
+    before = {name: np.copy(getattr(model, name)) for name in ("coef_", "intercept_")}
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(solver=Pressed()).partial_fit(X[40:], Y[40:])
+    for name, value in before.items():
+        np.testing.assert_array_equal(getattr(model, name), value)
+    model.set_params(solver="auto", tol=1e-10).partial_fit(X[40:], Y[40:])
+    due = ConstrainedRegressor(p=1.5, radius=1.0, tol=1e-10).fit(X, Y)
+    np.testing.assert_allclose(model.coef_, due.coef_, rtol=1e-6)
+
+
 def test_a_grid_search_ends():
     fits = []
 

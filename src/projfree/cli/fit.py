@@ -12,15 +12,14 @@ import typer
 
 from projfree.checks import Array
 from projfree.cli import options
+from projfree.cli.asked import Asked, asking
 from projfree.cli.checkpoints import Place, checkpoint_at, resume_command
-from projfree.cli.clusters import ClusterRows, cluster_at, cluster_rows
+from projfree.cli.clusters import ClusterRows
 from projfree.cli.destinations import new_model_at, refuse_inputs
 from projfree.cli.fit_report import report
 from projfree.cli.models import AnyRows, Settings, fit_rows, held_out_score, model_of, watched, with_encoder
 from projfree.cli.output import DONE, INTERRUPTED, SHORT, Debug, Force, Json, Quiet, Verbose, err, guarded, note
-from projfree.cli.rows import Rows, rows_of
-from projfree.cli.streaming import streamed_rows, too_large
-from projfree.cli.tables import Reading
+from projfree.cli.rows import Rows
 from projfree.cli.watch import bar, logged
 from projfree.data import Data
 from projfree.run.callbacks import IterationLines
@@ -38,31 +37,15 @@ EPILOG = (
 
 
 @guarded
+@asking
 def fit(
-    data: options.Data,
-    target: options.Target,
+    asked: Asked,
     out: options.ModelFolder,
-    loss: options.LossName = options.LossChoice.auto,
-    quantile: options.Level = None,
-    norm: options.Norm = options.NormChoice.lp,
-    p: options.Exponent = None,
-    q: options.AcrossGroups = None,
-    feature_groups: options.FeatureGroups = None,
-    radius: options.Radius = "auto",
     cv: options.Folds = 0,
-    tol: options.Tol = 1e-6,
     max_iter: options.MaxIter = 10_000,
     time_limit: options.TimeLimit = None,
     hold_out: options.HoldOut = 0.2,
-    standardize: options.Standardize = None,
-    intercept: options.Intercept = True,
-    drop: options.Drop = None,
-    impute: options.Impute = None,
-    one_hot: options.OneHot = "auto",
-    sep: options.Sep = None,
-    header: options.Header = None,
     seed: options.Seed = 0,
-    cluster: options.Cluster = None,
     resume: options.Resume = False,
     force: Force = False,
     json: Json = False,
@@ -75,15 +58,10 @@ def fit(
     options.refuse_below("--max-iter", max_iter, 1)
     options.refuse_below("--time-limit", time_limit, 0.0, strictly=True)
     options.refuse_below("--seed", seed, 0)
-    run = {"max_iter": max_iter, "time_limit": time_limit, "random_state": seed}
-    more = {**run, **options.level_of(quantile, loss.value)}
-    settings = settings_of(norm.value, p, q, radius, tol, standardize, intercept, feature_groups, cv, more)
+    settings, data = asked.settings(cv, max_iter=max_iter, time_limit=time_limit, random_state=seed), asked.data
     kept = _checked_places(data, out, settings, resume=resume, force=force)
     on = contextlib.ExitStack()
-    if cluster is not None:
-        rows: AnyRows = cluster_rows(on.enter_context(cluster_at(cluster)), data, target, loss.value, drop)
-    else:
-        rows = read_rows(data, target, loss.value, drop, Reading(sep, header), impute, one_hot)
+    rows = asked.rows(on)
     for remark in rows.remarks:
         note(remark, quiet or json)
     if resume and not kept.there:
@@ -103,42 +81,6 @@ def fit(
     kept.forget()
     report(model, score, out, rows.loss, counted(train), counted(test), json=json, quiet=quiet)
     raise typer.Exit(DONE if model.result_.status.converged else SHORT)
-
-
-def settings_of(
-    norm: str,
-    p: str | None,
-    q: float | None,
-    radius: str,
-    tol: float,
-    standardize: bool | None,
-    intercept: bool,
-    feature_groups: str | None,
-    cv: int = 0,
-    more: dict[str, Any] | None = None,
-) -> Settings:
-    """The checked options of a model."""
-    options.refuse_below("--tol", tol, 0.0)
-    options.refuse_below("--q", q, 1.0)
-    size, exponents = options.radius_of(radius), options.exponents_of(p, cv)
-    settings = Settings(norm, exponents, q, size, tol, standardize, intercept, feature_groups, cv, more or {})
-    settings.check()
-    return settings
-
-
-def read_rows(
-    path: Path,
-    target: str,
-    loss: str,
-    drop: list[str] | None,
-    reading: Reading,
-    impute: options.ImputeChoice | None,
-    one_hot: str,
-) -> AnyRows:
-    """The rows of a file, in memory or, where they do not fit, where they are."""
-    if too_large(path):
-        return streamed_rows(path, target, loss, drop)
-    return rows_of(path, target, loss, drop, reading, None if impute is None else impute.value, one_hot)
 
 
 def _checked_places(data: Path, out: Path, settings: Settings, *, resume: bool, force: bool) -> Place:

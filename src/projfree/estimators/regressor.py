@@ -273,6 +273,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
 
         The answer is that of one `fit` on all rows up to rounding, at the cost of the new ones and of a solve with
         their d x d moments. The rows of `fit` are not kept: the first call after it begins anew, with a log record.
+        Ctrl-C leaves the model as it was before the call, without the new rows.
 
         Parameters
         ----------

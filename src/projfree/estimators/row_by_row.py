@@ -77,7 +77,8 @@ def fit_moments(model: Any, gram: Gram, *, centred: bool) -> None:
         ball, before = ball.resized(choice.radius), choice.start
     start = inside(ball, before, moments.form.shape)
     settings = model._settings(0, Prepared(problem, ball, start))
-    result = moments.of_rows(minimize(moments.form, ball, **settings, start=start))
+    # Ctrl-C leaves the model as it was, without the new rows, so that the call can be repeated.
+    result = moments.of_rows(one_of_many(minimize(moments.form, ball, **settings, start=start)))
     if model._penalty is not None and start is not None and not start.any():
         result = at_zero(result)
     for name, value in model._shaped(*moments.raw(result.w, None)).items():
@@ -86,7 +87,6 @@ def fit_moments(model: Any, gram: Gram, *, centred: bool) -> None:
     model.result_, model.n_iter_, model.multiplier_ = result, max(1, result.n_iter), result.multiplier
     model.standardize_ = scaled
     model.validation_scores_ = model.held_out_ = None
-    one_of_many(result)
     warn_if_short(model, result, model.tol)
 
 

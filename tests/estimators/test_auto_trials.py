@@ -1,0 +1,86 @@
+"""Which radii are tried before one is chosen."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from estimators.problems import problem
+from sklearn.datasets import make_regression
+from sklearn.model_selection import ShuffleSplit
+
+from projfree import (
+    AcceleratedProjectedGradient,
+    ConstrainedClassifier,
+    ConstrainedRegressor,
+    minimize,
+)
+from projfree.estimators.auto import Choice
+from projfree.estimators.climbing import climb, rise
+
+
+def test_climbing_looks_at_each_place_once():
+    seen = []
+    assert climb(lambda k: (seen.append(k), abs(k - 3))[1], 30, 40) == 3
+    assert len(seen) == len(set(seen)) < 25
+    assert climb(lambda k: -k, 0, 5) == 4
+
+
+def test_scores_that_fall_until_they_are_infinite_are_followed_to_there():
+    def score(k):
+        return 10.0 - k if k < 5.6 else np.inf
+
+    assert rise(score, 12, 1, lambda best, last: np.inf if score(last) == np.inf else None) == 5.5
+
+
+def test_a_wide_table_with_few_true_features_is_found():
+    X, y = make_regression(140, 500, n_informative=8, noise=5.0, random_state=2)
+    assert ConstrainedRegressor(p=1).fit(X[:70], y[:70]).score(X[70:], y[70:]) > 0.98
+
+
+def test_radii_near_those_that_meet_all_targets_are_tried():
+    """The best ball of a wide table nearly interpolates, and the next one of a coarse grid does."""
+    X, y = make_regression(100, 500, n_informative=8, noise=5.0, random_state=2)
+    own, best = [], []
+    for rows, held in ShuffleSplit(5, test_size=0.3, random_state=0).split(X):
+        for scores, radius in ((own, "auto"), (best, 149.0)):  # the best one of a fine grid
+            model = ConstrainedRegressor(p=1.5, radius=radius, tol=1e-3).fit(X[rows], y[rows])
+            scores.append(model.score(X[held], y[held]))
+    assert np.mean(own) > np.mean(best) - 0.03
+
+
+def test_tables_with_many_rows_and_more_features_need_few_trials(monkeypatch):
+    fits = []
+    monkeypatch.setattr("projfree.estimators.around.minimize", lambda *a, **k: fits.append(a) or minimize(*a, **k))
+    rng = np.random.default_rng(0)
+    X = sp.random_array((1_200, 1_500), density=0.01, rng=rng, format="csr")
+    w = rng.standard_normal(1_500) * (rng.random(1_500) < 0.02)
+    y = X @ w + 0.1 * rng.standard_normal(1_200)
+    found = ConstrainedRegressor(p=1.0, tol=1e-3).fit(X, y).radius_
+    assert len(fits) <= 6  # of twelve radii
+    assert 0.4 < found / np.abs(w).sum() < 1.6
+
+
+def test_large_tables_with_many_rows_for_each_feature_go_without_trials(monkeypatch):
+    asked = []
+    monkeypatch.setattr("projfree.estimators.around.around", lambda *a: asked.append(a) or Choice(1.0))
+    X, y = problem(0, ConstrainedRegressor, n=200)
+    assert ConstrainedRegressor(p=1.0).fit(X, y).radius_ == 1.0
+    monkeypatch.setattr("projfree.estimators.auto.LARGE", 100.0)
+    assert ConstrainedRegressor(p=1.0).fit(X, y).radius_ == pytest.approx(
+        np.abs(ConstrainedRegressor(p=2.0).fit(X, y).coef_).sum(), rel=1e-3
+    )
+    assert len(asked) == 1
+
+
+def test_wide_tables_of_several_classes_are_tried_by_steps_of_a_known_cost(monkeypatch):
+    asked = []
+
+    def noted(f, ball, solver, **settings):
+        asked.append(solver)
+        return minimize(f, ball, solver, **settings)
+
+    monkeypatch.setattr("projfree.estimators.around.minimize", noted)
+    rng = np.random.default_rng(0)
+    X = sp.random_array((60, 3000), density=0.02, rng=rng, format="csr")
+    ConstrainedClassifier(p=1.0, tol=1e-3).fit(X, rng.integers(0, 3, 60))
+    assert asked
+    assert all(isinstance(solver, AcceleratedProjectedGradient) for solver in asked)
