@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 import uuid
 from collections.abc import Callable
@@ -15,6 +16,8 @@ from projfree.deadline import stopper
 
 #: Seconds between two looks at whether there are workers, while a round waits.
 POLL = 0.5
+#: Seconds between two questions who is there, where rounds are shorter: each is two messages of the dozen of a round.
+JOINING = 0.25
 #: How often a call is made again that is said to have killed its workers.
 RETRIES = 5
 #: Tasks are drawn before those of others that wait: a round is short, and many are to come.
@@ -62,13 +65,22 @@ class Caller:
     Attributes
     ----------
     workers : list of str
-        The addresses of the workers that there were when calls were last made.
+        The addresses of the workers that there were when it was last asked who is there.
     """
 
     def __init__(self, client: Any, patience: float) -> None:
         self.client, self.patience = client, patience
-        self.workers: list[str] = []
+        self.workers, self._asked = list[str](), -math.inf
         self.releasing = Releasing(client)
+
+    async def look_for_workers(self) -> None:
+        """Ask who is there, unless that was done a moment ago."""
+        if time.monotonic() - self._asked < JOINING:
+            return
+        self.workers = []
+        with suppress(OSError):  # the scheduler has gone, which the status of the client says a moment later
+            self.workers = sorted(await self.client.nthreads())
+        self._asked = time.monotonic()
 
     def answers(self, calls: list[Call]) -> list[Any]:
         """The answers to some calls.
@@ -84,7 +96,6 @@ class Caller:
             if self.client.status == "running":
                 self.client.sync(waiting.cancel)
             raise
-        self.workers = sorted(waiting.workers)
         return [waiting.found[i] for i in range(len(calls))]
 
 
@@ -96,11 +107,10 @@ class Waiting:
     """
 
     def __init__(self, caller: Caller, calls: list[Call]) -> None:
-        self.client, self.patience, self.releasing = caller.client, caller.patience, caller.releasing
+        self.caller, self.client = caller, caller.client
         self.calls, self.found = list(calls), dict[int, Any]()
         self.deaths = dict.fromkeys(range(len(calls)), 0)
         self.open, self.futures = set(self.deaths), dict[int, Any]()
-        self.workers: set[str] = set()
         self.alone: float | None = None
         self.stop = stopper()
 
@@ -117,9 +127,7 @@ class Waiting:
 
         for i in sorted(self.open - self.futures.keys()):
             self.futures[i] = self._submitted(self.calls[i])
-        with suppress(OSError):  # the scheduler has gone, which the status of the client says a moment later
-            self.workers = set()
-            self.workers = set(await self.client.nthreads())
+        await self.caller.look_for_workers()
         with self.client.as_current(), suppress(TimeoutError, CancelledError):
             await wait(list(self.futures.values()), timeout=POLL)
         await self._take_in()
@@ -144,7 +152,7 @@ class Waiting:
     def _note(self, answers: dict[int, Any]) -> None:
         self.found |= answers
         self.open -= answers.keys()
-        self.releasing.add([self.futures.pop(i) for i in answers])
+        self.caller.releasing.add([self.futures.pop(i) for i in answers])
 
     def _refuse_errors(self) -> None:
         """Raise the error of a task, unless its workers were killed: it may not be to blame, and is called again."""
@@ -170,17 +178,17 @@ class Waiting:
                 "the connection to the scheduler is lost, and the rows with it; connect anew, and go on from the "
                 "checkpoint."
             )
-        if self.workers:
+        if self.caller.workers:
             self.alone = None
             for i, future in list(self.futures.items()):
                 # Where all workers have died, Dask does not start what was to run on one of them.
-                if self.calls[i].worker not in (None, *self.workers) and future.status == "pending":
+                if self.calls[i].worker not in (None, *self.caller.workers) and future.status == "pending":
                     self._again(i)
             return
-        self.alone = time.monotonic() if self.alone is None else self.alone
-        if time.monotonic() - self.alone >= self.patience:
+        patience, self.alone = self.caller.patience, time.monotonic() if self.alone is None else self.alone
+        if time.monotonic() - self.alone >= patience:
             raise RowsLostError(
-                f"no worker of {self.client.scheduler.address} was there for {self.patience:g} seconds (`patience`), "
+                f"no worker of {self.client.scheduler.address} was there for {patience:g} seconds (`patience`), "
                 "so that the rows are out of reach; start some, and go on from the checkpoint."
             )
 

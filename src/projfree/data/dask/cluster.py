@@ -15,7 +15,7 @@ from projfree.data.dask.partition import Facts
 from projfree.data.dask.placing import Placement
 from projfree.data.dask.rounds import Rounds
 from projfree.data.dask.shelf import Share, adopt, moved, work
-from projfree.data.dask.tree import Nodes, joined, total
+from projfree.data.dask.tree import Nodes, put, total
 
 
 class ClusterRounds(Rounds):
@@ -64,12 +64,12 @@ class ClusterRounds(Rounds):
         while places:
             answers = self._round(job, places, count)
             for part, _ in answers:
-                nodes.update(part)
-            nodes = joined(nodes, count, job.add)
+                for node, value in part.items():
+                    put(nodes, node, value, count, job.add)
             places = sorted(place for _, missing in answers for place in missing)
             if places:
                 self._adopted([self._numbers[place] for place in places])
-        return total(nodes, count, job.add)
+        return total(nodes)
 
     def _round(self, job: Job, places: list[int], count: int) -> list[tuple[Nodes, list[int]]]:
         """One task for each worker that has some of the places."""

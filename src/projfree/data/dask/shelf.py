@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from projfree.data.dask.jobs import Job
 from projfree.data.dask.making import Naming
 from projfree.data.dask.partition import Facts, Partition
-from projfree.data.dask.tree import Nodes, joined
+from projfree.data.dask.tree import Nodes, put
 from projfree.runtime import single_blas
 
 #: The partitions of each worker of this process, by the name of the data and their number.
@@ -73,6 +73,5 @@ def work(sent: bytes) -> bytes:
                 missing.append(place)
                 continue
             with Naming(number), rows.in_use():
-                nodes[0, place] = job.on(rows, threads)
-            nodes = joined(nodes, count, job.add)  # a root for each complete subtree, and no more
+                put(nodes, (0, place), job.on(rows, threads), count, job.add)
     return pickle.dumps((nodes, missing), protocol=5)
