@@ -143,15 +143,24 @@ REPORTS = {
                 {
                     "rows": "rows",
                     "memory": "memory",
-                    "1 worker": "1 workers",
-                    "2 workers": "2 workers",
-                    "half of the rows on 1": "half on 1",
+                    "1 worker": "one_worker",
+                    "2 workers": "two_workers",
+                    "half of the rows on 1": "half_on_one",
                     "efficiency": "weak",
                     "efficiency of plain reading": "machine",
+                    "load": "load",
                 },
             ),
-            Shown("Seconds of a round over partitions of a few rows", "overhead", {"partitions": "name", "s": "value"}),
+            Shown(
+                "Seconds of a round over partitions of a few rows",
+                "overhead",
+                {"partitions": "partitions", "s": "seconds", "load": "load"},
+            ),
         ),
+    ),
+    "dask_peers": Report(
+        "python benchmarks/dask_peers.py --commit",
+        (Shown("Logistic regression on two workers to a relative error of 1e-6", "fits"),),
     ),
 }
 REPORTS |= {

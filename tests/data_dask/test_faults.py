@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import pickle
 import signal
 import threading
 import time
@@ -14,10 +15,14 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from projfree import (
     Checkpoint,
     ConstrainedClassifier,
+    ConstrainedClassifierCV,
+    ConstrainedRegressor,
+    ConstrainedRegressorCV,
     CorrectivePrimalAveraging,
     FrankWolfe,
     Logistic,
@@ -34,6 +39,8 @@ from projfree.data.rows import Rows, Step
 from projfree.data.sources.base import ChangedError
 
 BALL = LpBall(1.5, radius=2.0)
+#: Of clusters in this process.
+SETTINGS = {"processes": False, "dashboard_address": ":0", "threads_per_worker": 1, "silence_logs": 50}
 
 
 def made(table, chunk=40, **settings):
@@ -71,15 +78,18 @@ def test_the_number_of_workers_changes_no_bit(client, table):
     from distributed import Client, LocalCluster
 
     two = run(made(table), FrankWolfe())
-    with dask.config.set(scheduler="synchronous"), client.as_current():
-        settings = {"processes": False, "dashboard_address": ":0", "threads_per_worker": 2, "silence_logs": 50}
-        with LocalCluster(n_workers=1, **settings) as cluster, Client(cluster) as other:
-            data = made(table, client=other)
-            one = run(data, FrankWolfe())
-            cluster.scale(3)
-            other.wait_for_workers(3)
-            three = run(data, FrankWolfe())
-            assert data.rounds._placement.workers() == 3  # those that joined are used
+    with (
+        dask.config.set(scheduler="synchronous"),
+        client.as_current(),
+        LocalCluster(n_workers=1, **{**SETTINGS, "threads_per_worker": 2}) as cluster,
+        Client(cluster) as other,
+    ):
+        data = made(table, client=other)
+        one = run(data, FrankWolfe())
+        cluster.scale(3)
+        other.wait_for_workers(3)
+        three = run(data, FrankWolfe())
+        assert data.rounds._placement.workers() == 3  # those that joined are used
     np.testing.assert_array_equal(one.w, two.w)
     np.testing.assert_array_equal(three.w, two.w)
 
@@ -89,8 +99,7 @@ def test_without_workers_a_run_ends_and_goes_on_later(table, tmp_path):
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        settings = {"processes": False, "dashboard_address": ":0", "threads_per_worker": 1, "silence_logs": 50}
-        with LocalCluster(n_workers=1, **settings) as cluster, Client(cluster, set_as_default=False) as client:
+        with LocalCluster(n_workers=1, **SETTINGS) as cluster, Client(cluster, set_as_default=False) as client:
             data = made(table, client=client, patience=0.2)
             solver, whole = PrimalAveraging(), run(made(table, client=client), PrimalAveraging(), max_iter=8)
 
@@ -204,6 +213,52 @@ def test_an_interrupt_leaves_no_task_behind(client, table, interruptible):
     assert run(data, PrimalAveraging()).n_iter == 5
 
 
+def test_tasks_that_somebody_cancels_are_called_again(client, table):
+    from distributed import Client, Future
+
+    data = made(table)
+    f = Objective(Logistic(), data)
+    cancelled = []
+
+    def cancel():
+        with Client(client.scheduler.address, set_as_default=False) as other:
+            while not cancelled:
+                found = [key for key in tasks(other) if "projfree-fold" in key]
+                other.cancel([Future(key, other) for key in found], force=True)
+                cancelled.extend(found)
+
+    thread = threading.Thread(target=cancel)
+    thread.start()
+    sums = f.workspace.fold(Slow(), (f.point(np.zeros(5)),))
+    thread.join()
+    assert cancelled
+    assert sums.tolist() == [0.0]
+
+
+def test_answers_that_are_lost_on_the_way_are_asked_for_again(table, monkeypatch):
+    """The only worker goes with the answer of its task, which Dask does not start on the worker that joins."""
+    from distributed import Client, LocalCluster
+
+    with LocalCluster(n_workers=1, **SETTINGS) as cluster, Client(cluster, set_as_default=False) as client:
+        data = made(table, client=client)
+        expected, gather, lost = run(data, PrimalAveraging()), Client.gather, []
+
+        async def losing(*args, **settings):
+            if not lost:
+                lost.extend(cluster.workers.values())
+                for worker in lost:
+                    await worker.close()
+                cluster.scale(2)
+            return await gather(client, *args, **settings)
+
+        monkeypatch.setattr(Client, "gather", lambda self, *args, **settings: losing(*args, **settings))
+        begun = time.monotonic()
+        disturbed = run(data, PrimalAveraging())
+        assert time.monotonic() - begun < 30.0
+    assert len(lost) == 1
+    np.testing.assert_array_equal(disturbed.w, expected.w)
+
+
 def test_rows_are_freed_with_the_data(client, table):
     data = made((table[0] + 1.0, *table[1:]), chunk=60)
     run(data, PrimalAveraging())
@@ -227,12 +282,51 @@ def test_asynchronous_clients_are_refused(table):
         made(table, client=SimpleNamespace(asynchronous=True))
 
 
-def test_the_active_client_and_a_given_one_are_used(threads, table):
-    assert isinstance(made(table, client=threads).rounds, ClusterRounds)
-    with threads.as_current():
-        assert isinstance(made(table).rounds, ClusterRounds)
-        model = ConstrainedClassifier(radius=1.0).fit(da.from_array(table[0], chunks=(120, 5)), table[1])
+@pytest.fixture
+def on_cluster(monkeypatch):
+    """The names of the jobs that workers have done."""
+    names, before = [], ClusterRounds.run
+    monkeypatch.setattr(ClusterRounds, "run", lambda self, job: names.append(job.name) or before(self, job))
+    return names
+
+
+def test_the_active_client_is_used(client, table, on_cluster):
+    X = da.from_array(table[0], chunks=(120, 5))
+    model = ConstrainedClassifier(radius=1.0).fit(X, table[1])
     assert model.result_.status.converged
+    assert "sweep" in on_cluster
+    on_cluster.clear()
+    assert model.score(X, table[1]) > 0.6
+    assert on_cluster == ["fold"]
+
+
+MODELS = [
+    ConstrainedClassifier(radius=1.0),
+    ConstrainedRegressor(radius=0.3),
+    ConstrainedRegressorCV(radii=[0.1, 0.3], cv=2),
+    pytest.param(ConstrainedClassifierCV(radii=[0.1, 1.0], cv=2), marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_estimators_take_a_client(threads, table, on_cluster, model):
+    """A client that is not the active one; what is fitted does not hold it."""
+    X, y = da.from_array(table[0], chunks=(120, 5)), table[1]
+    with dask.config.set(scheduler="synchronous"):
+        alone = clone(model).fit(X, y)
+        assert not on_cluster
+    there = clone(model).fit(X, y, client=threads)
+    assert on_cluster
+    np.testing.assert_array_equal(there.coef_, alone.coef_)
+    on_cluster.clear()
+    assert there.score(X, y, client=threads) == pytest.approx(alone.score(table[0], y))
+    assert on_cluster
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(there)).coef_, alone.coef_)
+
+
+def test_a_client_needs_rows_that_it_can_have(threads, table):
+    with pytest.raises(TypeError, match="`X` must be a Dask array or data frame, or a list of blocks, got ndarray"):
+        ConstrainedClassifier(radius=1.0).fit(*table[:2], client=threads)
 
 
 @pytest.mark.parametrize(

@@ -7,21 +7,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from projfree.data.dask.placing import Placement
-from projfree.data.dask.tree import added, joined, total
+from projfree.data.dask.tree import added, put, total
 
 
 def said(a, b):
     return f"({a}+{b})"
 
 
-@given(count=st.integers(1, 40), owners=st.lists(st.integers(0, 4), min_size=40, max_size=40))
-def test_every_division_of_work_gives_the_same_tree(count, owners):
-    leaves = {(0, k): str(k) for k in range(count)}
-    alone = total(leaves, count, said)
+def roots(places, count):
+    """The roots that are left when leaves are added in some order."""
+    nodes = {}
+    for k in places:
+        put(nodes, (0, k), str(k), count, said)
+    return nodes
+
+
+@given(
+    count=st.integers(1, 40),
+    owners=st.lists(st.integers(0, 4), min_size=40, max_size=40),
+    order=st.permutations(range(40)),
+)
+def test_every_division_of_work_gives_the_same_tree(count, owners, order):
+    alone = total(roots(range(count), count))
     parts = {}
     for worker in range(5):
-        parts |= joined({(0, k): str(k) for k in range(count) if owners[k] == worker}, count, said)
-    assert total(parts, count, said) == alone
+        for node, value in roots([k for k in order if k < count and owners[k] == worker], count).items():
+            put(parts, node, value, count, said)
+    assert total(parts) == alone
     numbers = [int(k) for k in alone.replace("(", " ").replace(")", " ").replace("+", " ").split()]
     assert numbers == list(range(count))
 
@@ -29,8 +41,7 @@ def test_every_division_of_work_gives_the_same_tree(count, owners):
 @given(count=st.integers(1, 200), first=st.integers(0, 199), length=st.integers(1, 200))
 def test_neighbours_come_back_as_few_roots(count, first, length):
     own = range(min(first, count - 1), min(first + length, count))
-    roots = joined({(0, k): str(k) for k in own}, count, said)
-    assert len(roots) <= 2 * np.ceil(np.log2(len(own) + 1))
+    assert len(roots(own, count)) <= 2 * np.ceil(np.log2(len(own) + 1))
 
 
 def test_nothing_is_added_as_nothing():

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from projfree.checks import Array, refuse_masked, shown
 from projfree.data import Data
 from projfree.estimators.base import ConstrainedModel
-from projfree.estimators.given_data import Encode, class_weighted, from_outside, given_data
+from projfree.estimators.given_data import Encode, class_weighted, from_outside, given_data, on_cluster
 from projfree.estimators.lazily import lazy_on_dask
 from projfree.estimators.sklearn_callbacks import with_callbacks
 from projfree.estimators.table import Table, take_column
@@ -159,7 +159,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         return None if C is None else ("C", C)
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ConstrainedClassifier:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> ConstrainedClassifier:
         """Fit the model.
 
         Parameters
@@ -170,16 +170,21 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         y : array of shape (n,)
             Labels of any kind; with Parquet also the name of a column.
         sample_weight : array of shape (n,), optional
+        client : distributed.Client, optional
+            The cluster that has the rows of a Dask collection or reads a Parquet folder; by default the active one has
+            those of collections.
         """
+        X, y, sample_weight = on_cluster(client, X, y, sample_weight)
         given = {"X": X, "y": y, "metadata": None if sample_weight is None else {"sample_weight": sample_weight}}
         self._fit_table(self._table(X, y, sample_weight), given)
         return self
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> float:
         """The accuracy; of a Dask collection or of `Data` from sums that are formed where the rows are."""
         check_is_fitted(self, "coef_")
         from projfree.estimators.data_scores import accuracy, scored_data
 
+        X, y, sample_weight = on_cluster(client, X, y, sample_weight)
         data = scored_data(X, y, sample_weight)
         return float(super().score(X, y, sample_weight)) if data is None else accuracy(self, data)
 

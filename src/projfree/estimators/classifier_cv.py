@@ -133,16 +133,20 @@ class ConstrainedClassifierCV(SearchMixin, ConstrainedClassifier):
     checkpoint = None
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> ConstrainedClassifierCV:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None, **params: Any
+    ) -> ConstrainedClassifierCV:
         """Choose radius and exponent, and fit all rows with them.
 
         Parameters
         ----------
-        X : array, SciPy sparse or data frame of shape (n, d)
+        X : array, SciPy sparse or data frame of shape (n, d), Dask collection or Data
         y : array of shape (n,)
         sample_weight : array of shape (n,), optional
+        client : distributed.Client, optional
+            As in `ConstrainedClassifier.fit`.
         **params
             ``groups`` for the splitter; with metadata routing anything that splitter and scorer ask for.
         """
-        self._search(X, y, sample_weight, params)
+        self._search(X, y, sample_weight, params, client)
         return self

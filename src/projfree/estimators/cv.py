@@ -18,7 +18,7 @@ from projfree.estimators.base import ConstrainedModel
 from projfree.estimators.data_folds import data_folds
 from projfree.estimators.data_scores import scorer_of
 from projfree.estimators.folds import PathFolds, Scoring, TooCoarseError, moment_folds
-from projfree.estimators.given_data import from_outside
+from projfree.estimators.given_data import from_outside, on_cluster
 from projfree.estimators.paths import FitInterrupted, RadiusPath, grid
 from projfree.estimators.plots import plot_path, plot_scores
 from projfree.estimators.search_results import (
@@ -45,8 +45,9 @@ class SearchMixin(Search, ConstrainedModel):
                 setattr(model, name, getattr(self, name))
         return model
 
-    def _search(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Any:
+    def _search(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any], client: Any) -> Any:
         self._check_rule()
+        X, y, sample_weight = on_cluster(client, X, y, sample_weight)
         if isinstance(X, Data) or is_dask(X):
             return self._search_data(X, y, sample_weight)
         wanted, shown_along = checked_radii(self.radii), shown_by(self.verbose, label="final fit", transient=True)
@@ -144,17 +145,20 @@ class SearchMixin(Search, ConstrainedModel):
         super()._take_over(chosen, radius)
         self.validation_scores_, self.held_out_ = None, None
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None, **params: Any) -> float:
         """The score by ``scoring``: by default R2 of predictions, or the accuracy of labels.
 
         Parameters
         ----------
-        X : array, SciPy sparse or data frame of shape (n, d)
+        X : array, SciPy sparse or data frame of shape (n, d), Dask collection or Data
         y : array of shape (n,) or (n, k)
         sample_weight : array of shape (n,), optional
+        client : distributed.Client, optional
+            As in `fit`.
         **params
             With metadata routing, what the scorer asks for.
         """
+        X, y, sample_weight = on_cluster(client, X, y, sample_weight)
         if isinstance(X, Data) or is_dask(X):
             scorer_of(self, self.scoring)  # a sentence where that would need single rows
             return float(super().score(X, y, sample_weight))

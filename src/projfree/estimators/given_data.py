@@ -37,6 +37,11 @@ def from_outside(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
     return as_data(X, y, sample_weight), None, None
 
 
+def on_cluster(client: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """Collections and Parquet folders as data on the cluster of a client; anything as it is without one."""
+    return (X, y, sample_weight) if client is None else (as_data(X, y, sample_weight, client=client), None, None)
+
+
 def given_data(model: Any, data: Data, y: Any, sample_weight: Any) -> Table:
     """The data of ``fit(data)``, after saying what cannot be done with it."""
     name = type(model).__name__

@@ -18,7 +18,7 @@ from projfree.data import Data
 from projfree.data.gram import Gram
 from projfree.estimators.base import ConstrainedModel, Prepared
 from projfree.estimators.deviance import column_or_outputs, explained_deviance, has_deviance
-from projfree.estimators.given_data import from_outside, given_data
+from projfree.estimators.given_data import from_outside, given_data, on_cluster
 from projfree.estimators.lazily import lazy_on_dask
 from projfree.estimators.robust import BIWEIGHT, HUBER, residual_scale
 from projfree.estimators.sklearn_callbacks import with_callbacks
@@ -250,7 +250,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         return None if alpha is None else ("alpha", alpha)
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ConstrainedRegressor:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> ConstrainedRegressor:
         """Fit the model.
 
         Parameters
@@ -261,7 +261,11 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         y : array of shape (n,) or (n, k), str or list of str
             With Parquet also the name of a column, or several.
         sample_weight : array of shape (n,), optional
+        client : distributed.Client, optional
+            The cluster that has the rows of a Dask collection or reads a Parquet folder; by default the active one has
+            those of collections.
         """
+        X, y, sample_weight = on_cluster(client, X, y, sample_weight)
         given = {"X": X, "y": y, "metadata": None if sample_weight is None else {"sample_weight": sample_weight}}
         self._fit_table(self._table(X, y, sample_weight), given)
         self._gram = None
@@ -301,11 +305,12 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         scores = self._linear(X)  # says so if there was no fit
         return self.loss_.mean(scores)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> float:
         """R2; for Poisson and Gamma losses D2, the part of the deviance that is explained, the mean over outputs."""
         from projfree.estimators.data_scores import explained, scored_data
 
         check_is_fitted(self, "coef_")
+        X, y, sample_weight = on_cluster(client, X, y, sample_weight)
         data = scored_data(X, y, sample_weight)
         if data is not None:
             return explained(self, data, deviance=has_deviance(self.loss_))

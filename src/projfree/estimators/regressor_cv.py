@@ -134,16 +134,20 @@ class ConstrainedRegressorCV(SearchMixin, ConstrainedRegressor):
     checkpoint = None
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> ConstrainedRegressorCV:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None, **params: Any
+    ) -> ConstrainedRegressorCV:
         """Choose radius and exponent, and fit all rows with them.
 
         Parameters
         ----------
-        X : array, SciPy sparse or data frame of shape (n, d)
+        X : array, SciPy sparse or data frame of shape (n, d), Dask collection or Data
         y : array of shape (n,) or (n, k)
         sample_weight : array of shape (n,), optional
+        client : distributed.Client, optional
+            As in `ConstrainedRegressor.fit`.
         **params
             ``groups`` for the splitter; with metadata routing anything that splitter and scorer ask for.
         """
-        self._search(X, y, sample_weight, params)
+        self._search(X, y, sample_weight, params, client)
         return self

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from projfree.data.base import RowsLostError
+from projfree.data.dask.releasing import Releasing
 from projfree.deadline import stopper
 
 #: Seconds between two looks at whether there are workers, while a round waits.
 POLL = 0.5
+#: Seconds between two questions who is there, where rounds are shorter: each is two messages of the dozen of a round.
+JOINING = 0.25
 #: How often a call is made again that is said to have killed its workers.
 RETRIES = 5
-#: Seconds that answers may take to arrive before they are asked for again.
-GATHER = 60.0
 #: Tasks are drawn before those of others that wait: a round is short, and many are to come.
 PRIORITY = 10
 
@@ -48,68 +52,116 @@ class Call(NamedTuple):
     renew: Callable[[], None] = _nothing
 
 
-def called(client: Any, calls: list[Call], patience: float) -> list[Any]:
-    """The answers to some calls.
+class Caller:
+    """Makes calls on the workers of a cluster.
 
-    An interrupt, an error or a deadline leaves no task behind. Where there is no worker for ``patience`` seconds, or no
-    scheduler, `RowsLostError` is raised.
+    Parameters
+    ----------
+    client : distributed.Client
+        A synchronous client.
+    patience : float
+        Seconds that calls wait while there is no worker at all.
+
+    Attributes
+    ----------
+    workers : list of str
+        The addresses of the workers that there were when it was last asked who is there.
     """
-    waiting = Waiting(client, calls, patience)
-    try:
-        while waiting.futures:
-            waiting.look()
-    except BaseException:
-        if client.status == "running":
-            client.cancel(list(waiting.futures.values()), force=True)
-        raise
-    return [waiting.answers[i] for i in range(len(calls))]
+
+    def __init__(self, client: Any, patience: float) -> None:
+        self.client, self.patience = client, patience
+        self.workers, self._asked = list[str](), -math.inf
+        self.releasing = Releasing(client)
+
+    async def look_for_workers(self) -> None:
+        """Ask who is there, unless that was done a moment ago."""
+        if time.monotonic() - self._asked < JOINING:
+            return
+        self.workers = []
+        with suppress(OSError):  # the scheduler has gone, which the status of the client says a moment later
+            self.workers = sorted(await self.client.nthreads())
+        self._asked = time.monotonic()
+
+    def answers(self, calls: list[Call]) -> list[Any]:
+        """The answers to some calls.
+
+        An interrupt, an error or a deadline leaves no task behind. Where there is no worker for ``patience`` seconds,
+        or no scheduler, `RowsLostError` is raised.
+        """
+        waiting = Waiting(self, calls)
+        try:
+            while waiting.open:
+                waiting.look()
+        except BaseException:
+            if self.client.status == "running":
+                self.client.sync(waiting.cancel)
+            raise
+        return [waiting.found[i] for i in range(len(calls))]
 
 
 class Waiting:
-    """Calls that were made, and the answers so far."""
+    """Calls that were made, and the answers so far.
 
-    def __init__(self, client: Any, calls: list[Call], patience: float) -> None:
-        self.client, self.calls, self.patience = client, calls, patience
-        self.answers: dict[int, Any] = {}
+    What talks to the scheduler in an ordinary round is one function on the loop of the client: tasks that are submitted
+    there travel in one message, and Dask sends the next one only 10 ms later.
+    """
+
+    def __init__(self, caller: Caller, calls: list[Call]) -> None:
+        self.caller, self.client = caller, caller.client
+        self.calls, self.found = list(calls), dict[int, Any]()
         self.deaths = dict.fromkeys(range(len(calls)), 0)
+        self.open, self.futures = set(self.deaths), dict[int, Any]()
         self.alone: float | None = None
         self.stop = stopper()
-        self.futures = {i: self._submitted(call, call.worker) for i, call in enumerate(calls)}
 
     def look(self) -> None:
-        """Wait for a while, take in what has come, and call again what has died."""
-        from distributed import TimeoutError as DaskTimeoutError
-        from distributed import wait
-
-        try:
-            with self.client.as_current():
-                wait(list(self.futures.values()), timeout=POLL)
-        except DaskTimeoutError:
-            self.stop()
-            self._look_around()
+        """Make calls that are to be made, wait for a while, take in what has come, and see what has died."""
+        self.client.sync(self._look)
+        self.stop()
         self._refuse_errors()
-        self._take_in()
+        if self.open:
+            self._look_around()
 
-    def _take_in(self) -> None:
+    async def _look(self) -> None:
+        from distributed import CancelledError, wait
+
+        for i in sorted(self.open - self.futures.keys()):
+            self.futures[i] = self._submitted(self.calls[i])
+        await self.caller.look_for_workers()
+        with self.client.as_current(), suppress(TimeoutError, CancelledError):
+            await wait(list(self.futures.values()), timeout=POLL)
+        await self._take_in()
+
+    async def _take_in(self) -> None:
         """Gather what is finished, all at once."""
-        done = [i for i, future in self.futures.items() if future.status == "finished"]
-        own = [self.futures[i] for i in done]
+        done = {i: future for i, future in self.futures.items() if future.status == "finished"}
+        if not done:
+            return
+        gathering = asyncio.ensure_future(self.client.gather(done, errors="skip", asynchronous=True))
+        while not gathering.done():
+            await asyncio.wait([gathering], timeout=POLL)
+            # Dask would wait for ever where an answer was lost that is not made again.
+            if any(future.status != "finished" for future in done.values()):
+                gathering.cancel()
+                return
+        try:
+            self._note({i: answer for i, answer in gathering.result().items() if done[i].status == "finished"})
+        except OSError:  # of the connection to the scheduler, whose end the status of the client says a moment later
+            await asyncio.sleep(POLL)
 
-        async def answers() -> Any:
-            return await self.client.gather(own, asynchronous=True)
-
-        if own:
-            found = self.client.sync(answers, callback_timeout=GATHER)
-            for i, answer in zip(done, found, strict=True):
-                self.answers[i] = answer
-                self.futures.pop(i).release()  # Dask would make a lost one again
+    def _note(self, answers: dict[int, Any]) -> None:
+        self.found |= answers
+        self.open -= answers.keys()
+        self.caller.releasing.add([self.futures.pop(i) for i in answers])
 
     def _refuse_errors(self) -> None:
         """Raise the error of a task, unless its workers were killed: it may not be to blame, and is called again."""
-        for i in [i for i, future in self.futures.items() if future.status in ("error", "cancelled", "lost")]:
+        for i, future in list(self.futures.items()):
+            if future.status not in ("error", "cancelled", "lost"):
+                continue
             self.deaths[i] += 1
-            if self.futures[i].status == "error":
-                error = self.futures[i].exception()
+            if future.status == "error":
+                error = future.exception()
                 if type(error).__name__ != "KilledWorker" or self.deaths[i] > RETRIES:
                     raise error
             elif self.client.status != "running" or self.deaths[i] > RETRIES:
@@ -126,31 +178,31 @@ class Waiting:
                 "the connection to the scheduler is lost, and the rows with it; connect anew, and go on from the "
                 "checkpoint."
             )
-        workers = self.client.nthreads()
-        if workers:
+        if self.caller.workers:
             self.alone = None
-            for i in list(self.futures):
-                call = self.calls[i]
+            for i, future in list(self.futures.items()):
                 # Where all workers have died, Dask does not start what was to run on one of them.
-                if call.worker is not None and call.worker not in workers and self.futures[i].status == "pending":
+                if self.calls[i].worker not in (None, *self.caller.workers) and future.status == "pending":
                     self._again(i)
             return
-        self.alone = time.monotonic() if self.alone is None else self.alone
-        if time.monotonic() - self.alone >= self.patience:
+        patience, self.alone = self.caller.patience, time.monotonic() if self.alone is None else self.alone
+        if time.monotonic() - self.alone >= patience:
             raise RowsLostError(
-                f"no worker of {self.client.scheduler.address} was there for {self.patience:g} seconds (`patience`), "
+                f"no worker of {self.client.scheduler.address} was there for {patience:g} seconds (`patience`), "
                 "so that the rows are out of reach; start some, and go on from the checkpoint."
             )
 
     def _again(self, i: int) -> None:
-        """Make a call anew, on any worker."""
-        self.client.cancel([self.futures[i]], force=True)
-        call = self.calls[i]
-        call.renew()
-        self.calls[i] = call._replace(worker=None)
-        self.futures[i] = self._submitted(call, None)
+        """Have a call made anew, on any worker."""
+        self.client.cancel([self.futures.pop(i)], force=True)
+        self.calls[i].renew()
+        self.calls[i] = self.calls[i]._replace(worker=None)
 
-    def _submitted(self, call: Call, worker: str | None) -> Any:
-        where = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
+    async def cancel(self) -> None:
+        """Cancel what was called."""
+        await self.client.cancel(list(self.futures.values()), force=True, asynchronous=True)
+
+    def _submitted(self, call: Call) -> Any:
+        where = {} if call.worker is None else {"workers": [call.worker], "allow_other_workers": True}
         key = f"{call.name}-{uuid.uuid4().hex}"
         return self.client.submit(call.function, *call.arguments(), key=key, pure=False, priority=PRIORITY, **where)

@@ -9,13 +9,13 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from projfree.data.dask.calling import Call, called
+from projfree.data.dask.calling import Call, Caller
 from projfree.data.dask.jobs import Job
 from projfree.data.dask.partition import Facts
 from projfree.data.dask.placing import Placement
 from projfree.data.dask.rounds import Rounds
-from projfree.data.dask.shelf import adopt, moved, work
-from projfree.data.dask.tree import Nodes, joined, total
+from projfree.data.dask.shelf import Share, adopt, moved, work
+from projfree.data.dask.tree import Nodes, put, total
 
 
 class ClusterRounds(Rounds):
@@ -37,7 +37,8 @@ class ClusterRounds(Rounds):
     """
 
     def __init__(self, client: Any, blocks: Sequence[Any], patience: float) -> None:
-        self.client, self.patience, self.name = client, patience, uuid.uuid4().hex[:12]
+        self.client, self.name = client, uuid.uuid4().hex[:12]
+        self._caller = Caller(client, patience)
         self._futures, self._placement = list(client.compute(list(blocks))), Placement()
         self._numbers = list(range(len(blocks)))
         self.facts = []
@@ -63,12 +64,12 @@ class ClusterRounds(Rounds):
         while places:
             answers = self._round(job, places, count)
             for part, _ in answers:
-                nodes.update(part)
-            nodes = joined(nodes, count, job.add)
+                for node, value in part.items():
+                    put(nodes, node, value, count, job.add)
             places = sorted(place for _, missing in answers for place in missing)
             if places:
                 self._adopted([self._numbers[place] for place in places])
-        return total(nodes, count, job.add)
+        return total(nodes)
 
     def _round(self, job: Job, places: list[int], count: int) -> list[tuple[Nodes, list[int]]]:
         """One task for each worker that has some of the places."""
@@ -77,10 +78,10 @@ class ClusterRounds(Rounds):
         calls = []
         for address, own in self._placement.groups(places).items():
             numbers = [self._numbers[place] for place in own]
-            sent = dumps(job.some([self.facts[place].number for place in own]))
-            arguments = (self.name, own, numbers, count, sent)
-            calls.append(Call(f"projfree-{job.name}", work, partial(tuple, arguments), address))
-        return [pickle.loads(answer) for answer in called(self.client, calls, self.patience)]
+            # As bytes, because Dask looks for tasks inside of all else, and at each number of a list.
+            sent = dumps(Share(self.name, own, numbers, count, job.some(numbers)))
+            calls.append(Call(f"projfree-{job.name}", work, partial(tuple, (sent,)), address))
+        return [pickle.loads(answer) for answer in self._caller.answers(calls)]
 
     def _adopted(self, numbers: list[int]) -> list[Facts | None]:
         """Have partitions taken onto shelves, wherever Dask has them or makes them again."""
@@ -88,7 +89,7 @@ class ClusterRounds(Rounds):
             Call("projfree-adopt", adopt, partial(self._adopting, number), None, partial(self._made_again, number))
             for number in numbers
         ]
-        answers = called(self.client, calls, self.patience)
+        answers = self._caller.answers(calls)
         for number, (address, facts) in zip(numbers, answers, strict=True):
             place = self._numbers.index(number)
             if self.facts:
@@ -100,8 +101,8 @@ class ClusterRounds(Rounds):
         return self.name, number, self._futures[number]
 
     def _use_all_workers(self) -> None:
-        """Give workers that have joined a share of the partitions."""
-        moves = self._placement.moves(sorted(self.client.nthreads()))
+        """Give workers that have joined by the last round a share of the partitions."""
+        moves = self._placement.moves(self._caller.workers)
         for place, address in moves.items():
             number = self._numbers[place]
             # As a result of its own, which stays where it is; a mere copy Dask would drop.

@@ -9,7 +9,7 @@ from typing import Any
 from projfree.data.dask.jobs import Job
 from projfree.data.dask.making import Naming
 from projfree.data.dask.partition import Facts, Partition
-from projfree.data.dask.tree import Nodes, joined, total
+from projfree.data.dask.tree import Nodes, put, total
 from projfree.data.sources.base import ChangedError
 from projfree.runtime import default_threads
 
@@ -64,9 +64,8 @@ class LocalRounds(Rounds):
         for place, rows in enumerate(self._all()):
             assert rows is not None
             with Naming(rows.facts.number):
-                nodes[0, place] = job.on(rows, threads)
-            nodes = joined(nodes, count, job.add)
-        return total(nodes, count, job.add)
+                put(nodes, (0, place), job.on(rows, threads), count, job.add)
+        return total(nodes)
 
     def _all(self) -> Iterator[Partition | None]:
         for place in range(len(self._blocks)):

@@ -8,13 +8,13 @@ adopted anew.
 from __future__ import annotations
 
 import pickle
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from projfree.data.dask.jobs import Job
 from projfree.data.dask.making import Naming
 from projfree.data.dask.partition import Facts, Partition
-from projfree.data.dask.tree import Nodes, joined
+from projfree.data.dask.tree import Nodes, put
 from projfree.runtime import single_blas
 
 #: The partitions of each worker of this process, by the name of the data and their number.
@@ -42,14 +42,27 @@ def moved(rows: Partition | None) -> Partition | None:
     return rows
 
 
-def work(data: str, places: list[int], numbers: list[int], count: int, sent: bytes) -> bytes:
+class Share(NamedTuple):
+    """A worker's share of a round: the partitions that it should have, and what is computed of them.
+
+    Places in the tree are those among the partitions that have rows, ``leaves`` of them.
+    """
+
+    data: str
+    places: list[int]
+    numbers: list[int]
+    leaves: int
+    job: Job
+
+
+def work(sent: bytes) -> bytes:
     """One round on this worker: the roots of its complete subtrees, and the places of partitions that are not here.
 
-    It never fetches anything: the client decides where partitions are. Places in the tree are those among the
-    partitions that have rows. The answer is pickled here, because many small arrays cost Dask a message each.
+    It never fetches anything: the client decides where partitions are. The answer is pickled here, because many small
+    arrays cost Dask a message each.
     """
     shelf, worker = _shelf()
-    job: Job = pickle.loads(sent)
+    data, places, numbers, count, job = pickle.loads(sent)
     threads = max(1, worker.state.nthreads)
     nodes: Nodes = {}
     missing = []
@@ -60,6 +73,5 @@ def work(data: str, places: list[int], numbers: list[int], count: int, sent: byt
                 missing.append(place)
                 continue
             with Naming(number), rows.in_use():
-                nodes[0, place] = job.on(rows, threads)
-            nodes = joined(nodes, count, job.add)  # a root for each complete subtree, and no more
+                put(nodes, (0, place), job.on(rows, threads), count, job.add)
     return pickle.dumps((nodes, missing), protocol=5)

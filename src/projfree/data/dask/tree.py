@@ -11,39 +11,35 @@ Nodes = dict[Node, Any]
 Add = Callable[[Any, Any], Any]
 
 
-def joined(nodes: Nodes, count: int, add: Add) -> Nodes:
-    """The roots of all complete subtrees: two neighbours become their sum, the left one first.
+def put(nodes: Nodes, node: Node, value: Any, count: int, add: Add) -> None:
+    """Add a node, and put it together with its neighbours as far as they are there: they become their sum.
 
-    A node whose right neighbour would begin beyond the last of ``count`` partitions is its parent. Whoever joins which
-    nodes, and in whatever order, a node has the same bits.
+    A node whose right neighbour would begin beyond the last of ``count`` partitions is its parent. Whoever puts which
+    nodes together, and in whatever order, a node has the same bits.
 
     Examples
     --------
-    >>> from projfree.data.dask.tree import joined
-    >>> joined({(0, 0): "a", (0, 1): "b", (0, 3): "d"}, 4, lambda a, b: f"({a}{b})")
+    >>> from projfree.data.dask.tree import put
+    >>> nodes = {}
+    >>> for place, name in [(3, "d"), (1, "b"), (0, "a")]:
+    ...     put(nodes, (0, place), name, 4, lambda a, b: f"({a}{b})")
+    >>> nodes
     {(0, 3): 'd', (1, 0): '(ab)'}
     """
-    out: Nodes = {}
-    level, here = 0, dict(nodes)
-    while any(node[0] >= level for node in here):
-        last = -(-count >> level)  # how many nodes this level has
-        for place in sorted(i for at, i in here if at == level):
-            if (level, place) not in here:  # taken by its left neighbour
-                continue
-            value, other = here.pop((level, place)), (level, place ^ 1)
-            if place % 2 == 0 and place + 1 >= last > 1:
-                here[level + 1, place // 2] = value
-            elif place % 2 == 0 and other in here:
-                here[level + 1, place // 2] = add(value, here.pop(other))
-            else:
-                out[level, place] = value
-        level += 1
-    return out
+    level, place = node
+    while True:
+        last, other = -(-count >> level), (level, place ^ 1)  # how many nodes this level has
+        if other in nodes:
+            value = add(nodes.pop(other), value) if place % 2 else add(value, nodes.pop(other))
+        elif place % 2 or not place + 1 >= last > 1:
+            break
+        level, place = level + 1, place // 2
+    nodes[level, place] = value
 
 
-def total(nodes: Nodes, count: int, add: Add) -> Any:
-    """The root of the whole tree."""
-    (value,) = joined(nodes, count, add).values()
+def total(nodes: Nodes) -> Any:
+    """The root of a tree that is complete."""
+    (value,) = nodes.values()
     return value
 
 

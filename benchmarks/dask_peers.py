@@ -1,0 +1,124 @@
+"""A fit on a cluster against dask-ml, at equal suboptimality.
+
+    python benchmarks/dask_peers.py [--rows 500000] [--commit]
+
+Logistic regression over an l_2 ball to a certified relative gap of 1e-6, on 2 worker processes with one thread. Its
+multiplier says which penalty has the same minimum; `dask_ml.linear_model.LogisticRegression` solves that problem with
+more and more iterations, until its suboptimality, relative to the minimum of the penalised loss, is 1e-6 too. The time
+of that run alone counts, all solvers have run once on a few rows before, and the minimum is found in memory by Newton's
+method. Needs dask-ml, which is no dependency of anything here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+import warnings
+
+import numpy as np
+from common import console
+from dask_cluster import FEATURES, PARTITIONS, block, delayed_blocks, workers
+from record import commit, machine, versions
+
+from projfree import ConstrainedClassifier
+
+LEVEL = 1e-6
+#: Iterations that are tried one after the other.
+TRIALS = {"lbfgs": (5, 10, 15, 20, 30, 50, 100), "admm": (5, 10, 20, 40, 80)}
+
+
+def penalised(X, y, penalty):
+    """The mean loss plus half the penalty times the squared norm, as a function, and its minimum."""
+
+    def value(w):
+        return float(np.logaddexp(0.0, -y * (X @ w)).mean() + 0.5 * penalty * w @ w)
+
+    w = np.zeros(X.shape[1])
+    for _ in range(12):
+        p = 1.0 / (1.0 + np.exp(y * (X @ w)))
+        gradient = penalty * w - X.T @ (y * p) / len(y)
+        H = (X.T * (p * (1.0 - p))) @ X / len(y) + penalty * np.eye(len(w))
+        w = w - np.linalg.solve(H, gradient)
+    return value, value(w)
+
+
+def collections(rows):
+    """Features as doubles and labels, persisted on the workers."""
+    import dask.array as da
+    from distributed import wait
+
+    size = rows // PARTITIONS
+    parts, targets = delayed_blocks(rows)
+    X = da.concatenate([da.from_delayed(one, (size, FEATURES), dtype=np.float32) for one in parts]).astype(np.float64)
+    y = da.concatenate([da.from_delayed(one, (size,), dtype=np.float64) for one in targets])
+    X, y = X.persist(), (y > 0).astype(np.int64).persist()
+    wait([X, y])
+    return X, y
+
+
+def timed(fit):
+    begun = time.perf_counter()
+    model = fit()
+    return np.ravel(model.coef_), time.perf_counter() - begun, model
+
+
+def ours(X, y):
+    return ConstrainedClassifier(radius=1.0, standardize=False, fit_intercept=False, tol=LEVEL).fit(X, y)
+
+
+def theirs(X, y, solver, penalty, iterations):
+    from dask_ml.linear_model import LogisticRegression
+
+    exact = {"abstol": 1e-14, "reltol": 1e-14} if solver == "admm" else {"tol": 1e-14}
+    settings = {"C": 1.0 / (penalty * X.shape[0]), "fit_intercept": False, "penalty": "l2", "max_iter": iterations}
+    return LogisticRegression(solver=solver, solver_kwargs=exact, **settings).fit(X, y)
+
+
+def compared(rows, solvers, out):
+    with workers(2):
+        few = collections(100 * PARTITIONS)
+        ours(*few)
+        X, y = collections(rows)
+        coef, seconds, model = timed(lambda: ours(X, y))
+        penalty = model.multiplier_ / model.radius_
+        parts = [block(rows // PARTITIONS, seed) for seed in range(PARTITIONS)]
+        local = np.concatenate([part.astype(np.float64) for part, _ in parts])
+        value, least = penalised(local, np.concatenate([part for _, part in parts]), penalty)
+        found = [{
+            "solver": "projfree", "iterations": model.n_iter_, "seconds": seconds, "times": 1.0,
+            "suboptimality": value(coef) / least - 1.0, "certified": model.result_.relative_gap,
+        }]  # fmt: skip
+        out.print(found[0])
+        for solver in solvers:
+            theirs(*few, solver, penalty, 2)
+            for iterations in TRIALS[solver]:
+                coef, took, _ = timed(lambda: theirs(X, y, solver, penalty, iterations))
+                one = {"solver": f"dask-ml {solver}", "iterations": iterations, "seconds": took}
+                one |= {"times": took / seconds, "suboptimality": value(coef) / least - 1.0, "certified": None}
+                out.print(one)
+                if one["suboptimality"] <= LEVEL:
+                    break
+            found.append(one)
+    return found
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--rows", type=int, default=500_000)
+    options.add_argument("--solvers", nargs="+", default=list(TRIALS))
+    options.add_argument("--commit", action="store_true")
+    chosen = options.parse_args()
+    warnings.simplefilter("ignore")
+    out, packages = console(), versions("dask", "distributed", "dask-ml", "dask-glm")
+    if packages["dask-ml"] == "not installed":
+        out.print("dask-ml is not installed; nothing to compare with.")
+        return
+    about = {"machine": machine() | packages, "load": os.getloadavg()[0], "rows": chosen.rows}
+    about["fits"] = compared(chosen.rows, chosen.solvers, out)
+    if chosen.commit:
+        out.print(f"written to {commit('dask_peers', about)}")
+
+
+if __name__ == "__main__":
+    main()
