@@ -2,6 +2,7 @@
 
     python benchmarks/completion.py rmse 1m --method projfree --seeds 0 1 2 3 4
     other/python benchmarks/completion.py rmse 1m --method surprise --seeds 0 1 2 3 4
+    python benchmarks/completion.py rmse 1m --method projfree --seeds 0 1 2 3 4 --commit
     python benchmarks/completion.py rmse --file ratings.tab --method projfree-defaults
     python benchmarks/completion.py memory --ratings 20000000
     python benchmarks/completion.py oracle
@@ -147,7 +148,7 @@ STAND_INS = {"long-tail": "long_tail", "small-catalogue": "small_catalogue"}
 
 
 def rmse(args):
-    name, found = args.size if args.file is None else Path(args.file).name, []
+    name, found, times = args.size if args.file is None else Path(args.file).name, [], []
     made = globals()[STAND_INS[name]] if name in STAND_INS else None
     users, items, values = made() if made else ratings(name) if args.file is None else own_ratings(args.file)
     for seed in args.seeds:
@@ -157,11 +158,27 @@ def rmse(args):
         seconds, cpu = time.perf_counter() - begun, time.process_time() - worked
         error = np.clip(predict((users[test], items[test])), *scale([None, None, values])) - values[test]
         found.append(float(np.sqrt(np.mean(error**2))))
+        times.append((seconds, cpu))
         print(
             f"{name} {args.method} seed {seed}: RMSE {found[-1]:.4f}  fit {seconds:.1f} s, {cpu:.1f} CPU s  {note}",
             flush=True,
         )
     print(f"{name} {args.method}: mean RMSE {np.mean(found):.4f}", flush=True)
+    if args.commit:
+        told(args, name, found, np.median(times, axis=0))
+
+
+def told(args, name, errors, times):
+    """Write the figures into the repository, in place of earlier ones of the same method on the same ratings."""
+    from record import commit, committed, machine
+
+    info = machine()
+    row = {"data": name, "method": args.method, "test part": f"1/{args.test_part}", "RMSE": float(np.mean(errors))}
+    row |= {"seeds": len(errors), "median s": float(times[0]), "median CPU s": float(times[1]), "date": info["date"]}
+    kept = committed("completion").get("results", [])
+    same = ("data", "method", "test part")
+    kept = [one for one in kept if any(one[key] != row[key] for key in same)]
+    commit("completion", {"machine": info, "results": sorted([*kept, row], key=lambda one: [one[k] for k in same])})
 
 
 def synthetic(count, shape=(140_000, 27_000), rank=20):
@@ -263,5 +280,6 @@ if __name__ == "__main__":
     parser.add_argument("--test-part", type=int, default=10, help="the test part is one over this of the ratings")
     parser.add_argument("--file")
     parser.add_argument("--ratings", type=int, default=1_000_000)
+    parser.add_argument("--commit", action="store_true", help="write the mean RMSE into benchmarks/results")
     arguments = parser.parse_args()
     {"rmse": rmse, "memory": memory, "oracle": oracle}[arguments.what](arguments)

@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import subprocess
+import sys
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -39,6 +40,7 @@ def machine() -> dict[str, str]:
         "threads": " ".join(threads) or "not limited",
         "load": f"{os.getloadavg()[0]:.1f} at the start" if hasattr(os, "getloadavg") else "unknown",
         "commit": _commit(),
+        "options": " ".join(sys.argv[1:]) or "none",
     }
 
 

@@ -199,4 +199,28 @@ REPORTS |= {
             ),
         ),
     ),
+    "peers": Report(
+        "python benchmarks/peers.py --commit",
+        (
+            Shown(
+                "Seconds of the processor to a relative error",
+                "rows",
+                {"problem": "problem", "method": "method"}
+                | {level: f"seconds/{level}" for level in ("1e-2", "1e-4", "1e-6")},
+            ),
+        ),
+    ),
+    "estimators": Report(
+        "python benchmarks/estimators.py --commit",
+        (
+            Shown("Searches of a classifier on Adult, 20 values x 5 folds", "speed"),
+            Shown("Searches of regressors, 24 values x 5 folds", "search"),
+            Shown("Mean absolute errors on held-out songs, without and with outliers in the training years", "robust"),
+        ),
+    ),
+    "school": Report("python benchmarks/school.py --commit", (Shown("Test explained variance on School", "methods"),)),
+    "completion": Report(
+        "python benchmarks/completion.py rmse 1m --seeds 0 1 2 3 4 --method NAME --commit",
+        (Shown("Mean RMSE over the seeds of the split", "results"),),
+    ),
 }

@@ -50,7 +50,7 @@ def test_a_table_of_markdown(reports: ModuleType) -> None:
     tree = {"machine": {"date": "today"}, "parts": {"a": {"s": 0.5}, "b": {"s": None}}, "rows": [{"x": 1}, {"y": 2}]}
     tables = (reports.Shown("Seconds", "parts", {"part": "name", "s": "value/s"}), reports.Shown("All", "rows"))
     assert reports.markdown(reports.Report("make it", tables), tree).splitlines()[5:] == [
-        *("Seconds:", "", "| part | s |", "| --- | --- |", "| a | 0.5 |", "| b | missing |", ""),
+        *("Seconds:", "", "| part | s |", "| --- | --: |", "| a | 0.5 |", "| b | missing |", ""),
         *("All:", "", "| x | y |", "| --- | --- |", "| 1 |  |", "|  | 2 |"),
     ]
 
