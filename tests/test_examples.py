@@ -14,6 +14,7 @@ plt = pytest.importorskip("matplotlib.pyplot")
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("plot_*.py"))
 #: What takes more than a few seconds, as the site has it.
 CONF = (Path(__file__).parents[1] / "docs" / "conf.py").read_text(encoding="utf-8")
+ORDER = re.findall(r'"(\w+)"', re.search(r"^ORDER = \((.+?)^\)", CONF, flags=re.MULTILINE | re.DOTALL)[1])
 SLOW = ast.literal_eval(re.search(r"^SLOW = (\(.+\))$", CONF, flags=re.MULTILINE)[1])
 
 
@@ -46,3 +47,7 @@ def test_gallery_header(path: Path) -> None:
     title, rule, text = re.match(r'"""\n(.+)\n(=+)\n\n(.+?)\n"""', path.read_text(encoding="utf-8"), re.DOTALL).groups()
     assert len(rule) == len(title)
     assert text.endswith(".")
+
+
+def test_the_gallery_has_an_order() -> None:
+    assert sorted(ORDER) == [path.stem.removeprefix("plot_") for path in EXAMPLES]
