@@ -165,20 +165,20 @@ def rmse(args):
         )
     print(f"{name} {args.method}: mean RMSE {np.mean(found):.4f}", flush=True)
     if args.commit:
-        told(args, name, found, np.median(times, axis=0))
+        seconds, cpu = np.median(times, axis=0).tolist()
+        row = {"data": name, "method": args.method, "test part": f"1/{args.test_part}", "RMSE": float(np.mean(found))}
+        row |= {"seeds": len(found), "median s": seconds, "median CPU s": cpu}
+        told("results", row, ("data", "method", "test part"))
 
 
-def told(args, name, errors, times):
-    """Write the figures into the repository, in place of earlier ones of the same method on the same ratings."""
+def told(part, row, same):
+    """Write a row of figures into the repository, in place of an earlier one with the same first columns."""
     from record import commit, committed, machine
 
-    info = machine()
-    row = {"data": name, "method": args.method, "test part": f"1/{args.test_part}", "RMSE": float(np.mean(errors))}
-    row |= {"seeds": len(errors), "median s": float(times[0]), "median CPU s": float(times[1]), "date": info["date"]}
-    kept = committed("completion").get("results", [])
-    same = ("data", "method", "test part")
-    kept = [one for one in kept if any(one[key] != row[key] for key in same)]
-    commit("completion", {"machine": info, "results": sorted([*kept, row], key=lambda one: [one[k] for k in same])})
+    info, before = machine(), committed("completion")
+    kept = [one for one in before.get(part, []) if any(one[key] != row[key] for key in same)]
+    rows = sorted([*kept, row | {"date": info["date"]}], key=lambda one: [one[key] for key in same])
+    commit("completion", before | {"machine": info, part: rows})
 
 
 def synthetic(count, shape=(140_000, 27_000), rank=20):
@@ -242,6 +242,8 @@ def memory(args):
         f"{args.ratings:,} ratings: {built:.1f} s to sort them, {seconds:.1f} s for 20 iterations, peak {peak:.2f} GB"
     )
     print(f"  loss {zero:.4f} at zero, {result.value:.4f} now, proven gap {result.gap:.3g}, {result.w}", flush=True)
+    if args.commit:
+        told("memory", {"ratings": args.ratings, "s": seconds, "peak GB": peak}, ("ratings",))
 
 
 def oracle(args):
@@ -280,6 +282,6 @@ if __name__ == "__main__":
     parser.add_argument("--test-part", type=int, default=10, help="the test part is one over this of the ratings")
     parser.add_argument("--file")
     parser.add_argument("--ratings", type=int, default=1_000_000)
-    parser.add_argument("--commit", action="store_true", help="write the mean RMSE into benchmarks/results")
+    parser.add_argument("--commit", action="store_true", help="write the figures into benchmarks/results")
     arguments = parser.parse_args()
     {"rmse": rmse, "memory": memory, "oracle": oracle}[arguments.what](arguments)

@@ -84,9 +84,10 @@ def together(reports: dict[str, Report], trees: dict[str, dict[str, Any]]) -> st
 
 
 def _cells(table: Shown, tree: dict[str, Any]) -> tuple[tuple[str, ...], list[list[Any]]]:
-    rows = found(tree, table.rows) or []
+    rows = found(tree, table.rows) if table.rows.split("/")[0] in tree else []
     if isinstance(rows, dict):
         rows = [{"name": name, "value": value} for name, value in rows.items()]
+    rows = rows or []  # a part that was not run
     columns = table.columns or {key: key for row in rows for key in row}
     # A row of another kind may lack a column that was not asked for by name.
     pick = found if table.columns else lambda row, key: row.get(key, "")

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-from sphinx_gallery.sorting import FunctionSortKey
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src")]
@@ -58,12 +57,6 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
 }
 
-#: The gallery, in the order in which it is shown.
-ORDER = (
-    *("sparse", "alpha_radius", "robust", "multitask", "groups", "softmax", "choice", "adult"),
-    *("certificate", "geometries", "stochastic", "oracle", "portfolio", "jax", "parquet", "checkpoint"),
-    *("films", "new_user"),
-)
 #: Gallery items that take more than a few seconds; `make docs GALLERY=fast` shows their code without running it.
 SLOW = ("plot_adult", "plot_choice", "plot_films", "plot_multitask", "plot_new_user", "plot_sparse")
 _skipped = "|".join(SLOW) if os.environ.get("PROJFREE_GALLERY") == "fast" else "(?!)"
@@ -72,7 +65,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "filename_pattern": rf"plot_(?!({_skipped.replace('plot_', '')})\.py)",
     "ignore_pattern": r"(__init__|extend)",
-    "within_subsection_order": FunctionSortKey(lambda name: ORDER.index(Path(name).stem.removeprefix("plot_"))),
+    "within_subsection_order": "gallery_order.Position",
     "abort_on_example_error": True,
     "download_all_examples": False,
     "plot_gallery": "True",

@@ -20,48 +20,14 @@ import numpy as np
 from projfree import MatrixCompletion
 from projfree.datasets import load_movielens, movielens_stand_in
 
-KINDS = [
-    "Quiet",
-    "Last",
-    "Broken",
-    "Golden",
-    "Hidden",
-    "Silent",
-    "Distant",
-    "Crooked",
-    "Burning",
-    "Gentle",
-    "Northern",
-    "Forgotten",
-]
-PEOPLE = [
-    "Gardener",
-    "Pilot",
-    "Widow",
-    "Clockmaker",
-    "Detective",
-    "Violinist",
-    "Lighthouse",
-    "Thief",
-    "Teacher",
-    "Captain",
-    "Baker",
-    "Ghost",
-]
-PLACES = [
-    "Lisbon",
-    "Tromso",
-    "Kyoto",
-    "Dublin",
-    "Cairo",
-    "Lima",
-    "Oslo",
-    "Prague",
-    "Havana",
-    "Quebec",
-    "Naples",
-    "Riga",
-]
+KINDS, PEOPLE, PLACES = (
+    words.split()
+    for words in (
+        "Quiet Last Broken Golden Hidden Silent Distant Crooked Burning Gentle Northern Forgotten",
+        "Gardener Pilot Widow Clockmaker Detective Violinist Postman Thief Teacher Captain Baker Ghost",
+        "Lisbon Tromso Kyoto Dublin Cairo Lima Oslo Prague Havana Quebec Naples Riga",
+    )
+)
 
 
 def films():
