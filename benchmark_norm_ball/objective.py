@@ -13,7 +13,6 @@ class Objective(BaseObjective):
     """One loss, one norm, one radius."""
 
     name = "Mean loss over an l_p ball"
-    url = "https://github.com/projfree/projfree"
     min_benchopt_version = "1.6"
     requirements = ["pip::projfree"]
     parameters = {"loss": ["squared", "logistic"], "p": [1, 1.5, 2], "fraction": [0.3]}

@@ -1,8 +1,11 @@
-"""Every benchmark, then one JSON file and one figure: ``python benchmarks/all.py [--quick]``.
+"""The benchmarks that are quick enough to run together, then one figure of them.
 
-Runs the sections one after the other, each printing its table, and gathers what they saved in
-``benchmarks/scratch/bench.json`` and ``bench.png``: about 35 minutes on an idle machine. Of the plan's problems it
-takes one in seven; ``auto.py`` alone takes all.
+    python benchmarks/all.py [--quick] [--only NAME ...] [--commit]
+
+Each section prints its tables. Without `--quick` all take about 35 minutes on an idle machine, with it less than
+20. `--commit` writes the JSON file and the table of each into `benchmarks/results`, with the options that were used.
+Peers that are not installed are shown as missing. `sparse.py`, `defaults.py`, `plan_fit.py`, `dask_rounds.py`,
+`completion.py` and `school.py` take longer or need more, and are run by themselves.
 """
 
 from __future__ import annotations
@@ -12,15 +15,29 @@ import json
 import math
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+from record import destinations
+
 HERE = Path(__file__).parent
-SECTIONS = ("passes", "small", "peers", "scaling", "newton", "auto")
+#: The options of each section, in full and in haste.
+SECTIONS: dict[str, tuple[list[str], list[str]]] = {
+    "passes": (["--out-of-core"], ["--repeat", "5"]),
+    "small": ([], []),
+    "projections": ([], []),
+    "estimators": ([], []),
+    "scaling": ([], ["--quick"]),
+    "newton": ([], ["--quick"]),
+    "first_order": ([], ["--quick"]),
+    "peers": ([], ["--quick"]),
+    "auto": (["--every", "7", "--limit", "5"], ["--every", "25", "--limit", "3"]),
+}
 
 
 def newest(folder: Path, name: str) -> dict:
     """What a section saved last; empty if it saved nothing."""
-    files = sorted(folder.glob(f"{name}*.json"), key=lambda path: path.stat().st_mtime)
+    files = sorted(folder.glob(f"{name}-*.json"), key=lambda path: path.stat().st_mtime)
     return json.loads(files[-1].read_text(encoding="utf-8")) if files else {}
 
 
@@ -31,20 +48,19 @@ def figure(found: dict, path: Path) -> None:
     from matplotlib import pyplot as plt
 
     shown, axes = plt.subplots(2, 2, figsize=(13, 9), constrained_layout=True)
-    passes = found.get("passes", {})
-    ratios(axes[0, 0], passes.get("ratios", {}), passes.get("targets", {}))
-    times(axes[0, 1], found.get("peers", {}).get("seconds", {}))
+    ratios(axes[0, 0], found.get("passes", {}).get("ratios", []))
+    times(axes[0, 1], found.get("peers", {}).get("rows", []))
     growth(axes[1, 0], found.get("scaling", {}).get("series", []))
     plans(axes[1, 1], found.get("auto", {}).get("problems", []))
     shown.savefig(path, dpi=130)
 
 
-def ratios(ax, found, goals):
+def ratios(ax, found):
     """Each figure over its target, so that all share one axis; the figure itself stands beside its bar."""
-    names = [name for name in found if goals.get(name)]
-    shares = [found[name] / goals[name] for name in names]
-    bars = ax.barh(names, shares, color=["#4477aa" if share <= 1.0 else "#cc6677" for share in shares])
-    ax.bar_label(bars, [f"{found[name]:.3g}" for name in names], fontsize=7, padding=3)
+    shares = [row["ratio"] / row["target"] for row in found]
+    colours = ["#4477aa" if share <= 1.0 else "#cc6677" for share in shares]
+    bars = ax.barh([row["pass"] for row in found], shares, color=colours)
+    ax.bar_label(bars, [f"{row['ratio']:.3g}" for row in found], fontsize=7, padding=3)
     ax.axvline(1.0, color="#bbbbbb")
     ax.margins(x=0.12, y=0.01)
     ax.invert_yaxis()
@@ -53,28 +69,23 @@ def ratios(ax, found, goals):
 
 
 def times(ax, found):
-    for k, (_, by) in enumerate(found.items()):
-        best = min((levels["1e-06"] for levels in by.values() if levels["1e-06"]), default=math.nan)
-        for name, levels in by.items():
-            value = levels["1e-06"]
-            if value and math.isfinite(value):
-                ours = name.startswith("projfree")
-                ax.plot(value / best, k, "o" if ours else "x", color="#4477aa" if ours else "#cc6677")
+    names = list(dict.fromkeys(row["problem"] for row in found))
+    for k, name in enumerate(names):
+        reached = {row["method"]: row["seconds"]["1e-6"] for row in found if row["problem"] == name}
+        reached = {method: seconds for method, seconds in reached.items() if isinstance(seconds, float)}
+        for method, seconds in reached.items():
+            mark, colour = ("o", "#4477aa") if method.startswith("projfree") else ("x", "#cc6677")
+            ax.plot(seconds / min(reached.values()), k, mark, color=colour)
     ax.set(xscale="log", title="time to 1e-6 over the best", xlabel="ratio (dots: ours, crosses: peers)")
-    ax.set_yticks(range(len(found)), [name.split(" x ")[0] for name in found], fontsize=7)
+    ax.set_yticks(range(len(names)), [name.split(" x ")[0] for name in names], fontsize=7)
 
 
 def growth(ax, found):
     for loss, colour in (("squared", "#4477aa"), ("logistic", "#cc6677")):
         for along, line in (("rows", "-"), ("columns", "--")):
             part = [row for row in found if row["loss"] == loss and row["along"] == along]
-            ax.plot(
-                [row["size"] for row in part],
-                [row["seconds"] for row in part],
-                line,
-                color=colour,
-                label=f"{loss}, {along}",
-            )
+            sizes, seconds = [row["size"] for row in part], [row["seconds"] for row in part]
+            ax.plot(sizes, seconds, line, color=colour, label=f"{loss}, {along}")
     ax.set(xscale="log", yscale="log", title="seconds to a certified 1e-6", xlabel="rows or columns", ylabel="seconds")
     ax.legend(fontsize=8)
 
@@ -89,18 +100,17 @@ def plans(ax, found):
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--quick", action="store_true")
-    options.add_argument("--only", nargs="*", default=SECTIONS, choices=SECTIONS)
-    options.add_argument("--out", type=Path, default=HERE / "results")
+    options.add_argument("--only", nargs="*", default=list(SECTIONS), choices=SECTIONS)
+    destinations(options)
     chosen = options.parse_args()
-    slow = {"passes": ["--out-of-core"], "auto": ["--every", "7", "--limit", "5"]}
-    fast = {"passes": ["--repeat", "5"], "auto": ["--repeat", "1", "--limit", "3", "--only", "logistic, l_1.5"]}
     for name in chosen.only:
-        extra = fast.get(name, ["--quick"]) if chosen.quick else slow.get(name, [])
+        extra = [*SECTIONS[name][chosen.quick], *(["--commit"] if chosen.commit else [])]
+        begun = time.perf_counter()
         subprocess.run([sys.executable, str(HERE / f"{name}.py"), "--out", str(chosen.out), *extra], check=True)
-    found = {name: newest(chosen.out, name) for name in SECTIONS}
-    (chosen.out / "bench.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    figure(found, chosen.out / "bench.png")
-    print(f"{chosen.out / 'bench.json'} and {chosen.out / 'bench.png'} hold all of it")
+        print(f"{name}: {time.perf_counter() - begun:.0f} s", flush=True)
+    path = chosen.out / "bench.png"
+    figure({name: newest(chosen.out, name) for name in SECTIONS}, path)
+    print(f"{path} shows the newest results in {chosen.out}")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 import numpy as np
 from rich.console import Console
 
@@ -58,3 +61,10 @@ def shown_count(count: float | None) -> str:
     if count is None:
         return "-"
     return f"{count:.1f}" if count < 10 and count != round(count) else f"{count:,.0f}"
+
+
+def with_one_thread() -> None:
+    """Start the process again with one thread for every library, which read their variables when they are loaded."""
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+    if any(os.environ.get(name) != "1" for name in names):
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | dict.fromkeys(names, "1"))

@@ -2,6 +2,7 @@
 
     python benchmarks/completion.py rmse 1m --method projfree --seeds 0 1 2 3 4
     other/python benchmarks/completion.py rmse 1m --method surprise --seeds 0 1 2 3 4
+    python benchmarks/completion.py rmse 1m --method projfree --seeds 0 1 2 3 4 --commit
     python benchmarks/completion.py rmse --file ratings.tab --method projfree-defaults
     python benchmarks/completion.py memory --ratings 20000000
     python benchmarks/completion.py oracle
@@ -147,7 +148,7 @@ STAND_INS = {"long-tail": "long_tail", "small-catalogue": "small_catalogue"}
 
 
 def rmse(args):
-    name, found = args.size if args.file is None else Path(args.file).name, []
+    name, found, times = args.size if args.file is None else Path(args.file).name, [], []
     made = globals()[STAND_INS[name]] if name in STAND_INS else None
     users, items, values = made() if made else ratings(name) if args.file is None else own_ratings(args.file)
     for seed in args.seeds:
@@ -157,11 +158,27 @@ def rmse(args):
         seconds, cpu = time.perf_counter() - begun, time.process_time() - worked
         error = np.clip(predict((users[test], items[test])), *scale([None, None, values])) - values[test]
         found.append(float(np.sqrt(np.mean(error**2))))
+        times.append((seconds, cpu))
         print(
             f"{name} {args.method} seed {seed}: RMSE {found[-1]:.4f}  fit {seconds:.1f} s, {cpu:.1f} CPU s  {note}",
             flush=True,
         )
     print(f"{name} {args.method}: mean RMSE {np.mean(found):.4f}", flush=True)
+    if args.commit:
+        seconds, cpu = np.median(times, axis=0).tolist()
+        row = {"data": name, "method": args.method, "test part": f"1/{args.test_part}", "RMSE": float(np.mean(found))}
+        row |= {"seeds": len(found), "median s": seconds, "median CPU s": cpu}
+        told("results", row, ("data", "method", "test part"))
+
+
+def told(part, row, same):
+    """Write a row of figures into the repository, in place of an earlier one with the same first columns."""
+    from record import commit, committed, machine
+
+    info, before = machine(), committed("completion")
+    kept = [one for one in before.get(part, []) if any(one[key] != row[key] for key in same)]
+    rows = sorted([*kept, row | {"date": info["date"]}], key=lambda one: [one[key] for key in same])
+    commit("completion", before | {"machine": info, part: rows})
 
 
 def synthetic(count, shape=(140_000, 27_000), rank=20):
@@ -225,6 +242,8 @@ def memory(args):
         f"{args.ratings:,} ratings: {built:.1f} s to sort them, {seconds:.1f} s for 20 iterations, peak {peak:.2f} GB"
     )
     print(f"  loss {zero:.4f} at zero, {result.value:.4f} now, proven gap {result.gap:.3g}, {result.w}", flush=True)
+    if args.commit:
+        told("memory", {"ratings": args.ratings, "s": seconds, "peak GB": peak}, ("ratings",))
 
 
 def oracle(args):
@@ -263,5 +282,6 @@ if __name__ == "__main__":
     parser.add_argument("--test-part", type=int, default=10, help="the test part is one over this of the ratings")
     parser.add_argument("--file")
     parser.add_argument("--ratings", type=int, default=1_000_000)
+    parser.add_argument("--commit", action="store_true", help="write the figures into benchmarks/results")
     arguments = parser.parse_args()
     {"rmse": rmse, "memory": memory, "oracle": oracle}[arguments.what](arguments)

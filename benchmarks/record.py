@@ -1,7 +1,6 @@
 """Where results go, and what every result says of its machine; needs NumPy alone, since peers may live elsewhere.
 
-A run writes to the scratch folder, which git ignores. With ``--commit`` it also writes ``results/NAME.json`` and the
-table made of it, ``results/NAME.md``: the files that the repository holds and that the documentation shows.
+A run writes to the scratch folder, which git ignores. With X
 ``python benchmarks/record.py`` writes all tables anew.
 """
 
@@ -12,13 +11,15 @@ import json
 import os
 import platform
 import subprocess
+import sys
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from reports import REPORTS, markdown
+from report_tables import markdown, together
+from reports import REPORTS
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -39,6 +40,7 @@ def machine() -> dict[str, str]:
         "threads": " ".join(threads) or "not limited",
         "load": f"{os.getloadavg()[0]:.1f} at the start" if hasattr(os, "getloadavg") else "unknown",
         "commit": _commit(),
+        "options": " ".join(sys.argv[1:]) or "none",
     }
 
 
@@ -92,7 +94,7 @@ def commit(name: str, payload: dict[str, Any]) -> Path:
     """Write the results that the repository holds: as JSON, and as the table made of it."""
     RESULTS.mkdir(exist_ok=True)
     path = _write(RESULTS / f"{name}.json", payload)
-    tabulate(name)
+    tabulate()
     return path
 
 
@@ -102,9 +104,12 @@ def committed(name: str) -> dict[str, Any]:
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
-def tabulate(name: str) -> None:
-    """Write the table of the results that the repository holds."""
-    (RESULTS / f"{name}.md").write_text(markdown(REPORTS[name], committed(name)), encoding="utf-8")
+def tabulate() -> None:
+    """Write the tables of all results that the repository holds."""
+    trees = {name: tree for name in REPORTS if (tree := committed(name))}
+    for name, tree in trees.items():
+        (RESULTS / f"{name}.md").write_text(markdown(REPORTS[name], tree), encoding="utf-8")
+    (RESULTS / "README.md").write_text(together(REPORTS, trees), encoding="utf-8")
 
 
 def _write(path: Path, payload: dict[str, Any]) -> Path:
@@ -113,6 +118,4 @@ def _write(path: Path, payload: dict[str, Any]) -> Path:
 
 
 if __name__ == "__main__":
-    for name in REPORTS:
-        if committed(name):
-            tabulate(name)
+    tabulate()

@@ -1,87 +1,8 @@
-"""What is shown of the results of each benchmark: its command, and tables out of its JSON file."""
+"""What is shown of the results of each benchmark, in the order of the page of benchmarks."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A table.
-
-    Attributes
-    ----------
-    title
-        What the numbers are.
-    rows
-        The place of the rows in the JSON tree, such as ``speed/rows``. A mapping becomes rows with ``name`` and
-        ``value``.
-    columns
-        The place of each cell in its row, by its heading; by default every key of the rows.
-    """
-
-    title: str
-    rows: str
-    columns: dict[str, str] | None = None
-
-
-@dataclass(frozen=True)
-class Report:
-    """The command that measures, and the tables that show what it found."""
-
-    command: str
-    tables: tuple[Shown, ...]
-
-
-def found(tree: Any, place: str) -> Any:
-    """The part of a JSON tree that a place such as ``speed/rows`` names; None where a peer is missing."""
-    for name in filter(None, place.split("/")):
-        if tree is None:
-            return None
-        tree = tree[int(name)] if isinstance(tree, list) else tree[name]
-    return tree
-
-
-def shown(value: Any) -> str:
-    """A cell: four digits of a number, words as they are."""
-    if value is None:
-        return "missing"
-    if isinstance(value, dict):  # settings, such as a norm
-        return ", ".join(f"{name} = {shown(inner)}" for name, inner in value.items())
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:.4g}" if isinstance(value, float) else str(value).replace("|", "\\|")
-
-
-def markdown(report: Report, tree: dict[str, Any]) -> str:
-    """The command, the machine and the tables of a benchmark."""
-    about = {"command": f"`{report.command}`"} | tree["machine"] | tree.get("versions", {})
-    about |= {"settings": tree["settings"]} if "settings" in tree else {}
-    parts = [grid(("", "machine and software"), [[name, value] for name, value in about.items()])]
-    for table in report.tables:
-        heads, cells = _cells(table, tree)
-        parts += [f"{table.title}:", grid(heads, cells)]
-    return "\n\n".join(parts) + "\n"
-
-
-def _cells(table: Shown, tree: dict[str, Any]) -> tuple[tuple[str, ...], list[list[Any]]]:
-    rows = found(tree, table.rows) or []
-    if isinstance(rows, dict):
-        rows = [{"name": name, "value": value} for name, value in rows.items()]
-    columns = table.columns or {key: key for row in rows for key in row}
-    # A row of another kind may lack a column that was not asked for by name.
-    pick = found if table.columns else lambda row, key: row.get(key, "")
-    return tuple(columns), [[pick(row, place) for place in columns.values()] for row in rows]
-
-
-def grid(heads: tuple[str, ...], rows: list[list[Any]]) -> str:
-    """A table of Markdown; numbers stand at the right."""
-    right = [bool(rows) and all(isinstance(row[k], int | float | None) for row in rows) for k in range(len(heads))]
-    lines = [heads, ["--:" if number else "---" for number in right], *([shown(cell) for cell in row] for row in rows)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+from report_tables import Report, Shown
 
 
 def _sparse(level: str) -> dict[str, str]:
@@ -93,26 +14,67 @@ def _sparse(level: str) -> dict[str, str]:
 
 REPORTS = {
     "sparse": Report(
+        "Sparse and wide problems, against the best peer",
+        "Ours stop when the certificate proves the gap. The peers have no such certificate: each is timed at "
+        "the loosest of its own tolerances whose answer is good enough, and is given the penalty that belongs"
+        " to the radius. A ratio below one means that ours is faster.",
         "python benchmarks/sparse.py --commit",
         tuple(Shown(f"CPU seconds to a relative error of {at}", "problems", _sparse(at)) for at in ("1e-7", "1e-4")),
     ),
-    "plan": Report(
-        "python benchmarks/plan_fit.py --commit",
+    "peers": Report(
+        "Dense problems, against what one would use instead",
+        "For each peer the loosest setting whose answer is good enough is looked for beforehand. A peer that "
+        'is not installed or raises an error is shown as missing; "not reached" means that no setting was '
+        "good enough in time.",
+        "python benchmarks/peers.py --commit",
         (
             Shown(
-                "The time of the chosen solver over that of the best one",
-                "present",
-                {
-                    "half": "name",
-                    "problems": "value/problems",
-                    "share within 1.5": "value/good",
-                    "geometric mean": "value/mean",
-                    "largest": "value/worst",
-                },
+                "Seconds of the processor to a relative error",
+                "rows",
+                {"problem": "problem", "method": "method"}
+                | {level: f"seconds/{level}" for level in ("1e-2", "1e-4", "1e-6")},
+            ),
+        ),
+    ),
+    "estimators": Report(
+        "Searches and robust losses, against scikit-learn",
+        "The radii of the searches are the norms of the coefficients on the peer's path, so that both solve "
+        "the same problems. `largest gap` is proved for ours; for a peer it is what our bounds say of three "
+        "of its fits.",
+        "python benchmarks/estimators.py --commit",
+        (
+            Shown("Searches of a classifier on Adult, 20 values x 5 folds", "speed"),
+            Shown("Searches of regressors, 24 values x 5 folds", "search"),
+            Shown("Mean absolute errors on held-out songs, without and with outliers in the training years", "robust"),
+        ),
+    ),
+    "school": Report(
+        "Many tasks: the School data",
+        "Features are standardised for every method, and every method chooses one parameter out of nine by "
+        "the same three folds. Where choices lie at the end of a grid, a wider grid might be better.",
+        "python benchmarks/school.py --commit",
+        (Shown("Test explained variance on School", "methods"),),
+    ),
+    "completion": Report(
+        "Matrix completion",
+        "A tenth of the ratings is held out, at random, for each seed. What a method tunes, it tunes inside "
+        "the others.",
+        "python benchmarks/completion.py rmse 1m --seeds 0 1 2 3 4 --method NAME --commit",
+        (
+            Shown("Mean RMSE over the seeds of the split", "results"),
+            Shown(
+                "Seconds and peak memory of 20 iterations of Primal Averaging over a Schatten-1.2 ball, on generated "
+                "ratings of 140,000 users and 27,000 films (`benchmarks/completion.py memory --ratings N --commit`)",
+                "memory",
             ),
         ),
     ),
     "defaults": Report(
+        "Default models, against the best radius and against scikit-learn's defaults",
+        "Scores are the means of random splits. The best radius is the one of a fine grid with the best score"
+        " on the held-out rows themselves, which no method can know; the difference to it is what is lost by "
+        "choosing from the training rows alone. scikit-learn's models are `RidgeCV` and `LogisticRegression` "
+        "with their defaults on scaled features.",
         "python benchmarks/defaults.py --commit",
         (
             Shown(
@@ -134,7 +96,92 @@ REPORTS = {
             ),
         ),
     ),
+    "plan": Report(
+        "How well the plan chooses",
+        "Every solver that applies was run on every problem of a grid; the constants of the plan were fitted "
+        "on one half of the problems and judged on the other. Runs are cut off at twenty times the best, so "
+        "that the largest ratio is at least what is shown.",
+        "python benchmarks/plan_fit.py --commit",
+        (
+            Shown(
+                "The time of the chosen solver over that of the best one",
+                "present",
+                {
+                    "half": "name",
+                    "problems": "value/problems",
+                    "share within 1.5": "value/good",
+                    "geometric mean": "value/mean",
+                    "largest": "value/worst",
+                },
+            ),
+        ),
+    ),
+    "auto": Report(
+        "The plan on some problems",
+        "Every solver that applies is run on each problem. Those that the best one does in under 50 ms are not judged.",
+        "python benchmarks/auto.py --commit",
+        (
+            Shown(
+                "Seconds of the planned solver over those of the best one; under 50 ms not judged",
+                "problems",
+                {"problem": "problem", "planned": "planned", "best": "best", "ratio": "ratio", "judged": "judged"},
+            ),
+        ),
+    ),
+    "first_order": Report(
+        "First-order solvers on the problems of the paper",
+        "A level counts as reached where it is certified. Median passes are missing where fewer than half of "
+        "the problems were certified.",
+        "python benchmarks/first_order.py --commit",
+        (Shown("Problems that each solver certified to a level, and its median passes to it", "summary"),),
+    ),
+    "newton": Report(
+        "Second-order and exact solvers",
+        "`rho` is the radius over the smallest one whose minimum is within 1e-3 of the infimum.",
+        "python benchmarks/newton.py --commit",
+        (
+            Shown("Logistic regression on Adult to a certified 1e-8", "logistic"),
+            Shown("Least squares on the stand-in for the year data, to 1e-12", "squares"),
+            Shown("Paths of 50 radii, a certified 1e-6 each, over the hardest solution from scratch", "paths"),
+        ),
+    ),
+    "passes": Report(
+        "One pass over the data",
+        "A tangent needs every number of the table twice in arithmetic, and once from memory. One read is the"
+        " fastest of three plain loops over the same array.",
+        "python benchmarks/passes.py --commit",
+        (Shown("Times of a tangent over those of one read of the table, unless said otherwise", "ratios"),),
+    ),
+    "small": Report(
+        "Small problems",
+        "Where overhead is all there is. Fits are compared with scikit-learn's estimators that have the same "
+        "minimiser.",
+        "python benchmarks/small.py --commit",
+        (
+            Shown(
+                "What small problems cost",
+                "figures",
+                {"what": "name", "figure": "value/figure", "target": "value/target", "behind it": "value/behind"},
+            ),
+        ),
+    ),
+    "projections": Report(
+        "Projections and oracles",
+        "The read is one sum of the vector, with one thread.",
+        "python benchmarks/projections.py --commit",
+        (Shown("Processor time over that of one sum of the vector, by its length", "reads"),),
+    ),
+    "scaling": Report(
+        "Growth with rows and columns",
+        "The exponent is the slope of log time over log size.",
+        "python benchmarks/scaling.py --commit",
+        (Shown("Seconds to a certified 1e-6 by the planned solver, and the exponent of growth", "growth"),),
+    ),
     "dask": Report(
+        "Rounds on a cluster of Dask",
+        "The efficiency is the time of one worker with half of the rows over that of two workers with all of "
+        "them; one is ideal. Beside it stands that of two processes that do nothing but read their arrays, "
+        "which no program on the same machine can exceed.",
         "make bench-dask",
         (
             Shown(
@@ -161,51 +208,5 @@ REPORTS = {
     "dask_peers": Report(
         "python benchmarks/dask_peers.py --commit",
         (Shown("Logistic regression on two workers to a relative error of 1e-6", "fits"),),
-    ),
-}
-REPORTS |= {
-    "small": Report(
-        "python benchmarks/small.py --commit",
-        (
-            Shown(
-                "What small problems cost",
-                "figures",
-                {"what": "name", "figure": "value/figure", "target": "value/target", "behind it": "value/behind"},
-            ),
-        ),
-    ),
-    "passes": Report(
-        "python benchmarks/passes.py --commit",
-        (Shown("Times of a tangent over those of one read of the table, unless said otherwise", "ratios"),),
-    ),
-    "projections": Report(
-        "python benchmarks/projections.py --commit",
-        (Shown("Processor time over that of one sum of the vector, by its length", "reads"),),
-    ),
-    "scaling": Report(
-        "python benchmarks/scaling.py --commit",
-        (Shown("Seconds to a certified 1e-6 by the planned solver, and the exponent of growth", "growth"),),
-    ),
-    "newton": Report(
-        "python benchmarks/newton.py --commit",
-        (
-            Shown("Logistic regression on Adult to a certified 1e-8", "logistic"),
-            Shown("Least squares on the stand-in for the year data, to 1e-12", "squares"),
-            Shown("Paths of 50 radii, a certified 1e-6 each, over the hardest solution from scratch", "paths"),
-        ),
-    ),
-    "first_order": Report(
-        "python benchmarks/first_order.py --commit",
-        (Shown("Problems that each solver certified to a level, and its median passes to it", "summary"),),
-    ),
-    "auto": Report(
-        "python benchmarks/auto.py --commit",
-        (
-            Shown(
-                "Seconds of the planned solver over those of the best one; under 50 ms not judged",
-                "problems",
-                {"problem": "problem", "planned": "planned", "best": "best", "ratio": "ratio", "judged": "judged"},
-            ),
-        ),
     ),
 }

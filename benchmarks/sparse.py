@@ -19,13 +19,11 @@ that are seldom the best (`Peer.spare`), so that its ratios can only be lower th
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import console
+from common import console, with_one_thread
 from record import commit, destinations, machine, save, versions
 from sparse_cases import TARGETS, Case, Problem, cases
 from sparse_measure import LEVELS, Limits, compare
@@ -108,13 +106,6 @@ def measured(case: Case, limits: Limits, scale: float, solver: Any, references: 
     problem = Problem(case, scale, references)
     zero = problem.f.value(problem.f.point(np.zeros(problem.f.shape)))
     return {"problem": case.name, "family": case.family, "at zero": zero} | compare(problem, limits, solver)
-
-
-def with_one_thread() -> None:
-    """Start the process again with one thread for every library, which read their variables when they are loaded."""
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-    if any(os.environ.get(name) != "1" for name in names):
-        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | dict.fromkeys(names, "1"))
 
 
 def main() -> None:

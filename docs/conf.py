@@ -53,19 +53,19 @@ html_show_sourcelink = False
 html_theme_options = {
     "navigation_with_keys": False,
     "show_toc_level": 2,
-    "header_links_before_dropdown": 6,
+    "show_nav_level": 1,
     "secondary_sidebar_items": ["page-toc"],
 }
 
 #: Gallery items that take more than a few seconds; `make docs GALLERY=fast` shows their code without running it.
-SLOW = ("plot_adult", "plot_choice", "plot_multitask")
+SLOW = ("plot_adult", "plot_choice", "plot_films", "plot_multitask", "plot_new_user", "plot_sparse")
 _skipped = "|".join(SLOW) if os.environ.get("PROJFREE_GALLERY") == "fast" else "(?!)"
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": rf"plot_(?!({_skipped.replace('plot_', '')})\.py)",
     "ignore_pattern": r"(__init__|extend)",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "gallery_order.Position",
     "abort_on_example_error": True,
     "download_all_examples": False,
     "plot_gallery": "True",

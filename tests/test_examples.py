@@ -46,3 +46,9 @@ def test_gallery_header(path: Path) -> None:
     title, rule, text = re.match(r'"""\n(.+)\n(=+)\n\n(.+?)\n"""', path.read_text(encoding="utf-8"), re.DOTALL).groups()
     assert len(rule) == len(title)
     assert text.endswith(".")
+
+
+def test_the_gallery_has_an_order() -> None:
+    place = Path(__file__).parents[1] / "docs" / "_ext" / "gallery_order.py"
+    order = runpy.run_path(str(place))["Position"]("examples")
+    assert sorted(map(order, map(str, EXAMPLES))) == list(range(len(EXAMPLES)))

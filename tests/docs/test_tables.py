@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib
 import json
-import re
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -17,42 +17,63 @@ RESULTS = sorted((BENCHMARKS / "results").glob("*.json"))
 
 
 @pytest.fixture
-def reports(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def tables(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
-    return importlib.import_module("reports")
+    return importlib.import_module("report_tables")
+
+
+@pytest.fixture
+def reports(tables: ModuleType) -> dict[str, Any]:
+    return importlib.import_module("reports").REPORTS
+
+
+def read(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.stem)
-def test_a_table_is_made_of_its_file(reports: ModuleType, path: Path) -> None:
-    tree = json.loads(path.read_text(encoding="utf-8"))
-    shown = path.with_suffix(".md").read_text(encoding="utf-8")
-    assert shown == reports.markdown(reports.REPORTS[path.stem], tree), "run `python benchmarks/record.py`"
-    assert reports.REPORTS[path.stem].command in shown
+def test_a_table_is_made_of_its_file(tables: ModuleType, reports: dict[str, Any], path: Path) -> None:
+    tree, shown = read(path), path.with_suffix(".md").read_text(encoding="utf-8")
+    assert shown == tables.markdown(reports[path.stem], tree), "run `python benchmarks/record.py`"
     assert {"date", "processor", "software", "commit"} <= set(tree["machine"])
-    assert all(tree["machine"][name] in shown for name in ("date", "processor"))
+    assert all(told in shown for told in (reports[path.stem].command, *tree["machine"].values()))
 
 
-def test_the_page_shows_every_table_and_no_other() -> None:
-    page = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
-    shown = re.findall(r"\{include\} \.\./benchmarks/results/(\w+)\.md", page)
-    assert sorted(shown) == [path.stem for path in RESULTS]
-    assert sorted(path.stem for path in RESULTS) == sorted(path.stem for path in BENCHMARKS.glob("results/*.md"))
+def test_the_page_shows_every_table_and_no_other(tables: ModuleType, reports: dict[str, Any]) -> None:
+    together = (BENCHMARKS / "results" / "README.md").read_text(encoding="utf-8")
+    assert together == tables.together(reports, {path.stem: read(path) for path in RESULTS})
+    assert "{include} ../benchmarks/results/README.md" in (DOCS / "benchmarks.md").read_text(encoding="utf-8")
+    written = {path.stem for path in BENCHMARKS.glob("results/*.md")} - {"README"}
+    assert written == {path.stem for path in RESULTS} <= set(reports)
 
 
-def test_what_is_missing_is_called_so(reports: ModuleType) -> None:
-    assert reports.shown(reports.found({"best": None}, "best/1e-07/cpu")) == "missing"
-    assert [reports.shown(value) for value in (0.123456, 12_000, True, "a|b")] == ["0.1235", "12,000", "yes", "a\\|b"]
+def test_every_command_is_a_file_or_a_target(reports: dict[str, Any]) -> None:
+    makefile = (DOCS.parent / "Makefile").read_text(encoding="utf-8")
+    for report in reports.values():
+        words = report.command.split()
+        assert f"\n{words[1]}:" in makefile if words[0] == "make" else (DOCS.parent / words[1]).exists()
+
+
+def test_what_is_missing_is_called_so(tables: ModuleType) -> None:
+    assert tables.shown(tables.found({"best": None}, "best/1e-07/cpu")) == "missing"
+    assert [tables.shown(value) for value in (0.123456, 12_000, True, "a|b")] == ["0.1235", "12,000", "yes", "a\\|b"]
     with pytest.raises(KeyError):
-        reports.found({"best": {}}, "best/1e-07")
+        tables.found({"best": {}}, "best/1e-07")
 
 
-def test_a_table_of_markdown(reports: ModuleType) -> None:
-    tree = {"machine": {"date": "today"}, "parts": {"a": {"s": 0.5}, "b": {"s": None}}, "rows": [{"x": 1}, {"y": 2}]}
-    tables = (reports.Shown("Seconds", "parts", {"part": "name", "s": "value/s"}), reports.Shown("All", "rows"))
-    assert reports.markdown(reports.Report("make it", tables), tree).splitlines()[5:] == [
-        *("Seconds:", "", "| part | s |", "| --- | --- |", "| a | 0.5 |", "| b | missing |", ""),
+def test_a_table_of_markdown(tables: ModuleType) -> None:
+    machine = {"date": "today", "processor": "fast", "software": "Python", "load": "low", "options": "--quick"}
+    tree = {"machine": machine, "versions": {"celer": "1"}, "settings": {"repeat": 3}}
+    tree |= {"parts": {"a": {"s": 0.5}, "b": {"s": None}}, "rows": [{"x": 1}, {"y": 2}], "none": []}
+    shown = (tables.Shown("Seconds", "parts", {"part": "name", "s": "value/s"}), tables.Shown("All", "rows"))
+    report = tables.Report("Title", "About.", "make it", (*shown, tables.Shown("Nothing", "none")))
+    assert tables.markdown(report, tree).splitlines() == [
+        *("- Command: `make it`, with the options `--quick`", "- Date: today", "- Machine: fast; load: low"),
+        *("- Software: Python, celer 1", "- Settings: repeat = 3", ""),
+        *("Seconds:", "", "| part | s |", "| --- | --: |", "| a | 0.5 |", "| b | missing |", ""),
         *("All:", "", "| x | y |", "| --- | --- |", "| 1 |  |", "|  | 2 |"),
     ]
+    assert "## Title\n\nAbout.\n\n- Command" in tables.together({"one": report, "other": report}, {"one": tree})
 
 
 def test_every_command_is_on_its_page() -> None:

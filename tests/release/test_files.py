@@ -22,6 +22,17 @@ def test_one_version() -> None:
     assert str(citation["version"]) == projfree.__version__
 
 
+def test_the_address_of_the_repository_stands_in_two_files() -> None:
+    """So that a move is a change of two files."""
+    address = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Source"]
+    citation = yaml.safe_load((TOP / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["repository-code"] == address
+    texts = [TOP / "README.md", TOP / "SECURITY.md", TOP / "CONTRIBUTING.md", *WORKFLOWS]
+    folders = ("docs", "src", "examples", "benchmarks", "benchmark_norm_ball", "tools")
+    texts += [path for folder in folders for kind in ("py", "md") for path in (TOP / folder).rglob(f"*.{kind}")]
+    assert [path for path in texts if address in path.read_text(encoding="utf-8")] == []
+
+
 def test_citation_names_the_paper_and_its_authors() -> None:
     paper = yaml.safe_load((TOP / "CITATION.cff").read_text(encoding="utf-8"))["preferred-citation"]
     assert [person["family-names"] for person in paper["authors"]] == ["Rector-Brooks", "Wang", "Mozafari"]
