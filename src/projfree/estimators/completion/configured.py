@@ -39,6 +39,8 @@ class Configured:
     rating_range_: tuple[float, float]
     base_: float
     implicit_: float
+    #: What weights of implicit features are multiplied by; several models differ in it.
+    _spread: float = 1.0
 
     def _checked(self) -> None:
         if at_least("MatrixCompletion(p=...)", self.p, 1.0) >= 2.0:
@@ -56,7 +58,13 @@ class Configured:
                 f"`MatrixCompletion(implicit=...)` must be 'auto' or a weight, 0 for none, got {shown(self.implicit)}."
             )
         at_least("MatrixCompletion(weight_power=...)", self.weight_power, 0.0)
-        for name in ("rank", "max_iter", "n_iter_no_change", *(() if self.max_sweeps is None else ("max_sweeps",))):
+        for name in (
+            "rank",
+            "n_models",
+            "max_iter",
+            "n_iter_no_change",
+            *(() if self.max_sweeps is None else ("max_sweeps",)),
+        ):
             count(f"MatrixCompletion({name}=...)", getattr(self, name))
         share = positive("MatrixCompletion(validation_fraction=...)", self.validation_fraction)
         if share >= 1.0:
@@ -97,7 +105,8 @@ class Configured:
     @property
     def weights(self) -> tuple[float, ...]:
         """The weights of implicit features to choose from."""
-        return WEIGHTS if isinstance(self.implicit, str) else (float(self.implicit),)
+        given = WEIGHTS if isinstance(self.implicit, str) else (float(self.implicit),)
+        return tuple(self._spread * weight for weight in given)
 
     def _problem(self, ratings: Observed, shape: tuple[int, int] | None = None) -> Problem:
         given = Settings(

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from projfree.checks import Array
-from projfree.estimators.completion.factors import Factors
+from projfree.estimators.completion.factors import Factors, mean_of
 from projfree.estimators.completion.labels import places
 from projfree.estimators.completion.predictions import Predictor
 from projfree.estimators.completion.problem import Problem, frequency_weights
@@ -29,6 +29,7 @@ class FoldIn(Predictor):
     strength_: float
     weight_power: float
     _problem: Callable[..., Problem]
+    _models: Callable[[], list[Any]]
 
     def fold_in(self, ratings: Any) -> Array:
         """Predictions of all items, in the order of ``item_ids_``, for a new user who has rated some of them.
@@ -75,6 +76,11 @@ class FoldIn(Predictor):
         return users, np.column_stack([now.rows, now.left])
 
     def _folded(self, rows: Array, items: Array, values: Array, users: int) -> Sides:
+        """The sides with rows for new users, of the mean where there are several models."""
+        each = [one._folded_alone(rows, items, values, users) for one in self._models()]
+        return each[0] if len(each) == 1 else mean_of(each)
+
+    def _folded_alone(self, rows: Array, items: Array, values: Array, users: int) -> Sides:
         """The sides with rows for new users; a later rating of a pair replaces an earlier one."""
         cols, width = places(self.item_ids_, items, "items"), len(self.item_ids_)
         known = np.flatnonzero(cols >= 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+from dataclasses import fields
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.labels import KINDS
+from projfree.estimators.completion.members import Member
 from projfree.estimators.completion.ratings import Observed
 from projfree.estimators.saved_model import finite, need
 from projfree.losses.base import Loss
@@ -74,6 +76,12 @@ def check_completion(model: Any) -> None:
     need(isinstance(model.columns, tuple) and _all(model.columns, str), "its columns have no names")
     need(isinstance(model.offsets, bool) or _all(model.offsets, bool), "its offsets are unknown")
     _check_factors(model.factors_, len(model.user_ids_), len(model.item_ids_))
+    members = held.get("members_", ())
+    need(len(members) == (model.n_models if model.n_models != 1 else 0), "members_ are not as many as n_models says")
+    for member in members:
+        need(isinstance(member, Member), "members_ are no models")
+        _check_factors(member.factors, len(model.user_ids_), len(model.item_ids_))
+        need(_all_numbers(member), "members_ have no numbers")
     for ids in (model.user_ids_, model.item_ids_):
         need(isinstance(ids, np.ndarray) and ids.ndim == 1 and ids.dtype.kind in KINDS, "its labels are no labels")
     if "ratings_" in held:
@@ -82,6 +90,11 @@ def check_completion(model: Any) -> None:
     loss = model.loss_
     model._checked()
     model.loss_, model.result_ = loss, None  # the scale of a loss is fitted
+
+
+def _all_numbers(member: Member) -> bool:
+    rest = [getattr(member, field.name) for field in fields(member) if field.name != "factors"]
+    return all(isinstance(value, int | float | np.number) for value in rest)
 
 
 def _all(values: Any, kind: type) -> bool:
