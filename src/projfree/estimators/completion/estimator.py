@@ -44,6 +44,14 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         chosen from 0, 0.5 and 1 on held-out ratings where the radius is, else 0.
     weight_power : float
         The power a of the smoothed row and column frequencies in the norm; 0 is the plain norm.
+    user_features, item_features : array, sparse matrix, frame, mapping or tuple, optional
+        Numbers about users and items, a row for each id: a frame with the ids in the column of the ratings' name or as
+        its index, ``{id: row}``, ``(ids, table)``, or a table alone, whose rows are those of the ids 0, 1, and so on.
+        They are completed along with the ratings, see Notes. Whoever is in the ratings must have a row; others may, and
+        are predicted from it. These are settings and not arguments of `fit` because scikit-learn would split the latter
+        along with the ratings wherever they have as many rows.
+    features_weight : float
+        The weight of a feature, in ratings.
     n_models : int
         How many models are fitted, with other seeds, powers and weights of implicit features; the prediction is their
         mean, see Notes. Three are a little better than one.
@@ -112,6 +120,10 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
     with f the objective above, B the 0/1 matrix of the ratings that were fitted, and M, whose further rows and columns
     have the weight one, in the ball: it stays convex, and the certificate covers all of it.
 
+    Features of users are further columns of S, those of items further rows of T, with the weight ``features_weight``:
+    dense columns are centred, and all are divided by their size. Users and items without ratings have no part in B, and
+    their rows of M are what their features say.
+
     Of several models the first has the settings as they are given; the others have a smaller and a larger
     ``weight_power``, half and twice the weight w, other first factors, and choose their radius themselves. Where a
     radius is given it is that of the first, and the others have its penalty. Each solves a convex problem of its own
@@ -142,6 +154,9 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         ridge: float = 3.0,
         implicit: Any = "auto",
         weight_power: float = 0.25,
+        user_features: Any = None,
+        item_features: Any = None,
+        features_weight: float = 1.0,
         n_models: int = 1,
         rank: int = 40,
         max_sweeps: int | None = None,
@@ -161,6 +176,7 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
     ) -> None:
         self.p, self.radius, self.loss, self.offsets, self.ridge = p, radius, loss, offsets, ridge
         self.implicit, self.n_models = implicit, n_models
+        self.user_features, self.item_features, self.features_weight = user_features, item_features, features_weight
         self.weight_power, self.rank, self.max_sweeps, self.tol = weight_power, rank, max_sweeps, tol
         self.solver, self.max_iter, self.certify = solver, max_iter, certify
         self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
@@ -196,12 +212,8 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         self._checked()
         ratings = weighted_ratings(X, y, self.columns, sample_weight)
         assert ratings.values is not None
-        if ratings.shape is not None:
-            self.user_ids_, self.item_ids_ = np.arange(ratings.shape[0]), np.arange(ratings.shape[1])
-            rows, cols = ratings.users, ratings.items
-        else:
-            self.user_ids_, rows = np.unique(ratings.users, return_inverse=True)
-            self.item_ids_, cols = np.unique(ratings.items, return_inverse=True)
+        self.user_ids_, self.item_ids_ = self._ids(ratings)
+        rows, cols = np.searchsorted(self.user_ids_, ratings.users), np.searchsorted(self.item_ids_, ratings.items)
         self._take(Observed.latest(rows, cols, ratings.values, ratings.weight, len(self.item_ids_)))
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -215,8 +227,10 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         assert new.values is not None
         refuse_other_kind("users", self.user_ids_, new.users)
         refuse_other_kind("items", self.item_ids_, new.items)
-        users, items = np.union1d(self.user_ids_, new.users), np.union1d(self.item_ids_, new.items)
-        begun = [one.factors_.merged(self.user_ids_, users, self.item_ids_, items) for one in self._models()]
+        models = self._models()
+        users, items = self._ids(new, self._known_ids)
+        places = (self.user_ids_, users, self.item_ids_, items)
+        begun = [one.factors_.merged(*places, implicit=one.implicit_ > 0.0) for one in models]
         rows = np.concatenate([np.searchsorted(users, self.user_ids_)[old.rows], np.searchsorted(users, new.users)])
         cols = np.concatenate([np.searchsorted(items, self.item_ids_)[old.cols], np.searchsorted(items, new.items)])
         weight = None if old.weight is None or new.weight is None else np.concatenate([old.weight, new.weight])

@@ -96,18 +96,18 @@ class Factors:
         u[both] += LowRank.of(self.left, self.right).of_pairs(rows[both], cols[both])
         return np.asarray(u)
 
-    def merged(self, users: Array, all_users: Array, items: Array, all_items: Array) -> Factors:
-        """The model with rows of zeros for users and items that are new."""
+    def merged(self, users: Array, all_users: Array, items: Array, all_items: Array, implicit: bool) -> Factors:
+        """The model with rows of zeros for users and items that are new; also those of implicit features."""
         rows, cols = np.searchsorted(all_users, users), np.searchsorted(all_items, items)
-        m, n, extra = len(all_users), len(all_items), len(self.below) > 0
+        m, n = len(all_users), len(all_items)
         return replace(
             self,
             left=_placed(self.left, rows, m),
             right=_placed(self.right, cols, n),
             rows=_placed(self.rows, rows, m),
             cols=_placed(self.cols, cols, n),
-            below=_placed(self.below, rows, m) if extra else self.below,
-            beside=_placed(self.beside, cols, n) if extra else self.beside,
+            below=_first_placed(self.below, rows, m) if implicit else self.below,
+            beside=_first_placed(self.beside, cols, n) if implicit else self.beside,
         )
 
 
@@ -117,6 +117,11 @@ def mean_of(each: Sequence[Sides]) -> Sides:
     rows, cols = (np.mean([getattr(one, name) for one in each], axis=0) for name in ("rows", "cols"))
     none = np.zeros((0, left.shape[1]))
     return Sides(left / len(each), right, rows, cols, float(np.mean([one.shift for one in each])), none, none)
+
+
+def _first_placed(values: Array, at: Array, count: int) -> Array:
+    """The first values at places among so many, and the others, those of features, behind them."""
+    return np.concatenate([_placed(values[: len(at)], at, count), values[len(at) :]])
 
 
 def _placed(values: Array, at: Array, count: int) -> Array:

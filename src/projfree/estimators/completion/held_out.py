@@ -20,7 +20,7 @@ CLEAR = 3.0
 #: What several models of the same ratings share.
 SHARED = (
     *("user_ids_", "item_ids_", "ratings_", "rating_range_", "base_", "loss_", "held_out_", "n_ratings_"),
-    "_split",
+    *("user_features_", "item_features_", "_split"),
 )
 
 

@@ -73,5 +73,5 @@ class Tally:
 
     def products(self, problem: Problem, rank: int) -> float:
         """About how many products so many sweeps take: both sides of all ratings, each step of their regressions."""
-        each = STEPS + 2 + (2 if problem.f.implicit else 0)
+        each = STEPS + 2 + (0 if problem.f.neighbours is None else 2)
         return 2.0 * self.sweeps * problem.f.entries.data.n * rank * each
