@@ -6,6 +6,7 @@
     python benchmarks/completion.py rmse --file ratings.tab --method projfree-defaults
     python benchmarks/completion.py memory --ratings 20000000
     python benchmarks/completion.py oracle
+    python benchmarks/completion.py cold 1m --held-out users --seeds 0 1 2
 
 Protocol: rows in file order, ``perm = default_rng(seed).permutation(n)``, the test part is the first tenth of ``perm``
 (``--test-part 5``: the first fifth); predictions clipped to the range of the ratings; what a method tunes it tunes on a
@@ -128,6 +129,7 @@ METHODS = {
     "projfree": lambda train: projfree(train, certify=False),
     "projfree-defaults": projfree,
     "projfree-sharp": lambda train: projfree(train, certify="sharp"),
+    "projfree-three": lambda train: projfree(train, n_models=3, certify=False),
     "projfree-ratings": lambda train: projfree(train, implicit=0.0, certify=False),
     "projfree-1.1": lambda train: projfree(train, p=1.1, certify=False),
     "projfree-1.2": lambda train: projfree(train, p=1.2, certify=False),
@@ -273,9 +275,19 @@ def oracle(args):
             print(f"call {step}: rank {v.rank}, {ours:.3f} s, svds {theirs:.3f} s, ratio {ratio:.1f}", flush=True)
 
 
+def cold(args):
+    from completion_cold import cold as compared
+
+    folder = Path(os.environ["PROJFREE_DATA"])
+    text = gzip.decompress(next(folder.glob("ml-1m/ratings*.dat*")).read_bytes()).decode()
+    rows = np.array([line.split("::")[:3] for line in text.splitlines()], dtype=np.int64)
+    given = (rows[:, 0], rows[:, 1], rows[:, 2].astype(float))  # with the ids of the file, for their features
+    compared(given, ("users", "films").index(args.held_out), args.seeds, args.weights)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["rmse", "memory", "oracle"])
+    parser.add_argument("what", choices=["rmse", "memory", "oracle", "cold"])
     parser.add_argument("size", nargs="?", default="100k", choices=["100k", "1m", *STAND_INS])
     parser.add_argument("--method", default="projfree", choices=METHODS)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
@@ -283,5 +295,7 @@ if __name__ == "__main__":
     parser.add_argument("--file")
     parser.add_argument("--ratings", type=int, default=1_000_000)
     parser.add_argument("--commit", action="store_true", help="write the figures into benchmarks/results")
+    parser.add_argument("--held-out", default="users", choices=["users", "films"])
+    parser.add_argument("--weights", type=float, nargs="+", default=[1.0], help="of features, to compare")
     arguments = parser.parse_args()
-    {"rmse": rmse, "memory": memory, "oracle": oracle}[arguments.what](arguments)
+    {"rmse": rmse, "memory": memory, "oracle": oracle, "cold": cold}[arguments.what](arguments)

@@ -206,6 +206,8 @@ REPORTS = {
         ),
     ),
     "dask_peers": Report(
+        "Dask, against dask-ml",
+        "Both solve the same problem on two workers; dask-ml is given the penalty that belongs to the radius.",
         "python benchmarks/dask_peers.py --commit",
         (Shown("Logistic regression on two workers to a relative error of 1e-6", "fits"),),
     ),

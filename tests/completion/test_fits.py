@@ -262,3 +262,24 @@ def test_a_path_that_is_interrupted_leaves_nothing_half_done(tmp_path):
         model.fit(RATINGS)
     assert not (tmp_path / "sweeps").exists()
     assert not hasattr(model, "factors_")
+
+
+@pytest.mark.parametrize("at", [1, 4, 6])
+def test_early_stopping_judges_all_sweeps_after_an_interrupt(at, tmp_path):
+    """The resumed fit ends where the whole one does, and keeps the same sweep, also one from before the interrupt."""
+    rng = np.random.default_rng(0)
+    noisy = (*PAIRS, RATINGS[2] + 2.0 * rng.standard_normal(300))
+    settings = {"early_stopping": True, "n_iter_no_change": 5, "max_sweeps": 40, "rank": 10, "radius": 60.0}
+    whole = quick(**settings).fit(noisy)
+    assert 6 < whole.n_iter_ < 40
+
+    def press(run):
+        if run.iteration == at:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        quick(**settings, checkpoint=tmp_path / "c", callbacks=[press]).fit(noisy)
+    for _ in range(2):  # the second time there is nothing left to do
+        resumed = quick(**settings, checkpoint=tmp_path / "c").fit(noisy)
+        assert resumed.n_iter_ == whole.n_iter_
+        np.testing.assert_array_equal(resumed.predict(PAIRS), whole.predict(PAIRS))

@@ -152,7 +152,7 @@ def test_sweeps_descend(loss):
     def total(run):
         now, e = Sides.of(f, run.state.x), f.entries
         ridge = 0.5 * e.loss.smoothness * e.ridge * float(now.rows @ now.rows + now.cols @ now.cols)
-        squares = e.data.n * f._squares(f._blocks(run.state.x.w))
+        squares = e.data.n * f.neighbours.value(f.neighbours.blocks(run.state.x.w))
         totals.append(
             float(e.loss.value(predictions(e, now), e.data.y).sum()) + squares + ridge + 2.0 * run.state.sigma.sum()
         )

@@ -167,7 +167,7 @@ def _product(indptr: Array, indices: Array, values: Array, block: Array) -> Arra
 
 
 def products(G: OnPattern, H: OnPattern, by_rows: bool) -> Array:
-    """The dense matrix ``G @ H.T`` of two matrices on one pattern, or ``G.T @ H``."""
+    """The dense matrix ``G @ H.T`` of two matrices on patterns, or ``G.T @ H``."""
     from projfree.numerics.entries_kernels import gram_rows, mirror
 
     kernel: Any = gram_rows
@@ -175,7 +175,8 @@ def products(G: OnPattern, H: OnPattern, by_rows: bool) -> Array:
     own, other = (G.pattern.indptr, G.pattern.indices, G.stored.array), columns
     if not by_rows:
         own, other = rows, (H.pattern.indptr, H.pattern.indices, H.stored.array)
-    out, symmetric = np.zeros((len(own[0]) - 1,) * 2), G.stored is H.stored
+    side = 0 if by_rows else 1
+    out, symmetric = np.zeros((G.shape[side], H.shape[side])), G.stored is H.stored
     over_rows(lambda start, stop: kernel(*own, *other, symmetric, out, start, stop), own[0])
     if symmetric:
         mirror(out)

@@ -1,4 +1,4 @@
-"""`StackedPattern`: three matrices on one pattern as the blocks of a larger one, whose fourth block is zero."""
+"""`StackedPattern`: three sparse matrices as the blocks of a larger one, whose fourth block is zero."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ from projfree.checks import Array
 
 
 class StackedPattern(Structured):
-    """The matrix ``[[A, C], [D, 0]]`` of blocks on the places of one `Pattern`.
+    """The matrix ``[[A, C], [D, 0]]`` of blocks that each have a `Pattern`, or share one.
 
     Parameters
     ----------
     A, C, D : OnPattern
-        The blocks, all on the same pattern.
+        The blocks: C has as many rows as A, and D as many columns.
     """
 
     def __init__(self, A: OnPattern, C: OnPattern, D: OnPattern) -> None:
         self.A, self.C, self.D = A, C, D
-        m, n = A.shape
-        self.shape = FactoredShape((2 * m, 2 * n))
+        self.shape = FactoredShape((A.shape[0] + D.shape[0], A.shape[1] + C.shape[1]))
 
     @property
     def on(self) -> Any:
@@ -41,7 +40,8 @@ class StackedPattern(Structured):
 
     def grid(self) -> list[list[Structured]]:
         """The blocks, row by row; the last one is zero."""
-        return [[self.A, self.C], [self.D, LowRank(self.A.shape, ())]]
+        corner = FactoredShape((self.D.shape[0], self.C.shape[1]))
+        return [[self.A, self.C], [self.D, LowRank(corner, ())]]
 
     def times(self, block: Array) -> Array:
         n = self.A.shape[1]
@@ -64,7 +64,7 @@ class StackedPattern(Structured):
 
     def slab(self, start: int, stop: int) -> Array:
         m, n = self.A.shape
-        out, middle = np.zeros((stop - start, 2 * n)), min(max(m, start), stop)
+        out, middle = np.zeros((stop - start, self.shape[1])), min(max(m, start), stop)
         if start < middle:
             out[: middle - start] = np.hstack([self.A.slab(start, middle), self.C.slab(start, middle)])
         if middle < stop:
@@ -74,7 +74,7 @@ class StackedPattern(Structured):
     def column_slab(self, start: int, stop: int) -> Array:
         turned = [part.column_slab for part in (self.A, self.D, self.C)]
         m, n = self.A.shape
-        out, middle = np.zeros((2 * m, stop - start)), min(max(n, start), stop)
+        out, middle = np.zeros((self.shape[0], stop - start)), min(max(n, start), stop)
         if start < middle:
             out[:, : middle - start] = np.vstack([turned[0](start, middle), turned[1](start, middle)])
         if middle < stop:
@@ -100,8 +100,8 @@ class StackedPattern(Structured):
         return self.A, self.C, self.D
 
     def slices(self) -> list[tuple[slice, slice]]:
-        m, n = self.A.shape
-        low, high = (slice(0, m), slice(0, n)), (slice(m, 2 * m), slice(n, 2 * n))
+        (m, n), (rows, cols) = self.A.shape, self.shape
+        low, high = (slice(0, m), slice(0, n)), (slice(m, rows), slice(n, cols))
         return [low, (low[0], high[1]), (high[0], low[1])]
 
     def any(self) -> bool:
@@ -112,22 +112,21 @@ class StackedPattern(Structured):
 
     def gram(self) -> Array:
         """The Gram matrix of the smaller side."""
-        A, C, D, (m, n) = self.A, self.C, self.D, self.A.shape
-        if m < n:  # that of the rows is the one of the transpose, whose blocks beside and below change places
+        A, C, D, by_rows = self.A, self.C, self.D, self.shape[0] < self.shape[1]
+        if by_rows:  # that of the rows is the one of the transpose, whose blocks beside and below change places
             C, D = D, C
-        side, by_rows = min(m, n), m < n
-        out = np.zeros((2 * side, 2 * side))
-        for G, H, first, second in ((A, A, 0, 0), (D, D, 0, 0), (A, C, 0, 1), (C, C, 1, 1)):
-            at = (slice(first * side, (first + 1) * side), slice(second * side, (second + 1) * side))
-            out[at] += products(G, H, by_rows)
-        out[side:, :side] = out[:side, side:].T
+        side, ends = A.shape[0 if by_rows else 1], min(self.shape)
+        out, near, far = np.zeros((ends, ends)), slice(0, side), slice(side, ends)
+        for G, H, first, second in ((A, A, near, near), (D, D, near, near), (A, C, near, far), (C, C, far, far)):
+            out[first, second] += products(G, H, by_rows)
+        out[far, near] = out[near, far].T
         return out
 
     @property
     def pattern(self) -> Pattern:
-        """The pattern of each block."""
+        """The pattern of the first block."""
         return self.A.pattern
 
     def describe(self) -> str:
         """A few words."""
-        return f"three blocks of {self.A.pattern.count:,} entries"
+        return f"three blocks of {', '.join(f'{part.pattern.count:,}' for part in self.blocks())} entries"

@@ -181,9 +181,13 @@ class Mixture(Structured):
         rows = self._on.grid()
         if len(rows) == 1:
             return [[self]]
-        m, n = (side // len(rows) for side in self.shape)
+        down, along = [0], [0]
+        for row in rows:
+            down.append(down[-1] + row[0].shape[0])
+        for part in rows[0]:
+            along.append(along[-1] + part.shape[1])
         return [
-            [part + self._low.block(slice(i * m, (i + 1) * m), slice(j * n, (j + 1) * n)) for j, part in enumerate(row)]
+            [part + self._low.block(slice(*down[i : i + 2]), slice(*along[j : j + 2])) for j, part in enumerate(row)]
             for i, row in enumerate(rows)
         ]
 

@@ -16,6 +16,7 @@ from projfree.checks import Array, shown
 from projfree.cli import options
 from projfree.cli.checkpoints import Place, checkpoint_at, resume_command
 from projfree.cli.destinations import new_file_at, new_model_at, refuse_inputs, safe_cell, written
+from projfree.cli.features import read_features
 from projfree.cli.fit import split
 from projfree.cli.output import (
     DONE,
@@ -42,6 +43,7 @@ SCORES = ("rmse", "mae", "precision", "recall", "coverage", "k")
 EPILOG = (
     "Examples:\n\nprojfree complete ratings.csv --out model --recommend 10\n\n"
     "projfree complete ratings.parquet --columns who,what,stars --p 1.2 --radius 50 --out model\n\n"
+    "projfree complete ratings.csv --user-features people.csv --models 3 --out model\n\n"
     "Ctrl-C leaves a checkpoint next to --out and prints the command that goes on."
 )
 
@@ -63,6 +65,20 @@ def complete(
         str, typer.Option(help="The radius, or auto: chosen on held-out ratings.", rich_help_panel=options.MODEL)
     ] = "auto",
     rank: Annotated[int, typer.Option(help="Components of the factors.", rich_help_panel=options.MODEL)] = 40,
+    models: Annotated[
+        int, typer.Option(help="Models that are fitted and averaged; 3 predict better.", rich_help_panel=options.MODEL)
+    ] = 1,
+    user_features: Annotated[
+        Path | None,
+        typer.Option(
+            help="A table about users: the column of --columns, or the first one, has their ids.",
+            rich_help_panel=options.TABLE,
+        ),
+    ] = None,
+    item_features: Annotated[
+        Path | None,
+        typer.Option(help="A table about items, in the same way.", rich_help_panel=options.TABLE),
+    ] = None,
     tol: Annotated[
         float | None,
         typer.Option(help="A relative gap to certify; by default it is only computed.", rich_help_panel=options.RUN),
@@ -89,17 +105,24 @@ def complete(
     """Complete a matrix of ratings over a Schatten ball; score it on ratings it has not seen."""
     options.refuse_share("--hold-out", hold_out)
     options.refuse_below("--rank", rank, 1)
+    options.refuse_below("--models", models, 1)
     options.refuse_below("--recommend", recommend, 0)
     options.refuse_below("--seed", seed, 0)
     options.refuse_below("--tol", tol, 0.0)
     options.refuse_below("--time-limit", time_limit, 0.0, strictly=True)
     size, names = options.radius_of(radius), _names(columns)
     file = out.with_name(out.name + ".recommendations.csv") if recommend else None
-    kept = _checked_places(data, out, file, resume=resume, force=force)
+    inputs = [path for path in (data, user_features, item_features) if path is not None]
+    kept = _checked_places(inputs, out, file, resume=resume, force=force)
     settings: dict[str, Any] = {"p": p, "radius": None if isinstance(size, str) else size, "rank": rank, "tol": tol}
-    settings |= {"time_limit": time_limit, "random_state": seed, "checkpoint": str(kept.path)}
+    settings |= {"time_limit": time_limit, "random_state": seed, "checkpoint": str(kept.path), "n_models": models}
     model = _model(settings)
     ratings, there = _ratings(data, names, Reading(sep, header), quiet or json)
+    of_users, of_items = (
+        read_features(path, name, Reading(sep, header))
+        for path, name in zip((user_features, item_features), there, strict=False)
+    )
+    model.set_params(user_features=of_users, item_features=of_items)
     if resume and not kept.there:
         note(f"{str(kept.path)!r} holds no finished checkpoint, so that the fit begins anew.", quiet or json)
     fitted, held = split(len(ratings[2]), hold_out, seed)
@@ -110,7 +133,7 @@ def complete(
     score = model.report(_part(ratings, held), k=recommend or LIST) if len(held) else None
     if file is not None:
         _recommendations(model, file, recommend, force)
-    new_model_at(out, [data], force, KIND)  # another process may have been faster
+    new_model_at(out, inputs, force, KIND)  # another process may have been faster
     model.save(out)
     kept.forget()
     if json or not quiet:
@@ -131,12 +154,12 @@ def _model(settings: dict[str, Any]) -> Any:
     return model
 
 
-def _checked_places(data: Path, out: Path, file: Path | None, *, resume: bool, force: bool) -> Place:
-    new_model_at(out, [data], force, KIND)
+def _checked_places(inputs: list[Path], out: Path, file: Path | None, *, resume: bool, force: bool) -> Place:
+    new_model_at(out, inputs, force, KIND)
     if file is not None:
-        new_file_at(file, [data], force)
+        new_file_at(file, inputs, force)
     kept = checkpoint_at(out, CHECKPOINT, resume=resume, force=force)
-    refuse_inputs(kept.path, [data])
+    refuse_inputs(kept.path, inputs)
     return kept
 
 
@@ -191,16 +214,18 @@ def _report(model: Any, score: Any, kept: int, held: int, out: Path, file: Path 
     if json:
         record = {"value": model.value_, "bound": model.bound_, "relative_gap": gap, "radius": model.radius_}
         record |= {"sweeps": model.n_iter_, "ratings": kept, "held_out_ratings": held, "model": str(out)}
+        record["models"] = model.n_models
         record |= {name: getattr(score, name, None) for name in SCORES}
         show_json({**record, "recommendations": None if file is None else str(file)})
         return
     coarse = ", a coarse bound; --tol proves more" if model.coarse_ else ""
+    largest = f", the largest of {model.n_models} models" if model.n_models > 1 else ""
     fields = {
         "ratings": f"{kept:,} to fit, {held:,} held out, {len(model.user_ids_):,} x {len(model.item_ids_):,}",
         "radius": f"{model.radius_:.6g}",
         "value": f"{model.value_:.6g}",
         "lower bound": f"{model.bound_:.6g}" if math.isfinite(model.bound_) else "not computed",
-        "certified gap": f"{gap:.2g} relative{coarse}" if math.isfinite(gap) else "not computed",
+        "certified gap": f"{gap:.2g} relative{largest}{coarse}" if math.isfinite(gap) else "not computed",
         **({} if score is None else _scores(score)),
         "model": str(out),
         **({"recommended": str(file)} if file is not None else {}),

@@ -11,8 +11,9 @@ from projfree.losses.base import Loss
 from projfree.run import Result
 from projfree.sets.base import ConstraintSet
 
-#: Parameters that are never written, and never taken from a file: objects of the user's, and places to write to.
-NEVER_SAVED = ("callbacks", "checkpoint", "verbose")
+#: Parameters that are never written, and never taken from a file: objects of the user's, places to write to, and tables
+#: that a fit has kept in its own form.
+NEVER_SAVED = ("callbacks", "checkpoint", "verbose", "user_features", "item_features")
 
 
 class DamageError(ValueError):

@@ -21,6 +21,8 @@ from projfree.algebra import Point
 from projfree.checks import shown
 from projfree.estimators.base import ConstrainedModel
 from projfree.estimators.completion.factors import Factors
+from projfree.estimators.completion.features import FeatureTable
+from projfree.estimators.completion.members import Member
 from projfree.estimators.completion.ratings import Observed
 from projfree.estimators.paths import RadiusPath
 from projfree.estimators.saved_encoder import pack_encoder, unpack_encoder
@@ -61,7 +63,7 @@ TYPES: dict[str, type] = {
     for module in (losses, sets, solvers, steps, sampling)
     for name, value in ((name, getattr(module, name)) for name in dir(module))
     if isinstance(value, type) and is_dataclass(value)
-} | {cls.__name__: cls for cls in (Result, Certificate, RadiusPath, Factors, Observed)}
+} | {cls.__name__: cls for cls in (Result, Certificate, RadiusPath, Factors, FeatureTable, Member, Observed)}
 
 
 def save(model: ConstrainedModel | Recommender | Pipeline, path: str | os.PathLike[str]) -> None:

@@ -76,7 +76,11 @@ class EarlyStopping:
 
     def __call__(self, run: Run) -> bool:
         self.scores.append(self.score(run))
+        self.stopped = self.over()
+        return self.stopped
+
+    def over(self) -> bool:
+        """Whether the last scores are no better than those before them."""
         best = max(self.scores[: -self.patience], default=float("-inf"))
         recent = self.scores[-self.patience :]
-        self.stopped = len(self.scores) > self.patience and max(recent) <= best + self.least
-        return self.stopped
+        return len(self.scores) > self.patience and max(recent) <= best + self.least

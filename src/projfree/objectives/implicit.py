@@ -1,4 +1,4 @@
-r"""Matrix completion that also completes which entries were observed, as one convex problem.
+r"""Matrix completion that also completes which entries were observed, and features, as one convex problem.
 
 With B the 0/1 matrix of the observed places, known everywhere, and X, S and T blocks of one larger matrix,
 
@@ -11,36 +11,45 @@ what they like. The added terms have as many entries as the matrix and are never
 
 .. math:: \|B - U Q^T\|_F^2 = |B| - 2 \sum_{(i,j) \in B} U_i \cdot Q_j + \operatorname{tr}(U^T U\, Q^T Q),
 
-and their tangent at :math:`S_0` is :math:`|B| - \|S_0\|^2 + 2 \langle S_0 - B, S\rangle`, sparse plus low rank.
+and features of rows and columns are further columns of S and rows of T, with a weight of their own, see `Neighbours`.
+The tangent of the squares at :math:`S_0` is :math:`|B| - \|S_0\|^2 + 2 \langle S_0 - B, S\rangle`, sparse plus low
+rank.
 """
 
 from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from functools import partial
+from typing import Any, Self, cast
 
 import numpy as np
 
-from projfree.algebra import UNIT, FactoredShape, LowRank, Minorant, OnPattern, Point
+from projfree.algebra import UNIT, FactoredShape, LowRank, Minorant, Point
+from projfree.algebra.hashing import short_hash
 from projfree.algebra.stacked import StackedPattern
-from projfree.checks import Array, instance, positive
+from projfree.checks import Array, at_least, instance, positive
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.blackbox import CallHull
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hull import Hull
+from projfree.objectives.neighbours import Features, Neighbours
 from projfree.objectives.offsets import OffsetObjective
 
 
 class ImplicitObjective(SmoothFunction):
-    """An `OffsetObjective` for X and the squares of B for its neighbours S and T; the parameter is the larger matrix.
+    """An `OffsetObjective` for X and squares for its neighbours S and T; the parameter is the larger matrix.
 
     Parameters
     ----------
     entries : OffsetObjective
         The loss at the observed entries of an m x n matrix.
     weight : float
-        The weight w of the squares, positive.
+        The weight w of the squares of B; zero where B is left out, and features are not.
+    features : pair of OnPattern or None
+        Features of the rows, m x d, and of the columns, n x e.
+    features_weight : float
+        The weight of their squares, positive.
 
     Examples
     --------
@@ -55,13 +64,27 @@ class ImplicitObjective(SmoothFunction):
 
     has_images = False
 
-    def __init__(self, entries: OffsetObjective, weight: float) -> None:
+    def __init__(
+        self,
+        entries: OffsetObjective,
+        weight: float,
+        features: Features = (None, None),
+        features_weight: float = 1.0,
+    ) -> None:
         instance("entries", entries, OffsetObjective, "OffsetObjective(Squared(), data)")
-        self.entries, self.implicit = entries, positive("ImplicitObjective(weight=...)", weight)
-        m, n = entries.shape
-        self.shape = FactoredShape((2 * m, 2 * n))
-        total = entries.data.total_weight
-        self.scale = self.implicit / float(entries.data.n if total is None else total)
+        least = positive if features == (None, None) else partial(at_least, lowest=0.0)
+        self.entries, self.implicit = entries, least("ImplicitObjective(weight=...)", weight)
+        self.features_weight = positive("ImplicitObjective(features_weight=...)", features_weight)
+        total = float(entries.data.n if entries.data.total_weight is None else entries.data.total_weight)
+        self.scale = self.implicit / total
+        self.neighbours = Neighbours(entries.data.pattern, self.scale, features, self.features_weight / total)
+        (m, n), (below, beside) = entries.shape, self.neighbours.extra
+        self.shape = FactoredShape((m + below, n + beside))
+
+    @property
+    def known(self) -> float:
+        """The squares at zero."""
+        return self.neighbours.known
 
     @property
     def work(self) -> int:
@@ -86,32 +109,21 @@ class ImplicitObjective(SmoothFunction):
         f, (m, n) = self.entries, self.entries.shape
         w: Any = x.w
         found = f.evaluate(f.point(w.low.block(slice(m), slice(n)), x.intercept), tangent=tangent)
-        blocks = self._blocks(w.low)
-        value = found.value + self._squares(blocks)
+        blocks = self.neighbours.blocks(w.low)
+        value = found.value + self.neighbours.value(blocks)
         slope = None if found.tangent is None else self._tangent(found.tangent, blocks)
         return Evaluation(x.alone(found.intercept), value, slope)
 
-    def _blocks(self, w: LowRank) -> tuple[LowRank, LowRank]:
-        """S and T, as factors."""
-        (left, right), (m, n) = w.factors(), self.entries.shape
-        return LowRank.of(left[:m], right[n:]), LowRank.of(left[m:], right[:n])
-
-    def _squares(self, blocks: tuple[LowRank, LowRank]) -> float:
-        at = self.entries.data.pattern
-        each = [at.count - 2.0 * float(block.on_places(at).sum()) + block.inner(block) for block in blocks]
-        return self.scale * max(sum(each), 0.0)
-
     def _tangent(self, own: Minorant, blocks: tuple[LowRank, LowRank]) -> Minorant:
-        at, c = self.entries.data.pattern, self.scale
-        gradient: Any = own.gradient
-        ones = OnPattern(at, np.ones(at.count)) * (-2.0 * c)
-        total = StackedPattern(gradient, ones, ones) + self._placed(blocks) * (2.0 * c)
-        constant = own.constant + c * (2.0 * at.count - sum(block.inner(block) for block in blocks))
+        near, gradient = self.neighbours, cast("Any", own.gradient)
+        total = StackedPattern(gradient, *near.pulls) + near.placed(blocks)
+        parts = [part for _, part in near.parts(blocks)]
+        constant = own.constant + near.known - sum(part.square for part in parts)
         # Gram matrices add as many terms as there are rows, and products of their entries may cancel.
-        units = sum(self.shape) + 4.0 * sum(block.rank for block in blocks) + 16.0
-        terms = 2.0 * at.count + sum(_size(block) ** 2 for block in blocks)
-        error = own.constant_error + UNIT * (units * c * terms + abs(constant))
-        moved = 2.0 * c * (2.0 * np.sqrt(at.count) + sum(_size(block) for block in blocks))
+        units = sum(self.shape) + 4.0 * sum(part.own.shape[1] for part in parts) + 16.0
+        squares, sizes = zip(*(part.sizes for part in parts), strict=True)
+        error = own.constant_error + UNIT * (units * (near.known + sum(squares)) + abs(constant))
+        moved = sum(pull.size() for pull in near.pulls) + 2.0 * sum(sizes)
         return replace(
             own,
             constant=constant,
@@ -119,13 +131,6 @@ class ImplicitObjective(SmoothFunction):
             constant_error=error,
             gradient_error=own.gradient_error + 8.0 * UNIT * moved,
         )
-
-    def _placed(self, blocks: tuple[LowRank, LowRank]) -> LowRank:
-        """The larger matrix with S and T at their places and zeros elsewhere."""
-        (U, Q), (P, V) = (block.factors() for block in blocks)
-        left, right = _diagonal(U, P), _diagonal(V, Q)
-        k = V.shape[1]
-        return LowRank.of(left, np.concatenate([right[:, k:], right[:, :k]], axis=1))
 
     def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
         if len(points) > 2:
@@ -136,17 +141,20 @@ class ImplicitObjective(SmoothFunction):
 
     def curvature_along(self, direction: LowRank) -> float:
         """An upper bound on the second derivative along a line, sharp for squares without offsets."""
-        f, (m, n) = self.entries, self.entries.shape
+        f, (m, n), near = self.entries, self.entries.shape, self.neighbours
         along = direction.block(slice(m), slice(n)).on_places(f.data.pattern)
         own = f.loss.smoothness * float(np.sum(f.data.weights(slice(None)) * along**2))
-        return own + 2.0 * self.scale * sum(block.inner(block) for block in self._blocks(direction))
+        return own + 2.0 * sum(part.square for _, part in near.parts(near.blocks(direction)))
 
     def smoothness(self) -> float:
         # Each entry of X, S and T has a curvature of its own; minimising the offsets out only lowers that of X.
-        return max(self.entries.smoothness(), 2.0 * self.scale)
+        return max(self.entries.smoothness(), 2.0 * max(self.scale, self.neighbours.weight))
 
     def fingerprint(self) -> str:
-        return f"implicit weight={self.implicit!r} {self.entries.fingerprint()}"
+        tables = [table for table in self.neighbours.features if table is not None]
+        parts = [part for at in tables for part in (at.pattern.indptr, at.pattern.indices, at.values)]
+        features = short_hash(f"{self.features_weight!r}", *parts) if tables else "none"
+        return f"implicit weight={self.implicit!r} features={features} {self.entries.fingerprint()}"
 
 
 class ImplicitHull(CallHull):
@@ -158,16 +166,3 @@ class ImplicitHull(CallHull):
     def curvature(self) -> float:
         direction: Any = self.points[1].w - self.points[0].w
         return self.f.curvature_along(direction)
-
-
-def _size(block: LowRank) -> float:
-    """The product of the Euclidean norms of the factors, at least the norm of the matrix."""
-    left, right = block.factors()
-    return float(np.linalg.norm(left) * np.linalg.norm(right))
-
-
-def _diagonal(first: Array, second: Array) -> Array:
-    """The two matrices as the blocks of a diagonal."""
-    out = np.zeros((len(first) + len(second), first.shape[1] + second.shape[1]))
-    out[: len(first), : first.shape[1]], out[len(first) :, first.shape[1] :] = first, second
-    return out

@@ -10,6 +10,7 @@ from projfree.data.factored_entries import FactoredEntriesData
 from projfree.losses.base import Loss
 from projfree.objectives.erm import Objective
 from projfree.objectives.intercepts.matrix_offsets import Offsets
+from projfree.objectives.neighbours import Neighbours
 
 
 class OffsetObjective(Objective):
@@ -62,8 +63,9 @@ class OffsetObjective(Objective):
         kappa = loss.smoothness * self.ridge / data.n
         self._hold(loss, data, partial(Offsets, kinds=kinds, kappa=kappa, base=self.base))
 
-    #: The weight of the squares of the observed places, see `ImplicitObjective`.
-    implicit = scale = 0.0
+    #: The weight of the squares of the observed places, and what squares are at zero, see `ImplicitObjective`.
+    implicit = scale = known = 0.0
+    neighbours: Neighbours | None = None
 
     @property
     def entries(self) -> OffsetObjective:

@@ -19,10 +19,12 @@ import numpy as np
 from projfree.algebra import LowRank, Point
 from projfree.checks import Array
 from projfree.losses.squared import is_squared
+from projfree.objectives.feature_regressions import feature_factors, feature_gram, feature_pull, from_features
 from projfree.runtime import over_rows
 
 if TYPE_CHECKING:
     from projfree.objectives.implicit import ImplicitObjective
+    from projfree.objectives.neighbours import Neighbours
     from projfree.objectives.offsets import OffsetObjective
 
     Sweepable = OffsetObjective | ImplicitObjective
@@ -107,35 +109,56 @@ def regressed(f: Sweepable, now: Sides, side: int, ridge: Array, scale: Array) -
     table, out = (_padded(factor, offset, free, kind) for factor, offset in ((other, 1.0), (own, mine)))
     ridges = np.ones(table.shape[1], kind)
     ridges[:free], ridges[free : free + len(ridge)] = 0.5 * e.loss.smoothness * e.ridge, ridge
-    gram, pull, near = _squares(f, indptr, indices, other, far, table, free)
+    gram, pull, near = _squares(f, side, indptr, indices, other, far, table, free)
     given = (target, kind.type(e.base + now.shift), theirs.astype(kind), weight, table, ridges, scale.astype(kind))
     over_rows(lambda *part: _kernels().ridge_rows(indptr, indices, *given, free, gram, pull, STEPS, out, *part), indptr)
     found = out[:, free : free + own.shape[1]].astype(np.float64)
     offset = out[:, 0].astype(np.float64) if free else np.zeros(len(out))
     # One small inverse and a product are much faster than solves with as many sides as there are rows.
     extra = near[1] @ np.linalg.inv(near[0] + np.diag(ridge)) if f.implicit else np.zeros((0, len(ridge)))
+    if f.neighbours is not None and f.neighbours.features != (None, None):
+        found, extra = _with_features(f, side, other, far, found, extra, ridge, scale)
     if side == 0:
         return replace(now, left=found, rows=offset, below=extra)
     return replace(now, right=found, cols=offset, beside=extra)
 
 
 def _squares(
-    f: Sweepable, indptr: Array, indices: Array, other: Array, far: Array, table: Array, free: int
+    f: Sweepable, side: int, indptr: Array, indices: Array, other: Array, far: Array, table: Array, free: int
 ) -> tuple[Array, Array, tuple[Array, Array]]:
     """What the squares of the observed places add to the regressions; nothing where they have no weight.
 
     That is a Gram matrix and right-hand sides for the rows of the matrix, from the factors of the columns beside it,
     and the same for the rows below it, from those of its own columns.
     """
-    kind, k = table.dtype, other.shape[1]
-    if not f.implicit:
+    kind, k, around = table.dtype, other.shape[1], f.neighbours
+    if around is None:
         return np.zeros((0, 0), kind), np.zeros((0, 0), kind), (np.zeros((0, 0)), np.zeros((0, 0)))
-    c = f.scale * f.entries.data.n
-    both, sums = np.concatenate([other, far], axis=1).astype(kind), np.empty((len(indptr) - 1, 2 * k), kind)
-    over_rows(lambda *part: _kernels().sums_of_rows(indptr, indices, both, sums, *part), indptr)
-    gram, pull = np.zeros((table.shape[1],) * 2, kind), np.zeros((len(sums), table.shape[1]), kind)
-    gram[free : free + k, free : free + k], pull[:, free : free + k] = c * (far.T @ far), c * sums[:, k:]
-    return gram, pull, (c * (other.T @ other), c * sums[:, :k].astype(np.float64))
+    c, n, own = f.scale * f.entries.data.n, f.entries.data.n, slice(free, free + k)
+    seen = other * around.rated[1 - side][:, None]
+    gram, pull = np.zeros((table.shape[1],) * 2, kind), np.zeros((len(indptr) - 1, table.shape[1]), kind)
+    sums = np.zeros((len(indptr) - 1, 2 * k), kind)
+    if f.implicit:
+        beside = far[: around.counts[side]]
+        both = np.concatenate([other, beside], axis=1).astype(kind)
+        over_rows(lambda *part: _kernels().sums_of_rows(indptr, indices, both, sums, *part), indptr)
+        gram[own, own], pull[:, own] = c * (beside.T @ beside), c * sums[:, k:]
+    if around.features[side] is not None:
+        gram[own, own] += feature_gram(around, side, far, n).astype(kind)
+        pull[:, own] += feature_pull(around, side, far, n).astype(kind)
+    return gram, pull, (c * (seen.T @ seen), c * sums[:, :k].astype(np.float64))
+
+
+def _with_features(
+    f: Sweepable, side: int, other: Array, far: Array, found: Array, extra: Array, ridge: Array, scale: Array
+) -> tuple[Array, Array]:
+    """Rows without entries as their features say, and behind the further rows those of the other side's features."""
+    near, n = cast("Neighbours", f.neighbours), f.entries.data.n
+    cold = near.rated[side] == 0.0
+    if near.features[side] is not None and cold.any():
+        pull, gram = feature_pull(near, side, far, n)[cold], feature_gram(near, side, far, n)
+        found[cold] = from_features(pull, gram, ridge, scale[cold])
+    return found, np.concatenate([extra, feature_factors(near, 1 - side, other, ridge, n)])
 
 
 def _padded(factor: Array, offset: Array | float, free: int, kind: np.dtype[Any]) -> Array:

@@ -56,7 +56,8 @@ def effort_for(problem: Problem, most: float) -> Effort:
     f, (m, n) = problem.f.entries, problem.f.entries.shape
     along = np.diff(f.data.pattern.indptr) if n <= m else np.bincount(f.data.pattern.indices, minlength=n)
     pairs, side = float(np.sum(along.astype(np.float64) ** 2)), min(problem.f.shape)
-    whole = pairs * PAIR * (5.0 if problem.f.implicit else 1.0)  # three Gram matrices, and a product that is not one
+    several = 1.0 if problem.f.neighbours is None else 5.0  # three Gram matrices, and a product that is not one
+    whole = pairs * PAIR * several
     whole += side**3 * (CHOLESKY if problem.p == 1.0 else SPECTRUM)
     blocks = 3.0 * (pairs * PAIR + min(m, n) ** 3 * CHOLESKY)
     return Effort(whole <= most, problem.p == 1.0 and blocks <= most, pairs * PAIR <= most)
@@ -67,6 +68,6 @@ def relative(f: Sweepable, value: float, bound: float) -> float:
     e = f.entries
     # That is at most the loss without offsets, so that the search for them is worth it only where it could matter.
     losses = e.loss.value(np.full(e.data.n, e.base), e.data.y)
-    most = float(np.average(losses, weights=e.data.weight)) + 2.0 * f.scale * e.data.n
+    most = float(np.average(losses, weights=e.data.weight)) + f.known
     floor = LEAST * abs(float(f.value(f.point(LowRank(f.shape, ()))))) if abs(value) < LEAST * most else 0.0
     return (value - bound) / max(abs(value), floor, LEAST_SCALE)

@@ -8,8 +8,9 @@ import numpy as np
 
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.growth import grow, worth_growing
-from projfree.estimators.completion.held_out import HeldOut
 from projfree.estimators.completion.predictions import Predictor
+from projfree.estimators.completion.prepared import Prepared
+from projfree.estimators.completion.problem import Problem
 from projfree.estimators.completion.stopping import watched
 from projfree.estimators.solving import warn_if_short
 from projfree.estimators.watching import given_callbacks
@@ -20,7 +21,7 @@ from projfree.solvers import FrankWolfe
 from projfree.steps import ShortStep
 
 
-class Certifying(Predictor, HeldOut):
+class Certifying(Predictor, Prepared):
     """The part of `MatrixCompletion` that closes the gap."""
 
     solver: Any
@@ -52,7 +53,7 @@ class Certifying(Predictor, HeldOut):
             result = minimize(
                 problem.f,
                 ball,
-                self._convex_solver,
+                self._convex_solver(problem),
                 tol=tol,
                 max_iter=self.max_iter,
                 start=self.factors_.inside(problem.p, self.radius_ * (1.0 - 1e-12)).point(problem.f).w,
@@ -66,7 +67,6 @@ class Certifying(Predictor, HeldOut):
         warn_if_short(self, result, tol, expected=result.status is Status.CALLBACK)
         return self
 
-    @property
-    def _convex_solver(self) -> Any:
-        """The solver that was given; where what was rated counts too, one that needs no images of points."""
-        return FrankWolfe(ShortStep()) if self.solver is None and self.implicit_ else self.solver
+    def _convex_solver(self, problem: Problem) -> Any:
+        """The solver that was given; where the matrix has neighbours, one that needs no images of points."""
+        return FrankWolfe(ShortStep()) if self.solver is None and problem.f.neighbours is not None else self.solver

@@ -8,10 +8,12 @@ import numpy as np
 
 from projfree.checks import Array, at_least, count, positive, shown
 from projfree.estimators.completion.choice import WEIGHTS
+from projfree.estimators.completion.features import FeatureTable
 from projfree.estimators.completion.problem import Problem, Settings
 from projfree.estimators.completion.ratings import Observed
 from projfree.estimators.robust import HUBER, residual_scale
 from projfree.losses import Huber, Logistic, Loss, Squared
+from projfree.objectives.neighbours import Features
 from projfree.objectives.regressions import predictions
 from projfree.solvers.alternating import offsets_alone
 
@@ -28,6 +30,7 @@ class Configured:
     ridge: float
     implicit: Any
     weight_power: float
+    features_weight: float
     max_sweeps: int | None
     certify: Any
     validation_fraction: float
@@ -38,7 +41,11 @@ class Configured:
     ratings_: Observed
     rating_range_: tuple[float, float]
     base_: float
+    user_features_: FeatureTable | None
+    item_features_: FeatureTable | None
     implicit_: float
+    #: What weights of implicit features are multiplied by; several models differ in it.
+    _spread: float = 1.0
 
     def _checked(self) -> None:
         if at_least("MatrixCompletion(p=...)", self.p, 1.0) >= 2.0:
@@ -49,6 +56,7 @@ class Configured:
         if self.radius is not None:
             positive("MatrixCompletion(radius=...)", self.radius)
         positive("MatrixCompletion(ridge=...)", self.ridge)
+        positive("MatrixCompletion(features_weight=...)", self.features_weight)
         if not isinstance(self.implicit, str):
             at_least("MatrixCompletion(implicit=...)", self.implicit, 0.0)
         elif self.implicit != "auto":
@@ -56,7 +64,13 @@ class Configured:
                 f"`MatrixCompletion(implicit=...)` must be 'auto' or a weight, 0 for none, got {shown(self.implicit)}."
             )
         at_least("MatrixCompletion(weight_power=...)", self.weight_power, 0.0)
-        for name in ("rank", "max_iter", "n_iter_no_change", *(() if self.max_sweeps is None else ("max_sweeps",))):
+        for name in (
+            "rank",
+            "n_models",
+            "max_iter",
+            "n_iter_no_change",
+            *(() if self.max_sweeps is None else ("max_sweeps",)),
+        ):
             count(f"MatrixCompletion({name}=...)", getattr(self, name))
         share = positive("MatrixCompletion(validation_fraction=...)", self.validation_fraction)
         if share >= 1.0:
@@ -97,9 +111,13 @@ class Configured:
     @property
     def weights(self) -> tuple[float, ...]:
         """The weights of implicit features to choose from."""
-        return WEIGHTS if isinstance(self.implicit, str) else (float(self.implicit),)
+        given = WEIGHTS if isinstance(self.implicit, str) else (float(self.implicit),)
+        return tuple(self._spread * weight for weight in given)
 
-    def _problem(self, ratings: Observed, shape: tuple[int, int] | None = None) -> Problem:
+    def _problem(
+        self, ratings: Observed, shape: tuple[int, int] | None = None, features: Features | None = None
+    ) -> Problem:
+        """The problem of some ratings: by default of the users and items of the fit, with their features."""
         given = Settings(
             loss=self.loss_,
             p=self._exponent,
@@ -108,10 +126,18 @@ class Configured:
             kinds=self._kinds,
             base=self.base_,
             implicit=self.implicit_,
+            features=self._features if features is None else features,
+            features_weight=float(self.features_weight),
         )
         shape = (len(self.user_ids_), len(self.item_ids_)) if shape is None else shape
         targets = self._targets(ratings.values)
         return Problem.of(ratings.rows, ratings.cols, targets, ratings.weight, shape, given)
+
+    @property
+    def _features(self) -> Features:
+        """The features of users and of items, where there are some."""
+        user, item = (None if table is None else table.on for table in (self.user_features_, self.item_features_))
+        return user, item
 
     @property
     def _exponent(self) -> float:

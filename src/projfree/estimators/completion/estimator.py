@@ -8,15 +8,15 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
+from projfree.estimators.completion.averaging import Averaging
 from projfree.estimators.completion.labels import refuse_other_kind
 from projfree.estimators.completion.ratings import Observed, weighted_ratings
 from projfree.estimators.completion.recommendations import Recommender
 from projfree.estimators.completion.saved import SavedCompletion
-from projfree.estimators.completion.stages import Stages
 from projfree.estimators.completion.stopping import watched
 
 
-class MatrixCompletion(Recommender, Stages, SavedCompletion, RegressorMixin, BaseEstimator):
+class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, BaseEstimator):
     r"""Complete a matrix from some of its entries, over a ball of a weighted Schatten norm.
 
     .. math:: \min_{\|D_r^a X D_c^a\|_{S_p} \le r,\ b}\ \frac1n\sum_i \ell(X_{u_i v_i} + b_0 + b_{u_i} + b_{v_i}, y_i)
@@ -44,8 +44,19 @@ class MatrixCompletion(Recommender, Stages, SavedCompletion, RegressorMixin, Bas
         chosen from 0, 0.5 and 1 on held-out ratings where the radius is, else 0.
     weight_power : float
         The power a of the smoothed row and column frequencies in the norm; 0 is the plain norm.
+    user_features, item_features : array, sparse matrix, frame, mapping or tuple, optional
+        Numbers about users and items, a row for each id: a frame with the ids in the column of the ratings' name or as
+        its index, ``{id: row}``, ``(ids, table)``, or a table alone, whose rows are those of the ids 0, 1, and so on.
+        They are completed along with the ratings, see Notes. Whoever is in the ratings must have a row; others may, and
+        are predicted from it. These are settings and not arguments of `fit` because scikit-learn would split the latter
+        along with the ratings wherever they have as many rows.
+    features_weight : float
+        The weight of a feature, in ratings.
+    n_models : int
+        How many models are fitted, with other seeds, powers and weights of implicit features; the prediction is their
+        mean, see Notes. Three are a little better than one.
     rank : int
-        Components of the sweeps. A certified answer may have more.
+        Components of the sweeps, of each model. A certified answer may have more.
     max_sweeps : int, optional
         The largest number of sweeps after the choice of the radius, by default 3, since the choice leaves little to
         do, or 15 where there was none; ``n_iter_`` says how many were done.
@@ -92,8 +103,10 @@ class MatrixCompletion(Recommender, Stages, SavedCompletion, RegressorMixin, Bas
         Whether the bound was kept coarse to save time; ``certify="sharp"`` or `certify_to` prove more.
     implicit_ : float
         The weight of implicit features.
+    certificates_ : tuple
+        What is proved of each model: power, weight, radius, norm, value, bound, gap.
     n_iter_ : int
-        Sweeps done after the choice of the radius, at most ``max_sweeps``.
+        Sweeps done after the choice of the radius, at most ``max_sweeps``; of several models the most.
     result_ : Result or None
         Of the convex solver, where it ran.
 
@@ -106,6 +119,16 @@ class MatrixCompletion(Recommender, Stages, SavedCompletion, RegressorMixin, Bas
 
     with f the objective above, B the 0/1 matrix of the ratings that were fitted, and M, whose further rows and columns
     have the weight one, in the ball: it stays convex, and the certificate covers all of it.
+
+    Features of users are further columns of S, those of items further rows of T, with the weight ``features_weight``:
+    dense columns are centred, and all are divided by their size. Users and items without ratings have no part in B, and
+    their rows of M are what their features say.
+
+    Of several models the first has the settings as they are given; the others have a smaller and a larger
+    ``weight_power``, half and twice the weight w, other first factors, and choose their radius themselves. Where a
+    radius is given it is that of the first, and the others have its penalty. Each solves a convex problem of its own
+    and has a certificate of its own; ``radius_``, ``value_``, ``bound_``, ``relative_gap_`` and what else is proved are
+    those of the model with the largest gap. ``factors_`` are those of the mean.
 
     Where a user rates an item twice, the later rating counts. Users and items without ratings, and ones never seen, are
     predicted by the offsets that exist.
@@ -131,6 +154,10 @@ class MatrixCompletion(Recommender, Stages, SavedCompletion, RegressorMixin, Bas
         ridge: float = 3.0,
         implicit: Any = "auto",
         weight_power: float = 0.25,
+        user_features: Any = None,
+        item_features: Any = None,
+        features_weight: float = 1.0,
+        n_models: int = 1,
         rank: int = 40,
         max_sweeps: int | None = None,
         tol: float | None = None,
@@ -148,7 +175,8 @@ class MatrixCompletion(Recommender, Stages, SavedCompletion, RegressorMixin, Bas
         random_state: Any = 0,
     ) -> None:
         self.p, self.radius, self.loss, self.offsets, self.ridge = p, radius, loss, offsets, ridge
-        self.implicit = implicit
+        self.implicit, self.n_models = implicit, n_models
+        self.user_features, self.item_features, self.features_weight = user_features, item_features, features_weight
         self.weight_power, self.rank, self.max_sweeps, self.tol = weight_power, rank, max_sweeps, tol
         self.solver, self.max_iter, self.certify = solver, max_iter, certify
         self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
@@ -177,19 +205,15 @@ class MatrixCompletion(Recommender, Stages, SavedCompletion, RegressorMixin, Bas
         self._checked()
         with watched(self.callbacks, self.time_limit):
             self.prepare(X, y, sample_weight)
-            return self._fit(None)
+            return self._fit_models()
 
     def prepare(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
         """Check settings and ratings, and keep the latter."""
         self._checked()
         ratings = weighted_ratings(X, y, self.columns, sample_weight)
         assert ratings.values is not None
-        if ratings.shape is not None:
-            self.user_ids_, self.item_ids_ = np.arange(ratings.shape[0]), np.arange(ratings.shape[1])
-            rows, cols = ratings.users, ratings.items
-        else:
-            self.user_ids_, rows = np.unique(ratings.users, return_inverse=True)
-            self.item_ids_, cols = np.unique(ratings.items, return_inverse=True)
+        self.user_ids_, self.item_ids_ = self._ids(ratings)
+        rows, cols = np.searchsorted(self.user_ids_, ratings.users), np.searchsorted(self.item_ids_, ratings.items)
         self._take(Observed.latest(rows, cols, ratings.values, ratings.weight, len(self.item_ids_)))
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -203,8 +227,10 @@ class MatrixCompletion(Recommender, Stages, SavedCompletion, RegressorMixin, Bas
         assert new.values is not None
         refuse_other_kind("users", self.user_ids_, new.users)
         refuse_other_kind("items", self.item_ids_, new.items)
-        users, items = np.union1d(self.user_ids_, new.users), np.union1d(self.item_ids_, new.items)
-        model = self.factors_.merged(self.user_ids_, users, self.item_ids_, items)
+        models = self._models()
+        users, items = self._ids(new, self._known_ids)
+        places = (self.user_ids_, users, self.item_ids_, items)
+        begun = [one.factors_.merged(*places, implicit=one.implicit_ > 0.0) for one in models]
         rows = np.concatenate([np.searchsorted(users, self.user_ids_)[old.rows], np.searchsorted(users, new.users)])
         cols = np.concatenate([np.searchsorted(items, self.item_ids_)[old.cols], np.searchsorted(items, new.items)])
         weight = None if old.weight is None or new.weight is None else np.concatenate([old.weight, new.weight])
@@ -212,4 +238,7 @@ class MatrixCompletion(Recommender, Stages, SavedCompletion, RegressorMixin, Bas
         with watched(self.callbacks, self.time_limit):
             self._take(Observed.latest(rows, cols, np.concatenate([old.values, new.values]), weight, len(items)))
             self.implicit_ = implicit
-            return self._fit(model, self.strength_)
+            return self._fit_models(begun)
+
+    def _single(self, p: float | None = None) -> MatrixCompletion:
+        return MatrixCompletion(**self.get_params(deep=False))

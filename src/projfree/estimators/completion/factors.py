@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -52,6 +53,13 @@ class Factors:
         low = LowRank.of(left * root / ball.rows[:, None], right * root / ball.cols[:, None])
         return cls.of_sides(f, Sides.of(f, f.point(low, offsets)), sigma)
 
+    @classmethod
+    def mean(cls, models: Sequence[Factors]) -> Factors:
+        """The mean of models with one base: their components side by side."""
+        now, sigma = mean_of([model.sides for model in models]), np.concatenate([model.sigma for model in models])
+        parts = (now.left, now.right, now.rows, now.cols, now.shift)
+        return cls(*parts, models[0].base, sigma / len(models), now.below, now.beside)
+
     @property
     def sides(self) -> Sides:
         """Factors and offsets as the sweeps have them."""
@@ -88,19 +96,32 @@ class Factors:
         u[both] += LowRank.of(self.left, self.right).of_pairs(rows[both], cols[both])
         return np.asarray(u)
 
-    def merged(self, users: Array, all_users: Array, items: Array, all_items: Array) -> Factors:
-        """The model with rows of zeros for users and items that are new."""
+    def merged(self, users: Array, all_users: Array, items: Array, all_items: Array, implicit: bool) -> Factors:
+        """The model with rows of zeros for users and items that are new; also those of implicit features."""
         rows, cols = np.searchsorted(all_users, users), np.searchsorted(all_items, items)
-        m, n, extra = len(all_users), len(all_items), len(self.below) > 0
+        m, n = len(all_users), len(all_items)
         return replace(
             self,
             left=_placed(self.left, rows, m),
             right=_placed(self.right, cols, n),
             rows=_placed(self.rows, rows, m),
             cols=_placed(self.cols, cols, n),
-            below=_placed(self.below, rows, m) if extra else self.below,
-            beside=_placed(self.beside, cols, n) if extra else self.beside,
+            below=_first_placed(self.below, rows, m) if implicit else self.below,
+            beside=_first_placed(self.beside, cols, n) if implicit else self.beside,
         )
+
+
+def mean_of(each: Sequence[Sides]) -> Sides:
+    """The mean of models: their components side by side, without the factors of what surrounds their matrices."""
+    left, right = (np.concatenate([getattr(one, name) for one in each], axis=1) for name in ("left", "right"))
+    rows, cols = (np.mean([getattr(one, name) for one in each], axis=0) for name in ("rows", "cols"))
+    none = np.zeros((0, left.shape[1]))
+    return Sides(left / len(each), right, rows, cols, float(np.mean([one.shift for one in each])), none, none)
+
+
+def _first_placed(values: Array, at: Array, count: int) -> Array:
+    """The first values at places among so many, and the others, those of features, behind them."""
+    return np.concatenate([_placed(values[: len(at)], at, count), values[len(at) :]])
 
 
 def _placed(values: Array, at: Array, count: int) -> Array:

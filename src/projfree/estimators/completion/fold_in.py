@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from projfree.checks import Array
-from projfree.estimators.completion.factors import Factors
+from projfree.algebra import OnPattern
+from projfree.checks import Array, is_sparse, real_array
+from projfree.data.frames import is_frame
+from projfree.estimators.completion.factors import Factors, mean_of
+from projfree.estimators.completion.features import FeatureTable
 from projfree.estimators.completion.labels import places
 from projfree.estimators.completion.predictions import Predictor
 from projfree.estimators.completion.problem import Problem, frequency_weights
 from projfree.estimators.completion.ratings import Observed, last_of_each, read_own_ratings, read_ratings
+from projfree.objectives.feature_regressions import from_features
 from projfree.objectives.regressions import Sides, regressed
 from projfree.solvers.alternating import spread
 
@@ -28,17 +32,22 @@ class FoldIn(Predictor):
     n_ratings_: int
     strength_: float
     weight_power: float
+    user_features_: FeatureTable | None
+    features_weight: float
     _problem: Callable[..., Problem]
+    _models: Callable[[], list[Any]]
 
-    def fold_in(self, ratings: Any) -> Array:
-        """Predictions of all items, in the order of ``item_ids_``, for a new user who has rated some of them.
+    def fold_in(self, ratings: Any = (), user_features: Any = None) -> Array:
+        """Predictions of all items, in the order of ``item_ids_``, for a new user who has rated some of them, or none.
 
         Parameters
         ----------
         ratings : mapping, pairs, frame or tuple of arrays
             ``{item: rating}``, pairs ``(item, rating)``, a frame with the columns of items and ratings, or
             ``(items, ratings)``. Items that the fit has not seen are ignored; a later rating of the same item replaces
-            an earlier one.
+            an earlier one. There may be none, as where features alone are known.
+        user_features : vector or frame with one row, optional
+            The features of the user, in the columns of the fit, where this had some.
 
         Returns
         -------
@@ -47,16 +56,19 @@ class FoldIn(Predictor):
         """
         check_is_fitted(self, "factors_")
         items, values = read_own_ratings(ratings, self.columns)
-        now, f = self._folded(np.zeros(len(items), dtype=np.int64), items, values, 1), self.factors_
+        table = self._new_features(user_features if is_frame(user_features) else _one_row(user_features), 1)
+        now, f = self._folded(np.zeros(len(items), dtype=np.int64), items, values, 1, table), self.factors_
         return self._as_ratings(f.base + now.shift + now.rows[0] + f.cols + f.right @ now.left[0])
 
-    def transform(self, X: Any, y: Any = None) -> tuple[Array, Array]:
+    def transform(self, X: Any, y: Any = None, user_features: Any = None) -> tuple[Array, Array]:
         """Coordinates of users, known or new, from ratings of theirs, without a fit.
 
         Parameters
         ----------
         X, y
             Ratings in any form that `fit` takes.
+        user_features : array, sparse matrix or frame, optional
+            A row for each of the users in the order of their labels, where the fit had features.
 
         Returns
         -------
@@ -71,20 +83,56 @@ class FoldIn(Predictor):
         given = read_ratings(X, y, self.columns)
         assert given.values is not None
         users, rows = np.unique(given.users, return_inverse=True)
-        now = self._folded(rows, given.items, given.values, len(users))
+        table = self._new_features(user_features, len(users))
+        now = self._folded(rows, given.items, given.values, len(users), table)
         return users, np.column_stack([now.rows, now.left])
 
-    def _folded(self, rows: Array, items: Array, values: Array, users: int) -> Sides:
+    def _new_features(self, given: Any, users: int) -> OnPattern | None:
+        """The features of so many new users, in the units of the fit."""
+        if given is None:
+            return None
+        if self.user_features_ is None:
+            raise ValueError("`user_features` must be left out, since the model was fitted without them.")
+        table = self.user_features_.like("user_features", given)
+        if table.shape[0] != users:
+            raise ValueError(f"`user_features` must have a row for each of {users} users, got {table.shape[0]} rows.")
+        return table
+
+    def _folded(self, rows: Array, items: Array, values: Array, users: int, table: OnPattern | None = None) -> Sides:
+        """The sides with rows for new users, of the mean where there are several models."""
+        each = [one._folded_alone(rows, items, values, users, table) for one in self._models()]
+        return each[0] if len(each) == 1 else mean_of(each)
+
+    def _folded_alone(self, rows: Array, items: Array, values: Array, users: int, table: OnPattern | None) -> Sides:
         """The sides with rows for new users; a later rating of a pair replaces an earlier one."""
         cols, width = places(self.item_ids_, items, "items"), len(self.item_ids_)
         known = np.flatnonzero(cols >= 0)
         at = known[last_of_each(rows[known], cols[known], width)]
-        if not len(at):
-            return unknown(self.factors_, users)
-        problem = self._problem(Observed(rows[at], cols[at], values[at], None), (users, width))
         counts = np.bincount(rows[at], minlength=users).astype(np.float64)
         weights = frequency_weights(counts, self.weight_power, self.n_ratings_ / len(self.user_ids_))
+        if not len(at):
+            return self._cold(table, users, weights**2)
+        problem = self._problem(Observed(rows[at], cols[at], values[at], None), (users, width), (table, None))
         return folded(problem, self.factors_, self.strength_, weights**2)
+
+    def _cold(self, table: OnPattern | None, users: int, scale: Array) -> Sides:
+        """The sides with rows for users of whom nothing but features is known, or nothing."""
+        now, ridge = (
+            unknown(self.factors_, users),
+            self.strength_ * spread(self.factors_.sigma, cast("Any", self)._exponent),
+        )
+        if table is None:
+            return now
+        far = now.beside[len(now.beside) - table.shape[1] :]
+        gram, pull = self.features_weight * far.T @ far, self.features_weight * table.times(far)
+        return replace(now, left=from_features(pull, gram, ridge, scale))
+
+
+def _one_row(given: Any) -> Any:
+    """One user's features as a table."""
+    if given is None or is_sparse(given):
+        return given
+    return np.atleast_2d(real_array("user_features", given))
 
 
 def folded(problem: Problem, model: Factors, strength: float, scale: Array) -> Sides:

@@ -17,6 +17,11 @@ from projfree.estimators.completion.stopping import Tally
 
 #: Standard errors by which a matrix must be better than none: it is the best of many that were tried.
 CLEAR = 3.0
+#: What several models of the same ratings share.
+SHARED = (
+    *("user_ids_", "item_ids_", "ratings_", "rating_range_", "base_", "loss_", "held_out_", "n_ratings_"),
+    *("user_features_", "item_features_", "_split"),
+)
 
 
 class HeldOut(Configured):

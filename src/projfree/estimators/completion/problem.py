@@ -13,6 +13,7 @@ from projfree.data.factored_entries import FactoredEntriesData
 from projfree.estimators.completion.factors import Factors
 from projfree.losses.base import Loss
 from projfree.objectives.implicit import ImplicitObjective
+from projfree.objectives.neighbours import Features
 from projfree.objectives.offsets import OffsetObjective
 from projfree.run import Status
 from projfree.run.loop import driven
@@ -37,6 +38,8 @@ class Settings:
     kinds: tuple[bool, bool, bool]
     base: float
     implicit: float = 0.0
+    features: Features = (None, None)
+    features_weight: float = 1.0
 
 
 class Swept(NamedTuple):
@@ -52,6 +55,8 @@ class Problem:
 
     f: Sweepable
     unit: WeightedSchattenBall
+    features: Features = (None, None)
+    features_weight: float = 1.0
 
     @classmethod
     def of(
@@ -63,17 +68,19 @@ class Problem:
         counts = np.diff(data.pattern.indptr), np.bincount(data.pattern.indices, minlength=shape[1])
         weights = [frequency_weights(count.astype(np.float64), given.power) for count in counts]
         f = OffsetObjective(given.loss, data, given.ridge, given.kinds, given.base)
-        plain = cls(f, WeightedSchattenBall(given.p, 1.0, *weights))
+        plain = cls(f, WeightedSchattenBall(given.p, 1.0, *weights), given.features, given.features_weight)
         return plain.with_implicit(given.implicit)
 
     def with_implicit(self, weight: float) -> Problem:
         """The problem of the same ratings with another weight of what was rated; the norm does not weigh that."""
         f, (m, n) = self.f.entries, self.f.entries.shape
         rows, cols = self.unit.rows[:m], self.unit.cols[:n]
-        if not weight:
-            return Problem(f, WeightedSchattenBall(self.p, 1.0, rows, cols))
-        rows, cols = np.append(rows, np.ones(m)), np.append(cols, np.ones(n))
-        return Problem(ImplicitObjective(f, weight), WeightedSchattenBall(self.p, 1.0, rows, cols))
+        features = self.features, self.features_weight
+        if not weight and self.features == (None, None):
+            return Problem(f, WeightedSchattenBall(self.p, 1.0, rows, cols), *features)
+        stacked = ImplicitObjective(f, weight, *features)
+        rows, cols = np.append(rows, np.ones(stacked.shape[0] - m)), np.append(cols, np.ones(stacked.shape[1] - n))
+        return Problem(stacked, WeightedSchattenBall(self.p, 1.0, rows, cols), *features)
 
     @property
     def p(self) -> float:
@@ -88,7 +95,7 @@ class Problem:
         """A ball that holds the minimiser with a penalty: the penalty there is at most the loss at zero."""
         f, data = self.f.entries, self.f.entries.data
         total = data.n * float(np.average(f.loss.value(np.full(data.n, f.base), data.y), weights=data.weight))
-        total += 2.0 * self.f.scale * data.n**2
+        total += self.f.known * data.n
         return self.ball(max(0.5 * self.p * total / strength, LEAST_RADIUS))
 
     def strongest(self) -> float:
@@ -103,11 +110,8 @@ class Problem:
 
     def restated(self, model: Factors, seed: int = 0) -> AlternatingState:
         """The state of a model of the same ratings with another weight of what was rated."""
-        sides, (m, n), k = model.sides, self.f.entries.shape, model.left.shape[1]
-        if not self.f.implicit:
-            sides = replace(sides, below=np.zeros((0, k)), beside=np.zeros((0, k)))
-        elif not len(sides.below):
-            sides = replace(sides, below=np.zeros((m, k)), beside=np.zeros((n, k)))
+        sides, ((m, n), (rows, cols)) = model.sides, (self.f.entries.shape, self.f.shape)
+        sides = replace(sides, below=_last_of(sides.below, rows - m), beside=_last_of(sides.beside, cols - n))
         return self.state(Factors.of_sides(self.f, *balanced(sides, self.unit)), seed=seed)
 
     def penalised(self, rank: int, strength: float, state: AlternatingState | None, **given: Any) -> Swept:
@@ -135,6 +139,12 @@ class Problem:
             first = solver.init(self.f, ball, self.f.point(ball.centre(self.f.shape)), seed)
         run, status = driven(self.f, ball, solver, written or first, **given)
         return Swept(cast("AlternatingState", run.state), status)
+
+
+def _last_of(factors: Array, count: int) -> Array:
+    """So many rows, the last ones as they are, which are those of features; zeros where there are too few."""
+    missing = max(count - len(factors), 0)
+    return np.concatenate([np.zeros((missing, factors.shape[1])), factors[len(factors) - count + missing :]])
 
 
 def frequency_weights(counts: Array, power: float, mean: float | None = None) -> Array:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import copy
 import os
+from dataclasses import fields
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from projfree.estimators.completion.factors import Factors
+from projfree.estimators.completion.features import FeatureTable
 from projfree.estimators.completion.labels import KINDS
+from projfree.estimators.completion.members import Member
 from projfree.estimators.completion.ratings import Observed
 from projfree.estimators.saved_model import finite, need
 from projfree.losses.base import Loss
@@ -73,7 +76,18 @@ def check_completion(model: Any) -> None:
     finite("rating_range_", np.asarray(held["rating_range_"], dtype=np.float64))
     need(isinstance(model.columns, tuple) and _all(model.columns, str), "its columns have no names")
     need(isinstance(model.offsets, bool) or _all(model.offsets, bool), "its offsets are unknown")
-    _check_factors(model.factors_, len(model.user_ids_), len(model.item_ids_))
+    for name, _ in _tables(model):
+        held.setdefault(name, None)  # models of earlier versions have no features
+    tables = [_check_features(held[name], ids) for name, ids in _tables(model)]
+    sizes = (len(model.user_ids_), len(model.item_ids_), tables[0], tables[1])
+    if "members_" not in held:
+        _check_factors(model.factors_, *sizes, model.implicit_ > 0.0)
+    members = held.get("members_", ())
+    need(len(members) == (model.n_models if model.n_models != 1 else 0), "members_ are not as many as n_models says")
+    for member in members:
+        need(isinstance(member, Member), "members_ are no models")
+        _check_factors(member.factors, *sizes, member.implicit > 0.0)
+        need(_all_numbers(member), "members_ have no numbers")
     for ids in (model.user_ids_, model.item_ids_):
         need(isinstance(ids, np.ndarray) and ids.ndim == 1 and ids.dtype.kind in KINDS, "its labels are no labels")
     if "ratings_" in held:
@@ -84,17 +98,44 @@ def check_completion(model: Any) -> None:
     model.loss_, model.result_ = loss, None  # the scale of a loss is fitted
 
 
+def _all_numbers(member: Member) -> bool:
+    rest = [getattr(member, field.name) for field in fields(member) if field.name != "factors"]
+    return all(isinstance(value, int | float | np.number) for value in rest)
+
+
 def _all(values: Any, kind: type) -> bool:
     return isinstance(values, tuple | list) and len(values) == 3 and all(isinstance(value, kind) for value in values)
 
 
-def _check_factors(model: Factors, users: int, items: int) -> None:
-    """Raise where factors are not those of so many users and items."""
+def _tables(model: Any) -> list[tuple[str, Any]]:
+    return [("user_features_", model.user_ids_), ("item_features_", model.item_ids_)]
+
+
+def _check_features(table: Any, ids: Any) -> int:
+    """The number of features, of which there may be none; raises where they are not those of so many ids."""
+    if table is None:
+        return 0
+    need(isinstance(table, FeatureTable) and isinstance(table.names, tuple), "its features are no table")
+    width, (indptr, indices) = len(table.names), (table.indptr, table.indices)
+    for part in (table.centre, table.scale):
+        finite("the features", part, (width,))
+    whole = indptr.dtype.kind == indices.dtype.kind == "i"
+    need(whole and indptr.shape == (len(ids) + 1,), "its features have no rows")
+    ordered = indptr[0] == 0 and bool((np.diff(indptr) >= 0).all()) and indptr[-1] == len(indices)
+    inside = not len(indices) or (indices.min() >= 0 and indices.max() < width)
+    need(ordered and inside, "its features are out of range")
+    finite("the features", table.values, indices.shape)
+    return width
+
+
+def _check_factors(model: Factors, users: int, items: int, of_users: int, of_items: int, implicit: bool) -> None:
+    """Raise where factors are not those of so many users and items, and of so many features of theirs."""
     rank = finite("the factors", model.left).shape[-1]
     finite("the factors of users", model.left, (users, rank))
     finite("the factors of items", model.right, (items, rank))
-    for name, part, most in (("users", model.below, users), ("items", model.beside, items)):
-        finite(f"the further factors of {name}", part, (0, rank), (most, rank))
+    below, beside = (users + of_items, items + of_users) if implicit else (of_items, of_users)
+    for name, part, lines in (("users", model.below, below), ("items", model.beside, beside)):
+        finite(f"the further factors of {name}", part, (lines, rank))
     finite("the offsets of users", model.rows, (users,))
     finite("the offsets of items", model.cols, (items,))
     finite("the singular values", model.sigma)

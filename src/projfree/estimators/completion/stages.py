@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -43,8 +44,17 @@ class Stages(Certifying):
     checkpoint: str | os.PathLike[str] | Checkpoint | None
     n_iter_: int
 
-    def _fit(self, model: Factors | None, strength: float | None = None) -> Self:
-        written = self._written() if model is None else None
+    def _fit(
+        self,
+        model: Factors | None = None,
+        strength: float | None = None,
+        written: Written | None = None,
+        done: Sequence[Any] = (),
+    ) -> Self:
+        """Fit one model: from another one or nothing, with a penalty or a choice, or from a checkpoint.
+
+        Checkpoints also hold what is ``done``, the models that are finished.
+        """
         state = None
         if written is not None:
             strength, self.implicit_ = written.note.get("strength"), written.note.get("implicit", self.implicit_)
@@ -55,13 +65,15 @@ class Stages(Certifying):
             state = problem.restated(Factors.of(problem.f, state), self._seed)
         if model is not None:
             state = problem.state(model, self.strength_, self._seed)
-        stopping = None if self.held_out_ is None else BestSweep(self._judge(problem), self.n_iter_no_change)
-        watching = [self._tally, *given_callbacks(self.callbacks), *([] if stopping is None else [stopping])]
+        stopping = self._stopping(problem, written)
         begun = state is not None if written is None else bool(written.note.get("begun"))
-        kept = self._keeper({"strength": strength, "implicit": self.implicit_, "begun": begun})
-        most = self.most_sweeps(begun)
-        settings: dict[str, Any] = {"callbacks": [*watching, *kept], "seed": self._seed, "written": written}
-        settings["max_iter"] = most
+        most = self.most_sweeps(begun) if stopping is None or not stopping.stopped else len(stopping.scores)
+        note = {"strength": strength, "implicit": self.implicit_, "begun": begun}
+        kept = self._keeper(note if stopping is None else {**note, "stopping": stopping.note}, done)
+        # Early stopping comes first: where another callback interrupts the run, its score is in the checkpoint.
+        first = [self._tally] if stopping is None else [self._tally, stopping]
+        watching = [*first, *given_callbacks(self.callbacks), *kept]
+        settings: dict[str, Any] = {"callbacks": watching, "seed": self._seed, "written": written, "max_iter": most}
         announce(given_callbacks(self.callbacks), "sweeps", most)
         if self.radius is None:
             assert strength is not None
@@ -69,6 +81,15 @@ class Stages(Certifying):
         else:
             swept = problem.within(self.rank, float(self.radius), state, **settings)
         return self._finish(problem, swept, stopping)
+
+    def _stopping(self, problem: Problem, written: Written | None) -> BestSweep | None:
+        """What stops the sweeps early, with what a checkpoint holds of it."""
+        if self.held_out_ is None:
+            return None
+        stopping = BestSweep(self._judge(problem), self.n_iter_no_change)
+        if written is not None:
+            stopping.go_on(written.note.get("stopping", {}), problem, self._seed)
+        return stopping
 
     def most_sweeps(self, begun: bool) -> int:
         """The largest number of sweeps, from the state that a choice has left or from nothing."""
@@ -96,10 +117,13 @@ class Stages(Certifying):
         kept = None if self.checkpoint is None else Kept(self.checkpoint)
         return None if kept is None or kept.state is None else Written.load(kept.state)
 
-    def _keeper(self, note: dict[str, Any]) -> list[Kept]:
+    def _keeper(self, note: dict[str, Any], done: Sequence[Any]) -> list[Kept]:
         """What writes the sweeps to disk, with the strength that was chosen for them and whether there was a choice."""
         if self.checkpoint is None:
             return []
+        from projfree.estimators.saving import encode
+
+        note["members"] = [encode(member, "checkpoint") for member in done]
         if isinstance(self.checkpoint, Checkpoint):
             return [Kept(replace(self.checkpoint, note=note))]
         return [Kept(Checkpoint(self.checkpoint, every=1, note=note))]
@@ -109,7 +133,7 @@ class Stages(Certifying):
             warnings.warn(
                 f"`radius={self.radius:g}` is larger than these ratings need: the norm of the answer is {norm:.4g}, so "
                 "the ball does not hold it back; choose a smaller radius, or leave it out.",
-                stacklevel=5,
+                stacklevel=6,
             )
 
     def _finish(self, problem: Problem, swept: Swept, stopping: BestSweep | None) -> Self:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, cast
 
+from projfree.algebra import LowRank
 from projfree.deadline import deadline
 from projfree.estimators.completion.problem import Problem
 from projfree.estimators.sklearn_callbacks import EarlyStopping
 from projfree.estimators.watching import given_callbacks
-from projfree.objectives.regressions import STEPS
+from projfree.objectives.regressions import STEPS, Sides
 from projfree.run import Run
 from projfree.run.callbacks import closed
-from projfree.solvers.base import State
+from projfree.solvers.alternating import AlternatingState, Sweepable
 
 
 def limited(seconds: float | None) -> AbstractContextManager[None]:
@@ -34,13 +35,31 @@ class BestSweep(EarlyStopping):
 
     def __init__(self, score: Callable[[Run], float], patience: int) -> None:
         super().__init__(score, patience, 0.0)
-        self.state: State | None = None
+        self.state: AlternatingState | None = None
+        #: What a checkpoint has to hold of it: the scores, and the model of the best one.
+        self.note: dict[str, Any] = {}
 
     def __call__(self, run: Run) -> bool:
         stopped = super().__call__(run)
+        state = cast("AlternatingState", run.state)
         if self.scores[-1] >= max(self.scores):
-            self.state = run.state
+            self.state, sides = state, Sides.of(cast("Sweepable", run.f), state.x)
+            self.note["best"] = {"lefts": sides.lefts, "rights": sides.rights, "offsets": sides.offsets}
+            self.note["best"] |= {"t": state.t, "strength": state.strength, "first": state.first, "sigma": state.sigma}
+        self.note["scores"] = list(self.scores)
         return stopped
+
+    def go_on(self, note: dict[str, Any], problem: Problem, seed: int) -> None:
+        """Take over what a checkpoint holds, so that all sweeps are judged and not those after it alone."""
+        if not note:
+            return
+        best = note["best"]
+        x = problem.f.point(LowRank.of(best["lefts"], best["rights"]), best["offsets"])
+        numbers = {name: best[name] for name in ("t", "strength", "first", "sigma")}
+        self.state = AlternatingState(x=x, seed=seed, **numbers)
+        self.scores = list(note["scores"])
+        self.note.update(note)
+        self.stopped = self.over()
 
 
 class Tally:
@@ -54,5 +73,5 @@ class Tally:
 
     def products(self, problem: Problem, rank: int) -> float:
         """About how many products so many sweeps take: both sides of all ratings, each step of their regressions."""
-        each = STEPS + 2 + (2 if problem.f.implicit else 0)
+        each = STEPS + 2 + (0 if problem.f.neighbours is None else 2)
         return 2.0 * self.sweeps * problem.f.entries.data.n * rank * each

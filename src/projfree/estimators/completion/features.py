@@ -1,0 +1,141 @@
+"""Features of users and items, by id: what may be given, and how it enters the problem."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from projfree.algebra import OnPattern, Pattern
+from projfree.checks import Array, all_finite, is_sparse, real_array, shown
+from projfree.data.frames import from_frame, is_frame
+from projfree.estimators.completion.labels import labels_of, places
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureTable:
+    """A row of numbers for each id, as a sparse matrix: centred where it was dense, and of unit size in each column.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the columns.
+    centre, scale : ndarray
+        What was taken off each column, and what it was divided by then.
+    indptr, indices, values : ndarray
+        Row i has ``values[indptr[i]:indptr[i + 1]]`` in the columns ``indices[...]``.
+    """
+
+    names: tuple[str, ...]
+    centre: Array
+    scale: Array
+    indptr: Array
+    indices: Array
+    values: Array
+
+    @classmethod
+    def of(cls, table: Any, names: tuple[str, ...]) -> FeatureTable:
+        """The table in units of its own columns."""
+        if is_sparse(table):
+            centre, size = np.zeros(table.shape[1]), np.sqrt(np.asarray(table.power(2).mean(axis=0)).ravel())
+        else:
+            centre, size = table.mean(axis=0), table.std(axis=0)
+        scale = np.where(size > 1e-12 * (1.0 + np.abs(centre)), size, 1.0)
+        return cls._in_units(table, names, centre, scale)
+
+    @classmethod
+    def _in_units(cls, table: Any, names: tuple[str, ...], centre: Array, scale: Array) -> FeatureTable:
+        from scipy.sparse import csr_array
+
+        given = csr_array(table if is_sparse(table) else (table - centre) / scale)
+        given.sum_duplicates()
+        values = given.data / scale[given.indices] if is_sparse(table) else given.data
+        return cls(names, centre, scale, given.indptr.astype(np.int64), given.indices.astype(np.int32), values)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows there are, and how many columns."""
+        return len(self.indptr) - 1, len(self.names)
+
+    @cached_property
+    def on(self) -> OnPattern:
+        """The table as the problem takes it."""
+        return OnPattern(Pattern(self.indptr, self.indices, self.shape), self.values)
+
+    def like(self, name: str, given: Any) -> OnPattern:
+        """Rows of others in the same units, which must have the same columns."""
+        table, names = table_of(name, given)
+        if table.shape[1] != len(self.names) or (is_frame(given) and names != self.names):
+            raise ValueError(
+                f"`{name}` must have the {len(self.names)} columns of the fit, {_listed(self.names)}, got "
+                f"{table.shape[1]}: {_listed(names)}."
+            )
+        dense = table if not is_sparse(table) or not self.centre.any() else table.toarray()
+        return FeatureTable._in_units(dense, self.names, self.centre, self.scale).on
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
+
+
+def table_of(name: str, given: Any) -> tuple[Any, tuple[str, ...]]:
+    """A table of finite numbers, dense or sparse, and the names of its columns."""
+    if is_frame(given):
+        table, names = from_frame(name, given)
+        return (table if is_sparse(table) else np.asarray(table, dtype=np.float64)), names
+    table = given.tocsr().astype(np.float64) if is_sparse(given) else real_array(name, given)
+    if table.ndim != 2 or not table.shape[1]:
+        raise ValueError(f"`{name}` must be a table with a row for each id, got shape {table.shape}.")
+    if is_sparse(table):
+        all_finite(name, np.asarray(table.data))
+    else:
+        table = all_finite(name, table).astype(np.float64)
+    return table, tuple(f"x{j}" for j in range(table.shape[1]))
+
+
+def read_features(name: str, given: Any, column: str) -> tuple[Array, Any, tuple[str, ...]]:
+    """Ids, a table with a row for each, and the names of its columns, from any of the forms.
+
+    A frame has its ids in the column that is called as in the ratings, or as its index; a mapping has a row for each
+    id; a tuple is ``(ids, table)``; the rows of an array alone are those of the ids 0, 1, and so on.
+    """
+    if isinstance(given, Mapping):
+        given = list(given), np.array([np.asarray(row, dtype=np.float64) for row in given.values()])
+    if isinstance(given, tuple) and len(given) == 2:
+        ids, given = given
+    elif is_frame(given) and column in list(given.columns):
+        rest = [name for name in given.columns if name != column]
+        ids, given = given[column].to_numpy(), given[rest]
+    elif is_frame(given):
+        if not hasattr(given, "index"):
+            raise ValueError(f"`{name}` must have a column {column!r} with the ids, got {shown(list(given.columns))}.")
+        ids = given.index.to_numpy()
+    else:
+        ids = np.arange(given.shape[0] if hasattr(given, "shape") else len(given))
+    table, names = table_of(name, given)
+    labels = labels_of(f"{name} ids", ids)
+    if len(labels) != table.shape[0]:
+        raise ValueError(f"`{name}` must have an id for each row, got {len(labels)} ids and {table.shape[0]} rows.")
+    _refuse_twice(name, labels)
+    return labels, table, names
+
+
+def _refuse_twice(name: str, labels: Array) -> None:
+    found, counts = np.unique(labels, return_counts=True)
+    if len(found) < len(labels):
+        raise ValueError(
+            f"`{name}` must have one row for each id, got {shown(found[counts > 1][0])} {counts.max()} times."
+        )
+
+
+def refuse_missing(name: str, of: str, ids: Array, labels: Array) -> None:
+    """Raise where somebody in the ratings has no row of features."""
+    at = places(np.unique(ids), labels, of)
+    if (at < 0).any():
+        raise ValueError(
+            f"`{name}` must have a row for each of the {of} in the ratings, got none for {shown(labels[at < 0][0])}; "
+            "add it, or leave such ratings out."
+        )

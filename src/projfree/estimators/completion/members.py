@@ -1,0 +1,56 @@
+"""What is kept of each of several models: its factors, and what is proved of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from projfree.estimators.completion.factors import Factors
+
+
+@dataclass(frozen=True)
+class Certified:
+    """What is proved of one model: its value, and a bound on the minimum over the ball of its radius.
+
+    Attributes
+    ----------
+    weight_power, implicit : float
+        The power of the frequencies in its norm, and its weight of implicit features.
+    radius, norm : float
+        The radius, and the norm of the answer.
+    value, bound, relative_gap : float
+        The objective, a lower bound on its minimum, and their relative distance; NaN where not certified.
+    coarse : bool
+        Whether the bound was kept coarse to save time.
+    """
+
+    weight_power: float
+    implicit: float
+    radius: float
+    norm: float
+    value: float
+    bound: float
+    relative_gap: float
+    coarse: bool
+
+
+@dataclass(frozen=True)
+class Member(Certified):
+    """One of several models: all that a fit leaves of it."""
+
+    factors: Factors
+    strength: float
+    n_iter: int
+
+    @classmethod
+    def of(cls, model: Any) -> Member:
+        """What a fitted estimator holds."""
+        held = {field.name: getattr(model, f"{field.name}_") for field in fields(cls) if field.name != "weight_power"}
+        return cls(weight_power=float(model.weight_power), **held)
+
+    def hold(self, model: Any) -> None:
+        """Let an estimator be this one."""
+        for field in fields(self):
+            if field.name != "weight_power":
+                setattr(model, f"{field.name}_", getattr(self, field.name))
+        model.result_ = None

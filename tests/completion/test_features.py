@@ -1,0 +1,351 @@
+"""Features of users and items: the larger matrix against dense formulas, cold users and items, forms and errors."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from completion.problems import entries
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+
+import projfree
+from projfree.algebra import LowRank, OnPattern, Pattern
+from projfree.algebra.stacked import StackedPattern
+from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV
+from projfree.estimators.completion.certificate import certified
+from projfree.estimators.completion.factors import Factors
+from projfree.estimators.completion.features import FeatureTable
+from projfree.estimators.completion.problem import Problem, Settings
+from projfree.losses import Huber, Squared
+from projfree.numerics.lp_projection import project
+from projfree.objectives.regressions import Sides, predictions
+
+SHAPE = (9, 7)
+WIDTHS = (3, 2)
+
+
+def made(implicit=0.7, weight=0.4, loss=Squared(), sides=(True, True), p=1.0, kinds=(True, True, True)):  # noqa: B008 - a loss is frozen
+    """A problem whose first row and last column have no entry, and its parts: places, targets, weights, tables."""
+    rng = np.random.default_rng(0)
+    rows, cols, y = entries(*SHAPE, 30, seed=0)
+    kept = (rows > 0) & (cols < SHAPE[1] - 1)
+    rows, cols, y = rows[kept], cols[kept], y[kept]
+    tables = [rng.standard_normal((side, width)) for side, width in zip(SHAPE, WIDTHS, strict=True)]
+    on = tuple(
+        FeatureTable.of(t, tuple("abc"[: t.shape[1]])).on if use else None for t, use in zip(tables, sides, strict=True)
+    )
+    known = [np.zeros((side, 0)) if t is None else t.toarray() for side, t in zip(SHAPE, on, strict=True)]
+    sizes = rng.random(len(y)) + 0.2
+    settings = Settings(loss, p, 0.25, 2.0, kinds, float(y.mean()), implicit, on, weight)
+    return Problem.of(rows, cols, y, sizes, SHAPE, settings), (rows, cols, y, sizes, known, implicit, weight)
+
+
+def dense_parts(given):
+    """What S and T should be, and the weight of each of their squares."""
+    rows, cols, _, sizes, (users, items), implicit, weight = given
+    B = np.zeros(SHAPE)
+    B[rows, cols] = 1.0
+    wide = SHAPE[1] if implicit else 0, SHAPE[0] if implicit else 0
+    right = np.hstack([B[:, : wide[0]], users])
+    low = np.vstack([B[: wide[1]], items.T])
+    s = np.hstack([np.outer(B.any(axis=1), np.full(wide[0], implicit)), np.full(users.shape, weight)])
+    t = np.vstack([np.outer(np.full(wide[1], implicit), B.any(axis=0)), np.full(items.T.shape, weight)])
+    return right, low, s / sizes.sum(), t / sizes.sum()
+
+
+def dense_value(problem, given, M, b):
+    """The objective by its formula, with offsets as given."""
+    rows, cols, y, sizes, *_ = given
+    (m, n), f = SHAPE, problem.f.entries
+    u = f.base + b[0] + b[1 : 1 + m][rows] + b[1 + m :][cols] + M[rows, cols]
+    right, low, s, t = dense_parts(given)
+    loss = np.average(f.loss.value(u, y), weights=sizes) + 0.5 * f.loss.smoothness * f.ridge / len(y) * (b @ b)
+    return loss + (s * (right - M[:m, n:]) ** 2).sum() + (t * (low - M[m:, :n]) ** 2).sum()
+
+
+def point(problem, seed=0, rank=3):
+    rng = np.random.default_rng(seed)
+    return problem.f.point(LowRank.of(*(0.6 * rng.standard_normal((side, rank)) for side in problem.f.shape)))
+
+
+CASES = [(0.7, (True, True)), (0.7, (True, False)), (0.0, (True, True)), (0.0, (False, True))]
+
+
+@pytest.mark.parametrize(("implicit", "sides"), CASES)
+@pytest.mark.parametrize("loss", [Squared(), Huber(0.5)], ids=lambda loss: type(loss).__name__)
+def test_value_and_tangent_are_those_of_the_dense_formula(implicit, sides, loss):
+    problem, given = made(implicit, loss=loss, sides=sides)
+    f, x, z = problem.f, point(problem), point(problem, 1)
+    here, there = f.evaluate(x), f.evaluate(z)
+    assert here.value == pytest.approx(dense_value(problem, given, x.w.toarray(), here.intercept), rel=1e-12)
+    assert here.slope(x.w) == pytest.approx(here.value, rel=1e-9)
+    assert here.slope(z.w) <= there.value
+    steps = [f.value(f.point(x.w + t * (z.w - x.w))) for t in (1e-5, -1e-5)]
+    gradient = here.slope.gradient.toarray()
+    expected = float((gradient * (z.w - x.w).toarray()).sum())
+    assert (steps[0] - steps[1]) / 2e-5 == pytest.approx(expected, rel=1e-6, abs=1e-8)
+    assert not gradient[SHAPE[0] :, SHAPE[1] :].any()  # the corner is free
+    assert f.known == pytest.approx(f.neighbours.value(f.neighbours.blocks((0.0 * x.w).low)), rel=1e-12)
+    curved = f.curvature_along(z.w - x.w)
+    assert there.value <= here.value + expected + 0.5 * curved + 1e-9
+
+
+def test_blocks_of_any_widths_are_their_dense_matrix():
+    rng = np.random.default_rng(0)
+    shapes = {"A": (9, 7), "C": (9, 4), "D": (20, 7)}
+    parts = []
+    for shape in shapes.values():
+        pattern, *_ = Pattern.of(*np.divmod(np.sort(rng.choice(np.prod(shape), 20, replace=False)), shape[1]), shape)
+        parts.append(OnPattern(pattern, rng.standard_normal(20)))
+    stack = StackedPattern(*parts)
+    dense = np.block([[parts[0].toarray(), parts[1].toarray()], [parts[2].toarray(), np.zeros((20, 4))]])
+    np.testing.assert_allclose(stack.toarray(), dense)
+    turned = StackedPattern(*(_turned(part) for part in (parts[0], parts[2], parts[1])))
+    low = LowRank.of(rng.standard_normal((29, 2)), rng.standard_normal((11, 2)))
+    for one, full in ((stack, dense), (turned, dense.T), (stack + low, dense + low.toarray())):
+        np.testing.assert_allclose(one.gram(), full.T @ full if len(full) > len(full.T) else full @ full.T, atol=1e-12)
+    right, left = rng.standard_normal((11, 3)), rng.standard_normal((29, 3))
+    np.testing.assert_allclose(stack.times(right), dense @ right)
+    np.testing.assert_allclose(stack.transposed_times(left), dense.T @ left)
+    np.testing.assert_allclose(stack.column_slab(5, 9), dense[:, 5:9])
+    assert stack.inner(low) == pytest.approx(float((dense * low.toarray()).sum()))
+    grid = (stack + low).grid()
+    np.testing.assert_allclose(np.block([[part.toarray() for part in row] for row in grid]), dense + low.toarray())
+
+
+def _turned(part):
+    at = part.pattern
+    pattern, order, _ = Pattern.of(at.indices, at.rows, part.shape[::-1])
+    return OnPattern(pattern, part.values[order])
+
+
+def dense_minimum(problem, given, radius):
+    """The minimum over the ball by accelerated projected gradients on dense matrices, in the weighted coordinates."""
+    rows, cols, y, sizes, *_ = given
+    (m, n), f, unit = SHAPE, problem.f.entries, problem.unit
+    right, low, s, t = dense_parts(given)
+    D, share = np.multiply.outer(unit.rows, unit.cols), sizes / sizes.sum()
+    A = np.zeros((len(y), 1 + m + n))
+    A[:, 0] = A[np.arange(len(y)), 1 + rows] = A[np.arange(len(y)), 1 + m + cols] = 1.0
+    fit = np.linalg.solve(A.T @ (share[:, None] * A) + f.ridge / len(y) * np.eye(1 + m + n), A.T * share)
+    L = 2.0 * max(s.max(initial=0.0), t.max(initial=0.0), share.max()) / D.min() ** 2
+
+    def gradient(M):
+        rest = y - f.base - M[rows, cols]
+        out = np.zeros(M.shape)
+        out[rows, cols] = -2.0 * share * (rest - A @ (fit @ rest))
+        out[:m, n:], out[m:, :n] = 2.0 * s * (M[:m, n:] - right), 2.0 * t * (M[m:, :n] - low)
+        return out
+
+    def inside(Y):
+        u, v, wt = np.linalg.svd(Y, full_matrices=False)
+        return (u * project(v, problem.p, radius)) @ wt if np.linalg.norm(v, problem.p) > radius else Y
+
+    Y, Z, k = np.zeros(D.shape), np.zeros(D.shape), 1.0
+    for _ in range(500):
+        new, grown = inside(Z - gradient(Z / D) / D / L), 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * k * k))
+        restart = float(((Z - new) * (new - Y)).sum()) > 0.0
+        Y, Z, k = (new, new, 1.0) if restart else (new, new + (k - 1.0) / grown * (new - Y), grown)
+    M = Y / D
+    return dense_value(problem, given, M, fit @ (y - f.base - M[rows, cols]))
+
+
+@pytest.mark.parametrize(("implicit", "sides"), CASES)
+@pytest.mark.parametrize("p", [1.0, 1.2])
+def test_the_bound_is_below_the_dense_minimum_and_close_to_it(implicit, sides, p):
+    problem, given = made(implicit, sides=sides, p=p)
+    least = dense_minimum(problem, given, 6.0)
+    for rank, sweeps in ((1, 2), (12, 300)):
+        state, _ = problem.within(rank, 6.0, None, max_iter=sweeps)
+        model = Factors.of(problem.f, state).inside(p, 6.0)
+        found = certified(problem, model, 6.0)
+        assert found.bound <= least * (1 + 1e-9)
+        assert found.value >= least * (1 - 1e-9)
+    assert found.value <= least * 1.002
+    assert found.bound >= least * 0.98
+
+
+@pytest.mark.parametrize(("implicit", "sides"), CASES)
+def test_sweeps_descend(implicit, sides):
+    """With a fixed strength and p = 1 no sweep raises the penalised problem of the larger matrix."""
+    problem, _ = made(implicit, sides=sides, kinds=(False, True, True))
+    f, totals = problem.f, []
+
+    def total(run):
+        now, e = Sides.of(f, run.state.x), f.entries
+        ridge = 0.5 * e.loss.smoothness * e.ridge * float(now.rows @ now.rows + now.cols @ now.cols)
+        squares = e.data.n * f.neighbours.value(f.neighbours.blocks(run.state.x.w))
+        losses = e.data.n * float(e.data.weight @ e.loss.value(predictions(e, now), e.data.y))
+        totals.append(losses + squares + ridge + 2.0 * run.state.sigma.sum())
+
+    problem.penalised(3, 1.0, None, max_iter=20, callbacks=[total])
+    assert len(totals) == 20
+    assert (np.diff(totals) <= 1e-9 * np.abs(totals[:-1])).all()
+
+
+# ---------------------------------------------------------------- the estimator
+
+
+def groups(seed=0, m=160, n=90):
+    """Users of four groups, which features tell, who like what their group likes; and kinds of items."""
+    rng = np.random.default_rng(seed)
+    group, kind = rng.integers(0, 4, m), rng.integers(0, 3, n)
+    rows, cols = np.nonzero(rng.random((m, n)) < 0.15)
+    taste = 1.2 * rng.standard_normal((4, 3))
+    y = 3.0 + taste[group[rows], kind[cols]] + 0.4 * rng.standard_normal(len(rows))
+    return (rows, cols, y), np.eye(4)[group], np.eye(3)[kind]
+
+
+RATINGS, USERS, ITEMS = groups()
+COLD_USER, COLD_ITEM = RATINGS[0] < 20, RATINGS[1] >= 80
+WARM = tuple(part[~(COLD_USER | COLD_ITEM)] for part in RATINGS)
+
+
+def fitted(**settings):
+    return MatrixCompletion(**{"rank": 8, "certify": False, "user_features": USERS, "item_features": ITEMS, **settings})
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fitted(certify=True).fit(WARM)
+
+
+@pytest.mark.parametrize("cold", [COLD_USER & ~COLD_ITEM, COLD_ITEM & ~COLD_USER, COLD_USER & COLD_ITEM])
+def test_cold_users_and_items_are_predicted_from_their_features(model, cold):
+    held = tuple(part[cold] for part in RATINGS)
+    without = MatrixCompletion(rank=8, certify=False).fit(WARM)
+    assert cold.sum() > 15
+    assert model.rmse(held) < 0.8 * without.rmse(held)
+    assert model.bound_ <= model.value_
+    assert len(model.user_ids_) == 160
+
+
+def test_what_is_known_of_cold_ids_works_everywhere(model, tmp_path):
+    items, scores = model.recommend(3, 5)  # a user without ratings
+    np.testing.assert_allclose(scores, model.decision_function(([3] * 5, items)), rtol=1e-12)
+    group = USERS[3].argmax()
+    like, _ = model.similar_users(3, 5)
+    assert (USERS[like].argmax(axis=1) == group).mean() > 0.5
+    folded = model.fold_in((), user_features=USERS[3])
+    np.testing.assert_allclose(folded, model.predict(([3] * 90, np.arange(90))), atol=2e-2)
+    mine = {int(c): float(v) for r, c, v in zip(*RATINGS, strict=True) if r == 3}
+    both = model.fold_in(mine, user_features=USERS[3])
+    errors = [np.mean([(found[c] - v) ** 2 for c, v in mine.items()]) for found in (folded, both)]
+    assert errors[1] < errors[0]
+    _, rows = model.transform([("new", c, v) for c, v in mine.items()], user_features=USERS[[3]])
+    f = model.factors_
+    np.testing.assert_allclose(
+        np.clip(f.base + f.shift + rows[0, 0] + f.cols + f.right @ rows[0, 1:], *model.rating_range_), both
+    )
+    model.save(tmp_path / "m")
+    for again in (projfree.load(tmp_path / "m"), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(again.predict(RATINGS[:2]), model.predict(RATINGS[:2]))
+        np.testing.assert_array_equal(again.fold_in((), user_features=USERS[3]), folded)
+        assert again.certify_to(10.0).relative_gap_ <= 10.0
+        more = again.partial_fit(([3], [0], [5.0]))
+        assert len(more.user_ids_) == 160
+
+
+def test_the_gap_of_the_whole_can_be_closed():
+    model = fitted(rank=20, radius=60.0, implicit=0.5, certify=True, max_sweeps=60).fit(WARM)
+    goal = 0.8 * model.relative_gap_
+    model.certify_to(goal)
+    assert 0.0 <= model.relative_gap_ <= goal
+    assert model.factors_.below.shape[0] == 160 + 3
+    assert model.factors_.beside.shape[0] == 90 + 4
+
+
+def test_every_form_gives_the_same_model():
+    ids, items = np.array([f"u{i:03d}" for i in range(160)]), np.array([f"i{j:02d}" for j in range(90)])
+    named = (ids[WARM[0]], items[WARM[1]], WARM[2])
+    order = np.random.default_rng(1).permutation(160)
+    frame = pd.DataFrame(USERS[order], index=ids[order], columns=list("abcd"))
+    forms = [
+        frame,
+        frame.rename_axis("user").reset_index(),
+        pl.DataFrame({"user": ids[order], **{c: USERS[order, j] for j, c in enumerate("abcd")}}),
+        (ids[order], USERS[order]),
+        {label: row.tolist() for label, row in zip(ids[order], USERS[order], strict=True)},
+    ]
+    settings = {"radius": 30.0, "max_sweeps": 3, "item_features": (items, ITEMS)}
+    first = fitted(**{**settings, "item_features": ITEMS}).fit(WARM).predict(RATINGS[:2])
+    for form in forms:
+        found = fitted(**{**settings, "user_features": form}).fit(named)
+        np.testing.assert_allclose(found.predict((ids[RATINGS[0]], items[RATINGS[1]])), first, rtol=1e-9)
+    sparse = fitted(radius=30.0, max_sweeps=3, user_features=sp.csr_array(USERS)).fit(WARM)
+    again = fitted(radius=30.0, max_sweeps=3, user_features=sp.coo_matrix(USERS)).fit(WARM)
+    np.testing.assert_array_equal(sparse.predict(RATINGS[:2]), again.predict(RATINGS[:2]))
+    assert not sparse.user_features_.centre.any()
+
+
+def test_new_users_with_features_come_later():
+    model = fitted(user_features=(np.arange(150), USERS[:150]), item_features=None).fit(
+        tuple(part[WARM[0] < 140] for part in WARM)
+    )
+    later = tuple(part[WARM[0] >= 150] for part in WARM)
+    with pytest.raises(ValueError, match="a row for each of the users in the ratings, got none for 150"):
+        model.partial_fit(later)
+    model.set_params(user_features=USERS).partial_fit(later)
+    assert len(model.user_ids_) == 160
+    assert model.rmse(later) < 0.9 * np.std(later[2])
+
+
+def test_a_scikit_learn_estimator():
+    pairs, y = np.column_stack(WARM[:2]), WARM[2]
+    model = fitted(radius=30.0, max_sweeps=3)
+    assert clone(model).get_params()["user_features"].shape == USERS.shape
+    score = cross_val_score(model, pairs, y, cv=3).mean()  # sorted by user: each fold has users of its own
+    plain = clone(model).set_params(user_features=None, item_features=None)
+    assert score > 0.05 + cross_val_score(plain, pairs, y, cv=3).mean()
+    settings = {"rank": 4, "certify": False, "user_features": USERS, "item_features": ITEMS}
+    search = MatrixCompletionCV(p=1.0, radii=[10.0, 40.0], cv=2, **settings).fit(WARM)
+    assert search.factors_.beside.shape[0] == 4
+    assert search.user_features_.names == ("x0", "x1", "x2", "x3")
+
+
+def test_several_models_with_features():
+    model = fitted(n_models=2, implicit=1.0).fit(WARM)
+    row = USERS[3]
+    each = [one.fold_in((), user_features=row) for one in model.set_params(clip=False)._models()]
+    np.testing.assert_allclose(model.fold_in((), user_features=row), np.mean(each, axis=0), rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("features", "error", "words"),
+    [
+        (
+            USERS[:100],
+            ValueError,
+            "a row for each of the users in the ratings, got none for 1",
+        ),
+        (np.where(np.arange(160)[:, None] == 7, np.nan, USERS), ValueError, "must be finite, got nan at index"),
+        (pd.DataFrame({"sex": ["F"] * 160}), TypeError, "must have numeric columns, got column 'sex' of type"),
+        (pd.DataFrame({"age": [np.nan] * 160}), ValueError, "in column 'age'"),
+        (np.zeros(160), ValueError, r"must be a table with a row for each id, got shape \(160,\)"),
+        ((np.arange(159), USERS), ValueError, "must have an id for each row, got 159 ids and 160 rows"),
+        ((np.zeros(160, int), USERS), ValueError, "must have one row for each id, got 0 160 times"),
+        (([str(i) for i in range(160)], USERS), TypeError, "`users` must be text, as in the fit, got whole numbers"),
+        (np.array([["a"]] * 160), TypeError, "`user_features`"),
+    ],
+    ids=str,
+)
+def test_bad_features(features, error, words):
+    with pytest.raises(error, match=words):
+        fitted(user_features=features).fit(WARM)
+
+
+def test_bad_features_of_new_users(model):
+    with pytest.raises(ValueError, match=r"`user_features` must have the 4 columns of the fit, x0, x1, x2, x3, got 2"):
+        model.fold_in({3: 4.0}, user_features=[1.0, 0.0])
+    with pytest.raises(ValueError, match="must have a row for each of 1 users, got 2 rows"):
+        model.fold_in({3: 4.0}, user_features=USERS[:2])
+    plain = MatrixCompletion(radius=5.0, certify=False).fit(WARM)
+    with pytest.raises(ValueError, match="`user_features` must be left out, since the model was fitted without them"):
+        plain.fold_in({3: 4.0}, user_features=[1.0])
+    with pytest.raises(ValueError, match=r"`MatrixCompletion\(features_weight=...\)` must be positive"):
+        fitted(features_weight=0.0).fit(WARM)
