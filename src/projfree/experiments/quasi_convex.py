@@ -52,13 +52,13 @@ def classification(mode: Mode, radius: float) -> Task:
 
     def run() -> Iterator[Row]:
         problem, ball = _problem(mode), LpBall(2, radius)
-        most = 150 if mode == "quick" else 1_000
+        most = 150 if mode == "quick" else 500
         best = best_found(problem, ball, most, 1 if mode == "quick" else 2)
         n = len(problem.table.y)
         place = {**problem.place, "problem": "squared sigmoid", "set": "l₂", "p": 2.0, "radius": radius}
         yield {**place, "measure": "minimum", "value": n * best.value, "note": best.how}
         printed = FrankWolfe(ShortStep(problem.reference.smoothness()))
-        runs = [(FWLS, None, seed) for seed in range(2 if mode == "quick" else 5)]
+        runs = [(FWLS, None, seed) for seed in range(2 if mode == "quick" else 3)]
         for name, solver, seed in [*runs, (OPTION_B, printed, 0)]:
             start = ball.random(problem.reference.shape, np.random.default_rng(1000 + seed))
             curve, _, _ = line_search_run(problem.reference, ball, most, start, solver)
@@ -77,7 +77,7 @@ def classification(mode: Mode, radius: float) -> Task:
                 found = slope(curve.t, error, low, high, floor)
                 yield {**here, "variant": MEAN, "measure": "slope", "value": found, "note": f"t {low} to {high}"}
 
-    return Task(f"squared sigmoid r={radius:g}", run, 6 if mode == "quick" else 350)
+    return Task(f"squared sigmoid r={radius:g}", run, 6 if mode == "quick" else 135)
 
 
 def counts(mode: Mode, radius: float) -> Task:
