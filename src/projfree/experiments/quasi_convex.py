@@ -80,25 +80,35 @@ def classification(mode: Mode, radius: float) -> Task:
     return Task(f"squared sigmoid r={radius:g}", run, 6 if mode == "quick" else 135)
 
 
+class SigmoidMean:
+    """The mean squared sigmoid loss on the first rows of Adult without an intercept, with its smoothness."""
+
+    def __init__(self) -> None:
+        table = adult("quick")
+        self.X, self.y, self.name, self.d = table.X, table.y, table.name, table.X.shape[1]
+        self.loss = SquaredSigmoid()
+        self.L = self.loss.smoothness * float(np.linalg.eigvalsh(self.X.T @ self.X)[-1]) / len(self.y)
+
+    def value(self, w: Array) -> float:
+        """The mean of the losses."""
+        return float(np.mean(self.loss.value(self.X @ w, self.y)))
+
+    def gradient(self, w: Array) -> Array:
+        """Its gradient."""
+        return np.asarray(self.X.T @ self.loss.derivative(self.X @ w, self.y)) / len(self.y)
+
+
 def counts(mode: Mode, radius: float) -> Task:
     """Option B without an intercept: iterations to each ε against Theorem 3, with κ and θ measured along the run."""
 
     def run() -> Iterator[Row]:
-        table, loss = adult("quick"), SquaredSigmoid()
-        X, y, ball = table.X, table.y, LpBall(2, radius)
-        L = loss.smoothness * float(np.linalg.eigvalsh(X.T @ X)[-1]) / len(y)
-
-        def value(w: Array) -> float:
-            return float(np.mean(loss.value(X @ w, y)))
-
-        def gradient(w: Array) -> Array:
-            return np.asarray(X.T @ loss.derivative(X @ w, y)) / len(y)
-
-        oracle, start = paper.lp_oracle(2, radius), ball.random((X.shape[1],), np.random.default_rng(0))
+        f, ball = SigmoidMean(), LpBall(2, radius)
+        L, gradient = f.L, f.gradient
+        oracle, start = paper.lp_oracle(2, radius), ball.random((f.d,), np.random.default_rng(0))
         path = [start, *islice(paper.frank_wolfe(gradient, oracle, start, paper.option_b(L)), 400)]
-        slopes, values = [gradient(w) for w in path], np.array([value(w) for w in path])
+        slopes, values = [gradient(w) for w in path], np.array([f.value(w) for w in path])
         star, minimum = path[-1], float(values.min())
-        place = {"data": table.name, "n": len(y), "problem": "count", "radius": radius, "solver": OPTION_B}
+        place = {"data": f.name, "n": len(f.y), "problem": "count", "radius": radius, "solver": OPTION_B}
         far = values - minimum > 1e-6 * (values[0] - minimum)  # nearer the last iterate is no longer the minimiser
         share = np.mean([float(g @ (w - star)) > 0 for w, g, ok in zip(path, slopes, far, strict=True) if ok])
         yield {**place, "measure": "towards the minimum", "variant": radius_label(radius), "value": float(share)}
