@@ -187,6 +187,8 @@ def judge_auto(table: Any) -> Finding:
         auto, done = _cost(rows, "auto", "time")
         others = [t for name in COLOURS if name != "auto" for t, ok in [_cost(rows, name, "time")] if ok]
         if not others or math.isnan(auto):
+            states[f"{kind}, {ball}"] = None
+            shown.append(f"no run got to {LEVEL:g} on {kind}, {ball}")
             continue
         each = select(rows, solver="auto", measure=["time", "time at least"])["value"].to_numpy() / min(others)
         ratio, chosen = auto / min(others), select(rows, solver="auto")["note"].iloc[0]

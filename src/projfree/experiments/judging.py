@@ -22,6 +22,8 @@ FEW = 3
 MARKS = {True: "yes:", False: "no:", None: "open:"}
 #: What a ratio of times is, and how it is written.
 SIGNS = {"factor": "", "factor at least": "≥ ", "factor at most": "≤ "}
+#: In their place where the two runs tell nothing of each other; its value is not a number.
+NO_FACTOR = "no factor"
 UNMEASURED = Finding(Verdict.OPEN, NOTHING, "the run holds no measurement for this claim")
 
 
@@ -152,12 +154,16 @@ def judge_factor(rows: Any, paper: float, by: str, label: Callable[[Any], str]) 
     """The rule for a claimed factor of time, from rows of one ratio for each setting and repeat.
 
     ``factor at least`` and ``factor at most`` are bounds, of runs that ended before they converged; where a bound does
-    not decide, the setting is open.
+    not decide, the setting is open, and so it is where neither run converged (``no factor``).
     """
     states, shown, middles = dict[str, bool | None](), list[str](), list[float]()
     level = ENOUGH * paper
-    for key, group in select(rows, measure=list(SIGNS)).groupby(by, sort=False):
+    for key, group in select(rows, measure=[*SIGNS, NO_FACTOR]).groupby(by, sort=False):
         values, kind = group["value"].to_numpy(), group["measure"].iloc[0]
+        if kind == NO_FACTOR:
+            states[label(key)] = None
+            shown.append(f"no factor at {label(key)}, where runs ended before they converged")
+            continue
         middle = float(np.median(values))
         decides = {"factor": True, "factor at least": middle >= level, "factor at most": middle < level}[kind]
         near = abs(middle / level - 1) < TIME_MARGIN
@@ -165,7 +171,7 @@ def judge_factor(rows: Any, paper: float, by: str, label: Callable[[Any], str]) 
         states[label(key)] = (middle >= level) if decides and not near else None
         shown.append(f"{SIGNS[kind]}{interval(values, level)} at {label(key)}")
     what = f"at least {number(level, 1)}× (three quarters of the claim)"
-    brief = f"{span(middles, '×', 1)} over {len(middles)} settings"
+    brief = f"{span(middles, '×', 1)} over {len(states)} settings"
     return decided(states, shown, what, "less", "too near to tell, or not converged,", brief)
 
 

@@ -12,11 +12,11 @@ import numpy as np
 from projfree import paper
 from projfree.experiments.base import Claim, Experiment, Finding, Mode, Panel, Row, Task
 from projfree.experiments.counting import FWLS, OPTION_B
-from projfree.experiments.drawing import error_panel
+from projfree.experiments.drawing import error_panel, map_panel
 from projfree.experiments.judging import UNMEASURED, at_most, decided, judge_attainable, select
 from projfree.experiments.measure import Curve, slope
 from projfree.experiments.problems import Fit
-from projfree.experiments.sources import adult, year
+from projfree.experiments.sources import QUICK_ROWS, adult, year
 from projfree.experiments.starts import STARTS, best_found, line_search_run
 from projfree.experiments.words import number
 from projfree.losses import BiWeight
@@ -177,6 +177,13 @@ def panels(table: Any) -> list[Panel | None]:
             out.append(
                 error_panel(named, key, f"{title}, {task}, {part['data'].iloc[0]}", slopes=slopes, ylabel=ylabel)
             )
+    late = select(table, measure="gap slope").dropna(subset="value")
+    if len(late) and bool((late["n"] > QUICK_ROWS).any()):
+        late = late.groupby(["problem", "radius", "solver"], sort=False).tail(1)
+        late = late.assign(task=late["problem"] + ", r = " + late["radius"].map("{:g}".format))
+        title = f"Where the gap falls with slope {LEVEL:g} or steeper on the later window".replace("-0", "−0")
+        axes = {"xlabel": "search", "ylabel": "task and radius (the paper states none)", "at_most": True}
+        out.append(map_panel("map-gap", title, late, "solver", "task", LEVEL, **axes))
     return out
 
 
@@ -204,9 +211,9 @@ EXPERIMENT = Experiment(
     tasks=tasks,
     claims=(
         Claim("gap", "The smallest Frank-Wolfe gap falls like 1/t", "≤ −1", "Theorem 4, Section 6", RATE,
-              judge_gap(FWLS, OPTION_B), "gap"),
+              judge_gap(FWLS, OPTION_B), "gap map-gap"),
         Claim("gap-h", "The same when FWLS runs on h = f + θ⟨ξ, w⟩, down to ε", "≤ −1", "Theorem 4, Section 6", RATE,
-              judge_gap(ON_H), "gap"),
+              judge_gap(ON_H), "gap map-gap"),
         Claim("bound", "The smallest gap is at most ℓ₁/(t min(1/2, C′)), C′ = αδ√π/(8L√(2d))", "ratio ≤ 1", "Theorem 4",
               f"holds in units of f in which the ratio never exceeds 1, with δ = {DELTA:g}, on f and on h", judge_bound,
               "gap"),

@@ -14,7 +14,7 @@ from projfree import paper
 from projfree.checks import Array
 from projfree.experiments.base import Claim, Experiment, Finding, Mode, Panel, Row, Task, Verdict
 from projfree.experiments.counting import FWLS, OPTION_B
-from projfree.experiments.drawing import error_panel
+from projfree.experiments.drawing import error_panel, map_panel
 from projfree.experiments.judging import (
     UNMEASURED,
     all_true,
@@ -27,7 +27,7 @@ from projfree.experiments.judging import (
 )
 from projfree.experiments.measure import slope
 from projfree.experiments.problems import Fit
-from projfree.experiments.sources import adult
+from projfree.experiments.sources import QUICK_ROWS, adult
 from projfree.experiments.starts import STARTS, best_found, line_search_run
 from projfree.experiments.words import number, spread
 from projfree.losses import SquaredSigmoid
@@ -279,6 +279,12 @@ def panels(table: Any) -> list[Panel | None]:
         title = f"Figures 1b and 9: squared sigmoid, {part['data'].iloc[0]}, l₂, r = {radius:g} (sum over samples)"
         slopes = {"Theorem 3, ε > 1: −1/2": -0.5, "Theorem 3, ε < 1: −1/3": -1 / 3, "paper, ε > 1: −2.12": -2.12}
         out.append(error_panel(part, f"sigmoid-{radius:g}", title, slopes=slopes, ylabel="ε = f(w) − f* (best found)"))
+    if bool((rows["n"] > QUICK_ROWS).any()):
+        for part, level, key in ((ABOVE, -1 / 2, "above"), (BELOW, -1 / 3, "below")):
+            found = select(table, measure="slope", variant=part)
+            title = f"Where the slope for {part} is at most {level:.3g}".replace("-", "−")
+            axes = {"xlabel": "radius (the paper states none)", "ylabel": "search", "at_most": True}
+            out.append(map_panel(f"map-{key}", title, found, "radius", "solver", level, **axes))
     return out
 
 
@@ -304,9 +310,9 @@ EXPERIMENT = Experiment(
     tasks=tasks,
     claims=(
         Claim("above", "For ε > 1 the slope is at most −1/2", "≤ −1/2", "Theorem 3; Appendix B.6", RATE,
-              judge_part(ABOVE, -1 / 2), "sigmoid"),
+              judge_part(ABOVE, -1 / 2), "sigmoid map-above"),
         Claim("below", "For ε < 1 the slope is at most −1/3", "≤ −1/3", "Theorem 3; Appendix B.6", RATE,
-              judge_part(BELOW, -1 / 3), "sigmoid"),
+              judge_part(BELOW, -1 / 3), "sigmoid map-below"),
         Claim("above-number", "The slope for ε > 1 is −2.12", "−2.12", "Section 7.1, Figure 1b; Appendix B.6, "
                       "Figure 9b",
               NUMBER, judge_attainable(-2.12, "radius", radius_label, variant=ABOVE), "sigmoid"),

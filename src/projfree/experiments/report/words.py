@@ -80,6 +80,17 @@ def citation(facts: dict[str, str]) -> str:
     )
 
 
+def circumstances(facts: dict[str, str]) -> str:
+    """How long was measured, and whether other programs ran on the machine, for the claims about time."""
+    said = f"Measuring took {facts['minutes']} minutes." if facts.get("minutes") else ""
+    if facts.get("load"):
+        said += (
+            f" The system's load average was {facts['load']} on {facts['cores']} cores meanwhile; times are "
+            "processor seconds, which other programs lengthen only through the caches and the memory that they share."
+        )
+    return said.strip()
+
+
 def tally(found: Sequence[Judged], origin: Origin) -> str:
     """One of the three tallies in a line."""
     own = of_origin(found, origin)
