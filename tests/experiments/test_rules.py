@@ -149,6 +149,11 @@ def test_a_single_slope_says_how_near_ours_come():
     assert "no slope for r = 9 on [10, 100]" in CLAIMS["rates", "logistic-number"].judge(table(rows + lost)).numbers
 
 
+def test_a_slope_between_two_radii_is_not_attained():
+    rows = slopes(-2.0, -2.1, **LOGISTIC) + [{**row, "radius": 9.0} for row in slopes(-2.6, -2.7, **LOGISTIC)]
+    assert CLAIMS["rates", "logistic-number"].judge(table(rows)).verdict is Verdict.UNATTAINED
+
+
 def factor(values, measure="factor"):
     rows = table([{"rho": 0.5, "measure": measure, "value": v, "seed": k} for k, v in enumerate(values)])
     return judge_factor(rows, 4.0, "rho", lambda rho: f"rho {rho:g}")
@@ -279,6 +284,17 @@ def test_a_ball_without_the_papers_projection_is_open():
         found = CLAIMS["projection-share", key].judge(table(more))
         assert found.verdict is Verdict.CHOICE
         assert "not measured in the paper's way" in found.reason
+
+
+@pytest.mark.parametrize(("value", "verdict"), [(0.56, Verdict.HOLDS), (0.48, Verdict.OPEN), (0.44, Verdict.FAILS)])
+def test_a_share_near_one_half_is_neither_costly_nor_cheap(value, verdict):
+    assert verdict_of("projection-share", "costly", share("Schatten-1", value)) is verdict
+
+
+def test_many_ratios_are_summed_up():
+    rows = [{"problem": "lemma 1", "variant": f"l{k}", "measure": "ratio", "value": k / 10} for k in range(9)]
+    found = CLAIMS["theory", "lemma-1"].judge(table(rows))
+    assert found.ours == "at most 0.80 over 9 settings"
 
 
 def test_a_projection_at_every_step_and_only_outside_the_ball_are_two_readings():

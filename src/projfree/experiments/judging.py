@@ -123,7 +123,11 @@ def judge_rate(level: float, by: str, label: Callable[[Any], str], **wanted: Any
 
 
 def judge_attainable(paper: float, by: str, label: Callable[[Any], str], **wanted: Any) -> Callable[[Any], Finding]:
-    """The rule for a single slope: attainable if it lies within those of our radii, windows and seeds."""
+    """The rule for a single slope: attainable if it lies between those of windows and seeds of one kind of run.
+
+    Windows can be moved by single iterations, so that what lies between two of them is met by another; between two
+    radii there is no such bridge.
+    """
 
     def judge(table: Any) -> Finding:
         every = select(table, measure="slope", **wanted)
@@ -134,13 +138,14 @@ def judge_attainable(paper: float, by: str, label: Callable[[Any], str], **wante
         each = "; ".join(
             f"{label(key)} on {w}: {spread(list(g['value']))}" for (key, w), g in rows.groupby([by, "variant"])
         )
-        inside = low <= paper <= high
-        edge = not inside and min(abs(paper - low), abs(paper - high)) < SLOPE_MARGIN
+        ends = rows.groupby(list(dict.fromkeys([by, "solver", "radius"])), dropna=False)["value"].agg(["min", "max"])
+        inside = bool(((ends["min"] <= paper) & (paper <= ends["max"])).any())
+        edge = not inside and bool((ends - paper).abs().min().min() < SLOPE_MARGIN)
         verdict = Verdict.ATTAINABLE if inside else Verdict.OPEN if edge else Verdict.UNATTAINED
         where = "within" if inside else "outside"
         near = rows.loc[(rows["value"] - paper).abs().idxmin()]
         nearest = f"{number(near['value'])} ({label(near[by])} on {near['variant']})"
-        reason = f"{paper:g} lies {where} what radii, windows and seeds give; the nearest is {nearest}"
+        reason = f"{paper:g} lies {where} what windows and seeds give at one radius; the nearest is {nearest}"
         lost = {f"{label(key)} on {w}" for key, w in zip(every[by], every["variant"], strict=True)} - {
             f"{label(key)} on {w}" for key, w in zip(rows[by], rows["variant"], strict=True)
         }
@@ -192,9 +197,13 @@ def judge_largest(limit: float, what: str, **wanted: Any) -> Callable[[Any], Fin
         if not len(rows):
             return UNMEASURED
         worst = float(rows["value"].max())
-        shown = "; ".join(f"{number(v)} ({w})" for w, v in rows.groupby("variant", sort=False)["value"].max().items())
+        each = [f"{number(v)} ({w})" for w, v in rows.groupby("variant", sort=False)["value"].max().items()]
+        few = len(each) <= FEW
         verdict = Verdict.HOLDS if worst <= limit * (1 + 1e-9) else Verdict.FAILS
-        return Finding(verdict, shown, f"the largest {what}; at most {limit:g} is claimed")
+        shown = "; ".join(each) if few else f"at most {number(worst)} over {len(each)} settings"
+        return Finding(
+            verdict, shown, f"the largest {what}; at most {limit:g} is claimed", "" if few else "; ".join(each)
+        )
 
     return judge
 

@@ -218,7 +218,7 @@ EXPERIMENT = Experiment(
               f"holds in units of f in which the ratio never exceeds 1, with δ = {DELTA:g}, on f and on h", judge_bound,
               "gap"),
         Claim("number", "The slope of f − f* is −1.46", "−1.46", "Section 7.1, Figure 1c; Appendix B.7, Figure 10",
-              "attainable if the number lies within the range of our slopes over tasks, radii, windows and searches",
+              "attainable if the number lies between the slopes that two windows give for one task, radius and search",
               judge_attainable(-1.46, "problem", str), "error"),
     ),
     panels=panels,

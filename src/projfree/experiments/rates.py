@@ -242,7 +242,7 @@ RULE = (
     "of it, or "
     "where the slope is flatter but still steepens from window to window, the radius is open"
 )
-NUMBER = "attainable if the number lies within the range of our slopes over radii, windows and seeds"
+NUMBER = "attainable if the number lies between the slopes that windows and seeds give at one radius"
 EXPERIMENT = Experiment(
     name="rates",
     title="Convergence rate of Primal Averaging",
