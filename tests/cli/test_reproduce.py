@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -114,6 +115,36 @@ def test_parts_one_after_the_other(call, tmp_path):
     assert list(counts(folder)) == MEASURED
     assert call("--full", "--part", "2/4", "--out", folder).exit_code == 0
     assert len(MEASURED) == 4  # what is there is kept
+
+
+def test_a_table_is_judged_again_without_measuring(call, tmp_path, monkeypatch):
+    folder = tmp_path / "r"
+    call("--full", "--out", folder)
+    before, measured = (folder / FILE).read_bytes(), list(MEASURED)
+    other = replace(toy("one", "a", "b").claims[0], judge=lambda table: Finding(Verdict.FAILS, "two", "a new rule"))
+    one = replace(projfree.experiments.EXPERIMENTS[0], claims=(other,))
+    monkeypatch.setattr(projfree.experiments, "EXPERIMENTS", (one,))
+    assert call("--report-only", "--out", folder).exit_code == 0
+    assert (folder / FILE).read_bytes() == before
+    assert measured == MEASURED
+    summary = (folder / "summary.md").read_text(encoding="utf-8")
+    assert "a new rule" in summary
+    assert f"`projfree reproduce --full --out {folder}`" in summary
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "--report-only needs a table, and"),
+        (("one",), "--report-only measures nothing; leave out the experiments, --part, --resume and --force."),
+        (("--resume",), "--report-only measures nothing"),
+    ],
+)
+def test_what_cannot_be_judged_again(call, tmp_path, words, said):
+    refused = call("--report-only", *words, "--out", tmp_path / "nothing")
+    assert refused.exit_code == 2
+    assert said in refused.output
+    assert not (tmp_path / "nothing").exists()
 
 
 @pytest.mark.parametrize("part", ["0/4", "5/4", "1", "a/b", "1/0"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from dataclasses import replace
@@ -12,9 +13,12 @@ import pytest
 from tiny_run import FACTS, TINY_EXPERIMENTS
 
 from projfree.experiments import EXPERIMENTS, Origin, Verdict
-from projfree.experiments.base import Task
+from projfree.experiments.base import Panel, Task
 from projfree.experiments.report import build
+from projfree.experiments.report.build import judged_report
 from projfree.experiments.report.findings import judged
+from projfree.experiments.report.page import told_apart
+from projfree.experiments.report.static import file_stem
 from projfree.experiments.report.words import HEADLINES
 from projfree.experiments.runner import key_of, planned, run
 from projfree.experiments.store import DONE, FILE, Store, read_store
@@ -166,6 +170,38 @@ def test_links_of_the_page_lead_somewhere(tiny):
     targets = set(re.findall(r'href="#([^"]+)"', markup))
     assert len(targets) > 30
     assert targets <= set(re.findall(r'id="([^"]+)"', markup))
+
+
+def test_titles_of_figures_are_told_apart():
+    titles = [
+        "Errors, least squares, r = 0.5",
+        "Errors, least squares, r = 0.9",
+        "Map: all",
+        "Errors, least squares, r = 0.5",
+    ]
+    assert told_apart(titles) == [titles[0], "r = 0.9", "Map: all", titles[0]]
+    assert told_apart([]) == []
+
+
+def test_names_of_files_are_plain():
+    for experiment in EXPERIMENTS:
+        panel = Panel("race-l₁.₁-∞ [1, 2]'s", "", "", "")
+        assert file_stem(experiment.name, panel) == f"{experiment.name}-race-l1.1-inf-1-2-s"
+
+
+def test_the_report_says_how_busy_the_machine_was(tiny):
+    build(TINY_EXPERIMENTS, tiny, "projfree reproduce --quick", figures=False)
+    for name in ("report.html", "summary.md"):
+        text = (tiny / name).read_text(encoding="utf-8")
+        assert re.search(r"Measuring took \d+ minutes\.", text)
+        assert ("load average was" in text) == hasattr(os, "getloadavg")
+
+
+def test_the_summary_shows_the_figures_that_there_are(tiny):
+    report = judged_report(TINY_EXPERIMENTS, tiny, "projfree reproduce --quick")
+    links = re.findall(r"!\[[^\]]+\]\(figures/([\w.-]+)\.svg\)", report.summary())
+    assert len(links) == sum(map(len, report.panels.values())) > 5
+    assert "![" not in report.summary(figures=False)
 
 
 def test_headlines_are_claims():

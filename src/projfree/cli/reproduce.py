@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,13 +10,15 @@ from typing import Annotated, Any
 import typer
 
 from projfree.cli.checkpoints import resume_command
-from projfree.cli.output import DONE, INTERRUPTED, SHORT, Debug, Force, Json, Quiet, err, fail, guarded, out, show_json
+from projfree.cli.output import DONE, INTERRUPTED, SHORT, Debug, Force, Json, Quiet, err, fail, guarded
+from projfree.cli.reproduce_output import Show, show_findings
 
 EPILOG = (
     "Examples:\n\nprojfree reproduce --quick                    # everything, within five minutes\n\n"
     "projfree reproduce rates variants             # measure these anew and merge them into the folder\n\n"
     "projfree reproduce --full --part 1/4 --out full   # then 2/4, 3/4 and 4/4: each within 30 minutes\n\n"
     "projfree reproduce --quick --resume           # go on where an interrupted run was\n\n"
+    "projfree reproduce --report-only --out full   # judge what was measured by today's rules\n\n"
     "Experiments: rates, iteration-time, variants, gradient-descent, stochastic, stochastic-rate, projection-share, "
     "quasi-convex, non-convex, theory, perturbation, beyond."
 )
@@ -37,6 +38,10 @@ def reproduce(
         str, typer.Option(help="Measure one part of several, such as 1/4, and merge it into --out.")
     ] = "1/1",
     resume: Annotated[bool, typer.Option("--resume", help="Keep what an earlier run in --out has measured.")] = False,
+    again: Annotated[
+        bool,
+        typer.Option("--report-only", help="Measure nothing: judge the table in --out anew, and write its report."),
+    ] = False,
     figures: Annotated[bool, typer.Option(help="Write PNG and SVG files too.")] = True,
     force: Force = False,
     json: Json = False,
@@ -44,7 +49,16 @@ def reproduce(
     debug: Debug = False,
 ) -> None:
     """Measure the paper's experiments, judge its claims by stated rules, and write a report."""
-    check_packages(figures)
+    check_packages(figures, measuring=not again)
+    begun, show = time.perf_counter(), Show(json or quiet)
+    if again:
+        if names or part != "1/1" or resume or force:
+            fail("--report-only measures nothing; leave out the experiments, --part, --resume and --force.")
+        with show:
+            found = judge_again(to, figures, show)
+        if json or not quiet:
+            show_findings(found, to, time.perf_counter() - begun, json)
+        return
     from projfree.experiments import EXPERIMENTS, machine
     from projfree.experiments.report import build
     from projfree.experiments.runner import key_of, planned, run
@@ -63,12 +77,11 @@ def reproduce(
     held = {row["experiment"] for row in store.rows}
     read = {name for wanted in names or [] for name in known[wanted].reads if name not in held}
     chosen = [known[name] for name in known if not names or name in names or name in read]
-    begun, show = time.perf_counter(), _Show(json or quiet)
     try:
         with show:
             failures = run(chosen, mode, store, show.progress, which)
             show.note("report")
-            found = build(EXPERIMENTS, to, f"projfree reproduce --{mode} --out {to}", show.note, figures=figures)
+            found = build(EXPERIMENTS, to, command(mode, to), show.note, figures=figures)
     except KeyboardInterrupt:
         where = str(store.path)
         typer.echo(f"Interrupted; what was measured is in {where!r}. Go on with:\n  {resume_command()}", err=True)
@@ -76,17 +89,34 @@ def reproduce(
     for failure in failures:
         err().print(f"[bold red]failed:[/] {failure}")
     if json or not quiet:
-        _report(found, to, time.perf_counter() - begun, json)
+        show_findings(found, to, time.perf_counter() - begun, json)
     raise typer.Exit(SHORT if failures else DONE)
 
 
-def check_packages(figures: bool) -> None:
+def command(mode: str, folder: Path) -> str:
+    """What repeats a run."""
+    return f"projfree reproduce --{mode} --out {folder}"
+
+
+def judge_again(folder: Path, figures: bool, show: Show) -> Any:
+    """Judge the table of a folder by today's rules and write its report, from the table alone."""
+    from projfree.experiments import EXPERIMENTS
+    from projfree.experiments.report import build
+    from projfree.experiments.store import FILE, kept_facts
+
+    if not (folder / FILE).is_file():
+        fail(f"--report-only needs a table, and {str(folder)!r} holds no {FILE}; measure first, or give another --out.")
+    show.note("report")
+    return build(EXPERIMENTS, folder, command(kept_facts(folder / FILE)["mode"], folder), show.note, figures=figures)
+
+
+def check_packages(figures: bool, *, measuring: bool = True) -> None:
     """Tell what is missing before anything is measured: an error where nothing works without it, else a line."""
     for needed in ("pandas", "plotly", "pyarrow", *(("matplotlib",) if figures else ())):
         if find_spec(needed) is None:
             other = " or leave the files out with --no-figures;" if needed == "matplotlib" else ""
             fail(f"reproduce needs {needed};{other} pip install 'projfree[reproduce]'.")
-    if find_spec("cvxpy") is None:
+    if measuring and find_spec("cvxpy") is None:
         err().print(
             "cvxpy is not installed: claims on general-purpose projections will be not decided; "
             "pip install 'projfree[reproduce]' to measure them."
@@ -120,100 +150,3 @@ def refuse_results(folder: Path, *, merging: bool, force: bool) -> None:
             f"--force replaces quick results only, and those in {str(folder)!r} are of a full run; choose another "
             "folder, or remove it yourself."
         )
-
-
-class _Show:
-    """A bar over the tasks with about the time left on an idle machine; plain lines in a pipe."""
-
-    def __init__(self, quiet: bool) -> None:
-        self.quiet, self.live, self.last = quiet, sys.stderr.isatty() and not quiet, ""
-        self._bar: Any = None
-
-    def __enter__(self) -> _Show:
-        if self.live:
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-            self._bar = Progress(
-                TextColumn("[bold]{task.description}[/]"),
-                BarColumn(bar_width=24),
-                MofNCompleteColumn(),
-                TextColumn("{task.fields[what]}", style="dim"),
-                TimeElapsedColumn(),
-                console=err(),
-                transient=True,
-            )
-            self._bar.start()
-            self._task = self._bar.add_task("reproduce", total=None, what="")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def progress(self, at: Any) -> None:
-        """Before a task."""
-        left = f"about {max(1, round(at.left / 60))} min left" if at.left > 90 else f"about {at.left:.0f} s left"
-        if self.live:
-            what = f"{at.task.key}, {left}"
-            self._bar.update(self._task, description=at.experiment.name, completed=at.done, total=at.total, what=what)
-        elif not self.quiet and at.experiment.name != self.last:
-            err().print(f"{at.experiment.name} ({at.done} of {at.total} measurements done, {left})")
-        self.last = at.experiment.name
-
-    def note(self, text: str) -> None:
-        """Something else is being made."""
-        if self.live:
-            self._bar.update(self._task, description="report", what=text)
-
-
-def _report(found: Any, folder: Path, seconds: float, json: bool) -> None:
-    from projfree.experiments import Origin
-    from projfree.experiments.report.findings import SYMBOLS, of_origin
-    from projfree.experiments.report.markdown import one_line
-
-    if json:
-        claims = [
-            {
-                "experiment": one.experiment.name,
-                "key": one.claim.key,
-                "claim": one.claim.text,
-                "whose": one.claim.origin.value,
-                "where": one.claim.where,
-                "timed": one.claim.timed,
-                "paper": one.claim.paper,
-                "ours": one.finding.ours,
-                "verdict": one.finding.verdict.value,
-                "reason": one.finding.reason,
-                "numbers": one.finding.numbers,
-            }
-            for one in found
-        ]
-        show_json({"seconds": seconds, "report": str(folder / "report.html"), "claims": claims})
-        return
-    from rich.table import Table
-    from rich.text import Text
-
-    styles = {"✓": "green", "◐": "cyan", "✗": "red", "∅": "magenta", "?": "dim"}
-    table = Table(box=None, header_style="dim", pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("claim", "paper", "verdict"):
-        table.add_column(heading, overflow="fold", no_wrap=heading != "claim")
-    last = None
-    for one in found:
-        if one.experiment is not last:
-            table.add_row(Text(one.experiment.title, style="bold"), "", "")
-            last = one.experiment
-        symbol = SYMBOLS[one.finding.verdict]
-        table.add_row(
-            "  " + one.claim.text, one.claim.paper, Text(f"{symbol} {one.finding.verdict.value}", styles[symbol])
-        )
-    console = out()
-    if not console.is_terminal:
-        console.width = 140
-    console.print(table)
-    console.print()
-    for origin in Origin:
-        if own := of_origin(found, origin):
-            console.print(f"What {origin.value}, {len(own)}: {one_line(own)}")
-    console.print(
-        f"[bold]{folder / 'report.html'}[/]  [dim](also summary.md, figures/, results.parquet; {seconds:.0f} s)[/]"
-    )

@@ -68,7 +68,7 @@ class Claim:
     judge : callable
         The rule as code: the rows of the experiment in, a finding out.
     figure : str
-        The beginning of the keys of the panels that show it; empty where no figure does.
+        What the keys of the panels that show it begin with, one or several words; empty where no figure does.
     origin : Origin
         Whether the paper states it, implies it, or we add it.
     timed : bool

@@ -91,6 +91,7 @@ def time_panel(key: str, title: str, rows: Any, marks: dict[str, float], rule: s
 
 def factor_panel(key: str, title: str, rows: Any, paper: dict[str, float], by: str = "rho", **more: Any) -> Panel:
     """Factors over the radius, a line for each method, with the paper's factor dashed."""
+    rows = rows.dropna(subset="value")
     series, ends = list[Series](), [float(rows[by].min()), float(rows[by].max())] if len(rows) else [1.0, 1.0]
     for place, (name, part) in enumerate(rows.groupby("solver", sort=False)):
         g = part.groupby(by)["value"]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from projfree.experiments.base import Panel, Series
 from projfree.experiments.drawing import bar_panel
-from projfree.experiments.judging import medians, select
+from projfree.experiments.judging import NO_FACTOR, medians, select
 from projfree.experiments.words import number
 
 COUNTS = ["iterations", "iterations at least"]
@@ -18,7 +19,7 @@ def factors(table: Any, fast: str, slow: str, implementation: str, step: str = "
     """Time of ``slow`` over time of ``fast``, one row for each count and round of the clock.
 
     ``step`` names the method whose step time is used for ``slow``, where several share one. A slow run that did not
-    converge gives a lower bound; where the fast one did not there is no factor.
+    converge gives a lower bound; where the fast one did not, the row says that there is no factor.
     """
     import pandas as pd
 
@@ -28,14 +29,21 @@ def factors(table: Any, fast: str, slow: str, implementation: str, step: str = "
     out = []
     for (problem, note, rho), group in counts.groupby(keys, sort=False):
         a, b = select(group, solver=fast), select(group, solver=slow)
-        if not len(a) or not len(b) or a["measure"].iloc[0] != "iterations":
+        if not len(a) or not len(b):
             continue
-        iterations = float(b["value"].iloc[0]) / float(a["value"].iloc[0])
-        measure = "factor" if b["measure"].iloc[0] == "iterations" else "factor at least"
+        measure, iterations = _ratio(a, b)
         for seed, ratio in enumerate(per_round.get(problem, ())):
             row = {**b.iloc[0].to_dict(), "solver": slow, "variant": implementation, "note": note, "rho": rho}
             out.append({**row, "measure": measure, "seed": seed, "value": iterations * ratio})
     return pd.DataFrame(out, columns=list(table.columns))
+
+
+def _ratio(fast: Any, slow: Any) -> tuple[str, float]:
+    """What the ratio of two counts is, and the ratio: a lower bound where the slow run ended before it converged."""
+    if fast["measure"].iloc[0] != "iterations":
+        return NO_FACTOR, math.nan
+    measure = "factor" if slow["measure"].iloc[0] == "iterations" else "factor at least"
+    return measure, float(slow["value"].iloc[0]) / float(fast["value"].iloc[0])
 
 
 def _step_ratios(table: Any, fast: str, slow: str, implementation: str) -> dict[str, Any]:
@@ -54,9 +62,8 @@ def iteration_factors(table: Any, fast: str, slow: str, **wanted: Any) -> Any:
     out = []
     for _, group in select(table, measure=COUNTS, **wanted).groupby(["problem", "note", "rho"], sort=False):
         a, b = select(group, solver=fast), select(group, solver=slow)
-        if len(a) and len(b) and a["measure"].iloc[0] == "iterations":
-            measure = "factor" if b["measure"].iloc[0] == "iterations" else "factor at least"
-            ratio = float(b["value"].iloc[0]) / float(a["value"].iloc[0])
+        if len(a) and len(b):
+            measure, ratio = _ratio(a, b)
             out.append({**b.iloc[0].to_dict(), "measure": measure, "value": ratio, "seed": 0})
     return pd.DataFrame(out, columns=list(table.columns))
 

@@ -22,6 +22,8 @@ FEW = 3
 MARKS = {True: "yes:", False: "no:", None: "open:"}
 #: What a ratio of times is, and how it is written.
 SIGNS = {"factor": "", "factor at least": "≥ ", "factor at most": "≤ "}
+#: In their place where the two runs tell nothing of each other; its value is not a number.
+NO_FACTOR = "no factor"
 UNMEASURED = Finding(Verdict.OPEN, NOTHING, "the run holds no measurement for this claim")
 
 
@@ -121,7 +123,11 @@ def judge_rate(level: float, by: str, label: Callable[[Any], str], **wanted: Any
 
 
 def judge_attainable(paper: float, by: str, label: Callable[[Any], str], **wanted: Any) -> Callable[[Any], Finding]:
-    """The rule for a single slope: attainable if it lies within those of our radii, windows and seeds."""
+    """The rule for a single slope: attainable if it lies between those of windows and seeds of one kind of run.
+
+    Windows can be moved by single iterations, so that what lies between two of them is met by another; between two
+    radii there is no such bridge.
+    """
 
     def judge(table: Any) -> Finding:
         every = select(table, measure="slope", **wanted)
@@ -132,13 +138,14 @@ def judge_attainable(paper: float, by: str, label: Callable[[Any], str], **wante
         each = "; ".join(
             f"{label(key)} on {w}: {spread(list(g['value']))}" for (key, w), g in rows.groupby([by, "variant"])
         )
-        inside = low <= paper <= high
-        edge = not inside and min(abs(paper - low), abs(paper - high)) < SLOPE_MARGIN
+        ends = rows.groupby(list(dict.fromkeys([by, "solver", "radius"])), dropna=False)["value"].agg(["min", "max"])
+        inside = bool(((ends["min"] <= paper) & (paper <= ends["max"])).any())
+        edge = not inside and bool((ends - paper).abs().min().min() < SLOPE_MARGIN)
         verdict = Verdict.ATTAINABLE if inside else Verdict.OPEN if edge else Verdict.UNATTAINED
         where = "within" if inside else "outside"
         near = rows.loc[(rows["value"] - paper).abs().idxmin()]
         nearest = f"{number(near['value'])} ({label(near[by])} on {near['variant']})"
-        reason = f"{paper:g} lies {where} what radii, windows and seeds give; the nearest is {nearest}"
+        reason = f"{paper:g} lies {where} what windows and seeds give at one radius; the nearest is {nearest}"
         lost = {f"{label(key)} on {w}" for key, w in zip(every[by], every["variant"], strict=True)} - {
             f"{label(key)} on {w}" for key, w in zip(rows[by], rows["variant"], strict=True)
         }
@@ -152,12 +159,16 @@ def judge_factor(rows: Any, paper: float, by: str, label: Callable[[Any], str]) 
     """The rule for a claimed factor of time, from rows of one ratio for each setting and repeat.
 
     ``factor at least`` and ``factor at most`` are bounds, of runs that ended before they converged; where a bound does
-    not decide, the setting is open.
+    not decide, the setting is open, and so it is where neither run converged (``no factor``).
     """
     states, shown, middles = dict[str, bool | None](), list[str](), list[float]()
     level = ENOUGH * paper
-    for key, group in select(rows, measure=list(SIGNS)).groupby(by, sort=False):
+    for key, group in select(rows, measure=[*SIGNS, NO_FACTOR]).groupby(by, sort=False):
         values, kind = group["value"].to_numpy(), group["measure"].iloc[0]
+        if kind == NO_FACTOR:
+            states[label(key)] = None
+            shown.append(f"no factor at {label(key)}, where runs ended before they converged")
+            continue
         middle = float(np.median(values))
         decides = {"factor": True, "factor at least": middle >= level, "factor at most": middle < level}[kind]
         near = abs(middle / level - 1) < TIME_MARGIN
@@ -165,7 +176,7 @@ def judge_factor(rows: Any, paper: float, by: str, label: Callable[[Any], str]) 
         states[label(key)] = (middle >= level) if decides and not near else None
         shown.append(f"{SIGNS[kind]}{interval(values, level)} at {label(key)}")
     what = f"at least {number(level, 1)}× (three quarters of the claim)"
-    brief = f"{span(middles, '×', 1)} over {len(middles)} settings"
+    brief = f"{span(middles, '×', 1)} over {len(states)} settings"
     return decided(states, shown, what, "less", "too near to tell, or not converged,", brief)
 
 
@@ -186,9 +197,13 @@ def judge_largest(limit: float, what: str, **wanted: Any) -> Callable[[Any], Fin
         if not len(rows):
             return UNMEASURED
         worst = float(rows["value"].max())
-        shown = "; ".join(f"{number(v)} ({w})" for w, v in rows.groupby("variant", sort=False)["value"].max().items())
+        each = [f"{number(v)} ({w})" for w, v in rows.groupby("variant", sort=False)["value"].max().items()]
+        few = len(each) <= FEW
         verdict = Verdict.HOLDS if worst <= limit * (1 + 1e-9) else Verdict.FAILS
-        return Finding(verdict, shown, f"the largest {what}; at most {limit:g} is claimed")
+        shown = "; ".join(each) if few else f"at most {number(worst)} over {len(each)} settings"
+        return Finding(
+            verdict, shown, f"the largest {what}; at most {limit:g} is claimed", "" if few else "; ".join(each)
+        )
 
     return judge
 

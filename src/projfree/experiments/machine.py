@@ -31,6 +31,11 @@ def facts() -> dict[str, str]:
     }
 
 
+def load() -> str:
+    """How many programs wanted a core in the last minute, as the system counts them; empty where it does not."""
+    return f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
+
+
 def _version(name: str) -> str:
     try:
         return version(name)

@@ -106,6 +106,7 @@ def judge_gain(table: Any) -> Finding:
         unit = _unit(table, float(rho))
         plain = select(own, rho=rho, solver=ITSELF)
         at = plain[plain["value"] <= eps * unit]["t"]
+        states[f"{name.split(', ')[1]}, {rho_label(rho)}"] = None
         if len(at):
             ratio = float(at.min()) / float(group["value"].median())
             states[f"{name.split(', ')[1]}, {rho_label(rho)}"] = ratio > 1.05

@@ -14,6 +14,7 @@ from projfree.experiments.counting import FWLS, FWPLR, OPTION_B, PA, OnGram, ran
 from projfree.experiments.drawing import error_panel, map_panel, window_panel
 from projfree.experiments.iteration_time import least_squares
 from projfree.experiments.judging import (
+    at_most,
     decided,
     judge_attainable,
     judge_rate,
@@ -46,7 +47,7 @@ GRAM_RHOS = (0.5, 0.7, 0.9, 1.0)
 
 def repeated(mode: Mode) -> int:
     """Random starts of each run."""
-    return 2 if mode == "quick" else 5
+    return 2 if mode == "quick" else 3
 
 
 @cache
@@ -85,7 +86,7 @@ def logistic(mode: Mode, radius: float) -> Task:
             fitted = [w for w in WINDOWS[mode] if w[1] <= curve.t[-1]]
             yield from slope_rows(curve, curve.value - best.value, fitted, floor, **here)
 
-    return Task(f"logistic l_2 r={radius:g}", run, 6.5 if mode == "quick" else 130)
+    return Task(f"logistic l_2 r={radius:g}", run, 6.5 if mode == "quick" else 85)
 
 
 def completion(mode: Mode, size: Any, share: float) -> Task:
@@ -109,7 +110,7 @@ def completion(mode: Mode, size: Any, share: float) -> Task:
             yield from slope_rows(curve, values - case.minimum, fitted, floor, **place, seed=seed)
 
     label = "r=12000" if share == math.inf else f"rho={share:g}"
-    return Task(f"completion {size} Schatten-2 {label}", run, 0.5 if mode == "quick" or size == "100k" else 60)
+    return Task(f"completion {size} Schatten-2 {label}", run, 0.5 if mode == "quick" or size == "100k" else 40)
 
 
 def schatten(mode: Mode, p: float, share: float) -> Task:
@@ -122,22 +123,21 @@ def schatten(mode: Mode, p: float, share: float) -> Task:
         best = by_projection(f, ball, 120)
         place = {**problem.place, "problem": "completion", "set": f"Schatten-{p:g}", "p": p, "radius": ball.radius}
         most = 100 if mode == "quick" else 300
-        for seed in range(1 if mode == "quick" else 2):
-            curve = follow(
-                f,
-                ball,
-                PrimalAveraging(),
-                lambda state: problem.value(state.x.w),
-                most=most,
-                start=problem.random_start(ball, seed),
-            )
-            here = {**place, "rho": share, "solver": PA, "seed": seed}
-            yield from curve.rows("error", best.value, **here)
-            floor = max(100 * best.gap, 1e-12 * float(np.mean(problem.y**2)))
-            fitted = [(4, 40), (10, 100), *(() if mode == "quick" else ((30, 300),))]
-            yield from slope_rows(curve, curve.value - best.value, fitted, floor, **here)
+        curve = follow(
+            f,
+            ball,
+            PrimalAveraging(),
+            lambda state: problem.value(state.x.w),
+            most=most,
+            start=problem.random_start(ball, 0),
+        )
+        here = {**place, "rho": share, "solver": PA, "seed": 0}
+        yield from curve.rows("error", best.value, **here)
+        floor = max(100 * best.gap, 1e-12 * float(np.mean(problem.y**2)))
+        fitted = [(4, 40), (10, 100), *(() if mode == "quick" else ((30, 300),))]
+        yield from slope_rows(curve, curve.value - best.value, fitted, floor, **here)
 
-    return Task(f"completion Schatten-{p:g} rho={share:g}", run, 3 if mode == "quick" else 500)
+    return Task(f"completion Schatten-{p:g} rho={share:g}", run, 3 if mode == "quick" else 320)
 
 
 def searches(mode: Mode, rho: float) -> Task:
@@ -183,11 +183,15 @@ def judge_search_rate(table: Any) -> Finding:
             states[label] = True
             shown.append(f"at rounding after {ended:.0f} iterations ({label})")
         elif order:
-            steepening = len(order) > 1 and means[order[-1]] < means[order[-2]] - 0.1
-            flat = means[order[-1]] > LEVEL
-            states[label] = None if flat and steepening else not flat
+            states[label] = at_most(means[order[-1]], LEVEL)
+            if states[label] is False and len(order) > 1 and means[order[-1]] < means[order[-2]] - 0.1:
+                states[label] = None
             shown.append(f"{number(means[order[-1]])} on {order[-1]} ({label})")
-    return decided(states, shown, "at least as fast as 1/t²", f"flatter than {LEVEL:g}", "flatter, but steepening,")
+        else:
+            states[label] = None
+            shown.append(f"no slope ({label})")
+    open_ = "not measured, too near to tell, or still steepening"
+    return decided(states, shown, "at least as fast as 1/t²", f"flatter than {LEVEL:g}", open_)
 
 
 def judge_own_rate(table: Any) -> Finding:
@@ -206,10 +210,11 @@ def panels(table: Any) -> list[Panel | None]:
     title = "Slope of PA against the window's start, logistic, l₂ (the paper names neither radius nor window)"
     wanted = {"problem": "logistic", "solver": PA}
     out.append(window_panel(table, "window-logistic", title, -2.0, -2.34, **wanted))
-    rows = select(errors, problem="completion", p=2.0).copy()
+    rows = select(errors, problem="completion", p=2.0)
+    rows = rows[rows["seed"] > 0].copy()  # from zero the first vertex is the minimiser of a radius below the norm
     if len(rows):
         rows["solver"] = "r = " + rows["radius"].map("{:,.0f}".format) + ", " + rows["data"]
-        title = "Figures 1a and 5b: PA on matrix completion, Schatten-2"
+        title = "Figures 1a and 5b: PA on matrix completion, Schatten-2, from random starts"
         out.append(error_panel(rows, "completion-2", title, slopes={"Theorem 1: −2": -2.0, "paper: −2.41": -2.41}))
     wanted_too = {"problem": "completion", "p": 2.0}
     title = "Slope of PA against the window's start, completion, Schatten-2"
@@ -237,7 +242,7 @@ RULE = (
     "of it, or "
     "where the slope is flatter but still steepens from window to window, the radius is open"
 )
-NUMBER = "attainable if the number lies within the range of our slopes over radii, windows and seeds"
+NUMBER = "attainable if the number lies between the slopes that windows and seeds give at one radius"
 EXPERIMENT = Experiment(
     name="rates",
     title="Convergence rate of Primal Averaging",
@@ -255,22 +260,26 @@ EXPERIMENT = Experiment(
     claims=(
         Claim("logistic-theorem", "PA's error falls with slope −2 or steeper on a log-log plot (logistic, l₂, Adult)",
               "≤ −2", "Theorem 1; Appendix B.3", RULE,
-              judge_rate(LEVEL, "radius", radius_label, problem="logistic", solver=PA), "window-logistic"),
+              judge_rate(LEVEL, "radius", radius_label, problem="logistic", solver=PA), "window-logistic logistic"),
         Claim("logistic-number", "The slope is −2.34 (logistic, l₂, Adult)", "−2.34", "Appendix B.3, Figure 5a", NUMBER,
-              judge_attainable(-2.34, "radius", radius_label, problem="logistic", solver=PA), "window-logistic"),
+              judge_attainable(-2.34, "radius", radius_label, problem="logistic", solver=PA),
+              "window-logistic map-logistic"),
         Claim("completion-theorem", "PA's error falls with slope −2 or steeper (completion, Schatten-2)", "≤ −2",
               "Theorem 1; Section 7.1", RULE,
-              judge_rate(LEVEL, "radius", radius_label, problem="completion", solver=PA, p=2.0), "completion-2"),
+              judge_rate(LEVEL, "radius", radius_label, problem="completion", solver=PA, p=2.0),
+              "completion-2 window-completion"),
         Claim("completion-number", "The slope is −2.41 (matrix completion, Schatten-2)", "−2.41",
               "Section 7.1, Figure 1a; Appendix B.3, Figure 5b", NUMBER,
-              judge_attainable(-2.41, "radius", radius_label, problem="completion", p=2.0), "window-completion"),
+              judge_attainable(-2.41, "radius", radius_label, problem="completion", p=2.0),
+              "window-completion map-completion"),
         Claim("schatten-1.5", "The same rate holds on Schatten-p balls, 1 < p ≤ 2 (here 1.5, which is not degenerate)",
               "≤ −2", "Theorem 1; Section 3.1", RULE,
               judge_rate(LEVEL, "radius", radius_label, problem="completion", p=1.5), "completion-1.5"),
         Claim("fwls-rate", "FWLS offers the same convergence rate as PA", "1/t²", "Appendix B.4",
               "holds at radii and in readings of FWLS (the exact search, option B as printed) where the slope on "
               "the last "
-              "window is at most −1.9 or the error is at rounding before it", judge_search_rate, "searches"),
+              "window is at most −1.9 or the error is at rounding before it; within 0.02, or still steepening, it is "
+              "open", judge_search_rate, "searches"),
         Claim("fwplr-rate", "Plain Frank-Wolfe with step 2/(t+1) reaches the slope −2 too: 1/t is only its upper bound",
               "≤ −1.9", "after Table 1", RULE, judge_own_rate, "searches", Origin.OURS),
     ),

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from projfree.experiments import machine
 from projfree.experiments.base import Experiment, Mode, Row, Task
 from projfree.experiments.sources import release
 from projfree.experiments.store import DONE, FAILED, Store
@@ -83,6 +84,6 @@ def _measure(experiment: Experiment, task: Task, key: str, store: Store) -> str:
         failure = f"{key}: {type(error).__name__}: {error}"
         rows = [{**place, "measure": FAILED, "value": 1.0, "note": failure}]
     else:
-        rows.append({**place, "measure": DONE, "value": time.perf_counter() - begun})
+        rows.append({**place, "measure": DONE, "value": time.perf_counter() - begun, "note": machine.load()})
     store.add(rows)
     return failure

@@ -16,7 +16,7 @@ COUNTS = ("seed", "t", "n")
 #: One row is one measured number, ``measure`` and ``value``; the rest says where it was measured.
 COLUMNS = (*TEXT, *COUNTS, *NUMBERS, "stand_in")
 FILE = "results.parquet"
-#: The measure of the row that says that a task is complete; its value is the wall time in seconds.
+#: The measure of the row that says that a task is complete; its value is the wall time in seconds, its note the load.
 DONE, FAILED = "wall", "failed"
 
 

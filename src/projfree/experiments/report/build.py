@@ -3,12 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from projfree.experiments.base import Experiment
+from projfree.experiments.base import Experiment, Panel
 from projfree.experiments.report import markdown, page, static
 from projfree.experiments.report.findings import Judged, drawn, judged
-from projfree.experiments.store import FILE, read_store
+from projfree.experiments.store import DONE, FILE, read_store
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What a report is made of, all of it from one table."""
+
+    experiments: list[Experiment]
+    found: list[Judged]
+    panels: dict[str, list[Panel]]
+    facts: dict[str, str]
+    command: str
+
+    def summary(self, *, figures: bool = True) -> str:
+        """The summary as Markdown, with links to the files of the figures where there are some."""
+        shown = self.panels if figures else {}
+        return markdown.summary(self.experiments, self.found, self.facts, self.command, shown)
+
+
+def judged_report(experiments: Sequence[Experiment], folder: Path, command: str) -> Report:
+    """Judge the table of a folder; experiments without rows are left out."""
+    table, facts = read_store(folder / FILE)
+    there = set(table["experiment"])
+    kept = [experiment for experiment in experiments if experiment.name in there]
+    panels = {experiment.name: drawn(experiment, table) for experiment in kept}
+    return Report(kept, list(judged(kept, table)), panels, {**facts, **_circumstances(table)}, command)
 
 
 def build(
@@ -34,22 +61,25 @@ def build(
     figures : bool
         Whether PNG and SVG files are written.
     """
-    table, facts = read_store(folder / FILE)
-    there = set(table["experiment"])
-    kept = [experiment for experiment in experiments if experiment.name in there]
-    stand_ins = sorted(set(table.loc[table["stand_in"], "data"]))
-    facts = {**facts, "stand_in": "; ".join(stand_ins)}
-    found = list(judged(kept, table))
-    panels = {experiment.name: drawn(experiment, table) for experiment in kept}
+    report, tell = judged_report(experiments, folder, command), show or (lambda text: None)
     if figures:
-        for name, some in panels.items():
-            if show is not None:
-                show(f"figures of {name}")
+        for name, some in report.panels.items():
+            tell(f"figures of {name}")
             for panel in some:
-                list(static.save(panel, folder / "figures", f"{name}-{panel.key}"))
-    if show is not None:
-        show("page")
-    text = page.page(kept, found, panels, facts, command, figures=figures)
+                list(static.save(panel, folder / "figures", static.file_stem(name, panel)))
+    tell("page")
+    text = page.page(report.experiments, report.found, report.panels, report.facts, command, figures=figures)
     (folder / "report.html").write_text(text, encoding="utf-8")
-    (folder / "summary.md").write_text(markdown.summary(kept, found, facts, command), encoding="utf-8")
-    return found
+    (folder / "summary.md").write_text(report.summary(figures=figures), encoding="utf-8")
+    return report.found
+
+
+def _circumstances(table: Any) -> dict[str, str]:
+    """What the rows tell of the run as a whole: generated data, minutes of measuring, and the load of the machine."""
+    done = table[table["measure"] == DONE]
+    loads = [float(note) for note in done["note"] if note]
+    return {
+        "stand_in": "; ".join(sorted(set(table.loc[table["stand_in"], "data"]))),
+        "minutes": f"{done['value'].sum() / 60:.0f}",
+        "load": f"{min(loads):.0f} to {max(loads):.0f}" if loads else "",
+    }

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from projfree.experiments.base import Experiment, Origin, Verdict
+from projfree.experiments.base import Experiment, Origin, Panel, Verdict
 from projfree.experiments.report import words
 from projfree.experiments.report.findings import SYMBOLS, Judged, counts
+from projfree.experiments.report.static import file_stem
 
 
-def summary(experiments: Sequence[Experiment], found: Sequence[Judged], facts: dict[str, str], command: str) -> str:
-    """In words, then the tallies, then one table for each experiment."""
+def summary(
+    experiments: Sequence[Experiment],
+    found: Sequence[Judged],
+    facts: dict[str, str],
+    command: str,
+    panels: Mapping[str, Sequence[Panel]],
+) -> str:
+    """In words, then the tallies, then one table for each experiment and the figures that were written as files."""
     commit = f", commit {facts['commit']}" if facts.get("commit") else ""
     lines = ["# The paper, reproduced", "", " ".join(words.opening(found, facts["mode"])), ""]
     lines += [f"* {_sentence(one)}" for one in words.headlines(found)]
@@ -18,7 +25,7 @@ def summary(experiments: Sequence[Experiment], found: Sequence[Judged], facts: d
     lines += [
         "",
         f"`{command}` on {facts['date']}: {facts['processor']}, {facts['cores']} cores; projfree {facts['projfree']}"
-        f"{commit}, NumPy {facts['numpy']}, Python {facts['python']}.",
+        f"{commit}, NumPy {facts['numpy']}, Python {facts['python']}. {words.circumstances(facts)}",
         "",
         f"The paper: {words.PAPER}",
         "",
@@ -31,8 +38,16 @@ def summary(experiments: Sequence[Experiment], found: Sequence[Judged], facts: d
         lines += ["| claim | whose | place | paper | ours | verdict | reason |", "|---|---|---|---|---|---|---|"]
         lines += [_row(one) for one in found if one.experiment is experiment]
         lines += ["", f"How: {experiment.method}"]
+        for panel in panels.get(experiment.name, ()):
+            lines += ["", f"![{_alternative(panel)}](figures/{file_stem(experiment.name, panel)}.svg)"]
+            lines += ["", f"{panel.title}.{f' {panel.note}' if panel.note else ''}"]
     lines += ["", "## Abbreviations", "", *(f"* **{short}**: {what}" for short, what in words.ABBREVIATIONS.items())]
     return "\n".join([*lines, ""])
+
+
+def _alternative(panel: Panel) -> str:
+    """The text alternative without the signs that would end it in Markdown."""
+    return (panel.alt or panel.title).replace("[", "(").replace("]", ")")
 
 
 def _sentence(one: Judged) -> str:

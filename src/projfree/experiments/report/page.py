@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from html import escape
 from importlib import resources
@@ -12,6 +13,7 @@ from projfree.experiments.base import FOR, Experiment, Origin, Panel, Verdict
 from projfree.experiments.report import words
 from projfree.experiments.report.findings import SYMBOLS, Judged, counts, of_origin
 from projfree.experiments.report.interactive import figure
+from projfree.experiments.report.static import file_stem
 from projfree.experiments.report.style import DARK, LIGHT
 
 CLASSES = {
@@ -68,6 +70,7 @@ def page(
         toc="\n".join(f'<li><a href="#{e.name}">{escape(e.title)}</a></li>' for e in experiments),
         sections="\n".join(_section(e, found, panels[e.name], command, figures) for e in experiments),
         command=escape(command),
+        circumstances=escape(words.circumstances(facts)),
         machine="\n".join(f"<dt>{escape(k)}</dt><dd>{escape(facts[k])}</dd>" for k in MACHINE if facts.get(k)),
         paper=escape(words.PAPER),
         citation=escape(words.citation(facts)),
@@ -165,10 +168,10 @@ def _command_for(experiment: Experiment, command: str) -> str:
 
 def _claim(one: Judged, panels: Sequence[Panel]) -> str:
     finding, claim = one.finding, one.claim
-    shown = [panel for panel in panels if claim.figure and panel.key.startswith(claim.figure)]
+    shown = [panel for start in claim.figure.split() for panel in panels if panel.key.startswith(start)]
     links = ", ".join(
-        f'<a href="#figure-{escape(one.experiment.name)}-{escape(panel.key)}">{escape(panel.title.split(":")[0])}</a>'
-        for panel in shown[:3]
+        f'<a href="#figure-{escape(one.experiment.name)}-{escape(panel.key)}">{escape(title)}</a>'
+        for panel, title in zip(shown, told_apart([panel.title for panel in shown]), strict=True)
     )
     figures = f"<dt>figure</dt><dd>{links}</dd>" if links else ""
     timed = "; measured with a clock, may differ from machine to machine" if claim.timed else ""
@@ -185,10 +188,21 @@ def _claim(one: Judged, panels: Sequence[Panel]) -> str:
     )
 
 
+def told_apart(titles: Sequence[str]) -> list[str]:
+    """The first title, and of the others only what sets them apart from it, in whole phrases."""
+    out = list(titles[:1])
+    for title in titles[1:]:
+        first, own = (re.split(r"(?<=[,:]) ", text) for text in (titles[0], title))
+        same = next((k for k, (a, b) in enumerate(zip(first, own, strict=False)) if a != b), min(len(first), len(own)))
+        out.append(" ".join(own[same:]) or title)
+    return out
+
+
 def _figure(name: str, panel: Panel, files: bool) -> str:
     key = escape(f"{name}-{panel.key}")
     note = f'<span class="note">{escape(panel.note)}</span>' if panel.note else ""
-    links = f'<a href="figures/{key}.svg">SVG</a> <a href="figures/{key}.png">PNG</a>' if files else ""
+    path = f"figures/{file_stem(name, panel)}"
+    links = f'<a href="{path}.svg">SVG</a> <a href="{path}.png">PNG</a>' if files else ""
     return (
         f'<figure id="figure-{key}"><div class="plot" id="plot-{key}" data-key="{key}" role="img" '
         f'aria-label="{escape(panel.alt or panel.title)}"></div>'

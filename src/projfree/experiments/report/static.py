@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from projfree.experiments.base import Grid, Panel, Series
 from projfree.experiments.report.interactive import sign
 from projfree.experiments.report.style import LIGHT, LINESTYLES, MARKERS, place
 
+#: The balls' names in plain digits.
+PLAIN = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789") | {ord("∞"): "inf"}
 RC: dict[Any, Any] = {
     "font.size": 9,
     "axes.titlesize": 9,
@@ -24,6 +27,11 @@ RC: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "projfree",
 }
+
+
+def file_stem(experiment: str, panel: Panel) -> str:
+    """The name of a figure's files, which any file system and any link takes."""
+    return re.sub(r"[^\w.-]+", "-", f"{experiment}-{panel.key}".translate(PLAIN))
 
 
 def save(panel: Panel, folder: Path, stem: str) -> Iterator[Path]:

@@ -44,18 +44,22 @@ def opening(found: Sequence[Judged], mode: str) -> list[str]:
     of = counts(stated)
     yes, no = (sum(of[v] for v in verdicts) for verdicts in (FOR, AGAINST))
     sentences = [
-        f"Of {len(stated)} statements of the paper, {yes} are supported by these measurements: {of[Verdict.HOLDS]} "
-        f"hold "
-        f"outright, {of[Verdict.CHOICE]} under a choice that the paper leaves open and that is named here, and "
-        f"{of[Verdict.ATTAINABLE]} single slopes are attainable.",
-        f"{no} do not hold in any reasonable reading, {of[Verdict.UNDEFINED]} are not defined as stated, and "
-        f"{of[Verdict.OPEN]} are not decided at this size.",
+        f"Of {len(stated)} statements of the paper, these measurements support {yes}: {of[Verdict.HOLDS]} outright, "
+        f"{of[Verdict.CHOICE]} under a choice that the paper leaves open and that is named here, and "
+        f"{of[Verdict.ATTAINABLE]} as the single slopes that they are, which windows and radii attain.",
+        f"Of the others, {no} {_verb(no, 'does', 'do')} not hold in any reasonable reading, {of[Verdict.UNDEFINED]} "
+        f"{_verb(of[Verdict.UNDEFINED], 'is', 'are')} not defined as stated, and {of[Verdict.OPEN]} "
+        f"{_verb(of[Verdict.OPEN], 'is', 'are')} not decided at this size.",
     ]
     if mode == "quick":
         sentences.append(
             "This is a quick run on 7,000 rows; where the size of the data decides, only a full run answers."
         )
     return sentences
+
+
+def _verb(n: int, one: str, many: str) -> str:
+    return one if n == 1 else many
 
 
 def headlines(found: Sequence[Judged]) -> list[Judged]:
@@ -78,6 +82,17 @@ def citation(facts: dict[str, str]) -> str:
         f"Constraint "
         f'Sets". projfree {facts["projfree"]}{commit}, {facts["mode"]} run of {facts["date"][:10]}.'
     )
+
+
+def circumstances(facts: dict[str, str]) -> str:
+    """How long was measured, and whether other programs ran on the machine, for the claims about time."""
+    said = f"Measuring took {facts['minutes']} minutes." if facts.get("minutes") else ""
+    if facts.get("load"):
+        said += (
+            f" The system's load average was {facts['load']} on {facts['cores']} cores meanwhile; times are "
+            "processor seconds, which other programs lengthen only through the caches and the memory that they share."
+        )
+    return said.strip()
 
 
 def tally(found: Sequence[Judged], origin: Origin) -> str:

@@ -1,0 +1,119 @@
+"""Theorem 1's constant: how it grows with the dimension, with 1/alpha and with 1/delta."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from projfree import paper
+from projfree.checks import Array
+from projfree.experiments.base import Claim, Finding, Mode, Panel, Row, Series, Task, Verdict
+from projfree.experiments.judging import UNMEASURED, select
+from projfree.experiments.words import number
+
+
+def constants(mode: Mode) -> Task:
+    """Sup t² (f(w_t) - f*) of PA on h over d, 1/alpha and 1/delta, and its share of dL/(α²δ²), with L = 1.
+
+    Where xi is not the subject, delta is 1, which makes the bound as small as it can be.
+    """
+
+    def run() -> Iterator[Row]:
+        many = _constants(30, 0.5, 20 if mode == "quick" else 200)
+        grid = [("d", float(d), max(_constants(d, 0.5, 3)), d * 0.5**2) for d in (3, 10, 30, 100, 300)]
+        grid += [("1/α", r, max(_constants(30, r, 3)), 30 * r**2) for r in (0.1, 0.2, 0.4, 0.8)]
+        for delta in (0.5, 0.2, 0.1, 0.05):
+            grid.append(("1/δ", 1 / delta, float(np.quantile(many, 1 - delta)), 30 * 0.5**2 / delta**2))
+        for of, x, value, bound in grid:
+            place = {"problem": "constants", "variant": of, "rho": x}
+            yield {**place, "measure": "constant", "value": value}
+            yield {**place, "measure": "share", "value": value / bound}
+
+    return Task("constants", run, 1 if mode == "quick" else 4)
+
+
+def _constants(d: int, rho: float, seeds: int) -> list[float]:
+    """Sup over 10 ≤ t ≤ 300 of t² times the error, where it is above epsilon, for several xi; f has L = 1."""
+    rng = np.random.default_rng(d)
+    values, c = np.geomspace(1e-2, 1.0, d), rng.standard_normal(d)
+    c /= np.linalg.norm(c)
+    oracle, out = paper.lp_oracle(2, rho), []
+
+    def f(w: Array) -> float:
+        return float(0.5 * (w - c) @ (values * (w - c)))
+
+    def gradient(w: Array) -> Array:
+        return np.asarray(values * (w - c))
+
+    lam = _multiplier(values, c, rho)
+    star = f(values * c / (values + lam))
+    epsilon = 1e-4 * f(np.zeros(d))
+    for seed in range(seeds):
+        xi = paper.on_the_sphere((d,), np.random.default_rng(seed))
+        _, of_h = paper.perturbed(f, gradient, paper.largest_theta(epsilon, 2 * rho), xi)
+        iterates = paper.primal_averaging(of_h, oracle, np.zeros(d), paper.Averaged())
+        errors = np.array([f(w) - star for w in islice(iterates, 300)])
+        t = np.arange(1, 301)
+        kept = (t >= 10) & (errors > epsilon)
+        out.append(float(np.max(t[kept] ** 2 * errors[kept])) if kept.any() else float(100 * errors[9]))
+    return out
+
+
+def _multiplier(values: Array, c: Array, r: float) -> float:
+    from scipy.optimize import brentq
+
+    return float(brentq(lambda lam: np.linalg.norm(values * c / (values + lam)) - r, 0.0, 1e6))
+
+
+def judge_constant(of: str, power: str) -> Any:
+    """Whether sup t² error is at most dL/(α²δ²), with the constant 1, at every place of the grid."""
+
+    def judge(table: Any) -> Finding:
+        rows, shares = (select(table, problem="constants", variant=of, measure=m) for m in ("constant", "share"))
+        if not len(shares):
+            return UNMEASURED
+        worst, growth = float(shares["value"].max()), math.nan
+        if len(rows) > 2:
+            growth = float(np.polyfit(np.log(rows["rho"]), np.log(rows["value"]), 1)[0])
+        verdict = Verdict.HOLDS if worst <= 1 else Verdict.FAILS
+        note = "; δ enters neither the algorithm nor θ, so it can only speak of ξ" if of == "1/δ" else ""
+        shown = f"at most {number(worst)} of the bound; grows like ({of})^{number(growth)} over the grid"
+        return Finding(verdict, shown, f"the bound grows like {power}, and its constant is taken as 1{note}")
+
+    return judge
+
+
+def panels(table: Any) -> list[Panel | None]:
+    """The growth of the constant, with the claimed power above each line."""
+    rows = select(table, problem="constants", measure="constant")
+    if not len(rows):
+        return []
+    series = []
+    for k, (of, limit) in enumerate((("d", 1.0), ("1/α", 2.0), ("1/δ", 2.0))):
+        part = select(rows, variant=of)
+        x, y = part["rho"].to_numpy(), part["value"].to_numpy()
+        claimed = 1.5 * y[0] * (x / x[0]) ** limit
+        series.append(Series(of, x, y, colour=k))
+        series.append(Series(f"claimed: {of}^{limit:g}", x, claimed, style="reference", colour=k))
+    alt = "sup t² (f(w_t) − f*) against d, 1/α and 1/δ; each stays below the claimed power."
+    title = "Theorem 1: growth of the constant"
+    return [Panel("constants", title, "d, 1/α, 1/δ", "sup t² (f(w_t) − f*)", series, alt=alt)]
+
+
+RULE = (
+    "holds if sup t²(f(w_t) − f*) is at most dL/(α²δ²), with the unstated constant taken as 1, over the whole grid; "
+    "the theorem is an upper bound, so less is no failure"
+)
+CLAIMS = tuple(
+    Claim(key, f"Theorem 1's constant grows at most like {power}", shown, "Theorem 1", RULE, judge_constant(of, power),
+          "constants")
+    for key, of, power, shown in (
+        ("constant-d", "d", "d", "d¹"),
+        ("constant-alpha", "1/α", "1/α²", "α⁻²"),
+        ("constant-delta", "1/δ", "1/δ²", "δ⁻²"),
+    )
+)  # fmt: skip
