@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 
 import numpy as np
@@ -12,26 +13,31 @@ from projfree import (
     AcceleratedProjectedGradient,
     BacktrackingGradient,
     BiWeight,
+    Box,
     Direct,
     Entries,
     GroupBall,
+    Huber,
     KSupportBall,
     Logistic,
     LpBall,
     Objective,
+    Positive,
     ProjectedGradient,
     SchattenBall,
     Softmax,
     Squared,
+    Weighted,
     as_data,
     minimize,
     path,
     plan,
 )
 from projfree.data.tasks import TaskData
-from projfree.sets import WeightedSchattenBall
+from projfree.sets import SETS, OracleSet, WeightedSchattenBall
 from projfree.solvers.costs import Costs
 from projfree.solvers.rules import RULES
+from projfree.testing.sets import fitting
 
 
 def test_the_plan_counts_the_numbers_that_a_read_meets():
@@ -136,3 +142,47 @@ def test_a_plan_is_a_value_and_keeps_no_rows():
     assert read == made[0]
     assert read.explain() == made[0].explain()
     assert len(pickle.dumps(made[0])) < 5_000
+
+
+def plans(ball):
+    """A plan of a quadratic and one of rows for each shape that fits the set."""
+    rng = np.random.default_rng(0)
+    for shape in fitting(ball):
+        X, y = rng.standard_normal((20, shape[0])), rng.standard_normal((20, *shape[1:]))
+        for loss in (Squared(), Huber(0.5)):
+            f = Objective(loss, as_data(X, y), fit_intercept=True)
+            yield plan(f, ball), plan(f, copy.deepcopy(ball))
+
+
+@pytest.mark.parametrize("kind", SETS, ids=lambda kind: kind.__name__)
+def test_plans_are_values(kind):
+    """Whatever the set holds, equal problems have equal plans, and the solver is that of the first choice."""
+    for ball in kind.examples():
+        for made, again in plans(ball):
+            assert made.solver == made.choices[0].solver
+            if kind is OracleSet:  # made of functions, of which nobody knows whether they are equal
+                assert made == made.__class__(made.costs, made.tol, made.budget, made.solver)
+                continue
+            assert made == again == pickle.loads(pickle.dumps(made))
+            assert hash(made) == hash(again)
+
+
+@pytest.mark.parametrize("kind", SETS, ids=lambda kind: kind.__name__)
+def test_sets_are_values(kind):
+    balls = kind.examples()
+    for i, ball in enumerate(balls):
+        assert [ball == other for other in balls] == [j == i for j in range(len(balls))]
+        assert ball != "a ball"
+        if kind is not OracleSet:
+            assert copy.deepcopy(ball) == ball
+            assert len({ball, copy.deepcopy(ball)}) == 1
+
+
+def test_sets_with_other_arrays_differ():
+    weights = np.array([1.0, 2.0, 3.0])
+    one, other = Weighted(LpBall(2, 1.0), weights), Weighted(LpBall(2, 1.0), weights + 1e-15)
+    assert one != other
+    assert Positive(one) != Positive(other)
+    assert Positive(one) == Positive(Weighted(LpBall(2, 1.0), weights.copy()))
+    assert Box(-1.0, 1.0) == Box(-1.0, 1.0) != Box(-1.0, 2.0)
+    assert len({Box(-1.0, 1.0), Box(-1.0, 1.0), Box(np.zeros(3), np.ones(3))}) == 2

@@ -41,6 +41,18 @@ def slack(w: Array, rtol: float) -> float:
     return max(rtol, 16.0 * float(np.finfo(dtype).eps)) if dtype.kind == "f" else rtol
 
 
+def _values(thing: Any) -> list[Any] | None:
+    """The fields of a dataclass, None of anything else."""
+    return [getattr(thing, f.name) for f in fields(thing)] if is_dataclass(thing) else None
+
+
+def _equal(a: Any, b: Any) -> bool:
+    """Whether two fields of sets are equal, arrays entry by entry."""
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return type(a) is type(b) and np.array_equal(a, b)
+    return bool(a == b)
+
+
 class ConstraintSet(ABC):
     r"""A compact convex set :math:`C`, seen through its linear minimisation oracle.
 
@@ -56,6 +68,19 @@ class ConstraintSet(ABC):
     >>> isinstance(C, ConstraintSet), C.lmo(np.array([1.0, -3.0])), C.support(np.array([1.0, -3.0]))
     (True, array([0., 2.]), 6.0)
     """
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other set is of the same class with equal fields; sets without fields are equal to themselves."""
+        own, others = _values(self), _values(other)
+        if type(other) is not type(self) or own is None or others is None:
+            return NotImplemented
+        return all(map(_equal, own, others))
+
+    def __hash__(self) -> int:
+        own = _values(self)
+        if own is None:
+            return object.__hash__(self)
+        return hash((type(self), *(value.shape if isinstance(value, np.ndarray) else value for value in own)))
 
     @classmethod
     def examples(cls) -> tuple[ConstraintSet, ...]:
