@@ -27,6 +27,7 @@ from projfree.objectives.row_steps import Curvatures, by_column, weigh
 
 if TYPE_CHECKING:
     from projfree.objectives.base import SmoothFunction
+    from projfree.objectives.quadratic import QuadraticForm
 
 
 class HessianProducts(ABC):
@@ -56,6 +57,20 @@ class FormedProducts(HessianProducts):
 
     def diagonal(self) -> Array:
         return np.diag(self.H).reshape(self.shape)
+
+
+class FormProducts(HessianProducts):
+    """The matrix of a quadratic form, which acts on each column of a parameter."""
+
+    def __init__(self, f: QuadraticForm) -> None:
+        self.f = f
+
+    def product(self, v: Array) -> Array:
+        self.f._workspace.count += 1
+        return np.asarray(self.f.H @ v)
+
+    def diagonal(self) -> Array:
+        return np.multiply.outer(np.diag(self.f.H), np.ones(self.f.shape[1:]))
 
 
 class SlopeProducts(HessianProducts):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -13,8 +13,10 @@ from projfree.algebra import UNIT, Handle, Minorant, Point, inner, size
 from projfree.checks import Array, all_finite, real_array
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
-from projfree.objectives.hessian_products import HessianProducts
 from projfree.objectives.hull import Hull, Local, QuadraticHull
+
+if TYPE_CHECKING:
+    from projfree.objectives.hessian_products import HessianProducts
 
 #: How many products with H are kept.
 MOST_PRODUCTS = 6
@@ -146,6 +148,8 @@ class QuadraticForm(SmoothFunction):
         return np.asarray(self.H[np.ix_(rows, features)])
 
     def hessian_at(self, x: Point) -> HessianProducts:
+        from projfree.objectives.hessian_products import FormProducts
+
         return FormProducts(self)
 
     def curvature_among(self, x: Point, points: tuple[Point, ...], others: tuple[Point, ...] = ()) -> Array:
@@ -225,17 +229,3 @@ class Products:
             del kept[next(iter(kept))]
         self._kept = kept
         return image
-
-
-class FormProducts(HessianProducts):
-    """The matrix of a quadratic form, which acts on each column of a parameter."""
-
-    def __init__(self, f: QuadraticForm) -> None:
-        self.f = f
-
-    def product(self, v: Array) -> Array:
-        self.f._workspace.count += 1
-        return np.asarray(self.f.H @ v)
-
-    def diagonal(self) -> Array:
-        return np.multiply.outer(np.diag(self.f.H), np.ones(self.f.shape[1:]))

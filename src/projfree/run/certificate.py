@@ -11,7 +11,6 @@ from projfree.data import as_data
 from projfree.display import html_table
 from projfree.losses.base import Loss
 from projfree.objectives import Objective, SmoothFunction
-from projfree.run.recheck import recheck
 from projfree.sets.base import ConstraintSet
 
 
@@ -104,6 +103,8 @@ class Certificate:
             scaled.
         """
         f, feasible = self._objective(X, y, sample_weight, objective), self._feasible()
+        from projfree.run.recheck import recheck
+
         found = recheck(self, f)
         if self.bound is None:
             gap, proved = self.ball.gap(found.gradient, self.w), found.fits
