@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 
 import numpy as np
 import pytest
 from solvers.catalogue import X, Y
 
 from projfree import (
+    AcceleratedProjectedGradient,
+    Backtracking,
+    BacktrackingGradient,
     Checkpoint,
     ConstrainedNewton,
     Direct,
+    Entries,
     FrankWolfe,
+    HessianFreeNewton,
     Logistic,
     LpBall,
     Objective,
+    PairwiseFrankWolfe,
     PrimalAveraging,
+    Relay,
+    SchattenBall,
     Squared,
+    TrustRegionLanczos,
+    WorkingSet,
     as_data,
     minimize,
     persist,
@@ -134,34 +145,136 @@ def leaves(tree, path=()):
         yield path, tree
 
 
-DAMAGED = {
+def on_arrays(change):
+    """A forgery of an array; numbers and what is not there get one of their own."""
+    return lambda value: change(value) if isinstance(value, np.ndarray) and value.ndim else np.full((2, 3), 1.0)
+
+
+FORGED = {
     "text": lambda value: np.array(["a"] * np.size(value)) if isinstance(value, np.ndarray) else "a",
     "nothing": lambda value: None,
     "nan": lambda value: value * math.nan if isinstance(value, np.ndarray) else math.nan,
     "shape": lambda value: np.ones((2, 3)),
+    "one less": on_arrays(lambda value: value[:-1]),
+    "one axis more": on_arrays(lambda value: value[None]),
+    "below zero": lambda value: -1 - value if isinstance(value, int | float | np.ndarray) else -1,
+    "large": lambda value: value * 0 + 10**12 if isinstance(value, int | float | np.ndarray) else 10**12,
+    "complex": lambda value: value * 1j if isinstance(value, np.ndarray) and value.ndim else np.complex128(1j),
+    "number": lambda value: 3.0,
+    "flag": lambda value: value > 0 if isinstance(value, np.ndarray) else True,
+}
+EUCLIDEAN, FLAT = LpBall(2, 0.3), LpBall(1, 0.5)
+LOGISTIC = Objective(Logistic(), as_data(X, np.sign(Y)), fit_intercept=True)
+STATES = {
+    "averages": (LOGISTIC, BALL, PrimalAveraging()),
+    "vertices": (LOGISTIC, BALL, FrankWolfe(Backtracking())),
+    "active set": (F, FLAT, PairwiseFrankWolfe()),
+    "momentum": (LOGISTIC, BALL, AcceleratedProjectedGradient(BacktrackingGradient())),
+    "Hessian": (LOGISTIC, BALL, ConstrainedNewton()),
+    "products": (LOGISTIC, BALL, HessianFreeNewton()),
+    "form": (F, BALL, Direct()),
+    "Krylov space": (F, EUCLIDEAN, TrustRegionLanczos()),
+    "features": (F, FLAT, WorkingSet(smallest=2)),
+    "first of two": (LOGISTIC, BALL, Relay(after=5)),
+    "second of two": (LOGISTIC, BALL, Relay(after=1)),
 }
 
 
-@pytest.mark.parametrize("kind", DAMAGED)
-@pytest.mark.parametrize(
-    "solver",
-    [PrimalAveraging(), *(pytest.param(one, marks=pytest.mark.slow) for one in (Direct(), ConstrainedNewton()))],
-    ids=lambda solver: type(solver).__name__,
-)
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_a_damaged_value_anywhere_ends_in_a_sentence_or_in_a_run(solver, kind, tmp_path):
-    f = F if isinstance(solver, Direct) else Objective(Logistic(), as_data(X, np.sign(Y)))
-    minimize(f, BALL, solver, tol=0.0, max_iter=2, callbacks=[Checkpoint(tmp_path / "a", 1)])
-    tree = persist.load(tmp_path / "a", kind=KIND)
+@functools.cache
+def minimum(case):
+    f, ball, _ = STATES[case]
+    return minimize(f, ball, tol=1e-13).value
+
+
+def forgeries(tree, kind):
+    """Trees with one value forged, by the place of the value."""
     for path, value in leaves({name: tree[name] for name in tree.keys() - {"version", "problem", "solver"}}):
         if "rungs" in path and path[1] > 0:
             continue  # all alike
         *above, last = path
         parent = functools.reduce(lambda part, key: part[key], above, tree)
-        parent[last] = DAMAGED[kind](value)
-        persist.save(tmp_path / "b", tree, kind=KIND)
+        parent[last] = FORGED[kind](value)
+        yield path
         parent[last] = value
+
+
+@pytest.mark.parametrize("kind", FORGED)
+@pytest.mark.parametrize("case", STATES)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_forged_member_ends_in_a_sentence_or_in_a_proof(case, kind, tmp_path, monkeypatch):
+    """Members of the state of every solver, and for one of them whatever else a checkpoint holds."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    f, ball, solver = STATES[case]
+    minimize(f, ball, solver, tol=0.0, max_iter=2, callbacks=[Checkpoint(tmp_path / "a", 1)])
+    tree = persist.load(tmp_path / "a", kind=KIND)
+    forged = tree if case == "averages" else {"state": tree["state"]}
+    for path in forgeries(forged, kind):
+        persist.save(tmp_path / "b", tree, kind=KIND)
         try:
-            minimize(f, BALL, solver, tol=0.0, max_iter=3, time_limit=20.0, state=tmp_path / "b")
+            found = minimize(f, ball, solver, tol=0.0, max_iter=4, time_limit=20.0, state=tmp_path / "b")
         except ValueError as error:
             assert "the checkpoint" in str(error), path  # noqa: PT017 - a run may also go on
+        else:
+            proved(found, f, ball, minimum(case), path)
+
+
+def proved(found, f, ball, best, path):
+    """The point is in the set and has its value, and the bound is one."""
+    assert ball.contains(found.w), path
+    assert f.value(f.point(found.w, found.intercept)) == pytest.approx(found.value, rel=1e-12), path
+    assert found.bound <= best * (1 + 1e-12), path
+    assert found.n_iter <= 4, path
+
+
+REFUSED = {
+    "a number as iterate": ("averages", lambda tree: tree["state"].update(x=3.0)),
+    "another iteration": ("averages", lambda tree: tree["state"].update(t=10**12)),
+    "a number as best point": ("averages", lambda tree: tree.update(best=1.0)),
+    "a row from the end": ("averages", lambda tree: tree.update(rows={"2": -1})),
+    "a row of another iteration": ("averages", lambda tree: tree.update(rows={"2": 0})),
+    "an average less": ("averages", lambda tree: tree["rungs"].pop()),
+    "shape of an intercept": ("averages", lambda tree: tree["state"]["x"].update(intercept=np.zeros(3))),
+    "a complex step": ("averages", lambda tree: tree["state"].update(gamma=np.complex128(1j))),
+    "solver of a relay": ("first of two", lambda tree: tree["state"].update(leg=7)),
+    "length of a diagonal": ("Krylov space", lambda tree: tree["state"].update(alpha=np.zeros(7))),
+    "no basis": ("Krylov space", lambda tree: tree["state"].update(Q=np.zeros((0, 4)))),
+    "features beyond": ("features", lambda tree: tree["state"].update(features=np.array([0, 99]), H=None)),
+    "features twice": ("features", lambda tree: tree["state"].update(features=np.array([1, 1]), H=None)),
+    "scale of other features": ("products", lambda tree: tree["state"].update(diagonal=np.ones(3))),
+    "momentum below one": ("momentum", lambda tree: tree["state"].update(theta=0.5)),
+    "a bound of the last step": ("averages", lambda tree: tree["state"].update(bound=1e9)),
+}
+
+
+@pytest.mark.parametrize(("case", "change"), REFUSED.values(), ids=REFUSED)
+def test_what_is_no_state_is_refused(case, change, tmp_path):
+    f, ball, solver = STATES[case]
+    minimize(f, ball, solver, tol=0.0, max_iter=2, callbacks=[Checkpoint(tmp_path, 1)])
+    tree = persist.load(tmp_path, kind=KIND)
+    change(tree)
+    persist.save(tmp_path, tree, kind=KIND)
+    with pytest.raises(ValueError, match=r"^the checkpoint at .* is damaged .*begin anew with `start=`"):
+        minimize(f, ball, solver, tol=0.0, max_iter=4, state=tmp_path)
+
+
+PARTS = {
+    "a row less": lambda w: w.update(left=w["left"][:-1]),
+    "a column less": lambda w: w.update(right=w["right"][:, :-1]),
+    "not finite": lambda w: w.update(left=w["left"] * math.nan),
+    "text": lambda w: w.update(right=np.array(["a"])),
+    "another shape": lambda w: w.update(shape=[30, 40]),
+}
+
+
+@pytest.mark.parametrize("change", PARTS.values(), ids=PARTS)
+def test_factors_of_another_matrix_are_refused(change, tmp_path):
+    rng = np.random.default_rng(0)
+    places = rng.permutation(40 * 30)[:300]
+    entries = Entries(places // 30, places % 30, (40, 30), factored=True)
+    f, ball = Objective(Squared(), as_data(entries, rng.standard_normal(300))), SchattenBall(1, radius=5.0)
+    minimize(f, ball, FrankWolfe(), tol=0.0, max_iter=3, callbacks=[Checkpoint(tmp_path, 1)])
+    tree = persist.load(tmp_path, kind=KIND)
+    change(tree["state"]["x"]["w"])
+    persist.save(tmp_path, tree, kind=KIND)
+    with pytest.raises(ValueError, match=r"^the checkpoint at .* is damaged"):
+        minimize(f, ball, FrankWolfe(), tol=0.0, max_iter=4, state=tmp_path)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from projfree.algebra.lowrank import LowRank
 from projfree.algebra.on_pattern import OnPattern
 from projfree.algebra.pattern import Pattern
 from projfree.algebra.structured import Structured, combined
+from projfree.checks import real_array
 
 
 def pack(w: Structured) -> dict[str, Any]:
@@ -24,6 +27,7 @@ def pack(w: Structured) -> dict[str, Any]:
 def unpack(tree: dict[str, Any], pattern: Pattern | None = None) -> Structured:
     """Undo `pack`; places that are those of ``pattern`` become that pattern, since mixing asks for the same one."""
     m, n = tree["shape"]
+    _check(tree, m, n)
     parts: list[Any] = [LowRank.of(tree["left"], tree["right"], tree["cut"])] if "left" in tree else []
     if "values" in tree:
         indptr, indices = tree["indptr"], tree["indices"]
@@ -31,6 +35,22 @@ def unpack(tree: dict[str, Any], pattern: Pattern | None = None) -> Structured:
             pattern = Pattern(indptr, indices, (m, n))
         parts.append(OnPattern(pattern, tree["values"]))
     return combined(LowRank((m, n), ()).shape, *parts)
+
+
+def _check(tree: dict[str, Any], m: int, n: int) -> None:
+    """Raise where the arrays are not those of a matrix of this shape: a file may hold anything."""
+    arrays = {name: real_array(name, tree[name]) for name in ("left", "right", "values") if name in tree}
+    fits = all(np.isfinite(array).all() for array in arrays.values()) and float(tree["cut"]) >= 0.0
+    if "left" in tree:
+        left, right = arrays["left"], arrays["right"]
+        fits = fits and left.ndim == right.ndim == 2 and left.shape == (m, right.shape[1]) and len(right) == n
+    if "values" in tree:
+        at, columns = tree["indptr"], tree["indices"]
+        fits = fits and at.shape == (m + 1,) and at[0] == 0 and at[-1] == len(columns) and (np.diff(at) >= 0).all()
+        fits = fits and arrays["values"].shape == columns.shape == (len(columns),) and columns.dtype.kind in "iu"
+        fits = fits and bool(((columns >= 0) & (columns < n)).all())
+    if not fits:
+        raise ValueError(f"the parts of a matrix of shape {(m, n)} do not belong together")
 
 
 def _equal(pattern: Pattern, indptr: Any, indices: Any) -> bool:

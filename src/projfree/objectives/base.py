@@ -73,6 +73,15 @@ class SmoothFunction(ABC):
     def open(self) -> Self:
         """The same function with a workspace of its own, which remembers nothing and has read nothing."""
 
+    def reopened(self, work: int) -> Self:
+        """`open`, and go on counting from what earlier workspaces have read, where that decides anything."""
+        return self.open()
+
+    @property
+    def intercept_shape(self) -> tuple[int, ...] | None:
+        """The shape of an intercept, None where there is none or where any will do."""
+        return None
+
     @abstractmethod
     def evaluate(
         self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False

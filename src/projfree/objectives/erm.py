@@ -19,7 +19,6 @@ from projfree.objectives.base import SmoothFunction, rows_at
 from projfree.objectives.curvature import bend, curvature, shared_curvature
 from projfree.objectives.evaluation import Bend, Evaluation, Memory
 from projfree.objectives.gram_form import diagonal_of, form_of
-from projfree.objectives.hessian_products import HessianProducts, RowProducts
 from projfree.objectives.hull import Hull
 from projfree.objectives.intercepts import Centred, Intercept, NoIntercept, Profiled
 from projfree.objectives.quadratic import QuadraticForm
@@ -29,6 +28,7 @@ from projfree.objectives.workload import Workload
 
 if TYPE_CHECKING:
     from projfree.data.column_products import ColumnProducts
+    from projfree.objectives.hessian_products import HessianProducts
     from projfree.sets.base import ConstraintSet
 
 FORMS = ("auto", "gram", "data")
@@ -100,6 +100,16 @@ class Objective(SmoothFunction):
         f = self.alike()
         f.workspace, f._memory = self.data.open(), Memory()
         return f
+
+    def reopened(self, work: int) -> Self:
+        f = self.open()
+        f.workspace.meter.rows = work  # late compilation looks at all that was read
+        return f
+
+    @property
+    def intercept_shape(self) -> tuple[int, ...] | None:
+        constant = self.intercept_strategy.constant
+        return None if constant is None else constant.shape
 
     @property
     def work(self) -> int:
@@ -234,6 +244,8 @@ class Objective(SmoothFunction):
         return self.intercept_strategy.locate(self.workspace, (x,))[0] if known is None else known.intercept
 
     def hessian_at(self, x: Point) -> HessianProducts:
+        from projfree.objectives.hessian_products import RowProducts
+
         return RowProducts(self.intercept_strategy, self.workspace, x)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -13,11 +13,13 @@ from projfree.checks import Array, all_finite, at_least, positive, real_array
 from projfree.numerics.symmetric import Symmetric
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
-from projfree.objectives.hessian_products import HessianProducts
 from projfree.objectives.hull import Hull
 from projfree.objectives.quadratic import QuadraticForm
 from projfree.objectives.workload import Workload
 from projfree.sets.base import ConstraintSet
+
+if TYPE_CHECKING:
+    from projfree.objectives.hessian_products import HessianProducts
 
 
 class Perturbed(SmoothFunction):
@@ -63,6 +65,15 @@ class Perturbed(SmoothFunction):
         h = self.alike()
         h.f = self.f.open()
         return h
+
+    def reopened(self, work: int) -> Self:
+        h = self.alike()
+        h.f = self.f.reopened(work)
+        return h
+
+    @property
+    def intercept_shape(self) -> tuple[int, ...] | None:
+        return self.f.intercept_shape
 
     def evaluate(
         self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False

@@ -18,10 +18,10 @@ from projfree.run.progress import Run
 from projfree.run.solver_record import rebuild, record
 from projfree.run.trace import Trace
 from projfree.solvers.base import Solver
-from projfree.solvers.restoring import like, number
+from projfree.solvers.restoring import number
 
 #: The version is raised whenever runs keep something else than before.
-KIND, VERSION = "projfree checkpoint", 4
+KIND, VERSION = "projfree checkpoint", 5
 BOOKS = (
     *("seconds", "first_iteration", "work", "value", "first_value", "latest_gap", "centre_value"),
     *("next_check", "next_confirm"),
@@ -167,6 +167,7 @@ def snapshot(run: Run) -> dict[str, Any]:
         "problem": dict(run.state.problem),
         "solver": record(run.solver),
         "state": {f.name: _encode(getattr(run.state, f.name)) for f in _kept(run.state)},
+        "iteration": run.iteration,
         "books": {name: getattr(run, name) for name in BOOKS},
         "smallest_gap": list(run.smallest_gap),
         "best": _encode(run.best),
@@ -179,25 +180,31 @@ def snapshot(run: Run) -> dict[str, Any]:
 
 
 def _apply(run: Run, tree: dict[str, Any]) -> None:
-    f = run.f
-    run.opened = f.open()  # the resumed run remembers nothing either
+    f, ladder = run.f, run.ladder
     run.unproved = True  # and takes nobody's word for a bound
     kept = {name: _decode(value, f) for name, value in tree["state"].items()}
     restored = run.solver.restored(f, run.ball, run.state, kept)
     run.state = replace(restored, problem=run.state.problem, solver=run.solver)
-    books = {name: like(getattr(run, name), tree["books"][name]) for name in BOOKS}
-    run.work_before = books.pop("work")
+    books = {name: _like(getattr(run, name), name, tree["books"][name]) for name in BOOKS}
+    work = books.pop("work")
     for name, value in books.items():
         setattr(run, name, value)
+    if run.iteration != tree["iteration"]:
+        raise ValueError(f"its state is of iteration {run.iteration}, its books are of {tree['iteration']!r}")
+    run.opened = f.reopened(work)  # the resumed run remembers nothing either
+    run.work_before = work - run.opened.work
     gap, iteration = tree["smallest_gap"]
-    run.smallest_gap = (float(gap), int(iteration))
-    run.best = _decode(tree["best"], f)
-    run.trace = Trace({name: real_array(name, column) for name, column in tree["trace"].items()})
-    run.rows = {int(t): range(len(run.trace))[row] for t, row in tree["rows"].items()}
+    run.smallest_gap = (number("smallest_gap", gap), count("smallest_gap", iteration, lowest=0))
+    run.best = _read(tree["best"], f, Point)
+    run.trace = Trace.read(tree["trace"])
+    run.rows = {count("rows", int(t), lowest=0): run.trace.place(row, int(t)) for t, row in tree["rows"].items()}
     for name in LADDER:
-        setattr(run.ladder, name, like(getattr(run.ladder, name), tree["ladder"][name]))
-    run.ladder.witness = _place(tree["witness"], f)
-    run.ladder.rungs = [Rung(_decode(rung["m"], f), _place(rung["z"], f)) for rung in tree["rungs"]]
+        setattr(ladder, name, _like(getattr(ladder, name), name, tree["ladder"][name]))
+    ladder.witness = _place(tree["witness"], f)
+    rungs = [Rung(_read(rung["m"], f, Minorant), _place(rung["z"], f)) for rung in tree["rungs"]]
+    if len(rungs) != len(ladder.ells) or any((rung.z is None) is not ladder.factored for rung in rungs):
+        raise ValueError(f"it has {len(rungs)} averages of tangents with their places, not {len(ladder.ells)}")
+    ladder.rungs = rungs
 
 
 def _kept(state: Any) -> list[Any]:
@@ -219,9 +226,28 @@ def _decode(value: Any, f: SmoothFunction) -> Any:
     rest = {name: part for name, part in value.items() if name != "type"}
     if value["type"] == "point":
         b = rest["intercept"]
-        return f.point(_as_parameter(rest["w"], f), None if b is None else all_finite("intercept", real_array("b", b)))
+        return f.point(_as_parameter(rest["w"], f), None if b is None else _intercept(b, f))
     gradient = _as_parameter(rest.pop("gradient"), f)
-    return Minorant(gradient=gradient, **{name: number(part) for name, part in rest.items()})
+    return Minorant(gradient=gradient, **{name: number(name, part) for name, part in rest.items()})
+
+
+def _read(value: Any, f: SmoothFunction, kind: type) -> Any:
+    found = _decode(value, f)
+    if not isinstance(found, kind):
+        raise ValueError(f"a {kind.__name__.lower()} was expected, got {value!r:.80}")
+    return found
+
+
+def _like(now: Any, name: str, value: Any) -> Any:
+    """A count where the run has one, else a number; NaN is one where the run does not know it yet."""
+    return count(name, value, lowest=0) if isinstance(now, int) else number(name, value, nan=name == "centre_value")
+
+
+def _intercept(b: Any, f: SmoothFunction) -> Any:
+    found = all_finite("intercept", real_array("intercept", b))
+    if f.intercept_shape is not None and found.shape != f.intercept_shape:
+        raise ValueError(f"an intercept has the shape {found.shape}, not {f.intercept_shape}")
+    return found
 
 
 def _plain(w: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from projfree.checks import Array
+from projfree.checks import Array, count, real_array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +36,22 @@ class Trace:
         self._rows: list[list[float]] = []
         if columns is not None:
             self._rows = np.column_stack([columns[name] for name in COLUMNS]).tolist()
+
+    @classmethod
+    def read(cls, columns: dict[str, Any]) -> Trace:
+        """The trace whose columns a file gives: all of one length, and iterations that go up."""
+        found = {name: real_array(name, columns[name]) for name in COLUMNS}
+        if len({column.shape for column in found.values()}) != 1 or found["iteration"].ndim != 1:
+            raise ValueError("the columns of its trace have different lengths")
+        if not (np.diff(found["iteration"], prepend=-1) > 0).all():
+            raise ValueError("the iterations of its trace do not go up")
+        return cls(found)
+
+    def place(self, row: Any, iteration: int) -> int:
+        """The place of a row, after a look whether it is that of the iteration."""
+        if count("row", row, lowest=0) >= len(self) or self.at(row, "iteration") != iteration:
+            raise ValueError(f"row {row} of its trace is not that of iteration {iteration}")
+        return int(row)
 
     def append(self, **row: float) -> int:
         """Add a row; return its place, for values that become known later."""

@@ -3,7 +3,7 @@ r"""Alternating ridge regressions for Schatten-penalised completion: the fast ro
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from projfree.objectives.regressions import Sides, predictions, regressed, surro
 from projfree.sets.base import ConstraintSet
 from projfree.sets.weighted_schatten import WeightedSchattenBall
 from projfree.solvers.base import Solver, State
+from projfree.solvers.restoring import member
 
 #: Singular values count as at least this part of the largest in the ridge, which p > 1 would let vanish with them.
 LEAST = 1e-6
@@ -45,9 +46,13 @@ class AlternatingState(State):
     The strengths are NaN before the first sweep that has to find one.
     """
 
-    strength: float
-    first: float
-    sigma: Array
+    strength: float = field(metadata=member(least=0.0, unknown=True))
+    first: float = field(metadata=member(least=0.0, unknown=True))
+    sigma: Array = field(metadata=member("s", least=0.0))
+
+    def consistent(self, f: SmoothFunction, ball: ConstraintSet) -> bool:
+        w: Any = self.x.w
+        return w.low is not None and w.on is None and w.low.rank == len(self.sigma) > 0
 
 
 @dataclass(frozen=True, repr=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 import numpy as np
@@ -16,7 +16,7 @@ from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.sets.answer import Answer, ask
 from projfree.sets.base import ConstraintSet
-from projfree.solvers.restoring import like
+from projfree.solvers.restoring import member, read_members
 
 if TYPE_CHECKING:
     from projfree.solvers.active_set import ActiveSet
@@ -70,7 +70,7 @@ class State:
     seed: int = 0
     gamma: float = math.nan
     memory: float = math.nan
-    leg: int = 0
+    leg: int = field(default=0, metadata=member(below="2"))
     evaluation: Evaluation | None = field(default=None, metadata={"transient": True}, repr=False)
     found: tuple[tuple[int, Evaluation], ...] = field(default=(), metadata={"transient": True}, repr=False)
     bound: float = field(default=-math.inf, metadata={"transient": True})
@@ -89,6 +89,10 @@ class State:
         if len(state.__dict__) != len(self.__dict__):
             raise TypeError(f"{type(self).__name__} has no {', '.join(changes.keys() - vars(self).keys())}")
         return state
+
+    def consistent(self, f: SmoothFunction, ball: ConstraintSet) -> bool:
+        """Whether members that are right by themselves belong together; a file may say anything."""
+        return True
 
     @property
     def active_set(self) -> ActiveSet | None:
@@ -122,13 +126,12 @@ class Solver(ABC):
         return self.init(f, ball, state.x, state.seed)
 
     def restored(self, f: SmoothFunction, ball: ConstraintSet, first: State, kept: dict[str, Any]) -> State:
-        """The state whose fields a checkpoint has kept, given the first state of a new run.
-
-        Fields that a state from outside of the package adds are taken as they are: their solver knows what they mean.
-        """
-        own = {f.name for c in type(first).__mro__ if c.__module__.startswith("projfree.") for f in _fields_of(c)}
-        checked = {name: like(getattr(first, name), value) if name in own else value for name, value in kept.items()}
-        return type(first)(**checked, problem=first.problem, solver=first.solver)
+        """The state whose members a checkpoint has kept, given the first state of a new run."""
+        members = read_members(type(first), kept, f.shape)
+        state = type(first)(**members, problem=first.problem, solver=first.solver)
+        if not state.consistent(f, ball):
+            raise ValueError("the members of its state do not belong together")
+        return state
 
     def __repr__(self) -> str:
         """The call that makes this solver, without the settings that are as by default."""
@@ -200,7 +203,3 @@ def valued(f: SmoothFunction, t: int, x: Point) -> tuple[Point, tuple[tuple[int,
         return x, ()
     found = f.evaluate(x, tangent=False)
     return found.point, ((t, found),)
-
-
-def _fields_of(cls: Any) -> tuple[Any, ...]:
-    return fields(cls) if is_dataclass(cls) else ()

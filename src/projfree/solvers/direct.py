@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State
 from projfree.solvers.diagonal import is_diagonal, minimise_diagonal
 from projfree.solvers.model import check_model, minimise_model
-from projfree.solvers.restoring import check_shapes
+from projfree.solvers.restoring import member
 from projfree.solvers.working_set import FIRST_LEVEL
 
 #: The most features for which a Gram matrix is formed: it takes 3.2 GB.
@@ -33,7 +32,10 @@ MOST_FEATURES = 20_000
 class DirectState(State):
     """A state with the matrix ``H`` of the quadratic, at first None."""
 
-    H: Array | None = None
+    H: Array | None = field(default=None, metadata=member("..."))
+
+    def consistent(self, f: SmoothFunction, ball: ConstraintSet) -> bool:
+        return self.H is None or self.H.shape == _form_shape(f, ball)
 
 
 @dataclass(frozen=True, repr=False)
@@ -84,11 +86,6 @@ class Direct(Solver):
         assert isinstance(state, DirectState)
         return DirectState(t=0, x=state.x, seed=state.seed, H=state.H)  # which does not know the set
 
-    def restored(self, f: SmoothFunction, ball: ConstraintSet, first: State, kept: dict[str, Any]) -> State:
-        if not is_diagonal(f, ball):
-            check_shapes(kept, H=(f.shape[0], f.shape[0]))
-        return super().restored(f, ball, first, kept)
-
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, DirectState)
         if state.H is None:
@@ -122,6 +119,13 @@ class Direct(Solver):
             gamma=1.0,
             done=done,
         )
+
+
+def _form_shape(f: SmoothFunction, ball: ConstraintSet) -> tuple[int, ...]:
+    """The shape of H, or of its diagonal where it has no more."""
+    if not is_diagonal(f, ball):
+        return (f.shape[0], f.shape[0])
+    return (math.prod(f.shape) if f.pattern is None else len(f.pattern.indices),)
 
 
 def _terms(f: SmoothFunction, ball: ConstraintSet) -> tuple[Array, Array]:

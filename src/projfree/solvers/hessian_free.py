@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State
 from projfree.solvers.model_step import NOTHING, falls_enough
 from projfree.solvers.projected_gradient import AcceleratedProjectedGradient
+from projfree.solvers.restoring import member
 from projfree.steps import BacktrackingGradient
 
 #: A point whose norm is at least this part of the radius lies on the sphere,
@@ -42,7 +43,7 @@ class HessianFreeState(State):
     """
 
     m: Minorant | None = None
-    diagonal: Array | None = None
+    diagonal: Array | None = field(default=None, metadata=member("w", least=0.0))
     slow: int = 0
     least: float = math.inf
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from projfree.algebra import UNIT, Minorant, Point, inner
 from projfree.checks import Array
@@ -16,7 +15,7 @@ from projfree.solvers.base import Known, Solver, State
 from projfree.solvers.costs import HESSIAN
 from projfree.solvers.model import check_model, minimise_model
 from projfree.solvers.model_step import NOTHING, falls_enough, step_towards
-from projfree.solvers.restoring import check_shapes
+from projfree.solvers.restoring import member
 
 #: The last Hessian serves again while the Frank-Wolfe gap falls by this factor a step, or by more where a new one,
 #: with which it falls by the second, costs little: the reads that a step takes the time of without one are the third.
@@ -37,10 +36,10 @@ class NewtonState(State):
 
     m: Minorant | None = None
     value: float = math.nan
-    rest: Array | None = None
-    H: Array | None = None
-    follow: Array | None = None
-    inverse: Array | None = None
+    rest: Array | None = field(default=None, metadata=member("k"))
+    H: Array | None = field(default=None, metadata=member("D", "D"))
+    follow: Array | None = field(default=None, metadata=member("D", "k"))
+    inverse: Array | None = field(default=None, metadata=member("k", "k"))
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,11 +84,6 @@ class ConstrainedNewton(Solver):
         assert isinstance(state, NewtonState)
         known = {name: getattr(state, name) for name in ("m", "value", "rest", "H", "follow", "inverse")}
         return NewtonState(t=0, x=state.x, seed=state.seed, **known)  # none of it knows the set
-
-    def restored(self, f: SmoothFunction, ball: ConstraintSet, first: State, kept: dict[str, Any]) -> State:
-        D, k = math.prod(f.shape), math.prod(f.shape[1:])
-        check_shapes(kept, H=(D, D), follow=(D, k), inverse=(k, k), rest=(k,))
-        return super().restored(f, ball, first, kept)
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, NewtonState)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from projfree.sets.base import ConstraintSet
 from projfree.solvers.active_set import ActiveSet
 from projfree.solvers.base import Solver, State, bound_of, next_answer
 from projfree.solvers.correction import correctable, curvature, falls
+from projfree.solvers.restoring import member
 from projfree.steps import ExactLineSearch, Schedule, StepRule
 
 #: A decrease of this many roundings of the value is none that values could tell; where so many such steps in a row did
@@ -44,15 +44,18 @@ class PairwiseState(State):
         How far the vertex that the oracle answered lies below the iterate; NaN where it was not asked about it.
     """
 
-    starts: Array
-    places: Array
-    values: Array
-    weights: Array
-    K: Array | None = None
+    starts: Array = field(metadata=member("v+1"))
+    places: Array = field(metadata=member("e", below="D"))
+    values: Array = field(metadata=member("e"))
+    weights: Array = field(metadata=member("v", least=0.0))
+    K: Array | None = field(default=None, metadata=member("v", "v"))
     estimate: float = math.inf
     least: float = math.inf
     idle: int = 0
     ahead: float = field(default=math.nan, metadata={"transient": True})
+
+    def consistent(self, f: SmoothFunction, ball: ConstraintSet) -> bool:
+        return self.active_set.consistent
 
     @property
     def active_set(self) -> ActiveSet:
@@ -122,13 +125,6 @@ class PairwiseFrankWolfe(Solver):
 
     def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> PairwiseState:
         return PairwiseState(t=0, x=start, seed=seed, **ActiveSet.of(start.w).fields())
-
-    def restored(self, f: SmoothFunction, ball: ConstraintSet, first: State, kept: dict[str, Any]) -> State:
-        state = super().restored(f, ball, first, kept)
-        assert isinstance(state, PairwiseState)
-        if not state.active_set.consistent:
-            raise ValueError("its active set is none: places, starts and weights do not belong together")
-        return state
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, PairwiseState)

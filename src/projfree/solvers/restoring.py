@@ -1,37 +1,132 @@
-"""Checks of what a file says about a state: a checkpoint may hold anything."""
+"""What the members of a state are, and the one reader that checks those of a file: a checkpoint may hold anything."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Callable
+from dataclasses import Field, fields, is_dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from projfree.algebra import Minorant, Point
 from projfree.checks import all_finite, count, real_array
 
 
-def number(value: Any) -> Any:
-    """A number; flags and text are none."""
-    if type(value) not in (int, float) and not isinstance(value, np.number):
-        raise TypeError(f"{value!r} is no number")
+class Member(NamedTuple):
+    """What a member of a state is, besides its type.
+
+    Attributes
+    ----------
+    shape : tuple of str
+        The sizes of an array: ``d`` features, ``k`` outputs, ``D`` entries of a parameter, or any other letter for a
+        size that several members share; ``v+1`` is one more than ``v``, ``w`` alone is the shape of a parameter, and
+        ``...`` any, which the state itself looks at.
+    least : float
+        The least that numbers may be.
+    below : str
+        The size that whole numbers lie below, from zero on.
+    unknown : bool
+        Whether a number may be NaN or infinite, as one may whose default is.
+    """
+
+    shape: tuple[str, ...] = ()
+    least: float = -math.inf
+    below: str = ""
+    unknown: bool = False
+
+
+def member(*shape: str, least: float = -math.inf, below: str = "", unknown: bool = False) -> dict[str, Any]:
+    """What a field of a state says of itself as metadata; see `Member`."""
+    return {"member": Member(shape, least, below, unknown)}
+
+
+def number(name: str, value: Any, least: float = -math.inf, *, nan: bool = False) -> Any:
+    """A real number as it is; flags and text are none."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise ValueError(f"`{name}` must be a number, got {value!r}")
+    if value < least or (math.isnan(value) and not nan):
+        raise ValueError(f"`{name}` must be {'at least ' + str(least) if value < least else 'a number'}, got {value!r}")
     return value
 
 
-def like(first: Any, value: Any) -> Any:
-    """A part of a state: a count or a number where that of a new state is one, and arrays without gaps."""
-    if isinstance(first, int) and not isinstance(first, bool):
-        return count("a count", value, lowest=0)
-    if isinstance(first, float):
-        return number(value)
-    if isinstance(first, np.ndarray) and np.ndim(value) != first.ndim:
-        raise ValueError(f"an array has the shape {np.shape(value)}, not {first.ndim} dimensions")
-    if isinstance(value, np.ndarray):
-        return value if value.dtype.kind in "iub" else all_finite("an array", real_array("an array", value))
+def read_members(state: type, kept: dict[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
+    """The members of a state as a file gives them, each of the type, shape and range that the state declares.
+
+    Those that a state from outside of the package adds are taken as they are: their solver knows what they mean.
+    """
+    own = {each.name: each for c in state.__mro__ if c.__module__.startswith("projfree.") for each in _fields_of(c)}
+    sizes = {"d": shape[0], "k": math.prod(shape[1:]), "D": math.prod(shape)}
+    sizes |= {f"w{axis}": size for axis, size in enumerate(shape)}
+    return {name: _read(own[name], kept[name], sizes) if name in own else kept[name] for name in kept}
+
+
+def _read(each: Field[Any], value: Any, sizes: dict[str, int]) -> Any:
+    kinds, said = str(each.type).split(" | "), each.metadata.get("member", Member())
+    if value is None and "None" in kinds:
+        return None
+    if isinstance(each.default, float) and not math.isfinite(each.default):
+        said = said._replace(unknown=True)
+    if each.metadata.get("transient") or kinds[0] not in READERS:
+        raise ValueError(f"`{each.name}` is no member that a file keeps")
+    return READERS[kinds[0]](each.name, value, said, sizes)
+
+
+def _count(name: str, value: Any, said: Member, sizes: dict[str, int]) -> int:
+    found = count(name, value, lowest=0)
+    if said.below and found >= int(said.below):
+        raise ValueError(f"`{name}` must be below {said.below}, got {found}")
+    return found
+
+
+def _number(name: str, value: Any, said: Member, sizes: dict[str, int]) -> Any:
+    found = number(name, value, said.least, nan=said.unknown)
+    if not (math.isfinite(found) or said.unknown):
+        raise ValueError(f"`{name}` must be finite, got {found!r}")
+    return found
+
+
+def _array(name: str, value: Any, said: Member, sizes: dict[str, int]) -> Any:
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in ("iu" if said.below else "fiu"):
+        raise ValueError(f"`{name}` must be an array of {'whole ' if said.below else ''}numbers, got {value!r:.80}")
+    _fit(name, value.shape, said.shape, sizes)
+    array = all_finite(name, real_array(name, value))
+    least = 0.0 if said.below else said.least
+    if array.size and (array.min() < least or (said.below and array.max() >= sizes[said.below])):
+        raise ValueError(f"`{name}` must lie from {least:g} to below {sizes.get(said.below, math.inf)}")
     return value
 
 
-def check_shapes(kept: dict[str, Any], **shapes: tuple[int, ...]) -> None:
-    """Raise where an array that a checkpoint has kept has another shape than the problem asks for."""
-    for name, shape in shapes.items():
-        found = kept.get(name)
-        if found is not None and np.shape(found) != shape:
-            raise ValueError(f"`{name}` has the shape {np.shape(found)}, not {shape}")
+def _fit(name: str, shape: tuple[int, ...], wanted: tuple[str, ...], sizes: dict[str, int]) -> None:
+    """Raise unless the shape is the wanted one; letters that are new get their sizes from it."""
+    if wanted == ("w",):
+        wanted = tuple(letter for letter in sizes if letter.startswith("w"))
+    fits = len(shape) == len(wanted) or wanted == ("...",)
+    for size, letters in () if wanted == ("...",) else zip(shape, wanted, strict=False):
+        letter, _, more = letters.partition("+")
+        fits = fits and sizes.setdefault(letter, size - int(more or 0)) == size - int(more or 0) >= 0
+    if not fits:
+        raise ValueError(f"`{name}` must have the shape ({', '.join(wanted)}) with {sizes}, got {shape}")
+
+
+def _instance(kind: type) -> Callable[..., Any]:
+    def read(name: str, value: Any, said: Member, sizes: dict[str, int]) -> Any:
+        if not isinstance(value, kind):
+            raise ValueError(f"`{name}` must be a {kind.__name__.lower()}, got {value!r:.80}")
+        return value
+
+    return read
+
+
+#: How a member is read, by the type that its class declares.
+READERS: dict[str, Callable[..., Any]] = {
+    "int": _count,
+    "float": _number,
+    "Array": _array,
+    "Point": _instance(Point),
+    "Minorant": _instance(Minorant),
+}
+
+
+def _fields_of(cls: Any) -> tuple[Any, ...]:
+    return fields(cls) if is_dataclass(cls) else ()

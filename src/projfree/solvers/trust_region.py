@@ -15,6 +15,7 @@ from projfree.sets import LpBall
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State
 from projfree.solvers.hessian_free import newton_move
+from projfree.solvers.restoring import member
 
 #: A tangent is taken at the minimiser over the space when its relative gap, which the space knows without a read, has
 #: that many digits, of which the last but one is not asked for often, and at each digit more; a little later than that,
@@ -34,14 +35,18 @@ class KrylovState(State):
     ``memory`` is the number of digits at the last tangent.
     """
 
-    Q: Array
-    alpha: Array
-    beta: Array
-    length: float = math.nan
+    Q: Array = field(metadata=member("r", "D"))
+    alpha: Array = field(metadata=member("s"))
+    beta: Array = field(metadata=member("s"))
+    length: float = field(default=math.nan, metadata=member(least=0.0))
     constant: float = math.nan
-    penalty: float = 0.0
+    penalty: float = field(default=0.0, metadata=member(least=0.0))
     m: Minorant | None = None
     store: Basis | None = field(default=None, metadata={"transient": True}, repr=False)
+
+    def consistent(self, f: SmoothFunction, ball: ConstraintSet) -> bool:
+        begun = len(self.Q) > 0 or not self.length > 0.0
+        return begun and len(self.Q) - len(self.alpha) in (0, 1)
 
     @property
     def space(self) -> Lanczos:
