@@ -86,8 +86,9 @@ class Judge:
     def work(self, key: tuple[str, float]) -> dict[str, float]:
         """The prices of the rules that apply and were measured."""
         known, work = self.times[key], {}
+        costs = self.costs[key].repriced()  # some prices are in its numbers, which would stay as they were
         for rule in rules_module.RULES:
-            if rule.__name__ in known and (choice := rule(self.costs[key])) is not None:
+            if rule.__name__ in known and (choice := rule(costs)) is not None:
                 work[rule.__name__] = choice.work
         return work
 

@@ -35,6 +35,7 @@ from projfree import (
 )
 from projfree.data.tasks import TaskData
 from projfree.sets import SETS, OracleSet, WeightedSchattenBall
+from projfree.solvers import costs as prices
 from projfree.solvers.costs import Costs
 from projfree.solvers.rules import RULES
 from projfree.testing.sets import fitting
@@ -186,3 +187,22 @@ def test_sets_with_other_arrays_differ():
     assert Positive(one) == Positive(Weighted(LpBall(2, 1.0), weights.copy()))
     assert Box(-1.0, 1.0) == Box(-1.0, 1.0) != Box(-1.0, 2.0)
     assert len({Box(-1.0, 1.0), Box(-1.0, 1.0), Box(np.zeros(3), np.ones(3))}) == 2
+
+
+@pytest.mark.parametrize("price", ["TANGENT", "SEARCH", "LEAST_READ", "MODEL_FLOPS", "ORACLE", "PROJECTION"])
+def test_another_price_is_in_all_numbers_of_a_problem_that_is_priced_anew(price, monkeypatch):
+    """The fit of the prices changes them after the problems were made."""
+    X = np.random.default_rng(0).standard_normal((30, 4))
+    made = Costs(Objective(Logistic(), as_data(X, np.sign(X[:, 0])), fit_intercept=True), LpBall(2, 1.0))
+
+    def numbers(costs):
+        return costs.span, costs.tangent, costs.product, costs.search, costs.model_work, costs.oracle, costs.projection
+
+    before = numbers(made)
+    monkeypatch.setattr(prices, price, 3.0 * getattr(prices, price))
+    assert numbers(made) == before
+    assert numbers(made.repriced()) == numbers(
+        Costs(Objective(Logistic(), as_data(X, np.sign(X[:, 0])), True), made.ball)
+    )
+    assert numbers(made.repriced()) != before
+    assert made.repriced() == made

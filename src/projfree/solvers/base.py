@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 import numpy as np
@@ -83,7 +83,9 @@ class State:
     solver: Solver | None = field(default=None, metadata={"transient": True}, repr=False)
 
     def moved(self, **changes: Any) -> Self:
-        """The state with some fields changed: `dataclasses.replace` in a tenth of its time."""
+        """`dataclasses.replace` in a tenth of its time, where a state has its fields and nothing else."""
+        if hasattr(self, "__post_init__") or len(self.__dict__) != len(self.__dataclass_fields__):
+            return replace(self, **changes)
         state = object.__new__(type(self))
         state.__dict__.update(self.__dict__, **changes)
         if len(state.__dict__) != len(self.__dict__):

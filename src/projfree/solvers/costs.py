@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from projfree.algebra import FactoredShape
 from projfree.objectives.base import SmoothFunction
+from projfree.objectives.workload import Workload
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.model import MOST_PARAMETERS
 
@@ -73,7 +74,16 @@ class Costs:
     """
 
     def __init__(self, f: SmoothFunction, ball: ConstraintSet, radii: int = 1) -> None:
-        self.f, self.load, self.ball, self.radii = Traits.of(f), f.workload(), ball, radii
+        self._count(Traits.of(f), f.workload(), ball, radii)
+
+    def repriced(self) -> Costs:
+        """The same problem with all numbers computed anew, for those who change the prices above."""
+        new = object.__new__(Costs)
+        new._count(self.f, self.load, self.ball, self.radii)
+        return new
+
+    def _count(self, f: Traits, load: Workload, ball: ConstraintSet, radii: int) -> None:
+        self.f, self.load, self.ball, self.radii = f, load, ball, radii
         self.parameters, self.size = math.prod(f.shape), self.load.stored
         self.span, self.product, self.search = self.size, 1.0, 0.0
         if self.load.measured:
