@@ -13,21 +13,22 @@ from projfree import GroupBall, LpBall, Objective, Positive, Simplex, Squared, W
 from projfree.sets import WithFree
 from projfree.solvers import working_set
 
-KINDS = ("l_1", "weighted", "positive", "simplex", "groups", "free", "bounded")
+#: Exponents of the norms of groups.
+NORMS = {"groups": 2, "largest": np.inf, "p = 1.5": 1.5, "p = 3": 3}
+KINDS = ("l_1", "weighted", "positive", "simplex", *NORMS, "free", "bounded")
 
 
 def flat_set(kind, d, radius, rng):
     """The set, and its constraints on a variable."""
     w, costs, labels = cp.Variable(d), rng.uniform(0.3, 3.0, d), np.arange(d) // 2
+    if kind in NORMS:
+        sizes = [cp.pnorm(w[labels == g], NORMS[kind]) for g in np.unique(labels)]
+        return w, (GroupBall(NORMS[kind], 1, radius, tuple(labels)), [sum(sizes) <= radius])
     return w, {
         "l_1": (LpBall(1, radius), [cp.norm1(w) <= radius]),
         "weighted": (Weighted(LpBall(1, radius), costs), [costs @ cp.abs(w) <= radius]),
         "positive": (Positive(LpBall(1, radius)), [w >= 0, cp.sum(w) <= radius]),
         "simplex": (Simplex(radius), [w >= 0, cp.sum(w) == radius]),
-        "groups": (
-            GroupBall(2, 1, radius, tuple(labels)),
-            [sum(cp.norm2(w[labels == g]) for g in np.unique(labels)) <= radius],
-        ),
         "free": (
             WithFree(LpBall(1, radius), free=(1,), bound=30.0),
             [cp.norm1(w[0]) + cp.norm1(w[2:]) <= radius, cp.abs(w[1]) <= 30.0],

@@ -24,10 +24,12 @@ from projfree import (
     Objective,
     Positive,
     ProjectedGradient,
+    Relay,
     SchattenBall,
     Softmax,
     Squared,
     Weighted,
+    WorkingSet,
     as_data,
     minimize,
     path,
@@ -131,6 +133,23 @@ def test_no_rule_that_was_not_asked_would_have_been_chosen():
                 for rule, tangents in RULES.items():
                     choice = rule(costs)
                     assert choice is None or choice.work >= tangents * costs.tangent
+
+
+@pytest.mark.parametrize("p", [1.5, 3.0, np.inf])
+def test_groups_of_any_norm_go_to_working_sets_where_these_take_the_fewest_reads(p):
+    rng = np.random.default_rng(1)
+    X, W = rng.standard_normal((400, 60)), np.zeros((60, 5))
+    W[:4] = rng.standard_normal((4, 5))
+    f, ball = Objective(Squared(), as_data(X, X @ W + rng.standard_normal((400, 5)))), GroupBall(p, 1, 3.0)
+    made = plan(f, ball)
+    assert isinstance(made.solver, Relay)
+    assert isinstance(made.solver.first, WorkingSet)
+    chosen = minimize(f, ball, tol=1e-6)
+    assert chosen.status.converged
+    for choice in made.choices[1:3]:
+        other = minimize(f, ball, choice.solver, tol=1e-6, max_iter=300)
+        assert chosen.n_passes < other.n_passes
+        assert max(chosen.bound, other.bound) <= min(chosen.value, other.value)
 
 
 def test_a_plan_is_a_value_and_keeps_no_rows():

@@ -162,6 +162,14 @@ class SparseData(LocalData):
         large = outputs >= TURNED_OUTPUTS and 8 * self.d * outputs >= TURNED_BYTES
         return large and self.nbytes <= MOST_TURNED and (self.nbytes < WIDE_BYTES or self.X.dtype == np.float64)
 
+    def copied(self, outputs: int) -> int:
+        entries, each = int(self.X.nnz), int(self.X.indices.itemsize)
+        wide = 8 * entries if self.X.dtype != np.float64 and self.nbytes < WIDE_BYTES else 0
+        if not self._turns(outputs):
+            return wide
+        turned: int = (8 + each) * entries + each * (self.d + 1) * self.cut.count
+        return wide + turned
+
     def _scipy_block(self, k: int, work: Pass, together: Any, ready: list[Array | None], partials: Partials) -> None:
         total: Array | None = None
         X, outputs, place = self._wide.get(), math.prod(work.outputs), work.formed_in

@@ -7,12 +7,11 @@ Columns are held as rows of arrays of shape ``(k, m)``, so that an update of the
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from projfree.checks import Array
 from projfree.numerics.compilation import compiled
+from projfree.numerics.group_prox import shrink
 
 FAST = {"reassoc", "nsz", "contract"}
 #: Rounds end early once no entry moves by more than this part of itself: the face is then solved for exactly.
@@ -50,30 +49,37 @@ def descend_entries(H: Array, slope: Array, w: Array, level: float, costs: Array
 
 @compiled(error_model="numpy", fastmath=FAST)
 def descend_groups(
-    H: Array, slope: Array, w: Array, level: float, costs: Array, first: Array, largest: Array, rounds: int
+    H: Array,
+    slope: Array,
+    w: Array,
+    level: float,
+    costs: Array,
+    exponent: float,
+    first: Array,
+    largest: Array,
+    rounds: int,
 ) -> None:
     """The same for groups of neighbouring entries of all columns, with the penalty ``level * costs * norm``.
 
-    ``first`` holds where each group begins and where the last one ends, ``largest`` at least the largest eigenvalue of
-    each diagonal block: an update minimises an upper bound on the function.
+    ``exponent`` is that of the norm. ``first`` holds where each group begins and where the last one ends, ``largest``
+    at least the largest eigenvalue of each diagonal block: an update minimises an upper bound on the function.
     """
     k, m = w.shape
     steps = np.empty_like(w)
     for turn in range(rounds):
         moved = False
         for b in range(len(largest)):
-            h, own, norm = largest[b], 0.0, 0.0
+            h, own, change = largest[b], 0.0, 0.0
             for c in range(k):
                 for j in range(first[b], first[b + 1]):
                     own += w[c, j] ** 2
-                    norm += (w[c, j] - slope[c, j] / h) ** 2
+                    steps[c, j] = w[c, j] - slope[c, j] / h
             if h <= 0.0 or (turn > 0 and own == 0.0):
                 continue
-            norm, t = math.sqrt(norm), level * costs[b] / h
-            shrink, change = 1.0 - t / norm if norm > t else 0.0, 0.0
+            shrink(steps[:, first[b] : first[b + 1]], level * costs[b] / h, exponent)
             for c in range(k):
                 for j in range(first[b], first[b + 1]):
-                    new = shrink * (w[c, j] - slope[c, j] / h)
+                    new = steps[c, j]
                     steps[c, j] = new - w[c, j]
                     w[c, j] = new
                     change += steps[c, j] ** 2

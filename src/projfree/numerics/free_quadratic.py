@@ -14,7 +14,8 @@ import numpy as np
 from projfree.checks import Array
 from projfree.deadline import expired
 from projfree.numerics.flat_ball import FlatBall
-from projfree.numerics.flat_quadratic import NOISE, Found, minimise_flat
+from projfree.numerics.flat_descent import NOISE, Found
+from projfree.numerics.flat_quadratic import minimise_flat
 from projfree.numerics.symmetric import Formed
 
 #: Turns at most: so many for each entry that has a range, and some more.

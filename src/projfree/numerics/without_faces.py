@@ -6,6 +6,7 @@ and descent drops one entry after the other. What takes over must not take minut
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -20,8 +21,8 @@ from projfree.numerics.pseudo_inverse import pseudo_inverse
 #: Up to so many entries the path of all radii is followed from zero, and up to so many an active set is tried: a pivot
 #: takes a time that grows with their square, a step of the latter with their cube.
 MOST_WALKED, MOST_ACTIVE = 2_000, 500
-#: Multiplications that projected gradients may take in all.
-WORK = 1e9
+#: Multiplications that projected gradients may take in all, and their steps where each projection solves equations.
+WORK, SEARCHES = 1e9, 500
 
 
 def without_faces(H: Array, b: Array, ball: FlatBall, start: Array) -> Iterator[Array]:
@@ -39,6 +40,8 @@ def without_faces(H: Array, b: Array, ball: FlatBall, start: Array) -> Iterator[
             return
     largest = float(np.linalg.norm(H, np.inf)) if len(H) > MOST_ACTIVE else float(np.linalg.eigvalsh(H)[-1])
     steps = max(1, round(WORK / (H.size * b.size / len(b))))
+    if ball.groups is not None and ball.exponent not in (2.0, math.inf):
+        steps = min(steps, SEARCHES)
     yield project_descent(H, b, ball.project, start, largest * (1.0 + 1e-12), steps)
 
 

@@ -82,12 +82,12 @@ def krylov(costs: Costs, dimension: int) -> int:
 
 
 def _images(costs: Costs, count: int) -> int:
-    """Bytes of so many images, of vectors, and of the rows or the matrix whose fingerprint is taken."""
+    """Bytes of so many images, of vectors, of copies of the data, and of what a fingerprint is taken of."""
     rows = costs.f.rows
     seen = 0.0
     if rows is not None or costs.f.has_quadratic_form:
         seen = 16.0 * costs.size * min(1.0, FINGERPRINT_ROWS / max(rows or 1, 1))
-    return int(seen) + count * costs.image_bytes + VECTORS * costs.vector_bytes
+    return int(seen) + costs.load.copied + count * costs.image_bytes + VECTORS * costs.vector_bytes
 
 
 def _table(costs: Costs) -> int:

@@ -1,0 +1,81 @@
+"""`WorkingSet` with several outputs: rows of a matrix as groups, and losses that couple them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from solvers.few_features import ACCELERATED
+
+from projfree import (
+    AcceleratedProjectedGradient,
+    GroupBall,
+    LpBall,
+    Objective,
+    Relay,
+    Softmax,
+    Squared,
+    Status,
+    WorkingSet,
+    as_data,
+    minimize,
+)
+from projfree.numerics import symmetric
+from projfree.solvers import working_set
+
+RNG = np.random.default_rng(4)
+
+
+def test_several_outputs_share_their_products():
+    X, W = RNG.standard_normal((50, 40)), np.zeros((40, 3))
+    W[:4] = RNG.standard_normal((4, 3))
+    y = X @ W + 0.1 * RNG.standard_normal((50, 3))
+    f = Objective(Squared(), as_data(X, y), fit_intercept=True)
+    for ball in (GroupBall(2, 1, 3.0), LpBall(1, 4.0)):
+        result = minimize(f, ball, WorkingSet(10), tol=1e-9)
+        other = minimize(f, ball, ACCELERATED, tol=1e-7)
+        assert result.status.converged
+        assert result.value == pytest.approx(other.value, rel=1e-6)
+
+
+@pytest.mark.parametrize("ball", [LpBall(1, 3.0), GroupBall(2, 1, 2.0)])
+def test_coupled_outputs(ball):
+    X = RNG.standard_normal((80, 30))
+    y = np.argmax(X[:, :3] + 0.5 * RNG.standard_normal((80, 3)), axis=1)
+    f = Objective(Softmax(), as_data(X, y), fit_intercept=True)
+    result = minimize(f, ball, WorkingSet(8), tol=1e-8)
+    other = minimize(f, ball, ACCELERATED, tol=1e-6, max_iter=3000)
+    assert result.status.converged
+    assert max(result.bound, other.bound) <= min(result.value, other.value)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_models_of_counted_words_need_few_turns(seed, monkeypatch):
+    """Where the multiplier falls too far, more entries are taken in than the model has rank."""
+    from projfree.numerics import flat_quadratic
+
+    rng = np.random.default_rng(seed)
+    often = 1.0 / (np.arange(800) + 3.0)
+    X = sp.csr_array(rng.poisson(40.0 * often / often.sum(), size=(150, 800)).astype(float))
+    f = Objective(Softmax(), as_data(X, rng.integers(3, size=150)), fit_intercept=True)
+    turns, descend = [], flat_quadratic.Entries.descend
+    monkeypatch.setattr(flat_quadratic.Entries, "descend", lambda self: turns.append(1) or descend(self))
+    monkeypatch.setattr(flat_quadratic, "without_faces", lambda *a: pytest.fail("a face was given up"))
+    result = minimize(f, LpBall(1, 60.0), WorkingSet(), tol=1e-4)
+    assert result.status is Status.CONVERGED
+    assert result.n_passes <= 18
+    assert len(turns) <= 20
+
+
+def test_its_systems_stay_small_where_groups_join_outputs(monkeypatch):
+    monkeypatch.setattr(working_set, "MOST_FEATURES", 60)
+    sides = []
+    solve = symmetric.regular_solve
+    monkeypatch.setattr(symmetric, "regular_solve", lambda A, b: sides.append(len(A)) or solve(A, b))
+    rng = np.random.default_rng(2)
+    f = Objective(Squared(), as_data(rng.standard_normal((40, 25)), rng.standard_normal((40, 6))))
+    result = minimize(f, GroupBall(2, 1, radius=20.0), WorkingSet(), tol=1e-6)
+    assert result.status is Status.TOO_LARGE
+    assert 0 < max(sides) <= 60
+    both = minimize(f, GroupBall(2, 1, radius=20.0), Relay(WorkingSet(), AcceleratedProjectedGradient(), 50), tol=1e-6)
+    assert both.status.converged
