@@ -11,10 +11,11 @@ from projfree import (
     AcceleratedProjectedGradient,
     ConstrainedClassifier,
     ConstrainedRegressor,
+    TrustRegionLanczos,
     minimize,
 )
 from projfree.estimators.auto import Choice
-from projfree.estimators.climbing import climb, rise
+from projfree.estimators.climbing import ascend, climb
 
 
 def test_climbing_looks_at_each_place_once():
@@ -28,7 +29,55 @@ def test_scores_that_fall_until_they_are_infinite_are_followed_to_there():
     def score(k):
         return 10.0 - k if k < 5.6 else np.inf
 
-    assert rise(score, 12, 1, lambda best, last: np.inf if score(last) == np.inf else None) == 5.5
+    assert ascend(score, 0, (0, 12), lambda best, last: np.inf if score(last) == np.inf else None) == 5.5
+
+
+@pytest.mark.parametrize("lowest", [0, 2, 4, 7, 12])
+def test_places_below_the_start_are_looked_at_only_if_nothing_above_is_lower(lowest):
+    seen = []
+
+    def score(k):
+        seen.append(k)
+        return abs(k - lowest)
+
+    found = ascend(score, 4, (0, 12), lambda best, last: 99.0 if last > best else None)
+    assert found == lowest
+    assert len(seen) == len(set(seen))
+    assert min(seen) == (4 if lowest > 4 else max(lowest - 1, 0))
+
+
+def test_a_start_that_leaves_nothing_to_tell_is_left_downwards():
+    def score(k):
+        return 10.0 - k if k < 2.5 else np.inf
+
+    assert ascend(score, 4, (0, 12), lambda best, last: np.inf if score(last) == np.inf else None) == 2.25
+
+
+@pytest.mark.parametrize(("loss", "p"), [("squared", 1.5), ("logistic", 1.0), ("logistic", 1.5)])
+def test_a_fit_goes_on_from_the_trial_with_its_radius(loss, p):
+    """The last run has next to nothing to read, and its answer is that of a fit to which the radius was given."""
+    X, y = make_regression(60, 400, n_informative=5, noise=5.0, random_state=0)
+    kind, y = (ConstrainedRegressor, y) if loss == "squared" else (ConstrainedClassifier, (y > 0).astype(int))
+    chosen = kind(p=p).fit(X, y)
+    alone = kind(p=p, radius=chosen.radius_).fit(X, y)
+    assert chosen.result_.n_passes <= 0.6 * alone.result_.n_passes
+    assert chosen.result_.solver == alone.result_.solver
+    assert chosen.result_.plan.solver == chosen.result_.solver
+    assert chosen.result_.relative_gap <= 1e-6
+    assert chosen.result_.value == pytest.approx(alone.result_.value, rel=2e-6)
+    assert chosen.verify(X, y).ok
+
+
+def test_euclidean_squares_go_on_from_the_krylov_space_of_the_choice():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 1_500))
+    y = X[:, :10].sum(axis=1) + rng.standard_normal(400)
+    chosen = ConstrainedRegressor().fit(X, y)
+    alone = ConstrainedRegressor(radius=chosen.radius_).fit(X, y)
+    assert isinstance(alone.result_.solver, TrustRegionLanczos)
+    assert chosen.result_.n_passes <= 0.5 * alone.result_.n_passes
+    assert chosen.result_.value == pytest.approx(alone.result_.value, rel=2e-6)
+    assert chosen.verify(X, y).ok
 
 
 def test_a_wide_table_with_few_true_features_is_found():

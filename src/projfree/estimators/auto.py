@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from projfree.estimators.ridge_models import DIMENSION, MIDDLE, SHORT, EigenMode
 from projfree.objectives import Objective, QuadraticForm
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
+from projfree.run import Result
 from projfree.sets.base import ConstraintSet
 from projfree.solvers import Direct, plan
 
@@ -28,8 +29,8 @@ BELOW, ABOVE = 30.0, 30.0
 #: The most parameters for which a Hessian is formed where the plan does without one.
 FEW_PARAMETERS = 200
 #: Quadratic models that are made one after the other of a loss that is not quadratic, and how far apart the penalties
-#: are that are tried on each.
-STEPS = ((6,), (3,), (2,))
+#: are that are tried on each; none where radii are tried afterwards.
+STEPS, ROUGH_STEPS = ((6,), (3,), (2,)), ((), (), ())
 #: Another model is made unless the last one has improved the loss by less than this part.
 SETTLED = 1e-2
 #: With so many rows for each parameter any radius that leaves the fit free is as good, to a hundredth of the loss; the
@@ -47,10 +48,11 @@ FLAT = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """A radius, and a point near the answer over its ball."""
+    """A radius, a point near the answer over its ball, and a run over that ball or a smaller one, if there was one."""
 
     radius: float
     start: Array | None = None
+    run: Result | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,12 +91,17 @@ def choose_radius(f: Objective, ball: ConstraintSet) -> Choice:
     radii around it, and the best by the same measure is chosen. All sums go through the weights, so that a weight of
     two equals a row that is repeated; nothing is drawn at random but signs with a fixed seed.
     """
-    f = _smoothed(f)
-    if not _sloped(f):
+    found = _chosen(_smoothed(f) if f.excess else f, ball)
+    return replace(found, run=None) if f.excess else found  # that would be one of another function
+
+
+def _chosen(f: Objective, ball: ConstraintSet) -> Choice:
+    zero = f.evaluate(f.point(np.zeros(f.shape)))
+    if not _sloped(f, zero):
         own_norm(ball, np.zeros(f.shape))  # a sentence where the set has no norm
         return Choice(1.0)
     n = rows_in(f)
-    return _widened(f, ball, _squares(f, ball, n) if f.quadratic else _others(f, n), n)
+    return _widened(f, ball, _squares(f, ball, zero, n) if f.quadratic else _others(f, ball, zero, n), n)
 
 
 def choose_within(limit: float | None, f: Objective, ball: ConstraintSet) -> Choice:
@@ -123,9 +130,13 @@ def _widened(f: SmoothFunction, ball: ConstraintSet, ridge: Ridge, n: float) -> 
     from projfree.estimators.around import around
 
     radius = _usable(own_norm(ball, ridge.w))
+    return around(f, ball, ridge, radius, n) if _tried(f, ball, n) else Choice(radius, ridge.w)
+
+
+def _tried(f: SmoothFunction, ball: ConstraintSet, n: float) -> bool:
+    """Whether radii around the norm of the best ridge regression are tried."""
     lp = ball.as_lp(f.shape)
-    done = (lp is not None and lp.p == 2.0) or n >= _enough(f) * math.prod(f.shape)
-    return Choice(radius, ridge.w) if done else around(f, ball, ridge, radius, n)
+    return not (lp is not None and lp.p == 2.0) and n < _enough(f) * math.prod(f.shape)
 
 
 def _enough(f: SmoothFunction) -> float:
@@ -135,17 +146,14 @@ def _enough(f: SmoothFunction) -> float:
 
 def _smoothed(f: Objective) -> Objective:
     """The objective to choose by: a loss with corners is smoothed so widely that most rows have a curvature."""
-    if not f.excess:
-        return f
     value = f.reported.value(f.point(np.zeros(f.shape))) / math.prod(f.outputs)
     return Objective(f.loss.smoothed_for(value), f.data, fit_intercept=f.fit_intercept, form=f.form)
 
 
-def _sloped(f: Objective) -> bool:
+def _sloped(f: Objective, zero: Evaluation) -> bool:
     """Whether there is anything to explain: a slope at zero that is more than rounding."""
-    zero = f.point(np.zeros(f.shape))
-    slope = np.abs(f.evaluate(zero).slope.gradient).max(initial=0.0)
-    size = math.sqrt(scale_of(f, zero)[0]) + f.term_size
+    slope = np.abs(zero.slope.gradient).max(initial=0.0)
+    size = math.sqrt(scale_of(f, zero.point)[0]) + f.term_size
     return bool(slope > FLAT * size * math.sqrt(f.data.mean_square))
 
 
@@ -153,15 +161,16 @@ def _usable(radius: float) -> float:
     return radius if 0.0 < radius < np.inf else 1.0
 
 
-def _squares(f: Objective, ball: ConstraintSet, n: float) -> Ridge:
+def _squares(f: Objective, ball: ConstraintSet, zero: Evaluation, n: float) -> Ridge:
     """By generalised cross-validation, without another look at the rows."""
     intercepts = math.prod(f.outputs) if f.fit_intercept else 0
     if f.has_quadratic_form and (f.shape[0] <= FEW_PARAMETERS or isinstance(plan(f, ball, 1e-6).solver, Direct)):
         form = f.quadratic_form()
         assert form is not None
         return _of_form(form, n, intercepts)
-    zero = f.evaluate(f.point(np.zeros(f.shape)))
-    model = _krylov(f, zero.point, -zero.slope.gradient, _affordable(f, DIMENSION))[0]
+    size = _affordable(f, MIDDLE if _tried(f, ball, n) else DIMENSION)
+    model = _krylov(f, zero.point, -zero.slope.gradient, size)[0]
+    f.keep_krylov(model.space, zero.value)  # a fit over the Euclidean ball goes on from it
     best = int(np.argmin(model.squares(zero.value, n, intercepts)))
     return Ridge(model.point(float(model.penalties[best])), model)
 
@@ -197,16 +206,15 @@ def _many_rows(f: Objective, first: Evaluation, n: float) -> Ridge:
     return Ridge(w, model)
 
 
-def _others(f: Objective, n: float) -> Ridge:
+def _others(f: Objective, ball: ConstraintSet, first: Evaluation, n: float) -> Ridge:
     """On quadratic models, each at the best answer of the last, whose loss is measured on the rows."""
-    first = f.evaluate(f.point(np.zeros(f.shape)))
     if f.has_hessian and math.prod(f.shape) <= FEW_PARAMETERS and n >= MANY_ROWS * math.prod(f.shape):
         return _many_rows(f, first, n)
     g = first.slope.gradient
-    x, best, at = f.point(np.zeros(f.shape)), np.inf, 0.0
+    x, best, at = first.point, np.inf, 0.0
     found = Ridge(x.w, None)
     spectrum = None
-    for steps in STEPS:
+    for steps in ROUGH_STEPS if _tried(f, ball, n) else STEPS:
         H, b, model, spectrum = _modelled(f, x, g, spectrum)
         trial = Trial(f, model, n, x.intercept)
         near = np.abs(np.log(model.penalties / at)).argmin() if at else model.expected(_cost(f, x, n))
@@ -218,8 +226,7 @@ def _others(f: Objective, n: float) -> Ridge:
         found = Ridge(model.point(at), model, H, b)
         if score > last - SETTLED * abs(last):
             break
-        x = f.point(found.w, trial.intercept)
-        here = f.evaluate(x)
+        here = f.evaluate(trial.points[k])
         x, g = here.point, here.slope.gradient
     return found
 
@@ -230,12 +237,14 @@ class Trial:
     def __init__(self, f: Objective, model: RidgeModel, n: float, intercept: Array | None) -> None:
         self.f, self.model, self.n, self.intercept = f, model, n, intercept
         self.known: dict[int, float] = {}
+        self.points: dict[int, Point] = {}
 
     def __call__(self, k: int) -> float:
         if k not in self.known:
             penalty = float(self.model.penalties[k])
             x = self.f.point(self.model.point(penalty), self.intercept)
-            self.intercept = self.f.evaluate(x, tangent=False).intercept
+            here = self.f.evaluate(x, tangent=False)
+            self.points[k], self.intercept = here.point, here.intercept
             self.known[k] = left_out_loss(self.f, x, self.model.freedom(penalty), self.n)
         return self.known[k]
 
@@ -266,9 +275,9 @@ def _krylov(
     f: Objective, x: Point, descent: Array, size: int, spectrum: tuple[Array, Array] | None = None
 ) -> tuple[KrylovModel, tuple[Array, Array]]:
     product = f.hessian_at(x).product
-    if spectrum is None and f.data.n >= _enough(f) * math.prod(f.shape):  # an upper bound is close then
-        own = f.hessian_at(x).diagonal().ravel()
-        spectrum = own, np.ones(len(own))
+    parameters = float(math.prod(f.shape))
+    if spectrum is None and f.data.n >= _enough(f) * parameters:  # as of equal curvatures: a bound, close then
+        spectrum = np.array([scale_of(f, x)[1] * f.data.mean_square / parameters]), np.array([parameters])
     elif spectrum is None:
         spectrum = quadrature(product, f.shape, size)
     b = descent + product(x.w) if x.w.any() else descent

@@ -17,12 +17,11 @@ from projfree.estimators.balls import inside, labels, make_ball, radius_of
 from projfree.estimators.columns import free_columns
 from projfree.estimators.problem import Problem, make_problem
 from projfree.estimators.sklearn_callbacks import Bridge, EarlyStopping, context_of
-from projfree.estimators.solving import checked_solver, penalty, warn_if_short
+from projfree.estimators.solving import checked_solver, penalty, solved_after, warn_if_short
 from projfree.estimators.table import Table
 from projfree.estimators.watching import given_callbacks, shown_by
 from projfree.losses.base import Loss
 from projfree.run import Result, Run
-from projfree.run.loop import solved
 from projfree.run.result import one_of_many
 from projfree.sets import ConstraintSet, WithFree
 from projfree.solvers.plan import Plan, plan
@@ -36,12 +35,13 @@ FREE_FACTOR = 1e4
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A problem that waits for its solver, and what is left of the time limit."""
+    """A problem that waits for its solver, what is left of the time limit, and a run over a ball within this one."""
 
     problem: Problem
     ball: ConstraintSet
     start: Array | None
     left: Callable[[], float | None] = field(default_factory=lambda: countdown(None))
+    run: Result | None = None
 
 
 class ConstrainedModel(Answers):
@@ -131,7 +131,7 @@ class ConstrainedModel(Answers):
         left = countdown(limit)  # the choice of a radius takes from the same time
         problem = self._problem(table, self._losses(table))
         ball = self._ball(table, problem)
-        before = self.result_.w if self.warm_start and hasattr(self, "result_") else None
+        before, run = self.result_.w if self.warm_start and hasattr(self, "result_") else None, None
         if self._penalty is not None:
             from projfree.estimators.sklearn_penalty import penalised_radius
 
@@ -143,9 +143,10 @@ class ConstrainedModel(Answers):
             from projfree.estimators.auto import choose_within
 
             choice = choose_within(limit, problem.objective, ball)
+            run = choice.run if before is None else None
             ball, before = ball.resized(choice.radius), choice.start if before is None else before
         start = inside(ball, before, problem.objective.shape)
-        return self._refined(table, Prepared(problem, ball, start, left))
+        return self._refined(table, Prepared(problem, ball, start, left, run))
 
     def explain(self, X: Any, y: Any = None, sample_weight: Any = None) -> Plan:
         """What `fit` would do with these rows: a `Plan`, from the shape of the problem alone; nothing is run.
@@ -186,14 +187,10 @@ class ConstrainedModel(Answers):
             context.call_on_fit_task_begin(estimator=self, **given)
             if getattr(self, "_skl_callbacks", None):
                 callbacks.append(Bridge(self, context, lambda run: self._as_of(prepared.problem, run), given))
-        result = solved(
-            prepared.problem.objective,
-            prepared.ball,
-            start=prepared.start,
-            callbacks=callbacks,
-            state=None if kept is None else kept.state,
-            **self._settings(seed, prepared),
-        )
+        settings = self._settings(seed, prepared)
+        if kept is not None:
+            settings["state"] = kept.state
+        result = solved_after(prepared, settings, callbacks)
         if self._penalty is not None and prepared.start is not None and not prepared.start.any():
             from projfree.estimators.sklearn_penalty import at_zero
 

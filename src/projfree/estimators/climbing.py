@@ -1,4 +1,4 @@
-"""The lowest place of a function on a grid, found by climbing down with large steps and then with small ones."""
+"""The lowest place of a function on a grid, of which few places are looked at."""
 
 from __future__ import annotations
 
@@ -32,40 +32,53 @@ def climb(score: Callable[[int], float], start: int, count: int, steps: Sequence
         while moved:
             moved = False
             for k in (best - step, best + step):
-                if 0 <= k < count and at(k) < at(best) - TIE * abs(at(best)):
+                if 0 <= k < count and _lower(at(k), at(best)):
                     best, moved = k, True
     at(best)
     return best
 
 
-def rise(score: Callable[[float], float], count: int, step: int, ended: Callable[[int, int], float | None]) -> float:
-    """The place of a low score, from those of every so manieth from 0 upwards: the bottom of a parabola.
+def ascend(
+    score: Callable[[float], float],
+    start: int,
+    ends: tuple[int, int],
+    ended: Callable[[float, float], float | None],
+) -> float:
+    """The place of a low score: upwards from a start, and below it only if nothing above was lower.
 
+    It is half a place aside where the bottom of a parabola is nearer to that.
     ``ended(best, last)`` says where to go no further: the score to expect of the next place, or None to go on.
 
     Examples
     --------
-    >>> rise(lambda k: (k - 3) ** 2, count=40, step=2, ended=lambda best, last: 1.0 if last > best else None)
+    >>> ascend(lambda k: (k - 3) ** 2, 0, (0, 40), lambda best, last: 4.0 if last > best + 1 else None)
     3.0
     """
-    scores = [score(0)]
-    best = 0
-    while step * len(scores) < count:
-        ahead = ended(step * best, step * (len(scores) - 1))
+    known, best, last = {start: score(start)}, start, start
+    while last < ends[1]:
+        ahead = ended(best, last)
+        last += 1
+        known[last] = score(last) if ahead is None else ahead
         if ahead is not None:
-            scores.append(ahead)
             break
-        scores.append(score(step * len(scores)))
-        if scores[-1] < scores[best] - TIE * abs(scores[best]):
-            best = len(scores) - 1
-    if best < len(scores) - 1 and scores[best + 1] == math.inf:
-        return _short_of(score, float(step * best), scores[best], float(step))
-    away = _bottom(*scores[best - 1 : best + 2]) if 0 < best < len(scores) - 1 else 0.0
-    return float(step * best + round(step * away))
+        best = last if _lower(known[last], known[best]) else best
+    while best == min(known) and best > ends[0]:
+        known[best - 1] = score(best - 1)
+        if known[best] < math.inf and not _lower(known[best - 1], known[best]):
+            break
+        best -= 1
+    if known.get(best + 1) == math.inf:
+        return _short_of(score, float(best), known[best])
+    return best + _bottom(*[known.get(best + move, math.inf) for move in (-1, 0, 1)])
 
 
-def _short_of(score: Callable[[float], float], best: float, lowest: float, width: float) -> float:
+def _lower(value: float, than: float) -> bool:
+    return value < than - TIE * abs(than) if than < math.inf else value < than
+
+
+def _short_of(score: Callable[[float], float], best: float, lowest: float) -> float:
     """The place of the lowest score up to where scores become infinite, by halving; a score may fall until there."""
+    width = 1.0
     for _ in range(HALVINGS):
         width /= 2.0
         value = score(best + width)
@@ -75,6 +88,6 @@ def _short_of(score: Callable[[float], float], best: float, lowest: float, width
 
 
 def _bottom(left: float, middle: float, right: float) -> float:
-    """How far from the middle a parabola through three places is lowest, over their distance."""
+    """How far from the middle a parabola through three places is lowest, to a half."""
     bend = left - 2.0 * middle + right
-    return 0.5 * (left - right) / bend if 0.0 < bend < math.inf else 0.0
+    return 0.5 * round((left - right) / bend) if 0.0 < bend < math.inf else 0.0

@@ -363,7 +363,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
             from projfree.estimators.sharpening import sharpened
 
             problem, start = sharpened(lambda loss: self._problem(table, loss), prepared, self.tol, self.max_iter)
-            return replace(prepared, problem=problem, start=start)
+            return replace(prepared, problem=problem, start=start, run=None)
         if self.loss not in ("huber", "biweight"):
             return prepared
         problem = prepared.problem
@@ -380,7 +380,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         scale = residual_scale(table.y - self._scores_of(table.X, table.task, fitted), table.weight)
         scale = max(scale, LEAST_SCALE * residual_scale(table.y, table.weight))
         loss = Huber(HUBER * scale) if self.loss == "huber" else BiWeight(BIWEIGHT * scale)
-        return replace(prepared, problem=self._problem(table, loss), start=first.w)
+        return replace(prepared, problem=self._problem(table, loss), start=first.w, run=None)
 
     @property
     def _sharpens(self) -> bool:

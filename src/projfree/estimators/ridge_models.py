@@ -117,7 +117,7 @@ class KrylovModel(RidgeModel):
     """
 
     def __init__(self, product: Callable[[Array], Array], b: Array, size: int, spectrum: tuple[Array, Array]) -> None:
-        space = krylov(product, b, size)
+        self.space = space = krylov(product, b, size)
         self.shape, self.Q, self.length = b.shape, space.Q[: space.size], space.length
         T = np.diag(space.alpha) + np.diag(space.beta[:-1], 1) + np.diag(space.beta[:-1], -1)
         theta, self.Y = np.linalg.eigh(T)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -11,9 +12,15 @@ from projfree.checks import shown
 from projfree.estimators.balls import multiplier
 from projfree.estimators.problem import Problem
 from projfree.run import Result, Status
+from projfree.run.loop import solved
+from projfree.run.path import carried
 from projfree.sets import WithFree
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver
+from projfree.solvers.plan import plan
+
+if TYPE_CHECKING:
+    from projfree.estimators.base import Prepared
 
 
 def checked_solver(solver: Any) -> Any:
@@ -21,6 +28,18 @@ def checked_solver(solver: Any) -> Any:
     if isinstance(solver, Solver) or (isinstance(solver, str) and solver == "auto"):
         return solver
     raise TypeError(f"`solver` must be 'auto' or a Solver such as `PrimalAveraging()`, got {shown(solver)}.")
+
+
+def solved_after(prepared: Prepared, settings: dict[str, Any], callbacks: list[Any]) -> Result:
+    """The run of a fit; it goes on from one over a smaller ball where the plan is to use the same solver."""
+    f, ball, before = prepared.problem.objective, prepared.ball, prepared.run
+    if before is None or settings["solver"] != "auto" or settings.get("state") is not None:
+        return solved(f, ball, start=prepared.start, callbacks=callbacks, **settings)
+    made = plan(f, ball, settings["tol"])
+    if made.solver != before.solver or not ball.contains(before.state.x.w):
+        return solved(f, ball, start=prepared.start, callbacks=callbacks, **settings)
+    settings = {**settings, "solver": made.solver, "state": carried(f, ball, before)}
+    return replace(solved(f, ball, start=None, callbacks=callbacks, **settings), plan=made)
 
 
 def penalty(problem: Problem, ball: ConstraintSet, result: Result) -> float | None:

@@ -17,6 +17,7 @@ from projfree.run.result import Interrupted, Result, one_of_many
 from projfree.run.status import Status
 from projfree.sets.base import ConstraintSet, NormBall
 from projfree.solvers import Direct, plan
+from projfree.solvers.base import State
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +168,11 @@ def _next(
         start = ratio * w
         again = {**settings, "solver": solver, "state": None, "start": start if ball.contains(start) else None}
         return replace(one_of_many(minimize(f, ball, **again)), plan=before.plan)
-    state = replace(solver.carry(f, ball, before.state), problem=fingerprint(f, ball, solver), solver=solver)
-    found = one_of_many(minimize(f, ball, **{**settings, "solver": solver, "state": state}))
+    found = one_of_many(minimize(f, ball, **{**settings, "solver": solver, "state": carried(f, ball, before)}))
     return replace(found, plan=before.plan)
+
+
+def carried(f: SmoothFunction, ball: ConstraintSet, before: Result) -> State:
+    """A first state over a set that contains the iterate of an earlier result, with all of it that still holds."""
+    solver = before.solver
+    return replace(solver.carry(f, ball, before.state), problem=fingerprint(f, ball, solver), solver=solver)

@@ -160,7 +160,10 @@ def _digits(state: KrylovState, found: Small, radius: float) -> float:
 
 
 def _begun(f: SmoothFunction, state: KrylovState) -> KrylovState:
-    """The state with the space of dimension zero, from the value and the gradient at zero."""
+    """The state with the space that is known, or of dimension zero, from the value and the gradient at zero."""
+    if f.known_krylov is not None:
+        space, value = f.known_krylov
+        return replace(state, constant=value, **vars(space))
     zero = f.evaluate(f.point(np.zeros(f.shape)))
     space = Lanczos.begun(-zero.slope.gradient.ravel())
     return replace(state, constant=zero.value, **vars(space))
