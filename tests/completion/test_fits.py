@@ -10,10 +10,10 @@ from completion.problems import entries
 from sklearn.exceptions import ConvergenceWarning
 
 from projfree import deadline as clock
+from projfree.data import lines
 from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV, choice, held_out, search, stages
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.problem import Problem
-from projfree.objectives import regressions
 from projfree.solvers.alternating import Alternating
 
 RATINGS = entries(30, 20, 300, seed=3)
@@ -179,7 +179,7 @@ def test_a_path_keeps_only_the_states_that_are_needed_again():
 
 @pytest.mark.parametrize("p", [1.0, 1.3])
 def test_sweeps_of_many_ratings_are_in_single_precision_and_models_in_double(p, monkeypatch):
-    monkeypatch.setattr(regressions, "SINGLE", 100)
+    monkeypatch.setattr(lines, "SINGLE", 100)
     exact = quick(p=p, radius=None, implicit=0.5, random_state=1)
     seen = []
     model = quick(p=p, radius=None, implicit=0.5, random_state=1, callbacks=[lambda run: seen.append(run.state.x.w)])

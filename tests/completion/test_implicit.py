@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from completion.problems import entries
+from completion.problems import entries, predictions
 
 from projfree.algebra import LowRank, OnPattern, Pattern
 from projfree.algebra.stacked import StackedPattern
@@ -16,7 +16,7 @@ from projfree.losses import Huber, Logistic, Squared
 from projfree.numerics import subspace
 from projfree.numerics.lp_projection import project
 from projfree.numerics.subspace import Effort
-from projfree.objectives.regressions import Sides, predictions, regressed
+from projfree.objectives.regressions import Sides, regressed
 from projfree.sets import spectral
 
 SHAPE = (9, 7)

@@ -20,10 +20,12 @@ import numpy as np
 from projfree.algebra import LowRank, Point
 from projfree.algebra.lowrank import Factor
 from projfree.checks import Array
+from projfree.data.lines import Lines, precision_of
+from projfree.data.rows import Rows, Step
+from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
 from projfree.objectives.feature_regressions import feature_factors, feature_gram, feature_pull, from_features
 from projfree.objectives.shared_squares import BLOCK, SharedSquares, write_product
-from projfree.runtime import over_rows
 
 if TYPE_CHECKING:
     from projfree.objectives.implicit import ImplicitObjective
@@ -32,8 +34,6 @@ if TYPE_CHECKING:
 
     Sweepable = OffsetObjective | ImplicitObjective
 
-#: From so many entries on the regressions are in single precision: what they leave is far above its rounding.
-SINGLE = 50_000
 #: Conjugate gradient steps for a row, which begins where it is; components are padded to a multiple of the lanes.
 STEPS, LANES = 3, 8
 
@@ -136,36 +136,35 @@ def regressed(f: Sweepable, now: Sides, side: int, ridge: Array, scale: Array) -
     scale : ndarray
         What it is multiplied by for each row or column of the matrix; it is one for those below and beside it.
     """
-    e, at = f.entries, f.entries.data.pattern
-    indptr, indices, _ = (at.indptr, at.indices, None) if side == 0 else at.by_column
+    e = f.entries
     own, other, far = (now.left, now.right, now.beside) if side == 0 else (now.right, now.left, now.below)
     mine, theirs = (now.rows, now.cols) if side == 0 else (now.cols, now.rows)
-    target, weight = _along(e, now, side)
-    free, kind, k = int(e.kinds[1 + side]), target.dtype, own.shape[1]
+    lines = lines_of(e, now, side)
+    free, kind, k = int(e.kinds[1 + side]), lines.kind, own.shape[1]
     squares = SharedSquares.of(f, side, other, far, kind, ridge)
     basis = squares.basis
     table = _padded(basis.turned(other), 1.0, free)
     ridges, shared = np.ones(table.shape[1], kind), np.zeros(table.shape[1], kind)
     ridges[:free] = 0.5 * e.loss.smoothness * e.ridge
     ridges[free : free + k], shared[free : free + k] = basis.ridge, basis.shared
-    given = (target, kind.type(e.base + now.shift), theirs.astype(kind), weight, table, ridges, scale.astype(kind))
+    given = (kind.type(e.base + now.shift), theirs.astype(kind), table, ridges, scale.astype(kind))
     rows, offset = np.empty((len(own) * (2 if f.implicit else 1), k), kind), np.zeros(len(own))
     found, extra = rows[: len(own)], rows[len(own) :]
 
     def block(start: int, stop: int) -> None:
         part = slice(start, stop)
-        sums = squares.sums(indptr, indices, start, stop)
+        sums = squares.sums(lines, start, stop)
         pull = squares.pull(sums, part)
         pull = _padded(basis.turned(pull), 0.0, free) if len(pull) else pull
         out = _padded(basis.begun(own[part]), mine[part], free)
-        _kernels().ridge_rows(indptr, indices, *given, free, shared, pull, STEPS, out, start, stop)
+        lines.ridge(*given, free, shared, pull, STEPS, out, start, stop)
         found[part] = basis.back(out[:, free : free + k])
         if free:
             offset[part] = out[:, 0]
         if f.implicit:
             extra[part] = squares.extra(sums)
 
-    over_rows(lambda start, stop: _by_blocks(block, start, stop), indptr)
+    lines.over(lambda start, stop: _by_blocks(block, start, stop))
     if f.neighbours is not None and f.neighbours.features != (None, None):
         found, extra = _with_features(f, side, other, far, found, extra, ridge, scale)
     if side == 0:
@@ -201,39 +200,25 @@ def _padded(factor: Array, offset: Array | float, free: int) -> Array:
     return out
 
 
-def _along(f: OffsetObjective, now: Sides, side: int) -> tuple[Array, Array]:
-    """Targets and weights in the order of the rows or the columns, in the precision of the regressions."""
-    kept: dict[Any, Any] = f.shared if is_squared(f.loss) else {}  # others change with the sides
-    if side not in kept:
-        target, weight = surrogate(f, now)
-        kind = precision(f)
-        order = slice(None) if side == 0 else f.data.pattern.by_column[2]
-        kept[side] = tuple(part[order].astype(kind) if len(part) else np.zeros(0, kind) for part in (target, weight))
-    targets: tuple[Array, Array] = kept[side]
-    return targets
+@dataclass(frozen=True)
+class Majorant(Step):
+    """The targets of squares that lie above a loss and touch it at the images, as residuals."""
+
+    loss: Loss
+
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        u = images[0]
+        return u - self.loss.derivative(u, rows.y) / self.loss.smoothness, np.zeros(0)
+
+
+def lines_of(f: OffsetObjective, now: Sides, side: int) -> Lines:
+    """The entries of rows or columns, with the targets of squares that lie above the loss and touch it."""
+    if is_squared(f.loss):
+        return f.data.lines(side)
+    step = f.intercept_strategy.moved(Majorant(f.loss), now.offsets)
+    return f.data.lines(side, step, LowRank.of(now.left, now.right), 0.5 * f.loss.smoothness)
 
 
 def precision(f: OffsetObjective) -> np.dtype[Any]:
     """That of the regressions."""
-    return np.dtype(np.float32 if f.data.n >= SINGLE else np.float64)
-
-
-def surrogate(f: OffsetObjective, now: Sides) -> tuple[Array, Array]:
-    """Targets and weights of squares that lie above the loss and touch it; no weights where all are one."""
-    weight = np.zeros(0) if f.data.weight is None else f.data.weight * f.data.n
-    if is_squared(f.loss):
-        return f.data.y, weight
-    u, L = predictions(f, now), f.loss.smoothness
-    return u - f.loss.derivative(u, f.data.y) / L, 0.5 * L * (weight if len(weight) else np.ones(len(u)))
-
-
-def predictions(f: OffsetObjective, now: Sides) -> Array:
-    """The model at the observed entries."""
-    at = f.data.pattern
-    return f.base + now.shift + now.rows[at.rows] + now.cols[at.indices] + LowRank.of(now.left, now.right).on_places(at)
-
-
-def _kernels() -> Any:
-    from projfree.numerics import ridge_kernels
-
-    return ridge_kernels
+    return precision_of(f.data.n)

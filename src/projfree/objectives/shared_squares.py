@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from projfree.checks import Array
+from projfree.data.lines import Lines
 from projfree.objectives.feature_regressions import feature_gram, feature_pull
 
 if TYPE_CHECKING:
@@ -108,13 +109,11 @@ class SharedSquares:
         inverse = weight * np.linalg.inv(weight * gram_matrix(other, around.rated[1 - side]) + np.diag(ridge))
         return cls(weight, both, basis, inverse.astype(kind), features)
 
-    def sums(self, indptr: Array, indices: Array, start: int, stop: int) -> Array:
+    def sums(self, lines: Lines, start: int, stop: int) -> Array:
         """For each of some rows the sum of ``both`` over its places; empty without squares of these."""
-        from projfree.numerics.ridge_kernels import sums_of_rows
-
         out = np.empty((stop - start if self.weight else 0, self.both.shape[1]), self.both.dtype)
         if self.weight:
-            sums_of_rows(indptr, indices, self.both, out, start, stop)
+            lines.sums(self.both, out, start, stop)
         return out
 
     def pull(self, sums: Array, part: slice) -> Array:

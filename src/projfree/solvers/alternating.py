@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from projfree.algebra import LowRank, OnPattern, Point
+from projfree.algebra import LowRank, Point
 from projfree.checks import Array, count, positive
 from projfree.numerics.lp_norm import lp_norm
 from projfree.numerics.subspace import EPS, leading
@@ -16,7 +16,7 @@ from projfree.numerics.svd import svd
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.implicit import ImplicitObjective
 from projfree.objectives.offsets import OffsetObjective
-from projfree.objectives.regressions import Sides, precision, predictions, regressed, surrogate
+from projfree.objectives.regressions import Sides, precision, regressed
 from projfree.objectives.shared_squares import gram_matrix
 from projfree.runtime import single_blas
 from projfree.sets.base import ConstraintSet
@@ -209,11 +209,10 @@ def strongest(f: Sweepable, ball: WeightedSchattenBall) -> float:
     """The strength from which on the matrix of the ratings alone is zero for p = 1, after a fit of the offsets."""
     e, now = f.entries, offsets_alone(f.entries)
     rows, cols = _weights(f, ball)
-    target, weight = surrogate(e, now)
-    residual = (target - predictions(e, now)) * (weight if len(weight) else 1.0)
-    gradient = OnPattern(e.data.pattern, residual).scaled(1.0 / rows, 1.0 / cols)
+    point = e.point(LowRank.of(now.left, now.right), now.offsets)
+    gradient = (0.5 * e.data.n * e.slope_at(point)).scaled(1.0 / rows, 1.0 / cols)
     found = leading(gradient, lambda s: np.eye(1, len(s))[0], None)
-    return max(float(found.values[0]), WEAKEST * (float(np.linalg.norm(e.data.y)) or 1.0))
+    return max(float(found.values[0]), WEAKEST * (e.data.size_of_targets() or 1.0))
 
 
 def _weights(f: Sweepable, ball: WeightedSchattenBall) -> tuple[Array, Array]:
