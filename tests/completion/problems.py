@@ -18,3 +18,10 @@ def entries(m=12, n=9, count=60, seed=0, rank=2, noise=0.3):
 def both(rows, cols, y, shape, weight=None):
     """The same data with a dense parameter and with one in factors."""
     return [as_data(Entries(rows, cols, shape, factored=factored), y, weight) for factored in (False, True)]
+
+
+def predictions(f, now):
+    """What factors and offsets predict at the observed entries of an objective."""
+    rows, cols = f.data.places
+    inner = np.einsum("ij,ij->i", now.left[rows], now.right[cols])
+    return f.base + now.shift + now.rows[rows] + now.cols[cols] + inner

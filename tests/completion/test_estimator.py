@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from completion.problems import entries
+from completion.problems import entries, predictions
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -17,7 +17,7 @@ from projfree import ProgressBar
 from projfree.deadline import deadline
 from projfree.estimators.completion import MatrixCompletion, growth, stages
 from projfree.estimators.completion.problem import Problem, Settings
-from projfree.objectives.regressions import Sides, predictions
+from projfree.objectives.regressions import Sides
 
 SHAPE = (30, 20)
 

@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from completion.problems import entries
+from completion.problems import entries, predictions
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
@@ -23,7 +23,7 @@ from projfree.estimators.completion.features import FeatureTable
 from projfree.estimators.completion.problem import Problem, Settings
 from projfree.losses import Huber, Squared
 from projfree.numerics.lp_projection import project
-from projfree.objectives.regressions import Sides, predictions
+from projfree.objectives.regressions import Sides
 
 SHAPE = (9, 7)
 WIDTHS = (3, 2)

@@ -10,7 +10,8 @@ from completion.problems import entries
 from sklearn.exceptions import ConvergenceWarning
 
 from projfree import deadline as clock
-from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV, held_out, search, stages
+from projfree.data import lines
+from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV, choice, held_out, search, stages
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.problem import Problem
 from projfree.solvers.alternating import Alternating
@@ -145,13 +146,48 @@ def test_the_strength_with_the_best_score_is_chosen_and_not_the_last(monkeypatch
     monkeypatch.setattr(MatrixCompletion, "_judged", lambda self, m: scores.append(judged(self, m)) or scores[-1])
     monkeypatch.setattr(Problem, "penalised", note)
     model = quick(radius=None, implicit=0).fit(RATINGS)
-    (*path, final), (*scores, alone) = strengths, scores  # offsets without a matrix are judged last
+    (*path, final), (alone, *scores) = strengths, scores  # offsets without a matrix are judged first
     best = int(np.argmax(scores))
     assert alone < scores[best]
     assert len(path) == len(scores)
     assert best < len(path) - 1
     assert final == pytest.approx(path[best] * np.sqrt(300 / 270), rel=1e-12)
     assert model.strength_ == final
+
+
+def test_little_is_tried_where_offsets_are_all_there_is(monkeypatch):
+    """One weaker strength that is no better ends the path, and of the other weights only none is tried."""
+    rng, tried, penalised = np.random.default_rng(0), [], Problem.penalised
+
+    def note(self, rank, strength, *rest, **given):
+        tried.append((strength, self.f.implicit))
+        return penalised(self, rank, strength, *rest, **given)
+
+    monkeypatch.setattr(Problem, "penalised", note)
+    users, items, _ = entries(60, 50, 1500, seed=0)
+    y = rng.standard_normal(60)[users] + rng.standard_normal(50)[items] + rng.standard_normal(1500)
+    model = quick(radius=None).fit((users, items, y))
+    assert model.norm_ == pytest.approx(0.0, abs=1e-3)
+    assert sum(strength < tried[0][0] for strength, _ in tried) == 1
+    assert {weight for _, weight in tried} == {1.0, 0.0}
+
+
+def test_a_path_keeps_only_the_states_that_are_needed_again():
+    kept = choice._best(choice.Point(float(k), 1.0, score, None) for k, score in enumerate([1.0, 5.0, 2.0, 4.0, 3.0]))
+    assert [point.score for point in kept] == [5.0, 4.0, 3.0]
+
+
+@pytest.mark.parametrize("p", [1.0, 1.3])
+def test_sweeps_of_many_ratings_are_in_single_precision_and_models_in_double(p, monkeypatch):
+    monkeypatch.setattr(lines, "SINGLE", 100)
+    exact = quick(p=p, radius=None, implicit=0.5, random_state=1)
+    seen = []
+    model = quick(p=p, radius=None, implicit=0.5, random_state=1, callbacks=[lambda run: seen.append(run.state.x.w)])
+    model.fit(RATINGS)
+    assert {factor.dtype for w in seen for factor in w.factors()} == {np.dtype(np.float32)}
+    assert {part.dtype for part in (model.factors_.left, model.factors_.below)} == {np.dtype(np.float64)}
+    monkeypatch.undo()
+    np.testing.assert_allclose(model.predict(PAIRS), exact.fit(RATINGS).predict(PAIRS), atol=2e-3)
 
 
 # ---------------------------------------------------------------- random states

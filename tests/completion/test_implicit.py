@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from completion.problems import entries
+from completion.problems import entries, predictions
 
 from projfree.algebra import LowRank, OnPattern, Pattern
 from projfree.algebra.stacked import StackedPattern
@@ -16,7 +16,7 @@ from projfree.losses import Huber, Logistic, Squared
 from projfree.numerics import subspace
 from projfree.numerics.lp_projection import project
 from projfree.numerics.subspace import Effort
-from projfree.objectives.regressions import Sides, predictions
+from projfree.objectives.regressions import Sides, regressed
 from projfree.sets import spectral
 
 SHAPE = (9, 7)
@@ -65,6 +65,30 @@ def test_value_and_tangent_are_those_of_the_dense_formula(loss, weighted):
     expected = float((here.slope.gradient.toarray() * direction).sum())
     assert (steps[0] - steps[1]) / 2e-5 == pytest.approx(expected, rel=1e-6, abs=1e-8)
     assert here.slope.gradient.toarray()[SHAPE[0] :, SHAPE[1] :].any() is np.False_  # the corner is free
+
+
+@pytest.mark.parametrize("p", [1.0, 1.3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_half_sweep_solves_rows_with_few_entries_exactly(p, weighted):
+    """The Gram matrix that all rows share is part of each regression, whatever the ridge of the components."""
+    problem, (rows, cols, y, sizes) = made(p=p, weighted=weighted)
+    f, e = problem.f, problem.f.entries
+    now = Sides.of(f, f.point(point(problem).w, np.linspace(-1.0, 1.0, 1 + sum(SHAPE))))
+    ridge, scale = np.array([0.3, 0.5, 0.9]), np.linspace(0.5, 2.0, SHAPE[0])
+    found = regressed(f, now, 0, ridge, scale)
+    c, gram = f.scale * e.data.n, now.beside.T @ now.beside
+    for i in range(SHAPE[0]):
+        at = rows == i
+        T = np.column_stack([np.ones(at.sum()), now.right[cols[at]]])
+        s = sizes[at] / sizes.sum() * len(y) if weighted else np.ones(at.sum())
+        A = T.T @ (s[:, None] * T) + np.diag(np.append(e.ridge, ridge * scale[i]))
+        A[1:, 1:] += c * gram
+        b = T.T @ (s * (y[at] - e.base - now.shift - now.cols[cols[at]]))
+        b[1:] += c * now.beside[cols[at]].sum(axis=0)
+        expected = np.linalg.solve(A, b) if at.any() else np.zeros(4)
+        np.testing.assert_allclose(np.append(found.rows[i], found.left[i]), expected, atol=1e-9)
+        below = c * np.linalg.solve(c * now.right.T @ now.right + np.diag(ridge), now.right[cols[at]].sum(axis=0))
+        np.testing.assert_allclose(found.below[i], below, atol=1e-9)
 
 
 def test_a_stack_is_its_dense_matrix():

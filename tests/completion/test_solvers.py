@@ -23,12 +23,14 @@ from projfree import (
     SchattenBall,
     Squared,
     as_data,
+    iterate,
     minimize,
 )
 from projfree.algebra import LowRank, OnPattern, lowrank
 from projfree.numerics import subspace
 from projfree.objectives.offsets import OffsetObjective
 from projfree.sets import WeightedSchattenBall, spectral
+from projfree.solvers.alternating import Alternating
 
 SHAPE = (12, 9)
 SOLVERS = (
@@ -250,3 +252,10 @@ def test_iterates_that_outgrow_their_memory(monkeypatch, solver, weighted):
     assert result.value == pytest.approx(f.value(f.point(result.w)), rel=1e-12)
     assert result.certificate.verify(objective=f).ok
     assert result.bound <= result.value
+
+
+def test_sweeps_refuse_two_entries_at_one_place():
+    data = as_data(Entries([0, 0, 1], [1, 1, 0], (2, 2), factored=True), [1.0, 2.0, 3.0])
+    f, ball = OffsetObjective(Squared(), data), WeightedSchattenBall(1.0, 1.0, np.ones(2), np.ones(2))
+    with pytest.raises(TypeError, match="need one entry a place; merge entries at the same place"):
+        next(iterate(f, ball, Alternating(rank=1)))

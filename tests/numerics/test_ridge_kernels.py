@@ -17,7 +17,6 @@ def problem(seed, weighted, shared, kind):
     total, rows = int(indptr[-1]), len(COUNTS)
     factors = rng.standard_normal((n, k))
     factors[:, 0] = 1.0
-    half = rng.standard_normal((k, k))
     arrays = {
         "target": rng.standard_normal(total),
         "base": 0.5,
@@ -27,7 +26,7 @@ def problem(seed, weighted, shared, kind):
         "ridge": rng.random(k) + 0.3,
         "scale": rng.random(rows) + 0.5,
         "free": 1,
-        "gram": half @ half.T if shared else np.zeros((0, 0)),
+        "shared": np.append(0.0, rng.random(k - 1)) if shared else np.zeros(k),
         "pull": rng.standard_normal((rows, k)) if shared else np.zeros((0, 0)),
     }
     given = {name: value if name == "free" else np.asarray(value, kind)[()] for name, value in arrays.items()}
@@ -41,9 +40,8 @@ def expected(indptr, indices, g, i):
     T, y = g["factors"][indices[at]], g["target"][at] - g["base"] - g["theirs"][indices[at]]
     s = g["weight"][at] if len(g["weight"]) else np.ones(len(y))
     penalty = g["ridge"] * np.where(np.arange(len(g["ridge"])) < g["free"], 1.0, g["scale"][i])
-    A, b = T.T @ (s[:, None] * T) + np.diag(penalty), T.T @ (s * y)
-    if len(g["gram"]):
-        A, b = A + g["gram"], b + g["pull"][i]
+    A, b = T.T @ (s[:, None] * T) + np.diag(penalty + g["shared"]), T.T @ (s * y)
+    b = b + g["pull"][i] if len(g["pull"]) else b
     return np.linalg.solve(A, b)
 
 
@@ -67,7 +65,7 @@ def test_every_step_lowers_the_squares():
     at = slice(indptr[i], indptr[i + 1])
     T, s = g["factors"][indices[at]], g["weight"][at]
     penalty = g["ridge"] * np.where(np.arange(len(g["ridge"])) < 1, 1.0, g["scale"][i])
-    A = T.T @ (s[:, None] * T) + np.diag(penalty) + g["gram"]
+    A = T.T @ (s[:, None] * T) + np.diag(penalty + g["shared"])
     for _ in range(6):
         ridge_rows(indptr, indices, *g.values(), 1, out, 0, len(COUNTS))
         error = (out[i] - answer) @ A @ (out[i] - answer)

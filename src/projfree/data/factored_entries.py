@@ -11,7 +11,9 @@ from projfree.algebra import OnPattern, Pattern, is_structured
 from projfree.algebra.hashing import short_hash
 from projfree.checks import Array
 from projfree.data.entries import Entries, ObservedEntries, one_target
+from projfree.data.lines import Lines
 from projfree.data.local import checked_weights
+from projfree.data.rows import Step
 
 
 class FactoredEntriesData(ObservedEntries):
@@ -63,6 +65,32 @@ class FactoredEntriesData(ObservedEntries):
 
     def most_at_a_place(self) -> int:
         return 1 if self.place is None else int(np.bincount(self.place).max())
+
+    def lines(self, side: int, step: Step | None = None, w: Any = None, curvature: float = 1.0) -> Lines:
+        """The entries row by row (``side`` 0) or column by column (1), for a regression of each of these.
+
+        Parameters
+        ----------
+        step : Step, optional
+            Makes the targets of the image of ``w``, as its residuals; without it they are those of the data.
+        curvature : float
+            What the weights are multiplied by.
+        """
+        if self.place is not None:
+            raise TypeError("Regressions of rows and columns need one entry a place; merge entries at the same place.")
+        if step is not None:
+            return Lines.of(self, side, step, self.image(w), curvature)
+        if side not in self._lines:
+            self._lines[side] = Lines.of(self, side, None, None, curvature)
+        return self._lines[side]
+
+    def size_of_targets(self) -> float:
+        """The Euclidean norm of the targets."""
+        return float(np.linalg.norm(self.y))
+
+    @cached_property
+    def _lines(self) -> dict[int, Lines]:
+        return {}
 
     def subset(self, rows: Array) -> FactoredEntriesData:
         """The given entries, with adjoints on the pattern of all."""

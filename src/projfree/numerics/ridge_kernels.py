@@ -59,8 +59,16 @@ def _add_squares(table, count, weight, out):
 
 
 @compiled(fastmath=FAST)
+def _dot(a, x):
+    total = a[0] * x[0]
+    for j in range(1, len(x)):
+        total += a[j] * x[j]
+    return total
+
+
+@compiled(fastmath=FAST)
 def _exact(table, count, weight, y, inverse, scaled, M, x):
-    """The regression of a row with few entries, through the Cholesky factors of ``1 + T D^{-1} T^T``.
+    """Add to x the regression of a row with few entries, through the Cholesky factors of ``1 + T D^{-1} T^T``.
 
     ``inverse`` is that of the penalties, ``scaled`` has room for a row.
     """
@@ -70,9 +78,7 @@ def _exact(table, count, weight, y, inverse, scaled, M, x):
         for j in range(k):
             scaled[j] = a[j] * inverse[j]
         for s in range(t + 1):
-            b, total = table[s], scaled[0] * table[s, 0]
-            for j in range(1, k):
-                total += scaled[j] * b[j]
+            total = _dot(table[s], scaled)
             M[t, s] = total * np.sqrt(weight[t] * weight[s]) if len(weight) else total
         M[t, t] += 1.0
     for t in range(count):
@@ -87,7 +93,6 @@ def _exact(table, count, weight, y, inverse, scaled, M, x):
             total -= M[t, s] * M[s, count]
         M[t, t] = np.sqrt(max(M[t, t], 1e-300))
         M[t, count] = total / M[t, t]
-    x[:] = 0.0
     for t in range(count - 1, -1, -1):
         total = M[t, count]
         for s in range(t + 1, count):
@@ -101,9 +106,9 @@ def _exact(table, count, weight, y, inverse, scaled, M, x):
 
 @compiled(fastmath=FAST)
 def sums_of_rows(indptr, indices, table, out, start, stop):
-    """``out[i]``: the sum of the rows of the table at the places of row i."""
+    """``out[i - start]``: the sum of the rows of the table at the places of row i."""
     for i in range(start, stop):
-        total = out[i]
+        total = out[i - start]
         for j in range(table.shape[1]):
             total[j] = 0.0
         for t in range(indptr[i], indptr[i + 1]):
@@ -114,17 +119,17 @@ def sums_of_rows(indptr, indices, table, out, start, stop):
 
 @compiled(fastmath=FAST)
 def ridge_rows(
-    indptr, indices, target, base, theirs, weight, factors, ridge, scale, free, gram, pull, steps, out, start, stop
+    indptr, indices, target, base, theirs, weight, factors, ridge, scale, free, shared, pull, steps, out, start, stop
 ):
-    """Each row's weighted ridge regression of its targets on the factors of its places, begun at ``out``.
+    """Each row's weighted ridge regression of its targets on the factors of its places, begun at ``out[i - start]``.
 
     Of each target ``base`` and the entry of ``theirs`` at its place are taken off first.
-    The penalty of coordinate c in row i is ``ridge[c] * scale[i]``, that of the first ``free`` coordinates ``ridge[c]``
-    alone; all are positive. To every row's matrix ``gram`` is added, and to its right-hand side ``pull[i]``, where they
-    are not empty. Rows with few entries and no such terms are solved exactly, others by so many conjugate gradient
-    steps, scaled by the diagonal; rows without entries become zero. ``weight`` may be empty.
+    The penalty of coordinate c in row i is ``ridge[c] * scale[i] + shared[c]``, that of the first ``free`` coordinates
+    ``ridge[c]`` alone; all are positive. To the right-hand side ``pull[i - start]`` is added, where it is not empty.
+    Rows with few entries are solved exactly, others by so many conjugate gradient steps, scaled by the diagonal; rows
+    without entries become zero. ``weight`` may be empty.
     """
-    k, most, shared = factors.shape[1], 1, len(gram) > 0
+    k, most, pulled = factors.shape[1], 1, len(pull) > 0
     for i in range(start, stop):
         most = max(most, indptr[i + 1] - indptr[i])
     table, zero = np.empty((most, k), factors.dtype), np.zeros(most, factors.dtype)
@@ -133,32 +138,32 @@ def ridge_rows(
     r, d, q = np.empty(k, factors.dtype), np.empty(k, factors.dtype), np.empty(k, factors.dtype)
     M = np.empty((SHORT, SHORT + 1))
     for i in range(start, stop):
-        first, count, x = indptr[i], indptr[i + 1] - indptr[i], out[i]
+        first, count, x = indptr[i], indptr[i + 1] - indptr[i], out[i - start]
         if count == 0:
             x[:] = 0.0
             continue
         s = weight[first : first + count] if len(weight) else weight
         for c in range(k):
-            penalty[c] = ridge[c] if c < free else ridge[c] * scale[i]
+            penalty[c] = ridge[c] if c < free else ridge[c] * scale[i] + shared[c]
         for t in range(count):
             j = indices[first + t]
             a, source = table[t], factors[j]
             y[t] = target[first + t] - base - theirs[j]
             for c in range(k):
                 a[c] = source[c]
-        if count <= SHORT and not shared:
+        if count <= SHORT:
             for c in range(k):
                 q[c] = 1.0 / penalty[c]
+                x[c] = pull[i - start, c] * q[c] if pulled else 0.0
+            if pulled:  # what the pull alone explains is taken off
+                for t in range(count):
+                    y[t] -= _dot(table[t], x)
             _exact(table, count, s, y, q, r, M, x)
             continue
         for c in range(k):
-            diagonal[c] = penalty[c] + gram[c, c] if shared else penalty[c]
-            r[c] = pull[i, c] - penalty[c] * x[c] if shared else -penalty[c] * x[c]
+            diagonal[c] = penalty[c]
+            r[c] = pull[i - start, c] - penalty[c] * x[c] if pulled else -penalty[c] * x[c]
         _add_squares(table, count, s, diagonal)
-        if shared:
-            for c in range(k):
-                for j in range(k):
-                    r[j] -= x[c] * gram[c, j]
         _add_products(table, count, s, y, x, r)
         size = 0.0
         for c in range(k):
@@ -169,10 +174,6 @@ def ridge_rows(
                 break
             for c in range(k):
                 q[c] = -penalty[c] * d[c]
-            if shared:
-                for c in range(k):
-                    for j in range(k):
-                        q[j] -= d[c] * gram[c, j]
             _add_products(table, count, s, zero, d, q)
             bend = 0.0
             for c in range(k):

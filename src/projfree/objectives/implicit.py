@@ -23,8 +23,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Self, cast
 
-import numpy as np
-
 from projfree.algebra import UNIT, FactoredShape, LowRank, Minorant, Point
 from projfree.algebra.hashing import short_hash
 from projfree.algebra.stacked import StackedPattern
@@ -33,6 +31,7 @@ from projfree.objectives.base import SmoothFunction
 from projfree.objectives.blackbox import CallHull
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hull import Hull
+from projfree.objectives.hull_steps import SquaredDifference
 from projfree.objectives.neighbours import Features, Neighbours
 from projfree.objectives.offsets import OffsetObjective
 
@@ -142,8 +141,8 @@ class ImplicitObjective(SmoothFunction):
     def curvature_along(self, direction: LowRank) -> float:
         """An upper bound on the second derivative along a line, sharp for squares without offsets."""
         f, (m, n), near = self.entries, self.entries.shape, self.neighbours
-        along = direction.block(slice(m), slice(n)).on_places(f.data.pattern)
-        own = f.loss.smoothness * float(np.sum(f.data.weights(slice(None)) * along**2))
+        ends = f.point(LowRank((m, n), ())), f.point(direction.block(slice(m), slice(n)))
+        own = f.loss.smoothness * float(f.workspace.fold(SquaredDifference(0.0), ends)[0])
         return own + 2.0 * sum(part.square for _, part in near.parts(near.blocks(direction)))
 
     def smoothness(self) -> float:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Any
 
+from projfree.algebra import Point
 from projfree.checks import at_least, instance
 from projfree.data.factored_entries import FactoredEntriesData
 from projfree.losses.base import Loss
 from projfree.objectives.erm import Objective
 from projfree.objectives.intercepts.matrix_offsets import Offsets
 from projfree.objectives.neighbours import Neighbours
+from projfree.objectives.row_steps import ValueAndResidual
 
 
 class OffsetObjective(Objective):
@@ -40,6 +43,7 @@ class OffsetObjective(Objective):
     """
 
     data: FactoredEntriesData
+    intercept_strategy: Offsets
 
     def __init__(
         self,
@@ -71,6 +75,12 @@ class OffsetObjective(Objective):
     def entries(self) -> OffsetObjective:
         """The part of the objective that is a loss at observed entries: all of it."""
         return self
+
+    def slope_at(self, x: Point) -> Any:
+        """The gradient at a point with its own offsets, which need not be the best ones; one read."""
+        assert x.intercept is not None
+        step = self.intercept_strategy.moved(ValueAndResidual(self.loss), x.intercept)
+        return self.workspace.sweep(step, (x,))[1]
 
     @property
     def row_loss(self) -> Loss | None:

@@ -11,16 +11,21 @@ curvature :math:`L_\ell` at the present predictions.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from projfree.algebra import LowRank, Point
+from projfree.algebra.lowrank import Factor
 from projfree.checks import Array
+from projfree.data.lines import Lines, precision_of
+from projfree.data.rows import Rows, Step
+from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
 from projfree.objectives.feature_regressions import feature_factors, feature_gram, feature_pull, from_features
-from projfree.runtime import over_rows
+from projfree.objectives.shared_squares import BLOCK, SharedSquares, write_product
 
 if TYPE_CHECKING:
     from projfree.objectives.implicit import ImplicitObjective
@@ -29,8 +34,6 @@ if TYPE_CHECKING:
 
     Sweepable = OffsetObjective | ImplicitObjective
 
-#: From so many entries on the regressions are in single precision: what they leave is far above its rounding.
-SINGLE = 50_000
 #: Conjugate gradient steps for a row, which begins where it is; components are padded to a multiple of the lanes.
 STEPS, LANES = 3, 8
 
@@ -65,21 +68,32 @@ class Sides:
     @property
     def lefts(self) -> Array:
         """The left factor of the whole parameter."""
-        return np.concatenate([self.left, self.below])
+        return _joined(self.left, self.below)
 
     @property
     def rights(self) -> Array:
         """The right factor of the whole parameter."""
-        return np.concatenate([self.right, self.beside])
+        return _joined(self.right, self.beside)
 
     def point(self, f: Sweepable) -> Point:
-        """The point of an objective."""
-        return f.point(LowRank.of(self.lefts, self.rights), self.offsets)
+        """The point of an objective, with factors in the precision that they have here."""
+        left, right = self.lefts, self.rights
+        terms = ((1.0, Factor(left, right)),) if left.shape[1] else ()
+        return f.point(LowRank((len(left), len(right)), terms), self.offsets)
+
+    def in_precision(self, kind: np.dtype[Any]) -> Sides:
+        """The same sides with factors of a precision."""
+        return self.with_factors(self.lefts.astype(kind, copy=False), self.rights.astype(kind, copy=False))
 
     def with_factors(self, lefts: Array, rights: Array) -> Sides:
         """The same offsets with other factors of the whole parameter."""
         m, n = len(self.left), len(self.right)
         return replace(self, left=lefts[:m], below=lefts[m:], right=rights[:n], beside=rights[n:])
+
+    def turned(self, left: Array, right: Array) -> Sides:
+        """The same offsets with the factors multiplied by square matrices."""
+        first, last = _product(self.left, self.below, left), _product(self.right, self.beside, right)
+        return self.with_factors(first, last)
 
     def centred(self, kinds: tuple[bool, bool, bool]) -> Sides:
         """The offset of all takes up what rows and columns share, as their ridge wants it."""
@@ -88,6 +102,28 @@ class Sides:
         row = float(self.rows.mean()) if kinds[1] else 0.0
         col = float(self.cols.mean()) if kinds[2] else 0.0
         return replace(self, shift=self.shift + row + col, rows=self.rows - row, cols=self.cols - col)
+
+
+def _joined(first: Array, last: Array) -> Array:
+    """One matrix below the other, without a copy where they are the parts of one."""
+    whole = first.base
+    if whole is not None and whole is last.base and whole.shape[1:] == first.shape[1:]:
+        n = len(first)
+        if len(whole) == n + len(last) and all(
+            part.strides == whole.strides and part.ctypes.data == at.ctypes.data
+            for part, at in ((first, whole[:n]), (last, whole[n:]))
+        ):
+            return whole
+    return np.concatenate([first, last])
+
+
+def _product(first: Array, last: Array, by: Array) -> Array:
+    """Two matrices, one below the other, times another."""
+    by = by.astype(first.dtype)
+    out = np.empty((len(first) + len(last), by.shape[1]), by.dtype)
+    write_product(first, by, out[: len(first)])
+    write_product(last, by, out[len(first) :])
+    return out
 
 
 def regressed(f: Sweepable, now: Sides, side: int, ridge: Array, scale: Array) -> Sides:
@@ -100,53 +136,40 @@ def regressed(f: Sweepable, now: Sides, side: int, ridge: Array, scale: Array) -
     scale : ndarray
         What it is multiplied by for each row or column of the matrix; it is one for those below and beside it.
     """
-    e, at = f.entries, f.entries.data.pattern
-    indptr, indices, _ = (at.indptr, at.indices, None) if side == 0 else at.by_column
+    e = f.entries
     own, other, far = (now.left, now.right, now.beside) if side == 0 else (now.right, now.left, now.below)
     mine, theirs = (now.rows, now.cols) if side == 0 else (now.cols, now.rows)
-    target, weight = _along(e, now, side)
-    free, kind = int(e.kinds[1 + side]), target.dtype
-    table, out = (_padded(factor, offset, free, kind) for factor, offset in ((other, 1.0), (own, mine)))
-    ridges = np.ones(table.shape[1], kind)
-    ridges[:free], ridges[free : free + len(ridge)] = 0.5 * e.loss.smoothness * e.ridge, ridge
-    gram, pull, near = _squares(f, side, indptr, indices, other, far, table, free)
-    given = (target, kind.type(e.base + now.shift), theirs.astype(kind), weight, table, ridges, scale.astype(kind))
-    over_rows(lambda *part: _kernels().ridge_rows(indptr, indices, *given, free, gram, pull, STEPS, out, *part), indptr)
-    found = out[:, free : free + own.shape[1]].astype(np.float64)
-    offset = out[:, 0].astype(np.float64) if free else np.zeros(len(out))
-    # One small inverse and a product are much faster than solves with as many sides as there are rows.
-    extra = near[1] @ np.linalg.inv(near[0] + np.diag(ridge)) if f.implicit else np.zeros((0, len(ridge)))
+    lines = lines_of(e, now, side)
+    free, kind, k = int(e.kinds[1 + side]), lines.kind, own.shape[1]
+    squares = SharedSquares.of(f, side, other, far, kind, ridge)
+    basis = squares.basis
+    table = _padded(basis.turned(other), 1.0, free)
+    ridges, shared = np.ones(table.shape[1], kind), np.zeros(table.shape[1], kind)
+    ridges[:free] = 0.5 * e.loss.smoothness * e.ridge
+    ridges[free : free + k], shared[free : free + k] = basis.ridge, basis.shared
+    given = (kind.type(e.base + now.shift), theirs.astype(kind), table, ridges, scale.astype(kind))
+    rows, offset = np.empty((len(own) * (2 if f.implicit else 1), k), kind), np.zeros(len(own))
+    found, extra = rows[: len(own)], rows[len(own) :]
+
+    def block(start: int, stop: int) -> None:
+        part = slice(start, stop)
+        sums = squares.sums(lines, start, stop)
+        pull = squares.pull(sums, part)
+        pull = _padded(basis.turned(pull), 0.0, free) if len(pull) else pull
+        out = _padded(basis.begun(own[part]), mine[part], free)
+        lines.ridge(*given, free, shared, pull, STEPS, out, start, stop)
+        found[part] = basis.back(out[:, free : free + k])
+        if free:
+            offset[part] = out[:, 0]
+        if f.implicit:
+            extra[part] = squares.extra(sums)
+
+    lines.over(lambda start, stop: _by_blocks(block, start, stop))
     if f.neighbours is not None and f.neighbours.features != (None, None):
         found, extra = _with_features(f, side, other, far, found, extra, ridge, scale)
     if side == 0:
         return replace(now, left=found, rows=offset, below=extra)
     return replace(now, right=found, cols=offset, beside=extra)
-
-
-def _squares(
-    f: Sweepable, side: int, indptr: Array, indices: Array, other: Array, far: Array, table: Array, free: int
-) -> tuple[Array, Array, tuple[Array, Array]]:
-    """What the squares of the observed places add to the regressions; nothing where they have no weight.
-
-    That is a Gram matrix and right-hand sides for the rows of the matrix, from the factors of the columns beside it,
-    and the same for the rows below it, from those of its own columns.
-    """
-    kind, k, around = table.dtype, other.shape[1], f.neighbours
-    if around is None:
-        return np.zeros((0, 0), kind), np.zeros((0, 0), kind), (np.zeros((0, 0)), np.zeros((0, 0)))
-    c, n, own = f.scale * f.entries.data.n, f.entries.data.n, slice(free, free + k)
-    seen = other * around.rated[1 - side][:, None]
-    gram, pull = np.zeros((table.shape[1],) * 2, kind), np.zeros((len(indptr) - 1, table.shape[1]), kind)
-    sums = np.zeros((len(indptr) - 1, 2 * k), kind)
-    if f.implicit:
-        beside = far[: around.counts[side]]
-        both = np.concatenate([other, beside], axis=1).astype(kind)
-        over_rows(lambda *part: _kernels().sums_of_rows(indptr, indices, both, sums, *part), indptr)
-        gram[own, own], pull[:, own] = c * (beside.T @ beside), c * sums[:, k:]
-    if around.features[side] is not None:
-        gram[own, own] += feature_gram(around, side, far, n).astype(kind)
-        pull[:, own] += feature_pull(around, side, far, n).astype(kind)
-    return gram, pull, (c * (seen.T @ seen), c * sums[:, :k].astype(np.float64))
 
 
 def _with_features(
@@ -158,47 +181,44 @@ def _with_features(
     if near.features[side] is not None and cold.any():
         pull, gram = feature_pull(near, side, far, n)[cold], feature_gram(near, side, far, n)
         found[cold] = from_features(pull, gram, ridge, scale[cold])
-    return found, np.concatenate([extra, feature_factors(near, 1 - side, other, ridge, n)])
+    return found, np.concatenate([extra, feature_factors(near, 1 - side, other, ridge, n).astype(extra.dtype)])
 
 
-def _padded(factor: Array, offset: Array | float, free: int, kind: np.dtype[Any]) -> Array:
+def _by_blocks(work: Callable[[int, int], None], start: int, stop: int) -> None:
+    """A few thousand rows at a time: arrays of all rows would be written to fresh memory, which takes longer."""
+    for first in range(start, stop, BLOCK):
+        work(first, min(first + BLOCK, stop))
+
+
+def _padded(factor: Array, offset: Array | float, free: int) -> Array:
     """The offsets, where they are free, and the factors beside them, in a number of columns that processors like."""
     k = free + factor.shape[1]
-    out = np.zeros((len(factor), -(-k // LANES) * LANES), kind)
+    out = np.zeros((len(factor), -(-k // LANES) * LANES), factor.dtype)
     out[:, free:k] = factor
     if free:
         out[:, 0] = offset
     return out
 
 
-def _along(f: OffsetObjective, now: Sides, side: int) -> tuple[Array, Array]:
-    """Targets and weights in the order of the rows or the columns, in the precision of the regressions."""
-    kept: dict[Any, Any] = f.shared if is_squared(f.loss) else {}  # others change with the sides
-    if side not in kept:
-        target, weight = surrogate(f, now)
-        kind = np.dtype(np.float32 if f.data.n >= SINGLE else np.float64)
-        order = slice(None) if side == 0 else f.data.pattern.by_column[2]
-        kept[side] = tuple(part[order].astype(kind) if len(part) else np.zeros(0, kind) for part in (target, weight))
-    targets: tuple[Array, Array] = kept[side]
-    return targets
+@dataclass(frozen=True)
+class Majorant(Step):
+    """The targets of squares that lie above a loss and touch it at the images, as residuals."""
+
+    loss: Loss
+
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        u = images[0]
+        return u - self.loss.derivative(u, rows.y) / self.loss.smoothness, np.zeros(0)
 
 
-def surrogate(f: OffsetObjective, now: Sides) -> tuple[Array, Array]:
-    """Targets and weights of squares that lie above the loss and touch it; no weights where all are one."""
-    weight = np.zeros(0) if f.data.weight is None else f.data.weight * f.data.n
+def lines_of(f: OffsetObjective, now: Sides, side: int) -> Lines:
+    """The entries of rows or columns, with the targets of squares that lie above the loss and touch it."""
     if is_squared(f.loss):
-        return f.data.y, weight
-    u, L = predictions(f, now), f.loss.smoothness
-    return u - f.loss.derivative(u, f.data.y) / L, 0.5 * L * (weight if len(weight) else np.ones(len(u)))
+        return f.data.lines(side)
+    step = f.intercept_strategy.moved(Majorant(f.loss), now.offsets)
+    return f.data.lines(side, step, LowRank.of(now.left, now.right), 0.5 * f.loss.smoothness)
 
 
-def predictions(f: OffsetObjective, now: Sides) -> Array:
-    """The model at the observed entries."""
-    at = f.data.pattern
-    return f.base + now.shift + now.rows[at.rows] + now.cols[at.indices] + LowRank.of(now.left, now.right).on_places(at)
-
-
-def _kernels() -> Any:
-    from projfree.numerics import ridge_kernels
-
-    return ridge_kernels
+def precision(f: OffsetObjective) -> np.dtype[Any]:
+    """That of the regressions."""
+    return precision_of(f.data.n)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from projfree.algebra import LowRank, OnPattern, Point
+from projfree.algebra import LowRank, Point
 from projfree.checks import Array, count, positive
 from projfree.numerics.lp_norm import lp_norm
 from projfree.numerics.subspace import EPS, leading
@@ -16,7 +16,9 @@ from projfree.numerics.svd import svd
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.implicit import ImplicitObjective
 from projfree.objectives.offsets import OffsetObjective
-from projfree.objectives.regressions import Sides, predictions, regressed, surrogate
+from projfree.objectives.regressions import Sides, precision, regressed
+from projfree.objectives.shared_squares import gram_matrix
+from projfree.runtime import single_blas
 from projfree.sets.base import ConstraintSet
 from projfree.sets.weighted_schatten import WeightedSchattenBall
 from projfree.solvers.base import Solver, State
@@ -139,7 +141,7 @@ class Alternating(Solver):
         if not dead.any():
             return state
         now, rng = Sides.of(f, state.x), np.random.default_rng(state.seed)
-        left, right = now.lefts, now.rights
+        left, right = now.lefts.copy(), now.rights.copy()
         left[:, dead] = 0.0  # so that the matrix, and its norm, are those of the others
         size = NEW * max(float(np.abs(right).max()), 0.1)
         right[:, dead] = size * rng.standard_normal((len(right), int(dead.sum())))
@@ -151,7 +153,9 @@ class Alternating(Solver):
         f, ball = _known(f, ball)
         strength = FIRST * strongest(f, ball) if math.isnan(state.strength) else state.strength
         first = state.first if math.isfinite(state.first) else strength
-        now, sigma = swept(f, ball, Sides.of(f, state.x), state.sigma, strength)
+        with single_blas():  # products with few columns, and threads of our own
+            begun = Sides.of(f, state.x).in_precision(precision(f.entries))
+            now, sigma = swept(f, ball, begun, state.sigma, strength)
         if self.penalty is None:
             strength *= float(np.clip((lp_norm(sigma, ball.p) / ball.radius) ** FOLLOW, 1.0 / MOST, MOST))
             strength = max(strength, WEAKEST * first)
@@ -180,17 +184,17 @@ def balanced(now: Sides, ball: WeightedSchattenBall) -> tuple[Sides, Array]:
     From Gram matrices: whatever their rounding does to the balance, the matrix is the same but for directions that it
     hides.
     """
-    left, right = now.lefts, now.rights
-    (r, back), (s, there) = (_root(factor, d) for factor, d in ((left, ball.rows), (right, ball.cols)))
+    (m, n), rows, cols = (len(now.left), len(now.right)), ball.rows, ball.cols
+    r, back = _root(gram_matrix(now.left, rows[:m]) + gram_matrix(now.below, rows[m:]))
+    s, there = _root(gram_matrix(now.right, cols[:n]) + gram_matrix(now.beside, cols[n:]))
     u, sigma, vt = svd(r @ s.T)
-    root = np.sqrt(sigma)
-    return now.with_factors(left @ (back @ (u * root)), right @ (there @ (vt.T * root))), sigma
+    left, right = back @ (u * np.sqrt(sigma)), there @ (vt.T * np.sqrt(sigma))
+    return now.turned(left, right), sigma
 
 
-def _root(factor: Array, weights: Array) -> tuple[Array, Array]:
-    """``R`` with ``R.T @ R`` the Gram matrix of the weighted factor, and its pseudo-inverse."""
-    weighted = factor * weights[:, None]
-    squares, vectors = np.linalg.eigh(weighted.T @ weighted)
+def _root(gram: Array) -> tuple[Array, Array]:
+    """``R`` with ``R.T @ R`` the Gram matrix, and its pseudo-inverse."""
+    squares, vectors = np.linalg.eigh(gram)
     real = squares > len(squares) * EPS * max(float(squares[-1]), 1e-300)
     roots = np.where(real, np.sqrt(np.where(real, squares, 1.0)), 0.0)
     return roots[:, None] * vectors.T, vectors * np.where(real, 1.0 / np.where(real, roots, 1.0), 0.0)
@@ -210,11 +214,10 @@ def strongest(f: Sweepable, ball: WeightedSchattenBall) -> float:
     """The strength from which on the matrix of the ratings alone is zero for p = 1, after a fit of the offsets."""
     e, now = f.entries, offsets_alone(f.entries)
     rows, cols = _weights(f, ball)
-    target, weight = surrogate(e, now)
-    residual = (target - predictions(e, now)) * (weight if len(weight) else 1.0)
-    gradient = OnPattern(e.data.pattern, residual).scaled(1.0 / rows, 1.0 / cols)
+    point = e.point(LowRank.of(now.left, now.right), now.offsets)
+    gradient = (0.5 * e.data.n * e.slope_at(point)).scaled(1.0 / rows, 1.0 / cols)
     found = leading(gradient, lambda s: np.eye(1, len(s))[0], None)
-    return max(float(found.values[0]), WEAKEST * (float(np.linalg.norm(e.data.y)) or 1.0))
+    return max(float(found.values[0]), WEAKEST * (e.data.size_of_targets() or 1.0))
 
 
 def _weights(f: Sweepable, ball: WeightedSchattenBall) -> tuple[Array, Array]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,9 +18,12 @@ from projfree.solvers.alternating import AlternatingState, offsets_alone
 FIRST, FACTOR, SWEEPS, POINTS = 0.45, 0.8, 3, 30
 #: It ends when the score has not improved for so many points.
 PATIENCE = 2
+#: So many where no model is clearly better than offsets alone yet: there is then little to look for.
+DOUBTFUL = 1
 #: Weights of implicit features to choose from, that of the path first, and the strengths at which others are tried.
 WEIGHTS, TRIED = (1.0, 0.5, 0.0), 3
-#: A weight whose score is worse than the best by more than this part is not tried further.
+#: A weight whose score is worse than the best by more than this part is not tried further, and a matrix that gains less
+#: than this part is looked at more closely.
 FAR = 0.01
 
 
@@ -31,6 +34,10 @@ class Point(NamedTuple):
     implicit: float
     score: float
     state: AlternatingState
+
+
+#: Whether a model with a score is clearly better than offsets alone.
+Clear = Callable[[Factors, float], bool]
 
 
 def strengths_of(problem: Problem, points: int = POINTS) -> Array:
@@ -46,17 +53,25 @@ def along(
     strengths: Array,
     callbacks: Sequence[Any] = (),
     state: AlternatingState | None = None,
+    best: float = -np.inf,
+    clear: Clear = lambda model, score: True,
 ) -> Iterator[Point]:
-    """One strength after the other, each begun at the last, until the score has not improved for some of them."""
-    best, since = -np.inf, 0
+    """One strength after the other, each begun at the last, until the score has not improved for some of them.
+
+    That is on ``best``, the score so far; ``clear`` says whether a model with its score is clearly better than offsets
+    alone.
+    """
+    since, patience = 0, DOUBTFUL
     for strength in strengths.tolist():
         state, status = problem.penalised(rank, strength, state, seed=seed, max_iter=SWEEPS, callbacks=callbacks)
         if status is Status.INTERRUPTED:
             raise KeyboardInterrupt
-        now = score(Factors.of(problem.f, state))
+        model = Factors.of(problem.f, state)
+        now = score(model)
         best, since = max(best, now), 0 if now > best else since + 1
+        patience = PATIENCE if patience == PATIENCE or clear(model, now) else DOUBTFUL
         yield Point(strength, problem.f.implicit, now, state)
-        if since >= PATIENCE or status is Status.CALLBACK or expired():
+        if since >= patience or status is Status.CALLBACK or expired():
             return
 
 
@@ -82,15 +97,22 @@ def choose(
     """The strength and the weight of implicit features with the best score, or no matrix where none is clearly better.
 
     The path is that of the first weight: it goes down and, where its first point is the best, up to no matrix. The
-    others are tried at its best strengths, each begun at the model there, while they do not fall far behind.
+    others are tried at its best strengths, each begun at the model there, while they do not fall far behind; where no
+    model is clearly better than none, only the last of them, at the best strength.
     ``better`` says whether a model is clearly better than another one.
     """
     first, *others = weights
     stacked, alone = problem.with_implicit(first), offsets_model(problem)
-    points = _path(stacked, rank, seed, score, callbacks)
-    likely = sorted(points, key=lambda point: -point.score)[:TRIED]
-    if not better(Factors.of(stacked.f, likely[0].state), alone):
-        likely = likely[:1]
+    none = score(alone)
+
+    def clear(model: Factors, found: float) -> bool:
+        # A gain may be small enough to be that of sweeps which ended early.
+        return found - none >= FAR * abs(none) and better(model, alone)
+
+    points = _path(stacked, rank, seed, score, callbacks, clear)
+    likely = list(points)
+    if not clear(Factors.of(stacked.f, likely[0].state), likely[0].score):
+        likely, others = likely[:1], others[-1:]
     for weight in others:
         other = problem.with_implicit(weight)
         for point in likely:
@@ -103,13 +125,13 @@ def choose(
     best = max(points, key=lambda point: (point.score, -point.implicit))  # of equal ones the simpler
     chosen = problem.with_implicit(best.implicit)
     model = Factors.of(chosen.f, best.state)
-    if best.score - score(alone) < FAR * abs(best.score):  # small enough to be that of sweeps which ended early
+    if not clear(model, best.score):
         swept = chosen.penalised(rank, best.strength, best.state, seed=seed, max_iter=SWEEPS, callbacks=callbacks)
         model = Factors.of(chosen.f, swept.state)
     if better(model, alone):
         return best
     plain = problem.with_implicit(0.0)
-    return Point(plain.strongest() / FACTOR, 0.0, score(alone), plain.restated(alone, seed))
+    return Point(plain.strongest() / FACTOR, 0.0, none, plain.restated(alone, seed))
 
 
 def offsets_model(problem: Problem) -> Factors:
@@ -119,12 +141,26 @@ def offsets_model(problem: Problem) -> Factors:
 
 
 def _path(
-    problem: Problem, rank: int, seed: int, score: Callable[[Factors], float], callbacks: Sequence[Any]
+    problem: Problem,
+    rank: int,
+    seed: int,
+    score: Callable[[Factors], float],
+    callbacks: Sequence[Any],
+    clear: Clear,
 ) -> list[Point]:
+    """The best points of the path, best first: a few, since states are large."""
     strengths, given = strengths_of(problem), (problem, rank, seed, score)
-    points = list(along(*given, strengths, callbacks))
-    best = max(points, key=lambda point: point.score)
-    if best is points[0] and not expired():
+    points = _best(along(*given, strengths, callbacks, clear=clear))
+    best = points[0]
+    if best.strength == strengths[0] and not expired():
         stronger = strengths[0] / FACTOR ** np.arange(1, 1 + _stronger())
-        points += along(*given, stronger, callbacks, best.state)
+        points = _best(along(*given, stronger, callbacks, best.state, best.score, clear), points)
     return points
+
+
+def _best(points: Iterable[Point], kept: Sequence[Point] = ()) -> list[Point]:
+    """The points with the highest scores, so many as other weights are tried at."""
+    found = list(kept)
+    for point in points:
+        found = sorted([*found, point], key=lambda one: -one.score)[:TRIED]
+    return found

@@ -8,13 +8,13 @@ import numpy as np
 
 from projfree.checks import Array, at_least, count, positive, shown
 from projfree.estimators.completion.choice import WEIGHTS
+from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.features import FeatureTable
 from projfree.estimators.completion.problem import Problem, Settings
 from projfree.estimators.completion.ratings import Observed
 from projfree.estimators.robust import HUBER, residual_scale
 from projfree.losses import Huber, Logistic, Loss, Squared
 from projfree.objectives.neighbours import Features
-from projfree.objectives.regressions import predictions
 from projfree.solvers.alternating import offsets_alone
 
 LOSSES = {"squared": Squared, "huber": Huber, "logistic": Logistic}
@@ -97,9 +97,9 @@ class Configured:
             return self.loss_
         values, weight = self.ratings_.values, self.ratings_.weight
         self.loss_ = Huber(HUBER * residual_scale(values, weight))
-        e = self._problem(self.ratings_).f.entries
-        rest = e.data.y - predictions(e, offsets_alone(e))
-        return Huber(HUBER * residual_scale(rest, e.data.weight))
+        e, ratings = self._problem(self.ratings_).f.entries, self.ratings_
+        offsets = Factors.of_sides(e, offsets_alone(e), np.zeros(1)).margin(ratings.rows, ratings.cols)
+        return Huber(HUBER * residual_scale(values - offsets, weight))
 
     @property
     def _kinds(self) -> tuple[bool, bool, bool]:

@@ -35,7 +35,7 @@ class Factors:
 
     @classmethod
     def of(cls, f: Sweepable, state: AlternatingState) -> Factors:
-        """The model of a state."""
+        """The model of a state, in the precision that its sweeps have."""
         return cls.of_sides(f, Sides.of(f, state.x), state.sigma)
 
     @classmethod
@@ -68,6 +68,12 @@ class Factors:
     def point(self, f: Sweepable) -> Point:
         """The point of an objective."""
         return self.sides.point(f)
+
+    @property
+    def double(self) -> Factors:
+        """The model in double precision."""
+        wide = {name: getattr(self, name).astype(np.float64) for name in ("left", "right", "below", "beside")}
+        return replace(self, **wide)
 
     def with_offsets(self, b: Array) -> Factors:
         """The same matrix with other offsets."""

@@ -1,0 +1,104 @@
+"""The methods of the benchmark of matrix completion: each fits ratings and gives predictions and a note."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import numpy as np
+from completion_data import held_out, scale
+
+
+def projfree(train, radius=None, **settings):
+    from projfree.estimators.completion import MatrixCompletion
+
+    model = MatrixCompletion(radius=radius, **settings).fit(train)
+    return model.predict, f"radius {model.radius_:.4g} implicit {model.implicit_:g} gap {model.relative_gap_:.2g}"
+
+
+class Tuned:
+    """``fit`` with the settings whose RMSE on the tuning tenth is least, on all of the training part.
+
+    With ``once`` the settings that the first training part has chosen serve for the others too.
+    """
+
+    once = False
+
+    def __init__(self, fit, settings):
+        self.fit, self.settings, self.best = fit, settings, None
+
+    def __call__(self, train):
+        tried, note = 0, "settings of the first seed"
+        if self.best is None or not self.once:
+            self.best, tried = self.settings[int(np.argmin(self.errors(train)))], len(self.settings)
+            note = f"of {tried}"
+        begun = time.process_time()
+        predict, _ = self.fit(train, **self.best)
+        return predict, f"{self.best} {note}, last fit {time.process_time() - begun:.1f} CPU s"
+
+    def errors(self, train):
+        """The RMSE of each of the settings on the tuning tenth."""
+        inside, out = held_out(train)
+        return [self.error(inside, out, chosen, scale(train)) for chosen in self.settings]
+
+    def error(self, inside, out, chosen, limits):
+        predict, _ = self.fit(inside, **chosen)
+        found = float(np.sqrt(np.mean((np.clip(predict(out[:2]), *limits) - out[2]) ** 2)))
+        print(f"  {chosen}: {found:.4f}", flush=True)
+        return found
+
+
+def surprise(train, kind="SVD", **settings):
+    import pandas as pd
+    import surprise as peer
+
+    frame = pd.DataFrame({"u": train[0], "i": train[1], "r": train[2]})
+    data = peer.Dataset.load_from_df(frame, peer.Reader(rating_scale=scale(train))).build_full_trainset()
+    model = getattr(peer, kind)(random_state=0, **settings).fit(data)
+    return lambda pairs: np.array([model.predict(u, i).est for u, i in zip(*pairs, strict=True)]), kind
+
+
+def threads():
+    """As many as projfree takes."""
+    return int(os.environ.get("OMP_NUM_THREADS", len(os.sched_getaffinity(0))))
+
+
+def cmfrec(train, **settings):
+    import pandas as pd
+    from cmfrec import CMF
+
+    frame = pd.DataFrame({"UserId": train[0], "ItemId": train[1], "Rating": train[2]})
+    model = CMF(verbose=False, nthreads=threads(), random_state=0, **settings).fit(frame)
+    return lambda pairs: np.nan_to_num(model.predict(*pairs), nan=float(train[2].mean())), "cmfrec"
+
+
+#: What each method may choose from: about as many settings for each, peers as their authors recommend.
+OURS = [{"p": p, "weight_power": a, "certify": False} for p in (1.0, 1.1, 1.2) for a in (0.0, 0.25, 0.5)]
+IMPLICIT = {"k": 100, "scale_lam": True, "add_implicit_features": True}
+CMFREC = [
+    {**IMPLICIT, "lambda_": penalty, "w_implicit": w}
+    for penalty in (0.05, 0.06, 0.07, 0.08, 0.1)
+    for w in (0.5, 1.0, 2.0)
+]
+CMFREC_PLAIN = [{"k": 100, "scale_lam": True, "lambda_": penalty} for penalty in (0.03, 0.05, 0.07, 0.1)]
+SURPRISE = [{"n_factors": 100, "n_epochs": 100, "reg_all": penalty} for penalty in (0.02, 0.05, 0.1)]
+METHODS = {
+    "projfree": lambda train: projfree(train, certify=False),
+    "projfree-defaults": projfree,
+    "projfree-sharp": lambda train: projfree(train, certify="sharp"),
+    "projfree-three": lambda train: projfree(train, n_models=3, certify=False),
+    "projfree-ratings": lambda train: projfree(train, implicit=0.0, certify=False),
+    "projfree-1.1": lambda train: projfree(train, p=1.1, certify=False),
+    "projfree-1.2": lambda train: projfree(train, p=1.2, certify=False),
+    "projfree-plain": lambda train: projfree(train, weight_power=0.0, certify=False),
+    "projfree-no-offsets": lambda train: projfree(train, offsets=(True, False, False), certify=False),
+    "projfree-given": lambda train: projfree(train, radius=4617.0, max_sweeps=8, certify=False),
+    "projfree-certified": lambda train: projfree(train, radius=1400.0, p=1.2, rank=60, tol=1e-2),
+    "projfree-tuned": Tuned(projfree, OURS),
+    "surprise": surprise,
+    "surprise-tuned": Tuned(surprise, SURPRISE),
+    "surprise-svdpp": lambda train: surprise(train, "SVDpp", cache_ratings=True),
+    "cmfrec": lambda train: cmfrec(train, **{**IMPLICIT, "k": 50}, lambda_=0.07, w_implicit=1.0),
+    "cmfrec-tuned": Tuned(cmfrec, CMFREC),
+    "cmfrec-ratings-tuned": Tuned(cmfrec, CMFREC_PLAIN),
+}
