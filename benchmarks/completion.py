@@ -3,6 +3,7 @@
     python benchmarks/completion.py rmse 1m --method projfree --seeds 0 1 2 3 4
     other/python benchmarks/completion.py rmse 1m --method surprise --seeds 0 1 2 3 4
     python benchmarks/completion.py rmse 1m --method projfree --seeds 0 1 2 3 4 --commit
+    python benchmarks/completion.py table
     python benchmarks/completion.py rmse --file ratings.tab --method projfree-defaults
     python benchmarks/completion.py memory --ratings 20000000
     python benchmarks/completion.py oracle
@@ -60,6 +61,12 @@ def told(part, row, same):
     kept = [one for one in before.get(part, []) if any(one[key] != row[key] for key in same)]
     rows = sorted([*kept, row | {"date": info["date"]}], key=lambda one: [one[key] for key in same])
     commit("completion", before | {"machine": info, part: rows})
+
+
+def compared(args):
+    from completion_table import write
+
+    write()
 
 
 def memory(args):
@@ -120,7 +127,7 @@ def cold(args):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["rmse", "memory", "oracle", "cold"])
+    parser.add_argument("what", choices=["rmse", "table", "memory", "oracle", "cold"])
     parser.add_argument("size", nargs="?", default="100k", choices=["100k", "1m", *STAND_INS])
     parser.add_argument("--method", default="projfree", choices=METHODS)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
@@ -132,4 +139,4 @@ if __name__ == "__main__":
     parser.add_argument("--held-out", default="users", choices=["users", "films"])
     parser.add_argument("--weights", type=float, nargs="+", default=[1.0], help="of features, to compare")
     arguments = parser.parse_args()
-    {"rmse": rmse, "memory": memory, "oracle": oracle, "cold": cold}[arguments.what](arguments)
+    {"rmse": rmse, "table": compared, "memory": memory, "oracle": oracle, "cold": cold}[arguments.what](arguments)

@@ -50,6 +50,22 @@ def expired() -> bool:
     return end < math.inf and time.monotonic() >= end
 
 
+def remaining() -> float:
+    """Seconds until the deadline, zero once it has passed; infinity, without a look at the clock, where there is none.
+
+    Examples
+    --------
+    >>> from projfree.deadline import deadline, remaining
+    >>> with deadline(0.0):
+    ...     remaining()
+    0.0
+    >>> remaining()
+    inf
+    """
+    end = _END.get()
+    return max(end - time.monotonic(), 0.0) if end < math.inf else math.inf
+
+
 def stopper() -> Callable[[], None]:
     """A function that raises `Expired` once the deadline of this thread has passed, for threads that it starts."""
     end = _END.get()

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from projfree import deadline as clock
 from projfree.data import lines
 from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV, choice, held_out, search, stages
+from projfree.estimators.completion.certificate import certified
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.problem import Problem
 from projfree.solvers.alternating import Alternating
@@ -228,6 +229,28 @@ def test_one_limit_for_the_choice_the_sweeps_and_the_certificate(monkeypatch):
         model.fit(RATINGS)
     assert now[0] <= 13.0
     assert model.n_iter_ > 0
+
+
+@pytest.mark.parametrize(("limit", "part"), [(1e6, 1.0), (20.0, 1 / 3), (15.0, 0.0)])
+@pytest.mark.parametrize("certify", [True, "sharp"])
+def test_the_certificate_takes_what_the_limit_leaves(limit, part, certify, monkeypatch):
+    """Fifteen sweeps take a second each: at their pace a bound may take so many of their products."""
+    now, seen = [0.0], []
+    monkeypatch.setattr(clock.time, "monotonic", lambda: now[0])
+
+    def second(run):
+        now[0] += 1.0
+
+    def noted(problem, factors, radius, most):
+        seen.append(most / model._tally.products(problem, 4))
+        return certified(problem, factors, radius, most)
+
+    monkeypatch.setattr(stages, "certified", noted)
+    model = quick(callbacks=second, time_limit=limit, certify=certify)
+    model.fit(RATINGS)
+    assert model.n_iter_ == 15
+    assert seen == [pytest.approx(limit / 15.0 - 1.0 if certify == "sharp" else part)]
+    assert model.bound_ <= model.value_
 
 
 # ---------------------------------------------------------------- checkpoints

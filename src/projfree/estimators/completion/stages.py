@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from projfree.deadline import remaining
 from projfree.estimators.completion.certificate import certified
 from projfree.estimators.completion.certifying import Certifying
 from projfree.estimators.completion.choice import choose, most_sweeps
@@ -146,13 +147,20 @@ class Stages(Certifying):
         self._warn_if_wide(self.norm_, self.strength_ < WIDE * state.first)
         if self.certify:
             announce(given_callbacks(self.callbacks), "certificate")
-            most = math.inf if self.certify == "sharp" else self._tally.products(problem, len(self.factors_.sigma))
-            found = certified(problem, self.factors_, self.radius_, most)
+            found = certified(problem, self.factors_, self.radius_, self._affordable(problem))
             self.factors_, self.value_, self.bound_ = found.factors, found.value, found.bound
             self.relative_gap_, self.coarse_ = found.relative_gap, found.coarse
         if self.tol is not None and not self.relative_gap_ <= self.tol:
             self.certify_to(self.tol)
         return self
+
+    def _affordable(self, problem: Problem) -> float:
+        """The products that the bound may take: those of the fit, and what a time limit leaves at the pace of these."""
+        done, left = self._tally.products(problem, len(self.factors_.sigma)), remaining()
+        most = math.inf if self.certify == "sharp" else done
+        if self.time_limit is None or left == math.inf:
+            return most
+        return min(most, done * left / max(self.time_limit - left, 1e-9))
 
     def _keep(self, problem: Problem, model: Factors) -> None:
         """The attributes of a model that no certificate stands for yet."""
