@@ -154,6 +154,18 @@ def test_a_slope_between_two_radii_is_not_attained():
     assert CLAIMS["rates", "logistic-number"].judge(table(rows)).verdict is Verdict.UNATTAINED
 
 
+def test_a_printed_slope_is_looked_for_on_more_windows_than_the_fitted_ones():
+    place = {"problem": "regression", "radius": 2.0, "solver": FWLS, "seed": 0}
+    bent = [{**place, "measure": "error", "t": t, "value": 1.0 / (t + t**2)} for t in range(1, 101)]
+    rows = [{**place, "measure": "slope", "variant": "[30, 100]", "value": -1.98}]
+    assert CLAIMS["non-convex", "number"].judge(table(rows)).verdict is Verdict.UNATTAINED
+    found = CLAIMS["non-convex", "number"].judge(table(rows + bent))
+    assert found.verdict is Verdict.UNATTAINED  # even from t = 1 the slope is steeper
+    assert "on [1, 100]" in found.numbers
+    flat = [{**row, "value": 1.0 / (200 + row["t"] ** 2)} for row in bent]
+    assert CLAIMS["non-convex", "number"].judge(table(rows + flat)).verdict is Verdict.ATTAINABLE
+
+
 def factor(values, measure="factor"):
     rows = table([{"rho": 0.5, "measure": measure, "value": v, "seed": k} for k, v in enumerate(values)])
     return judge_factor(rows, 4.0, "rho", lambda rho: f"rho {rho:g}")

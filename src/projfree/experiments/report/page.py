@@ -90,8 +90,9 @@ def _badge(verdict: Verdict, link: str = "") -> str:
 
 
 def _headline(one: Judged) -> str:
-    """A claim with our numbers, or with the reason where it fares badly."""
-    words_of = f"ours: {one.finding.ours}" if one.finding.verdict in FOR else one.finding.reason
+    """A claim with our numbers where it holds, else with where it does or why it does not."""
+    plain = one.finding.verdict in FOR and one.finding.verdict is not Verdict.CHOICE
+    words_of = f"ours: {one.finding.ours}" if plain else one.finding.reason
     return (
         f"<li>{_badge(one.finding.verdict, one.anchor)} {escape(one.claim.text)} "
         f'<span class="where">{escape(one.claim.where)}; {escape(_short(words_of))}</span></li>'
