@@ -92,6 +92,7 @@ $(DOCS_STAMP): $(STAMP)
 # One thread a worker; 20,000,000 rows take 7.2 GB.
 bench-dask: $(STAMP)
 	$(THREADS) $(BIN)/python benchmarks/dask_rounds.py --commit
+	$(THREADS) $(BIN)/python benchmarks/dask_peers.py --commit
 
 clean:
 	rm -rf $(VENV) $(MINIMUM) $(PEERS) build dist docs/_build docs/_drawn docs/api docs/gallery docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -5,11 +5,13 @@
 Logistic tangents over 90 float32 features that are generated where they are used: in memory in a process of its own,
 and on 1 and 2 worker processes with one thread each; one set of processes is resident at a time. `overhead` is a round
 over partitions of a few rows with 2 workers. `workers` are such rounds with more workers; the processor time of the
-process of client and scheduler says what each further worker costs them. `weak` is the time of one worker with half of
+process of client and scheduler, without what it takes when nothing happens, says what each further worker costs them.
+`weak` is the time of one worker with half of
 the rows over that of two with all of them; `machine` the same for two processes that do nothing but read their arrays.
 
-With `--commit` the results replace those of the same parts and rows in `committed/dask.json`; others stay, so that
-sizes can be measured one at a time. Each has the load of the machine when it began.
+With `--commit` each result replaces that of the same part and rows in `results/dask.json`; others stay, so that sizes
+and `--phases` of them can be measured one at a time. Each has the load of the machine and the priority (`nice`) that
+it ran with.
 """
 
 from __future__ import annotations
@@ -76,19 +78,22 @@ def on_cluster(count, rows, repeat):
         return tangents(on_workers(rows), repeat)
 
 
-def size(rows, repeat):
-    one = {
-        "rows": rows,
-        "load": os.getloadavg()[0],
-        "memory": processes("memory", rows, repeat),
-        "one_worker": on_cluster(1, rows, repeat),
-        "half_on_one": on_cluster(1, rows // 2, repeat),
-        "two_workers": on_cluster(2, rows, repeat),
-    }
-    alone = processes("reading", rows // 2, repeat)
-    one["machine"] = alone / processes("reading", rows // 2, repeat, count=2)
-    one["weak"] = one["half_on_one"] / one["two_workers"]
-    one["weak_of_machine"] = one["weak"] / one["machine"]
+PHASES = {
+    "memory": lambda rows, repeat: processes("memory", rows, repeat),
+    "one_worker": lambda rows, repeat: on_cluster(1, rows, repeat),
+    "half_on_one": lambda rows, repeat: on_cluster(1, rows // 2, repeat),
+    "two_workers": lambda rows, repeat: on_cluster(2, rows, repeat),
+    "read_alone": lambda rows, repeat: processes("reading", rows // 2, repeat),
+    "read_together": lambda rows, repeat: processes("reading", rows // 2, repeat, count=2),
+}
+
+
+def with_ratios(one):
+    """The times of a size with what follows from them."""
+    if one.keys() >= PHASES.keys():
+        one["weak"] = one["half_on_one"] / one["two_workers"]
+        one["machine"] = one["read_alone"] / one["read_together"]
+        one["weak_of_machine"] = one["weak"] / one["machine"]
     return one
 
 
@@ -96,8 +101,7 @@ def overheads(repeat):
     """Rounds over partitions of 100 rows with 2 workers."""
     with workers(2):
         return [
-            {"partitions": k, "load": os.getloadavg()[0], "seconds": tangents(on_workers(100 * k, k, 20), 3 * repeat)}
-            for k in (2, 16, 64)
+            {**now(), "partitions": k, "seconds": tangents(on_workers(100 * k, k, 20), 3 * repeat)} for k in (2, 16, 64)
         ]
 
 
@@ -108,28 +112,42 @@ def by_workers(repeat):
         with workers(count):
             work = tangent_at_random(on_workers(100 * count, count, 20))
             seconds = median_time(work, repeat)
-            begun = time.process_time()
-            for _ in range(5 * repeat):
-                work()
-            found.append({"workers": count, "seconds": seconds, "busy": (time.process_time() - begun) / (5 * repeat)})
+            idle = busy(lambda: time.sleep(2.0)) / 2.0
+            begun = time.perf_counter()
+            taken = busy(lambda: [work() for _ in range(5 * repeat)]) - idle * (time.perf_counter() - begun)
+            found.append({**now(), "workers": count, "seconds": seconds, "busy": taken / (5 * repeat)})
     return found
 
 
-def measured(parts, rows, repeat):
-    found = {"machine": machine() | versions("dask", "distributed")}
-    if "overhead" in parts:
-        found["overhead"] = overheads(repeat)
-    if "workers" in parts:
-        found["workers"] = by_workers(repeat)
-    if "rounds" in parts:
-        found["sizes"] = [size(count, repeat if count < 10_000_000 else max(3, repeat // 3)) for count in rows]
-    return found
+def busy(work):
+    """The processor time of this process while something is done."""
+    begun = time.process_time()
+    work()
+    return time.process_time() - begun
 
 
-def merged(found):
-    """The results that the repository holds, with those that were measured in their place."""
-    before = committed("dask")
-    sizes = {one["rows"]: one for one in [*before.get("sizes", []), *found.get("sizes", [])]}
+def now():
+    """What else the machine does, and the priority of this process."""
+    return {"load": os.getloadavg()[0], "nice": os.getpriority(os.PRIO_PROCESS, 0)}
+
+
+def measured(chosen):
+    """The results, part by part, because each may take minutes."""
+    if "overhead" in chosen.parts:
+        yield {"overhead": overheads(chosen.repeat)}
+    if "workers" in chosen.parts:
+        yield {"workers": by_workers(chosen.repeat)}
+    for rows in chosen.rows if "rounds" in chosen.parts else ():
+        repeat = chosen.repeat if rows < 10_000_000 else max(3, chosen.repeat // 3)
+        for phase in chosen.phases:
+            yield {"sizes": [{**now(), "rows": rows, phase: PHASES[phase](rows, repeat)}]}
+
+
+def merged(before, found):
+    """Results with those that were measured now in their place."""
+    sizes = {one["rows"]: one for one in before.get("sizes", [])}
+    for one in found.get("sizes", []):
+        sizes[one["rows"]] = with_ratios(sizes.get(one["rows"], {}) | one)
     return before | found | {"sizes": [sizes[rows] for rows in sorted(sizes)]}
 
 
@@ -138,7 +156,7 @@ def show(found):
     table = Table("rows", "memory", "1 worker", "2 workers", "weak", "machine", "load", title="seconds")
     for one in found.get("sizes", []):
         names = ("memory", "one_worker", "two_workers", "weak", "machine", "load")
-        table.add_row(f"{one['rows']:,}", *(f"{one[name]:.3f}" for name in names))
+        table.add_row(f"{one['rows']:,}", *(f"{one.get(name, np.nan):.3f}" for name in names))
     out.print(table)
     for name in ("overhead", "workers"):
         for one in found.get(name, []):
@@ -150,6 +168,7 @@ def main():
     options.add_argument("--rows", type=int, nargs="+", default=[500_000, 5_000_000, 20_000_000])
     options.add_argument("--repeat", type=int, default=15)
     options.add_argument("--parts", nargs="+", default=["overhead", "workers", "rounds"])
+    options.add_argument("--phases", nargs="+", default=list(PHASES), choices=PHASES)
     options.add_argument("--commit", action="store_true")
     options.add_argument("--alone", choices=ALONE, help=argparse.SUPPRESS)
     chosen = options.parse_args()
@@ -157,10 +176,12 @@ def main():
     if chosen.alone:
         sys.stdout.write(json.dumps(ALONE[chosen.alone](chosen.rows[0], chosen.repeat)))
         return
-    found = measured(chosen.parts, chosen.rows, chosen.repeat)
+    found = committed("dask") if chosen.commit else {}
+    for part in measured(chosen):
+        found = merged(found, part | {"machine": machine() | versions("dask", "distributed")})
+        if chosen.commit:
+            commit("dask", found)
     show(found)
-    if chosen.commit:
-        console().print(f"written to {commit('dask', merged(found))}")
 
 
 if __name__ == "__main__":

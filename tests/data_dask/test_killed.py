@@ -108,14 +108,18 @@ def test_ten_runs_with_a_kill_each_at_random_moments(processes):
 @pytest.mark.slow
 def test_a_run_with_ten_kills(processes):
     data, rng, killed = made(processes), np.random.default_rng(2), []
+    begun = time.monotonic()
     undisturbed = run(data)
+    took = time.monotonic() - begun
 
     def kill(at):
         if len(killed) < 10:
             kill_one(processes, rng)
             killed.append(at.iteration)
 
+    begun = time.monotonic()
     disturbed = run(data, kill)
+    assert time.monotonic() - begun < 2.0 * took + 10 * PATIENCE
     assert disturbed.status.name == "MAX_ITER"
     assert len(killed) == 10
     np.testing.assert_array_equal(disturbed.w, undisturbed.w)

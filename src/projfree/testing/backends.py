@@ -11,7 +11,7 @@ Whoever writes a data class runs `check_backend` on it::
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,18 +113,36 @@ def table(loss: Loss, outputs: int, seed: int = 0) -> tuple[Array, Array, Array]
     return X, y, rng.uniform(0.5, 2.0, ROWS)
 
 
-def check_backend(make: Make, *, same_draws: bool = True) -> None:
+def check_backend(
+    make: Make,
+    *,
+    same_draws: bool = True,
+    losses: Sequence[tuple[Loss, int]] = LOSSES,
+    searching: Sequence[Any] = SEARCHING,
+) -> None:
     """Run every law; an AssertionError names the first that does not hold.
 
-    With ``same_draws=False`` runs on samples need not draw the rows that memory draws, but are as good.
+    Parameters
+    ----------
+    make : callable
+        ``make(X, y, weight)``: the same rows behind the class that is checked.
+    same_draws : bool
+        Whether runs on samples draw the rows that memory draws; else they have to be as good.
+    losses : sequence of (Loss, int)
+        Losses that solvers run on, each with its outputs; all losses are evaluated. Fewer make sense where a read takes
+        long, because solvers read the data thousands of times.
+    searching : sequence of Solver or "auto"
+        Solvers whose steps depend on the data.
     """
     for loss, outputs in LOSSES:
         for intercept in (False, True):
             check_evaluations(make, loss, outputs, intercept)
+    for loss, outputs in losses:
+        for intercept in (False, True):
             for solver in FIXED:
                 drawn = not same_draws and isinstance(getattr(solver, "sampling", None), Growing)
                 (check_sampled if drawn else check_fixed)(make, loss, outputs, intercept, solver)
-            for solver in (*SEARCHING, *(QUADRATIC if loss.quadratic else ())):
+            for solver in (*searching, *(QUADRATIC if loss.quadratic else ())):
                 check_searching(make, loss, outputs, intercept, solver)
     check_path(make)
     check_checkpoint(make)
