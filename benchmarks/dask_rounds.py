@@ -8,7 +8,7 @@ over partitions of a few rows with 2 workers. `workers` are such rounds with mor
 process of client and scheduler says what each further worker costs them. `weak` is the time of one worker with half of
 the rows over that of two with all of them; `machine` the same for two processes that do nothing but read their arrays.
 
-With `--commit` the results replace those of the same parts and rows in `committed/dask.json`; others stay, so that
+With `--commit` the results replace those of the same parts and rows in `results/dask.json`; others stay, so that
 sizes can be measured one at a time. Each has the load of the machine when it began.
 """
 

@@ -62,6 +62,7 @@ REPORTS = {
         "python benchmarks/completion.py rmse 1m --seeds 0 1 2 3 4 --method NAME --commit",
         (
             Shown("Mean RMSE over the seeds of the split", "results"),
+            Shown("Mean RMSE of users or films of whom no rating was fitted (`completion.py cold 1m`)", "cold"),
             Shown(
                 "Seconds and peak memory of 20 iterations of Primal Averaging over a Schatten-1.2 ball, on generated "
                 "ratings of 140,000 users and 27,000 films (`benchmarks/completion.py memory --ratings N --commit`)",
