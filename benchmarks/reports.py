@@ -17,7 +17,8 @@ REPORTS = {
         "Sparse and wide problems, against the best peer",
         "Ours stop when the certificate proves the gap. The peers have no such certificate: each is timed at "
         "the loosest of its own tolerances whose answer is good enough, and is given the penalty that belongs"
-        " to the radius. A ratio below one means that ours is faster.",
+        " to the radius. A ratio below one means that ours is faster. The JSON file names the peers that were "
+        "missing, and why.",
         "python benchmarks/sparse.py --commit",
         tuple(Shown(f"CPU seconds to a relative error of {at}", "problems", _sparse(at)) for at in ("1e-7", "1e-4")),
     ),
