@@ -7,7 +7,7 @@
     python benchmarks/completion.py rmse --file ratings.tab --method projfree-defaults
     python benchmarks/completion.py memory --ratings 20000000
     python benchmarks/completion.py oracle
-    python benchmarks/completion.py cold 1m --held-out users --seeds 0 1 2
+    python benchmarks/completion.py cold 1m --held-out users --seeds 0 1 2 --commit
 
 Protocol: rows in file order, ``perm = default_rng(seed).permutation(n)``, the test part is the first tenth of ``perm``
 (``--test-part 5``: the first fifth); predictions clipped to the range of the ratings; what a method tunes it tunes on a
@@ -122,7 +122,10 @@ def cold(args):
     text = gzip.decompress(next(folder.glob("ml-1m/ratings*.dat*")).read_bytes()).decode()
     rows = np.array([line.split("::")[:3] for line in text.splitlines()], dtype=np.int64)
     given = (rows[:, 0], rows[:, 1], rows[:, 2].astype(float))  # with the ids of the file, for their features
-    compared(given, ("users", "films").index(args.held_out), args.seeds, args.weights)
+    errors = compared(given, ("users", "films").index(args.held_out), args.seeds, args.weights)
+    for method, found in errors.items() if args.commit else ():
+        row = {"held out": args.held_out, "method": method, "RMSE": float(np.mean(found)), "seeds": len(found)}
+        told("cold", row, ("held out", "method"))
 
 
 if __name__ == "__main__":

@@ -70,3 +70,4 @@ def cold(ratings, side, seeds, weights):
             )
     for name, found in errors.items():
         print(f"{name}: mean RMSE {np.mean(found):.4f}", flush=True)
+    return errors

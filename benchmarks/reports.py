@@ -17,7 +17,8 @@ REPORTS = {
         "Sparse and wide problems, against the best peer",
         "Ours stop when the certificate proves the gap. The peers have no such certificate: each is timed at "
         "the loosest of its own tolerances whose answer is good enough, and is given the penalty that belongs"
-        " to the radius. A ratio below one means that ours is faster.",
+        " to the radius. A ratio below one means that ours is faster. The JSON file names the peers that were "
+        "missing, and why.",
         "python benchmarks/sparse.py --commit",
         tuple(Shown(f"CPU seconds to a relative error of {at}", "problems", _sparse(at)) for at in ("1e-7", "1e-4")),
     ),
@@ -64,6 +65,7 @@ REPORTS = {
             Shown("MovieLens-1M, a tenth held out (`benchmarks/completion.py table`)", "table"),
             Shown("The RMSE of one model below that of cmfrec", "margin"),
             Shown("Mean RMSE over the seeds of the split", "results"),
+            Shown("Mean RMSE of users or films of whom no rating was fitted (`completion.py cold 1m`)", "cold"),
             Shown(
                 "Seconds and peak memory of 20 iterations of Primal Averaging over a Schatten-1.2 ball, on generated "
                 "ratings of 140,000 users and 27,000 films (`benchmarks/completion.py memory --ratings N --commit`)",

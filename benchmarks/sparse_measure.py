@@ -118,28 +118,32 @@ def tried(problem: Problem, peer: Peer, best: dict[float, float]) -> dict[float,
     return found
 
 
-def chosen_peers(problem: Problem, limits: Limits) -> dict[tuple[str, float], tuple[Peer, float]]:
-    """The peers that are worth timing, by name and level, with their settings."""
+def chosen_peers(
+    problem: Problem, limits: Limits
+) -> tuple[dict[tuple[str, float], tuple[Peer, float]], dict[str, str]]:
+    """The peers that are worth timing, by name and level, with their settings; and why others are missing."""
     watch()
     found: dict[tuple[str, float], tuple[Peer, float, float]] = {}
-    best = dict.fromkeys(LEVELS, 60.0)
+    best, missing = dict.fromkeys(LEVELS, 60.0), {}
     for peer in peers(problem):
         if limits.quick and peer.spare:
             continue
         try:
             levels = tried(problem, peer, best)
-        except Exception as error:  # a peer that gives up is shown as such
-            print(f"  {peer.name}: {type(error).__name__}: {error}", flush=True)
+        except Exception as error:  # a peer may give up in any way, which is shown
+            missing[peer.name] = "not installed" if isinstance(error, ImportError) else repr(error)
+            print(f"  {peer.name} is missing: {missing[peer.name]}", flush=True)
             continue
         for level, (setting, seconds) in levels.items():
             found[peer.name, level] = (peer, setting, seconds)
             best[level] = min(best[level], seconds)
-    return {key: (peer, at) for key, (peer, at, seconds) in found.items() if seconds <= FAR * best[key[1]] + 0.002}
+    near = {key: one for key, one in found.items() if one[2] <= FAR * best[key[1]] + 0.002}
+    return {key: (peer, at) for key, (peer, at, _) in near.items()}, missing
 
 
 def compare(problem: Problem, limits: Limits, solver: Any) -> dict[str, Any]:
     """Ours and the peers, interleaved."""
-    timing = chosen_peers(problem, limits)
+    timing, missing = chosen_peers(problem, limits)
     facts, spent = {}, {level: [] for level in LEVELS}
     others: dict[tuple[str, float], list[Spent]] = {key: [] for key in timing}
     ours(problem, 0.1, solver, limits.patience)  # compiles
@@ -170,6 +174,7 @@ def compare(problem: Problem, limits: Limits, solver: Any) -> dict[str, Any]:
         "ours": {str(level): facts[level] | median(spent[level]) for level in LEVELS},
         "peers": {str(level): by_level[level] for level in LEVELS},
         "best": {str(level): best[level] for level in LEVELS},
+        "missing": missing,
         "as_data": conversions(problem),
         "memory": memory(problem, solver, limits.patience),
     }

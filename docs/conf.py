@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+from sphinx.pycode import ModuleAnalyzer
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src")]
@@ -41,6 +43,7 @@ default_role = "py:obj"
 autosummary_generate = True
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
@@ -83,5 +86,21 @@ def _skip(app: object, what: str, name: str, thing: object, skip: bool, options:
     return True if name.startswith("set_") and name.endswith("_request") else None
 
 
+def _described(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+    """Give a property that stands for a plain attribute of a base the comment of that attribute.
+
+    Without it, it would inherit the text of the type of the attribute's value, such as that of `bool`.
+    """
+    if lines and any(lines[0] == inspect.getdoc(kind).splitlines()[0] for kind in (bool, float, int, str)):
+        owner, _, attribute = name.removeprefix("projfree.").rpartition(".")
+        for base in getattr(projfree, owner).__mro__[:-1]:
+            comments = ModuleAnalyzer.for_module(base.__module__).find_attr_docs()
+            if found := comments.get((base.__qualname__, attribute)):
+                lines[:] = found
+                return
+        lines.clear()
+
+
 def setup(app: Any) -> None:
     app.connect("autodoc-skip-member", _skip)
+    app.connect("autodoc-process-docstring", _described)
