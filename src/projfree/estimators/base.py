@@ -180,7 +180,11 @@ class ConstrainedModel(Answers):
         prepared = self._prepared(table)
         context = context_of(self, count("max_iter", self.max_iter))
         stopping = self._stopping(prepared.problem, held)
-        kept = self._kept()
+        kept: Kept | None = None
+        if self.checkpoint is not None:
+            from projfree.estimators.kept import Kept
+
+            kept = Kept(self.checkpoint)
         callbacks: list[Any] = [*shown_by(self.verbose), *given_callbacks(self.callbacks)]
         callbacks += [one for one in (stopping, kept) if one is not None]
         if context is not None:
@@ -203,13 +207,6 @@ class ConstrainedModel(Answers):
         asked = result.status.name == "CALLBACK"
         warn_if_short(self, result, self.tol, expected=asked)
         return self
-
-    def _kept(self) -> Kept | None:
-        if self.checkpoint is None:
-            return None
-        from projfree.estimators.kept import Kept
-
-        return Kept(self.checkpoint)
 
     def _fitted(self) -> dict[str, Any]:
         """What makes a copy of the estimator ready to predict."""
