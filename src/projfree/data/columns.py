@@ -64,21 +64,22 @@ class Columns:
     def moments(self, h: Array, features: Array, places: Array | None = None) -> Array:
         r""":math:`\sum_i h_i z_i z_i^T` with :math:`z_i = (x_i, 1)`, in the order of ``features``.
 
-        Of the features at ``places`` only their rows and the last one.
+        One matrix for each column of ``h``; of the features at ``places`` only their rows and the last one.
         """
         m = len(features)
         order = np.append(np.searchsorted(self.features, features), m)
         rows = np.arange(m) if places is None else order[places]
         row_of = np.full(m, -1, dtype=np.int64)
         row_of[rows] = np.arange(len(rows))
-        out = np.zeros((len(rows) + 1, m + 1))
-        _products(*self.entries(), h, row_of, places is None, out)
-        out[-1, -1] = h.sum()
-        if places is None:
-            mirror(out)
+        found, entries = np.zeros((h.shape[1], len(rows) + 1, m + 1)), self.entries()
+        for own, out in zip(np.ascontiguousarray(h.T), found, strict=True):
+            _products(*entries, own, row_of, places is None, out)
+            out[-1, -1] = own.sum()
+            if places is None:
+                mirror(out)
         if (np.diff(order) > 0).all():
-            return out
-        return out[:, order] if places is not None else out[np.ix_(order, order)]
+            return found
+        return found[:, :, order] if places is not None else found[:, order[:, None], order]
 
 
 @compiled()

@@ -202,9 +202,7 @@ class SparseData(LocalData):
         features = wanted.features
         if features is None:
             return super().second_moments(h, wanted)
-        columns, weights = self._choose(features), h(slice(0, self.n), self.X)
-        moments = [columns.moments(np.ascontiguousarray(s), features, wanted.places) for s in weights.T]
-        return moments[0][None] if len(moments) == 1 else np.array(moments)
+        return self._choose(features).moments(h(slice(0, self.n), self.X), features, wanted.places)
 
     def has_columns(self, *, centred: bool) -> bool:
         return True

@@ -52,7 +52,7 @@ def bend(intercept: Intercept, workspace: Workspace, x: Point, b: Array | None, 
     k, free = math.prod(intercept.outputs), intercept.constant is not None
     form = _coupled if intercept.loss.coupled else _apart
     joint = form(workspace, intercept.loss, x, b, k, free, features)
-    d = joint.shape[0] - 1
+    d = joint.shape[0] - free
     H = joint[:d, :, :d, :].reshape(d * k, d * k)
     if not free:
         return Bend(symmetrised(H))
@@ -97,9 +97,9 @@ def symmetrised(H: Array) -> Array:
 def _apart(
     workspace: Workspace, loss: Loss, x: Point, b: Array | None, k: int, centred: bool, features: Array | None
 ) -> Array:
-    """The moments of shape ``(d + 1, k, d + 1, k)`` where outputs do not meet."""
+    """The moments of shape ``(d + 1, k, d + 1, k)``, without the last coordinate ``(d, k, d, k)``, of outputs apart."""
     step = Curvatures(loss, 0.0 if b is None else b)
-    moments = workspace.second_moments(step, x, Moments(k, 2 * k, centred, features))
+    moments = _wanted(workspace.second_moments(step, x, Moments(k, 2 * k, centred, features)), centred)
     size = moments.shape[1]
     if k == 1:
         return moments.reshape(size, 1, size, 1)
@@ -112,13 +112,19 @@ def _apart(
 def _coupled(
     workspace: Workspace, loss: Loss, x: Point, b: Array | None, k: int, centred: bool, features: Array | None
 ) -> Array:
-    r"""The same where they do; pairs have weights of one sign, :math:`-p_j p_l` off the diagonal."""
+    r"""The same where they meet; pairs have weights of one sign, :math:`-p_j p_l` off the diagonal."""
     step, pairs = PairWeights(loss, 0.0 if b is None else b), k * (k - 1) // 2
-    off = workspace.second_moments(step, x, Moments(pairs, k * k + 2 * pairs, centred, features))
-    size = off.shape[1]
-    joint = np.zeros((size, k, size, k))
-    for a, c, moments in zip(*(side.tolist() for side in np.triu_indices(k, 1)), off, strict=True):
-        joint[:, a, :, c] = joint[:, c, :, a] = -moments
-        joint[:, a, :, a] += moments  # rows of the softmax Hessian add up to zero
-        joint[:, c, :, c] += moments
+    off = _wanted(workspace.second_moments(step, x, Moments(pairs, k * k + 2 * pairs, centred, features)), centred)
+    size, each = off.shape[1], np.arange(k)
+    one, other = np.triu_indices(k, 1)
+    joint, line = np.empty((size, k, size, k)), np.zeros((k, k, size))
+    for i in range(size):  # the rows of one feature stay in the cache while their outputs are interleaved
+        line[one, other] = line[other, one] = off[:, i]
+        joint[i] = -line.transpose(0, 2, 1)
+        joint[i, each, :, each] = line.sum(axis=1)  # rows of the softmax Hessian add up to zero
     return joint
+
+
+def _wanted(moments: Array, centred: bool) -> Array:
+    """The moments with the last coordinate, which is that of the intercept, where there is one."""
+    return moments if centred else moments[:, :-1, :-1]
