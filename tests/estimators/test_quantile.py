@@ -35,5 +35,15 @@ def test_a_quantile_fit_ends_at_the_first_smoothing_that_meets_the_tolerance(mon
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 5))
     y = X[:, 0] + 0.1 * rng.standard_normal(40)
-    ConstrainedRegressor("quantile", time_limit=5.0).fit(X[:3], y[:3])  # met exactly: all else is rounding
+    ConstrainedRegressor("quantile", radius=10.0, time_limit=5.0).fit(X[:3], y[:3])  # met exactly: all else is rounding
     assert [result.status.name for result in found] == ["CONVERGED"]
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0])
+def test_radii_of_wide_tables_go_with_the_targets(p):
+    """The first penalty that comes to mind leaves nothing to tell about rows left out there."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((30, 200))
+    y = X[:, 0] + X[:, 1] + 0.5 * rng.standard_normal(30)
+    one, other = (ConstrainedRegressor("quantile", p=p, tol=1e-2).fit(X, unit * y).radius_ for unit in (1.0, 1e3))
+    assert other == pytest.approx(1e3 * one, rel=1e-2)

@@ -31,6 +31,9 @@ FEW_PARAMETERS = 200
 #: Quadratic models that are made one after the other of a loss that is not quadratic, and how far apart the penalties
 #: are that are tried on each; none where radii are tried afterwards.
 STEPS, ROUGH_STEPS = ((6,), (3,), (2,)), ((), (), ())
+#: So many places further a penalty is tried where one is so small that the fit leaves nothing to tell, or that its loss
+#: is so many times that at zero: curvatures of few rows know little of the others.
+LARGER, NONSENSE = 3, 2.0
 #: Another model is made unless the last one has improved the loss by less than this part.
 SETTLED = 1e-2
 #: With so many rows for each parameter any radius that leaves the fit free is as good, to a hundredth of the loss; the
@@ -218,17 +221,26 @@ def _others(f: Objective, ball: ConstraintSet, first: Evaluation, n: float) -> R
         H, b, model, spectrum = _modelled(f, x, g, spectrum)
         trial = Trial(f, model, n, x.intercept)
         near = np.abs(np.log(model.penalties / at)).argmin() if at else model.expected(_cost(f, x, n))
-        k = climb(trial, int(near), len(model.penalties), steps)
+        told = _telling(trial, int(near), len(model.penalties), NONSENSE * abs(first.value))
+        k = climb(trial, told, len(model.penalties), steps)
         score, last = trial(k), best
         if not score < last:
             break
         best, at = score, float(model.penalties[k])
         found = Ridge(model.point(at), model, H, b)
-        if score > last - SETTLED * abs(last):
+        # So few rows that a fit may use them up say too little for another model.
+        if score > last - SETTLED * abs(last) or told != near:
             break
         here = f.evaluate(trial.points[k])
         x, g = here.point, here.slope.gradient
     return found
+
+
+def _telling(trial: Trial, k: int, count: int, most: float) -> int:
+    """The place of a penalty that leaves something to tell, and is no worse than this: here, or a larger one."""
+    while not trial(k) <= most and k + LARGER < count:
+        k += LARGER
+    return k
 
 
 class Trial:
