@@ -396,3 +396,12 @@ def test_an_interrupted_fit_goes_on_with_the_strength_that_was_chosen(ratings, t
     resumed = MatrixCompletion(**settings, checkpoint=folder).fit(ratings)
     assert (resumed.strength_, resumed.implicit_) == (whole.strength_, whole.implicit_)
     np.testing.assert_array_equal(resumed.predict(ratings[:2]), whole.predict(ratings[:2]))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_small_table_of_low_rank_gets_its_matrix(seed):
+    """Sixty ratings are held out, and they ask for a matrix clearly enough."""
+    rows, cols, y = entries(60, 40, 2400, seed=seed, noise=0.5)
+    train, test = ((rows[part], cols[part], y[part]) for part in (slice(600), slice(600, None)))
+    offsets = MatrixCompletion(radius=1e-6, certify=False).fit(train)
+    assert MatrixCompletion(rank=10, certify=False).fit(train).rmse(test) < 0.8 * offsets.rmse(test)
