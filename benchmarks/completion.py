@@ -50,6 +50,7 @@ def rmse(args):
         seconds, cpu = np.median(times, axis=0).tolist()
         row = {"data": name, "method": args.method, "test part": f"1/{args.test_part}", "RMSE": float(np.mean(found))}
         row |= {"seeds": len(found), "median s": seconds, "median CPU s": cpu, "threads": threads(), "note": note}
+        row["by seed"] = {str(seed): error for seed, error in zip(args.seeds, found, strict=True)}
         told("results", row, ("data", "method", "test part"))
 
 

@@ -105,6 +105,19 @@ def test_components_grow_until_the_gap_is_small(ratings, monkeypatch):
     assert model.relative_gap_ <= 1e-3
 
 
+def test_for_the_nuclear_norm_components_grow_along_steeper_directions(ratings, monkeypatch):
+    model = quick(p=1.0, radius=30.0, rank=1, max_sweeps=60, certify="sharp").fit(ratings)
+    problem, before = model._problem(model.ratings_), model.relative_gap_
+    monkeypatch.setattr(growth, "EVERY_SIDE", 4)
+    found, _ = growth.grow(problem, model.factors_, model.strength_, model.radius_, 1e-2)
+    f, ball, x = problem.f, problem.ball(model.radius_), found.point(problem.f)
+    gap = (f.value(x) - f.minorant(x).lower(ball)) / f.value(x)
+    assert before > 0.02
+    assert 0.0 <= gap <= 1e-2
+    assert len(found.sigma) > 1
+    assert ball.contains(x.w)
+
+
 @pytest.mark.parametrize("p", [1.0, 1.2])
 def test_ratings_that_are_all_the_same(p, monkeypatch):
     rng = np.random.default_rng(0)
@@ -383,3 +396,12 @@ def test_an_interrupted_fit_goes_on_with_the_strength_that_was_chosen(ratings, t
     resumed = MatrixCompletion(**settings, checkpoint=folder).fit(ratings)
     assert (resumed.strength_, resumed.implicit_) == (whole.strength_, whole.implicit_)
     np.testing.assert_array_equal(resumed.predict(ratings[:2]), whole.predict(ratings[:2]))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_small_table_of_low_rank_gets_its_matrix(seed):
+    """Sixty ratings are held out, and they ask for a matrix clearly enough."""
+    rows, cols, y = entries(60, 40, 2400, seed=seed, noise=0.5)
+    train, test = ((rows[part], cols[part], y[part]) for part in (slice(600), slice(600, None)))
+    offsets = MatrixCompletion(radius=1e-6, certify=False).fit(train)
+    assert MatrixCompletion(rank=10, certify=False).fit(train).rmse(test) < 0.8 * offsets.rmse(test)

@@ -24,7 +24,6 @@ from functools import partial
 from typing import Any, Self, cast
 
 from projfree.algebra import UNIT, FactoredShape, LowRank, Minorant, Point
-from projfree.algebra.hashing import short_hash
 from projfree.algebra.stacked import StackedPattern
 from projfree.checks import Array, at_least, instance, positive
 from projfree.objectives.base import SmoothFunction
@@ -150,10 +149,8 @@ class ImplicitObjective(SmoothFunction):
         return max(self.entries.smoothness(), 2.0 * max(self.scale, self.neighbours.weight))
 
     def fingerprint(self) -> str:
-        tables = [table for table in self.neighbours.features if table is not None]
-        parts = [part for at in tables for part in (at.pattern.indptr, at.pattern.indices, at.values)]
-        features = short_hash(f"{self.features_weight!r}", *parts) if tables else "none"
-        return f"implicit weight={self.implicit!r} features={features} {self.entries.fingerprint()}"
+        features = f"features {self.neighbours.fingerprint()} weight={self.features_weight!r}"
+        return f"implicit weight={self.implicit!r} {features} {self.entries.fingerprint()}"
 
 
 class ImplicitHull(CallHull):

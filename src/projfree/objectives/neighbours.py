@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from projfree.algebra import LowRank, OnPattern, Pattern
+from projfree.algebra.hashing import short_hash
 from projfree.checks import Array
 
 #: Features of the rows and of the columns of the matrix, a row of numbers for each; None where there are none.
@@ -103,6 +104,12 @@ class Neighbours:
             own, far = [*own, table.pattern.rows], [*far, lines + table.pattern.indices.astype(np.int64)]
             values = [*values, -2.0 * self.weight * table.values]
         return np.concatenate(own), np.concatenate(far), np.concatenate(values)
+
+    def fingerprint(self) -> str:
+        """A short hash that tells these features from others."""
+        tables = [table for table in self.features if table is not None]
+        parts = [part for table in tables for part in (table.pattern.indptr, table.pattern.indices, table.values)]
+        return short_hash("features", *parts) if tables else "none"
 
     @property
     def extra(self) -> tuple[int, int]:

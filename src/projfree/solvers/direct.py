@@ -125,7 +125,7 @@ def _form_shape(f: SmoothFunction, ball: ConstraintSet) -> tuple[int, ...]:
     """The shape of H, or of its diagonal where it has no more."""
     if not is_diagonal(f, ball):
         return (f.shape[0], f.shape[0])
-    return (math.prod(f.shape) if f.pattern is None else len(f.pattern.indices),)
+    return (math.prod(f.shape) if f.pattern is None else f.pattern.count,)
 
 
 def _terms(f: SmoothFunction, ball: ConstraintSet) -> tuple[Array, Array]:

@@ -2,21 +2,23 @@ r"""More components for a certificate: the answer of the sweeps, grown along the
 
 For p > 1 the minimiser over the ball is the oracle's vertex of its own gradient, so it has as many components as that
 gradient, and real spectra are flat: an answer of few components is far from the convex minimum however good it is.
-The components that it lacks are close to those of the vertex; a few sweeps settle them.
+The components that it lacks are close to those of the vertex; a few sweeps settle them. For p = 1 the components
+that are missing are those along which the gradient is larger than along the ones that are there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from projfree.algebra import LowRank
 from projfree.deadline import expired
 from projfree.estimators.completion.certificate import relative
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.problem import Problem
-from projfree.numerics.subspace import BOUND_SIDE, EVERY_SIDE
+from projfree.numerics.subspace import BOUND_SIDE, EVERY_SIDE, leading
 from projfree.run import Status
 from projfree.runtime import single_blas
 from projfree.sets import spectral
@@ -24,13 +26,15 @@ from projfree.solvers.alternating import balanced
 
 #: A round multiplies the components by this, up to the most that sweeps can bear, and sweeps so often.
 MORE, MOST_RANK, SWEEPS = 2, 320, 6
+#: The part of the radius that new components get for p = 1, and how much larger their singular values must be.
+PART, LARGER = 0.02, 1e-3
 #: Rounds go on while the gap falls below this part of the last one, and end a little below the tolerance.
 FALLING, BELOW = 0.9, 0.95
 
 
 def worth_growing(problem: Problem) -> bool:
     """Whether the convex solvers work with a leading part of the spectrum, while the whole of it can be had."""
-    return problem.p > 1.0 and EVERY_SIDE < min(problem.f.shape) <= BOUND_SIDE
+    return EVERY_SIDE < min(problem.f.shape) <= BOUND_SIDE
 
 
 def grow(
@@ -50,14 +54,14 @@ def grow(
         return best
     while True:
         model = _at_the_boundary(problem, model, radius)
-        gap, vertex = _looked_at(problem, model, radius)
+        gap, more = _looked_at(problem, model, radius)
         falling, rank = gap < FALLING * least, len(model.sigma)
         best, least = ((model, strength), gap) if gap < least else (best, least)
-        wanted = min(MORE * rank, MOST_RANK, vertex.rank)
+        wanted = min(MORE * rank, MOST_RANK, rank + more.rank)
         if gap <= BELOW * tol or ended or expired() or not (falling or wanted > rank):
             return best
         if wanted > rank:
-            model = _extended(problem, model, vertex, wanted)
+            model = _extended(problem, model, more, wanted)
         begun = problem.state(model, strength)
         state, status = problem.within(len(model.sigma), radius, begun, max_iter=SWEEPS, callbacks=callbacks)
         if status is Status.INTERRUPTED:
@@ -65,24 +69,38 @@ def grow(
         model, strength, ended = Factors.of(problem.f, state).double, state.strength, status is Status.CALLBACK
 
 
-def _looked_at(problem: Problem, model: Factors, radius: float) -> tuple[float, Any]:
-    """The relative gap of a model, and the vertex of its gradient."""
+def _looked_at(problem: Problem, model: Factors, radius: float) -> tuple[float, LowRank]:
+    """The relative gap of a model, and the components that it lacks, most important first."""
     f, unit = problem.f.open(), problem.unit
     x = model.point(f)
-    tangent = f.minorant(x)
+    tangent, w = f.minorant(x), cast("Any", x.w)
     with single_blas():
         gradient: Any = tangent.gradient
         lowered = gradient.scaled(1.0 / unit.rows, 1.0 / unit.cols)
-        vertex, support, _ = spectral.oracle(lowered, problem.p, radius, small=BOUND_SIDE)
-    return relative(f, f.value(x), tangent.lower(problem.ball(radius), support)), vertex
+        if problem.p > 1.0:
+            vertex, support, _ = spectral.oracle(lowered, problem.p, radius, small=BOUND_SIDE)
+            left, right = vertex.factors()
+            more = LowRank.of(left[:, len(model.sigma) :], right[:, len(model.sigma) :])
+        else:
+            level = (tangent.constant - tangent(w)) / max(model.norm(1.0), 1e-300)
+            more, support = _steeper(lowered, level, radius), spectral.support(lowered, 1.0, radius)
+    return relative(f, f.value(x), tangent.lower(problem.ball(radius), support)), more
 
 
-def _extended(problem: Problem, model: Factors, vertex: Any, rank: int) -> Factors:
-    """The model with the components of the vertex from its own number on."""
-    left, right = vertex.factors()
-    more = slice(len(model.sigma), rank)
-    left = np.concatenate([model.sides.lefts, left[:, more] / problem.unit.rows[:, None]], axis=1)
-    right = np.concatenate([model.sides.rights, right[:, more] / problem.unit.cols[:, None]], axis=1)
+def _steeper(lowered: Any, level: float, radius: float) -> LowRank:
+    """Small components along the singular vectors of a gradient whose values are above a level."""
+    found = leading(lowered, np.ones_like, None)
+    above = found.values > level * (1.0 + LARGER)
+    extra = found.values[above] - level
+    root = np.sqrt(PART * radius * extra / max(float(extra.sum()), 1e-300))
+    return LowRank.of(-found.left[:, above] * root, found.right[:, above] * root)
+
+
+def _extended(problem: Problem, model: Factors, more: LowRank, rank: int) -> Factors:
+    """The model with so many components, the further ones from those that it lacks."""
+    left, right = (factor[:, : rank - len(model.sigma)] for factor in more.factors())
+    left = np.concatenate([model.sides.lefts, left / problem.unit.rows[:, None]], axis=1)
+    right = np.concatenate([model.sides.rights, right / problem.unit.cols[:, None]], axis=1)
     return Factors.of_sides(problem.f, *balanced(model.sides.with_factors(left, right), problem.unit))
 
 

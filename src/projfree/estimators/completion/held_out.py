@@ -16,7 +16,7 @@ from projfree.estimators.completion.ratings import Observed
 from projfree.estimators.completion.stopping import Tally
 
 #: Standard errors by which a matrix must be better than none: it is the best of many that were tried.
-CLEAR = 3.0
+CLEAR = 2.0
 #: What several models of the same ratings share.
 SHARED = (
     *("user_ids_", "item_ids_", "ratings_", "rating_range_", "base_", "loss_", "held_out_", "n_ratings_"),
