@@ -48,8 +48,7 @@ def here(monkeypatch, threads):
     """The command uses the cluster of the tests, whatever it is told."""
     import contextlib
 
-    for module in ("fit", "explain"):
-        monkeypatch.setattr(f"projfree.cli.{module}.cluster_at", lambda where: contextlib.nullcontext(threads))
+    monkeypatch.setattr("projfree.cli.asked.cluster_at", lambda where: contextlib.nullcontext(threads))
 
 
 def test_the_command_fits_on_a_cluster(here, folder, tmp_path):
