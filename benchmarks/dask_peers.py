@@ -22,7 +22,7 @@ from functools import partial
 import numpy as np
 from common import console
 from dask_cluster import FEATURES, PARTITIONS, block, delayed_blocks, workers
-from record import commit, machine, versions
+from record import commit, committed, machine, versions
 
 from projfree import ConstrainedClassifier
 
@@ -31,7 +31,7 @@ LEVEL = 1e-6
 KINDS = {"independent": 1.0, "correlated": 10.0}
 #: Iterations that are tried one after the other, and the seconds after which no more are.
 MOST_SECONDS = 60.0
-TRIALS = {"lbfgs": (5, 10, 15, 20, 30, 50, 100), "admm": (5, 10, 20, 40, 80)}
+TRIALS = {"lbfgs": (5, 10, 20, 50, 100, 200), "admm": (5, 10, 20, 40, 80)}
 
 
 def penalised(X, y, penalty):
@@ -90,7 +90,7 @@ def theirs(X, y, solver, penalty, iterations):
     return LogisticRegression(solver=solver, solver_kwargs=exact, **settings).fit(X, y)
 
 
-def compared(rows, kind, solvers, out):
+def compared(rows, kind, solvers):
     """Fits of one kind of features, ours first."""
     with workers(2):
         few, (X, y) = collections(100 * PARTITIONS, kind), collections(rows, kind)
@@ -100,22 +100,26 @@ def compared(rows, kind, solvers, out):
         parts = [block(rows // PARTITIONS, seed) for seed in range(PARTITIONS)]
         local = np.concatenate([part for part, _ in parts]) @ mixing(kind)
         value, least = penalised(local, np.concatenate([part for _, part in parts]), penalty)
-        found = [
-            {"features": kind, "solver": "projfree", "iterations": model.n_iter_, "seconds": seconds, "times": 1.0}
-        ]
-        found[0] |= {"suboptimality": value(coef) / least - 1.0, "certified": model.result_.relative_gap}
-        out.print(found[0])
+
+        def about(solver, iterations, took, coef):
+            one = {"rows": rows, "features": kind, "solver": solver, "iterations": iterations, "seconds": took}
+            return one | {"times": took / seconds, "suboptimality": value(coef) / least - 1.0}
+
+        yield about("projfree", model.n_iter_, seconds, coef) | {"certified": model.result_.relative_gap}
         for solver in solvers:
             theirs(*few, solver, penalty, 2)
             for iterations in TRIALS[solver]:
                 coef, took, _ = timed(partial(theirs, X, y, solver, penalty, iterations))
-                one = {"features": kind, "solver": f"dask-ml {solver}", "iterations": iterations, "seconds": took}
-                one |= {"times": took / seconds, "suboptimality": value(coef) / least - 1.0, "certified": None}
-                out.print(one)
+                one = about(f"dask-ml {solver}", iterations, took, coef) | {"certified": None}
+                yield one
                 if one["suboptimality"] <= LEVEL or took > MOST_SECONDS:
                     break
-            found.append(one)
-    return found
+
+
+def merged(fits, one):
+    """The fits, with one in the place of that of the same solver."""
+    found = {(fit["features"], fit["solver"]): fit for fit in fits}
+    return list((found | {(one["features"], one["solver"]): one}).values())
 
 
 def main():
@@ -130,10 +134,12 @@ def main():
     if packages["dask-ml"] == "not installed":
         out.print("dask-ml is not installed; nothing to compare with.")
         return
-    about = {"machine": machine() | packages, "load": os.getloadavg()[0], "rows": chosen.rows}
-    about["fits"] = [one for kind in chosen.kinds for one in compared(chosen.rows, kind, chosen.solvers, out)]
-    if chosen.commit:
-        out.print(f"written to {commit('dask_peers', about)}")
+    fits = committed("dask_peers").get("fits", []) if chosen.commit else []
+    for one in (one for kind in chosen.kinds for one in compared(chosen.rows, kind, chosen.solvers)):
+        out.print(one)
+        fits = merged(fits, one | {"load": os.getloadavg()[0]})
+        if chosen.commit:
+            commit("dask_peers", {"machine": machine() | packages, "fits": fits})
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ import subprocess
 import sys
 import time
 import warnings
+from functools import partial
 
 import numpy as np
 from common import console
@@ -33,12 +34,12 @@ from rich.table import Table
 from projfree import Logistic, Objective, as_data
 
 
-def median_time(work, repeat):
+def median_time(work, repeat, clock=time.perf_counter):
     times = []
     for _ in range(repeat + 2):
-        begun = time.perf_counter()
+        begun = clock()
         work()
-        times.append(time.perf_counter() - begun)
+        times.append(clock() - begun)
     return float(np.median(times[2:]))
 
 
@@ -52,9 +53,9 @@ def tangents(data, repeat):
     return median_time(tangent_at_random(data), repeat)
 
 
-def in_memory(rows, repeat):
+def in_memory(rows, repeat, clock=time.perf_counter):
     X, y = block(rows, 0)
-    return {"seconds": tangents(as_data(X, y, threads=1), repeat)}
+    return {"seconds": median_time(tangent_at_random(as_data(X, y, threads=1)), repeat, clock)}
 
 
 def reading(rows, repeat):
@@ -63,7 +64,7 @@ def reading(rows, repeat):
     return {"seconds": median_time(lambda: X @ w, repeat)}
 
 
-ALONE = {"memory": in_memory, "reading": reading}
+ALONE = {"memory": in_memory, "busy": partial(in_memory, clock=time.process_time), "reading": reading}
 
 
 def processes(kind, rows, repeat, count=1):
@@ -80,6 +81,7 @@ def on_cluster(count, rows, repeat):
 
 PHASES = {
     "memory": lambda rows, repeat: processes("memory", rows, repeat),
+    "memory_busy": lambda rows, repeat: processes("busy", rows, repeat),  # processor time, whatever the load
     "one_worker": lambda rows, repeat: on_cluster(1, rows, repeat),
     "half_on_one": lambda rows, repeat: on_cluster(1, rows // 2, repeat),
     "two_workers": lambda rows, repeat: on_cluster(2, rows, repeat),

@@ -203,9 +203,14 @@ REPORTS = {
                 },
             ),
             Shown(
-                "Seconds of a round over partitions of a few rows",
+                "Seconds of a round over partitions of a few rows, with two workers",
                 "overhead",
-                {"partitions": "partitions", "s": "seconds", "load": "load"},
+                {"partitions": "partitions", "s": "seconds", "load": "load", "priority (nice)": "nice"},
+            ),
+            Shown(
+                "Such rounds with more workers, and the processor time of client and scheduler",
+                "workers",
+                {"workers": "workers", "s": "seconds", "processor time, s": "busy", "load": "load"},
             ),
         ),
     ),

@@ -30,14 +30,14 @@ class RoundModel:
     >>> from projfree.data.dask.model import RoundModel
     >>> model = RoundModel()
     >>> [round(model.seconds(1e12, 90, workers), 1) for workers in (10, 100, 1000)]
-    [25.0, 2.6, 0.7]
+    [8.4, 1.0, 1.9]
     >>> round(model.best_workers(1e12))
-    791
+    215
     """
 
-    latency: float = 0.010
-    per_worker: float = 0.0004
-    read: float = 4e9
+    latency: float = 0.015
+    per_worker: float = 0.0018
+    read: float = 1.2e10
     network: float = 1.25e9
 
     def seconds(self, nbytes: float, features: int, workers: int, roots: int = 1) -> float:
@@ -52,7 +52,7 @@ class RoundModel:
     def simulated(
         self, nbytes: float, features: int, workers: int, *, spread: float = 0.0, rounds: int = 20, seed: int = 0
     ) -> float:
-        """The mean time of rounds in which tasks leave one after the other and answers queue at the client.
+        """The mean time of rounds in which tasks leave one after the other, and answers queue until all have left.
 
         Workers have speeds that differ from round to round by the relative standard deviation ``spread``, never below a
         fifth of the mean.
@@ -66,8 +66,8 @@ class RoundModel:
         half = 0.5 * self.per_worker  # a task costs as much to send as to take in
         sent = 0.5 * self.latency + half * np.arange(1, workers + 1)
         done = np.sort(sent + nbytes / (workers * self.read * speeds))
-        clock, receive = 0.0, half + 8.0 * features / self.network
-        for arrival in done:  # the client takes in one answer at a time
+        clock, receive = float(sent[-1]), half + 8.0 * features / self.network
+        for arrival in done:  # what sends tasks also takes in answers, and does one thing at a time
             clock = max(clock, float(arrival)) + receive
         return clock + 0.5 * self.latency
 
