@@ -48,7 +48,7 @@ def regression(mode: Mode, features: str) -> Task:
                 yield found.row(solver=name, **place)
                 yield from found.curve().rows("loss", **place, solver=name)
 
-    seconds = {"standardised": 0.2, "raw": 3.5}[features] * (1 if mode == "quick" else 10)
+    seconds = {"standardised": 0.2, "raw": 3.5}[features] * (1 if mode == "quick" else 6)
     return Task(f"regression l_2 {features}", run, seconds)
 
 
@@ -70,7 +70,7 @@ def completion(mode: Mode, share: float) -> Task:
             yield from found.curve().rows("loss", **place, solver=name)
 
     label = "r=12000" if share == math.inf else f"rho={share:g}"
-    return Task(f"completion Schatten-2 {label}", run, 0.2 if mode == "quick" else 50)
+    return Task(f"completion Schatten-2 {label}", run, 0.2 if mode == "quick" else 1)
 
 
 def tasks(mode: Mode) -> list[Task]:
