@@ -109,10 +109,9 @@ def judge_both(table: Any) -> Finding:
     verdict = verdicts[0]
     if len(set(verdicts)) > 1 or verdict is Verdict.CHOICE:
         verdict = Verdict.CHOICE if any(v in FOR for v in verdicts) else Verdict.OPEN
-    texts = [
-        (f"{reading}: {text}" for text in (one.ours, one.reason, one.numbers or one.ours)) for reading, one in found
-    ]
-    shown, reasons, numbers = map("; ".join, zip(*texts, strict=True))
+    shown = "; ".join(f"{reading}: {one.ours}" for reading, one in found)
+    reasons = "; ".join(f"{reading}: {one.reason}" for reading, one in found)
+    numbers = "; ".join(f"{reading}: {one.numbers or one.ours}" for reading, one in found)
     return Finding(verdict, shown, reasons, numbers)
 
 
