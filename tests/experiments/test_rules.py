@@ -10,7 +10,7 @@ from cases import CASES, OUR_PROJECTION, counts, dear, equal, share, slopes, ste
 
 from projfree.experiments import EXPERIMENTS, Verdict
 from projfree.experiments.base import AGAINST, FOR
-from projfree.experiments.counting import FWLS, FWPLR, PA
+from projfree.experiments.counting import FWLS, FWPLR, OPTION_B, PA
 from projfree.experiments.judging import UNMEASURED, at_most, decided, judge_factor, sized
 from projfree.experiments.stochastic import SGD, SPA
 from projfree.experiments.store import COLUMNS, TEXT
@@ -210,6 +210,19 @@ def test_a_factor_is_taken_apart():
     rows = counts({PA: 10, FWPLR: 40}) + steps({PA: 1.0, FWPLR: 3.0})
     reason = CLAIMS["variants", "regression-fwplr"].judge(table(rows)).reason
     assert "a step of FWPLR costs 3.00 of PA's in the paper's implementation: 1.00 times the reads" in reason
+
+
+def test_each_reading_of_the_search_has_its_own_numbers():
+    rows = counts({PA: 10, FWLS: 20, OPTION_B: 160}) + equal
+    found = CLAIMS["variants", "regression-fwls"].judge(table(rows))
+    assert found.verdict is Verdict.CHOICE
+    shown = (
+        f"option B as printed: 16.0 at {RHO} = 0.5, standardised; search of Section 2: 2.0 at {RHO} = 0.5, standardised"
+    )
+    assert found.ours == shown
+    for text in (found.reason, found.numbers):
+        assert text.startswith("option B as printed: ")
+        assert "; search of Section 2: " in text
 
 
 def test_completion_with_a_minimum_of_zero_is_not_defined():

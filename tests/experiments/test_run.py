@@ -180,6 +180,7 @@ def test_titles_of_figures_are_told_apart():
         "Errors, least squares, r = 0.5",
     ]
     assert told_apart(titles) == [titles[0], "r = 0.9", "Map: all", titles[0]]
+    assert told_apart(["Map: all", *titles[:2]]) == ["Map: all", titles[0], "r = 0.9"]
     assert told_apart([]) == []
 
 

@@ -90,7 +90,7 @@ def raced(mode: Mode, kind: str, p: float, rho: float) -> Task:
                     yield from curve.rows("error", **here)
                     yield {**here, "measure": f"passes{suffix}", "value": float(curve.passes[end])}
 
-    return Task(f"race {kind} l_{p:g} {rho:g}", run, (10 if kind == "logistic" else 5) if mode == "quick" else 130)
+    return Task(f"race {kind} l_{p:g} {rho:g}", run, (10 if kind == "logistic" else 5) if mode == "quick" else 75)
 
 
 def certificates(mode: Mode, p: float, rho: float) -> Task:
@@ -115,7 +115,7 @@ def certificates(mode: Mode, p: float, rho: float) -> Task:
             crossed = float(np.max(bound[np.isfinite(bound)] - best.value))
             yield {**place, "measure": "bound above minimum", "value": max(0.0, crossed - rounding)}
 
-    return Task(f"certificates l_{p:g} rho={rho:g}", run, 1 if mode == "quick" else 60)
+    return Task(f"certificates l_{p:g} rho={rho:g}", run, 1 if mode == "quick" else 38)
 
 
 def vertices(mode: Mode) -> Task:

@@ -68,7 +68,7 @@ def window_panel(table: Any, key: str, title: str, theorem: float, paper: float 
     series = []
     for place, (radius, part) in enumerate(rows.groupby("radius")):
         mean = part.groupby("start")["value"].mean()
-        series.append(Series(f"r = {radius:g}", mean.index.to_numpy(), mean.to_numpy(), colour=place))
+        series.append(Series(f"r = {_label(radius)}", mean.index.to_numpy(), mean.to_numpy(), colour=place))
     ends = np.array([rows["start"].min(), rows["start"].max()], dtype=float)
     series.append(Series("the theorem's rate", ends, np.full(2, theorem), style="reference", colour=6))
     if paper is not None:
@@ -108,16 +108,27 @@ def map_panel(key: str, title: str, rows: Any, across: str, down: str, level: fl
     """A map of where a claim holds over two choices; empty where nothing was measured."""
     if not len(rows):
         return None
-    columns, lines = (list(dict.fromkeys(rows[c])) for c in (across, down))
+    columns, lines = (_in_order(rows[c]) for c in (across, down))
     found = rows.groupby([down, across])["value"].median()
     values = [[float(found.get((b, a), math.nan)) for a in columns] for b in lines]
     at_most = bool(more.pop("at_most", False))
-    labels = [[f"{v:g}" if isinstance(v, float) else str(v) for v in some] for some in (columns, lines)]
+    labels = [[_label(v) if isinstance(v, float) else str(v) for v in some] for some in (columns, lines)]
     grid = Grid(labels[0], labels[1], values, level, at_most)
     known = [v for line in values for v in line if math.isfinite(v)]
     good = sum((v <= level) if at_most else (v >= level) for v in known)
     alt = f"{title}. The claim needs {'at most' if at_most else 'at least'} {level:.3g}: {good} of {len(known)} places."
     return Panel(key, title, more["xlabel"], more["ylabel"], grid=grid, alt=alt, note=noted(rows))
+
+
+def _in_order(values: Any) -> list[Any]:
+    """Each value once: numbers in order, names as they appear."""
+    found = list(dict.fromkeys(values))
+    return sorted(found) if all(isinstance(v, float) for v in found) else found
+
+
+def _label(x: float) -> str:
+    """A radius at the edge of a map."""
+    return f"{x:,.0f}" if x >= 100 else f"{x:g}"
 
 
 def bar_panel(key: str, title: str, ylabel: str, series: Sequence[Series], note: str = "", **more: Any) -> Panel:

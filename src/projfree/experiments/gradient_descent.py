@@ -44,7 +44,7 @@ def compared(mode: Mode, features: str) -> Task:
                 yield found.row(solver=name, **place)
                 yield from found.curve().rows("loss", **place, solver=name)
 
-    return Task(f"l_2 {features}", run, {"standardised": 0.2, "raw": 2}[features] * (1 if mode == "quick" else 15))
+    return Task(f"l_2 {features}", run, {"standardised": 0.2, "raw": 2}[features] * (1 if mode == "quick" else 2))
 
 
 def every_step(table: Any, features: str = "") -> Any:

@@ -110,7 +110,7 @@ def regression(mode: Mode) -> Task:
         f = problem.objective()
         yield from as_ours(f, ball, library(f.smoothness()), None, mode, **place)
 
-    return Task("regression", run, 1 if mode == "quick" else 110)
+    return Task("regression", run, 1 if mode == "quick" else 45)
 
 
 def completion(mode: Mode) -> Task:
@@ -125,7 +125,7 @@ def completion(mode: Mode) -> Task:
         start = problem.random_start(ball, 0) if mode == "quick" else None
         yield from as_ours(problem.objective(), ball, solvers, start, mode, **place)
 
-    return Task("completion", run, 5 if mode == "quick" else 240)
+    return Task("completion", run, 5 if mode == "quick" else 90)
 
 
 def step_ratios(table: Any, slow: str, fast: str, **wanted: Any) -> Any:

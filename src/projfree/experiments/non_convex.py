@@ -67,7 +67,7 @@ def robust(mode: Mode, task: str, radius: float) -> Task:
                 yield from fitted(curve, curve.value - best.value, max(abs(best.gap), 1e-12), "slope", here)
             yield from gap_rows(f, curve, gaps, best.value, 0.0 if name != ON_H else EPSILON * best.value, here)
 
-    return Task(f"bi-weight {task} r={radius:g}", run, (15 if task == "regression" else 11) if mode == "quick" else 100)
+    return Task(f"bi-weight {task} r={radius:g}", run, (15 if task == "regression" else 11) if mode == "quick" else 80)
 
 
 def at_size(radius: float) -> Task:
@@ -83,7 +83,7 @@ def at_size(radius: float) -> Task:
         here = {**place, "solver": FWLS, "seed": 0}
         yield from gap_rows(problem.reference, curve, gaps, float(curve.value.min()), 0.0, here)
 
-    return Task(f"bi-weight {AT_SIZE} r={radius:g}", run, 100)
+    return Task(f"bi-weight {AT_SIZE} r={radius:g}", run, 210)
 
 
 def gap_rows(f: Any, curve: Curve, gaps: Any, least: float, epsilon: float, here: dict[str, Any]) -> Iterator[Row]:

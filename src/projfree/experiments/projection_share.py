@@ -113,7 +113,7 @@ def vectors(mode: Mode, p: float) -> Task:
             same = bool(np.array_equal(loop_clip(w, 1.0), np.clip(w, -1.0, 1.0)))
             yield {**place, "measure": "same", "variant": "np.clip and the loop", "value": float(same)}
 
-    return Task(ball_name(p), run, (3 if p == 1.5 else 0.5) * (1 if mode == "quick" else 5))
+    return Task(ball_name(p), run, (3 if p == 1.5 else 0.5) * (1 if mode == "quick" else 1.5))
 
 
 def matrices(mode: Mode, p: float) -> Task:
@@ -155,7 +155,7 @@ def matrices(mode: Mode, p: float) -> Task:
             )
             yield {**place, "measure": "same", "variant": "a rescaling and the decomposition", "value": float(same)}
 
-    return Task(ball_name(p, "Schatten"), run, (3 if p == 2 else 9) if mode == "quick" else 20)
+    return Task(ball_name(p, "Schatten"), run, (3 if p == 2 else 9) if mode == "quick" else 10)
 
 
 def tasks(mode: Mode) -> list[Task]:

@@ -77,7 +77,7 @@ def classification(mode: Mode, radius: float) -> Task:
                 found = slope(curve.t, error, low, high, floor)
                 yield {**here, "variant": MEAN, "measure": "slope", "value": found, "note": f"t {low} to {high}"}
 
-    return Task(f"squared sigmoid r={radius:g}", run, 6 if mode == "quick" else 135)
+    return Task(f"squared sigmoid r={radius:g}", run, 6 if mode == "quick" else 110)
 
 
 class SigmoidMean:

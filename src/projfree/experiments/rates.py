@@ -86,7 +86,7 @@ def logistic(mode: Mode, radius: float) -> Task:
             fitted = [w for w in WINDOWS[mode] if w[1] <= curve.t[-1]]
             yield from slope_rows(curve, curve.value - best.value, fitted, floor, **here)
 
-    return Task(f"logistic l_2 r={radius:g}", run, 6.5 if mode == "quick" else 85)
+    return Task(f"logistic l_2 r={radius:g}", run, 6.5 if mode == "quick" else 110)
 
 
 def completion(mode: Mode, size: Any, share: float) -> Task:
@@ -110,7 +110,7 @@ def completion(mode: Mode, size: Any, share: float) -> Task:
             yield from slope_rows(curve, values - case.minimum, fitted, floor, **place, seed=seed)
 
     label = "r=12000" if share == math.inf else f"rho={share:g}"
-    return Task(f"completion {size} Schatten-2 {label}", run, 0.5 if mode == "quick" or size == "100k" else 40)
+    return Task(f"completion {size} Schatten-2 {label}", run, 0.5 if mode == "quick" or size == "100k" else 16)
 
 
 def schatten(mode: Mode, p: float, share: float) -> Task:
@@ -137,7 +137,7 @@ def schatten(mode: Mode, p: float, share: float) -> Task:
         fitted = [(4, 40), (10, 100), *(() if mode == "quick" else ((30, 300),))]
         yield from slope_rows(curve, curve.value - best.value, fitted, floor, **here)
 
-    return Task(f"completion Schatten-{p:g} rho={share:g}", run, 3 if mode == "quick" else 320)
+    return Task(f"completion Schatten-{p:g} rho={share:g}", run, 3 if mode == "quick" else 790)
 
 
 def searches(mode: Mode, rho: float) -> Task:

@@ -155,7 +155,7 @@ def compared(mode: Mode, p: float, rho: float) -> Task:
             for seed, spent in enumerate(timed(lambda: project(point), CALLS[mode], repeats(mode))):
                 yield {**place, "solver": GENERAL, "measure": "projection", "seed": seed, "value": spent}
 
-    return Task(f"l_{p:g} rho={rho:g}", run, (1 if p == 2 else 6) * (1 if mode == "quick" else 25))
+    return Task(f"l_{p:g} rho={rho:g}", run, {"quick": (1, 6), "full": (16, 25)}[mode][p != 2])
 
 
 def averaged(squares: LeastSquares, ball: LpBall, best: Minimum, mode: Mode, **place: Any) -> Iterator[Row]:

@@ -112,7 +112,7 @@ def sample(mode: Mode, rho: float) -> Task:
             errors = np.array([problem.error(w, best) for w in islice(sampled(rows, problem, ball, seed), end)])
             yield from _rows(errors, best.value, {**place, "solver": PUBLISHED, "seed": seed})
 
-    return Task(f"sample rho={rho:g}", run, 0.1 if mode == "quick" else 25)
+    return Task(f"sample rho={rho:g}", run, 0.1 if mode == "quick" else 8)
 
 
 def _rows(errors: Array, unit: float, place: dict[str, Any]) -> Iterator[Row]:

@@ -60,7 +60,7 @@ def _band(series: Series, position: int) -> list[dict[str, Any]]:
 def _map(panel: Panel, grid: Grid) -> dict[str, Any]:
     """A heat map whose cells hold the number and a sign, so that colour is not all that tells them apart."""
     signs = [[sign(v, grid) for v in line] for line in grid.values]
-    text = [[f"{s} {v:.3g}" if math.isfinite(v) else "" for v, s in zip(a, b, strict=True)] for a, b in
+    text = [[f"{s} {cell(v)}" if math.isfinite(v) else "" for v, s in zip(a, b, strict=True)] for a, b in
             zip(grid.values, signs, strict=True)]  # fmt: skip
     z = [[{"✓": 1.0, "✗": 0.0}.get(s) for s in line] for line in signs]
     trace = {"type": "heatmap", "x": list(grid.columns), "y": list(grid.rows), "z": z, "text": text, "colour": 0,
@@ -68,6 +68,11 @@ def _map(panel: Panel, grid: Grid) -> dict[str, Any]:
              "hovertemplate": "%{text} at %{x}, %{y}<extra></extra>"}  # fmt: skip
     axes = {"xaxis": {"title": panel.xlabel, "type": "category"}, "yaxis": {"title": panel.ylabel, "type": "category"}}
     return {"traces": [trace], "marks": [], **axes}
+
+
+def cell(value: float) -> str:
+    """A number in a cell of a map."""
+    return (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}").replace("-", "−")
 
 
 def sign(value: float, grid: Grid) -> str:

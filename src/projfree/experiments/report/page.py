@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from html import escape
 from importlib import resources
+from itertools import pairwise
 from string import Template
 
 from projfree.experiments.base import FOR, Experiment, Origin, Panel, Verdict
@@ -190,10 +191,10 @@ def _claim(one: Judged, panels: Sequence[Panel]) -> str:
 
 
 def told_apart(titles: Sequence[str]) -> list[str]:
-    """The first title, and of the others only what sets them apart from it, in whole phrases."""
+    """The first title, and of each other only what sets it apart from the one before, in whole phrases."""
     out = list(titles[:1])
-    for title in titles[1:]:
-        first, own = (re.split(r"(?<=[,:]) ", text) for text in (titles[0], title))
+    for before, title in pairwise(titles):
+        first, own = (re.split(r"(?<=[,:]) ", text) for text in (before, title))
         same = next((k for k, (a, b) in enumerate(zip(first, own, strict=False)) if a != b), min(len(first), len(own)))
         out.append(" ".join(own[same:]) or title)
     return out

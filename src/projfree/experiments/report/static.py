@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from projfree.experiments.base import Grid, Panel, Series
-from projfree.experiments.report.interactive import sign
+from projfree.experiments.report.interactive import cell, sign
 from projfree.experiments.report.style import LIGHT, LINESTYLES, MARKERS, place
 
+#: More series than this have their legend beside the axes, and longer names are broken at commas.
+CROWDED, LONG = 6, 10
 #: The balls' names in plain digits.
 PLAIN = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789") | {ord("∞"): "inf"}
 RC: dict[Any, Any] = {
@@ -21,6 +23,7 @@ RC: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
+    "axes.axisbelow": True,
     "grid.color": "0.92",
     "legend.frameon": False,
     "legend.fontsize": 7.5,
@@ -52,11 +55,11 @@ def save(panel: Panel, folder: Path, stem: str) -> Iterator[Path]:
         ax.set(xlabel=panel.xlabel, ylabel=panel.ylabel)
         ax.set_title(_wrapped(panel.title), loc="left")
         if panel.note:
-            drawing.text(0.99, 0.005, panel.note, ha="right", va="bottom", fontsize=6, color="0.35")
+            drawing.text(0.99, -0.02, panel.note, ha="right", va="top", fontsize=6, color="0.35")
         drawing.subplots_adjust(left=0.14 if panel.grid is None else 0.22, right=0.98, top=0.86, bottom=0.17)
         for kind, settings in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 160})):
             path = folder / f"{stem}.{kind}"
-            drawing.savefig(path, **settings)
+            drawing.savefig(path, bbox_inches="tight", **settings)  # long labels and legends widen the picture
             yield path
 
 
@@ -75,7 +78,10 @@ def _lines(ax: Any, panel: Panel) -> None:
             scale("log")
             axis.set_major_formatter(_power)
             axis.set_minor_formatter("")
-    ax.legend(loc="best")
+    if bars or len(panel.series) > CROWDED:
+        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0))
+    else:
+        ax.legend(loc="best")
 
 
 def _map(ax: Any, grid: Grid) -> None:
@@ -88,8 +94,11 @@ def _map(ax: Any, grid: Grid) -> None:
                 colour = LIGHT[2] if mark == "✓" else LIGHT[1]
                 ax.fill([j - 0.48, j + 0.48, j + 0.48, j - 0.48], [i - 0.48, i - 0.48, i + 0.48, i + 0.48],
                         color=colour, alpha=0.25)  # fmt: skip
-                ax.text(j, i, f"{mark} {value:.3g}".replace("-", "−"), ha="center", va="center", fontsize=7)
-    ax.set_xticks(range(len(grid.columns)), grid.columns, rotation=20 if len(grid.columns) > 5 else 0)
+                ax.text(j, i, f"{mark} {cell(value)}", ha="center", va="center", fontsize=7)
+    names = grid.columns
+    if any(len(name) > LONG for name in names):
+        names = [name.replace(", ", ",\n") for name in names]
+    ax.set_xticks(range(len(names)), names, fontsize=7)
     ax.set_yticks(range(len(grid.rows)), [name.replace(", ", ",\n") for name in grid.rows])
 
 
@@ -105,7 +114,7 @@ def _line(ax: Any, series: Series, position: int) -> None:
     k = place(series.colour, position)
     points, law = series.style == "points", series.style == "reference"
     style = "none" if points else {"dashed": "--", "reference": ":"}.get(series.style, LINESTYLES[k])
-    marker = MARKERS[k] if points or (len(series.y) <= 12 and not law) else None
+    marker = MARKERS[k] if points or (len(series.y) <= 12 and series.style == "line") else None
     if series.low is not None and series.high is not None:
         ax.fill_between(series.x, series.low, series.high, color=LIGHT[k], alpha=0.18, linewidth=0)
     ax.plot(
@@ -127,7 +136,7 @@ def _bars(ax: Any, series: Series, position: int, bars: list[Series]) -> None:
     width = 0.8 / len(bars)
     at = np.array([names.index(str(x)) for x in series.x]) + width * (bars.index(series) - (len(bars) - 1) / 2)
     ax.bar(at, series.y, width, color=LIGHT[place(series.colour, position)], label=series.name)
-    ax.set_xticks(range(len(names)), names, rotation=20 if len(names) > 5 else 0)
+    ax.set_xticks(range(len(names)), [name.replace(" ", "\n") for name in names], fontsize=7)
 
 
 def _wrapped(title: str, width: int = 68) -> str:

@@ -71,11 +71,20 @@
     });
   }
 
+  // In a narrow plot each entry of the legend takes a line; more than five would leave too little for the axes.
+  function legendRoom(figure, width) {
+    const named = figure.traces.filter((trace) => trace.showlegend !== false && trace.type !== "heatmap");
+    return width < 480 ? 19 * Math.max(0, named.length - 5) : 0;
+  }
+
   const plots = [...document.querySelectorAll(".plot")];
   async function draw(plot) {
     const figure = content.figures[plot.dataset.key];
     // On paper the size is the style sheet's own: the page has not been laid out for it yet.
-    const [width, height] = printing ? [325, 300] : [plot.clientWidth, plot.clientHeight];
+    plot.style.height = "";
+    const [width, least] = printing ? [325, 300] : [plot.clientWidth, plot.clientHeight];
+    const height = least + legendRoom(figure, width);
+    plot.style.height = `${height}px`;
     plot.dataset.width = width;
     await Plotly.react(plot, traces(figure), layout(figure, width, height), config);
     plot.dataset.drawn = "yes";

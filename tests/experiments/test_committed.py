@@ -1,0 +1,52 @@
+"""The full run that the repository holds: complete, and judged by the rules of today."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from projfree.cli.reproduce import command
+from projfree.experiments import EXPERIMENTS
+from projfree.experiments.report.build import judged_report
+from projfree.experiments.report.static import file_stem
+from projfree.experiments.runner import key_of, planned
+from projfree.experiments.store import DONE, FAILED, FILE, read_store
+
+FOLDER = Path("docs/reproduced")
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def report():
+    """The committed table, judged again."""
+    return judged_report(EXPERIMENTS, ROOT / FOLDER, command("full", FOLDER))
+
+
+def test_every_task_of_a_full_run_was_measured():
+    table, facts = read_store(ROOT / FOLDER / FILE)
+    assert facts["mode"] == "full"
+    assert facts["processor"]
+    done = table[table["measure"] == DONE]
+    assert list(done["task"]) == [key_of(one) for one in planned(EXPERIMENTS, "full")]
+    assert not len(table[table["measure"] == FAILED])
+    assert (done["note"] != "").all()  # the load of the machine, for the claims about time
+
+
+def test_the_verdicts_follow_from_the_numbers(report):
+    """After a rule has changed: projfree reproduce --report-only --out docs/reproduced."""
+    assert (ROOT / FOLDER / "summary.md").read_text(encoding="utf-8") == report.summary()
+
+
+def test_every_figure_is_there_and_no_other(report):
+    wanted = {f"{file_stem(name, panel)}.svg" for name, some in report.panels.items() for panel in some}
+    assert {path.name for path in (ROOT / FOLDER / "figures").glob("*.svg")} == wanted
+
+
+def test_no_rule_fails(report):
+    assert not [one.finding.reason for one in report.found if "the rule failed" in one.finding.reason]
+
+
+def test_the_folder_is_small():
+    files = [path for kind in ("parquet", "md", "svg") for path in (ROOT / FOLDER).rglob(f"*.{kind}")]
+    assert sum(path.stat().st_size for path in files) < 5e6
