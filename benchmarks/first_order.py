@@ -70,7 +70,7 @@ def summary(runs: list[dict[str, Any]], names: list[str]) -> list[dict[str, Any]
             passes = [(levels[level]["certified"] or {}).get("passes", math.inf) for levels in own]
             middle = float(np.median(passes))
             row[level] = sum(map(math.isfinite, passes))
-            row[f"passes to {level}"] = middle if math.isfinite(middle) else None
+            row[f"passes to {level}"] = middle if math.isfinite(middle) else "not reached"
         rows.append(row)
     return rows
 

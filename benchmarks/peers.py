@@ -221,7 +221,7 @@ def main():
             rows = compare(problem, chosen.quick, chosen.repeat)
             show(rows)
             found += rows
-    settings = {"quick": chosen.quick, "repeat": chosen.repeat}
+    settings = {"quick": chosen.quick, "repeat": chosen.repeat, "patience": HURRY if chosen.quick else PATIENCE}
     keep("peers", {"machine": info, "versions": versions(*PACKAGES), "settings": settings, "rows": found}, chosen)
 
 

@@ -40,19 +40,25 @@ def machine() -> dict[str, str]:
         "threads": " ".join(threads) or "not limited",
         "load": f"{os.getloadavg()[0]:.1f} at the start" if hasattr(os, "getloadavg") else "unknown",
         "commit": _commit(),
-        "options": " ".join(sys.argv[1:]) or "none",
+        "options": _options(sys.argv[1:]),
     }
 
 
 def versions(*names: str) -> dict[str, str]:
-    """The versions of packages, also of those that are not installed."""
+    """The versions of packages, also of those that are not installed, or imported without being so."""
     found = {}
     for name in names:
         try:
             found[name] = version(name)
         except PackageNotFoundError:
-            found[name] = "not installed"
+            found[name] = getattr(sys.modules.get(name), "__version__", "not installed")
     return found
+
+
+def _options(words: list[str]) -> str:
+    """What changes the figures: neither where they are written, nor that they are."""
+    kept = [word for word, before in zip(words, ["", *words], strict=False) if "--out" not in (word, before)]
+    return " ".join(word for word in kept if word != "--commit") or "none"
 
 
 def _processor() -> str:

@@ -26,8 +26,8 @@ from projfree.datasets import load_school
 
 TASKS = 139
 RADII = np.geomspace(3, 300, 9)
-#: Penalties of the ridge for all schools, of one ridge a school, and of MultiTaskLasso.
-POOLED, ALONE, SHARED = np.geomspace(1e-2, 1e4, 9), np.geomspace(1, 1e4, 9), np.geomspace(1e-3, 1e1, 9)
+#: Penalties of the ridge for all schools, of one ridge a school, and of MultiTaskLasso, for which the smallest is none.
+POOLED, ALONE, SHARED = np.geomspace(1e-2, 1e4, 9), np.geomspace(1, 1e4, 9), np.geomspace(1e-5, 1e-1, 9)
 BALLS: dict[str, dict[str, Any]] = {
     "Schatten p=1 ball": {"norm": "schatten", "p": 1.0},
     "Schatten p=1.5 ball": {"norm": "schatten", "p": 1.5},
