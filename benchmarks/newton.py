@@ -4,6 +4,7 @@
 
 Adult (48,842 x 108, one-hot, with intercept) for logistic regression, the full-size stand-in of the year data for least
 squares. rho is the radius over R_p, the smallest radius whose minimum is within 1e-3 of the infimum; R_p is printed.
+`peers.py` compares with other packages.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import argparse
 import math
 import time
-import warnings
 
 import numpy as np
 from common import console
@@ -30,18 +30,6 @@ def timed(call, repeat):
         out = call()
         times.append(time.perf_counter() - begun)
     return float(np.median(times)), out
-
-
-class Counting(Objective):
-    """An objective that counts its Hessians, with those of what runs open from it."""
-
-    def __init__(self, *args, **settings):
-        super().__init__(*args, **settings)
-        self.hessians = []
-
-    def hessian(self, x):
-        self.hessians.append(1)
-        return super().hessian(x)
 
 
 def reference_radius(f, p, infimum):
@@ -63,7 +51,7 @@ def logistic(quick, repeat):
     for p in (2.0, 1.5, 1.1):
         R = reference_radius(plain, p, infimum)
         for rho in RHOS:
-            f, ball = Counting(Logistic(), data, fit_intercept=True), LpBall(p, rho * R)
+            f, ball = Objective(Logistic(), data, fit_intercept=True), LpBall(p, rho * R)
             spent, result = timed(lambda: minimize(f, ball, ConstrainedNewton(), tol=1e-8), repeat)
             row = {
                 "p": p,
@@ -72,106 +60,10 @@ def logistic(quick, repeat):
                 "seconds": spent,
                 "gap": result.relative_gap,
                 "status": result.status.name,
-                "hessians": len(f.hessians) / repeat,
                 "passes": result.n_passes,
             }
-            if p == 2.0 and rho == 0.5:
-                row |= peers(f, ball, X, y, result, repeat, quick)
-            elif not quick:
-                row["SLSQP"] = slsqp(f, ball, X, y, result)
             rows.append(row)
     return rows
-
-
-def peers(f, ball, X, y, result, repeat, quick):
-    from sklearn.linear_model import LogisticRegression
-
-    C = ball.radius / (len(y) * result.multiplier)
-    out, best = {}, result.value
-    for tol in (1e-4, 1e-6, 1e-8, 1e-10):
-        model = LogisticRegression(C=C, solver="newton-cholesky", tol=tol, max_iter=1_000)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            spent, fitted = timed(lambda: model.fit(X, y), repeat)
-        if excess(f, ball, fitted.coef_.ravel(), best) <= 1e-8:
-            out["newton-cholesky"] = spent
-            break
-    out["SLSQP"] = slsqp(f, ball, X, y, result) if not quick else math.nan
-    out["copt"] = copt(f, ball, X, y, best) if not quick else math.nan
-    return out
-
-
-def excess(f, ball, w, best):
-    w = w * min(1.0, ball.radius / ball.norm(w))
-    return (f.value(f.point(w)) - best) / best
-
-
-def full_loss(X, y):
-    Z = np.column_stack([X, np.ones(len(y))])
-
-    def value(v):
-        m = y * (Z @ v)
-        s = 1.0 / (1.0 + np.exp(np.clip(m, -700, 700)))
-        return np.logaddexp(0.0, -m).mean(), Z.T @ (-y * s) / len(y)
-
-    return value
-
-
-def slsqp(f, ball, X, y, result):
-    """Seconds of SLSQP, infinite where it does not get within 1e-8."""
-    from scipy.optimize import minimize as scipy_minimize
-
-    p, r = ball.p, ball.radius
-    start = np.full(X.shape[1] + 1, 1e-3)
-    inside = {
-        "type": "ineq",
-        "fun": lambda v: r**p - np.sum(np.abs(v[:-1]) ** p),
-        "jac": lambda v: np.append(-p * np.sign(v[:-1]) * np.abs(v[:-1]) ** (p - 1), 0.0),
-    }
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        begun = time.perf_counter()
-        found = scipy_minimize(
-            full_loss(X, y),
-            start,
-            jac=True,
-            method="SLSQP",
-            constraints=[inside],
-            options={"ftol": 1e-11, "maxiter": 500},
-        )
-        spent = time.perf_counter() - begun
-    return spent if excess(f, ball, found.x[:-1], result.value) <= 1e-8 else math.inf
-
-
-def copt(f, ball, X, y, best):
-    """Seconds of copt's accelerated projected gradient, infinite where 20,000 iterations are not enough."""
-    try:
-        import copt as peer
-    except ImportError:
-        return math.nan
-    l2 = peer.constraint.L2Ball(ball.radius)
-
-    def prox(v, step):
-        return np.append(l2.prox(v[:-1], step), v[-1])
-
-    for most in (1_000, 5_000, 20_000):
-        begun = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found = peer.minimize_proximal_gradient(
-                full_loss(X, y),
-                np.zeros(X.shape[1] + 1),
-                prox,
-                jac=True,
-                step="backtracking",
-                accelerated=True,
-                max_iter=most,
-                tol=0.0,
-            )
-        spent = time.perf_counter() - begun
-        if excess(f, ball, found.x[:-1], best) <= 1e-8:
-            return spent
-    return math.inf
 
 
 def squares(quick, repeat):
