@@ -195,7 +195,7 @@ def test_explain_runs_nothing_whatever_the_loss(call, table, classes, monkeypatc
     def refuse(*given, **more):
         raise AssertionError("something was run")
 
-    for module in ("projfree.run.loop", "projfree.estimators.base"):
+    for module in ("projfree.run.loop", "projfree.estimators.solving"):
         monkeypatch.setattr(f"{module}.solved", refuse)
     monkeypatch.setattr("projfree.estimators.regressor.minimize", refuse)
     assert projfree.run.loop.solved is refuse
