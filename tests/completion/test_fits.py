@@ -231,6 +231,23 @@ def test_one_limit_for_the_choice_the_sweeps_and_the_certificate(monkeypatch):
     assert model.n_iter_ > 0
 
 
+@pytest.mark.parametrize("call", ["fit", "certify_to", "several", "search", "partial_fit", "wide"])
+def test_warnings_name_the_line_of_the_caller(call):
+    short = quick(tol=None if call == "certify_to" else 1e-9, max_iter=1, n_models=2 if call == "several" else 1)
+    if call == "search":
+        short = MatrixCompletionCV(rank=4, radii=[15.0], cv=2, tol=1e-9, max_iter=1)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        model = (quick(radius=1e4) if call == "wide" else short).fit(RATINGS)
+        if call == "certify_to":
+            model.certify_to(1e-9)
+        if call == "partial_fit":
+            seen.clear()
+            model.partial_fit(RATINGS)
+    assert {one.category for one in seen} == {UserWarning if call == "wide" else ConvergenceWarning}
+    assert {one.filename for one in seen} == {__file__}
+
+
 @pytest.mark.parametrize(("limit", "part"), [(1e6, 1.0), (20.0, 1 / 3), (15.0, 0.0)])
 @pytest.mark.parametrize("certify", [True, "sharp"])
 def test_the_certificate_takes_what_the_limit_leaves(limit, part, certify, monkeypatch):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array, all_finite, count, real_array, shown
+from projfree.estimators.callers import outside
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +88,7 @@ def warn_at_end(name: str, radius: float, side: int, other: str, given: bool) ->
             f"{name}: the best radius, {radius:.4g}, is the {where} that was tried, and {way} ones may score better; "
             f"give {way} `radii`, or {other}.",
             UserWarning,
-            stacklevel=7,
+            stacklevel=outside(),
         )
 
 

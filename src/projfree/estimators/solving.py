@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from projfree.checks import shown
 from projfree.estimators.balls import multiplier
+from projfree.estimators.callers import outside
 from projfree.estimators.problem import Problem
 from projfree.run import Result, Status
 from projfree.run.loop import solved
@@ -67,5 +68,5 @@ def warn_if_short(model: Any, result: Result, tol: float, expected: bool = False
         f"{type(model).__name__} {result.status} ({result.n_iter} iterations): the {kind} is "
         f"{result.relative_gap:.2g}, above tol={tol:g}; {way}.",
         ConvergenceWarning,
-        stacklevel=5,
+        stacklevel=outside(),
     )

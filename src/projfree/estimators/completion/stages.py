@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from projfree.deadline import remaining
+from projfree.estimators.callers import outside
 from projfree.estimators.completion.certificate import certified
 from projfree.estimators.completion.certifying import Certifying
 from projfree.estimators.completion.choice import choose, most_sweeps
@@ -134,7 +135,7 @@ class Stages(Certifying):
             warnings.warn(
                 f"`radius={self.radius:g}` is larger than these ratings need: the norm of the answer is {norm:.4g}, so "
                 "the ball does not hold it back; choose a smaller radius, or leave it out.",
-                stacklevel=6,
+                stacklevel=outside(),
             )
 
     def _finish(self, problem: Problem, swept: Swept, stopping: BestSweep | None) -> Self:
