@@ -161,11 +161,11 @@ def test_sweeps_descend_on_the_penalised_problem(ratings):
             last = now
 
 
-def test_unseen_users_and_items_fall_back_to_offsets(ratings):
+def test_unseen_users_and_items_fall_back_to_the_offsets_without_a_matrix(ratings):
     model = quick().fit(ratings)
-    f = model.factors_
+    f, alone = model.factors_, model.offset_model_
     new = model.decision_function([(999, 3), (4, 999), (999, 999)])
-    expected = f.base + f.shift + np.array([f.cols[3], f.rows[4], 0.0])
+    expected = f.base + alone.shift + np.array([alone.cols[3], alone.rows[4], 0.0])
     np.testing.assert_allclose(new, expected)
 
 

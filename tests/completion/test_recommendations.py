@@ -162,8 +162,8 @@ def test_a_new_user_in_every_form(model):
     forms += [[*mine.items(), (999, 5.0)], [(3, 1.0), *mine.items()]]  # never seen; replaced
     for form in forms:
         np.testing.assert_allclose(model.fold_in(form), expected, rtol=1e-9)
-    f = model.factors_
-    np.testing.assert_allclose(model.fold_in([]), np.clip(f.base + f.shift + f.cols, *model.rating_range_))
+    f, alone = model.factors_, model.offset_model_
+    np.testing.assert_allclose(model.fold_in([]), np.clip(f.base + alone.shift + alone.cols, *model.rating_range_))
     users, rows = model.transform([("new", item, value) for item, value in mine.items()])
     assert users.tolist() == ["new"]
     by_hand = f.base + f.shift + rows[0, 0] + f.cols + f.right @ rows[0, 1:]

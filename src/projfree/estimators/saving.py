@@ -23,6 +23,7 @@ from projfree.estimators.base import ConstrainedModel
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.features import FeatureTable
 from projfree.estimators.completion.members import Member
+from projfree.estimators.completion.offset_model import OffsetModel
 from projfree.estimators.completion.ratings import Observed
 from projfree.estimators.paths import RadiusPath
 from projfree.estimators.saved_encoder import pack_encoder, unpack_encoder
@@ -63,7 +64,9 @@ TYPES: dict[str, type] = {
     for module in (losses, sets, solvers, steps, sampling)
     for name, value in ((name, getattr(module, name)) for name in dir(module))
     if isinstance(value, type) and is_dataclass(value)
-} | {cls.__name__: cls for cls in (Result, Certificate, RadiusPath, Factors, FeatureTable, Member, Observed)}
+} | {
+    cls.__name__: cls for cls in (Result, Certificate, RadiusPath, Factors, FeatureTable, Member, Observed, OffsetModel)
+}
 
 
 def save(model: ConstrainedModel | Recommender | Pipeline, path: str | os.PathLike[str]) -> None:

@@ -94,6 +94,8 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         The labels, sorted.
     factors_ : Factors
         Factors, offsets and singular values.
+    offset_model_ : OffsetModel
+        The best offsets without a matrix, and the number of ratings of each user and item.
     radius_, norm_ : float
         The radius, and the norm of the answer.
     value_, bound_, relative_gap_ : float
@@ -121,8 +123,7 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
     have the weight one, in the ball: it stays convex, and the certificate covers all of it.
 
     Features of users are further columns of S, those of items further rows of T, with the weight ``features_weight``:
-    dense columns are centred, and all are divided by their size. Users and items without ratings have no part in B, and
-    their rows of M are what their features say.
+    dense columns are centred, and all are divided by their size. Users and items without ratings have no part in B.
 
     Of several models the first has the settings as they are given; the others have a smaller and a larger
     ``weight_power``, half and twice the weight w, other first factors, and choose their radius themselves. Where a
@@ -130,8 +131,9 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
     and has a certificate of its own; ``radius_``, ``value_``, ``bound_``, ``relative_gap_`` and what else is proved are
     those of the model with the largest gap. ``factors_`` are those of the mean.
 
-    Where a user rates an item twice, the later rating counts. Users and items without ratings, and ones never seen, are
-    predicted by the offsets that exist.
+    Where a user rates an item twice, the later rating counts. Pairs in which a user or an item has no ratings, or was
+    never seen, are predicted by the best offsets without a matrix (``offset_model_``), since those beside a matrix lack
+    what this has taken up; what features say is added: a ridge regression of offsets and factors on them.
 
     Examples
     --------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -12,13 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 from projfree.algebra import OnPattern
 from projfree.checks import Array, is_sparse, real_array
 from projfree.data.frames import is_frame
+from projfree.estimators.completion.cold import Lines
 from projfree.estimators.completion.factors import Factors, mean_of
 from projfree.estimators.completion.features import FeatureTable
 from projfree.estimators.completion.labels import places
 from projfree.estimators.completion.predictions import Predictor
 from projfree.estimators.completion.problem import Problem, frequency_weights
 from projfree.estimators.completion.ratings import Observed, last_of_each, read_own_ratings, read_ratings
-from projfree.objectives.feature_regressions import from_features
 from projfree.objectives.regressions import Sides, regressed
 from projfree.solvers.alternating import spread
 
@@ -33,7 +33,6 @@ class FoldIn(Predictor):
     strength_: float
     weight_power: float
     user_features_: FeatureTable | None
-    features_weight: float
     _problem: Callable[..., Problem]
     _models: Callable[[], list[Any]]
 
@@ -57,8 +56,14 @@ class FoldIn(Predictor):
         check_is_fitted(self, "factors_")
         items, values = read_own_ratings(ratings, self.columns)
         table = self._new_features(user_features if is_frame(user_features) else _one_row(user_features), 1)
-        now, f = self._folded(np.zeros(len(items), dtype=np.int64), items, values, 1, table), self.factors_
-        return self._as_ratings(f.base + now.shift + now.rows[0] + f.cols + f.right @ now.left[0])
+        whole, f = self._completed, self.factors_
+        if not (self._item_places(items) >= 0).any():
+            return self._as_ratings(whole.across(whole.users.expected(table, 1), np.arange(len(f.cols)))[0])
+        now = self._folded(np.zeros(len(items), dtype=np.int64), items, values, 1, table)
+        u = f.base + now.shift + now.rows[0] + f.cols + f.right @ now.left[0]
+        cold = np.flatnonzero(whole.items.counts == 0)
+        u[cold] = whole.across(Lines(now.rows, now.left, now.left), cold)[0]
+        return self._as_ratings(u)
 
     def transform(self, X: Any, y: Any = None, user_features: Any = None) -> tuple[Array, Array]:
         """Coordinates of users, known or new, from ratings of theirs, without a fit.
@@ -75,9 +80,9 @@ class FoldIn(Predictor):
         users : ndarray
             The labels, sorted.
         coordinates : ndarray of shape (n_users, 1 + rank)
-            A row ``(offset, coordinates)`` for each. The prediction of item j, before clipping, is ``factors_.base +
-            factors_.shift + offset + factors_.cols[j] + factors_.right[j] @ coordinates``. Ratings of items never seen
-            are ignored.
+            A row ``(offset, coordinates)`` for each. The prediction of an item j with ratings, before clipping, is
+            ``factors_.base + factors_.shift + offset + factors_.cols[j] + factors_.right[j] @ coordinates``. Ratings of
+            items never seen are ignored; who has no others has the coordinates that are expected of such users.
         """
         check_is_fitted(self, "factors_")
         given = read_ratings(X, y, self.columns)
@@ -98,34 +103,31 @@ class FoldIn(Predictor):
             raise ValueError(f"`user_features` must have a row for each of {users} users, got {table.shape[0]} rows.")
         return table
 
+    def _item_places(self, items: Array) -> Array:
+        return places(self.item_ids_, items, "items")
+
     def _folded(self, rows: Array, items: Array, values: Array, users: int, table: OnPattern | None = None) -> Sides:
         """The sides with rows for new users, of the mean where there are several models."""
         each = [one._folded_alone(rows, items, values, users, table) for one in self._models()]
-        return each[0] if len(each) == 1 else mean_of(each)
+        now = each[0] if len(each) == 1 else mean_of(each)
+        known = np.bincount(rows[self._item_places(items) >= 0], minlength=users) > 0
+        if known.all():
+            return now
+        there = self._completed.users.expected(table, users)
+        left = np.where(known[:, None], now.left, there.factors)
+        return replace(now, left=left, rows=np.where(known, now.rows, there.offsets))
 
     def _folded_alone(self, rows: Array, items: Array, values: Array, users: int, table: OnPattern | None) -> Sides:
         """The sides with rows for new users; a later rating of a pair replaces an earlier one."""
-        cols, width = places(self.item_ids_, items, "items"), len(self.item_ids_)
+        cols, width = self._item_places(items), len(self.item_ids_)
         known = np.flatnonzero(cols >= 0)
         at = known[last_of_each(rows[known], cols[known], width)]
         counts = np.bincount(rows[at], minlength=users).astype(np.float64)
         weights = frequency_weights(counts, self.weight_power, self.n_ratings_ / len(self.user_ids_))
         if not len(at):
-            return self._cold(table, users, weights**2)
+            return unknown(self.factors_, users)
         problem = self._problem(Observed(rows[at], cols[at], values[at], None), (users, width), (table, None))
         return folded(problem, self.factors_, self.strength_, weights**2)
-
-    def _cold(self, table: OnPattern | None, users: int, scale: Array) -> Sides:
-        """The sides with rows for users of whom nothing but features is known, or nothing."""
-        now, ridge = (
-            unknown(self.factors_, users),
-            self.strength_ * spread(self.factors_.sigma, cast("Any", self)._exponent),
-        )
-        if table is None:
-            return now
-        far = now.beside[len(now.beside) - table.shape[1] :]
-        gram, pull = self.features_weight * far.T @ far, self.features_weight * table.times(far)
-        return replace(now, left=from_features(pull, gram, ridge, scale))
 
 
 def _one_row(given: Any) -> Any:

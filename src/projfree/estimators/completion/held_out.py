@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from projfree.checks import Array
 from projfree.estimators.completion.configured import Configured
 from projfree.estimators.completion.factors import Factors
+from projfree.estimators.completion.offset_model import OffsetModel
 from projfree.estimators.completion.problem import Problem
 from projfree.estimators.completion.ratings import Observed
 from projfree.estimators.completion.stopping import Tally
@@ -20,7 +21,7 @@ CLEAR = 2.0
 #: What several models of the same ratings share.
 SHARED = (
     *("user_ids_", "item_ids_", "ratings_", "rating_range_", "base_", "loss_", "held_out_", "n_ratings_"),
-    *("user_features_", "item_features_", "_split"),
+    *("user_features_", "item_features_", "offset_model_", "_split"),
 )
 
 
@@ -31,6 +32,7 @@ class HeldOut(Configured):
     random_state: Any
     held_out_: Array | None
     n_ratings_: int
+    offset_model_: OffsetModel
     _tally: Tally
     _seed: int
     _split: tuple[Array, Array]
@@ -51,6 +53,7 @@ class HeldOut(Configured):
         self._split = np.sort(order[out:]), np.sort(order[:out])
         self.held_out_ = np.isin(np.arange(n), self._split[1]) if self.early_stopping and n > 1 else None
         self.n_ratings_ = len(self._training())
+        self.offset_model_ = OffsetModel.of(self._problem(self._training()).f.entries)
 
     def _training(self) -> Observed:
         """The ratings that the model is fitted to: all but those held out to stop early."""

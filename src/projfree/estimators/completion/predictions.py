@@ -8,16 +8,23 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from projfree.checks import Array
+from projfree.estimators.completion.cold import Completed
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.labels import places
+from projfree.estimators.completion.offset_model import OffsetModel
 from projfree.estimators.completion.ratings import Observed, Ratings, read_ratings
 from projfree.losses.base import Loss
+from projfree.objectives.neighbours import Features
 
 
 class Predictor:
     """Ratings of pairs, and their errors."""
 
     factors_: Factors
+    offset_model_: OffsetModel
+    ridge: float
+    _features: Features
+    _last_completed: Completed
     user_ids_: Array
     item_ids_: Array
     ratings_: Observed
@@ -29,14 +36,24 @@ class Predictor:
     def decision_function(self, X: Any) -> Array:
         """The model at pairs, before clipping; for the logistic loss the log-odds."""
         check_is_fitted(self, "factors_")
-        return self.factors_.margin(*self._places(read_ratings(X, None, self.columns, values=False)))
+        return self._completed.margin(*self._places(read_ratings(X, None, self.columns, values=False)))
 
     def predict(self, X: Any) -> Array:
         """Ratings of pairs ``(user, item)``; for the logistic loss the more likely of the two labels.
 
-        A user or item that was never seen has no offset and no factors: its prediction falls back to what is known.
+        Where a user or an item has no ratings, or was never seen, the prediction is that of the best offsets without a
+        matrix, and of what features say.
         """
         return self._as_ratings(self.decision_function(X))
+
+    @property
+    def _completed(self) -> Completed:
+        """The model in which nobody is missing; it is made once for factors."""
+        made = vars(self).get("_last_completed")
+        if made is None or made.model is not self.factors_ or made.offsets is not self.offset_model_:
+            made = Completed.of(self.factors_, self.offset_model_, self._features, float(self.ridge))
+            self._last_completed = made
+        return made
 
     def _as_ratings(self, u: Array) -> Array:
         """What is predicted where the model has these values."""

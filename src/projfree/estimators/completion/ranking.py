@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from projfree.checks import Array
-from projfree.estimators.completion.factors import Factors
+from projfree.estimators.completion.cold import Completed
 from projfree.estimators.completion.ratings import Observed
 
 #: Scores that are held at once, of some users and all items.
@@ -29,17 +29,16 @@ def best(scores: Array, n: int) -> Array:
     return order
 
 
-def ranked(model: Factors, rows: Array, n: int, seen: Observed | None) -> Iterator[tuple[Array, Array]]:
+def ranked(model: Completed, rows: Array, n: int, seen: Observed | None) -> Iterator[tuple[Array, Array]]:
     """For each row the columns of its ``n`` highest entries and these, a block of rows at a time.
 
     Entries that were observed are left out where ``seen`` is given; what stands in place of missing ones has the score
     NaN.
     """
-    size = max(1, BLOCK // max(len(model.cols), 1))
+    size = max(1, BLOCK // max(len(model.items.counts), 1))
     for start in range(0, max(len(rows), 1), size):
         block = rows[start : start + size]
-        u = model.left[block] @ model.right.T
-        u += (model.base + model.shift) + model.rows[block, None] + model.cols
+        u = model.block(block)
         if seen is not None:
             u[seen.of_rows(block)] = -np.inf
         top = best(u, n)

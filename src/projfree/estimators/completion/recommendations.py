@@ -39,7 +39,7 @@ class Recommender(FoldIn):
         check_is_fitted(self, "factors_")
         seen = self._need_ratings("recommend", "use `exclude_seen=False`") if exclude_seen else None
         rows = self._known("user", user, self.user_ids_, "for a new one use `fold_in` with some ratings")
-        blocks = ranked(self.factors_, rows, count("recommend(n=...)", n), seen)
+        blocks = ranked(self._completed, rows, count("recommend(n=...)", n), seen)
         top, scores = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
         if np.ndim(user):
             return self.item_ids_[top], scores
@@ -98,7 +98,7 @@ class Recommender(FoldIn):
         at = at[(rows[at] >= 0) & (values[at] >= least)]
         users, lists = np.unique(rows[at], return_inverse=True)
         liked = np.stack([lists, cols[at]])
-        found = judged(ranked(self.factors_, users, count("report(k=...)", k), seen), liked, len(self.item_ids_))
-        errors = self._as_ratings(self.factors_.margin(rows, cols)) - values
+        found = judged(ranked(self._completed, users, count("report(k=...)", k), seen), liked, len(self.item_ids_))
+        errors = self._as_ratings(self._completed.margin(rows, cols)) - values
         sizes = float(np.sqrt(np.mean(errors**2))), float(np.abs(errors).mean())
         return Report(*sizes, *found, k=k, threshold=least, n_ratings=len(values), n_users=len(users))

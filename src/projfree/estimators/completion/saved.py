@@ -14,6 +14,7 @@ from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.features import FeatureTable
 from projfree.estimators.completion.labels import KINDS
 from projfree.estimators.completion.members import Member
+from projfree.estimators.completion.offset_model import OffsetModel
 from projfree.estimators.completion.ratings import Observed
 from projfree.estimators.saved_model import finite, need
 from projfree.losses.base import Loss
@@ -82,6 +83,7 @@ def check_completion(model: Any) -> None:
     sizes = (len(model.user_ids_), len(model.item_ids_), tables[0], tables[1])
     if "members_" not in held:
         _check_factors(model.factors_, *sizes, model.implicit_ > 0.0)
+    _check_offsets(held.setdefault("offset_model_", OffsetModel.within(model.factors_)), *sizes[:2])
     members = held.get("members_", ())
     need(len(members) == (model.n_models if model.n_models != 1 else 0), "members_ are not as many as n_models says")
     for member in members:
@@ -141,6 +143,15 @@ def _check_factors(model: Factors, users: int, items: int, of_users: int, of_ite
     finite("the singular values", model.sigma)
     for value in (model.shift, model.base):
         finite("the base", value, ())
+
+
+def _check_offsets(model: Any, users: int, items: int) -> None:
+    """Raise where the offsets without a matrix are not those of so many users and items."""
+    need(isinstance(model, OffsetModel), "offset_model_ is no OffsetModel")
+    for part, counts, lines in ((model.rows, model.row_counts, users), (model.cols, model.col_counts, items)):
+        finite("the offsets without a matrix", part, (lines,))
+        need(counts.shape == (lines,) and counts.dtype.kind == "i", "the numbers of its ratings are no numbers")
+    finite("the offset of all", model.shift, ())
 
 
 def _check_ratings(model: Any) -> None:

@@ -1,0 +1,35 @@
+"""`OffsetModel`: what is known of users and items without a matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from projfree.checks import Array
+from projfree.estimators.completion.factors import Factors
+from projfree.objectives.offsets import OffsetObjective
+from projfree.solvers.alternating import offsets_alone
+
+
+@dataclass(frozen=True)
+class OffsetModel:
+    """The best offsets without a matrix, and how many ratings each user and each item has."""
+
+    rows: Array
+    cols: Array
+    shift: float
+    row_counts: Array
+    col_counts: Array
+
+    @classmethod
+    def of(cls, e: OffsetObjective) -> OffsetModel:
+        """The offsets of some ratings."""
+        now, at = offsets_alone(e), e.data.pattern
+        return cls(now.rows, now.cols, now.shift, np.diff(at.indptr), np.bincount(at.indices, minlength=e.shape[1]))
+
+    @classmethod
+    def within(cls, model: Factors) -> OffsetModel:
+        """Those of a model that was saved without any, as if everybody had a rating."""
+        ones = (np.ones(len(part), dtype=np.int64) for part in (model.rows, model.cols))
+        return cls(model.rows, model.cols, model.shift, *ones)
