@@ -54,3 +54,18 @@ def test_the_largest_entries_of_a_group_stay_equal():
     tied = sizes == sizes.max(axis=1, keepdims=True)
     assert tied[0].sum() > 1
     assert sizes.max(axis=1).sum() == pytest.approx(1.5, rel=1e-12)
+
+
+@pytest.mark.parametrize("p", [1.02, 1.05])
+def test_groups_of_many_features_are_no_harder(p, turns):
+    """How far a group falls in a Newton step does not depend on how many features share its size."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(6), 60)
+    A = rng.standard_normal((720, 360))
+    w = rng.standard_normal(360) * np.repeat([1.0, 1.0, 0.5, 0.0, 0.0, 0.0], 60)
+    H, b = A.T @ A / 720, A.T @ (A @ w) / 720
+    ball = FlatBall(1.0, np.ones(6), groups, exponent=p)
+    ball = FlatBall(0.5 * ball.norm(w), ball.costs, groups, exponent=p)
+    found = minimise_flat(Formed(H), b, ball, np.zeros(360), 0.5 * ball.level(b))
+    assert found.gap <= found.floor
+    assert len(turns) <= 10

@@ -56,9 +56,9 @@ class Groups(Descent):
 
     def kept(self, new: Array) -> Array:
         # A group that falls far may be one that Newton's step overshoots: descent decides whether it becomes zero.
-        old = self.ball.sizes(self.w.T)
-        ahead = np.bincount(self.groups, (new * self.w).sum(axis=0), minlength=len(old)) < LEAST * old * old
-        return np.where(ahead[self.groups] & (old > 0.0)[self.groups], LEAST * self.w, new) if ahead.any() else new
+        before, ahead = (np.bincount(self.groups, (w * self.w).sum(axis=0)) for w in (self.w, new))
+        far = ahead < LEAST * before
+        return np.where(far[self.groups], LEAST * self.w, new) if far.any() else new
 
     def shorter(self, step: Array) -> Array:
         for k in range(1, 8):
