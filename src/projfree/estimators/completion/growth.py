@@ -18,7 +18,8 @@ from projfree.deadline import expired
 from projfree.estimators.completion.certificate import relative
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.problem import Problem
-from projfree.numerics.subspace import BOUND_SIDE, EVERY_SIDE, leading
+from projfree.numerics.krylov import krylov
+from projfree.numerics.subspace import BOUND_SIDE, EVERY_SIDE, Spectrum
 from projfree.run import Status
 from projfree.runtime import single_blas
 from projfree.sets import spectral
@@ -26,8 +27,9 @@ from projfree.solvers.alternating import balanced
 
 #: A round multiplies the components by this, up to the most that sweeps can bear, and sweeps so often.
 MORE, MOST_RANK, SWEEPS = 2, 320, 6
-#: The part of the radius that new components get for p = 1, and how much larger their singular values must be.
-PART, LARGER = 0.02, 1e-3
+#: The part of the radius that new components get for p = 1, how much larger their singular values must be, and the
+#: dimensions of the space that they are looked for in.
+PART, LARGER, DIMENSIONS = 0.02, 1e-3, 100
 #: Rounds go on while the gap falls below this part of the last one, and end a little below the tolerance.
 FALLING, BELOW = 0.9, 0.95
 
@@ -54,7 +56,7 @@ def grow(
         return best
     while True:
         model = _at_the_boundary(problem, model, radius)
-        gap, more = _looked_at(problem, model, radius)
+        gap, more = _looked_at(problem, model, radius, BELOW * tol)
         falling, rank = gap < FALLING * least, len(model.sigma)
         best, least = ((model, strength), gap) if gap < least else (best, least)
         wanted = min(MORE * rank, MOST_RANK, rank + more.rank)
@@ -69,11 +71,14 @@ def grow(
         model, strength, ended = Factors.of(problem.f, state).double, state.strength, status is Status.CALLBACK
 
 
-def _looked_at(problem: Problem, model: Factors, radius: float) -> tuple[float, LowRank]:
-    """The relative gap of a model, and the components that it lacks, most important first."""
+def _looked_at(problem: Problem, model: Factors, radius: float, enough: float) -> tuple[float, LowRank]:
+    """The relative gap of a model, and the components that it lacks, most important first.
+
+    A gap above ``enough`` may be too small: it is worth no proof.
+    """
     f, unit = problem.f.open(), problem.unit
     x = model.point(f)
-    tangent, w = f.minorant(x), cast("Any", x.w)
+    tangent, w, value = f.minorant(x), cast("Any", x.w), f.value(x)
     with single_blas():
         gradient: Any = tangent.gradient
         lowered = gradient.scaled(1.0 / unit.rows, 1.0 / unit.cols)
@@ -83,13 +88,15 @@ def _looked_at(problem: Problem, model: Factors, radius: float) -> tuple[float, 
             more = LowRank.of(left[:, len(model.sigma) :], right[:, len(model.sigma) :])
         else:
             level = (tangent.constant - tangent(w)) / max(model.norm(1.0), 1e-300)
-            more, support = _steeper(lowered, level, radius), spectral.support(lowered, 1.0, radius)
-    return relative(f, f.value(x), tangent.lower(problem.ball(radius), support)), more
+            found = krylov(lowered, DIMENSIONS)
+            more, support = _steeper(found, level, radius), radius * found.norm(np.inf)
+            if relative(f, value, tangent.lower(problem.ball(radius), support)) <= enough:
+                support = spectral.support(lowered, 1.0, radius)
+    return relative(f, value, tangent.lower(problem.ball(radius), support)), more
 
 
-def _steeper(lowered: Any, level: float, radius: float) -> LowRank:
+def _steeper(found: Spectrum, level: float, radius: float) -> LowRank:
     """Small components along the singular vectors of a gradient whose values are above a level."""
-    found = leading(lowered, np.ones_like, None)
     above = found.values > level * (1.0 + LARGER)
     extra = found.values[above] - level
     root = np.sqrt(PART * radius * extra / max(float(extra.sum()), 1e-300))
