@@ -34,8 +34,8 @@ def krylov(g: Operator, steps: int) -> Spectrum:
     for j in range(steps):
         v = g.transposed_times(g.times(basis[j][:, None])).ravel()
         diagonal[j], used = basis[j] @ v, j + 1
-        for _ in range(2):  # once leaves what the first product has rounded away
-            v -= (basis[:used] @ v) @ basis[:used]
+        v -= diagonal[j] * basis[j] + (beside[j - 1] * basis[j - 1] if j else 0.0)
+        v -= (basis[:used] @ v) @ basis[:used]  # what rounding has left of earlier vectors
         beside[j] = np.linalg.norm(v)
         if expired() or not beside[j] > n * EPS * diagonal[:used].max():
             break

@@ -19,6 +19,7 @@ from projfree.estimators.completion.certificate import relative
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.problem import Problem
 from projfree.numerics.krylov import krylov
+from projfree.numerics.lp_norm import conjugate, norming
 from projfree.numerics.subspace import BOUND_SIDE, EVERY_SIDE, Spectrum
 from projfree.run import Status
 from projfree.runtime import single_blas
@@ -26,10 +27,10 @@ from projfree.sets import spectral
 from projfree.solvers.alternating import balanced
 
 #: A round multiplies the components by this, up to the most that sweeps can bear, and sweeps so often.
-MORE, MOST_RANK, SWEEPS = 2, 320, 6
+MORE, MOST_RANK, SWEEPS = 8, 640, 6
 #: The part of the radius that new components get for p = 1, how much larger their singular values must be, and the
-#: dimensions of the space that they are looked for in.
-PART, LARGER, DIMENSIONS = 0.02, 1e-3, 100
+#: dimensions of the space that they are looked for in; for p > 1 this is so many times the components that are wanted.
+PART, LARGER, DIMENSIONS, ROOM = 0.02, 1e-3, 100, 1.25
 #: Rounds go on while the gap falls below this part of the last one, and end a little below the tolerance.
 FALLING, BELOW = 0.9, 0.95
 
@@ -82,17 +83,27 @@ def _looked_at(problem: Problem, model: Factors, radius: float, enough: float) -
     with single_blas():
         gradient: Any = tangent.gradient
         lowered = gradient.scaled(1.0 / unit.rows, 1.0 / unit.cols)
-        if problem.p > 1.0:
-            vertex, support, _ = spectral.oracle(lowered, problem.p, radius, small=BOUND_SIDE)
-            left, right = vertex.factors()
-            more = LowRank.of(left[:, len(model.sigma) :], right[:, len(model.sigma) :])
-        else:
-            level = (tangent.constant - tangent(w)) / max(model.norm(1.0), 1e-300)
-            found = krylov(lowered, DIMENSIONS)
-            more, support = _steeper(found, level, radius), radius * found.norm(np.inf)
-            if relative(f, value, tangent.lower(problem.ball(radius), support)) <= enough:
-                support = spectral.support(lowered, 1.0, radius)
-    return relative(f, value, tangent.lower(problem.ball(radius), support)), more
+        level = (tangent.constant - tangent(w)) / max(model.norm(1.0), 1e-300)
+        more, least = _lacking(lowered, problem.p, radius, len(model.sigma), level)
+        gap = relative(f, value, tangent.lower(problem.ball(radius), least))
+        if gap <= enough:
+            support = spectral.support(lowered, problem.p, radius)
+            gap = relative(f, value, tangent.lower(problem.ball(radius), support))
+    return gap, more
+
+
+def _lacking(lowered: Any, p: float, radius: float, rank: int, level: float) -> tuple[LowRank, float]:
+    """Components along the singular vectors of a gradient for a model of a rank, and a lower bound on the support."""
+    wanted = min(MORE * rank, MOST_RANK)
+    if p == 1.0:
+        found = krylov(lowered, DIMENSIONS)
+        return _steeper(found, level, radius), radius * found.norm(np.inf)
+    if wanted <= rank:
+        return LowRank(lowered.shape, ()), 0.0
+    found = krylov(lowered, int(ROOM * wanted))
+    root = np.sqrt(radius * norming(found.values[None, :], p)[0])[rank:]
+    more = LowRank.of(-found.left[:, rank:] * root, found.right[:, rank:] * root)
+    return more, radius * found.norm(conjugate(p))
 
 
 def _steeper(found: Spectrum, level: float, radius: float) -> LowRank:
