@@ -18,16 +18,19 @@ from projfree.deadline import expired
 from projfree.estimators.completion.certificate import relative
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.problem import Problem
-from projfree.numerics.subspace import BOUND_SIDE, EVERY_SIDE, leading
+from projfree.numerics.krylov import krylov
+from projfree.numerics.lp_norm import conjugate, norming
+from projfree.numerics.subspace import BOUND_SIDE, EVERY_SIDE, Spectrum
 from projfree.run import Status
 from projfree.runtime import single_blas
 from projfree.sets import spectral
 from projfree.solvers.alternating import balanced
 
 #: A round multiplies the components by this, up to the most that sweeps can bear, and sweeps so often.
-MORE, MOST_RANK, SWEEPS = 2, 320, 6
-#: The part of the radius that new components get for p = 1, and how much larger their singular values must be.
-PART, LARGER = 0.02, 1e-3
+MORE, MOST_RANK, SWEEPS = 8, 640, 6
+#: The part of the radius that new components get for p = 1, how much larger their singular values must be, and the
+#: dimensions of the space that they are looked for in; for p > 1 this is so many times the components that are wanted.
+PART, LARGER, DIMENSIONS, ROOM = 0.02, 1e-3, 100, 1.25
 #: Rounds go on while the gap falls below this part of the last one, and end a little below the tolerance.
 FALLING, BELOW = 0.9, 0.95
 
@@ -54,7 +57,7 @@ def grow(
         return best
     while True:
         model = _at_the_boundary(problem, model, radius)
-        gap, more = _looked_at(problem, model, radius)
+        gap, more = _looked_at(problem, model, radius, BELOW * tol)
         falling, rank = gap < FALLING * least, len(model.sigma)
         best, least = ((model, strength), gap) if gap < least else (best, least)
         wanted = min(MORE * rank, MOST_RANK, rank + more.rank)
@@ -69,27 +72,42 @@ def grow(
         model, strength, ended = Factors.of(problem.f, state).double, state.strength, status is Status.CALLBACK
 
 
-def _looked_at(problem: Problem, model: Factors, radius: float) -> tuple[float, LowRank]:
-    """The relative gap of a model, and the components that it lacks, most important first."""
+def _looked_at(problem: Problem, model: Factors, radius: float, enough: float) -> tuple[float, LowRank]:
+    """The relative gap of a model, and the components that it lacks, most important first.
+
+    A gap above ``enough`` may be too small: it is worth no proof.
+    """
     f, unit = problem.f.open(), problem.unit
     x = model.point(f)
-    tangent, w = f.minorant(x), cast("Any", x.w)
+    tangent, w, value = f.minorant(x), cast("Any", x.w), f.value(x)
     with single_blas():
         gradient: Any = tangent.gradient
         lowered = gradient.scaled(1.0 / unit.rows, 1.0 / unit.cols)
-        if problem.p > 1.0:
-            vertex, support, _ = spectral.oracle(lowered, problem.p, radius, small=BOUND_SIDE)
-            left, right = vertex.factors()
-            more = LowRank.of(left[:, len(model.sigma) :], right[:, len(model.sigma) :])
-        else:
-            level = (tangent.constant - tangent(w)) / max(model.norm(1.0), 1e-300)
-            more, support = _steeper(lowered, level, radius), spectral.support(lowered, 1.0, radius)
-    return relative(f, f.value(x), tangent.lower(problem.ball(radius), support)), more
+        level = (tangent.constant - tangent(w)) / max(model.norm(1.0), 1e-300)
+        more, least = _lacking(lowered, problem.p, radius, len(model.sigma), level)
+        gap = relative(f, value, tangent.lower(problem.ball(radius), least))
+        if gap <= enough:
+            support = spectral.support(lowered, problem.p, radius)
+            gap = relative(f, value, tangent.lower(problem.ball(radius), support))
+    return gap, more
 
 
-def _steeper(lowered: Any, level: float, radius: float) -> LowRank:
+def _lacking(lowered: Any, p: float, radius: float, rank: int, level: float) -> tuple[LowRank, float]:
+    """Components along the singular vectors of a gradient for a model of a rank, and a lower bound on the support."""
+    wanted = min(MORE * rank, MOST_RANK)
+    if p == 1.0:
+        found = krylov(lowered, DIMENSIONS)
+        return _steeper(found, level, radius), radius * found.norm(np.inf)
+    if wanted <= rank:
+        return LowRank(lowered.shape, ()), 0.0
+    found = krylov(lowered, int(ROOM * wanted))
+    root = np.sqrt(radius * norming(found.values[None, :], p)[0])[rank:]
+    more = LowRank.of(-found.left[:, rank:] * root, found.right[:, rank:] * root)
+    return more, radius * found.norm(conjugate(p))
+
+
+def _steeper(found: Spectrum, level: float, radius: float) -> LowRank:
     """Small components along the singular vectors of a gradient whose values are above a level."""
-    found = leading(lowered, np.ones_like, None)
     above = found.values > level * (1.0 + LARGER)
     extra = found.values[above] - level
     root = np.sqrt(PART * radius * extra / max(float(extra.sum()), 1e-300))
