@@ -24,11 +24,15 @@ from projfree import (
     LpBall,
     Objective,
     PrimalAveraging,
+    Softmax,
     Squared,
     as_data,
     minimize,
     plan,
 )
+from projfree.data import Data
+from projfree.data.dask import DaskData
+from projfree.data.dask.rounds import LocalRounds
 from projfree.estimators.given_data import class_weighted
 
 CHUNK = 70
@@ -173,6 +177,61 @@ def test_searches_over_radii(problem):
     assert again.path_.coefs.shape == (4, 5)
     with pytest.raises(ValueError, match="`scoring` must be None or 'accuracy' where rows are not at hand"):
         ConstrainedClassifierCV(radii=3, scoring="roc_auc").fit(*cut(X, y))
+
+
+def test_what_partitions_tell_by_themselves_is_what_rows_say(problem):
+    X, none = problem["X"], np.where(problem["labels"] == "yes", 0.0, 1.0)
+    for name, weight in (("labels", None), ("classes", problem["weight"]), ("labels", none), ("target", None)):
+        y, given = problem[name], () if weight is None else (weight,)
+        here = as_data(X, y if name == "target" else np.unique(y, return_inverse=True)[1], *given)
+        there = as_data(*cut(X, y, *given))
+        (found,) = there.labels()
+        np.testing.assert_array_equal(found, np.unique(y if weight is None else y[weight > 0.0]))
+        measures = [(data.row_norm, data.mean_square) for data in (there, here)]
+        np.testing.assert_allclose(*measures, rtol=1e-12)
+    codes = as_data(*cut(X, problem["classes"]))
+    assert codes.outputs(Softmax().outputs) == (3,)
+    half = codes.reweighted(Below(1))  # leaves the rows of the first class
+    assert [list(one) for one in half.labels()] == [[0]]
+
+
+class Below:
+    """The weight one for targets below a number, and zero for others."""
+
+    def __init__(self, end):
+        self.end = end
+
+    def __call__(self, y):
+        return (y < self.end).astype(float)
+
+
+def counted(monkeypatch, rounds):
+    """The names of the jobs of each round from now on."""
+    names, before = [], rounds.at_once
+    monkeypatch.setattr(rounds, "at_once", lambda self, job: names.append(job.name) or before(self, job))
+    return names
+
+
+def test_few_rounds_go_before_the_first_tangent(problem, monkeypatch):
+    X, y = cut(problem["X"], problem["labels"])
+    names = counted(monkeypatch, LocalRounds)
+    ConstrainedClassifier(radius=1.0, standardize=False, fit_intercept=False).fit(X, y)
+    assert "measure" not in names  # labels, outputs and norms came with the partitions
+    assert len(names) <= 10
+
+
+def test_folds_share_their_rounds(problem, monkeypatch):
+    X, y = problem["X"], problem["labels"]
+    settings = {"radii": 4, "cv": 4, "random_state": 0}
+    monkeypatch.setattr("projfree.data.dask.meeting.MOMENT", 10.0)  # however busy the machine is
+    names = counted(monkeypatch, LocalRounds)
+    model = ConstrainedClassifierCV(**settings).fit(*cut(X, y))
+    together = len(names)
+    monkeypatch.setattr(DaskData, "side_by_side", Data.side_by_side)
+    other = ConstrainedClassifierCV(**settings).fit(*cut(X, y))
+    assert together < 0.7 * (len(names) - together)  # the choice of radii and the last fit have theirs alone
+    np.testing.assert_array_equal(model.scores_, other.scores_)
+    np.testing.assert_array_equal(model.coef_, other.coef_)
 
 
 def test_folds_share_no_rows_and_leave_none_out(problem):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import signal
 import subprocess
@@ -14,8 +15,20 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from projfree import Checkpoint, FrankWolfe, Logistic, LpBall, Objective, PrimalAveraging, as_data, minimize
+from projfree import (
+    Checkpoint,
+    ConstrainedClassifierCV,
+    FrankWolfe,
+    Logistic,
+    LpBall,
+    Objective,
+    PrimalAveraging,
+    as_data,
+    minimize,
+)
+from projfree.data.dask.cluster import ClusterRounds
 
 BALL = LpBall(1.5, radius=2.0)
 ITERATIONS = 12
@@ -150,6 +163,39 @@ def test_a_throttled_worker_changes_no_bit(processes):
             threading.Timer(2.0, os.kill, (pid, signal.SIGCONT)).start()
 
     np.testing.assert_array_equal(run(data, throttle).w, undisturbed.w)
+
+
+def rows_of(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((1000, 6))
+    return X, np.where(X[:, 0] - 0.5 * X[:, 1] + rng.standard_normal(1000) > 0.0, "yes", "no")
+
+
+@pytest.mark.slow
+def test_a_search_on_futures_takes_few_rounds_and_survives_a_death(processes, monkeypatch):
+    made = [processes.submit(rows_of, seed) for seed in range(4)]
+    X, y = ([processes.submit(operator.itemgetter(k), one) for one in made] for k in (0, 1))
+    rounds, before = [0], ClusterRounds.at_once
+
+    def counted(self, job):
+        rounds[0] += 1
+        return before(self, job)
+
+    monkeypatch.setattr(ClusterRounds, "at_once", counted)
+    monkeypatch.setattr("projfree.data.dask.meeting.MOMENT", 10.0)  # however busy the machine is
+    search = ConstrainedClassifierCV(cv=5, random_state=0)
+    begun = time.monotonic()
+    undisturbed = clone(search).fit(X, y, client=processes)
+    took = time.monotonic() - begun
+    assert rounds[0] <= 450  # fold by fold they were 900
+    timer = threading.Timer(0.3 * took, kill_one, (processes, np.random.default_rng(4)))
+    timer.start()
+    begun = time.monotonic()
+    disturbed = clone(search).fit(X, y, client=processes)
+    timer.join()
+    assert time.monotonic() - begun < 2.0 * took + PATIENCE
+    np.testing.assert_array_equal(disturbed.scores_, undisturbed.scores_)
+    np.testing.assert_array_equal(disturbed.coef_, undisturbed.coef_)
 
 
 @pytest.mark.slow

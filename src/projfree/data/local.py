@@ -91,8 +91,7 @@ class LocalData(Data):
         return of(self.y)
 
     def labels(self) -> list[Array]:
-        counted = self.y if self.weight is None else self.y[self.weight > 0]
-        return [np.unique(column) for column in counted.reshape(len(counted), -1).T]
+        return labels_of(self.y if self.weight is None else self.y[self.weight > 0])
 
     def mean_target(self) -> Array:
         s, y = self.weight, self.y
@@ -170,6 +169,11 @@ class LocalData(Data):
         from projfree.data.standardized import Standardized
 
         return Standardized(self, shift, scale)
+
+
+def labels_of(y: Array) -> list[Array]:
+    """The labels in each column of some targets, in order."""
+    return [np.unique(column) for column in y.reshape(len(y), -1).T]
 
 
 def checked_targets(y: Array, n: int) -> Array:

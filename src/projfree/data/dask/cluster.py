@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from projfree.data.dask.calling import Call, Caller
-from projfree.data.dask.jobs import Job
+from projfree.data.dask.jobs import Work
 from projfree.data.dask.partition import Facts
 from projfree.data.dask.placing import Placement
 from projfree.data.dask.rounds import Rounds
@@ -57,7 +57,7 @@ class ClusterRounds(Rounds):
         workers = self.client.scheduler_info(n_workers=-1)["workers"]
         return {address: int(about.get("memory_limit") or 0) for address, about in workers.items()}
 
-    def run(self, job: Job) -> Any:
+    def at_once(self, job: Work) -> Any:
         self._use_all_workers()
         count, nodes = len(self._numbers), Nodes()
         places = list(range(count))
@@ -71,7 +71,7 @@ class ClusterRounds(Rounds):
                 self._adopted([self._numbers[place] for place in places])
         return total(nodes)
 
-    def _round(self, job: Job, places: list[int], count: int) -> list[tuple[Nodes, list[int]]]:
+    def _round(self, job: Work, places: list[int], count: int) -> list[tuple[Nodes, list[int]]]:
         """One task for each worker that has some of the places."""
         from distributed.protocol.pickle import dumps  # takes what the user wrote in a script or notebook, too
 

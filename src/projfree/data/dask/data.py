@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from copy import copy
 from functools import partial, reduce
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,18 +15,20 @@ from projfree.algebra.hashing import short_hash
 from projfree.checks import Array
 from projfree.data.base import Data
 from projfree.data.dask import jobs
+from projfree.data.dask.meeting import Meeting
 from projfree.data.dask.order_statistics import middle
 from projfree.data.dask.partition import Facts
 from projfree.data.dask.recipe import InFold, InPart, Recipe, Times
 from projfree.data.dask.rounds import Rounds
 from projfree.data.dask.workspace import DaskWorkspace
 from projfree.data.gram import LEAST_WEIGHT, MOST_WEIGHT, Gram
-from projfree.data.local import LEAST_SHARE
+from projfree.data.local import LEAST_SHARE, labels_of
 from projfree.data.moments import deviation_of
 from projfree.data.once import Once
 from projfree.data.spectrum import largest_eigenvalue
 from projfree.data.standardized import StandardizedView
 
+T = TypeVar("T")
 #: Numbers that memory gives in a second, as the plan counts.
 NUMBERS_A_SECOND = 1e9
 #: The time of a round that does nothing, in such numbers: 15 ms, as `RoundModel` has it.
@@ -73,7 +76,10 @@ class DaskData(Data):
             self.total_weight = None if known is None else float(min(largest * total, np.finfo(np.float64).max))
         plain = np.zeros(self.d), np.ones(self.d)
         # Without a cycle, so that rows are freed with the last reference to the data.
-        self._measures: Once[Any] = Once(partial(self.rounds.run, jobs.RowMeasures(self.recipe, *plain)))
+        known_measures = _measures_of(self.facts) if known is None else None
+        self._measures: Once[Any] = Once(
+            partial(self.rounds.run, jobs.RowMeasures(self.recipe, *plain)), known_measures
+        )
         self._mean: Once[Array] = Once(partial(self.rounds.run, jobs.MeanRow(self.recipe)))
 
     def _run(self, kind: Callable[..., jobs.Job], *settings: Any) -> Any:
@@ -96,18 +102,22 @@ class DaskData(Data):
         return data
 
     def reweighted(self, factor: Callable[[Array], Array]) -> DaskData:
-        return self._weighed_by(Times(self.recipe.weigh, factor))
+        return self._weighed_by(Times(self.recipe.weigh, factor))[0]
 
     def split(self, folds: int, seed: int) -> list[tuple[Data, Data]]:
         # Rows are dealt within their partitions, and those that do not count have the weight zero: nothing is copied.
         inner = self.recipe.weigh
-        sides = [[InFold(inner, seed, folds, k, inside) for inside in (False, True)] for k in range(folds)]
-        return [(self._weighed_by(out), self._weighed_by(held)) for out, held in sides]
+        sides = [InFold(inner, seed, folds, k, inside) for inside in (False, True) for k in range(folds)]
+        views = self._weighed_by(*sides)
+        return list(zip(views[:folds], views[folds:], strict=True))
+
+    def side_by_side(self, works: Sequence[Callable[[], T]]) -> list[T]:
+        return Meeting(self.rounds).hold(works)
 
     def parted(self, share: float, seed: int) -> tuple[DaskData, DaskData]:
         """The rows outside and inside of a random share of each partition, as views."""
-        outside, inside = (InPart(self.recipe.weigh, seed, share, side) for side in (False, True))
-        return self._weighed_by(outside), self._weighed_by(inside)
+        outside, inside = self._weighed_by(*(InPart(self.recipe.weigh, seed, share, side) for side in (False, True)))
+        return outside, inside
 
     def about_rounds(self) -> str:
         """What a round costs, in a sentence."""
@@ -118,17 +128,32 @@ class DaskData(Data):
             f"brings back at most {len(self.facts)} sums of {numbers / 1e3:,.1f} kB for each output."
         )
 
-    def _weighed_by(self, weigh: Any) -> DaskData:
-        data, raw = copy(self), self.recipe.but(weigh=weigh, unit=(1.0, 1.0)).with_own_weights()
-        data._weigh(raw, self.rounds.run(jobs.WeightRange(raw)))
-        return data
+    def _weighed_by(self, *weighs: Any) -> list[DaskData]:
+        """A view for each of some weights, which one round measures."""
+        raw = [self.recipe.but(weigh=weigh, unit=(1.0, 1.0)).with_own_weights() for weigh in weighs]
+        ranges = self.rounds.run(jobs.Several(tuple(jobs.WeightRange(one) for one in raw)))
+        views = [copy(self) for _ in raw]
+        for view, own, known in zip(views, raw, ranges, strict=True):
+            view._weigh(own, known)
+        return views
 
     def outputs(self, of: Callable[[Array], tuple[int, ...]]) -> tuple[int, ...]:
-        shape: tuple[int, ...] = self._run(jobs.Outputs, of)
+        targets = self._different_targets()
+        shape: tuple[int, ...] = self._run(jobs.Outputs, of) if targets is None else of(targets)
         return shape
 
     def labels(self) -> list[Array]:
-        return list(self._run(jobs.Labels))
+        targets = self._different_targets()
+        return list(self._run(jobs.Labels)) if targets is None else labels_of(targets)
+
+    def _different_targets(self) -> Array | None:
+        """All targets that differ, as losses take them, where partitions have told of them; else None."""
+        known = [one.labels for one in self.facts if one.labels is not None]
+        if len(known) < len(self.facts) or not self.recipe.as_given:
+            return None
+        with suppress(ValueError):  # which the rows will raise again, with the name of their partition
+            return self.recipe.converted(reduce(np.union1d, known))
+        return None
 
     def mean_target(self) -> Array:
         mean: Array = self._run(jobs.MeanTarget, 0.0)
@@ -195,6 +220,12 @@ class ScaledData(StandardizedView):
 
     def open(self) -> DaskWorkspace:
         return DaskWorkspace(self.data, self.recipe)
+
+
+def _measures_of(facts: list[Facts]) -> tuple[float, float]:
+    """`row_norm` and `mean_square` of all rows, where each counts one."""
+    squares = math.fsum(one.n * one.row_measures[1] for one in facts)
+    return max(one.row_measures[0] for one in facts), squares / sum(one.n for one in facts)
 
 
 def _refuse_unlike(facts: list[Facts]) -> None:

@@ -46,29 +46,54 @@ class Sample:
         return replace(self, counts={k: self.counts[k] for k in numbers if k in self.counts})
 
 
-@dataclass(frozen=True, eq=False)
-class Job(ABC):
+class Work(ABC):
     """What is computed of each partition, and how the results of two are put together."""
 
     #: What the tasks are called in the dashboard.
     name: ClassVar[str] = "measure"
-    recipe: Recipe
-
-    def on(self, rows: Partition, threads: int) -> Any:
-        """The result for one partition."""
-        return self.of(rows.view(self.recipe, threads))
 
     @abstractmethod
-    def of(self, view: View) -> Any:
-        """The result for a view of the rows of a partition."""
+    def on(self, rows: Partition, threads: int) -> Any:
+        """The result for one partition."""
 
     def add(self, a: Any, b: Any) -> Any:
         """The results of two neighbours put together, the left one first."""
         return added(a, b)
 
-    def some(self, numbers: list[int]) -> Job:
+    def some(self, numbers: list[int]) -> Work:
         """What a worker that has these partitions has to know."""
         return self
+
+
+@dataclass(frozen=True, eq=False)
+class Several(Work):
+    """Works that have nothing to do with each other, in one round."""
+
+    name = "several"
+    works: tuple[Work, ...]
+
+    def on(self, rows: Partition, threads: int) -> Any:
+        return tuple(work.on(rows, threads) for work in self.works)
+
+    def add(self, a: Any, b: Any) -> Any:
+        return tuple(work.add(x, y) for work, x, y in zip(self.works, a, b, strict=True))
+
+    def some(self, numbers: list[int]) -> Work:
+        return Several(tuple(work.some(numbers) for work in self.works))
+
+
+@dataclass(frozen=True, eq=False)
+class Job(Work):
+    """What is computed of a view of each partition."""
+
+    recipe: Recipe
+
+    def on(self, rows: Partition, threads: int) -> Any:
+        return self.of(rows.view(self.recipe, threads))
+
+    @abstractmethod
+    def of(self, view: View) -> Any:
+        """The result for a view of the rows of a partition."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +110,7 @@ class RowsJob(Job):
             view = self.sample.of(view, rows.facts.number)
         return None if view is None else self.of(view)
 
-    def some(self, numbers: list[int]) -> Job:
+    def some(self, numbers: list[int]) -> Work:
         return self if self.sample is None else replace(self, sample=self.sample.some(numbers))
 
 

@@ -16,6 +16,9 @@ from projfree.data.dense import DenseData
 from projfree.data.frames import from_frame, from_series, is_frame
 from projfree.data.local import LocalData
 
+#: Labels that a partition tells of by itself, and rows that show at once where there are more.
+FEW_LABELS, SOME_ROWS = 32, 1000
+
 
 def make_partition(number: int, X: Any, y: Any, weight: Any) -> Partition | None:
     """The partition with this number from blocks of features, targets and weights; None where it has no rows."""
@@ -96,9 +99,17 @@ def _partition(
     nbytes = sum(part.nbytes for part in parts) + y.nbytes + (0 if weight is None else weight.nbytes)
     facts = Facts(
         number, data.n, data.shape(())[0], dtype, nbytes, data.stored, y.shape[1:], data.summation(), range_, names,
-        checksum,
+        (data.row_norm, data.mean_square), _labels_of(y, weight), checksum,
     )  # fmt: skip
     return Partition(data, y, weight, facts)
+
+
+def _labels_of(y: Array, weight: Array | None) -> Array | None:
+    """The different targets of rows with some weight, where they are few: then rounds that ask for them are saved."""
+    if y.ndim > 1 or len(np.unique(y[:SOME_ROWS])) > FEW_LABELS:
+        return None
+    labels = np.unique(y if weight is None else y[weight > 0.0])
+    return labels if len(labels) <= FEW_LABELS else None
 
 
 def _weights(weight: Any, n: int) -> tuple[Array | None, tuple[float, float, float] | None]:

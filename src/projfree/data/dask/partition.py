@@ -18,8 +18,8 @@ from projfree.data.rows import Derived, Step
 from projfree.data.standardized import Standardized
 from projfree.data.workspace import LocalWorkspace
 
-#: Views of one partition, and points of one view, that are remembered.
-MOST_VIEWS, MOST_POINTS = 6, 32
+#: Views of one partition, and points of one view, that are remembered: the folds of a search have two or three each.
+MOST_VIEWS, MOST_POINTS = 16, 32
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,10 @@ class Facts:
         The largest, the smallest positive one, and the sum in units of the largest.
     names : tuple of str or None
         Of the columns.
+    row_measures : tuple of float
+        The largest norm of a row, and the mean square of the norms where each row counts one.
+    labels : ndarray or None
+        The different targets of rows with some weight, None where they are many or have several columns.
     checksum : str
         Of all numbers, made where the partition was made.
     """
@@ -58,6 +62,8 @@ class Facts:
     summation: float
     weights: tuple[float, float, float] | None
     names: tuple[str, ...] | None
+    row_measures: tuple[float, float]
+    labels: Array | None
     checksum: str
 
 
@@ -140,9 +146,7 @@ class View:
         data = rows.data.alike()
         data.keeps_images, data.nbytes = False, max(recipe.nbytes, data.nbytes)
         data.weight = rows.weights(recipe)
-        data.y = rows.y
-        for convert in recipe.targets:
-            data.y = convert(data.y)
+        data.y = recipe.converted(rows.y)
         self.raw, self.data = data, data if recipe.scaling is None else scaled(data, *recipe.scaling)
         self.workspace = LocalWorkspace(self.data)
         self._points: dict[str, Point] = {}

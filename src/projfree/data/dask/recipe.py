@@ -111,6 +111,17 @@ class Recipe:
         """Another recipe, with a token of its own."""
         return replace(self, token=_new_token(), **changes)
 
+    def converted(self, y: Array) -> Array:
+        """Targets as losses take them; what becomes of one does not depend on the others."""
+        for convert in self.targets:
+            y = convert(y)
+        return y
+
+    @property
+    def as_given(self) -> bool:
+        """Whether weights are those that were given."""
+        return isinstance(self.weigh, Given)
+
     def describe(self) -> str:
         """What tells the weights from others, the same in every process."""
         return short_hash(_named(self.weigh), np.array(self.unit))

@@ -6,8 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from projfree.data.dask.jobs import Job
+from projfree.data.dask.jobs import Work
 from projfree.data.dask.making import Naming
+from projfree.data.dask.meeting import MEETING
 from projfree.data.dask.partition import Facts, Partition
 from projfree.data.dask.tree import Nodes, put, total
 from projfree.data.sources.base import ChangedError
@@ -25,9 +26,14 @@ class Rounds(ABC):
 
     facts: list[Facts]
 
-    @abstractmethod
-    def run(self, job: Job) -> Any:
+    def run(self, job: Work) -> Any:
         """The results of a job for all partitions, put together in the fixed tree over their numbers."""
+        meeting = MEETING.get()
+        return self.at_once(job) if meeting is None or meeting.rounds is not self else meeting.ask(job)
+
+    @abstractmethod
+    def at_once(self, job: Work) -> Any:
+        """The same in a round of its own."""
 
     def check(self, place: int, now: Facts) -> None:
         """Refuse a partition that was computed again to other numbers: bounds over data that move are none."""
@@ -58,7 +64,7 @@ class LocalRounds(Rounds):
         self._blocks, self.facts = [block for block, _ in found], [facts for _, facts in found]
         self._kept = {}  # by other places than those that count now
 
-    def run(self, job: Job) -> Any:
+    def at_once(self, job: Work) -> Any:
         nodes: Nodes = {}
         count, threads = len(self._blocks), default_threads()
         for place, rows in enumerate(self._all()):

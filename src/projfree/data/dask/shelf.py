@@ -11,7 +11,7 @@ import pickle
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from projfree.data.dask.jobs import Job
+from projfree.data.dask.jobs import Work
 from projfree.data.dask.making import Naming
 from projfree.data.dask.partition import Facts, Partition
 from projfree.data.dask.tree import Nodes, put
@@ -52,7 +52,7 @@ class Share(NamedTuple):
     places: list[int]
     numbers: list[int]
     leaves: int
-    job: Job
+    job: Work
 
 
 def work(sent: bytes) -> bytes:
