@@ -69,6 +69,7 @@ def test_a_download_is_kept_under_the_name_that_the_loader_looks_for(served, mon
 @pytest.mark.parametrize(
     ("content", "why"),
     [(b"<html>not here</html>", "it is no zip archive"), (archive("ml-1m/users.dat"), "it holds no ratings.dat")],
+    ids=["no archive", "another file"],  # an archive holds the time of its making, and names of tests must not change
 )
 def test_what_is_not_the_data_is_not_kept(served, content, why):
     cache = served(content)

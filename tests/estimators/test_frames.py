@@ -28,6 +28,7 @@ BAD = {
     "dates": (pd.date_range("2020", periods=40), r"holds dates \(datetime64\[.*FunctionTransformer"),
     "durations": (pd.to_timedelta(np.arange(40), unit="h"), r"holds durations \(timedelta64"),
     "missing": (pd.array([1, None] * 20, dtype="Int64"), r"holds missing values \(Int64\).*SimpleImputer"),
+    "missing flags": (pd.array([True, None] * 20, dtype="boolean"), r"holds missing values \(boolean\)"),
     "missing floats": (pd.array([1.5, None] * 20, dtype="Float64"), r"holds missing values \(Float64\)"),
 }
 
@@ -43,6 +44,18 @@ def test_columns_that_are_no_numbers_are_named(name, kind):
     fitted = kind().fit(pandas(X[:, 1]), y)
     with pytest.raises(ValueError, match=rf"^Column 'b' of `X` {words}"):
         fitted.predict(pandas(column))
+
+
+@pytest.mark.parametrize("kind", [ConstrainedRegressor, ConstrainedRegressorCV])
+@pytest.mark.parametrize(
+    "y", [pd.Series(pd.date_range("2020", periods=40)), pd.to_timedelta(np.arange(40), unit="h").to_numpy()]
+)
+def test_targets_that_are_dates_are_refused(kind, y):
+    """As numbers they would be counts of units since 1970."""
+    with pytest.raises(ValueError, match=r"^`y` must hold numbers, got (datetime|timedelta)64\[.s\]; convert it"):
+        kind().fit(X, y)
+    days = (y - y.min()) / np.timedelta64(1, "D")
+    assert np.isfinite(kind().fit(X, days).coef_).all()
 
 
 def test_columns_of_polars_are_named():

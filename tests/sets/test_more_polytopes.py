@@ -32,6 +32,20 @@ def test_k_sparse_points_have_their_euclidean_norm(w, k):
     assert np.count_nonzero(KSupportBall(k, 2.0).lmo(w)) <= k
 
 
+@given(gradients((8,), extreme=False), st.integers(1, 9), st.sampled_from((0.01, 0.7, 3.0)))
+def test_the_nearest_point_of_the_k_support_ball(w, k, radius):
+    """What is left behind has its largest product with the answer itself, for every k; at the ends it is known."""
+    C = KSupportBall(k, radius)
+    nearest = C.project(w)
+    left = w - nearest
+    assert C.norm(nearest) <= radius * (1 + 1e-14)
+    assert C.support(left) <= float(left @ nearest) + 1e-14 * (1 + radius) * radius
+    lp = C.as_lp(w.shape)
+    if lp is not None:
+        np.testing.assert_allclose(nearest, lp.project(w), rtol=0, atol=1e-13)
+    assert (lp is None) == (1 < k < 8)
+
+
 @given(gradients((5,), extreme=False))
 def test_owl_is_l_1_and_l_inf_at_its_ends(w):
     first = np.array([1.0, 0.0, 0.0, 0.0, 0.0])

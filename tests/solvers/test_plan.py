@@ -14,8 +14,10 @@ from projfree import (
     BacktrackingGradient,
     BiWeight,
     Box,
+    ConstrainedNewton,
     Direct,
     Entries,
+    Gamma,
     GroupBall,
     Huber,
     KSupportBall,
@@ -133,6 +135,19 @@ def test_no_rule_that_was_not_asked_would_have_been_chosen():
                 for rule, tangents in RULES.items():
                     choice = rule(costs)
                     assert choice is None or choice.work >= tangents * costs.tangent
+
+
+@pytest.mark.parametrize("radius", [0.5, 10.0, 1_000.0])
+def test_the_k_support_ball_has_models(radius):
+    """Averages of vertices took half a minute where the minimum is inside, which no vertex is near."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 20))
+    y = rng.gamma(2.0, np.exp(0.3 * X @ rng.standard_normal(20)))
+    f, ball = Objective(Gamma(), as_data(X, y)), KSupportBall(5, radius)
+    assert plan(f, ball).solver == ConstrainedNewton()
+    result = minimize(f, ball, tol=1e-6)
+    assert result.status.converged
+    assert result.n_passes <= 60
 
 
 @pytest.mark.parametrize("p", [1.5, 3.0, np.inf])

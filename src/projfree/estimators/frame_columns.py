@@ -58,6 +58,14 @@ def refuse_dates(column: Any) -> None:
         )
 
 
+def refuse_target_dates(y: Array) -> None:
+    """Raise where targets are dates or durations, which NumPy would turn into counts of nanoseconds or the like."""
+    if y.dtype.kind in "mM":
+        raise ValueError(
+            f"`y` must hold numbers, got {y.dtype}; convert it, e.g. to days: `(y - y.min()) / np.timedelta64(1, 'D')`."
+        )
+
+
 def refuse_columns(X: Any) -> Any:
     """``X`` itself, or an error about the first column of a frame that is neither numbers nor convertible to some."""
     if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
@@ -85,7 +93,7 @@ def _held(column: Any) -> str | None:
             return held
     if any(part in kind for part in ("obj", "str", "utf8")):
         return None if _convertible(column) else "text"
-    if str(column.dtype) != kind and _missing(column):  # nullable types have capitals, polars' all have
+    if not isinstance(column.dtype, np.dtype) and _missing(column):  # NaN in NumPy's types scikit-learn refuses
         return "missing values"
     return None
 

@@ -18,6 +18,7 @@ from projfree.data import Data
 from projfree.data.gram import Gram
 from projfree.estimators.base import ConstrainedModel, Prepared
 from projfree.estimators.deviance import column_or_outputs, explained_deviance, has_deviance
+from projfree.estimators.frame_columns import refuse_target_dates
 from projfree.estimators.given_data import from_outside, given_data, on_cluster
 from projfree.estimators.lazily import lazy_on_dask
 from projfree.estimators.robust import BIWEIGHT, HUBER, residual_scale
@@ -330,6 +331,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         if self.task is not None:
             X, labels = take_column(X, self.task)
         X, y = self._validated(X, y, multi_output=True, y_numeric=True)
+        refuse_target_dates(y)
         y = np.asarray(y, dtype=np.float64)
         if labels is not None and y.ndim != 1:
             raise ValueError(f"`task` needs one target a row, got `y` of shape {y.shape}.")

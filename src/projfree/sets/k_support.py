@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +12,10 @@ from projfree.algebra.minorant import UNIT
 from projfree.checks import Array, count, positive
 from projfree.sets.base import ConstraintSet, NormBall, Shape
 from projfree.sets.inputs import finite, largest, like, lowest, point
+from projfree.sets.lp import LpBall
+
+if TYPE_CHECKING:
+    from projfree.numerics.flat_ball import FlatBall
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,8 @@ class KSupportBall(NormBall):
     the maximum over those l for which :math:`|w|_{(k-l-1)}` is at least the mean
     :math:`\sum_{i=k-l}^{d} |w|_{(i)} / (l+1)`. The oracle is minus the radius times the direction of the k largest
     entries of ``g``, of equal ones the first. For ``k = 1`` the set is the l_1 ball, and for k at least the number of
-    entries the Euclidean ball. There is no projection. Cost: a sort for the norm, a partition for the others.
+    entries the Euclidean ball. Cost: a partition for the oracle and the dual norm, a sort for the norm, and a sort with
+    some ten searches for the projection.
 
     Parameters
     ----------
@@ -39,7 +45,8 @@ class KSupportBall(NormBall):
 
     References
     ----------
-    Argyriou, Foygel, Srebro (2012), Sparse prediction with the k-support norm.
+    Argyriou, Foygel, Srebro (2012), Sparse prediction with the k-support norm; McDonald, Pontil, Stamos (2016), New
+    perspectives on k-support and cluster norms.
 
     Examples
     --------
@@ -94,6 +101,24 @@ class KSupportBall(NormBall):
         if not math.isfinite(top):
             return top
         return top * float(np.linalg.norm(c[lowest(-c, self.k)] / top))
+
+    def project(self, w: Array) -> Array:
+        x = finite("project(w)", w)
+        if self.norm(x) <= self.radius:
+            return like(w, x)
+        from projfree.numerics.k_support_projection import shrunk
+
+        nearest = shrunk(np.abs(x).ravel(), self.k, self.radius).reshape(x.shape)
+        return like(w, np.copysign(nearest * (self.radius / self.norm(nearest)), x))
+
+    def as_lp(self, shape: Shape) -> LpBall | None:
+        if self.k == 1:
+            return LpBall(1.0, self.radius)
+        return LpBall(2.0, self.radius) if self.k >= math.prod(shape) else None
+
+    def as_flat(self, shape: Shape) -> FlatBall | None:
+        lp = self.as_lp(shape)
+        return None if lp is None else lp.as_flat(shape)
 
     def support_rtol(self, shape: Shape) -> float:
         # A sum of at most k squares in any order, a root, and a few products.
