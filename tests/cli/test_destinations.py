@@ -142,10 +142,8 @@ def test_reproduce_refuses_results_that_exist(call, tmp_path, unchanged):
     with unchanged:
         refused = call("reproduce", "rates", "--out", tmp_path / "r")
         assert refused.exit_code == 2
-        assert (
-            "r' exists; choose another folder, go on with --resume, or replace its results with --force"
-            in refused.output
-        )
+        said = "r' holds files but no results.parquet; choose another folder, or write into it with --force"
+        assert said in refused.output
 
 
 # ------------------------------------------------------------------ the checkpoint beside a model

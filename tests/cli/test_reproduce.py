@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
+import os
 import sys
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
 import projfree.experiments
 from projfree.cli.app import app
+from projfree.cli.reproduce import command
 from projfree.experiments.base import Claim, Experiment, Finding, Panel, Series, Task, Verdict
 from projfree.experiments.store import FILE, read_store
+from projfree.persist.disk import locked
 
 RUNNER = CliRunner()
 #: How often each task was measured.
@@ -175,3 +182,101 @@ def test_a_missing_package_is_told_before_the_first_measurement(call, tmp_path, 
     else:
         assert told[0][0] == 0
         assert words in told[0][1]
+
+
+def damage(kind, table):
+    """Spoil a table."""
+    if kind == "cut":
+        table.write_bytes(table.read_bytes()[:500])
+    elif kind == "empty":
+        table.write_bytes(b"")
+    else:
+        rows = pq.read_table(table)
+        pq.write_table(rows.drop(["value"]) if kind == "without a column" else pa.table({"x": [1]}), table)
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("cut", "is damaged: remove it and measure again, or give another --out."),
+        ("empty", "is damaged: remove it and measure again, or give another --out."),
+        ("another", "is not one of `projfree reproduce`; give another --out."),
+        ("without a column", "is not one of `projfree reproduce`; give another --out."),
+    ],
+)
+@pytest.mark.parametrize("words", [("--report-only",), ("--resume",), ("one",), ("--force",)])
+def test_a_damaged_table_is_named(call, tmp_path, kind, said, words):
+    folder = tmp_path / "r"
+    call("--out", folder)
+    damage(kind, folder / FILE)
+    before, measured = (folder / FILE).read_bytes(), list(MEASURED)
+    refused = call(*words, "--out", folder)
+    assert refused.exit_code == 2
+    assert f"the table '{folder / FILE}'" in refused.output
+    assert said in refused.output
+    assert (folder / FILE).read_bytes() == before
+    assert measured == MEASURED
+
+
+def test_files_of_others_are_left_alone(call, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
+    for words in ((), ("--resume",), ("one",), ("--part", "1/2")):
+        refused = call(*words, "--out", tmp_path)
+        assert refused.exit_code == 2
+        said = "holds files but no results.parquet; choose another folder, or write into it with --force."
+        assert said in refused.output
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+    assert call("--out", tmp_path, "--force").exit_code == 0
+    assert (tmp_path / "notes.txt").read_text(encoding="utf-8") == "mine"
+
+
+def test_a_folder_below_a_file_is_told_before_the_first_measurement(call, tmp_path):
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    refused = call("--out", tmp_path / "file" / "r")
+    assert refused.exit_code == 2
+    assert f"lies below '{tmp_path / 'file'}', which is a file; choose another path." in refused.output
+    assert not MEASURED
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="locks need fcntl")
+def test_a_second_run_in_the_folder_is_refused(call, tmp_path):
+    with locked(tmp_path):
+        refused = call("one", "--out", tmp_path)
+    assert refused.exit_code == 2
+    said = f"another run is writing to --out '{tmp_path}'; wait until it has ended, or choose another folder."
+    assert said in refused.output
+    assert not MEASURED
+    assert call("one", "--out", tmp_path).exit_code == 0
+
+
+def test_a_full_disk_keeps_what_is_there(call, tmp_path, monkeypatch):
+    folder = tmp_path / "r"
+    call("--out", folder)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    monkeypatch.setattr(os, "replace", full_disk)
+    refused = call("two", "--out", folder)
+    assert refused.exit_code == 2
+    assert f"writing to '{folder}' failed (No space left on device); what was measured is in" in refused.output
+    assert "then go on with: projfree" in refused.output
+    again = call("--report-only", "--out", folder)
+    assert again.exit_code == 2
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def full_disk(*_):
+    """As where no room is left."""
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_an_interruption_before_the_first_result_says_so(call, tmp_path, monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("projfree.experiments.runner.run", stopped)
+    result = call("--out", tmp_path / "r")
+    assert result.exit_code == 130
+    assert "Interrupted; no measurement was complete. Go on with:" in result.output
+
+
+def test_the_command_that_repeats_a_run_quotes_the_folder():
+    assert command("quick", Path("my results")) == "projfree reproduce --quick --out 'my results'"

@@ -32,7 +32,7 @@ def new_file_at(out: Path, inputs: Sequence[Path], force: bool) -> None:
         raise ValueError(
             f"--out {str(out)!r} is not a plain file, and --force replaces nothing else; choose another path."
         )
-    _refuse_closed(out)
+    refuse_closed(out)
 
 
 def new_model_at(out: Path, inputs: Sequence[Path], force: bool, kind: str) -> None:
@@ -41,14 +41,14 @@ def new_model_at(out: Path, inputs: Sequence[Path], force: bool, kind: str) -> N
     if not force and os.path.lexists(out) and not (out.is_dir() and not any(out.iterdir())):
         raise _exists(out)
     persist.check(out, kind=kind)
-    _refuse_closed(out)
+    refuse_closed(out)
 
 
 def _exists(out: Path) -> ValueError:
     return ValueError(f"--out {str(out)!r} exists; choose another path, or replace it with --force.")
 
 
-def _refuse_closed(out: Path) -> None:
+def refuse_closed(out: Path) -> None:
     """Raise where the folder that the output would lie in cannot be written to."""
     parent = out.absolute().parent
     while not parent.exists():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,6 +12,7 @@ import typer
 
 from projfree.cli.checkpoints import resume_command
 from projfree.cli.output import DONE, INTERRUPTED, SHORT, Debug, Force, Json, Quiet, err, fail, guarded
+from projfree.cli.reproduce_folder import held, kept, refuse_results, what_stays
 from projfree.cli.reproduce_output import Show, show_findings
 
 EPILOG = (
@@ -72,20 +74,20 @@ def reproduce(
     merging = resume or bool(names) or which != (1, 1)
     refuse_results(to, merging=merging, force=force)
     anew = [] if resume or which != (1, 1) else names or []
-    store = Store.resumed(to, facts, anew) if merging else Store(to, facts)
-    store.order = [key_of(one) for one in planned(EXPERIMENTS, mode)]
-    held = {row["experiment"] for row in store.rows}
-    read = {name for wanted in names or [] for name in known[wanted].reads if name not in held}
-    chosen = [known[name] for name in known if not names or name in names or name in read]
-    try:
-        with show:
-            failures = run(chosen, mode, store, show.progress, which)
-            show.note("report")
-            found = build(EXPERIMENTS, to, command(mode, to), show.note, figures=figures)
-    except KeyboardInterrupt:
-        where = str(store.path)
-        typer.echo(f"Interrupted; what was measured is in {where!r}. Go on with:\n  {resume_command()}", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+    with held(to):
+        store = Store.resumed(to, facts, anew) if merging else Store(to, facts)
+        store.order = [key_of(one) for one in planned(EXPERIMENTS, mode)]
+        there = {row["experiment"] for row in store.rows}
+        read = {name for wanted in names or [] for name in known[wanted].reads if name not in there}
+        chosen = [known[name] for name in known if not names or name in names or name in read]
+        try:
+            with show, kept(store.path):
+                failures = run(chosen, mode, store, show.progress, which)
+                show.note("report")
+                found = build(EXPERIMENTS, to, command(mode, to), show.note, figures=figures)
+        except KeyboardInterrupt:
+            typer.echo(f"Interrupted; {what_stays(store.path)}. Go on with:\n  {resume_command()}", err=True)
+            raise typer.Exit(INTERRUPTED) from None
     for failure in failures:
         err().print(f"[bold red]failed:[/] {failure}")
     if json or not quiet:
@@ -95,7 +97,7 @@ def reproduce(
 
 def command(mode: str, folder: Path) -> str:
     """What repeats a run."""
-    return f"projfree reproduce --{mode} --out {folder}"
+    return f"projfree reproduce --{mode} --out {shlex.quote(str(folder))}"
 
 
 def judge_again(folder: Path, figures: bool, show: Show) -> Any:
@@ -129,24 +131,3 @@ def part_of(text: str) -> tuple[int, int]:
     if not (slash and k.isdecimal() and n.isdecimal() and 1 <= int(k) <= int(n)):
         raise ValueError(f"--part must be k/n with 1 <= k <= n, such as 1/4, got {text!r}.")
     return int(k), int(n)
-
-
-def refuse_results(folder: Path, *, merging: bool, force: bool) -> None:
-    """Raise where a folder holds something that would be overwritten."""
-    from projfree.experiments.store import FILE, kept_facts
-
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"--out {str(folder)!r} is a file; choose a folder.")
-    table = folder / FILE
-    if merging and table.exists():
-        return  # the table says itself whether it can be gone on with
-    if folder.is_dir() and any(folder.iterdir()) and not force:
-        raise ValueError(
-            f"--out {str(folder)!r} exists; choose another folder, go on with --resume, or replace its results with "
-            "--force."
-        )
-    if table.exists() and kept_facts(table).get("mode") != "quick":
-        raise ValueError(
-            f"--force replaces quick results only, and those in {str(folder)!r} are of a full run; choose another "
-            "folder, or remove it yourself."
-        )

@@ -45,9 +45,7 @@ class Store:
         store = cls(folder, facts)
         if not store.path.exists():
             return store
-        import pyarrow.parquet as pq
-
-        kept, rows = kept_facts(store.path), pq.read_table(store.path).to_pylist()
+        kept, rows = kept_facts(store.path), _opened(store.path).to_pylist()
         for name in ("mode", "projfree", "processor"):
             if kept.get(name) != facts.get(name):
                 raise ValueError(
@@ -78,8 +76,11 @@ class Store:
         table = pa.table(columns, schema=_schema(pa, self.facts))
         self.path.parent.mkdir(parents=True, exist_ok=True)
         beside = self.path.with_suffix(".tmp")
-        pq.write_table(table, beside, compression="zstd")
-        os.replace(beside, self.path)
+        try:
+            pq.write_table(table, beside, compression="zstd")
+            os.replace(beside, self.path)
+        finally:
+            beside.unlink(missing_ok=True)  # of a full disk; the table of before stays
 
 
 def _schema(pa: Any, facts: dict[str, str]) -> Any:
@@ -89,19 +90,35 @@ def _schema(pa: Any, facts: dict[str, str]) -> Any:
 
 
 def kept_facts(path: str | os.PathLike[str]) -> dict[str, str]:
-    """The facts that the rows of a table share, without reading the rows."""
+    """The facts that the rows of a table share."""
+    found: dict[str, str] = json.loads(_opened(path).schema.metadata[b"projfree"])
+    return found
+
+
+def _opened(path: str | os.PathLike[str]) -> Any:
+    """The table of a file, or a sentence where it is damaged or of something else."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    found: dict[str, str] = json.loads(pq.read_schema(path).metadata[b"projfree"])
-    return found
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        if getattr(error, "errno", None) is not None:
+            raise  # the system's own sentence, such as a file that may not be read
+        raise ValueError(
+            f"the table {str(path)!r} cannot be read ({str(error).rstrip('.')}); it is damaged: remove it and measure "
+            "again, or give another --out."
+        ) from error
+    if b"projfree" not in (table.schema.metadata or {}) or not {*COLUMNS} <= {*table.column_names}:
+        raise ValueError(f"the table {str(path)!r} is not one of `projfree reproduce`; give another --out.")
+    return table
 
 
 def read_store(path: str | os.PathLike[str]) -> tuple[Any, dict[str, str]]:
     """The table as a data frame, and the facts that its rows share."""
     import pandas as pd
-    import pyarrow.parquet as pq
 
-    table = pq.read_table(path)
+    table = _opened(path)
     facts = json.loads(table.schema.metadata[b"projfree"])
     frame = pd.DataFrame({name: table[name].to_pylist() for name in COLUMNS})
     for name in TEXT:

@@ -6,7 +6,7 @@ import errno
 import hashlib
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 from typing import IO
@@ -38,8 +38,11 @@ def flush_folder(folder: Path) -> None:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Keep other writers out of ``folder``. The system drops the lock of a process that dies."""
+def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
+    """Keep other writers out of ``folder``. The system drops the lock of a process that dies.
+
+    A second writer waits for the first, or raises `BlockingIOError` where ``wait`` is False.
+    """
     if not _POSIX:
         yield
         return
@@ -47,8 +50,12 @@ def locked(folder: Path) -> Iterator[None]:
 
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        with suppress(OSError):  # some network file systems have no locks; then the user sees to it
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise
+        except OSError:
+            pass  # some network file systems have no locks; then the user sees to it
         yield
     finally:
         os.close(descriptor)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,9 +70,19 @@ def build(
                 list(static.save(panel, folder / "figures", static.file_stem(name, panel)))
     tell("page")
     text = page.page(report.experiments, report.found, report.panels, report.facts, command, figures=figures)
-    (folder / "report.html").write_text(text, encoding="utf-8")
-    (folder / "summary.md").write_text(report.summary(figures=figures), encoding="utf-8")
+    _put(folder / "report.html", text)
+    _put(folder / "summary.md", report.summary(figures=figures))
     return report.found
+
+
+def _put(path: Path, text: str) -> None:
+    """Write a file whole or not at all, so that a full disk leaves the one of before."""
+    beside = path.with_name(f".{path.name}.partial")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def _circumstances(table: Any) -> dict[str, str]:
