@@ -35,6 +35,16 @@ def test_shrinking_satisfies_its_conditions(p, seed, size, share, scale):
         assert not x.any()
 
 
+@pytest.mark.parametrize("p", [*EXPONENTS, 1e4, 1e12])
+def test_nothing_is_shrunk_by_nothing(p):
+    """Where the minimum lies inside the set the multiplier of its norm is zero."""
+    z = np.random.default_rng(0).standard_normal((20, 3))
+    for row in z:
+        x = row[None].copy()
+        shrink(x, 0.0, p)
+        np.testing.assert_array_equal(x[0], row)
+
+
 @pytest.mark.parametrize("p", EXPONENTS)
 @given(seed=st.integers(0, 10**6), rows=st.integers(1, 6), share=st.sampled_from([1e-6, 0.2, 0.9]))
 @settings(max_examples=15, deadline=None)

@@ -61,8 +61,9 @@ def descend_groups(
 ) -> None:
     """The same for groups of neighbouring entries of all columns, with the penalty ``level * costs * norm``.
 
-    ``exponent`` is that of the norm. ``first`` holds where each group begins and where the last one ends, ``largest``
-    at least the largest eigenvalue of each diagonal block: an update minimises an upper bound on the function.
+    ``level`` may be zero. ``exponent`` is that of the norm. ``first`` holds where each group begins and where the last
+    one ends, ``largest`` at least the largest eigenvalue of each diagonal block: an update minimises an upper bound on
+    the function.
     """
     k, m = w.shape
     steps = np.empty_like(w)

@@ -25,6 +25,8 @@ ROUNDS, CLOSE = 100, 1e-14
 @compiled(error_model="numpy")
 def shrink(z: Array, t: float, p: float) -> None:
     """Put the minimiser for all entries of a matrix in its place."""
+    if t == 0.0:
+        return
     if p == 2.0:
         norm = math.sqrt(np.sum(z * z))
         z *= 1.0 - t / norm if norm > t else 0.0

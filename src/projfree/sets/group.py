@@ -16,6 +16,9 @@ from projfree.sets.groups import checked_labels, group_sizes, laid_out, taken_ba
 from projfree.sets.inputs import finite, largest, like, matrix, point
 from projfree.sets.lp import LpBall, hoelder, spread
 
+#: From this p on norms hardly differ from the largest entry, by less than a part of 1e11 (see `FEASIBILITY`).
+LARGE = 1e13
+
 
 @dataclass(frozen=True)
 class GroupBall(NormBall):
@@ -97,7 +100,8 @@ class GroupBall(NormBall):
         if self.p == 1.0:
             return FlatBall(self.radius, np.broadcast_to(1.0, shape))
         groups = np.arange(shape[0]) if self.groups is None else np.unique(self.groups, return_inverse=True)[1]
-        return FlatBall(self.radius, np.ones(int(groups.max()) + 1), groups, exponent=self.p)
+        exponent = self.p if self.p < LARGE else math.inf
+        return FlatBall(self.radius, np.ones(int(groups.max()) + 1), groups, exponent=exponent)
 
     def check_shape(self, shape: Shape) -> None:
         if self.groups is None:
