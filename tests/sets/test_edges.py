@@ -1,6 +1,8 @@
 """Edge cases by name: extreme exponents and scales, zeros, ties, thin and degenerate matrices, exact values."""
 
 import math
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -220,3 +222,18 @@ def test_unequal_groups_reach_as_far_as_they_do():
     w = np.array([1.0, 0.6, 0.8, 1.0]) * 3.0**-0.25
     assert ball.norm(w) == pytest.approx(1.0)
     assert ball.reach((4,)) >= np.linalg.norm(w) * (1.0 - 1e-12)
+
+
+@dataclass(frozen=True, eq=False)
+class Tables(Box):
+    """A set as a user may write it, with fields that have no truth or no hash."""
+
+    tables: Any = None
+
+
+def test_sets_with_any_fields_can_be_compared_and_hashed():
+    first, same, other = (Tables(-1.0, 1.0, ([np.ones(2)], {"a": last})) for last in (1, 1, 2))
+    assert first == same != other
+    assert hash(first) == hash(same)
+    assert len({first, same, other}) == 2
+    assert Tables(-1.0, 1.0, (np.ones(2),)) != Tables(-1.0, 1.0, [np.ones(2)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Hashable
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -50,7 +51,18 @@ def _equal(a: Any, b: Any) -> bool:
     """Whether two fields of sets are equal, arrays entry by entry."""
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return type(a) is type(b) and np.array_equal(a, b)
-    return bool(a == b)
+    if isinstance(a, tuple | list):
+        return type(a) is type(b) and len(a) == len(b) and all(map(_equal, a, b))
+    return a is b or bool(a == b)
+
+
+def _hashable(value: Any) -> Any:
+    """What equal fields of sets have in common: the shape of an array, the type of what has no hash."""
+    if isinstance(value, np.ndarray):
+        return value.shape
+    if isinstance(value, tuple | list):
+        return tuple(map(_hashable, value))
+    return value if isinstance(value, Hashable) else type(value)
 
 
 class ConstraintSet(ABC):
@@ -80,7 +92,7 @@ class ConstraintSet(ABC):
         own = _values(self)
         if own is None:
             return object.__hash__(self)
-        return hash((type(self), *(value.shape if isinstance(value, np.ndarray) else value for value in own)))
+        return hash((type(self), *map(_hashable, own)))
 
     @classmethod
     def examples(cls) -> tuple[ConstraintSet, ...]:
