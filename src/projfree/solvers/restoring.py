@@ -53,9 +53,11 @@ def number(name: str, value: Any, least: float = -math.inf, *, nan: bool = False
 def read_members(state: type, kept: dict[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
     """The members of a state as a file gives them, each of the type, shape and range that the state declares.
 
-    Those that a state from outside of the package adds are taken as they are: their solver knows what they mean.
+    Those that a state from outside of the package adds, or declares anew, are taken as they are: their solver knows
+    what they mean.
     """
-    own = {each.name: each for c in state.__mro__ if c.__module__.startswith("projfree.") for each in _fields_of(c)}
+    ours = [each for c in state.__mro__ if c.__module__.startswith("projfree.") for each in _fields_of(c)]
+    own = {each.name: each for each in _fields_of(state) if any(each is other for other in ours)}
     sizes = {"d": shape[0], "k": math.prod(shape[1:]), "D": math.prod(shape)}
     sizes |= {f"w{axis}": size for axis, size in enumerate(shape)}
     return {name: _read(own[name], kept[name], sizes) if name in own else kept[name] for name in kept}
