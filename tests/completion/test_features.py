@@ -326,10 +326,15 @@ def test_several_models_with_features():
         (np.where(np.arange(160)[:, None] == 7, np.nan, USERS), ValueError, "must be finite, got nan at index"),
         (pd.DataFrame({"sex": ["F"] * 160}), TypeError, "must have numeric columns, got column 'sex' of type"),
         (pd.DataFrame({"age": [np.nan] * 160}), ValueError, "in column 'age'"),
-        (np.zeros(160), ValueError, r"must be a table with a row for each id, got shape \(160,\)"),
+        (np.zeros(160), ValueError, r"a row for each id and some features, got shape \(160,\)"),
+        (3.0, ValueError, r"a row for each id and some features, got shape \(\)"),
+        (pd.DataFrame({"user": np.arange(160)}), ValueError, r"and some features, got shape \(160, 0\)"),
+        ({1: [1.0, 2.0], 2: [1.0]}, ValueError, r"as many numbers for each id, got shape \(1,\) for 2 "),
+        ({1: ["F"]}, TypeError, "`user_features` must hold real numbers, got dtype"),
+        (1e200 * USERS, ValueError, "`user_features` has entries as large as .*; rescale its columns"),
         ((np.arange(159), USERS), ValueError, "must have an id for each row, got 159 ids and 160 rows"),
         ((np.zeros(160, int), USERS), ValueError, "must have one row for each id, got 0 160 times"),
-        (([str(i) for i in range(160)], USERS), TypeError, "`users` must be text, as in the fit, got whole numbers"),
+        (([str(i) for i in range(160)], USERS), TypeError, "of the ratings as ids, which are whole numbers, got text"),
         (np.array([["a"]] * 160), TypeError, "`user_features`"),
     ],
     ids=str,
@@ -337,6 +342,13 @@ def test_several_models_with_features():
 def test_bad_features(features, error, words):
     with pytest.raises(error, match=words):
         fitted(user_features=features).fit(WARM)
+
+
+@pytest.mark.parametrize("value", [1e150, 1e23, 0.1])
+def test_constant_columns_say_nothing(value):
+    constant = np.full((60, 1), value)
+    assert constant.mean() != value  # by rounding, which is large where the value is
+    assert np.abs(FeatureTable.of(constant, ("since",)).values).max(initial=0.0) < 1e-12
 
 
 def test_bad_features_of_new_users(model):

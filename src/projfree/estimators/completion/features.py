@@ -12,7 +12,10 @@ import numpy as np
 from projfree.algebra import OnPattern, Pattern
 from projfree.checks import Array, all_finite, is_sparse, real_array, shown
 from projfree.data.frames import from_frame, is_frame
-from projfree.estimators.completion.labels import labels_of, places
+from projfree.estimators.completion.labels import KINDS, labels_of, places
+
+#: Features beyond this, whose squares overflow, are refused.
+LARGEST = 1e150
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +46,8 @@ class FeatureTable:
             centre, size = np.zeros(table.shape[1]), np.sqrt(np.asarray(table.power(2).mean(axis=0)).ravel())
         else:
             centre, size = table.mean(axis=0), table.std(axis=0)
-        scale = np.where(size > 1e-12 * (1.0 + np.abs(centre)), size, 1.0)
+        about = 1.0 + np.abs(centre)  # what rounding leaves of a constant column is small compared with this
+        scale = np.where(size > 1e-12 * about, size, about)
         return cls._in_units(table, names, centre, scale)
 
     @classmethod
@@ -85,15 +89,24 @@ def table_of(name: str, given: Any) -> tuple[Any, tuple[str, ...]]:
     """A table of finite numbers, dense or sparse, and the names of its columns."""
     if is_frame(given):
         table, names = from_frame(name, given)
-        return (table if is_sparse(table) else np.asarray(table, dtype=np.float64)), names
+        table = table if is_sparse(table) else np.asarray(table, dtype=np.float64)
+        return _usable(name, table), names
     table = given.tocsr().astype(np.float64) if is_sparse(given) else real_array(name, given)
-    if table.ndim != 2 or not table.shape[1]:
-        raise ValueError(f"`{name}` must be a table with a row for each id, got shape {table.shape}.")
     if is_sparse(table):
         all_finite(name, np.asarray(table.data))
     else:
         table = all_finite(name, table).astype(np.float64)
-    return table, tuple(f"x{j}" for j in range(table.shape[1]))
+    return _usable(name, table), tuple(f"x{j}" for j in range(table.shape[1]))
+
+
+def _usable(name: str, table: Any) -> Any:
+    """The table, or a sentence where it has no features, or ones whose squares are not finite."""
+    if table.ndim != 2 or not table.shape[1]:
+        raise ValueError(f"`{name}` must be a table with a row for each id and some features, got shape {table.shape}.")
+    largest = float(np.abs(table.data if is_sparse(table) else table).max(initial=0.0))
+    if largest > LARGEST:
+        raise ValueError(f"`{name}` has entries as large as {largest:.3g}; rescale its columns.")
+    return table
 
 
 def read_features(name: str, given: Any, column: str) -> tuple[Array, Any, tuple[str, ...]]:
@@ -103,7 +116,7 @@ def read_features(name: str, given: Any, column: str) -> tuple[Array, Any, tuple
     id; a tuple is ``(ids, table)``; the rows of an array alone are those of the ids 0, 1, and so on.
     """
     if isinstance(given, Mapping):
-        given = list(given), np.array([np.asarray(row, dtype=np.float64) for row in given.values()])
+        given = list(given), _of_one_length(name, given)
     if isinstance(given, tuple) and len(given) == 2:
         ids, given = given
     elif is_frame(given) and column in list(given.columns):
@@ -114,13 +127,27 @@ def read_features(name: str, given: Any, column: str) -> tuple[Array, Any, tuple
             raise ValueError(f"`{name}` must have a column {column!r} with the ids, got {shown(list(given.columns))}.")
         ids = given.index.to_numpy()
     else:
-        ids = np.arange(given.shape[0] if hasattr(given, "shape") else len(given))
+        given = given if is_sparse(given) else real_array(name, given)
+        ids = np.arange(given.shape[0] if given.ndim else 0)
     table, names = table_of(name, given)
     labels = labels_of(f"{name} ids", ids)
     if len(labels) != table.shape[0]:
         raise ValueError(f"`{name}` must have an id for each row, got {len(labels)} ids and {table.shape[0]} rows.")
     _refuse_twice(name, labels)
     return labels, table, names
+
+
+def _of_one_length(name: str, given: Mapping[Any, Any]) -> list[Array]:
+    """The rows of a mapping, all of the same number of features."""
+    rows = {label: real_array(name, row) for label, row in given.items()}
+    first = next(iter(rows.values()), np.zeros(0))
+    for label, row in rows.items():
+        if row.ndim != 1 or row.shape != first.shape:
+            raise ValueError(
+                f"`{name}` must have as many numbers for each id, got shape {row.shape} for {shown(label)} and "
+                f"{first.shape} for {shown(next(iter(rows)))}."
+            )
+    return list(rows.values())
 
 
 def _refuse_twice(name: str, labels: Array) -> None:
@@ -133,6 +160,11 @@ def _refuse_twice(name: str, labels: Array) -> None:
 
 def refuse_missing(name: str, of: str, ids: Array, labels: Array) -> None:
     """Raise where somebody in the ratings has no row of features."""
+    if len(ids) and len(labels) and ids.dtype.kind != labels.dtype.kind:
+        raise TypeError(
+            f"`{name}` must have the {of} of the ratings as ids, which are {KINDS[labels.dtype.kind]}, got "
+            f"{KINDS[ids.dtype.kind]}, such as {shown(ids[0])}; give `(ids, table)`."
+        )
     at = places(np.unique(ids), labels, of)
     if (at < 0).any():
         raise ValueError(
