@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 from cases import CASES, OUR_PROJECTION, counts, dear, equal, share, slopes, steps, times
@@ -348,3 +349,26 @@ def test_words():
     assert UNMEASURED.verdict is Verdict.OPEN
     assert span([1.0, 2.0]) == "1.00 to 2.00"
     assert spread([1.0, 3.0]) == "2.00 ± 1.41"
+
+
+@pytest.mark.parametrize(("factor", "said"), [(5000.0, True), (9.0, False)])
+def test_a_factor_far_above_the_claimed_one_is_told(factor, said):
+    rows = [{"measure": "factor", "rho": rho, "value": factor} for rho in (0.3, 0.9)]
+    found = judge_factor(table(rows), 4.6, "rho", str)
+    assert found.verdict is Verdict.HOLDS
+    assert ("everywhere more than 10 times the claimed factor itself" in found.reason) is said
+
+
+def test_the_proof_of_lemma_one_names_the_step_that_loses_the_factor():
+    """The distance of two directions reaches 2|p - q|/(|p| + |q|), so the factor is lost in that step."""
+    rows = [{"problem": "lemma 1", "variant": "l₂", "measure": "ratio", "value": 2.0}]
+    found = CLAIMS["theory", "lemma-1"].judge(table(rows))
+    assert found.verdict is Verdict.FAILS
+    assert "the distance of the two directions is at most 2‖p" in found.reason
+    rng = np.random.default_rng(0)
+    ratios = []
+    for scale in np.geomspace(1e-2, 1e2, 200):
+        p, q = rng.standard_normal((2, 5)) * [[1.0], [scale]]
+        a, b = np.linalg.norm(p), np.linalg.norm(q)
+        ratios.append(np.linalg.norm(p / a - q / b) * (a + b) / np.linalg.norm(p - q))
+    assert 1.9 < max(ratios) <= 2 + 1e-12

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ SLOPE_MARGIN = 0.02
 TIME_MARGIN = 0.1
 #: A claimed factor counts as reached at this part of it.
 ENOUGH = 0.75
+#: So many times the claimed factor is told: the direction is as claimed, the number is not near.
+FAR = 10
 #: So many settings are named in a sentence; more are counted there and listed in the numbers.
 FEW = 3
 MARKS = {True: "yes:", False: "no:", None: "open:"}
@@ -177,7 +180,10 @@ def judge_factor(rows: Any, paper: float, by: str, label: Callable[[Any], str]) 
         shown.append(f"{SIGNS[kind]}{interval(values, level)} at {label(key)}")
     what = f"at least {number(level, 1)}× (three quarters of the claim)"
     brief = f"{span(middles, '×', 1)} over {len(states)} settings"
-    return decided(states, shown, what, "less", "too near to tell, or not converged,", brief)
+    found = decided(states, shown, what, "less", "too near to tell, or not converged,", brief)
+    if middles and min(middles) > FAR * paper:
+        return replace(found, reason=f"{found.reason}; everywhere more than {FAR} times the claimed factor itself")
+    return found
 
 
 def interval(values: Any, level: float) -> str:

@@ -46,7 +46,7 @@ def opening(found: Sequence[Judged], mode: str) -> list[str]:
     sentences = [
         f"Of {len(stated)} statements of the paper, these measurements support {yes}: {of[Verdict.HOLDS]} outright, "
         f"{of[Verdict.CHOICE]} under a choice that the paper leaves open and that is named here, and "
-        f"{of[Verdict.ATTAINABLE]} as the single slopes that they are, which windows and radii attain.",
+        f"{of[Verdict.ATTAINABLE]} as single slopes that some window and radius of ours gives.",
         f"Of the others, {no} {_verb(no, 'does', 'do')} not hold in any reasonable reading, {of[Verdict.UNDEFINED]} "
         f"{_verb(of[Verdict.UNDEFINED], 'is', 'are')} not defined as stated, and {of[Verdict.OPEN]} "
         f"{_verb(of[Verdict.OPEN], 'is', 'are')} not decided at this size.",

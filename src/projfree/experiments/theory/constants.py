@@ -95,7 +95,7 @@ def judge_constant(of: str, power: str) -> Any:
         if of == "1/δ":
             notes.append("δ enters neither the algorithm nor θ, so it can only speak of ξ")
         if growth > POWERS[of] + 0.1:
-            notes.append("over this grid the error grows faster, from far below the bound, which decides nothing")
+            notes.append("over this grid the error grows faster than the bound, from far below it; beyond it, unknown")
         shown = f"at most {number(worst)} of the bound; grows like {_power(of, growth)} over the grid"
         return Finding(verdict, shown, "; ".join(notes))
 

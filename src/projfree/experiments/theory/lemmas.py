@@ -72,8 +72,9 @@ def judge_lemma_one(table: Any) -> Finding:
         return found
     doubled = "holds" if float(rows["value"].max()) <= 2 + 1e-6 else "fails too"
     proof = (
-        f"with a factor 2 on the right it {doubled}: the proof's two inequalities carry a 2/α each, which is lost "
-        "when they are added; on the unit l₂ ball with equal norms both sides differ by exactly that factor"
+        f"with a factor 2 on the right it {doubled}: the sum of the proof's two inequalities gives "
+        "‖x_p − x_q‖ ≤ ‖p/‖p‖ − q/‖q‖‖/α, and the distance of the two directions is at most 2‖p − q‖/(‖p‖ + ‖q‖), "
+        "not half of that; on the unit l₂ ball with equal norms the left side is twice the printed right side"
     )
     return Finding(found.verdict, found.ours, f"{found.reason}; {proof}")
 
@@ -89,8 +90,8 @@ def judge_lemma_two(kind: str, why: str) -> Any:
         good = [d for d, c in chance.items() if c <= DELTA * 1.05]
         shown = ", ".join(f"{c:.3f} (d = {d})" for d, c in chance.items())
         verdict = Verdict.HOLDS if len(good) == len(chance) else Verdict.CHOICE if good else Verdict.FAILS
-        of = ", ".join(map(str, good)) or "none"
-        return Finding(verdict, shown, f"chance of failure against δ = {DELTA:g}, at most δ for d = {of}; {why}")
+        of = f"for d = {', '.join(map(str, good))}" if good else "in no dimension tried"
+        return Finding(verdict, shown, f"chance of failure against δ = {DELTA:g}, at most δ {of}; {why}")
 
     return judge
 
@@ -110,13 +111,13 @@ def panels(table: Any) -> list[Panel | None]:
     return [Panel("lemma-2", title, "dimension d", "probability", series, logy=False, alt=alt)]
 
 
-CHANCE = f"holds if the measured chance is at most 1.05 δ, δ = {DELTA:g}, in every dimension"
+CHANCE = f"holds if the measured chance is at most 1.05 δ, δ = {DELTA:g}, in every dimension; for those where it is"
 CLAIMS = (
     Claim("lemma-1", "‖x_p − x_q‖ ≤ ‖p − q‖ / (α(‖p‖ + ‖q‖))", "ratio ≤ 1", "Lemma 1, Appendix A.1",
           "holds if the largest ratio of the two sides is at most 1", judge_lemma_one),
     Claim("lemma-2", "‖∇h(w)‖ ≥ δ√(π/2d) with probability 1 − δ, without θ", "failure ≤ δ", "Lemma 2, Appendix A.1",
           "holds if the chance of failure, at a point with ∇f = 0 and θ = 10⁻³, is at most δ",
-          judge_lemma_two("printed", "there ‖∇h‖ = θ whatever ξ is, so the bound needs the factor θ"), "lemma-2"),
+          judge_lemma_two("printed", "where ∇f = 0, ‖∇h‖ = θ whatever ξ is: the bound needs a θ"), "lemma-2"),
     Claim("lemma-2-one", "Pr(ξ₁ ≤ δ√(π/2d)) ≤ δ, the step of the proof", "≤ δ", "proof of Lemma 2, Appendix A.1",
           CHANCE, judge_lemma_two("one-sided", "ξ₁ is symmetric, so the chance is at least one half"), "lemma-2"),
     Claim("lemma-2-two", "Pr(|a + ξ₁| ≤ δ√(π/2d)) ≤ δ for every a, the corrected step", "≤ δ", "after Lemma 2",
