@@ -212,11 +212,8 @@ def test_explain_runs_nothing_whatever_the_loss(call, table, classes, monkeypatc
 
 
 def command(*words, **variables):
-    code = "import sys; sys.argv[0] = 'projfree'; from projfree.cli import main; main()"
-    environment = {**os.environ, **variables}
-    return subprocess.run(
-        [sys.executable, "-c", code, *map(str, words)], capture_output=True, env=environment, check=False
-    )
+    words = [sys.executable, "-m", "projfree", *map(str, words)]
+    return subprocess.run(words, capture_output=True, env={**os.environ, **variables}, check=False)
 
 
 def test_an_ascii_terminal(table, tmp_path):

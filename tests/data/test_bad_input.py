@@ -24,6 +24,12 @@ FINITE = {
     "weight": (X, Y, [1, np.nan, 1], r"`sample_weight` must be finite, got nan at index 1; drop or impute"),
     "weight inf": (X, Y, [1, 1, np.inf], r"`sample_weight` must be finite, got inf at index 2; drop or impute"),
     "X huge": (with_entry(X, (0, 0), 1e200), Y, None, r"`X` has entries as large as 1e\+200; rescale its columns\."),
+    "y huge": (
+        X,
+        with_entry(Y, 1, -1e200),
+        None,
+        r"`y` has entries as large as 1e\+200, whose squares overflow; rescale",
+    ),
 }
 SHAPES = {
     "X vector": (Y, Y, None, r"`X` must be a table with at least one row and one column, got shape \(3,\)\."),

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Weights below this part of the largest would leave the range of normal numbers once they are divided by their sum.
 LEAST_SHARE = 1e-290
+#: The largest target whose square, times a number of rows, is within the range of floats.
+LARGEST_TARGET = 1e152
 
 
 class LocalData(Data):
@@ -183,6 +185,8 @@ def checked_targets(y: Array, n: int) -> Array:
         raise ValueError(
             f"`y` must have one row for each of the {n} rows of `X` and one or two dimensions, got shape {y.shape}."
         )
+    if y.dtype.kind == "f" and y.size and (largest := max(float(y.max()), -float(y.min()))) > LARGEST_TARGET:
+        raise ValueError(f"`y` has entries as large as {largest:.3g}, whose squares overflow; rescale it.")
     return y
 
 

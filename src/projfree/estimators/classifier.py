@@ -346,9 +346,13 @@ def _classes(y: Array) -> tuple[Array, Array]:
     has a class of its own, of which it warns.
     """
     whole = y.dtype.kind in "biu" or (y.dtype.kind == "f" and bool((y == np.floor(y)).all()))
-    if not whole:
-        check_classification_targets(y)
-    classes, index = np.unique(y, return_inverse=True)
+    try:
+        if not whole:
+            check_classification_targets(y)
+        classes, index = np.unique(y, return_inverse=True)
+    except TypeError:  # labels that have no order
+        kinds = " and ".join(sorted({type(label).__name__ for label in y.ravel()}))
+        raise ValueError(f"`y` must hold labels of one kind, got {kinds}; drop or relabel the others.") from None
     if whole and 2 * len(classes) >= len(y):
         check_classification_targets(y)
     return classes, index
