@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,6 +12,7 @@ import projfree
 from projfree.estimators.completion import MatrixCompletion, cold
 from projfree.estimators.completion.features import FeatureTable
 from projfree.estimators.completion.from_features import DOUBT, Slopes
+from projfree.estimators.completion.saved import check_completion
 
 SHAPE = (150, 70)
 
@@ -115,13 +118,21 @@ def test_a_first_rating_later_ends_the_cold(known):
 
 
 def test_models_of_earlier_versions_predict_as_they_did(known):
-    from projfree.estimators.completion.saved import check_completion
-
     model, _ = known
     old = vars(model).pop("offset_model_")
     check_completion(model)
     pairs = np.array([50, 3]), np.array([4, 5])
     np.testing.assert_array_equal(model.decision_function(pairs), model.factors_.margin(*pairs))
+    model.offset_model_ = old
+
+
+def test_offsets_that_are_not_those_of_the_users_are_refused(known):
+    model, _ = known
+    old = model.offset_model_
+    for wrong in (replace(old, rows=old.rows[1:]), replace(old, col_counts=old.col_counts[1:]), None):
+        model.offset_model_ = wrong
+        with pytest.raises(ValueError, match=r"offset|numbers of its ratings"):
+            check_completion(model)
     model.offset_model_ = old
 
 
