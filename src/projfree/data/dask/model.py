@@ -30,13 +30,13 @@ class RoundModel:
     >>> from projfree.data.dask.model import RoundModel
     >>> model = RoundModel()
     >>> [round(model.seconds(1e12, 90, workers), 1) for workers in (10, 100, 1000)]
-    [9.1, 1.2, 2.3]
+    [9.1, 1.1, 1.5]
     >>> round(model.best_workers(1e12))
-    203
+    255
     """
 
-    latency: float = 0.031
-    per_worker: float = 0.0022
+    latency: float = 0.019
+    per_worker: float = 0.0014
     read: float = 1.1e10
     network: float = 1.25e9
 
