@@ -105,7 +105,7 @@ def test_tables_with_many_rows_and_more_features_need_few_trials(monkeypatch):
     fits = []
     monkeypatch.setattr("projfree.estimators.around.minimize", lambda *a, **k: fits.append(a) or minimize(*a, **k))
     rng = np.random.default_rng(0)
-    X = sp.random_array((1_200, 1_500), density=0.01, rng=rng, format="csr")
+    X = sp.random_array((1_200, 1_500), density=0.01, random_state=rng, format="csr")
     w = rng.standard_normal(1_500) * (rng.random(1_500) < 0.02)
     y = X @ w + 0.1 * rng.standard_normal(1_200)
     found = ConstrainedRegressor(p=1.0, tol=1e-3).fit(X, y).radius_
@@ -155,7 +155,7 @@ def test_wide_tables_of_several_classes_are_tried_by_steps_of_a_known_cost(monke
 
     monkeypatch.setattr("projfree.estimators.around.minimize", noted)
     rng = np.random.default_rng(0)
-    X = sp.random_array((60, 3000), density=0.02, rng=rng, format="csr")
+    X = sp.random_array((60, 3000), density=0.02, random_state=rng, format="csr")
     ConstrainedClassifier(p=1.0, tol=1e-3).fit(X, rng.integers(0, 3, 60))
     assert asked
     assert all(isinstance(solver, AcceleratedProjectedGradient) for solver in asked)
