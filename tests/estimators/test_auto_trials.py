@@ -11,10 +11,15 @@ from projfree import (
     AcceleratedProjectedGradient,
     ConstrainedClassifier,
     ConstrainedRegressor,
+    Logistic,
+    LpBall,
+    Objective,
+    Softmax,
     TrustRegionLanczos,
+    as_data,
     minimize,
 )
-from projfree.estimators.auto import Choice
+from projfree.estimators.auto import Choice, choose_radius
 from projfree.estimators.climbing import ascend, climb
 
 
@@ -100,7 +105,7 @@ def test_tables_with_many_rows_and_more_features_need_few_trials(monkeypatch):
     fits = []
     monkeypatch.setattr("projfree.estimators.around.minimize", lambda *a, **k: fits.append(a) or minimize(*a, **k))
     rng = np.random.default_rng(0)
-    X = sp.random_array((1_200, 1_500), density=0.01, rng=rng, format="csr")
+    X = sp.random_array((1_200, 1_500), density=0.01, random_state=rng, format="csr")
     w = rng.standard_normal(1_500) * (rng.random(1_500) < 0.02)
     y = X @ w + 0.1 * rng.standard_normal(1_200)
     found = ConstrainedRegressor(p=1.0, tol=1e-3).fit(X, y).radius_
@@ -120,6 +125,27 @@ def test_large_tables_with_many_rows_for_each_feature_go_without_trials(monkeypa
     assert len(asked) == 1
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_intercepts_of_many_rows_follow_and_are_not_searched_for(monkeypatch, classes):
+    """Each search holds images and folds them some five times, which is half of what the choice took."""
+    from projfree.objectives.intercepts import profiled
+
+    searches = []
+    search = profiled.search
+    monkeypatch.setattr(profiled, "search", lambda *a: searches.append(a) or search(*a))
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((4_000, 4)) + 1.0
+    y = np.digitize(X @ [1.0, -1.0, 0.5, 0.0] + rng.logistic(size=4_000) - 2.0, np.arange(classes - 1))
+    loss, labels = (Logistic(), np.where(y > 0, 1.0, -1.0)) if classes == 2 else (Softmax(3), y)
+    f = Objective(loss, as_data(X, labels), fit_intercept=True)
+    before = len(searches)
+    choice = choose_radius(f, LpBall(2, 1.0))
+    assert len(searches) == before
+    free = minimize(f, LpBall(2, 100.0), tol=1e-8)
+    assert choice.radius == pytest.approx(np.linalg.norm(free.w), rel=0.07)
+    assert choice.start == pytest.approx(free.w, abs=0.07)
+
+
 def test_wide_tables_of_several_classes_are_tried_by_steps_of_a_known_cost(monkeypatch):
     asked = []
 
@@ -129,7 +155,7 @@ def test_wide_tables_of_several_classes_are_tried_by_steps_of_a_known_cost(monke
 
     monkeypatch.setattr("projfree.estimators.around.minimize", noted)
     rng = np.random.default_rng(0)
-    X = sp.random_array((60, 3000), density=0.02, rng=rng, format="csr")
+    X = sp.random_array((60, 3000), density=0.02, random_state=rng, format="csr")
     ConstrainedClassifier(p=1.0, tol=1e-3).fit(X, rng.integers(0, 3, 60))
     assert asked
     assert all(isinstance(solver, AcceleratedProjectedGradient) for solver in asked)

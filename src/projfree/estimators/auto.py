@@ -17,7 +17,7 @@ from projfree.estimators.left_out import left_out_loss, rows_in, scale_of
 from projfree.estimators.ridge_models import DIMENSION, MIDDLE, SHORT, EigenModel, KrylovModel, RidgeModel, quadrature
 from projfree.objectives import Objective, QuadraticForm
 from projfree.objectives.base import SmoothFunction
-from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.evaluation import Bend, Evaluation
 from projfree.run import Result
 from projfree.sets.base import ConstraintSet
 from projfree.solvers import Direct, plan
@@ -37,8 +37,9 @@ LARGER, NONSENSE = 3, 2.0
 #: Another model is made unless the last one has improved the loss by less than this part.
 SETTLED = 1e-2
 #: With so many rows for each parameter any radius that leaves the fit free is as good, to a hundredth of the loss; the
-#: steps there, how close they come, and the least share of the first curvature that they count on.
-MANY_ROWS, CORRECTIONS, CLOSE, LEAST_BEND = 200.0, 5, 0.03, 0.05
+#: steps there, how close they come, the least share of the first curvature that they count on, and the largest factor
+#: from one to the next by which the rest is added.
+MANY_ROWS, CORRECTIONS, CLOSE, LEAST_BEND, FASTEST = 200.0, 5, 0.03, 0.05, 0.5
 #: Tables of so many entries leave little time for trials, and need none with so many rows for each parameter.
 LARGE, ENOUGH = 1e6, 40.0
 #: Products with a Hessian may take this many multiplications in all, between the two dimensions of Krylov spaces.
@@ -190,23 +191,45 @@ def _many_rows(f: Objective, first: Evaluation, n: float) -> Ridge:
 
     The penalty then hardly matters, and neither do the last digits of the norm.
     """
-    x, g = first.point, first.slope.gradient
-    H = f.hessian(x)
-    model = EigenModel(H, -g)
+    x = first.point
+    bent = f.bend(x)
+    model = EigenModel(bent.H, -first.slope.gradient)
     slopes, bend = scale_of(f, x)
     at = float(model.penalties[model.expected(slopes / bend / n)]) if bend > 0.0 else float(model.penalties[0])
-    w, now = model.point(at), bend
-    here = f.evaluate(f.point(w, x.intercept))
-    for _ in range(CORRECTIONS):
-        now = max(scale_of(f, here.point)[1], LEAST_BEND * bend)
-        step = model.step(here.slope.gradient + at * w, now / bend, at)
-        there = f.evaluate(f.point(w - step, here.point.intercept))
-        if not there.value < here.value:
+    w, here, stretch, last, left = model.point(at), first, 1.0, math.inf, x.w
+    for _ in range(1 + CORRECTIONS):
+        there = f.evaluate_near(_followed(f, here, bent, w, stretch))
+        if here is not first and not there.value < here.value:
+            left = np.zeros_like(left)
             break
-        here, w = there, there.point.w
-        if float(np.linalg.norm(step)) <= CLOSE * float(np.linalg.norm(w)):
+        moved = there.point.w - here.point.w
+        here, length = there, float(np.linalg.norm(moved))
+        rate, last = min(length / last, FASTEST), length
+        left = rate / (1.0 - rate) * moved  # of steps that go on to shorten by the same factor
+        if length <= CLOSE * float(np.linalg.norm(here.point.w)):
             break
-    return Ridge(w, model)
+        stretch = max(scale_of(f, here.point, here.point.intercept)[1] / bend, LEAST_BEND)
+        w = here.point.w - model.step(_reduced(here, bent) + at * here.point.w, stretch, at)
+    return Ridge(here.point.w + left, model)
+
+
+def _followed(f: Objective, here: Evaluation, bent: Bend, w: Array, stretch: float) -> Point:
+    """``w`` with the intercept that follows it from an evaluation, if curvatures are those of ``bent`` times a number.
+
+    It is a coordinate as the others are, and is not searched for.
+    """
+    b = here.point.intercept
+    if b is None or bent.follow is None or bent.inverse is None:
+        return f.point(w, b)
+    shift = -(w - here.point.w).ravel() @ bent.follow
+    rest = 0.0 if here.rest is None else bent.inverse @ here.rest / stretch
+    return f.point(w, b + (shift - rest).reshape(b.shape))
+
+
+def _reduced(here: Evaluation, bent: Bend) -> Array:
+    """The gradient where the intercept has moved to its minimum, by the model."""
+    g: Array = here.slope.gradient
+    return g if here.rest is None or bent.follow is None else g - (bent.follow @ here.rest).reshape(g.shape)
 
 
 def _others(f: Objective, ball: ConstraintSet, first: Evaluation, n: float) -> Ridge:

@@ -88,9 +88,13 @@ def rows_in(f: Objective) -> float:
     return max(data.total_weight, counted)
 
 
-def scale_of(f: Objective, x: Point) -> tuple[float, float]:
-    """The weighted means of squared derivatives and of curvatures at ``x``, added over outputs."""
-    slope, bend = f.workspace.fold(Scale(f.loss, f.evaluate(x, tangent=False).intercept), (x,))
+def scale_of(f: Objective, x: Point, b: Array | None = None) -> tuple[float, float]:
+    """The weighted means of squared derivatives and of curvatures at ``x``, added over outputs.
+
+    With the intercept ``b``, or that of ``x`` where none is given.
+    """
+    b = f.evaluate(x, tangent=False).intercept if b is None else b
+    slope, bend = f.workspace.fold(Scale(f.loss, b), (x,))
     return float(slope), float(bend)
 
 
