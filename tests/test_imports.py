@@ -30,6 +30,7 @@ LAYERS = [
     {"estimators", "testing"},
     {"experiments"},
     {"cli"},
+    {"__main__"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 # Side branches: real data serve experiments, not the mathematics; the laws serve tests, ours and other people's.

@@ -252,7 +252,7 @@ def _others(f: Objective, ball: ConstraintSet, first: Evaluation, n: float) -> R
         best, at = score, float(model.penalties[k])
         found = Ridge(model.point(at), model, H, b)
         # So few rows that a fit may use them up say too little for another model.
-        if score > last - SETTLED * abs(last) or told != near:
+        if score > last - SETTLED * abs(last) or (told != near and n <= x.w.size):
             break
         here = f.evaluate(trial.points[k])
         x, g = here.point, here.slope.gradient
