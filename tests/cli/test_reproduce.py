@@ -230,6 +230,24 @@ def test_files_of_others_are_left_alone(call, tmp_path):
     assert (tmp_path / "notes.txt").read_text(encoding="utf-8") == "mine"
 
 
+@pytest.mark.parametrize("name", ["report.html", "summary.md"])
+def test_a_report_of_others_is_not_replaced_by_force(call, tmp_path, name):
+    (tmp_path / name).write_text("mine", encoding="utf-8")
+    refused = call("--out", tmp_path, "--force")
+    assert refused.exit_code == 2
+    said = f"--force replaces what projfree reproduce wrote, and '{tmp_path / name}' was written by something else; "
+    assert f"{said}choose another folder, or remove it yourself." in refused.output
+    assert (tmp_path / name).read_text(encoding="utf-8") == "mine"
+    assert not MEASURED
+
+
+def test_our_own_report_without_its_table_is_replaced_by_force(call, tmp_path):
+    call("--out", tmp_path)
+    (tmp_path / FILE).unlink()
+    assert call("--out", tmp_path, "--force").exit_code == 0
+    assert (tmp_path / FILE).exists()
+
+
 def test_a_folder_below_a_file_is_told_before_the_first_measurement(call, tmp_path):
     (tmp_path / "file").write_text("", encoding="utf-8")
     refused = call("--out", tmp_path / "file" / "r")

@@ -102,6 +102,7 @@ case(
 case("variants", "ours-fwplr", counts({PA: 10, FWPLR: 40}) + ours, counts({PA: 10, FWPLR: 20}) + ours)
 case("variants", "ours-cached", counts({PA: 10, FWLS: 160}) + ours, counts({PA: 10, FWLS: 20}) + ours)
 case("gradient-descent", "factor", counts({PA: 10, named(0.1): 100}) + equal, counts({PA: 10, named(0.1): 20}) + equal)
+case("gradient-descent", "frank-wolfe", counts({FWPLR: 40, ACCELERATED: 20}), counts({FWPLR: 40, ACCELERATED: 21}))
 for key, slow in (("ours-standardised", GD), ("ours-accelerated", ACCELERATED)):
     case("gradient-descent", key, counts({PA: 10, slow: 100}) + ours, counts({PA: 10, slow: 20}) + ours)
 
@@ -246,6 +247,21 @@ for k in (1, 2, 3):
 for key, of in (("constant-d", "d"), ("constant-alpha", "1/α"), ("constant-delta", "1/δ")):  # noqa: RUF001 - as in the report
     good, bad = (each([v], problem="constants", variant=of, measure="share", rho=1.0) for v in (0.5, 2.0))
     case(T, key, good, bad)
+
+
+def growing(**powers):
+    """Constants that grow with these powers of d, 1/alpha and 1/delta."""
+    names = {"d": "d", "alpha": "1/α", "delta": "1/δ"}  # noqa: RUF001 - as in the report
+    place = {"problem": "constants", "measure": "constant"}
+    return [
+        {**place, "variant": names[of], "rho": x, "value": x**power}
+        for of, power in powers.items()
+        for x in (1.0, 2.0, 4.0)
+    ]
+
+
+good, bad = (growing(d=1.0, alpha=power, delta=0.0) for power in (2.05, 3.07))
+case(T, "constant-growth", good, bad, Verdict.OPEN)  # growth below a bound does not refute it
 case(T, "lemma-1", shares(1.0, "ratio", problem="lemma 1"), shares(2.0, "ratio", problem="lemma 1"))
 for key, kind in (("lemma-2", "printed"), ("lemma-2-one", "one-sided"), ("lemma-2-two", "two-sided")):
     good, bad = (each([v], problem="lemma 2", measure=kind, t=10) for v in (0.09, 0.5))

@@ -7,18 +7,24 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from cases import CASES, OUR_PROJECTION, counts, dear, equal, share, slopes, steps, times
+from cases import CASES, OUR_PROJECTION, counts, dear, equal, growing, share, slopes, steps, times
 
 from projfree.experiments import EXPERIMENTS, Verdict
 from projfree.experiments.base import AGAINST, FOR
 from projfree.experiments.counting import FWLS, FWPLR, OPTION_B, PA
+from projfree.experiments.gradient_descent import named
+from projfree.experiments.implementations import GD
+from projfree.experiments.iteration_time import ACCELERATED
 from projfree.experiments.judging import UNMEASURED, at_most, decided, judge_factor, sized
+from projfree.experiments.rates import EXPERIMENT as RATES
 from projfree.experiments.stochastic import SGD, SPA
 from projfree.experiments.store import COLUMNS, TEXT
+from projfree.experiments.theory.constants import _multiplier
 from projfree.experiments.words import span, spread
 
 CLAIMS = {(e.name, c.key): c for e in EXPERIMENTS for c in e.claims}
-RHO = "\N{GREEK SMALL LETTER RHO}"
+RHO, ALPHA = "\N{GREEK SMALL LETTER RHO}", "\N{GREEK SMALL LETTER ALPHA}"
+MINUS = "\N{MINUS SIGN}"
 SECTIONS = (
     "Section",
     "Appendix",
@@ -165,6 +171,66 @@ def test_a_printed_slope_is_looked_for_on_more_windows_than_the_fitted_ones():
     assert "on [1, 100]" in found.numbers
     flat = [{**row, "value": 1.0 / (200 + row["t"] ** 2)} for row in bent]
     assert CLAIMS["non-convex", "number"].judge(table(rows + flat)).verdict is Verdict.ATTAINABLE
+
+
+def completion_runs():
+    """One run of four is steep on the first data set, and none on the second, at the same radius."""
+    place = {"problem": "completion", "p": 2.0, "solver": PA, "measure": "slope", "radius": 12_000.0, "n": 20_000}
+    return [
+        {**place, "data": data, "variant": window, "seed": seed, "value": value}
+        for data, first in (("A", -2.44), ("B", -1.9))
+        for window in ("[2, 20]", "[10, 100]")
+        for seed, value in enumerate((first if window == "[2, 20]" else -2.0, -1.95, -1.96, -1.97))
+    ]
+
+
+def test_the_verdict_on_a_single_slope_counts_the_places_that_its_map_counts():
+    rows = completion_runs()
+    found = CLAIMS["rates", "completion-number"].judge(table(rows))
+    assert found.verdict is Verdict.ATTAINABLE
+    assert f"of single runs the nearest is {MINUS}2.44 (r = 12,000 on [2, 20], A)" in found.reason
+    said = f"at most {MINUS}2.41 at 1 of 4 places (settings and windows), the median over runs at 0"
+    assert said in found.reason
+    large = [{"problem": "logistic", "n": 20_000}]  # maps are drawn in full runs only
+    drawn = {panel.key: panel for panel in RATES.panels(table(rows + large)) if panel}
+    assert "the median over starts" in drawn["map-completion"].title
+    assert drawn["map-completion"].alt.endswith("0 of 4 places.")
+
+
+def test_a_slope_between_two_data_sets_is_not_attained():
+    rows = [{**row, "value": -2.6 if row["data"] == "A" else -2.0} for row in completion_runs()]
+    assert CLAIMS["rates", "completion-number"].judge(table(rows)).verdict is Verdict.UNATTAINED
+
+
+def test_many_more_iterations_than_gradient_descent_are_told_for_each_form_of_it():
+    rows = counts({FWPLR: 40, ACCELERATED: 10, GD: 25, named(0.1): 200})
+    found = CLAIMS["gradient-descent", "frank-wolfe"].judge(table(rows))
+    assert found.verdict is Verdict.CHOICE
+    assert found.ours.startswith(f"4.0 (accelerated GD, {RHO} = 0.5, standardised); 1.6 (GD, ")
+    assert "more iterations than gradient descent at 2 of 3" in found.reason
+    lower = ended(counts({FWPLR: 40, ACCELERATED: 30}), FWPLR)
+    assert verdict_of("gradient-descent", "frank-wolfe", lower) is Verdict.OPEN
+
+
+def test_an_error_that_grows_faster_than_its_bound_is_told_in_both_sentences():
+    rows = growing(d=1.0, alpha=3.07, delta=0.0)
+    share = [{**row, "measure": "share", "value": 0.007} for row in rows]
+    of_alpha = f"(1/{ALPHA})^3.07"
+    bound = CLAIMS["theory", "constant-alpha"].judge(table(rows + share))
+    assert bound.verdict is Verdict.HOLDS
+    assert "the bound is never exceeded" in bound.reason
+    assert f"the error grows faster, like {of_alpha}" in bound.reason
+    growth = CLAIMS["theory", "constant-growth"].judge(table(rows))
+    assert f"faster in 1/{ALPHA} ({of_alpha} against (1/{ALPHA})^2)" in growth.reason
+    assert "no faster than the bound in d and 1/" in growth.reason
+
+
+def test_the_gradient_at_the_solution_shrinks_over_the_grid_of_radii():
+    """The reason that is given for the faster growth."""
+    c, values = np.full(30, 30**-0.5), np.geomspace(1e-2, 1.0, 30)
+    norms = [_multiplier(values, c, r) * r for r in (0.1, 0.2, 0.4, 0.8)]
+    assert norms == sorted(norms, reverse=True)
+    assert norms[0] > 10 * norms[-1]
 
 
 def factor(values, measure="factor"):

@@ -60,6 +60,21 @@ def refuse_results(folder: Path, *, merging: bool, force: bool) -> None:
             f"--force replaces quick results only, and those in {str(folder)!r} are of a full run; choose another "
             "folder, or remove it yourself."
         )
+    if not table.exists():
+        _refuse_files_of_others(folder)
+
+
+def _refuse_files_of_others(folder: Path) -> None:
+    """Raise where a file with the name of ours does not carry our mark; beside a table of ours all of them are ours."""
+    from projfree.experiments.report.marks import MARKS
+
+    for name, mark in MARKS.items():
+        path = folder / name
+        if path.exists() and mark not in path.read_text(encoding="utf-8", errors="replace")[:2000]:
+            raise ValueError(
+                f"--force replaces what projfree reproduce wrote, and {str(path)!r} was written by something else; "
+                "choose another folder, or remove it yourself."
+            )
 
 
 def _there(table: Path) -> str:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from projfree.experiments.base import Claim, Experiment, Finding, Mode, Origin, Panel, Row, Task
-from projfree.experiments.counting import PA, OnGram, minimum_row
+from projfree.experiments.counting import FWPLR, PA, OnGram, minimum_row
 from projfree.experiments.drawing import factor_panel, map_panel, time_panel
-from projfree.experiments.factors import factors, loss_rows
+from projfree.experiments.factors import factors, iteration_factors, loss_rows
 from projfree.experiments.implementations import GD, OURS, PAPERS
 from projfree.experiments.iteration_time import ACCELERATED, least_squares
-from projfree.experiments.judging import ENOUGH, UNMEASURED, judge_factor, rho_label
+from projfree.experiments.judging import ENOUGH, SIGNS, UNMEASURED, decided, judge_factor, rho_label
 from projfree.experiments.variants import MOST, settings
+from projfree.experiments.words import number, span
 
 RHOS = {"standardised": (0.1, 0.2, 0.5, 0.9, 1.0, 2.0), "raw": (0.003, 0.01, 0.02, 0.05, 0.1, 0.2)}
 #: Steps of gradient descent in units of 1/L; below 2 it converges, and the paper does not say which it took.
 ETAS = (1.9, 1.0, 0.5, 0.1)
 CLAIM = 7.7
+#: The paper says "many more iterations" without a number; we take twice as many.
+MANY = 2.0
 
 
 def named(eta: float) -> str:
@@ -66,6 +70,34 @@ def judge_descent(table: Any) -> Finding:
     return judge_factor(rows, CLAIM, "task", str)
 
 
+def frank_wolfe(table: Any) -> Any:
+    """Iterations of FWPLR over those of gradient descent, accelerated and with every step, where both were counted."""
+    import pandas as pd
+
+    frames = {name: iteration_factors(table, name, FWPLR, problem="regression")
+              for name in (ACCELERATED, *map(named, ETAS))}  # fmt: skip
+    kept = [frame.assign(solver=f"over {name}") for name, frame in frames.items() if len(frame)]
+    return pd.concat(kept) if kept else frames[ACCELERATED]
+
+
+def judge_more(table: Any) -> Finding:
+    """Whether FWPLR needs at least twice the iterations of gradient descent, in each of its forms; no clock enters."""
+    rows = settings(frank_wolfe(table))
+    states, shown = dict[str, bool | None](), list[str]()
+    for solver, ratio, kind, place in zip(rows["solver"], rows["value"], rows["measure"], rows["task"], strict=True):
+        name = f"{solver.removeprefix('over ')}, {place}"
+        states[name] = True if ratio >= MANY else False if kind == "factor" else None
+        shown.append(f"{SIGNS.get(kind, '')}{number(ratio, 1)} ({name})")
+    ranges = [f"{span(g['value'], '×', 1)} {name}" for name, g in rows.groupby("solver", sort=False)]
+    found = decided(
+        states, shown, "at least twice as many", "less than twice as many", "not converged", "; ".join(ranges)
+    )
+    if not states:
+        return found
+    more = f"{found.reason}; more iterations than gradient descent at {int((rows['value'] > 1).sum())} of {len(rows)}"
+    return replace(found, reason=f"{more}; the rate 1/t² that the paper names is the accelerated one's")
+
+
 def judge_ours(slow: str) -> Any:
     """The same in our implementation, standardised features."""
 
@@ -77,7 +109,13 @@ def judge_ours(slow: str) -> Any:
 
 def panels(table: Any) -> list[Panel | None]:
     """Figure 2b with time on the axis, factors over the radii, and the map over step and radius in full runs."""
+    rows = frank_wolfe(table)
+    table = table[table["experiment"] != "variants"]  # which counts PA too, and is read for FWPLR alone
     out: list[Panel | None] = []
+    if len(rows):
+        title = "Iterations of FWPLR in units of gradient descent's, standardised features"
+        panel = factor_panel("frank-wolfe", title, rows[rows["note"] == "standardised"], {"twice as many": MANY})
+        out.append(replace(panel, ylabel="iterations / iterations of GD"))
     for features, rho in (("standardised", 0.5), ("raw", 0.05)):
         losses, marks = loss_rows(table, PAPERS, note=features, rho=rho, solver=[PA, GD])
         if len(losses):
@@ -113,6 +151,13 @@ EXPERIMENT = Experiment(
     ),
     tasks=lambda mode: [compared(mode, "standardised"), compared(mode, "raw")],
     claims=(
+        Claim("frank-wolfe",
+              "Standard FW requires many more iterations to converge than (accelerated) gradient descent", "many more",
+              "Section 1",
+              "iterations of FWPLR to converge over those of gradient descent, accelerated and with each step; the "
+              "paper gives no number, and we take twice as many, settled with the counts in view; holds at settings "
+              "where it is reached", judge_more,
+              "frank-wolfe"),
         Claim("factor", "PA converges 7.7× faster than projected GD (regression, l₂)", "7.7×",
               "Section 7.2, Figure 2b; Appendix B.5, Figure 8a", RULE, judge_descent, "factors map", timed=True),
         Claim("ours-standardised", "The same in our implementation, standardised features, step 1/L", "7.7×",
@@ -121,5 +166,5 @@ EXPERIMENT = Experiment(
               judge_ours(ACCELERATED), "factors-standardised", Origin.OURS, True),
     ),
     panels=panels,
-    reads=("iteration-time",),
+    reads=("iteration-time", "variants"),
 )  # fmt: skip

@@ -129,7 +129,8 @@ def judge_attainable(paper: float, by: str, label: Callable[[Any], str], **wante
     """The rule for a single slope: attainable if it lies between those of windows and seeds of one kind of run.
 
     Windows can be moved by single iterations, so that what lies between two of them is met by another; between two
-    radii there is no such bridge.
+    radii or data sets there is no such bridge. How many places single runs reach, and how many their median, which
+    is what the map shows, is told too.
     """
 
     def judge(table: Any) -> Finding:
@@ -139,16 +140,21 @@ def judge_attainable(paper: float, by: str, label: Callable[[Any], str], **wante
             return UNMEASURED
         low, high = float(rows["value"].min()), float(rows["value"].max())
         each = "; ".join(
-            f"{label(key)} on {w}: {spread(list(g['value']))}" for (key, w), g in rows.groupby([by, "variant"])
+            f"{_place(label(key), w, data)}: {spread(list(g['value']))}"
+            for (key, data, w), g in rows.groupby([by, "data", "variant"])
         )
-        ends = rows.groupby(list(dict.fromkeys([by, "solver", "radius"])), dropna=False)["value"].agg(["min", "max"])
+        kinds = list(dict.fromkeys([by, "solver", "radius", "data"]))
+        ends = rows.groupby(kinds, dropna=False)["value"].agg(["min", "max"])
         inside = bool(((ends["min"] <= paper) & (paper <= ends["max"])).any())
         edge = not inside and bool((ends - paper).abs().min().min() < SLOPE_MARGIN)
         verdict = Verdict.ATTAINABLE if inside else Verdict.OPEN if edge else Verdict.UNATTAINED
         where = "within" if inside else "outside"
         near = rows.loc[(rows["value"] - paper).abs().idxmin()]
-        nearest = f"{number(near['value'])} ({label(near[by])} on {near['variant']})"
-        reason = f"{paper:g} lies {where} what windows and seeds give at one radius; the nearest is {nearest}"
+        nearest = f"{number(near['value'])} ({_place(label(near[by]), near['variant'], near['data'])})"
+        reason = (
+            f"{paper:g} lies {where} what windows and seeds give at one radius; of single runs the nearest is {nearest}"
+        )
+        reason += f"; {_reached(rows.groupby([*kinds, 'variant'], dropna=False)['value'], paper)}"
         lost = {f"{label(key)} on {w}" for key, w in zip(every[by], every["variant"], strict=True)} - {
             f"{label(key)} on {w}" for key, w in zip(rows[by], rows["variant"], strict=True)
         }
@@ -156,6 +162,20 @@ def judge_attainable(paper: float, by: str, label: Callable[[Any], str], **wante
         return Finding(verdict, span([low, high]), reason, each + without)
 
     return judge
+
+
+def _place(name: str, window: str, data: str) -> str:
+    """A setting, its window and its data in a sentence."""
+    return f"{name} on {window}" + (f", {data}" if data else "")
+
+
+def _reached(places: Any, level: float) -> str:
+    """At how many places a single run, and at how many the median over runs, is at most the level."""
+    one, middle = (int((found <= level).sum()) for found in (places.min(), places.median()))
+    return (
+        f"a single run is at most {level:g} at {one} of {places.ngroups} places (settings and windows), the median "
+        f"over runs at {middle}"
+    )
 
 
 def judge_factor(rows: Any, paper: float, by: str, label: Callable[[Any], str]) -> Finding:

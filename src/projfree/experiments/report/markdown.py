@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from projfree.experiments.base import Experiment, Origin, Panel, Verdict
 from projfree.experiments.report import words
 from projfree.experiments.report.findings import SYMBOLS, Judged, counts
+from projfree.experiments.report.marks import HEADING
 from projfree.experiments.report.static import file_stem
 
 
@@ -19,7 +20,7 @@ def summary(
 ) -> str:
     """In words, then the tallies, then one table for each experiment and the figures that were written as files."""
     commit = f", commit {facts['commit']}" if facts.get("commit") else ""
-    lines = ["# The paper, reproduced", "", " ".join(words.opening(found, facts["mode"])), ""]
+    lines = [HEADING, "", " ".join(words.opening(found, facts["mode"])), ""]
     lines += [f"* {_sentence(one)}" for one in words.headlines(found)]
     lines += ["", *(f"* {line}" for origin in Origin if (line := words.tally(found, origin)))]
     lines += [

@@ -13,10 +13,17 @@ from projfree import paper
 from projfree.checks import Array
 from projfree.experiments.base import Claim, Finding, Mode, Panel, Row, Series, Task, Verdict
 from projfree.experiments.judging import UNMEASURED, select
-from projfree.experiments.words import number
+from projfree.experiments.words import listed, number
 
 #: The power of each in the bound.
 POWERS = {"d": 1.0, "1/α": 2.0, "1/δ": 2.0}
+#: A fitted power counts as the bound's up to this much more.
+MARGIN = 0.1
+#: Why the error may grow faster than the bound over our grid.
+EXPLAINED = {
+    "1/α": "; here 1/α is the radius, and as it grows the gradient at the solution shrinks, which the bound covers "
+    "by d/δ² and not by α"
+}
 
 
 def constants(mode: Mode) -> Task:
@@ -91,15 +98,37 @@ def judge_constant(of: str, power: str) -> Any:
             return UNMEASURED
         worst, growth = float(shares["value"].max()), _growth(rows)
         verdict = Verdict.HOLDS if worst <= 1 else Verdict.FAILS
-        notes = [f"the bound grows like {power}, and its constant is taken as 1"]
+        never = "never " if worst <= 1 else ""
+        notes = [f"the bound is {never}exceeded, with its constant taken as 1; it grows like {power}"]
         if of == "1/δ":
             notes.append("δ enters neither the algorithm nor θ, so it can only speak of ξ")
-        if growth > POWERS[of] + 0.1:
-            notes.append("over this grid the error grows faster than the bound, from far below it; beyond it, unknown")
+        if growth > POWERS[of] + MARGIN:
+            notes.append(f"over this grid the error grows faster, like {_power(of, growth)}, from far below the bound")
         shown = f"at most {number(worst)} of the bound; grows like {_power(of, growth)} over the grid"
         return Finding(verdict, shown, "; ".join(notes))
 
     return judge
+
+
+def judge_growth(table: Any) -> Finding:
+    """Whether the error grows no faster than the bound in each of the three; faster growth on a grid decides nothing.
+
+    A bound from above, with an unstated constant, is not refuted by the growth of what lies far below it.
+    """
+    rows = select(table, problem="constants", measure="constant")
+    grown = {of: _growth(select(rows, variant=of)) for of in POWERS if len(select(rows, variant=of))}
+    if not grown:
+        return UNMEASURED
+    slow = [of for of, growth in grown.items() if growth <= POWERS[of] + MARGIN]
+    notes = [f"no faster than the bound in {listed(slow)}"] if slow else []
+    for of, growth in grown.items():
+        if growth > POWERS[of] + MARGIN:
+            notes.append(f"faster in {of} ({_power(of, growth)} against {_power(of, POWERS[of])}), which an upper "
+                         "bound with an unstated constant allows on a finite grid" + EXPLAINED.get(of, ""))  # fmt: skip
+        elif math.isnan(growth):
+            notes.append(f"too few places in {of}")
+    shown = "; ".join(f"{_power(of, g)} (the bound: {_power(of, POWERS[of])})" for of, g in grown.items())
+    return Finding(Verdict.HOLDS if len(slow) == len(POWERS) else Verdict.OPEN, shown, "; ".join(notes))
 
 
 def panels(table: Any) -> list[Panel | None]:
@@ -124,12 +153,19 @@ RULE = (
     "holds if sup t²(f(w_t) − f*) is at most dL/(α²δ²), with the unstated constant taken as 1, over the whole grid; "
     "the theorem is an upper bound, so less is no failure"
 )
-CLAIMS = tuple(
-    Claim(key, f"f(w_t) − f* = O(dL/(α²δ²t²)), over a grid of {of}", shown, "Theorem 1", RULE,
+BOUNDS = tuple(
+    Claim(key, f"f(w_t) − f* is at most of the order dL/(α²δ²t²), over a grid of {of}", shown, "Theorem 1", RULE,
           judge_constant(of, power), "constants")
     for key, of, power, shown in (
         ("constant-d", "d", "d", "d¹"),
         ("constant-alpha", "1/α", "1/α²", "α⁻²"),
         ("constant-delta", "1/δ", "1/δ²", "δ⁻²"),
     )
+)  # fmt: skip
+CLAIMS = (
+    *BOUNDS,
+    Claim("constant-growth", "The error depends on d, α and δ like d/(α²δ²) or less", "d¹, α⁻², δ⁻²", "Theorem 1",
+          "holds if the power fitted to sup t²(f(w_t) − f*) over each grid is at most the bound's plus 0.1; a larger "
+          "one decides nothing, because the bound is one from above and its constant is not stated", judge_growth,
+          "constants"),
 )  # fmt: skip
