@@ -232,7 +232,7 @@ def test_an_interrupt_before_the_run_that_is_kept(folder, tmp_path, monkeypatch)
     def stopped(*arguments, **settings):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("projfree.estimators.regressor.minimize", stopped)
+    monkeypatch.setattr("projfree.estimators.robust.minimize", stopped)
     words = ("fit", folder / "numbers.parquet", "--target", "y", "--loss", "huber", "--radius", 4)
     fitted = call(*words, "--out", tmp_path / "model")
     assert fitted.exit_code == 130

@@ -197,7 +197,7 @@ def test_explain_runs_nothing_whatever_the_loss(call, table, classes, monkeypatc
 
     for module in ("projfree.run.loop", "projfree.estimators.solving"):
         monkeypatch.setattr(f"{module}.solved", refuse)
-    monkeypatch.setattr("projfree.estimators.regressor.minimize", refuse)
+    monkeypatch.setattr("projfree.estimators.robust.minimize", refuse)
     assert projfree.run.loop.solved is refuse
     for loss in ("squared", "huber", "biweight"):
         result = call("explain", table, "--target", "y", "--loss", loss)

@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from completion.problems import entries, predictions
+from completion.problems import dense_descent, entries, offset_regression, predictions
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
@@ -22,7 +22,6 @@ from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.features import FeatureTable
 from projfree.estimators.completion.problem import Problem, Settings
 from projfree.losses import Huber, Squared
-from projfree.numerics.lp_projection import project
 from projfree.objectives.regressions import Sides
 
 SHAPE = (9, 7)
@@ -130,9 +129,7 @@ def dense_minimum(problem, given, radius):
     (m, n), f, unit = SHAPE, problem.f.entries, problem.unit
     right, low, s, t = dense_parts(given)
     D, share = np.multiply.outer(unit.rows, unit.cols), sizes / sizes.sum()
-    A = np.zeros((len(y), 1 + m + n))
-    A[:, 0] = A[np.arange(len(y)), 1 + rows] = A[np.arange(len(y)), 1 + m + cols] = 1.0
-    fit = np.linalg.solve(A.T @ (share[:, None] * A) + f.ridge / len(y) * np.eye(1 + m + n), A.T * share)
+    A, fit = offset_regression(rows, cols, share, SHAPE, f.ridge)
     L = 2.0 * max(s.max(initial=0.0), t.max(initial=0.0), share.max()) / D.min() ** 2
 
     def gradient(M):
@@ -142,16 +139,7 @@ def dense_minimum(problem, given, radius):
         out[:m, n:], out[m:, :n] = 2.0 * s * (M[:m, n:] - right), 2.0 * t * (M[m:, :n] - low)
         return out
 
-    def inside(Y):
-        u, v, wt = np.linalg.svd(Y, full_matrices=False)
-        return (u * project(v, problem.p, radius)) @ wt if np.linalg.norm(v, problem.p) > radius else Y
-
-    Y, Z, k = np.zeros(D.shape), np.zeros(D.shape), 1.0
-    for _ in range(500):
-        new, grown = inside(Z - gradient(Z / D) / D / L), 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * k * k))
-        restart = float(((Z - new) * (new - Y)).sum()) > 0.0
-        Y, Z, k = (new, new, 1.0) if restart else (new, new + (k - 1.0) / grown * (new - Y), grown)
-    M = Y / D
+    M = dense_descent(gradient, D, L, problem.p, radius, 500)
     return dense_value(problem, given, M, fit @ (y - f.base - M[rows, cols]))
 
 

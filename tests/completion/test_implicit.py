@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from completion.problems import entries, predictions
+from completion.problems import dense_descent, entries, offset_regression, predictions
 
 from projfree.algebra import LowRank, OnPattern, Pattern
 from projfree.algebra.stacked import StackedPattern
@@ -14,7 +14,6 @@ from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.problem import Problem, Settings
 from projfree.losses import Huber, Logistic, Squared
 from projfree.numerics import subspace
-from projfree.numerics.lp_projection import project
 from projfree.numerics.subspace import Effort
 from projfree.objectives.regressions import Sides, regressed
 from projfree.sets import spectral
@@ -126,10 +125,7 @@ def dense_minimum(problem, given, radius):
     (m, n), f, unit = SHAPE, problem.f.entries, problem.unit
     D, B, s = np.multiply.outer(unit.rows, unit.cols), np.zeros(SHAPE), sizes / sizes.sum()
     B[rows, cols] = 1.0
-    A = np.zeros((len(y), 1 + m + n))
-    A[:, 0] = A[np.arange(len(y)), 1 + rows] = A[np.arange(len(y)), 1 + m + cols] = 1.0
-    H = A.T @ (s[:, None] * A) + f.ridge / len(y) * np.eye(A.shape[1])
-    fit = np.linalg.solve(H, A.T * s)
+    A, fit = offset_regression(rows, cols, s, SHAPE, f.ridge)
     c, L = 0.7 / sizes.sum(), 2.0 * max(0.7 / sizes.sum(), s.max()) / D.min() ** 2
 
     def gradient(M):
@@ -139,16 +135,7 @@ def dense_minimum(problem, given, radius):
         out[:m, n:], out[m:, :n] = 2.0 * c * (M[:m, n:] - B), 2.0 * c * (M[m:, :n] - B)
         return out
 
-    def inside(Y):
-        u, v, wt = np.linalg.svd(Y, full_matrices=False)
-        return (u * project(v, problem.p, radius)) @ wt if np.linalg.norm(v, problem.p) > radius else Y
-
-    Y, Z, t = np.zeros(D.shape), np.zeros(D.shape), 1.0
-    for _ in range(400):
-        new, grown = inside(Z - gradient(Z / D) / D / L), 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
-        restart = float(((Z - new) * (new - Y)).sum()) > 0.0
-        Y, Z, t = (new, new, 1.0) if restart else (new, new + (t - 1.0) / grown * (new - Y), grown)
-    M = Y / D
+    M = dense_descent(gradient, D, L, problem.p, radius, 400)
     return dense_value(problem, given, M, fit @ (y - f.base - M[rows, cols]))
 
 

@@ -21,21 +21,16 @@ from projfree.estimators.deviance import column_or_outputs, explained_deviance, 
 from projfree.estimators.frame_columns import refuse_target_dates
 from projfree.estimators.given_data import from_outside, given_data, on_cluster
 from projfree.estimators.lazily import lazy_on_dask
-from projfree.estimators.robust import BIWEIGHT, HUBER, residual_scale
+from projfree.estimators.robust import BIWEIGHT, HUBER, residual_scale, rough_fit, scale_of_fit
 from projfree.estimators.sklearn_callbacks import with_callbacks
 from projfree.estimators.table import Table, take_column
 from projfree.losses import BiWeight, Gamma, Huber, Poisson, Quantile, Squared
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
-from projfree.run import minimize
 from projfree.run.result import one_of_many
 
 log = logging.getLogger(__name__)
 
-#: The fit that finds the scale of residuals ends at this relative gap; the scale needs two digits.
-SCALE_TOL, SCALE_ITERATIONS = 1e-3, 500
-#: No scale is smaller than this part of that of the targets: exact fits have residuals of rounding size.
-LEAST_SCALE = 1e-3
 #: Losses that are made without a look at the data.
 PLAIN: dict[str, type[Loss]] = {"squared": Squared, "poisson": Poisson, "gamma": Gamma}
 
@@ -369,18 +364,9 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         if self.loss not in ("huber", "biweight"):
             return prepared
         problem = prepared.problem
-        first = minimize(
-            problem.objective,
-            prepared.ball,
-            start=prepared.start,
-            tol=max(SCALE_TOL, self.tol),
-            max_iter=SCALE_ITERATIONS,
-            time_limit=prepared.left(),
-            record=0,
-        )
+        first = rough_fit(problem.objective, prepared.ball, prepared.start, self.tol, prepared.left())
         fitted = self._shaped(*problem.raw(one_of_many(first).w, first.intercept))
-        scale = residual_scale(table.y - self._scores_of(table.X, table.task, fitted), table.weight)
-        scale = max(scale, LEAST_SCALE * residual_scale(table.y, table.weight))
+        scale = scale_of_fit(table.y, self._scores_of(table.X, table.task, fitted), table.weight)
         loss = Huber(HUBER * scale) if self.loss == "huber" else BiWeight(BIWEIGHT * scale)
         return replace(prepared, problem=self._problem(table, loss), start=first.w, run=None)
 

@@ -1,15 +1,24 @@
-"""A robust scale of residuals, and the constants that turn it into the scale of a loss."""
+"""A robust scale of residuals, the fit that leaves them, and the constants that turn it into the scale of a loss."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from projfree.checks import Array
+from projfree.objectives import Objective
+from projfree.run import Result, minimize
+from projfree.sets import ConstraintSet
 
 #: Multiples of the standard deviation at which the losses lose 5 % of efficiency on Gaussian residuals.
 HUBER, BIWEIGHT = 1.345, 3.787
 #: A median absolute deviation times this estimates the standard deviation of Gaussian residuals.
 GAUSSIAN = 1.4826
+#: The fit that finds the scale of residuals ends at this relative gap; the scale needs two digits.
+SCALE_TOL, SCALE_ITERATIONS = 1e-3, 500
+#: No scale is smaller than this part of that of the targets: exact fits have residuals of rounding size.
+LEAST_SHARE = 1e-3
 
 
 def weighted_median(values: Array, weight: Array | None = None) -> float:
@@ -40,3 +49,14 @@ def residual_scale(r: Array, weight: Array | None = None) -> float:
             np.average(centred, weights=None if s is None else np.broadcast_to(s[:, None], centred.shape))
         )
     return scale if scale > 0.0 else 1.0
+
+
+def rough_fit(f: Objective, ball: ConstraintSet, start: Array | None, tol: float, seconds: float | None) -> Result:
+    """A fit whose residuals tell their scale."""
+    limits: dict[str, Any] = {"max_iter": SCALE_ITERATIONS, "time_limit": seconds, "record": 0}
+    return minimize(f, ball, start=start, tol=max(SCALE_TOL, tol), **limits)
+
+
+def scale_of_fit(y: Array, fitted: Array, weight: Array | None) -> float:
+    """The scale of the residuals of a fit, not smaller than that which an exact fit is given."""
+    return max(residual_scale(y - fitted, weight), LEAST_SHARE * residual_scale(y, weight))

@@ -1,0 +1,157 @@
+"""The stages of a fit: the choice of a radius, growing components, the time they share, and going on after a stop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from completion.problems import entries
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+import projfree.deadline as deadline_module
+from projfree.deadline import deadline
+from projfree.estimators.completion import MatrixCompletion, growth, stages
+
+SHAPE = (30, 20)
+
+
+@pytest.fixture(scope="module")
+def ratings():
+    return entries(*SHAPE, 300, seed=3)
+
+
+def quick(**settings):
+    return MatrixCompletion(**{"rank": 4, "radius": 15.0, **settings})
+
+
+def test_components_grow_until_the_gap_is_small(ratings, monkeypatch):
+    model = quick(p=1.2, radius=10.0, rank=2, max_sweeps=60).fit(ratings)
+    problem = model._problem(model.ratings_)
+    before = model.relative_gap_
+    assert not growth.worth_growing(problem)  # the convex solvers have the whole spectrum
+    monkeypatch.setattr(growth, "EVERY_SIDE", 4)
+    assert growth.worth_growing(problem)
+    given = (problem, model.factors_, model.strength_, model.radius_, 1e-2)
+    state, _ = growth.grow(*given)
+    f, ball = problem.f, problem.ball(model.radius_)
+    x = state.point(f)
+    gap = (f.value(x) - f.minorant(x).lower(ball)) / f.value(x)
+    assert before > 0.015
+    assert 0.0 <= gap <= 1e-2
+    assert len(state.sigma) > 2
+    assert ball.contains(x.w)
+    with deadline(0.0):
+        one, _ = growth.grow(*given)
+    assert len(one.sigma) == 2  # no time
+    seen = []
+    stopped, _ = growth.grow(*given, callbacks=[lambda run: seen.append(run.iteration) or True])
+    assert seen == [1]
+    assert len(stopped.sigma) <= growth.MORE * 2  # the callback has ended it after one round
+    monkeypatch.setattr(growth, "MOST_RANK", 1)
+    same, strength = growth.grow(*given)
+    assert same is model.factors_  # more than sweeps can bear already
+    assert strength == model.strength_
+    monkeypatch.undo()
+    model.certify_to(1e-3)
+    assert model.relative_gap_ <= 1e-3
+
+
+def test_for_the_nuclear_norm_components_grow_along_steeper_directions(ratings, monkeypatch):
+    model = quick(p=1.0, radius=30.0, rank=1, max_sweeps=60, certify="sharp").fit(ratings)
+    problem, before = model._problem(model.ratings_), model.relative_gap_
+    monkeypatch.setattr(growth, "EVERY_SIDE", 4)
+    found, _ = growth.grow(problem, model.factors_, model.strength_, model.radius_, 1e-2)
+    f, ball, x = problem.f, problem.ball(model.radius_), found.point(problem.f)
+    gap = (f.value(x) - f.minorant(x).lower(ball)) / f.value(x)
+    assert before > 0.02
+    assert 0.0 <= gap <= 1e-2
+    assert len(found.sigma) > 1
+    assert ball.contains(x.w)
+
+
+def test_the_radius_is_found(ratings):
+    rows, cols, y = entries(60, 40, 2000, seed=1, noise=0.5)
+    rows, cols, y, test = rows[500:], cols[500:], y[500:], (rows[:500], cols[:500], y[:500])
+    model = MatrixCompletion(rank=8, certify=False).fit((rows, cols, y))
+    assert model.rmse(test) < 0.9 * MatrixCompletion(radius=1e-3, certify=False).fit((rows, cols, y)).rmse(test)
+    assert clone(model).radius is None
+
+
+def test_where_nothing_but_offsets_helps_the_path_climbs_to_them():
+    """Ratings of noise around offsets: the first point of the path is too weak, and no matrix is best."""
+    rng = np.random.default_rng(0)
+    rows, cols = np.divmod(rng.choice(200 * 150, 4000, replace=False), 150)
+    y = 3.0 + rng.standard_normal(200)[rows] * 0.5 + rng.standard_normal(150)[cols] * 0.5 + rng.standard_normal(4000)
+    test = (rows[:1000], cols[:1000], y[:1000])
+    train = (rows[1000:], cols[1000:], y[1000:])
+    model = MatrixCompletion(certify=False).fit(train)
+    offsets = MatrixCompletion(radius=1e-6, certify=False).fit(train)
+    assert model.strength_ > 0.5 * model._problem(model.ratings_).strongest()
+    assert model.rmse(test) <= 1.0001 * offsets.rmse(test)
+    assert model.norm_ < 1e-3
+
+
+@pytest.mark.parametrize("at", [2, 11])
+def test_the_time_limit_is_one_for_all_stages(ratings, monkeypatch, at):
+    """The clock jumps past the limit at some sweep: the path, the sweeps and the convex solver all end."""
+    now, seen = [0.0], []
+    monkeypatch.setattr(deadline_module.time, "monotonic", lambda: now[0])
+
+    def watch(run):
+        seen.append(type(run.solver).__name__)
+        if len(seen) == at:
+            now[0] = 100.0
+
+    with pytest.warns(ConvergenceWarning, match=r"stopped by the time limit"):
+        model = MatrixCompletion(rank=4, time_limit=60.0, tol=1e-9, callbacks=[watch]).fit(ratings)
+    assert len(seen) == at
+    assert set(seen) == {"Alternating"}
+    assert model.result_.status.name == "TIME_LIMIT"
+    assert model.bound_ <= model.value_
+    assert np.isfinite(model.predict(ratings[:2])).all()
+
+
+@pytest.mark.parametrize("rank", [2, 10, 40])
+def test_long_tails_are_predicted_no_worse_than_by_offsets(rank):
+    """Most users and items have one or two ratings: whatever the rank, a matrix is used only where it helps."""
+    rng = np.random.default_rng(rank)
+    pairs = np.unique(rng.integers(0, 1500, 6000) * 2500 + (2500 * rng.random(6000) ** 4).astype(int))
+    rows, cols = np.divmod(rng.permutation(pairs), 2500)
+    y = 7.0 + rng.standard_normal(1500)[rows] + 0.5 * rng.standard_normal(2500)[cols]
+    y = np.clip(np.rint(y + 1.5 * rng.standard_normal(len(rows))), 1, 10)
+    test, train = ((rows[part], cols[part], y[part]) for part in (slice(1000), slice(1000, None)))
+    model = MatrixCompletion(rank=rank, certify=False).fit(train)
+    offsets = MatrixCompletion(radius=1e-6, certify=False).fit(train)
+    assert model.rmse(test) <= 1.0005 * offsets.rmse(test)
+    cold = ~(np.isin(test[0], train[0]) & np.isin(test[1], train[1]))
+    held = tuple(column[cold] for column in test)
+    assert cold.sum() > 50
+    assert model.rmse(held) <= 1.0005 * offsets.rmse(held)
+
+
+def test_an_interrupted_fit_goes_on_with_the_strength_that_was_chosen(ratings, tmp_path, monkeypatch):
+    """The path is not computed again, and the answer is that of a fit without the interrupt."""
+    folder, sweeps = tmp_path / "c", []
+
+    def press(run):
+        sweeps.append(run.max_iter)
+        if sweeps[-2:] == [7, 7]:  # the second of the sweeps at the end
+            raise KeyboardInterrupt
+
+    settings = {"rank": 4, "max_sweeps": 7, "certify": False}
+    with pytest.raises(KeyboardInterrupt):
+        MatrixCompletion(**settings, checkpoint=folder, callbacks=[press]).fit(ratings)
+    whole = MatrixCompletion(**settings).fit(ratings)
+    monkeypatch.setattr(stages, "choose", None)  # nobody asks
+    resumed = MatrixCompletion(**settings, checkpoint=folder).fit(ratings)
+    assert (resumed.strength_, resumed.implicit_) == (whole.strength_, whole.implicit_)
+    np.testing.assert_array_equal(resumed.predict(ratings[:2]), whole.predict(ratings[:2]))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_small_table_of_low_rank_gets_its_matrix(seed):
+    """Sixty ratings are held out, and they ask for a matrix clearly enough."""
+    rows, cols, y = entries(60, 40, 2400, seed=seed, noise=0.5)
+    train, test = ((rows[part], cols[part], y[part]) for part in (slice(600), slice(600, None)))
+    offsets = MatrixCompletion(radius=1e-6, certify=False).fit(train)
+    assert MatrixCompletion(rank=10, certify=False).fit(train).rmse(test) < 0.8 * offsets.rmse(test)
