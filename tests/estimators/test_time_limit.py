@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import projfree.deadline
 from projfree import ConstrainedRegressor, Loss, Status
-from projfree.estimators import regressor, sharpening
+from projfree.estimators import robust, sharpening
 
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((80, 4))
@@ -34,7 +34,7 @@ def before(monkeypatch) -> tuple[list[float | None], list[Loss]]:
     """The time limits and the losses of the fits before the last."""
     clock, limits, losses = Clock(), [], []
     monkeypatch.setattr(projfree.deadline, "time", clock)
-    for module in (regressor, sharpening):
+    for module in (robust, sharpening):
 
         def counted(f, *arguments, own=module.minimize, **settings):
             result = own(f, *arguments, **settings)
