@@ -79,17 +79,14 @@ class ClusterRounds(Rounds):
         for address, own in self._placement.groups(places).items():
             numbers = [self._numbers[place] for place in own]
             # As bytes, because Dask looks for tasks inside of all else, and at each number of a list.
-            sent = dumps(Share(self.name, own, numbers, count, job.some(numbers)))
-            calls.append(Call(f"projfree-{job.name}", work, partial(tuple, (sent,)), address))
-        return [pickle.loads(answer) for answer in self._caller.answers(calls)]
+            sent = dumps(Share(self.name, own, numbers, count, job.some(numbers), self._caller.inbox.topic))
+            calls.append(Call(partial(tuple, (sent,)), address))
+        return [pickle.loads(answer) for answer in self._caller.answers(f"projfree-{job.name}", work, calls)]
 
     def _adopted(self, numbers: list[int]) -> list[Facts | None]:
         """Have partitions taken onto shelves, wherever Dask has them or makes them again."""
-        calls = [
-            Call("projfree-adopt", adopt, partial(self._adopting, number), None, partial(self._made_again, number))
-            for number in numbers
-        ]
-        answers = self._caller.answers(calls)
+        calls = [Call(partial(self._adopting, number), renew=partial(self._made_again, number)) for number in numbers]
+        answers = self._caller.answers("projfree-adopt", adopt, calls)
         for number, (address, facts) in zip(numbers, answers, strict=True):
             place = self._numbers.index(number)
             if self.facts:

@@ -11,6 +11,7 @@ import pickle
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
+from projfree.data.dask.inbox import send
 from projfree.data.dask.jobs import Work
 from projfree.data.dask.making import Naming
 from projfree.data.dask.partition import Facts, Partition
@@ -45,7 +46,8 @@ def moved(rows: Partition | None) -> Partition | None:
 class Share(NamedTuple):
     """A worker's share of a round: the partitions that it should have, and what is computed of them.
 
-    Places in the tree are those among the partitions that have rows, ``leaves`` of them.
+    Places in the tree are those among the partitions that have rows, ``leaves`` of them. Short answers are sent to
+    ``topic``.
     """
 
     data: str
@@ -53,6 +55,7 @@ class Share(NamedTuple):
     numbers: list[int]
     leaves: int
     job: Work
+    topic: str
 
 
 def work(sent: bytes) -> bytes:
@@ -62,7 +65,7 @@ def work(sent: bytes) -> bytes:
     arrays cost Dask a message each.
     """
     shelf, worker = _shelf()
-    data, places, numbers, count, job = pickle.loads(sent)
+    data, places, numbers, count, job, topic = pickle.loads(sent)
     threads = max(1, worker.state.nthreads)
     nodes: Nodes = {}
     missing = []
@@ -74,4 +77,6 @@ def work(sent: bytes) -> bytes:
                 continue
             with Naming(number), rows.in_use():
                 put(nodes, (0, place), job.on(rows, threads), count, job.add)
-    return pickle.dumps((nodes, missing), protocol=5)
+    answer = pickle.dumps((nodes, missing), protocol=5)
+    send(worker, topic, answer)
+    return answer
