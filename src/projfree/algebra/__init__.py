@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from projfree.algebra.minorant import UNIT, Minorant, inner, size, square
+from projfree.algebra.minorant import Minorant, inner, size, square
 from projfree.algebra.minorant_stack import MinorantStack
 from projfree.algebra.pattern import FactoredShape, Pattern
 from projfree.algebra.point import Handle, Point, frozen, mix
 from projfree.algebra.structured import Mixture, Structured, is_structured, same, zeros
 from projfree.first_use import on_first_use
+from projfree.numerics.sums import UNIT
 
 if TYPE_CHECKING:
     from projfree.algebra.lowrank import Factor, LowRank
