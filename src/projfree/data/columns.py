@@ -9,9 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from projfree.checks import Array
-from projfree.numerics.compilation import compiled
-
-FAST = {"reassoc", "nsz", "contract"}
+from projfree.numerics.compilation import FAST, compiled
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from projfree.data.frames import is_dask
 from projfree.data.gram import Gram
 from projfree.estimators.auto import choose_from_form
 from projfree.estimators.balls import inside, radius_of
-from projfree.estimators.fold_grams import LEAST_SHARE, Moments
+from projfree.estimators.fold_grams import LEAST_VARIATION, Moments
 from projfree.estimators.problem import Problem
 from projfree.estimators.sklearn_penalty import at_zero, penalised_radius
 from projfree.estimators.solving import warn_if_short
@@ -93,7 +93,7 @@ def fit_moments(model: Any, gram: Gram, *, centred: bool) -> None:
 def _deviations(gram: Gram) -> Array:
     """Standard deviations of the columns, nan for those that are constant up to the rounding of the sums."""
     about, raw = np.diag(gram.moment(gram.mean)), np.diag(gram.moment(gram.shift[: gram.d]))
-    return np.where(about > LEAST_SHARE * raw, np.sqrt(np.maximum(about, 0.0)), np.nan)
+    return np.where(about > LEAST_VARIATION * raw, np.sqrt(np.maximum(about, 0.0)), np.nan)
 
 
 def refuse_data(X: Any) -> None:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from projfree.numerics.compilation import compiled
-from projfree.numerics.entries_kernels import FAST
+from projfree.numerics.compilation import FAST, compiled
 
 #: Rows with at most so many entries are solved exactly, by a system with an unknown for each entry.
 SHORT = 12

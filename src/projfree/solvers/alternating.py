@@ -54,7 +54,11 @@ class AlternatingState(State):
 
     def consistent(self, f: SmoothFunction, ball: ConstraintSet) -> bool:
         w: Any = self.x.w
-        return w.low is not None and w.on is None and w.low.rank == len(self.sigma) > 0
+        if w.low is None or w.on is not None or not w.low.rank == len(self.sigma) > 0:
+            return False
+        # The singular values are those of the matrix, up to its precision, or of none yet where it is zero.
+        ball = _known(f, ball)[1]
+        return ball.norm(w) <= 1.01 * lp_norm(self.sigma, ball.p)
 
 
 @dataclass(frozen=True, repr=False)

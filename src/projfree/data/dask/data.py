@@ -22,7 +22,7 @@ from projfree.data.dask.recipe import InFold, InPart, Recipe, Times
 from projfree.data.dask.rounds import Rounds
 from projfree.data.dask.workspace import DaskWorkspace
 from projfree.data.gram import LEAST_WEIGHT, MOST_WEIGHT, Gram
-from projfree.data.local import LEAST_SHARE, labels_of
+from projfree.data.local import WEIGHT_SHARE, labels_of
 from projfree.data.moments import deviation_of
 from projfree.data.once import Once
 from projfree.data.spectrum import largest_eigenvalue
@@ -66,9 +66,9 @@ class DaskData(Data):
         largest, least, total = (1.0, 1.0, float(self.n)) if known is None else known
         if not largest > 0.0:
             raise ValueError("`sample_weight` must have a positive sum, got zeros only; drop rows that do not count.")
-        if least / largest < LEAST_SHARE:
+        if least / largest < WEIGHT_SHARE:
             raise ValueError(
-                f"`sample_weight` must be zero or at least {LEAST_SHARE:g} times the largest, got {least / largest:g} "
+                f"`sample_weight` must be zero or at least {WEIGHT_SHARE:g} times the largest, got {least / largest:g} "
                 "times that; set such weights to zero."
             )
         self.recipe = recipe.but(unit=(largest, total)).with_own_weights()
