@@ -237,7 +237,7 @@ class SparseData(LocalData):
         return self.cut.units()
 
     def fingerprint(self) -> str:
-        marked = self.X[marked_rows(self.n, self.X.nnz // self.n)]
+        marked = self.X[marked_rows(self.n, 2 * self.X.nnz // self.n)]  # an entry has a place and a value
         marked.sort_indices()
         marked.eliminate_zeros()
         # These change with any entry; its place alone would cost a product to tell.
