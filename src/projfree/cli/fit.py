@@ -15,7 +15,7 @@ from projfree.cli import options
 from projfree.cli.asked import Asked, asking
 from projfree.cli.checkpoints import Place, checkpoint_at, resume_command
 from projfree.cli.clusters import ClusterRows
-from projfree.cli.destinations import new_model_at, refuse_inputs
+from projfree.cli.destinations import new_model_at, refuse_inputs, save_model
 from projfree.cli.fit_report import report
 from projfree.cli.models import AnyRows, Settings, fit_rows, held_out_score, model_of, watched, with_encoder
 from projfree.cli.output import DONE, INTERRUPTED, SHORT, Debug, Force, Json, Quiet, Verbose, err, guarded, note
@@ -77,7 +77,7 @@ def fit(
     model = _fitted(model, rows, train, keeper, verbose)
     score = held_out_score(model, rows, test)
     on.close()
-    _save(with_encoder(model, rows), out, force)
+    save_model(with_encoder(model, rows), out, [], force)
     kept.forget()
     report(model, score, out, rows.loss, counted(train), counted(test), json=json, quiet=quiet)
     raise typer.Exit(DONE if model.result_.status.converged else SHORT)
@@ -127,11 +127,3 @@ def _interrupted(keeper: OnInterrupt) -> None:
     else:
         err().print("Interrupted before there was anything to keep; nothing was written.")
     raise typer.Exit(INTERRUPTED)
-
-
-def _save(model: Any, out: Path, force: bool) -> None:
-    from projfree.estimators import save
-    from projfree.estimators.saving import KIND
-
-    new_model_at(out, [], force, KIND)  # another process may have been faster
-    save(model, out)

@@ -157,9 +157,11 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
     of the norm. For squares this is generalised cross-validation [1]_; for others an approximate leave-one-out [2]_
     with one leverage for all rows; squares of fewer than 50 rows go by the restricted likelihood, which errs less there
     [3]_. First the best ridge penalty is found, from the spectrum of the Gram matrix or from
-    Krylov spaces; over other balls some radii around the norm of its answer are tried, unless there are 200 rows
-    for each parameter. A weight of two equals a repeated row. Columns of very few rows, or fits that interpolate, leave
-    little to choose by; `ConstrainedRegressorCV` then looks at held-out rows.
+    Krylov spaces; other losses with eight rows for each parameter take the penalty that a quadratic model at the
+    answer leads one to expect. Over other balls some radii around the norm of that answer are tried, unless there are
+    200 rows for each parameter, or for squares 200 times the share of variance that stays unexplained: no ball could
+    then gain more than 0.005 in R2. A weight of two equals a repeated row. Columns of very few rows, or fits that
+    interpolate, leave little to choose by; `ConstrainedRegressorCV` then looks at held-out rows.
 
     References
     ----------
