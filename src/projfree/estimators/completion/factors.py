@@ -69,11 +69,13 @@ class Factors:
         """The point of an objective."""
         return self.sides.point(f)
 
-    @property
-    def double(self) -> Factors:
-        """The model in double precision."""
+    def double(self, ball: WeightedSchattenBall) -> Factors:
+        """The model in double precision, with its singular values to this precision: sweeps know them to their own."""
         wide = {name: getattr(self, name).astype(np.float64) for name in ("left", "right", "below", "beside")}
-        return replace(self, **wide)
+        model = replace(self, **wide)
+        weighted = LowRank.of(model.sides.lefts, model.sides.rights).scaled(ball.rows, ball.cols)
+        values = weighted.singular_values()  # as many as the smaller side, which may have fewer than the factors
+        return replace(model, sigma=np.append(values, np.zeros(len(self.sigma) - len(values))))
 
     def with_offsets(self, b: Array) -> Factors:
         """The same matrix with other offsets."""

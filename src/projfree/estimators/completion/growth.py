@@ -69,7 +69,8 @@ def grow(
         state, status = problem.within(len(model.sigma), radius, begun, max_iter=SWEEPS, callbacks=callbacks)
         if status is Status.INTERRUPTED:
             raise KeyboardInterrupt
-        model, strength, ended = Factors.of(problem.f, state).double, state.strength, status is Status.CALLBACK
+        model, strength = Factors.of(problem.f, state).double(problem.unit), state.strength
+        ended = status is Status.CALLBACK
 
 
 def _looked_at(problem: Problem, model: Factors, radius: float, enough: float) -> tuple[float, LowRank]:

@@ -141,7 +141,7 @@ class Stages(Certifying):
     def _finish(self, problem: Problem, swept: Swept, stopping: BestSweep | None) -> Self:
         state: Any = swept.state if stopping is None or stopping.state is None else stopping.state
         self.strength_, self.n_iter_ = float(state.strength), swept.state.t
-        self._keep(problem, Factors.of(problem.f, state).double)
+        self._keep(problem, Factors.of(problem.f, state).double(problem.unit))
         if swept.status is Status.INTERRUPTED:
             raise KeyboardInterrupt(f"interrupted after {self.n_iter_} sweeps")
         # A ball that does not hold the answer back lets the penalty fall without end.
