@@ -33,6 +33,8 @@ from projfree import (
     as_data,
     minimize,
 )
+from projfree.algebra import Point
+from projfree.data.base import RowsLostError
 from projfree.data.dask import shelf
 from projfree.data.dask.cluster import ClusterRounds
 from projfree.data.rows import Rows, Step
@@ -144,6 +146,40 @@ def test_bad_partitions_are_named(table):
         wrong[130] = 3.0
         with pytest.raises(ValueError, match=r"partition 3 of the data: `y` must hold the labels -1 and \+1, got 3.0"):
             Objective(Logistic(), as_data(da.from_array(X, chunks=(40, 5)), wrong))
+
+
+def test_odd_labels_are_named(table):
+    X, y = table[0], np.where(table[1] > 0.0, "yes", "no").astype(object)
+    blocks = [dask.delayed(X[:100]), dask.delayed(X[100:])]
+    holes = y.copy()
+    holes[130] = None
+    mixed = [dask.delayed(y[:100]), dask.delayed(np.arange(140) % 2)]
+    with dask.config.set(scheduler="synchronous"):
+        text = r"partition 1 of the data: `y` must hold labels of one kind, got NoneType in row 30 and str before it"
+        with pytest.raises(ValueError, match=text):
+            as_data(blocks, [dask.delayed(holes[:100]), dask.delayed(holes[100:])])
+        with pytest.raises(ValueError, match=r"must have the same kind of targets as partition 0, labels, got numbers"):
+            as_data(blocks, mixed)
+
+
+def test_tables_without_rows_are_refused(client):
+    for data in ([dask.delayed(np.zeros((0, 3)))], da.zeros((0, 3))):
+        y = [dask.delayed(np.zeros(0))] if isinstance(data, list) else da.zeros(0)
+        with pytest.raises(ValueError, match="`X` must be a table with at least one row, got partitions without any"):
+            as_data(data, y)
+
+
+def test_a_closed_client_is_named_and_data_do_not_travel(client, table):
+    from distributed import Client
+
+    with Client(client.scheduler.address, set_as_default=False) as other:
+        data = made(table, client=other)
+        with pytest.raises(TypeError, match="Dask data cannot be pickled, because their rows belong to a client"):
+            pickle.dumps(data)
+    with pytest.raises(RowsLostError, match=r"the client is closed or has lost its scheduler, .* connect anew"):
+        Objective(Logistic(), data).evaluate(Point(np.zeros(5)))
+    with pytest.raises(TypeError, match=r"`client` must be a `distributed.Client`, got str; for an address use"):
+        made(table, client="tcp://nowhere:1")
 
 
 def test_errors_arrive_from_workers(client, table):

@@ -112,10 +112,12 @@ class Waiting:
 
     def look(self) -> None:
         """Make calls that are to be made, wait for a while, take in what has come, and see what has died."""
+        self._refuse_without_scheduler()
         self.client.sync(self._look)
         self.stop()
         self._refuse_errors()
         if self.open:
+            self._refuse_without_scheduler()
             self._look_around()
 
     async def _look(self) -> None:
@@ -173,13 +175,15 @@ class Waiting:
                 )
             self._again(i)
 
-    def _look_around(self) -> None:
-        """See whether there are workers at all, and whether those are there that are waited for."""
+    def _refuse_without_scheduler(self) -> None:
         if self.client.status != "running":
             raise RowsLostError(
-                "the connection to the scheduler is lost, and the rows with it; connect anew, and go on from the "
-                "checkpoint."
+                "the client is closed or has lost its scheduler, and the rows with it; connect anew, make the data "
+                "again with `as_data`, and go on from the checkpoint."
             )
+
+    def _look_around(self) -> None:
+        """See whether there are workers at all, and whether those are there that are waited for."""
         if self.caller.workers:
             self.alone = None
             for i, future in list(self.futures.items()):

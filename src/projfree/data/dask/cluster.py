@@ -48,6 +48,12 @@ class ClusterRounds(Rounds):
         self.facts = [facts for facts in found if facts is not None]
         self._placement.renumber(self._numbers)
 
+    def __getstate__(self) -> Any:
+        raise TypeError(
+            "Dask data cannot be pickled, because their rows belong to a client; pickle the fitted estimator, or make "
+            "the data where they are needed, with `as_data`."
+        )
+
     def most_on_one_worker(self) -> int:
         """The most partitions that a worker has."""
         return self._placement.most()

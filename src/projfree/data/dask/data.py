@@ -239,6 +239,7 @@ def _refuse_unlike(facts: list[Facts]) -> None:
         "dtype": [one.dtype for one in facts],
         "kind of rows": ["dense" if one.stored is None else "sparse" for one in facts],
         "trailing shape of targets": [one.outputs for one in facts],
+        "kind of targets": [one.targets for one in facts],
         "weights": ["none" if one.weights is None else "some" for one in facts],
     }
     for what, found in about.items():
