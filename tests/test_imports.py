@@ -187,3 +187,24 @@ def test_solvers_hold_no_loop_and_no_clock(file):
     tree = parsed(file)
     assert not [node.lineno for node in ast.walk(tree) if isinstance(node, ast.While)], "the loop is in run/"
     assert not {name.split(".")[0] for name in imported(tree)} & {"time", "datetime"}, "the clock is in run/"
+
+
+#: Names that several folders give to modules of one subject each: interfaces, lists, and the same thing for other rows.
+SHARED = {"__init__", "base", "catalogue", "features", "workspace"}
+
+
+def test_no_two_modules_of_one_name():
+    stems = [file.stem for file in FILES if file.stem not in SHARED]
+    assert sorted(stems) == sorted(set(stems))
+
+
+def test_listed_classes_are_defined_once():
+    """Who searches for a name that a package lists, or for one of the border with data, finds one class."""
+    lines = [line for stub in STUBS for line in parsed(stub).body]
+    names = {line.names[0].name for line in lines if isinstance(line, ast.ImportFrom)}
+    names |= {"Moments", "Pass", "Prepared", "Problem", "Rows", "Step", "Table", "Workspace"}
+    found = [node.name for file in FILES for node in parsed(file).body if isinstance(node, ast.ClassDef)]
+    assert [name for name in sorted(names) if found.count(name) > 1] == []
+    functions = [node.name for file in FILES for node in parsed(file).body if isinstance(node, ast.FunctionDef)]
+    assert functions.count("make_problem") == 1
+    assert functions.count("read") <= 1

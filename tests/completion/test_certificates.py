@@ -12,8 +12,8 @@ from projfree import LpBall, MatrixCompletion, SchattenBall, minimize
 from projfree.algebra import LowRank, OnPattern, Pattern
 from projfree.algebra.stacked import StackedPattern
 from projfree.data import lines
-from projfree.estimators.completion import certificate
-from projfree.estimators.completion.certificate import certified
+from projfree.estimators.completion import convex_gap
+from projfree.estimators.completion.convex_gap import certified
 from projfree.numerics import subspace
 from projfree.numerics.subspace import Effort
 from projfree.run import Checkpoint
@@ -60,7 +60,7 @@ def test_bounds_are_below_the_minimum_and_never_negative(solved, which, share, l
     model = (rough if share < 0.5 else near).stretched(share)
     with pytest.MonkeyPatch.context() as patch:  # a support that is too large, as where products are few
         support = spectral.support
-        patch.setattr(certificate.spectral, "support", lambda *given: loose * support(*given))
+        patch.setattr(convex_gap.spectral, "support", lambda *given: loose * support(*given))
         found = certified(problem, model, 40.0)
     assert 0.0 <= found.bound <= least
     assert found.bound <= found.value

@@ -27,7 +27,7 @@ prepared = native.prepare(own, 3, 16, 2)
 if prepared is None:
     sys.exit(json.dumps(None))
 prepared.dense(X)(0, 2)
-(kernel,) = native.prepared._KERNELS.values()
+(kernel,) = native.passes._KERNELS.values()
 sums = prepared.total()[0]
 _, due = own(slice(0, 20), X @ np.ones(3))
 print(json.dumps({

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from projfree.data.dask.model import RoundModel
+from projfree.data.dask.round_model import RoundModel
 
 TERABYTE, FEATURES, ROUNDS = 1e12, 90, 60
 COMMITTED = Path(__file__).parents[2] / "benchmarks" / "results" / "dask.json"

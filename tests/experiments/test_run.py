@@ -18,8 +18,8 @@ from projfree.experiments.report import build
 from projfree.experiments.report.build import judged_report
 from projfree.experiments.report.findings import judged
 from projfree.experiments.report.page import told_apart
+from projfree.experiments.report.preface import HEADLINES
 from projfree.experiments.report.static import file_stem
-from projfree.experiments.report.words import HEADLINES
 from projfree.experiments.runner import key_of, planned, run
 from projfree.experiments.store import DONE, FILE, Store, read_store
 

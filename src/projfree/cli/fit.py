@@ -16,10 +16,10 @@ from projfree.cli.asked import Asked, asking
 from projfree.cli.checkpoints import Place, checkpoint_at, resume_command
 from projfree.cli.clusters import ClusterRows
 from projfree.cli.destinations import new_model_at, refuse_inputs, save_model
+from projfree.cli.file_rows import FileRows
 from projfree.cli.fit_report import report
 from projfree.cli.models import AnyRows, Settings, fit_rows, held_out_score, model_of, watched, with_encoder
 from projfree.cli.output import DONE, INTERRUPTED, SHORT, Debug, Force, Json, Quiet, Verbose, err, guarded, note
-from projfree.cli.rows import Rows
 from projfree.cli.watch import bar, logged
 from projfree.data import Data
 from projfree.run.callbacks import IterationLines
@@ -67,7 +67,7 @@ def fit(
     if resume and not kept.there:
         note(f"{str(kept.path)!r} holds no finished checkpoint, so that the fit begins anew.", quiet or json)
     train, test = rows.parts(hold_out, seed) if isinstance(rows, ClusterRows) else split(rows.n, hold_out, seed)
-    rows = rows.fitted_on(train) if isinstance(rows, Rows) else rows
+    rows = rows.fitted_on(train) if isinstance(rows, FileRows) else rows
     model, keeper = model_of(settings, rows, data), OnInterrupt(kept.path)
     if cv:  # a search shows its folds itself, and leaves nothing to go on from
         model.set_params(verbose=2 if verbose else 0 if quiet or json else 1)

@@ -29,7 +29,7 @@ from projfree.solvers.projected_gradient import AcceleratedProjectedGradient
 from projfree.steps import BacktrackingGradient
 
 if TYPE_CHECKING:
-    from projfree.estimators.auto import Choice, Ridge
+    from projfree.estimators.auto import RadiusChoice, Ridge
 
 #: Radii are powers of this number times the one to begin with, so many of them below and above it; the first one that
 #: is tried lies so many powers below it, from where the answers of smaller balls serve larger ones.
@@ -63,16 +63,16 @@ class Fit:
         return 1.0 - math.sqrt(self.value / self.score) if self.score > self.value > 0.0 else 0.0
 
 
-def around(f: SmoothFunction, ball: ConstraintSet, ridge: Ridge, radius: float, n: float) -> Choice:
+def around(f: SmoothFunction, ball: ConstraintSet, ridge: Ridge, radius: float, n: float) -> RadiusChoice:
     """The radius with the smallest loss of rows left out, and its answer."""
-    from projfree.estimators.auto import Choice
+    from projfree.estimators.auto import RadiusChoice
 
     tries = Tries(f, ball, ridge, radius, n)
     best = ascend(tries.score, tries.first, (0, DOWN + UP), tries.ended)
     if len(tries.fits) == 1 and expired():  # one score says nothing about the others
-        return Choice(radius, ridge.w)
+        return RadiusChoice(radius, ridge.w)
     fit = tries.near(best)
-    return Choice(tries.radius(best), fit.w, fit.run)
+    return RadiusChoice(tries.radius(best), fit.w, fit.run)
 
 
 class Tries:

@@ -53,7 +53,7 @@ FLAT = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class RadiusChoice:
     """A radius, a point near the answer over its ball, and a run over that ball or a smaller one, if there was one."""
 
     radius: float
@@ -89,7 +89,7 @@ def radius_grid(f: Objective, ball: ConstraintSet, count: int) -> Array:
     return np.geomspace(middle / BELOW, middle * ABOVE, count) if count > 1 else np.array([middle])
 
 
-def choose_radius(f: Objective, ball: ConstraintSet) -> Choice:
+def choose_radius(f: Objective, ball: ConstraintSet) -> RadiusChoice:
     r"""The radius whose fit is expected to predict rows best that it has not seen.
 
     First the ridge penalty :math:`\lambda` with the smallest loss of rows left out, see
@@ -103,16 +103,16 @@ def choose_radius(f: Objective, ball: ConstraintSet) -> Choice:
     return replace(found, run=None) if f.excess else found  # that would be one of another function
 
 
-def _chosen(f: Objective, ball: ConstraintSet) -> Choice:
+def _chosen(f: Objective, ball: ConstraintSet) -> RadiusChoice:
     zero = f.evaluate(f.point(np.zeros(f.shape)))
     if not _sloped(f, zero):
         own_norm(ball, np.zeros(f.shape))  # a sentence where the set has no norm
-        return Choice(1.0)
+        return RadiusChoice(1.0)
     n = rows_in(f)
     return _widened(f, ball, _squares(f, ball, zero, n) if f.quadratic else _others(f, ball, zero, n), n)
 
 
-def choose_within(limit: float | None, f: Objective, ball: ConstraintSet) -> Choice:
+def choose_within(limit: float | None, f: Objective, ball: ConstraintSet) -> RadiusChoice:
     """The same, in half of the seconds of a time limit; the best radius until then where they do not suffice."""
     if limit is None:
         return choose_radius(f, ball)
@@ -121,26 +121,26 @@ def choose_within(limit: float | None, f: Objective, ball: ConstraintSet) -> Cho
             return choose_radius(f, ball)
     except Expired:
         log.warning("`radius='auto'` found no radius in half of `time_limit`, and takes 1; raise it, or give a radius.")
-        return Choice(1.0)
+        return RadiusChoice(1.0)
 
 
-def choose_from_form(form: QuadraticForm, ball: ConstraintSet, n: float, intercepts: int) -> Choice:
+def choose_from_form(form: QuadraticForm, ball: ConstraintSet, n: float, intercepts: int) -> RadiusChoice:
     """The same for least squares of which nothing is known but their form and for how many rows it stands."""
     scale = math.sqrt(max(form.c, 0.0) * max(float(np.trace(form.H)), 0.0))
     own_norm(ball, form.b)
     if not np.abs(form.b).max(initial=0.0) > FLAT * scale:
-        return Choice(1.0)
+        return RadiusChoice(1.0)
     return _widened(form, ball, _of_form(form, n, intercepts), n)
 
 
-def _widened(f: SmoothFunction, ball: ConstraintSet, ridge: Ridge, n: float) -> Choice:
+def _widened(f: SmoothFunction, ball: ConstraintSet, ridge: Ridge, n: float) -> RadiusChoice:
     """From the best ridge regression to the ball that was asked for."""
     from projfree.estimators.around import around
 
     radius = _usable(own_norm(ball, ridge.w))
     # A parameter costs a part 1 / n of what is unexplained, and no ball could spare more than all of them.
     gains = _tried(f, ball, n / ridge.unexplained)
-    return around(f, ball, ridge, radius, n) if gains else Choice(radius, ridge.w)
+    return around(f, ball, ridge, radius, n) if gains else RadiusChoice(radius, ridge.w)
 
 
 def _tried(f: SmoothFunction, ball: ConstraintSet, n: float) -> bool:

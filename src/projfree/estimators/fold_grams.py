@@ -69,7 +69,7 @@ def _complementary(n: int, folds: list[Fold]) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class FoldMoments:
     """Least squares on some rows, ready to be solved for any radius.
 
     Attributes
@@ -92,7 +92,7 @@ class Moments:
     scaled: Gram
 
     @classmethod
-    def of(cls, gram: Gram, *, intercept: bool, standardize: bool, centred: bool = True) -> Moments | None:
+    def of(cls, gram: Gram, *, intercept: bool, standardize: bool, centred: bool = True) -> FoldMoments | None:
         """None where deviations drown in the rounding of the sums; ``centred`` where fits on the rows centre them."""
         scale, scaled = np.ones(gram.d), gram
         if standardize:

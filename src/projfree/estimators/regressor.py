@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from projfree.checks import Array, is_sparse, refuse_masked, shown
 from projfree.data import Data
 from projfree.data.gram import Gram
-from projfree.estimators.base import ConstrainedModel, Prepared
+from projfree.estimators.base import ConstrainedModel, PreparedFit
 from projfree.estimators.deviance import column_or_outputs, explained_deviance, has_deviance
 from projfree.estimators.frame_columns import refuse_target_dates
 from projfree.estimators.given_data import from_outside, given_data, on_cluster
@@ -357,7 +357,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         names = ", ".join(map(repr, (*PLAIN, "huber", "biweight", "quantile")))
         raise ValueError(f"`loss` must be one of {names} or a Loss, got {shown(self.loss)}.")
 
-    def _refined(self, table: Table, prepared: Prepared) -> Prepared:
+    def _refined(self, table: Table, prepared: PreparedFit) -> PreparedFit:
         if self._sharpens:
             from projfree.estimators.sharpening import sharpened
 

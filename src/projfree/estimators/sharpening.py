@@ -15,7 +15,7 @@ from projfree.run import Status, minimize
 from projfree.run.result import one_of_many
 
 if TYPE_CHECKING:
-    from projfree.estimators.base import Prepared
+    from projfree.estimators.base import PreparedFit
 
 #: The first loss is smoothed by this part of the value at zero, the next ones by so many times less.
 FIRST, SHARPER = 0.1, 10.0
@@ -28,7 +28,7 @@ LEAST_TOL = 1e-12
 
 
 def sharpened(
-    make: Callable[[Quantile], Problem], prepared: Prepared, tol: float, max_iter: int
+    make: Callable[[Quantile], Problem], prepared: PreparedFit, tol: float, max_iter: int
 ) -> tuple[Problem, Array | None]:
     """The problem whose smoothing accounts for half of the tolerance, and a point to begin at.
 

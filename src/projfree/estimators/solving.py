@@ -21,7 +21,7 @@ from projfree.solvers.base import Solver
 from projfree.solvers.plan import plan
 
 if TYPE_CHECKING:
-    from projfree.estimators.base import Prepared
+    from projfree.estimators.base import PreparedFit
 
 
 def checked_solver(solver: Any) -> Any:
@@ -31,7 +31,7 @@ def checked_solver(solver: Any) -> Any:
     raise TypeError(f"`solver` must be 'auto' or a Solver such as `PrimalAveraging()`, got {shown(solver)}.")
 
 
-def solved_after(prepared: Prepared, settings: dict[str, Any], callbacks: list[Any]) -> Result:
+def solved_after(prepared: PreparedFit, settings: dict[str, Any], callbacks: list[Any]) -> Result:
     """The run of a fit; it goes on from one over a smaller ball where the plan is to use the same solver."""
     f, ball, before = prepared.problem.objective, prepared.ball, prepared.run
     if before is None or settings["solver"] != "auto" or settings.get("state") is not None:

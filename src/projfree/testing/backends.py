@@ -172,7 +172,7 @@ def check_evaluations(make: Make, loss: Loss, outputs: int, intercept: bool) -> 
 
 
 @dataclass(frozen=True)
-class Products(Step):
+class ImageProductSums(Step):
     """The weighted products of all that it is given."""
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
@@ -182,8 +182,8 @@ class Products(Step):
 def _derived(f: Objective, x: Point, z: Point) -> Array:
     """Sums over the derivatives at one point, which a workspace keeps or makes again, and the images of two."""
     sums, derivatives = f.workspace.derive(DerivativeSums(f.loss), (x,))
-    first = f.workspace.fold(Products(), (), (derivatives,))
-    return np.concatenate([sums, first, f.workspace.fold(Products(), (z, x), (derivatives,))])
+    first = f.workspace.fold(ImageProductSums(), (), (derivatives,))
+    return np.concatenate([sums, first, f.workspace.fold(ImageProductSums(), (z, x), (derivatives,))])
 
 
 def check_fixed(make: Make, loss: Loss, outputs: int, intercept: bool, solver: Solver) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from projfree.checks import positive
 from projfree.data.dask.cluster import ClusterRounds
-from projfree.data.dask.data import DaskData
+from projfree.data.dask.dask_data import DaskData
 from projfree.data.dask.making import make_partition, read_partition
 from projfree.data.dask.rounds import LocalRounds
 from projfree.data.dask.sizes import warn_about_sizes

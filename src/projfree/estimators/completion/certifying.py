@@ -6,11 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from projfree.estimators.completion.convex_problem import ConvexProblem
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.growth import grow, worth_growing
 from projfree.estimators.completion.predictions import Predictor
-from projfree.estimators.completion.prepared import Prepared
-from projfree.estimators.completion.problem import Problem
+from projfree.estimators.completion.prepared import PreparedRatings
 from projfree.estimators.completion.stopping import watched
 from projfree.estimators.solving import warn_if_short
 from projfree.estimators.watching import given_callbacks
@@ -23,7 +23,7 @@ from projfree.solvers.weighted_gradient import WeightedProjectedGradient
 from projfree.steps import ShortStep
 
 
-class Certifying(Predictor, Prepared):
+class Certifying(Predictor, PreparedRatings):
     """The part of `MatrixCompletion` that closes the gap."""
 
     solver: Any
@@ -69,7 +69,7 @@ class Certifying(Predictor, Prepared):
         warn_if_short(self, result, tol, expected=result.status is Status.CALLBACK)
         return self
 
-    def _convex_solver(self, problem: Problem) -> Any:
+    def _convex_solver(self, problem: ConvexProblem) -> Any:
         """The solver that was given; else one that takes whole spectra where they are cheap, or needs no images."""
         if self.solver is not None:
             return self.solver

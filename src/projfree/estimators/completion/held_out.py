@@ -10,9 +10,9 @@ from sklearn.utils import check_random_state
 
 from projfree.checks import Array
 from projfree.estimators.completion.configured import Configured
+from projfree.estimators.completion.convex_problem import ConvexProblem
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.offset_model import OffsetModel
-from projfree.estimators.completion.problem import Problem
 from projfree.estimators.completion.ratings import Observed
 from projfree.estimators.completion.stopping import Tally
 
@@ -63,10 +63,10 @@ class HeldOut(Configured):
         """The score of a model on the ratings held out."""
         return -self._error(model, self._split[1])
 
-    def _judge(self, problem: Problem) -> Any:
+    def _judge(self, problem: ConvexProblem) -> Any:
         return lambda run: self._judged(self._in_the_ball(problem, Factors.of(problem.f, run.state)))
 
-    def _in_the_ball(self, problem: Problem, model: Factors) -> Factors:
+    def _in_the_ball(self, problem: ConvexProblem, model: Factors) -> Factors:
         """The model as it is kept: sweeps may lie outside a ball that is given."""
         return model if self.radius is None else model.inside(problem.p, float(self.radius))
 

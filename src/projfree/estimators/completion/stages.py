@@ -13,11 +13,11 @@ import numpy as np
 
 from projfree.deadline import remaining
 from projfree.estimators.callers import outside
-from projfree.estimators.completion.certificate import certified
 from projfree.estimators.completion.certifying import Certifying
 from projfree.estimators.completion.choice import choose, most_sweeps
+from projfree.estimators.completion.convex_gap import certified
+from projfree.estimators.completion.convex_problem import LEAST_RADIUS, ConvexProblem, Swept
 from projfree.estimators.completion.factors import Factors
-from projfree.estimators.completion.problem import LEAST_RADIUS, Problem, Swept
 from projfree.estimators.completion.stopping import BestSweep, limited
 from projfree.estimators.kept import Kept
 from projfree.estimators.watching import given_callbacks
@@ -84,7 +84,7 @@ class Stages(Certifying):
             swept = problem.within(self.rank, float(self.radius), state, **settings)
         return self._finish(problem, swept, stopping)
 
-    def _stopping(self, problem: Problem, written: Written | None) -> BestSweep | None:
+    def _stopping(self, problem: ConvexProblem, written: Written | None) -> BestSweep | None:
         """What stops the sweeps early, with what a checkpoint holds of it."""
         if self.held_out_ is None:
             return None
@@ -138,7 +138,7 @@ class Stages(Certifying):
                 stacklevel=outside(),
             )
 
-    def _finish(self, problem: Problem, swept: Swept, stopping: BestSweep | None) -> Self:
+    def _finish(self, problem: ConvexProblem, swept: Swept, stopping: BestSweep | None) -> Self:
         state: Any = swept.state if stopping is None or stopping.state is None else stopping.state
         self.strength_, self.n_iter_ = float(state.strength), swept.state.t
         self._keep(problem, Factors.of(problem.f, state).double(problem.unit))
@@ -155,7 +155,7 @@ class Stages(Certifying):
             self.certify_to(self.tol)
         return self
 
-    def _affordable(self, problem: Problem) -> float:
+    def _affordable(self, problem: ConvexProblem) -> float:
         """The products that the bound may take: those of the fit, and what a time limit leaves at the pace of these."""
         done, left = self._tally.products(problem, len(self.factors_.sigma)), remaining()
         most = math.inf if self.certify == "sharp" else done
@@ -163,7 +163,7 @@ class Stages(Certifying):
             return most
         return min(most, done * left / max(self.time_limit - left, 1e-9))
 
-    def _keep(self, problem: Problem, model: Factors) -> None:
+    def _keep(self, problem: ConvexProblem, model: Factors) -> None:
         """The attributes of a model that no certificate stands for yet."""
         norm = model.norm(problem.p)
         # The answer of a penalty minimises over the ball of its own norm.

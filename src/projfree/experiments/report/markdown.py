@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from projfree.experiments.base import Experiment, Origin, Panel, Verdict
-from projfree.experiments.report import words
+from projfree.experiments.report import preface
 from projfree.experiments.report.findings import SYMBOLS, Judged, counts
 from projfree.experiments.report.marks import HEADING
 from projfree.experiments.report.static import file_stem
@@ -20,17 +20,17 @@ def summary(
 ) -> str:
     """In words, then the tallies, then one table for each experiment and the figures that were written as files."""
     commit = f", commit {facts['commit']}" if facts.get("commit") else ""
-    lines = [HEADING, "", " ".join(words.opening(found, facts["mode"])), ""]
-    lines += [f"* {_sentence(one)}" for one in words.headlines(found)]
-    lines += ["", *(f"* {line}" for origin in Origin if (line := words.tally(found, origin)))]
+    lines = [HEADING, "", " ".join(preface.opening(found, facts["mode"])), ""]
+    lines += [f"* {_sentence(one)}" for one in preface.headlines(found)]
+    lines += ["", *(f"* {line}" for origin in Origin if (line := preface.tally(found, origin)))]
     lines += [
         "",
         f"`{command}` on {facts['date']}: {facts['processor']}, {facts['cores']} cores; projfree {facts['projfree']}"
-        f"{commit}, NumPy {facts['numpy']}, Python {facts['python']}. {words.circumstances(facts)}",
+        f"{commit}, NumPy {facts['numpy']}, Python {facts['python']}. {preface.circumstances(facts)}",
         "",
-        f"The paper: {words.PAPER}",
+        f"The paper: {preface.PAPER}",
         "",
-        f"This reproduction: {words.citation(facts)}",
+        f"This reproduction: {preface.citation(facts)}",
     ]
     if facts.get("stand_in"):
         lines += ["", f"**Stand-ins** (generated data, not the real ones): {facts['stand_in']}."]
@@ -42,7 +42,12 @@ def summary(
         for panel in panels.get(experiment.name, ()):
             lines += ["", f"![{_alternative(panel)}](figures/{file_stem(experiment.name, panel)}.svg)"]
             lines += ["", f"{panel.title}.{f' {panel.note}' if panel.note else ''}"]
-    lines += ["", "## Abbreviations", "", *(f"* **{short}**: {what}" for short, what in words.ABBREVIATIONS.items())]
+    lines += [
+        "",
+        "## Abbreviations",
+        "",
+        *(f"* **{short}**: {what}" for short, what in preface.ABBREVIATIONS.items()),
+    ]
     return "\n".join([*lines, ""])
 
 

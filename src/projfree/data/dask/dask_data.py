@@ -197,7 +197,7 @@ class DaskData(Data):
         total = min(max(total, LEAST_WEIGHT), MOST_WEIGHT)
         shift = np.concatenate([self.centre_row(), self.mean_target().ravel()])
         gram = Gram.about(shift, self.d, self.mean_target().shape)
-        gram.matrix, gram.n = self._run(jobs.Products, shift, total), self.n
+        gram.matrix, gram.n = self._run(jobs.ProductsJob, shift, total), self.n
         return gram
 
     def standardized(self, shift: Any, scale: Any) -> ScaledData:

@@ -27,7 +27,7 @@ class RoundModel:
 
     Examples
     --------
-    >>> from projfree.data.dask.model import RoundModel
+    >>> from projfree.data.dask.round_model import RoundModel
     >>> model = RoundModel()
     >>> [round(model.seconds(1e12, 90, workers), 1) for workers in (10, 100, 1000)]
     [9.1, 1.1, 1.5]

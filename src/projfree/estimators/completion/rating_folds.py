@@ -13,8 +13,8 @@ import numpy as np
 from projfree.checks import Array
 from projfree.deadline import deadline
 from projfree.estimators.completion.choice import FACTOR, along, strengths_of
+from projfree.estimators.completion.convex_problem import LEAST_RADIUS
 from projfree.estimators.completion.factors import Factors
-from projfree.estimators.completion.problem import LEAST_RADIUS
 
 #: A search begins so many points of the path above where a single fit does: it does not climb.
 ABOVE = 3

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from projfree.algebra import UNIT, LowRank
+from projfree.estimators.completion.convex_problem import ConvexProblem
 from projfree.estimators.completion.factors import Factors
-from projfree.estimators.completion.problem import Problem
 from projfree.losses.squared import is_squared
 from projfree.numerics.subspace import Effort
 from projfree.objectives.evaluation import Evaluation
@@ -27,7 +27,7 @@ PAIR, CHOLESKY, SPECTRUM = 5.0, 1.0 / 18.0, 1.0 / 3.0
 
 
 @dataclass(frozen=True)
-class Certificate:
+class CertifiedModel:
     """A model inside the ball with its best offsets, its value, and a proven bound on the minimum over the ball.
 
     The bound is ``coarse`` where a sharp one would have taken too many products.
@@ -40,7 +40,7 @@ class Certificate:
     coarse: bool
 
 
-def certified(problem: Problem, factors: Factors, radius: float, most: float = math.inf) -> Certificate:
+def certified(problem: ConvexProblem, factors: Factors, radius: float, most: float = math.inf) -> CertifiedModel:
     """The certificate of a model in the ball of a radius, for about ``most`` products."""
     f, ball = problem.f.open(), problem.ball(radius)
     effort = effort_for(problem, most)
@@ -51,7 +51,7 @@ def certified(problem: Problem, factors: Factors, radius: float, most: float = m
         bound = here.slope.lower(ball, spectral.support(lowered, ball.p, radius, effort))
     bound = max(bound, _scaled_back(f, here, bound), f.least)
     found = factors.with_offsets(np.asarray(here.intercept))
-    return Certificate(found, here.value, bound, relative(f, here.value, bound), not effort.gram)
+    return CertifiedModel(found, here.value, bound, relative(f, here.value, bound), not effort.gram)
 
 
 def _scaled_back(f: Sweepable, here: Evaluation, bound: float) -> float:
@@ -71,7 +71,7 @@ def _scaled_back(f: Sweepable, here: Evaluation, bound: float) -> float:
     return theta * bound + theta * (1.0 - theta) * squares - 8.0 * UNIT * (abs(bound) + squares)
 
 
-def effort_for(problem: Problem, most: float) -> Effort:
+def effort_for(problem: ConvexProblem, most: float) -> Effort:
     """What the bound may take for so many products: a Gram matrix with its factorisation, a Schatten-4 norm."""
     f, (m, n) = problem.f.entries, problem.f.entries.shape
     along = np.diff(f.data.pattern.indptr) if n <= m else np.bincount(f.data.pattern.indices, minlength=n)
