@@ -10,7 +10,7 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.deadline import expired
-from projfree.estimators.balls import inside, multiplier
+from projfree.estimators.balls import inside
 from projfree.estimators.climbing import ascend
 from projfree.estimators.freedom import freedom, freedom_of_products
 from projfree.estimators.left_out import FULL, left_out_loss
@@ -136,7 +136,7 @@ def _fitted(f: SmoothFunction, ball: ConstraintSet, ridge: Ridge, near: Fit | No
     start = _start(f, ball, ridge.w if near is None else near.w)
     w = _minimised(f, ball, H, b, start) if ball.projects_quickly else _run(form or f, ball, start).w
     slope = (H @ w.reshape(len(H), -1)).reshape(w.shape) - b
-    used, mu = freedom(ball, w, slope, H), multiplier(ball, slope) or 0.0
+    used, mu = freedom(ball, w, slope, H), ball.multiplier(slope) or 0.0
     if form is None:
         assert isinstance(f, Objective)
         x = f.point(w)
@@ -154,7 +154,7 @@ def _from_rows(f: SmoothFunction, ball: ConstraintSet, ridge: Ridge, near: Fit |
         first = np.zeros(f.shape) if ball.as_flat(f.shape) is not None else ridge.w
         result = _run(f, ball, _start(f, ball, first if near is None else near.w), _solver(f, ball))
     x = f.point(result.w, result.intercept)
-    mu = multiplier(ball, f.minorant(x).gradient) or 0.0
+    mu = ball.multiplier(f.minorant(x).gradient) or 0.0
     used = freedom_of_products(ball, x.w, mu, f.hessian_at(x), n)
     return Fit(x.w, result.value, left_out_loss(f, x, used, n), mu, result)
 

@@ -17,7 +17,7 @@ from projfree.estimators.balls import inside, labels, make_ball, radius_of
 from projfree.estimators.columns import free_columns
 from projfree.estimators.problem import Problem, make_problem
 from projfree.estimators.sklearn_callbacks import Bridge, EarlyStopping, context_of
-from projfree.estimators.solving import checked_solver, penalty, solved_after, warn_if_short
+from projfree.estimators.solving import checked_solver, solved_after, warn_if_short
 from projfree.estimators.table import Table
 from projfree.estimators.watching import given_callbacks, shown_by
 from projfree.losses.base import Loss
@@ -235,4 +235,4 @@ class ConstrainedModel(Answers):
         self.loss_, self.ball_, self.radius_ = problem.objective.loss, ball, radius_of(ball)
         self.standardize_ = problem.standardized
         self.result_, self.n_iter_ = result, max(1, result.n_iter)
-        self.multiplier_ = penalty(problem, ball, result)
+        self.multiplier_ = result.multiplier

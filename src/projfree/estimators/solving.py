@@ -9,14 +9,10 @@ from typing import TYPE_CHECKING, Any
 from sklearn.exceptions import ConvergenceWarning
 
 from projfree.checks import shown
-from projfree.estimators.balls import multiplier
 from projfree.estimators.callers import outside
-from projfree.estimators.problem import Problem
 from projfree.run import Result, Status
 from projfree.run.loop import solved
 from projfree.run.path import carried
-from projfree.sets import WithFree
-from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver
 from projfree.solvers.plan import plan
 
@@ -41,14 +37,6 @@ def solved_after(prepared: PreparedFit, settings: dict[str, Any], callbacks: lis
         return solved(f, ball, start=prepared.start, callbacks=callbacks, **settings)
     settings = {**settings, "solver": made.solver, "state": carried(f, ball, before)}
     return replace(solved(f, ball, start=None, callbacks=callbacks, **settings), plan=made)
-
-
-def penalty(problem: Problem, ball: ConstraintSet, result: Result) -> float | None:
-    """The multiplier of the radius at the point found."""
-    if result.multiplier is not None or not isinstance(ball, WithFree):
-        return result.multiplier
-    f = problem.objective
-    return multiplier(ball, f.minorant(f.point(result.w, result.intercept)).gradient)
 
 
 def warn_if_short(model: Any, result: Result, tol: float, expected: bool = False) -> None:

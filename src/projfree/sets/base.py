@@ -132,6 +132,16 @@ class ConstraintSet(ABC):
         r"""The Frank-Wolfe gap :math:`\max_{v \in C}\langle g, w - v\rangle`; with a gradient it bounds f(w) - f*."""
         return inner(gradient, w) + self.support(-gradient)
 
+    def multiplier(self, gradient: Array, support: float | None = None) -> float | None:
+        r"""The penalty :math:`\mu` for which a minimiser with this gradient also minimises :math:`f + \mu \|w\|`.
+
+        It is `support` of the negative gradient, which may be given, over the radius; None where the set has no radius.
+        """
+        radius = getattr(self, "radius", None)
+        if radius is None:
+            return None
+        return float((self.support(-gradient) if support is None else support) / radius)
+
     def support_rtol(self, shape: Shape) -> float:
         """The relative rounding error that `support` may have, proven or generous; certificates add it."""
         return 2.0 * UNIT * (16.0 + 2.0 * math.log2(max(2, math.prod(shape))))
