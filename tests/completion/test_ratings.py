@@ -156,3 +156,11 @@ def test_constant_ratings(settings, value):
     model = MatrixCompletion(rank=3, **settings).fit((users, items, np.full(300, value)))
     np.testing.assert_allclose(model.predict((users, items)), value, rtol=1e-6)
     assert 0.0 <= model.relative_gap_ <= 1e-3
+
+
+@pytest.mark.parametrize("size", [1e-150, 1e-20, 1e-9, 1e71, 1e150])
+def test_ratings_too_small_or_too_large_for_their_squares(size):
+    users, items = np.divmod(np.arange(40), 5)
+    values = size * np.random.default_rng(0).uniform(0.5, 1.0, 40)
+    with pytest.raises(ValueError, match=r"^`ratings` must have a largest size between 1e-08 and 1e\+70, got .*; mult"):
+        MatrixCompletion(rank=2).fit((users, items, values))

@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from projfree.checks import Array, is_sparse, refuse_masked, shown
+from projfree.checks import Array, is_sparse, of_size, refuse_masked, shown
 from projfree.data import Data
 from projfree.data.gram import Gram
 from projfree.estimators.base import ConstrainedModel, PreparedFit
@@ -31,6 +31,8 @@ from projfree.run.result import one_of_many
 
 log = logging.getLogger(__name__)
 
+#: Squares of smaller targets are lost to underflow.
+LEAST_TARGET = 1e-150
 #: Losses that are made without a look at the data.
 PLAIN: dict[str, type[Loss]] = {"squared": Squared, "poisson": Poisson, "gamma": Gamma}
 
@@ -329,7 +331,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
             X, labels = take_column(X, self.task)
         X, y = self._validated(X, y, multi_output=True, y_numeric=True)
         refuse_target_dates(y)
-        y = np.asarray(y, dtype=np.float64)
+        y = of_size("y", np.asarray(y, dtype=np.float64), LEAST_TARGET)
         if labels is not None and y.ndim != 1:
             raise ValueError(f"`task` needs one target a row, got `y` of shape {y.shape}.")
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
