@@ -111,10 +111,11 @@ def all_finite(name: str, array: Array) -> Array:
     return array
 
 
-def of_size(name: str, array: Array, least: float, most: float = np.inf) -> Array:
-    """Return `array`, or say that its largest entry is so small or so large that squares leave the range of floats."""
+def of_size(name: str, array: Array, least: float) -> Array:
+    """Return `array`, or say that its largest entry is so small that squares leave the range of floats."""
     size = max(float(array.max(initial=0.0)), -float(array.min(initial=0.0)))
-    if 0.0 < size < least or size > most:
-        span = f"of at least {least:g}" if most == np.inf else f"between {least:g} and {most:g}"
-        raise ValueError(f"`{name}` must have a largest size {span}, got {size:.3g}; multiply it by a constant.")
+    if 0.0 < size < least:
+        raise ValueError(
+            f"`{name}` must have a largest size of at least {least:g}, got {size:.3g}; multiply it by a constant."
+        )
     return array

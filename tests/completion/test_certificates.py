@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 from completion.problems import entries
@@ -40,6 +42,16 @@ def test_an_answer_in_single_precision_lies_inside_the_ball(implicit, monkeypatc
     assert problem.ball(model.radius_).norm(w) <= model.radius_ * (1.0 + 1e-12)
     model.certify_to(1e-2)
     assert model.relative_gap_ <= 1e-2
+
+
+def test_a_triangle_of_blocks_is_that_of_the_whole(monkeypatch):
+    rng, factors_module = np.random.default_rng(0), importlib.import_module("projfree.estimators.completion.factors")
+    monkeypatch.setattr(factors_module, "BLOCK", 7)
+    parts, weights = (rng.standard_normal((20, 4)), rng.standard_normal((9, 4))), rng.random(29)
+    whole = weights[:, None] * np.concatenate(parts)
+    r = factors_module.triangle(parts, weights)
+    np.testing.assert_allclose(r.T @ r, whole.T @ whole, atol=1e-12)
+    assert r.shape == (4, 4)
 
 
 @pytest.fixture(scope="module")

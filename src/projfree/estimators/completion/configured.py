@@ -46,6 +46,8 @@ class Configured:
     implicit_: float
     #: What weights of implicit features are multiplied by; several models differ in it.
     _spread: float = 1.0
+    #: The weights that are tried by default.
+    _tried: tuple[float, ...] = WEIGHTS
 
     def _checked(self) -> None:
         if at_least("MatrixCompletion(p=...)", self.p, 1.0) >= 2.0:
@@ -111,7 +113,7 @@ class Configured:
     @property
     def weights(self) -> tuple[float, ...]:
         """The weights of implicit features to choose from."""
-        given = WEIGHTS if isinstance(self.implicit, str) else (float(self.implicit),)
+        given = self._tried if isinstance(self.implicit, str) else (float(self.implicit),)
         return tuple(self._spread * weight for weight in given)
 
     def _problem(

@@ -18,12 +18,12 @@ from projfree.objectives.offsets import OffsetObjective
 from projfree.run import Status
 from projfree.run.loop import driven
 from projfree.sets import WeightedSchattenBall
-from projfree.solvers.alternating import Alternating, AlternatingState, Sweepable, balanced, strongest
+from projfree.solvers.alternating import Alternating, AlternatingState, Sweepable, balanced, strongest, unit_of
 
 if TYPE_CHECKING:
     from projfree.run.checkpoint import Written
 
-#: The radius of an answer without a matrix.
+#: The radius of an answer without a matrix, for ratings of the unit.
 LEAST_RADIUS = 1e-8
 
 
@@ -96,7 +96,12 @@ class ConvexProblem:
         f, data = self.f.entries, self.f.entries.data
         total = data.n * float(np.average(f.loss.value(np.full(data.n, f.base), data.y), weights=data.weight))
         total += self.f.known * data.n
-        return self.ball(max(0.5 * self.p * total / strength, LEAST_RADIUS))
+        return self.ball(max(0.5 * self.p * total / strength, self.least_radius))
+
+    @property
+    def least_radius(self) -> float:
+        """The radius of an answer without a matrix."""
+        return LEAST_RADIUS * unit_of(self.f.entries)
 
     def strongest(self) -> float:
         """The strength from which on the matrix is zero for p = 1."""

@@ -41,7 +41,8 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         The penalty of an offset, in ratings.
     implicit : "auto" or float
         The weight w of implicit features: which items a user has rated is completed as well, see Notes. By default
-        chosen from 0, 0.5 and 1 on held-out ratings where the radius is, else 0.
+        chosen from 0, 0.5 and 1 on held-out ratings where the radius is, else 0; the squares of zeros and ones are
+        compared with those of ratings, so that these should not differ by much less than one.
     weight_power : float
         The power a of the smoothed row and column frequencies in the norm; 0 is the plain norm.
     user_features, item_features : array, sparse matrix, frame, mapping or tuple, optional

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from projfree.checks import Array, all_finite, is_sparse, of_size, plain_array, real_array, shown
+from projfree.checks import Array, all_finite, is_sparse, plain_array, real_array, shown
 from projfree.data.frames import is_frame
 from projfree.data.local import checked_weights
 from projfree.estimators.completion.labels import labels_of
@@ -18,8 +18,6 @@ FORMS = (
     "a SciPy sparse matrix, a data frame with the named columns, (user, item, rating) triples, or a tuple of arrays "
     "(users, items, ratings)"
 )
-#: The largest rating is of a size between these: squares of others would leave the range of what is solved accurately.
-SIZES = 1e-8, 1e70
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +41,11 @@ class Ratings:
 def weighted_ratings(X: Any, y: Any, columns: Sequence[str], sample_weight: Any) -> Ratings:
     """The ratings that count: a weight of zero is that of a rating which is not there."""
     given = read_ratings(X, y, columns)
-    assert given.values is not None
-    of_size("ratings", given.values, *SIZES)
     if sample_weight is None:
         return given
     checked_weights(sample_weight, len(given.users))
     weight = plain_array("sample_weight", sample_weight).astype(np.float64, copy=False)
+    assert given.values is not None
     at = weight > 0.0
     return Ratings(given.users[at], given.items[at], given.values[at], given.shape, weight[at], np.flatnonzero(at))
 

@@ -16,7 +16,7 @@ from projfree.estimators.callers import outside
 from projfree.estimators.completion.certifying import Certifying
 from projfree.estimators.completion.choice import choose, most_sweeps
 from projfree.estimators.completion.convex_gap import certified
-from projfree.estimators.completion.convex_problem import LEAST_RADIUS, ConvexProblem, Swept
+from projfree.estimators.completion.convex_problem import ConvexProblem, Swept
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.stopping import BestSweep, limited
 from projfree.estimators.kept import Kept
@@ -130,8 +130,8 @@ class Stages(Certifying):
             return [Kept(replace(self.checkpoint, note=note))]
         return [Kept(Checkpoint(self.checkpoint, every=1, note=note))]
 
-    def _warn_if_wide(self, norm: float, fallen: bool) -> None:
-        if self.radius is not None and fallen and self.radius > LEAST_RADIUS and norm < 0.9 * self.radius:
+    def _warn_if_wide(self, norm: float, fallen: bool, least: float) -> None:
+        if self.radius is not None and fallen and self.radius > least and norm < 0.9 * self.radius:
             warnings.warn(
                 f"`radius={self.radius:g}` is larger than these ratings need: the norm of the answer is {norm:.4g}, so "
                 "the ball does not hold it back; choose a smaller radius, or leave it out.",
@@ -145,7 +145,7 @@ class Stages(Certifying):
         if swept.status is Status.INTERRUPTED:
             raise KeyboardInterrupt(f"interrupted after {self.n_iter_} sweeps")
         # A ball that does not hold the answer back lets the penalty fall without end.
-        self._warn_if_wide(self.norm_, self.strength_ < WIDE * state.first)
+        self._warn_if_wide(self.norm_, self.strength_ < WIDE * state.first, problem.least_radius)
         if self.certify:
             announce(given_callbacks(self.callbacks), "certificate")
             found = certified(problem, self.factors_, self.radius_, self._affordable(problem))
@@ -167,7 +167,8 @@ class Stages(Certifying):
         """The attributes of a model that no certificate stands for yet."""
         norm = model.norm(problem.p)
         # The answer of a penalty minimises over the ball of its own norm.
-        self.radius_ = float(self.radius) if self.radius is not None else max(norm * (1.0 + 1e-12), LEAST_RADIUS)
+        own = max(norm * (1.0 + 1e-12), problem.least_radius)
+        self.radius_ = own if self.radius is None else float(self.radius)
         self.factors_ = model.inside(problem.p, self.radius_)
         self.norm_ = self.factors_.norm(problem.p)
         self.result_ = None
