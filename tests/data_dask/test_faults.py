@@ -204,6 +204,20 @@ def test_a_source_that_changes_is_refused(table):
             run(data, PrimalAveraging())
 
 
+def test_rows_that_have_gone_are_a_change(table):
+    X, y, _ = table
+    left = [1]
+
+    def going(block):
+        return block[: len(block) * left[0]]
+
+    with dask.config.set(scheduler="synchronous"):
+        data = as_data([dask.delayed(going)(X)], [dask.delayed(going)(y)], memory=1)
+        left[0] = 0
+        with pytest.raises(ChangedError, match=r"computed again to other numbers \(checksum of no rows, "):
+            run(data, PrimalAveraging())
+
+
 def test_a_recomputed_partition_is_checked_on_a_cluster(client, table):
     data = made(table)
     facts = data.rounds.facts[2]
