@@ -6,10 +6,10 @@ Logistic regression over an l_2 ball to a certified relative gap of 1e-6, on 2 w
 multiplier says which penalty has the same minimum; `dask_ml.linear_model.LogisticRegression` solves that problem, on
 columns as they are, with more and more iterations, until its suboptimality, relative to the minimum of the penalised
 loss, is 1e-6 too. The time of that run alone counts, the median of three where it is short, as it is for our fit; how
-many iterations L-BFGS needs is found in memory, and so is the minimum, by Newton's method. Solvers of dask-ml have run on a few
-rows before, and our fit once on all of them, because passes over large tables are compiled. Features are independent,
-or correlated: then the eigenvalues of their covariance fall from 1 to 1e-4. Needs dask-ml, which is no dependency of
-anything here.
+many iterations L-BFGS needs is found in memory, and so is the minimum, by Newton's method. Solvers of dask-ml have run
+on a few rows before, and our fit once on all of them, because passes over large tables are compiled. Features are
+independent, or correlated: then the eigenvalues of their covariance fall from 1 to 1e-4. Needs dask-ml, which is no
+dependency of anything here.
 """
 
 from __future__ import annotations

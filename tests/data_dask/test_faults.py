@@ -263,6 +263,26 @@ def test_an_interrupt_leaves_no_task_behind(client, table, interruptible):
     assert run(data, PrimalAveraging()).n_iter == 5
 
 
+def slowly(block):
+    time.sleep(0.5)
+    return block
+
+
+def test_an_interrupt_while_rows_are_loaded_leaves_no_task_behind(client, table, interruptible):
+    blocks = [[dask.delayed(slowly)(part[k::6] + 0.5) for k in range(6)] for part in table[:2]]
+    timer = threading.Timer(0.7, _thread.interrupt_main)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt) as caught:  # and keeps the traceback, as an interpreter does
+        as_data(*blocks)
+    assert caught.traceback
+    deadline = time.monotonic() + 8.0
+    while (
+        left := [key for key in tasks(client) if "projfree-" in key or "slowly" in key]
+    ) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not left
+
+
 def test_tasks_that_somebody_cancels_are_called_again(client, table):
     from distributed import Client, Future
 

@@ -40,10 +40,7 @@ def test_the_slowest_worker_sets_the_time():
 
 
 def test_the_constants_are_those_that_were_measured():
-    """To one digit, and within a factor of two: the load of the machine changes them by as much; the network is assumed.
-
-    The fastest rounds count.
-    """
+    """To one digit, and within the factor of two that the load of the machine makes; the network is assumed."""
     found = json.loads(COMMITTED.read_text(encoding="utf-8"))
     slope = np.polyfit(*([one[name] for one in found["workers"]] for name in ("workers", "busy")), 1)[0]
     largest = found["sizes"][-1]

@@ -43,8 +43,16 @@ class ClusterRounds(Rounds):
         self._futures, self._placement = list(client.compute(list(blocks))), Placement()
         self._numbers = list(range(len(blocks)))
         self.facts = []
+        try:
+            self._load()
+        except BaseException:
+            for future in self._futures:  # a traceback that somebody keeps would keep the tasks
+                future.release()
+            raise
+
+    def _load(self) -> None:
+        """Wait for the partitions; those without rows have no place."""
         found = self._adopted(self._numbers, adopted_where_made(self._caller, self.name, self._futures))
-        # Partitions without rows have no place.
         self._numbers = [number for number, facts in enumerate(found) if facts is not None]
         self.facts = [facts for facts in found if facts is not None]
         self._placement.renumber(self._numbers)
