@@ -31,8 +31,8 @@ from projfree.data.standardized import StandardizedView
 T = TypeVar("T")
 #: Numbers that memory gives in a second, as the plan counts.
 NUMBERS_A_SECOND = 1e9
-#: The time of a round that does nothing, in such numbers: 19 ms, as `RoundModel` has it.
-ROUND_NUMBERS = 1.9e7
+#: The time of a round that does nothing, in such numbers: 10 ms, as `RoundModel` has it.
+ROUND_NUMBERS = 1e7
 
 
 class DaskData(Data):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterable
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -10,10 +11,15 @@ from weakref import WeakKeyDictionary
 SHORT = 1 << 14
 
 
-def send(worker: Any, topic: str, answer: bytes) -> None:
-    """Send an answer of the task that runs, if it is short; it stays the result of its task as well."""
-    if len(answer) <= SHORT:
-        worker.log_event(topic, {"key": worker.get_current_task(), "answer": answer})
+def answered(worker: Any, topic: str, answer: Any) -> bytes:
+    """The result of the task that runs, which is sent at once if it is short.
+
+    It is pickled here, because many small arrays cost Dask a message each.
+    """
+    result = pickle.dumps(answer, protocol=5)
+    if len(result) <= SHORT:
+        worker.log_event(topic, {"key": worker.get_current_task(), "answer": result})
+    return result
 
 
 class Inbox:

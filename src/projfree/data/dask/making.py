@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from projfree.algebra.hashing import short_hash
+from projfree.algebra.hashing import condensed, short_hash
 from projfree.checks import Array, is_sparse, plain_array, shown
+from projfree.data.dask.made import noted
 from projfree.data.dask.partition import Facts, Partition, aligned, realigned
 from projfree.data.dense import DenseData
 from projfree.data.frames import from_frame, from_series, is_frame
@@ -96,14 +97,15 @@ def _partition(
         weight, range_ = _weights(weight, data.n)
     dtype = str(parts[0].dtype)
     numbers = y if y.dtype.kind in "fiub" else np.array([str(one) for one in y.ravel()])
-    checksum = short_hash(f"{data.n} {data.shape(())} {dtype} {y.shape}", *parts, numbers, weight)
+    short = (piece for part in parts for piece in condensed(part))
+    checksum = short_hash(f"{data.n} {data.shape(())} {dtype} {y.shape}", *short, numbers, weight)
     nbytes = sum(part.nbytes for part in parts) + y.nbytes + (0 if weight is None else weight.nbytes)
     facts = Facts(
         number, data.n, data.shape(())[0], dtype, nbytes, data.stored, y.shape[1:], data.summation(), range_, names,
         (data.row_norm, data.mean_square), _labels_of(y, weight), "numbers" if y.dtype.kind in "fiub" else "labels",
         checksum,
     )  # fmt: skip
-    return Partition(data, y, weight, facts)
+    return noted(Partition(data, y, weight, facts))
 
 
 def _labels_of(y: Array, weight: Array | None) -> Array | None:
