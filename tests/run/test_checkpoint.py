@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 
 import numpy as np
@@ -179,7 +180,7 @@ def test_a_run_goes_on_in_a_new_workspace_after_a_checkpoint(tmp_path):
     opened = []
     callbacks = [lambda run: opened.append(run.opened), Checkpoint(tmp_path / "a", 2)]
     minimize(problem("logistic"), BALL, PrimalAveraging(), max_iter=5, tol=0.0, callbacks=callbacks)
-    changed = [a is not b for a, b in zip(opened[:-1], opened[1:], strict=True)]
+    changed = [a is not b for a, b in itertools.pairwise(opened)]
     assert changed == [False, True, False, True]
 
 
