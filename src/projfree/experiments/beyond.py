@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from projfree.experiments.base import Claim, Experiment, Finding, Mode, Origin, Panel, Row, Series, Task, Verdict
+from projfree.experiments.counting import OPTION_B
 from projfree.experiments.drawing import error_panel, noted
 from projfree.experiments.iteration_time import repeats
 from projfree.experiments.judging import UNMEASURED, decided, interval, select
@@ -31,7 +32,7 @@ from projfree.solvers import (
     plan,
 )
 from projfree.solvers.base import Solver, State
-from projfree.steps import ExactLineSearch
+from projfree.steps import ExactLineSearch, ShortStep
 
 #: Relative error at which methods are compared, and the one at which a run ends.
 LEVEL, END = 1e-6, 1e-9
@@ -44,7 +45,7 @@ SOLVERS: dict[str, Solver] = {
 #: Solvers whose runs are repeated; the others are slow, and once is enough to be the best or not.
 REPEATED = ("Newton", "auto")
 MOST = {"quick": 1_500, "full": 500}
-COLOURS = {name: place for place, name in enumerate([*SOLVERS, "Newton", "auto"])}
+COLOURS = {name: place for place, name in enumerate([*SOLVERS, "Newton", "auto", OPTION_B])}
 
 
 @cache
@@ -70,7 +71,9 @@ def raced(mode: Mode, kind: str, p: float, rho: float) -> Task:
 
         place = {**problem.place, "problem": kind, "set": ball_name(p), "p": p, "radius": ball.radius, "rho": rho}
         auto = plan(problem.objective("auto"), ball, LEVEL).solver
-        solvers = {**SOLVERS, **({"Newton": ConstrainedNewton()} if kind == "logistic" else {}), "auto": auto}
+        printed = {OPTION_B: FrankWolfe(ShortStep(problem.reference.smoothness()))}
+        newton = {"Newton": ConstrainedNewton()} if kind == "logistic" else {}
+        solvers: dict[str, Solver] = {**SOLVERS, **printed, **newton, "auto": auto}
         for name, solver in solvers.items():
             for seed in range(repeats(mode) if name in REPEATED else 1):
                 curve = follow(
@@ -261,10 +264,8 @@ EXPERIMENT = Experiment(
     paper="Section 1; else not in the paper",
     method=(
         "The same problems and clock as above. Errors are measured apart from the run; the race ends at a relative "
-        "error of "
-        f"{END:g} and is judged at {LEVEL:g}. Certificates are those of `minimize`, at every iteration. Vertices are "
-        "counted "
-        "where they can be: entries on the l₁ ball, rank on the nuclear ball."
+        f"error of {END:g} and is judged at {LEVEL:g}. Certificates are those of `minimize`, at every iteration. "
+        "Vertices are counted where they can be: entries on the l₁ ball, rank on the nuclear ball."
     ),
     tasks=tasks,
     claims=(

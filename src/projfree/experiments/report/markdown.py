@@ -19,14 +19,18 @@ def summary(
     panels: Mapping[str, Sequence[Panel]],
 ) -> str:
     """In words, then the tallies, then one table for each experiment and the figures that were written as files."""
-    commit = f", commit {facts['commit']}" if facts.get("commit") else ""
     lines = [HEADING, "", " ".join(words.opening(found, facts["mode"])), ""]
-    lines += [f"* {_sentence(one)}" for one in words.headlines(found)]
-    lines += ["", *(f"* {line}" for origin in Origin if (line := words.tally(found, origin)))]
+    for title, some in (
+        ("What most readers look for:", words.headlines(found)),
+        ("What does not hold or is not defined:", words.against(found)),
+    ):
+        lines += [title, "", *map(_sentence, some), ""] if some else []
+    lines += ["In all:", "", *(f"* {line}" for origin in Origin if (line := words.tally(found, origin)))]
     lines += [
         "",
-        f"`{command}` on {facts['date']}: {facts['processor']}, {facts['cores']} cores; projfree {facts['projfree']}"
-        f"{commit}, NumPy {facts['numpy']}, Python {facts['python']}. {words.circumstances(facts)}",
+        f"`{command}` on {words.days(facts)}: {facts['processor']}, {facts['cores']} cores; projfree "
+        f"{facts['projfree']}{words.commits(facts)}, NumPy {facts['numpy']}, Python {facts['python']}. "
+        f"{words.circumstances(facts)}",
         "",
         f"The paper: {words.PAPER}",
         "",
@@ -38,7 +42,8 @@ def summary(
         lines += ["", f"## {experiment.title}", "", f"{experiment.question} ({experiment.paper})", ""]
         lines += ["| claim | whose | place | paper | ours | verdict | reason |", "|---|---|---|---|---|---|---|"]
         lines += [_row(one) for one in found if one.experiment is experiment]
-        lines += ["", f"How: {experiment.method}"]
+        lines += ["", f"How: {experiment.method}", "", "The rules:", ""]
+        lines += _rules([one for one in found if one.experiment is experiment])
         for panel in panels.get(experiment.name, ()):
             lines += ["", f"![{_alternative(panel)}](figures/{file_stem(experiment.name, panel)}.svg)"]
             lines += ["", f"{panel.title}.{f' {panel.note}' if panel.note else ''}"]
@@ -52,7 +57,25 @@ def _alternative(panel: Panel) -> str:
 
 
 def _sentence(one: Judged) -> str:
-    return f"{one.claim.text} ({one.claim.where}): **{one.finding.verdict.value}**; ours: {one.finding.ours}."
+    """A claim of the first minute in a line of a list."""
+    verdict = f"{SYMBOLS[one.finding.verdict]} **{one.finding.verdict.value}**"
+    return f"* {verdict}: {one.claim.text}. {one.claim.where}; {words.in_short(one)}."
+
+
+def _rules(found: Sequence[Judged]) -> list[str]:
+    """Each rule once, with the claims that it judges, and below it the numbers that the table has no room for."""
+    claims: dict[str, list[str]] = {}
+    for one in found:
+        rule = one.claim.rule + ("; measured with a clock" if one.claim.timed else "")
+        claims.setdefault(rule, []).append(_stressed(one.claim.text))
+    lines = [f"* {'; '.join(texts)}: {rule}." for rule, texts in claims.items()]
+    numbers = [f"* {_stressed(one.claim.text)}: {one.finding.numbers}." for one in found if one.finding.numbers]
+    return [*lines, *(["", "All numbers:", "", *numbers] if numbers else [])]
+
+
+def _stressed(text: str) -> str:
+    """A text in italics, whose own asterisks stay."""
+    return f"*{text.replace('*', chr(92) + '*')}*"
 
 
 def _row(one: Judged) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from projfree.experiments.base import Grid, Panel, Series
 from projfree.experiments.report.interactive import cell, sign
 from projfree.experiments.report.style import LIGHT, LINESTYLES, MARKERS, place
+from projfree.persist.disk import whole
 
 #: More series than this have their legend beside the axes, and longer names are broken at commas.
 CROWDED, LONG = 6, 10
@@ -59,7 +60,8 @@ def save(panel: Panel, folder: Path, stem: str) -> Iterator[Path]:
         drawing.subplots_adjust(left=0.14 if panel.grid is None else 0.22, right=0.98, top=0.86, bottom=0.17)
         for kind, settings in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 160})):
             path = folder / f"{stem}.{kind}"
-            drawing.savefig(path, bbox_inches="tight", **settings)  # long labels and legends widen the picture
+            with whole(path) as beside:  # long labels and legends widen the picture
+                drawing.savefig(beside, format=kind, bbox_inches="tight", **settings)
             yield path
 
 
