@@ -10,13 +10,15 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from judged import MINUS
 from tiny_run import FACTS, TINY_EXPERIMENTS
 
 from projfree.experiments import EXPERIMENTS, Origin, Verdict
-from projfree.experiments.base import Panel, Task
+from projfree.experiments.base import Grid, Panel, Task
 from projfree.experiments.report import build
 from projfree.experiments.report.build import judged_report
 from projfree.experiments.report.findings import judged
+from projfree.experiments.report.interactive import figure
 from projfree.experiments.report.page import told_apart
 from projfree.experiments.report.static import file_stem
 from projfree.experiments.report.words import HEADLINES, against, circumstances, citation
@@ -207,6 +209,15 @@ def test_titles_of_figures_are_told_apart():
     assert told_apart([]) == []
 
 
+def test_a_map_leaves_open_what_is_near_or_not_measured():
+    grid = Grid(["a", "b", "c", "d"], ["r"], [[-2.5, -2.35, -2.0, float("nan")]], -2.34, at_most=True, margin=0.02)
+    assert [grid.sign(v) for v in grid.values[0]] == ["✓", "?", "✗", "?"]
+    panel = Panel("map", "Where", "x", "y", grid=grid)
+    (trace,) = figure(panel)["traces"]
+    assert trace["text"] == [[f"✓ {MINUS}2.5", f"? {MINUS}2.35", f"✗ {MINUS}2", "? not measured"]]
+    assert trace["z"] == [[1.0, 0.5, 0.0, 0.5]]
+
+
 def test_names_of_files_are_plain():
     for experiment in EXPERIMENTS:
         panel = Panel("race-l₁.₁-∞ [1, 2]'s", "", "", "")
@@ -218,7 +229,7 @@ def test_the_report_says_how_busy_the_machine_was(tiny):
     for name in ("report.html", "summary.md"):
         text = (tiny / name).read_text(encoding="utf-8")
         assert re.search(r"Measuring took \d+ minutes\.", text)
-        assert ("load average was" in text) == hasattr(os, "getloadavg")
+        assert ("the load average of the system was" in text) == hasattr(os, "getloadavg")
 
 
 @pytest.mark.parametrize(

@@ -251,6 +251,8 @@ def panels(table: Any) -> list[Panel | None]:
             Series(str(n), g["t"].to_numpy(), g["value"].to_numpy()) for n, g in rows.groupby("solver", sort=False)
         ]
         ends = ", ".join(f"{s.name} {s.y[-1]:.0f}" for s in series)
+        t = np.unique(rows["t"])
+        series.append(Series("t + 1", t, t + 1.0, style="reference", colour=6))
         title = f"Vertices in the solution, {ball} ball"
         alt = f"{title}, against t; in the end {ends}."
         out.append(Panel(f"vertices-{ball}", title, "iteration t", "vertices", series, alt=alt, note=noted(rows)))

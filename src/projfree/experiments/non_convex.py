@@ -13,7 +13,7 @@ from projfree import paper
 from projfree.experiments.base import Claim, Experiment, Finding, Mode, Panel, Row, Task
 from projfree.experiments.counting import FWLS, OPTION_B
 from projfree.experiments.drawing import error_panel, map_panel
-from projfree.experiments.judging import UNMEASURED, at_most, decided, judge_attainable, select, windows
+from projfree.experiments.judging import SLOPE_MARGIN, UNMEASURED, at_most, decided, judge_attainable, select, windows
 from projfree.experiments.measure import Curve, slope
 from projfree.experiments.problems import Fit
 from projfree.experiments.sources import QUICK_ROWS, adult, year
@@ -215,7 +215,7 @@ def panels(table: Any) -> list[Panel | None]:
         late = late.assign(task=late["problem"] + ", r = " + late["radius"].map("{:g}".format))
         title = f"Where the gap falls with slope {LEVEL:g} or steeper on the later window".replace("-0", "−0")
         axes = {"xlabel": "search", "ylabel": "task and radius (the paper states none)", "at_most": True}
-        out.append(map_panel("map-gap", title, late, "solver", "task", LEVEL, **axes))
+        out.append(map_panel("map-gap", title, late, "solver", "task", LEVEL, margin=SLOPE_MARGIN, **axes))
     return out
 
 

@@ -59,7 +59,8 @@ def _alternative(panel: Panel) -> str:
 def _sentence(one: Judged) -> str:
     """A claim of the first minute in a line of a list."""
     verdict = f"{SYMBOLS[one.finding.verdict]} **{one.finding.verdict.value}**"
-    return f"* {verdict}: {one.claim.text}. {one.claim.where}; {words.in_short(one)}."
+    said = words.in_short(one)
+    return f"* {verdict}: {one.claim.text}. {one.claim.where}; {said}{'' if said.endswith('…') else '.'}"
 
 
 def _rules(found: Sequence[Judged]) -> list[str]:
@@ -70,7 +71,8 @@ def _rules(found: Sequence[Judged]) -> list[str]:
         claims.setdefault(rule, []).append(_stressed(one.claim.text))
     lines = [f"* {'; '.join(texts)}: {rule}." for rule, texts in claims.items()]
     numbers = [f"* {_stressed(one.claim.text)}: {one.finding.numbers}." for one in found if one.finding.numbers]
-    return [*lines, *(["", "All numbers:", "", *numbers] if numbers else [])]
+    folded = ["", "<details><summary>All numbers</summary>", "", *numbers, "", "</details>"]
+    return [*lines, *(folded if numbers else [])]
 
 
 def _stressed(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from projfree.experiments.base import AGAINST, FOR, Origin, Verdict
-from projfree.experiments.report.findings import Judged, counts, of_origin
+from projfree.experiments.report.findings import SYMBOLS, Judged, counts, of_origin
 from projfree.experiments.words import listed
 
 PAPER = (
@@ -137,5 +137,5 @@ def _largest(ends: str) -> float:
 def tally(found: Sequence[Judged], origin: Origin) -> str:
     """One of the three tallies in a line."""
     own = of_origin(found, origin)
-    parts = [f"{n} {verdict.value}" for verdict, n in counts(own).items() if n]
-    return f"{origin.value} {len(own)}: {listed(parts)}" if own else ""
+    parts = [f"{SYMBOLS[verdict]} {verdict.value}: {n}" for verdict, n in counts(own).items() if n]
+    return f"what {origin.value}, {len(own)}: {'; '.join(parts)}" if own else ""
