@@ -114,6 +114,13 @@ def test_the_end_of_a_range_has_a_margin_too(iterations, clear):
     assert ("not reached clearly here for 2.8\N{MULTIPLICATION SIGN} over FWPLR" in found.reason) is not clear
 
 
+def test_the_end_of_a_range_where_nothing_converged_is_open():
+    rows = ended(counts({PA: 10, FWPLR: 40, FWLS: 160}), PA) + equal
+    found = CLAIMS["variants", "range-fw"].judge(table(rows))
+    assert found.verdict is Verdict.OPEN
+    assert "2.8\N{MULTIPLICATION SIGN} over FWPLR: nothing measured" in found.ours
+
+
 def test_completion_is_judged_in_both_readings_of_the_search():
     place = {"note": "2 % of f*", "problem": "completion"}
     rows = counts({PA: 10, FWLS: 20, OPTION_B: 150}, **place) + steps(

@@ -1,4 +1,4 @@
-"""Experiment 10: beyond the paper, what the library adds, on the same axes."""
+"""Experiment 11: beyond the paper, what the library adds, on the same axes."""
 
 from __future__ import annotations
 

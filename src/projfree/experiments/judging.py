@@ -221,8 +221,10 @@ def largest_factor(rows: Any, by: Sequence[str], level: float) -> tuple[bool | N
     Elsewhere, and within the margin, it is open: another setting may give more.
     """
     groups = [group["value"].to_numpy() for _, group in rows.dropna(subset="value").groupby(list(by))]
+    if not groups:
+        return None, NOTHING
     best = max(groups, key=lambda values: float(np.median(values)))
-    return (True if np.median(best) >= (1 + TIME_MARGIN) * level else None), interval(best, level)
+    return (True if np.median(best) >= (1 + TIME_MARGIN) * level else None), f"up to {interval(best, level)}"
 
 
 def judge_largest(limit: float, what: str, **wanted: Any) -> Callable[[Any], Finding]:

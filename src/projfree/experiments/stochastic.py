@@ -285,7 +285,7 @@ def judge_range(table: Any) -> Finding:
         if len(rows):
             settings = [c for c in ("note", "task", "solver", "rho") if c in rows]
             states[name], largest = largest_factor(rows, settings, ENOUGH * level)
-            shown.append(f"{name}: up to {largest}")
+            shown.append(f"{name}: {largest}")
     found = decided(states, shown, "reached at some setting", "never reached", "not reached clearly here")
     return Finding(Verdict.CHOICE if found.verdict is Verdict.HOLDS else found.verdict, found.ours, found.reason)
 

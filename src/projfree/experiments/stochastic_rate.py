@@ -1,4 +1,4 @@
-"""Experiment 5, its second part: the rate of stochastic Primal Averaging, judged by log t / t² while its sample grows."""
+"""Experiment 5, second part: the rate of stochastic Primal Averaging, judged by log t / t² while its sample grows."""
 
 from __future__ import annotations
 

@@ -214,7 +214,7 @@ def judge_range(table: Any) -> Finding:
         states[name] = None
         if len(rows):
             states[name], largest = largest_factor(rows, ["note", "rho"], ENOUGH * paper)
-            shown.append(f"{name}: up to {largest}")
+            shown.append(f"{name}: {largest}")
     found = decided(states, shown, "reached at some radius and scaling", "never reached", "not reached clearly here")
     return Finding(Verdict.CHOICE if found.verdict is Verdict.HOLDS else found.verdict, found.ours, found.reason)
 
