@@ -199,7 +199,7 @@ def panels(table: Any) -> list[Panel | None]:
             "f(w) − f* (best found)",
             {"−1": -1.0, "paper: −1.46": -1.46},
         ),
-        "smallest gap": ("Theorem 4: bi-weight loss, l₂", "smallest Frank-Wolfe gap so far", {"Theorem 4: −1": -1.0}),
+        "smallest gap": ("Theorem 4: bi-weight loss, l₂", "smallest gap so far", {"Theorem 4: −1": -1.0}),
     }
     for measure, (title, ylabel, slopes) in drawn.items():
         rows = select(table, measure=measure)
