@@ -6,6 +6,7 @@
     python benchmarks/completion.py table
     python benchmarks/completion.py rmse --file ratings.tab --method projfree-defaults
     python benchmarks/completion.py memory --ratings 20000000
+    python benchmarks/completion.py sweeps --ratings 3000000
     python benchmarks/completion.py oracle
     python benchmarks/completion.py cold 1m --held-out users --seeds 0 1 2 --commit
 
@@ -27,6 +28,9 @@ from pathlib import Path
 import numpy as np
 from completion_data import STAND_INS, ratings, scale, split, synthetic, table
 from completion_methods import METHODS, Tuned, threads
+
+#: Sweeps that are timed; the first one's end is where the second begins.
+SWEEPS = 4
 
 
 def rmse(args):
@@ -89,6 +93,31 @@ def memory(args):
         told("memory", {"ratings": args.ratings, "s": seconds, "peak GB": peak}, ("ratings",))
 
 
+def sweeps(args):
+    """Seconds of the processor before the first sweep and of each of some, with implicit features, and the peak."""
+    from projfree import MatrixCompletion
+
+    given = synthetic(args.ratings)
+    before, begun, ends = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, time.process_time(), []
+
+    def enough(run):
+        ends.append(time.process_time())
+        return len(ends) >= SWEEPS
+
+    MatrixCompletion(implicit=1.0, certify=False, callbacks=[enough]).fit(given)
+    each = float(np.median(np.diff(ends[:SWEEPS])))
+    first = ends[0] - begun - each
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(
+        f"{args.ratings:,} ratings: {first:.1f} CPU s before the first sweep, {each:.2f} each, peak {peak:.2f} GB, of "
+        f"which {before:.2f} before the fit",
+        flush=True,
+    )
+    if args.commit:
+        row = {"ratings": args.ratings, "CPU s before": first, "CPU s a sweep": each, "peak GB": peak}
+        told("sweeps", row | {"GB before": before}, ("ratings",))
+
+
 def oracle(args):
     from scipy.sparse.linalg import svds
 
@@ -131,7 +160,7 @@ def cold(args):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["rmse", "table", "memory", "oracle", "cold"])
+    parser.add_argument("what", choices=["rmse", "table", "memory", "sweeps", "oracle", "cold"])
     parser.add_argument("size", nargs="?", default="100k", choices=["100k", "1m", *STAND_INS])
     parser.add_argument("--method", default="projfree", choices=METHODS)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
@@ -143,4 +172,5 @@ if __name__ == "__main__":
     parser.add_argument("--held-out", default="users", choices=["users", "films"])
     parser.add_argument("--weights", type=float, nargs="+", default=[1.0], help="of features, to compare")
     arguments = parser.parse_args()
-    {"rmse": rmse, "table": compared, "memory": memory, "oracle": oracle, "cold": cold}[arguments.what](arguments)
+    told_by = {"rmse": rmse, "table": compared, "memory": memory, "sweeps": sweeps, "oracle": oracle, "cold": cold}
+    told_by[arguments.what](arguments)

@@ -1,7 +1,7 @@
 """Where results go, and what every result says of its machine; needs NumPy alone, since peers may live elsewhere.
 
-A run writes to the scratch folder, which git ignores. With X
-``python benchmarks/record.py`` writes all tables anew.
+A run writes its JSON file to the scratch folder, which git ignores. With ``--commit`` it also writes JSON and table to
+``benchmarks/results``, which the repository holds; ``python benchmarks/record.py`` writes all tables there anew.
 """
 
 from __future__ import annotations

@@ -68,6 +68,11 @@ REPORTS = {
             Shown("Mean RMSE over the seeds of the split", "results"),
             Shown("Mean RMSE of users or films of whom no rating was fitted (`completion.py cold 1m`)", "cold"),
             Shown(
+                "Sweeps of rank 40 with implicit features on generated ratings of 140,000 users and 27,000 films "
+                "(`benchmarks/completion.py sweeps --ratings N --commit`)",
+                "sweeps",
+            ),
+            Shown(
                 "Seconds and peak memory of 20 iterations of Primal Averaging over a Schatten-1.2 ball, on generated "
                 "ratings of 140,000 users and 27,000 films (`benchmarks/completion.py memory --ratings N --commit`)",
                 "memory",

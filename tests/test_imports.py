@@ -1,4 +1,4 @@
-"""Imports go one way, `import projfree` is light, and some words have one room only."""
+"""Imports go one way, `import projfree` is light, and names are found where stub files list them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 import importlib
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import projfree.checks
 
 SOURCE = Path(projfree.checks.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
+STUBS = sorted(SOURCE.rglob("__init__.pyi"))
 
 # A part of the package may import itself and whatever stands in a line above its own.
 LAYERS = [
@@ -40,7 +42,7 @@ HEAVY = ["numba", "sklearn", "dask", "pandas", "matplotlib", "pyarrow", "plotly"
 
 def part_of(file: Path) -> str:
     """The folder or module directly below the package; "" for the package's own __init__."""
-    first = file.relative_to(SOURCE).parts[0].removesuffix(".py")
+    first = file.relative_to(SOURCE).parts[0].partition(".")[0]
     return "" if first == "__init__" else first
 
 
@@ -67,7 +69,7 @@ def allowed(importer: str, target: str) -> bool:
     return LEVEL[target] < LEVEL[importer] and importer in ONLY_FOR.get(target, {importer})
 
 
-@pytest.mark.parametrize("file", FILES, ids=name_of)
+@pytest.mark.parametrize("file", FILES + STUBS, ids=name_of)
 def test_imports_go_one_way(file):
     part = part_of(file)
     if part == "":
@@ -102,7 +104,7 @@ def test_import_is_light():
 
 
 def test_linear_models_load_no_other_estimators():
-    loaded = modules_after("import projfree.estimators")
+    loaded = modules_after("from projfree.estimators import ConstrainedClassifier, ConstrainedRegressor")
     assert "projfree.estimators.regressor" in loaded
     assert not loaded & {f"projfree.estimators.{name}" for name in ("completion", "cv", "regressor_cv", "saving")}
 
@@ -125,6 +127,33 @@ def test_no_name_of_a_package_is_hidden_by_a_module(file):
         if module.stem in getattr(package, "__all__", ()):
             importlib.import_module(f"{name}.{module.stem}")
             assert getattr(package, module.stem).__class__.__name__ != "module"
+
+
+@pytest.mark.parametrize("file", STUBS, ids=name_of)
+def test_every_line_of_a_stub_file_is_found(file):
+    """What type checkers read there is what the package gives; a line of another form would be overlooked."""
+    name = ".".join(("projfree", *file.relative_to(SOURCE).parts[:-1]))
+    package, lines = importlib.import_module(name), parsed(file).body
+    for line in lines:
+        if isinstance(line, ast.AnnAssign):
+            assert hasattr(package, line.target.id)
+            continue
+        (alias,) = line.names
+        module = importlib.import_module(f"{name}.{alias.name}" if line.module == name else line.module)
+        assert alias.asname == alias.name
+        assert getattr(package, alias.name) is (module if line.module == name else getattr(module, alias.name))
+        assert (alias.name in package.__all__) == (line.module != name)
+        assert alias.name in dir(package)
+    assert len(set(package.__all__)) == len(package.__all__)
+
+
+def test_names_are_found_in_an_archive(tmp_path):
+    with zipfile.ZipFile(tmp_path / "projfree.zip", "w") as archive:
+        for file in FILES + STUBS:
+            archive.write(file, Path("projfree") / file.relative_to(SOURCE))
+    code = f"import sys; sys.path.insert(0, {str(tmp_path / 'projfree.zip')!r}); from projfree import LpBall, sets"
+    found = modules_after(f"{code}; assert 'zip' in sets.__file__; assert LpBall in sets.SETS")
+    assert "projfree.sets.catalogue" in found
 
 
 def test_names_are_found_where_they_are_listed():
@@ -158,3 +187,24 @@ def test_solvers_hold_no_loop_and_no_clock(file):
     tree = parsed(file)
     assert not [node.lineno for node in ast.walk(tree) if isinstance(node, ast.While)], "the loop is in run/"
     assert not {name.split(".")[0] for name in imported(tree)} & {"time", "datetime"}, "the clock is in run/"
+
+
+#: Names that several folders give to modules of one subject each: interfaces, lists, and the same thing for other rows.
+SHARED = {"__init__", "base", "catalogue", "features", "workspace"}
+
+
+def test_no_two_modules_of_one_name():
+    stems = [file.stem for file in FILES if file.stem not in SHARED]
+    assert sorted(stems) == sorted(set(stems))
+
+
+def test_listed_classes_are_defined_once():
+    """Who searches for a name that a package lists, or for one of the border with data, finds one class."""
+    lines = [line for stub in STUBS for line in parsed(stub).body]
+    names = {line.names[0].name for line in lines if isinstance(line, ast.ImportFrom)}
+    names |= {"Moments", "Pass", "Prepared", "Problem", "Rows", "Step", "Table", "Workspace"}
+    found = [node.name for file in FILES for node in parsed(file).body if isinstance(node, ast.ClassDef)]
+    assert [name for name in sorted(names) if found.count(name) > 1] == []
+    functions = [node.name for file in FILES for node in parsed(file).body if isinstance(node, ast.FunctionDef)]
+    assert functions.count("make_problem") == 1
+    assert functions.count("read") <= 1

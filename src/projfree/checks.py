@@ -109,3 +109,13 @@ def all_finite(name: str, array: Array) -> Array:
             f"`{name}` must be finite, got {shown(array[index])} at index {index}; drop or impute such entries first."
         )
     return array
+
+
+def of_size(name: str, array: Array, least: float) -> Array:
+    """Return `array`, or say that its largest entry is so small that squares leave the range of floats."""
+    size = max(float(array.max(initial=0.0)), -float(array.min(initial=0.0)))
+    if 0.0 < size < least:
+        raise ValueError(
+            f"`{name}` must have a largest size of at least {least:g}, got {size:.3g}; multiply it by a constant."
+        )
+    return array

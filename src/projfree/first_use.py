@@ -1,36 +1,58 @@
-"""Names of a package that are imported when they are first asked for, so that nobody loads what is not used."""
+"""Names of a package that are imported when they are first asked for: those that its stub file lists.
+
+The file ``__init__.pyi`` is what type checkers and editors read. Here it is also the one list of the names and of the
+modules that they are in, one line each, as in SPEC 1 of Scientific Python:
+
+    from projfree.sets.box import Box as Box
+"""
 
 from __future__ import annotations
 
 import importlib
+import os
+import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from typing import Any
 
+LINE = re.compile(r"^from ([\w.]+) import (\w+) as \w+$", re.MULTILINE)
 
-def on_first_use(package: str, places: Mapping[str, Iterable[str]]) -> tuple[Callable[[str], Any], Callable[[], Any]]:
-    """The functions ``__getattr__`` and ``__dir__`` of a package.
 
-    Parameters
-    ----------
-    package : str
-        Its name.
-    places : mapping of str to names
-        Modules, those of the package with a dot before their names, and the names that each of them gives besides
-        itself. No name may be that of a module of the package, which would hide it.
+def on_first_use(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """The functions ``__getattr__`` and ``__dir__`` of a package, and its ``__all__``, in the order of the stub file.
+
+    Lines ``from package import module as module`` are modules, which are no names of ``__all__``.
     """
-    module_of = {name: place for place, names in places.items() for name in names}
+    module_of = {name: module for module, name in LINE.findall(_stub(package))}
 
     def found(name: str) -> Any:
-        own = f".{name}"
-        if name not in module_of and own not in places:
+        module = module_of.get(name)
+        if module is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = importlib.import_module(module_of.get(name, own), package)
-        value = getattr(module, name) if name in module_of else module
+        own = importlib.import_module(f"{package}.{name}" if module == package else module)
+        value = own if module == package else getattr(own, name)
         setattr(sys.modules[package], name, value)  # so that it is looked up once
         return value
 
     def listed() -> list[str]:
         return sorted({*vars(sys.modules[package]), *module_of})
 
-    return found, listed
+    for name, module in module_of.items():
+        if module == f"{package}.{name}":  # it would hide the name once somebody else has imported it
+            found(name)
+    return found, listed, [name for name, module in module_of.items() if module != package]
+
+
+def classes(package: str, kind: type) -> tuple[Any, ...]:
+    """The classes of a kind that a package lists and that are no interfaces, in the order of its stub file."""
+    module = sys.modules[package]
+    values = [getattr(module, name) for name in module.__all__ if not name.isupper()]
+    listed = [value for value in values if isinstance(value, type) and issubclass(value, kind)]
+    return tuple(each for each in listed if not getattr(each, "__abstractmethods__", None))
+
+
+def _stub(package: str) -> str:
+    """The text of the stub file, from wherever the package was imported, such as an archive."""
+    spec: Any = sys.modules[package].__spec__
+    content: bytes = spec.loader.get_data(os.path.join(os.path.dirname(spec.origin), "__init__.pyi"))
+    return content.decode("utf-8").replace("\r\n", "\n")

@@ -256,6 +256,58 @@ def test_a_model_that_another_process_has_saved_in_the_meantime_stays(call, tabl
     assert [path.name for path in out.iterdir()] == ["theirs"]
 
 
+@pytest.mark.parametrize("bytes_left", [500, 5_000])
+def test_a_full_disk_leaves_neither_model_nor_checkpoint_nor_recommendations(
+    call, ratings, tmp_path, unchanged, bytes_left
+):
+    """The smaller limit ends the first checkpoint, the larger one what comes after it."""
+    resource = pytest.importorskip("resource")
+    words = ("complete", ratings, "--rank", 2, "--recommend", 3, "--out", tmp_path / "m")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_left, before[1]))
+    try:
+        with unchanged:
+            failed = call(*words)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert failed.exit_code == 2, failed.output
+    assert "File too large" in failed.output
+    assert [path.name for path in tmp_path.iterdir()] == ["ratings.csv"]
+
+
+@pytest.mark.parametrize("command", ["fit", "complete"])
+def test_a_model_that_cannot_be_written_leaves_nothing(call, table, ratings, tmp_path, unchanged, monkeypatch, command):
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("projfree.estimators.save", full)
+    more = ("complete", ratings, "--rank", 2, "--recommend", 3, "--out", tmp_path / "m")
+    with unchanged:
+        failed = call(*(fit(table, tmp_path / "m") if command == "fit" else more))
+    assert failed.exit_code == 2
+    assert "m' could not be written (No space left on device); nothing was left behind." in failed.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ratings.csv", "table.csv"]
+
+
+def test_a_failed_resumption_keeps_the_checkpoint(call, ratings, tmp_path, monkeypatch):
+    def pressed(*args):
+        raise KeyboardInterrupt
+
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    words = ("complete", ratings, "--rank", 2, "--out", tmp_path / "m")
+    monkeypatch.setattr("projfree.estimators.save", pressed)
+    interrupted = call(*words)
+    assert interrupted.exit_code == 130
+    assert "Interrupted; go on with:" in interrupted.output
+    monkeypatch.setattr("projfree.estimators.save", full)
+    assert call(*words, "--resume").exit_code == 2
+    monkeypatch.undo()
+    assert call(*words, "--resume").exit_code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m", "ratings.csv"]
+
+
 PRESSED = """
 import sys
 

@@ -12,7 +12,7 @@ from completion.problems import entries, predictions
 
 from projfree import ProgressBar
 from projfree.estimators.completion import MatrixCompletion, growth
-from projfree.estimators.completion.problem import Problem, Settings
+from projfree.estimators.completion.convex_problem import ConvexProblem, SweepSettings
 from projfree.objectives.regressions import Sides
 
 SHAPE = (30, 20)
@@ -95,8 +95,8 @@ def test_sweeps_descend_on_the_penalised_problem(ratings):
 
     rows, cols, y = ratings
     for loss in (Squared(), Huber(0.5)):
-        settings = Settings(loss, p=1.0, power=0.25, ridge=2.0, kinds=(False, True, True), base=3.0)
-        problem, last = Problem.of(rows, cols, y, None, SHAPE, settings), np.inf
+        settings = SweepSettings(loss, p=1.0, power=0.25, ridge=2.0, kinds=(False, True, True), base=3.0)
+        problem, last = ConvexProblem.of(rows, cols, y, None, SHAPE, settings), np.inf
 
         def total(run, f=problem.f):
             now = Sides.of(f, run.state.x)

@@ -17,10 +17,10 @@ import projfree
 from projfree.algebra import LowRank, OnPattern, Pattern
 from projfree.algebra.stacked import StackedPattern
 from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV
-from projfree.estimators.completion.certificate import certified
+from projfree.estimators.completion.convex_gap import certified
+from projfree.estimators.completion.convex_problem import ConvexProblem, SweepSettings
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.features import FeatureTable
-from projfree.estimators.completion.problem import Problem, Settings
 from projfree.losses import Huber, Squared
 from projfree.objectives.regressions import Sides
 
@@ -40,8 +40,8 @@ def made(implicit=0.7, weight=0.4, loss=Squared(), sides=(True, True), p=1.0, ki
     )
     known = [np.zeros((side, 0)) if t is None else t.toarray() for side, t in zip(SHAPE, on, strict=True)]
     sizes = rng.random(len(y)) + 0.2
-    settings = Settings(loss, p, 0.25, 2.0, kinds, float(y.mean()), implicit, on, weight)
-    return Problem.of(rows, cols, y, sizes, SHAPE, settings), (rows, cols, y, sizes, known, implicit, weight)
+    settings = SweepSettings(loss, p, 0.25, 2.0, kinds, float(y.mean()), implicit, on, weight)
+    return ConvexProblem.of(rows, cols, y, sizes, SHAPE, settings), (rows, cols, y, sizes, known, implicit, weight)
 
 
 def dense_parts(given):

@@ -12,9 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from projfree import deadline as clock
 from projfree.data import lines
 from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV, choice, held_out, search, stages
-from projfree.estimators.completion.certificate import certified
+from projfree.estimators.completion.convex_gap import certified
+from projfree.estimators.completion.convex_problem import ConvexProblem
 from projfree.estimators.completion.factors import Factors
-from projfree.estimators.completion.problem import Problem
 from projfree.solvers.alternating import Alternating
 
 RATINGS = entries(30, 20, 300, seed=3)
@@ -138,14 +138,14 @@ def test_a_fixed_point_of_the_sweeps_minimises_over_the_ball_of_its_norm(p):
 
 def test_the_strength_with_the_best_score_is_chosen_and_not_the_last(monkeypatch):
     scores, strengths = [], []
-    judged, penalised = MatrixCompletion._judged, Problem.penalised
+    judged, penalised = MatrixCompletion._judged, ConvexProblem.penalised
 
     def note(self, rank, strength, *rest, **given):
         strengths.append(strength)
         return penalised(self, rank, strength, *rest, **given)
 
     monkeypatch.setattr(MatrixCompletion, "_judged", lambda self, m: scores.append(judged(self, m)) or scores[-1])
-    monkeypatch.setattr(Problem, "penalised", note)
+    monkeypatch.setattr(ConvexProblem, "penalised", note)
     model = quick(radius=None, implicit=0).fit(RATINGS)
     (*path, final), (alone, *scores) = strengths, scores  # offsets without a matrix are judged first
     best = int(np.argmax(scores))
@@ -158,13 +158,13 @@ def test_the_strength_with_the_best_score_is_chosen_and_not_the_last(monkeypatch
 
 def test_little_is_tried_where_offsets_are_all_there_is(monkeypatch):
     """One weaker strength that is no better ends the path, and of the other weights only none is tried."""
-    rng, tried, penalised = np.random.default_rng(0), [], Problem.penalised
+    rng, tried, penalised = np.random.default_rng(0), [], ConvexProblem.penalised
 
     def note(self, rank, strength, *rest, **given):
         tried.append((strength, self.f.implicit))
         return penalised(self, rank, strength, *rest, **given)
 
-    monkeypatch.setattr(Problem, "penalised", note)
+    monkeypatch.setattr(ConvexProblem, "penalised", note)
     users, items, _ = entries(60, 50, 1500, seed=0)
     y = rng.standard_normal(60)[users] + rng.standard_normal(50)[items] + rng.standard_normal(1500)
     model = quick(radius=None).fit((users, items, y))
@@ -174,7 +174,7 @@ def test_little_is_tried_where_offsets_are_all_there_is(monkeypatch):
 
 
 def test_a_path_keeps_only_the_states_that_are_needed_again():
-    kept = choice._best(choice.Point(float(k), 1.0, score, None) for k, score in enumerate([1.0, 5.0, 2.0, 4.0, 3.0]))
+    kept = choice._best(choice.Tried(float(k), 1.0, score, None) for k, score in enumerate([1.0, 5.0, 2.0, 4.0, 3.0]))
     assert [point.score for point in kept] == [5.0, 4.0, 3.0]
 
 

@@ -9,9 +9,9 @@ from completion.problems import dense_descent, entries, offset_regression, predi
 from projfree.algebra import LowRank, OnPattern, Pattern
 from projfree.algebra.stacked import StackedPattern
 from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV, stages
-from projfree.estimators.completion.certificate import certified, effort_for
+from projfree.estimators.completion.convex_gap import certified, effort_for
+from projfree.estimators.completion.convex_problem import ConvexProblem, SweepSettings
 from projfree.estimators.completion.factors import Factors
-from projfree.estimators.completion.problem import Problem, Settings
 from projfree.losses import Huber, Logistic, Squared
 from projfree.numerics import subspace
 from projfree.numerics.subspace import Effort
@@ -27,8 +27,8 @@ def made(loss=Squared(), p=1.0, weight=0.7, weighted=False, seed=0, kinds=(True,
     y = np.where(y > 3.0, 1.0, -1.0) if loss.labels else y
     sizes = rng.random(30) + 0.2 if weighted else None
     base = 0.0 if loss.labels else float(y.mean())
-    settings = Settings(loss, p=p, power=0.25, ridge=2.0, kinds=kinds, base=base, implicit=weight)
-    return Problem.of(rows, cols, y, sizes, SHAPE, settings), (rows, cols, y, sizes)
+    settings = SweepSettings(loss, p=p, power=0.25, ridge=2.0, kinds=kinds, base=base, implicit=weight)
+    return ConvexProblem.of(rows, cols, y, sizes, SHAPE, settings), (rows, cols, y, sizes)
 
 
 def point(problem, seed=0, rank=3):

@@ -156,3 +156,30 @@ def test_constant_ratings(settings, value):
     model = MatrixCompletion(rank=3, **settings).fit((users, items, np.full(300, value)))
     np.testing.assert_allclose(model.predict((users, items)), value, rtol=1e-6)
     assert 0.0 <= model.relative_gap_ <= 1e-3
+
+
+@pytest.mark.parametrize("unit", [2.0**-40, 2.0**-20, 2.0**-10, 2.0**10, 2.0**40])
+@pytest.mark.parametrize("settings", [{"implicit": 0.0}, {"radius": 60.0}])
+def test_ratings_in_any_unit_have_the_same_model(settings, unit):
+    rows, cols, y = entries(60, 40, 900, seed=0, rank=3, noise=0.5)
+    usual = MatrixCompletion(rank=6, **settings).fit((rows, cols, y))
+    settings = {name: value * unit if name == "radius" else value for name, value in settings.items()}
+    other = MatrixCompletion(rank=6, **settings).fit((rows, cols, unit * y))
+    np.testing.assert_allclose(other.predict((rows, cols)) / unit, usual.predict((rows, cols)), rtol=1e-9)
+    assert other.radius_ / unit == pytest.approx(usual.radius_, rel=1e-9)
+
+
+def test_small_ratings_are_not_outweighed_by_zeros_and_ones():
+    rows, cols, y = entries(60, 40, 900, seed=0, rank=3, noise=0.5)
+    small = MatrixCompletion(certify=False).fit((rows, cols, 1e-6 * y))
+    alone = MatrixCompletion(certify=False, implicit=0.0).fit((rows, cols, 1e-6 * y))
+    assert small.implicit_ == 0.0
+    np.testing.assert_array_equal(small.predict((rows, cols)), alone.predict((rows, cols)))
+    assert MatrixCompletion(loss="logistic", certify=False).fit((rows, cols, 1e-6 * (y > 3.0))).weights[0] == 1.0
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e-16, 1e16, 1e150])
+def test_ratings_beyond_all_units_are_refused(unit):
+    rows, cols, y = entries()
+    with pytest.raises(ValueError, match=r"must differ by between 1e-15 and 1e\+15, got .*; multiply them by"):
+        MatrixCompletion().fit((rows, cols, unit * y))

@@ -141,7 +141,7 @@ def test_chunks_add_up_and_may_begin_within_a_block(k, storage):
 def test_read_only_data_are_compiled_once():
     pass_ = Case(Logistic()).build()
     agrees(pass_, X)
-    (kernel,) = (own for key, own in native.prepared._KERNELS.items() if key[:3] == ("c_blocks", "tangent", Logistic))
+    (kernel,) = (own for key, own in native.passes._KERNELS.items() if key[:3] == ("c_blocks", "tangent", Logistic))
     known = list(kernel.signatures)
     frozen, y, base = X.copy(), pass_.y.copy(), pass_.base.copy()
     for array in (frozen, y, base):

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
 from projfree import Objective, Squared, as_data
 from projfree.algebra import Point
 from projfree.data import blocks, dense
+from projfree.data.once import Once
 from projfree.data.rows import AsResidual, FormImages, Pass, Step
 
 N, D = 150, 5
@@ -198,6 +200,23 @@ class TestFingerprint:
     )
     def test_different(self, other):
         assert other().fingerprint() != as_data(X, Y).fingerprint()
+
+    @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+    def test_a_sign_that_no_square_shows(self, kind):
+        signs = np.sign(np.random.default_rng(0).standard_normal((5_000, 40)))
+        other, y = signs.copy(), np.zeros(5_000)
+        other[1_234, 7] *= -1.0
+        assert as_data(kind(other), y).fingerprint() != as_data(kind(signs), y).fingerprint()
+
+    @pytest.mark.parametrize("d", [10, 40_000])
+    def test_its_cost_is_a_sum_over_the_entries(self, d, monkeypatch):
+        """Every run ends with a fingerprint: it reads no row but those that are marked for more than their sum."""
+        hashed = []
+        monkeypatch.setattr(dense, "short_hash", lambda head, *arrays: hashed.append(arrays) or "")
+        data = as_data(np.ones((600_000 // d, d)), np.zeros(600_000 // d))
+        monkeypatch.setattr(data, "_mean", Once(lambda: pytest.fail("the mean row was formed")))
+        data.fingerprint()
+        assert sum(array.nbytes for array in hashed[0] if array is not None) <= 2_000_000
 
     def test_weights_among_each_other(self):
         assert as_data(X, Y, np.arange(1.0, N + 1)).fingerprint() != as_data(X, Y, np.ones(N)).fingerprint()

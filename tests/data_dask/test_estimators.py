@@ -314,6 +314,23 @@ def test_what_would_gather_rows_is_refused(problem):
         ConstrainedRegressor().fit(X)
 
 
+def test_other_columns_are_refused_at_once(problem):
+    frame = pd.DataFrame(problem["X"], columns=list("abcde"))
+    y, signs = parts(pd.Series(problem["target"])), cut(problem["signs"])[0]
+    model = ConstrainedRegressor(radius=1.0).fit(parts(frame), y)
+    for turned in (parts(frame[list("edcba")]), parts(frame.rename(columns={"a": "A"}))):
+        with pytest.raises(ValueError, match="feature names should match those that were passed during fit"):
+            model.predict(turned)
+        with pytest.raises(ValueError, match="feature names should match those that were passed during fit"):
+            model.score(turned, y)
+    (X,) = cut(problem["X"])
+    plain = ConstrainedClassifier(radius=1.0).fit(X, signs)
+    for method in (plain.predict, plain.predict_proba, lambda part: plain.score(part, signs)):
+        with pytest.raises(ValueError, match="X has 4 features, but ConstrainedClassifier is expecting 5 features"):
+            method(X[:, :4])
+    assert model.score(X, problem["target"]) == pytest.approx(model.score(parts(frame), y))
+
+
 def test_labels_are_few(problem, monkeypatch):
     monkeypatch.setattr("projfree.data.dask.jobs.MOST_LABELS", 100)
     with pytest.raises(ValueError, match="`y` must hold at most 100 different labels, got more"):

@@ -33,6 +33,8 @@ from projfree import (
     as_data,
     minimize,
 )
+from projfree.algebra import Point
+from projfree.data.base import RowsLostError
 from projfree.data.dask import shelf
 from projfree.data.dask.cluster import ClusterRounds
 from projfree.data.rows import Rows, Step
@@ -146,6 +148,40 @@ def test_bad_partitions_are_named(table):
             Objective(Logistic(), as_data(da.from_array(X, chunks=(40, 5)), wrong))
 
 
+def test_odd_labels_are_named(table):
+    X, y = table[0], np.where(table[1] > 0.0, "yes", "no").astype(object)
+    blocks = [dask.delayed(X[:100]), dask.delayed(X[100:])]
+    holes = y.copy()
+    holes[130] = None
+    mixed = [dask.delayed(y[:100]), dask.delayed(np.arange(140) % 2)]
+    with dask.config.set(scheduler="synchronous"):
+        text = r"partition 1 of the data: `y` must hold labels of one kind, got NoneType in row 30 and str before it"
+        with pytest.raises(ValueError, match=text):
+            as_data(blocks, [dask.delayed(holes[:100]), dask.delayed(holes[100:])])
+        with pytest.raises(ValueError, match=r"must have the same kind of targets as partition 0, labels, got numbers"):
+            as_data(blocks, mixed)
+
+
+def test_tables_without_rows_are_refused(client):
+    for data in ([dask.delayed(np.zeros((0, 3)))], da.zeros((0, 3))):
+        y = [dask.delayed(np.zeros(0))] if isinstance(data, list) else da.zeros(0)
+        with pytest.raises(ValueError, match="`X` must be a table with at least one row, got partitions without any"):
+            as_data(data, y)
+
+
+def test_a_closed_client_is_named_and_data_do_not_travel(client, table):
+    from distributed import Client
+
+    with Client(client.scheduler.address, set_as_default=False) as other:
+        data = made(table, client=other)
+        with pytest.raises(TypeError, match="Dask data cannot be pickled, because their rows belong to a client"):
+            pickle.dumps(data)
+    with pytest.raises(RowsLostError, match=r"the client is closed or has lost its scheduler, .* connect anew"):
+        Objective(Logistic(), data).evaluate(Point(np.zeros(5)))
+    with pytest.raises(TypeError, match=r"`client` must be a `distributed.Client`, got str; for an address use"):
+        made(table, client="tcp://nowhere:1")
+
+
 def test_errors_arrive_from_workers(client, table):
     holes = table[0].copy()
     holes[57, 2] = np.inf
@@ -165,6 +201,20 @@ def test_a_source_that_changes_is_refused(table):
         data = as_data([dask.delayed(moving)()], [dask.delayed(y)], memory=1)
         Objective(Logistic(), data)
         with pytest.raises(ChangedError, match="partition 0 of the data was computed again to other numbers"):
+            run(data, PrimalAveraging())
+
+
+def test_rows_that_have_gone_are_a_change(table):
+    X, y, _ = table
+    left = [1]
+
+    def going(block):
+        return block[: len(block) * left[0]]
+
+    with dask.config.set(scheduler="synchronous"):
+        data = as_data([dask.delayed(going)(X)], [dask.delayed(going)(y)], memory=1)
+        left[0] = 0
+        with pytest.raises(ChangedError, match=r"computed again to other numbers \(checksum of no rows, "):
             run(data, PrimalAveraging())
 
 
@@ -213,6 +263,26 @@ def test_an_interrupt_leaves_no_task_behind(client, table, interruptible):
     assert run(data, PrimalAveraging()).n_iter == 5
 
 
+def slowly(block):
+    time.sleep(0.5)
+    return block
+
+
+def test_an_interrupt_while_rows_are_loaded_leaves_no_task_behind(client, table, interruptible):
+    blocks = [[dask.delayed(slowly)(part[k::6] + 0.5) for k in range(6)] for part in table[:2]]
+    timer = threading.Timer(0.7, _thread.interrupt_main)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt) as caught:  # and keeps the traceback, as an interpreter does
+        as_data(*blocks)
+    assert caught.traceback
+    deadline = time.monotonic() + 8.0
+    while (
+        left := [key for key in tasks(client) if "projfree-" in key or "slowly" in key]
+    ) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not left
+
+
 def test_tasks_that_somebody_cancels_are_called_again(client, table):
     from distributed import Client, Future
 
@@ -251,6 +321,7 @@ def test_answers_that_are_lost_on_the_way_are_asked_for_again(table, monkeypatch
                 cluster.scale(2)
             return await gather(client, *args, **settings)
 
+        monkeypatch.setattr("projfree.data.dask.inbox.SHORT", 0)  # so that answers are fetched
         monkeypatch.setattr(Client, "gather", lambda self, *args, **settings: losing(*args, **settings))
         begun = time.monotonic()
         disturbed = run(data, PrimalAveraging())

@@ -65,7 +65,7 @@ def test_the_command_fits_on_a_cluster(here, folder, tmp_path):
     run = CliRunner().invoke(app, ["explain", str(path), *told])
     assert run.exit_code == 0, run.output
     assert "chosen:" in run.output
-    assert "a round takes about 19 ms besides the read of the rows" in run.output.replace("\n", " ")
+    assert "a round takes about 10 ms besides the read of the rows" in run.output.replace("\n", " ")
 
 
 def test_text_files_and_odd_clusters_are_refused(here, tmp_path):

@@ -215,11 +215,11 @@ SECOND = """
 import numpy as np, scipy.sparse as sp
 from projfree import Objective, Logistic, as_data
 from projfree.data import compiled
-from projfree.data.native import prepared
+from projfree.data.native import passes
 compiled.NATIVE_BYTES = 0
 f = Objective(Logistic(), as_data(sp.csr_array(np.eye(3)), [1.0, -1.0, 1.0]))
 f.minorant(f.point(np.ones(3)))
-(kernel,) = prepared._KERNELS.values()
+(kernel,) = passes._KERNELS.values()
 assert kernel.stats.cache_hits, "the kernel did not run"
 assert not kernel.stats.cache_misses, kernel.stats
 """

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-import sklearn
+from estimators.problems import L1_PENALTY
 from sklearn.linear_model import Lasso, LogisticRegression, MultiTaskLasso, Ridge
-from sklearn.utils.fixes import parse_version
 
 from projfree import ConstrainedClassifier, ConstrainedRegressor
 from projfree.estimators import lasso_alpha, logistic_C, ridge_alpha
@@ -65,8 +64,7 @@ def test_logistic_regression(table, p, radius, weighted):
     if p == 2:
         theirs = LogisticRegression(C=C, solver="newton-cholesky", tol=1e-14).fit(X, labels, s)
     else:  # the one solver with an l_1 penalty that leaves the intercept alone
-        way = {"l1_ratio": 1} if parse_version(sklearn.__version__) >= parse_version("1.8") else {"penalty": "l1"}
-        theirs = LogisticRegression(C=C, solver="saga", **way, tol=1e-12, max_iter=100_000, random_state=0)
+        theirs = LogisticRegression(C=C, solver="saga", **L1_PENALTY, tol=1e-12, max_iter=100_000, random_state=0)
         theirs.fit(X, labels, s)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, **CLOSE)
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, **CLOSE)

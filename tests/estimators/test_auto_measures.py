@@ -16,7 +16,6 @@ from projfree import (
     as_data,
     minimize,
 )
-from projfree.estimators.balls import multiplier
 from projfree.estimators.freedom import freedom, norm_curvature
 from projfree.estimators.left_out import left_out_loss
 from projfree.estimators.ridge_models import EigenModel, KrylovModel, quadrature
@@ -111,7 +110,7 @@ def test_freedom_is_the_divergence_of_predictions(ball):
     form = f.quadratic_form()
     ball = ball.resized(0.4 * ball.norm(np.linalg.lstsq(X, Y, rcond=None)[0]))
     w = minimize(f, ball, tol=1e-12).w
-    mu = multiplier(ball, form.H @ w - form.b)
+    mu = ball.multiplier(form.H @ w - form.b)
     used = freedom(ball, w, form.H @ w - form.b, form.H)
     kappa = mu * ball.norm(w) ** (1.0 - (1.0 if isinstance(ball, GroupBall) else ball.p))
 

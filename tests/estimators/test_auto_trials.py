@@ -19,7 +19,7 @@ from projfree import (
     as_data,
     minimize,
 )
-from projfree.estimators.auto import Choice, choose_radius
+from projfree.estimators.auto import RadiusChoice, choose_radius
 from projfree.estimators.climbing import ascend, climb
 
 
@@ -115,7 +115,7 @@ def test_tables_with_many_rows_and_more_features_need_few_trials(monkeypatch):
 
 def test_large_tables_with_many_rows_for_each_feature_go_without_trials(monkeypatch):
     asked = []
-    monkeypatch.setattr("projfree.estimators.around.around", lambda *a: asked.append(a) or Choice(1.0))
+    monkeypatch.setattr("projfree.estimators.around.around", lambda *a: asked.append(a) or RadiusChoice(1.0))
     X, y = problem(0, ConstrainedRegressor, n=200)
     assert ConstrainedRegressor(p=1.0).fit(X, y).radius_ == 1.0
     monkeypatch.setattr("projfree.estimators.auto.LARGE", 100.0)
@@ -159,3 +159,26 @@ def test_wide_tables_of_several_classes_are_tried_by_steps_of_a_known_cost(monke
     ConstrainedClassifier(p=1.0, tol=1e-3).fit(X, rng.integers(0, 3, 60))
     assert asked
     assert all(isinstance(solver, AcceleratedProjectedGradient) for solver in asked)
+
+
+def test_squares_that_leave_little_unexplained_go_without_trials(monkeypatch):
+    """Trials could gain at most the share that is unexplained, times features over rows."""
+    asked = []
+    monkeypatch.setattr("projfree.estimators.around.around", lambda *a: asked.append(a) or RadiusChoice(1.0))
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 10))
+    u = X @ rng.standard_normal(10)
+    noise = u.std() * rng.standard_normal(300)
+    assert ConstrainedRegressor(p=1.5).fit(X, u + noise).radius_ == 1.0  # half is unexplained: 300 < 200 * 10 / 2
+    assert len(asked) == 1
+    found = ConstrainedRegressor(p=1.5).fit(X, u + 0.3 * noise)
+    assert len(asked) == 1
+    assert found.radius_ == pytest.approx(np.linalg.norm(found.coef_, 1.5), rel=1e-6)
+
+
+def test_wide_tables_are_tried_although_their_fits_leave_nothing_unexplained(monkeypatch):
+    asked = []
+    monkeypatch.setattr("projfree.estimators.around.around", lambda *a: asked.append(a) or RadiusChoice(1.0))
+    X, y = make_regression(60, 100, n_informative=60, noise=5.0, random_state=0)
+    ConstrainedRegressor(p=1.5).fit(X, y)
+    assert asked

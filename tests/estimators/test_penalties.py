@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from estimators.problems import L1_PENALTY
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine, make_regression
 from sklearn.linear_model import GammaRegressor, Lasso, LogisticRegression, MultiTaskLasso, PoissonRegressor, Ridge
 from sklearn.preprocessing import scale
@@ -90,7 +91,7 @@ def test_three_classes(C):
 
 def test_logistic_regression_with_few_features():
     X, y = load_breast_cancer(return_X_y=True)
-    theirs = LogisticRegression(C=0.05, l1_ratio=1.0, solver="saga", tol=1e-9, max_iter=50_000)
+    theirs = LogisticRegression(C=0.05, **L1_PENALTY, solver="saga", tol=1e-9, max_iter=50_000)
     agrees(ConstrainedClassifier(p=1, C=0.05), theirs, scale(X[:, :8]), y)
 
 

@@ -58,3 +58,21 @@ def test_badly_scaled_columns_are_no_worse_than_for_ridge():
 def test_a_wrong_setting_is_named():
     with pytest.raises(ValueError, match="`standardize` must be True, False or 'auto', got 'yes'"):
         ConstrainedRegressor(standardize="yes").fit(np.eye(3), [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("size", [1e-151, 1e-200, 1e-310])
+def test_targets_whose_squares_underflow(size):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((30, 3)), size * rng.uniform(0.1, 1.0, 30)
+    for norm in ({"p": 2.0}, {"p": 1.0}, {"loss": "huber"}, {"p": 1.5, "radius": size}):
+        with pytest.raises(ValueError, match=r"^`y` must have a largest size of at least 1e-150, got .*; multiply it"):
+            ConstrainedRegressor(**norm).fit(X, y)
+
+
+@pytest.mark.parametrize("norm", [{"p": 2.0}, {"p": 1.5}, {"p": 1.0}], ids=repr)
+def test_small_targets_give_the_same_model(norm):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 3))
+    y = X @ [1.0, 2.0, 0.0] + 0.5 * rng.standard_normal(30)
+    usual, small = (ConstrainedRegressor(**norm).fit(X, size * y).coef_ / size for size in (1.0, 1e-149))
+    np.testing.assert_allclose(small, usual, rtol=1e-4)

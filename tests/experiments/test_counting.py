@@ -24,7 +24,7 @@ from projfree.experiments.report.interactive import figure
 from projfree.experiments.report.static import save
 from projfree.experiments.sgd import descend, project_lp
 from projfree.experiments.sources import Sample
-from projfree.experiments.stochastic import Rows, sampled
+from projfree.experiments.stochastic import SampledRows, sampled
 from projfree.experiments.stochastic_rate import Stream
 from projfree.sets import LpBall, SchattenBall
 
@@ -95,7 +95,7 @@ def test_the_compiled_projection(p):
 
 @pytest.mark.parametrize("p", [2.0, 1.5])
 def test_the_compiled_sgd_is_the_papers(problem, p):
-    rows, ball = Rows(problem), LpBall(p, 1.0)
+    rows, ball = SampledRows(problem), LpBall(p, 1.0)
     order = np.random.default_rng(0).integers(0, rows.n, 50)
     kept, projections = descend(rows.X, rows.y, order, 1e-3, 0.0, p, 1.0, np.zeros(5), np.arange(1, 51))
     printed = paper.stochastic_gradient_descent(
@@ -108,7 +108,7 @@ def test_the_compiled_sgd_is_the_papers(problem, p):
 
 def test_stochastic_pa_ends_on_all_rows(problem):
     """From t^4 >= 300 on the Gram matrix takes the place of the rows: the iterates are those of option B."""
-    rows, ball = Rows(problem), problem.ball(2, 0.5)
+    rows, ball = SampledRows(problem), problem.ball(2, 0.5)
     path = list(islice(sampled(rows, problem, ball, 0), 8))
     whole = paper.stochastic_primal_averaging(
         rows.gradient, rows.n, ball.lmo, np.zeros(5),

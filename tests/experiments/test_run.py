@@ -20,8 +20,8 @@ from projfree.experiments.report.build import judged_report
 from projfree.experiments.report.findings import judged
 from projfree.experiments.report.interactive import figure
 from projfree.experiments.report.page import told_apart
+from projfree.experiments.report.preface import HEADLINES, against, circumstances, citation
 from projfree.experiments.report.static import file_stem
-from projfree.experiments.report.words import HEADLINES, against, circumstances, citation
 from projfree.experiments.runner import key_of, planned, run
 from projfree.experiments.store import DONE, FILE, TIMES, Store, read_store
 

@@ -48,3 +48,28 @@ def test_too_many_columns_are_cut_at_the_ends(monkeypatch):
     ball = FlatBall(0.3, np.ones((8, 2)))
     found = minimise_with_free(H, b, ball, np.zeros_like(b), 1.0, 0.0, free=2, bound=0.01)
     assert np.abs(found.w[8:]).max() == 0.01
+
+
+@pytest.mark.parametrize("groups", [False, True])
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None)
+def test_features_that_free_ones_explain_have_no_curvature_of_their_own(groups, seed):
+    """With fewer rows than free features, and scales far apart, what is left of the others is rounding."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((4, 12)) * 10.0 ** rng.integers(-4, 5, size=12), rng.standard_normal(4)
+    ball = FlatBall(1e-2, np.ones(4), np.arange(8) // 2) if groups else FlatBall(1e-2, np.ones(8))
+    H, b = X.T @ X, X.T @ y
+    found = minimise_with_free(H, b, ball, np.zeros(12), 0.5 * ball.level(-b[:8]), 0.0, free=4, bound=0.1)
+    assert ball.norm(found.w[:8]) <= 1e-2 * (1.0 + 1e-12)
+    assert np.abs(found.w[8:]).max() <= 0.1
+    assert 0.5 * found.w @ H @ found.w - b @ found.w <= 1e-9 * float(y @ y)  # not above the start
+
+
+def test_an_entry_beyond_its_end_by_rounding_stays_there():
+    ranges = free_quadratic._Ranges(np.eye(3), np.zeros(3), FlatBall(1.0, np.ones(1)), 2, 0.1)
+    w, fixed = np.array([0.0, 0.1 * (1.0 + 1e-16) + 1e-17, 0.0]), np.zeros(2, dtype=bool)
+    over = np.array([True, False])
+    new = ranges._cut(w, w + np.array([0.5, 0.0, 0.05]), over, fixed)
+    np.testing.assert_array_equal(fixed, [True, False])
+    assert new[0] == 0.0
+    assert new[1] == 0.1

@@ -24,7 +24,7 @@ from projfree import (
 )
 from projfree.algebra import Point
 from projfree.numerics.newton_root import NoRootError
-from projfree.objectives.intercepts.search import Search, search
+from projfree.objectives.intercepts.root_search import Search, search
 
 CONVEX = [
     (Squared(), 0),

@@ -174,6 +174,15 @@ def test_a_checkpoint_holds_no_image(tmp_path):
     assert max(sizes(persist.load(tmp_path / "a", kind="projfree checkpoint"))) <= 4
 
 
+def test_a_run_goes_on_in_a_new_workspace_after_a_checkpoint(tmp_path):
+    """As a resumed one does: what was remembered before could have other bits than what is computed again."""
+    opened = []
+    callbacks = [lambda run: opened.append(run.opened), Checkpoint(tmp_path / "a", 2)]
+    minimize(problem("logistic"), BALL, PrimalAveraging(), max_iter=5, tol=0.0, callbacks=callbacks)
+    changed = [a is not b for a, b in zip(opened[:-1], opened[1:], strict=True)]
+    assert changed == [False, True, False, True]
+
+
 def squares(folder, every, n, **settings):
     """A short run that writes checkpoints."""
     settings = {"max_iter": n, "tol": 0.0, "callbacks": [Checkpoint(folder, every)]} | settings

@@ -5,7 +5,7 @@ import pytest
 
 from projfree import BlackBox, Checkpoint, LpBall, OracleSet, PrimalAveraging, QuadraticForm, Softmax, as_data, minimize
 from projfree.algebra import Point
-from projfree.objectives.intercepts.search import search
+from projfree.objectives.intercepts.root_search import search
 from projfree.run import Certificate
 
 BALL = LpBall(2, radius=1.0)

@@ -34,7 +34,10 @@ from projfree import (
     minimize,
     persist,
 )
+from projfree.objectives.offsets import OffsetObjective
 from projfree.run.checkpoint import KIND
+from projfree.sets import WeightedSchattenBall
+from projfree.solvers.alternating import Alternating
 
 BALL = LpBall(1.5, 1.0)
 F = Objective(Squared(), as_data(X, Y), fit_intercept=True)
@@ -165,6 +168,11 @@ FORGED = {
 }
 EUCLIDEAN, FLAT = LpBall(2, 0.3), LpBall(1, 0.5)
 LOGISTIC = Objective(Logistic(), as_data(X, np.sign(Y)), fit_intercept=True)
+SHAPE = (12, 9)
+PLACES = np.random.default_rng(0).permutation(math.prod(SHAPE))[:60]
+ENTRIES = Entries(*divmod(PLACES, SHAPE[1]), SHAPE, factored=True)
+RATINGS = Objective(Squared(), as_data(ENTRIES, np.random.default_rng(1).standard_normal(60)))
+OFFSETS = OffsetObjective(Squared(), RATINGS.data, base=0.1)
 STATES = {
     "averages": (LOGISTIC, BALL, PrimalAveraging()),
     "vertices": (LOGISTIC, BALL, FrankWolfe(Backtracking())),
@@ -177,13 +185,15 @@ STATES = {
     "features": (F, FLAT, WorkingSet(smallest=2)),
     "first of two": (LOGISTIC, BALL, Relay(after=5)),
     "second of two": (LOGISTIC, BALL, Relay(after=1)),
+    "factors": (RATINGS, SchattenBall(1, radius=1.0), FrankWolfe()),
+    "sweeps": (OFFSETS, WeightedSchattenBall(1.0, 1.0, *map(np.ones, SHAPE)), Alternating(rank=2)),
 }
 
 
 @functools.cache
 def minimum(case):
     f, ball, _ = STATES[case]
-    return minimize(f, ball, tol=1e-13).value
+    return minimize(f, ball, tol=1e-8 if ball.spectral else 1e-13).value
 
 
 def forgeries(tree, kind):
@@ -241,6 +251,8 @@ REFUSED = {
     "features beyond": ("features", lambda tree: tree["state"].update(features=np.array([0, 99]), H=None)),
     "features twice": ("features", lambda tree: tree["state"].update(features=np.array([1, 1]), H=None)),
     "scale of other features": ("products", lambda tree: tree["state"].update(diagonal=np.ones(3))),
+    "factors of another size": ("sweeps", lambda tree: tree["state"]["x"]["w"].update(right=np.full((9, 2), 1e12))),
+    "singular values of another matrix": ("sweeps", lambda tree: tree["state"].update(sigma=np.full(2, 1e-3))),
     "momentum below one": ("momentum", lambda tree: tree["state"].update(theta=0.5)),
     "a bound of the last step": ("averages", lambda tree: tree["state"].update(bound=1e9)),
 }
@@ -254,6 +266,17 @@ def test_what_is_no_state_is_refused(case, change, tmp_path):
     change(tree)
     persist.save(tmp_path, tree, kind=KIND)
     with pytest.raises(ValueError, match=r"^the checkpoint at .* is damaged .*begin anew with `start=`"):
+        minimize(f, ball, solver, tol=0.0, max_iter=4, state=tmp_path)
+
+
+def test_numbers_that_lead_beyond_the_range_of_floats(tmp_path):
+    f, ball, solver = STATES["sweeps"]
+    minimize(f, ball, solver, tol=0.0, max_iter=2, callbacks=[Checkpoint(tmp_path, 1)])
+    tree = persist.load(tmp_path, kind=KIND)
+    tree["state"]["x"]["intercept"][:] = 1e12
+    persist.save(tmp_path, tree, kind=KIND)
+    sentence = r"^the checkpoint leads to a step that fails \(`w` must be finite.*\); restore it .* or begin anew"
+    with pytest.raises(ValueError, match=sentence), np.errstate(all="ignore"):
         minimize(f, ball, solver, tol=0.0, max_iter=4, state=tmp_path)
 
 

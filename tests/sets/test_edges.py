@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 
 from projfree.sets import Box, GroupBall, LpBall, NormBall, OracleSet, SchattenBall, Simplex, Weighted
 from projfree.testing import sets as laws
@@ -237,3 +239,43 @@ def test_sets_with_any_fields_can_be_compared_and_hashed():
     assert hash(first) == hash(same)
     assert len({first, same, other}) == 2
     assert Tables(-1.0, 1.0, (np.ones(2),)) != Tables(-1.0, 1.0, [np.ones(2)])
+
+
+class Undecided:
+    """What does not say whether it is equal to something else, as lazy arrays do not."""
+
+    def __eq__(self, other):
+        return np.array([True, False])
+
+    __hash__ = object.__hash__
+
+
+ONES = np.ones((2, 2))
+#: Fields, equal ones that are other objects, and others.
+FIELDS = {
+    "frame": (pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"b": [1, 2]})),
+    "column": (pd.Series([1, 2]), pd.Series([1, 2]), pd.Series([1, 2, 3])),
+    "sparse": (sp.csr_array(ONES), sp.csr_array(ONES), sp.csr_array(np.eye(2))),
+    "sparse, shape": (sp.csr_array(ONES), sp.csr_array(ONES), sp.csr_array(np.ones((2, 3)))),
+    "sparse and dense": (sp.csc_matrix(ONES), sp.csc_matrix(ONES), ONES),
+    "mapping of arrays": ({"a": ONES}, {"a": ONES.copy()}, {"a": np.eye(2)}),
+    "keys": ({"a": ONES}, {"a": ONES.copy()}, {"b": ONES}),
+    "array and number": (np.ones(1), np.ones(1), 1.0),
+    "numbers": (1.0, np.float64(1.0), 2.0),
+    "nothing": (None, None, ONES),
+}
+
+
+@pytest.mark.parametrize(("one", "same", "other"), FIELDS.values(), ids=FIELDS)
+def test_fields_are_compared_entry_by_entry(one, same, other):
+    first, second, third = (Tables(-1.0, 1.0, field) for field in (one, same, other))
+    assert first == second
+    assert hash(first) == hash(second)
+    assert first != third
+    assert third != first
+
+
+def test_what_cannot_be_compared_is_equal_to_itself_only():
+    field = Undecided()
+    assert Tables(-1.0, 1.0, field) == Tables(-1.0, 1.0, field)
+    assert Tables(-1.0, 1.0, field) != Tables(-1.0, 1.0, Undecided())

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from projfree import AcceleratedProjectedGradient, Logistic, Objective, Squared, as_data, minimize
+from projfree import AcceleratedProjectedGradient, BiWeight, Logistic, Objective, Squared, as_data, minimize
 from projfree.sets import GroupBall, LpBall, SchattenBall, WithFree
 
 cvxpy = pytest.importorskip("cvxpy")
@@ -43,6 +43,18 @@ def test_rows_of_matrices_and_other_radii():
         np.testing.assert_allclose(P[[0, 1, 3]], inner.project(W[[0, 1, 3]]), atol=1e-12)
         assert ball.resized(0.5).ball.radius == 0.5
         assert ball.resized(0.5).free == (2,)
+
+
+@pytest.mark.parametrize("convex", [True, False])
+def test_the_multiplier_is_the_slope_of_the_least_value(convex):
+    """The derivative of the minimum in the radius, to which free coordinates do not belong."""
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((80, 4))
+    y = X @ [1.0, -2.0, 3.0, 0.5] + 0.1 * rng.standard_normal(80)
+    f = Objective(Squared() if convex else BiWeight(10.0), as_data(X, y))
+    runs = [minimize(f, WithFree(LpBall(2, r), [2], 100.0), tol=1e-9) for r in (1.0 - 1e-3, 1.0, 1.0 + 1e-3)]
+    slope = (runs[0].value - runs[2].value) / 2e-3
+    assert runs[1].multiplier == pytest.approx(slope, rel=1e-4)
 
 
 def test_sentences():

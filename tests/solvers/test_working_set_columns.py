@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from solvers.few_features import ACCELERATED, BALLS, DENSE, LOSSES, WEIGHT, D, N, Y, objective
 
 from projfree import LpBall, Objective, Perturbed, QuadraticForm, Squared, Status, WorkingSet, as_data, minimize
-from projfree.data.columns import Columns
+from projfree.data.chosen_columns import Columns
 from projfree.numerics import symmetric
 from projfree.solvers import working_set
 

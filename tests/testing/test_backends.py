@@ -14,7 +14,6 @@ from projfree import (
     ConstrainedRegressor,
     CorrectivePrimalAveraging,
     Logistic,
-    LpBall,
     Objective,
     PrimalAveraging,
     Squared,
@@ -22,7 +21,9 @@ from projfree import (
     minimize,
 )
 from projfree.algebra import Point
+from projfree.losses import LOSSES
 from projfree.objectives.row_steps import ValueSum
+from projfree.solvers import SOLVERS
 from projfree.testing import SealedData, backends
 
 BACKENDS = {
@@ -55,6 +56,12 @@ def strict(request):
 )
 def sealed(request):
     return BACKENDS[request.param]
+
+
+def test_the_laws_know_every_solver_and_every_loss():
+    solvers = (*backends.FIXED, *backends.SEARCHING, *backends.QUADRATIC)
+    assert {type(solver) for solver in solvers if solver != "auto"} == set(SOLVERS)
+    assert {type(loss) for loss, _ in backends.LOSSES} == set(LOSSES)
 
 
 @pytest.mark.parametrize("intercept", [False, True])
@@ -213,6 +220,7 @@ def test_steps_are_small_and_survive_pickling(monkeypatch, tmp_path):
     X, y, s = np.tile(X, (20, 1)), np.tile(y, 20), np.tile(s, 20)
     f = Objective(Logistic(), SealedData(X, y, s), fit_intercept=True)
     for solver in backends.SEARCHING:
-        minimize(f, LpBall(1.5, radius=1.0), solver, max_iter=20, callbacks=[Checkpoint(tmp_path / "run", 5)])
+        ball = backends.BALLS.get(type(solver), backends.BALL)
+        minimize(f, ball, solver, max_iter=20, callbacks=[Checkpoint(tmp_path / "run", 5)])
     sizes = [size for size in sizes if size]
     assert max(sizes) < 4_000 < len(y)

@@ -10,9 +10,7 @@ import numpy as np
 
 from projfree.algebra.structured import Structured, is_structured, zeros
 from projfree.checks import Array
-
-#: Half a unit in the last place of a float64: every rounded operation errs by at most this, relatively.
-UNIT = 2.0**-53
+from projfree.numerics.sums import UNIT
 
 
 class Support(Protocol):

@@ -7,8 +7,9 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from projfree.algebra.minorant import UNIT, Minorant, Support, lowered, size
+from projfree.algebra.minorant import Minorant, Support, lowered, size
 from projfree.checks import Array
+from projfree.numerics.sums import UNIT
 
 
 class Supports(Support, Protocol):

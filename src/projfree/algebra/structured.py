@@ -172,9 +172,10 @@ class Mixture(Structured):
 
     @property
     def gram_scale(self) -> float:
-        """What the rounding of the Gram matrix is relative to: the parts may cancel."""
-        left, right = self._low.factors()
-        return float(self._on.size() + np.linalg.norm(left) * np.linalg.norm(right)) ** 2
+        """What the rounding of the Gram matrix is relative to: the parts may cancel, and so may components."""
+        # Component by component: in a block of a larger matrix many have one factor that is zero there.
+        sizes = [np.linalg.norm(factor, axis=0) for factor in self._low.factors()]
+        return float(self._on.size() + sizes[0] @ sizes[1]) ** 2
 
     def grid(self) -> list[list[Structured]]:
         """The blocks of a stack, row by row; of others there is one."""

@@ -11,8 +11,8 @@ from typing import Any, get_type_hints
 
 from projfree.cli import options
 from projfree.cli.clusters import cluster_at, cluster_rows
+from projfree.cli.file_rows import rows_of
 from projfree.cli.models import AnyRows, Settings
-from projfree.cli.rows import rows_of
 from projfree.cli.streaming import streamed_rows, too_large
 from projfree.cli.tables import Reading
 

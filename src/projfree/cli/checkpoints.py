@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import typer
+
 from projfree import persist
+from projfree.cli.output import INTERRUPTED
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,23 @@ def _finished(path: Path, kind: str) -> bool:
 def given_command(*more: str) -> str:
     """The command that was given, with ``more`` words at its end."""
     return shlex.join(["projfree", *(word for word in sys.argv[1:] if word not in more), *more])
+
+
+@contextmanager
+def keeping(place: Place) -> Iterator[None]:
+    """A run that writes checkpoints as it goes: Ctrl-C leaves the last one, an error none that was not there before."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        there = persist.exists(place.path)
+        text = f"Interrupted; go on with:\n  {resume_command()}" if there else "Interrupted; nothing was written."
+        typer.echo(text, err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    except Exception:
+        if not place.there:
+            with suppress(OSError):
+                place.forget()
+        raise
 
 
 def resume_command() -> str:

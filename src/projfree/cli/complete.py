@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import math
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from projfree import persist
 from projfree.checks import Array, shown
 from projfree.cli import options
-from projfree.cli.checkpoints import Place, checkpoint_at, resume_command
-from projfree.cli.destinations import new_file_at, new_model_at, refuse_inputs, safe_cell, written
+from projfree.cli.checkpoints import Place, checkpoint_at, keeping
+from projfree.cli.destinations import new_file_at, new_model_at, refuse_inputs, safe_cell, save_model, written
 from projfree.cli.features import read_features
 from projfree.cli.fit import split
 from projfree.cli.output import (
     DONE,
-    INTERRUPTED,
     SHORT,
     Debug,
     Force,
@@ -129,12 +129,11 @@ def complete(
     if not kept.there:
         kept.forget()
     watchers = () if quiet or json else (bar(f"complete {data.name}"),)
-    _fit(model.set_params(columns=there), _part(ratings, fitted), kept, watchers)
-    score = model.report(_part(ratings, held), k=recommend or LIST) if len(held) else None
-    if file is not None:
-        _recommendations(model, file, recommend, force)
-    new_model_at(out, inputs, force, KIND)  # another process may have been faster
-    model.save(out)
+    with keeping(kept):
+        _fit(model.set_params(columns=there), _part(ratings, fitted), watchers)
+        score = model.report(_part(ratings, held), k=recommend or LIST) if len(held) else None
+        with contextlib.nullcontext() if file is None else _recommendations(model, file, recommend, force):
+            save_model(model, out, inputs, force)
     kept.forget()
     if json or not quiet:
         _report(model, score, len(fitted), len(held), out, file, json)
@@ -163,17 +162,11 @@ def _checked_places(inputs: list[Path], out: Path, file: Path | None, *, resume:
     return kept
 
 
-def _fit(model: Any, ratings: tuple[Array, ...], kept: Place, watchers: tuple[Any, ...]) -> None:
+def _fit(model: Any, ratings: tuple[Array, ...], watchers: tuple[Any, ...]) -> None:
     model.set_params(callbacks=watchers)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the gap is reported
-            model.fit(ratings)
-    except KeyboardInterrupt:
-        there = persist.exists(kept.path)
-        text = f"Interrupted; go on with:\n  {resume_command()}" if there else "Interrupted; nothing was written."
-        typer.echo(text, err=True)
-        raise typer.Exit(INTERRUPTED) from None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the gap is reported
+        model.fit(ratings)
     model.set_params(callbacks=(), checkpoint=None)
 
 
@@ -197,8 +190,9 @@ def _ratings(path: Path, names: list[str], reading: Reading, quiet: bool) -> tup
     return (table.frame[user].to_numpy(), table.frame[item].to_numpy(), numbers(table.frame[rating])), there
 
 
-def _recommendations(model: Any, path: Path, most: int, force: bool) -> None:
-    """A file next to the model: user, place, item, predicted rating."""
+@contextlib.contextmanager
+def _recommendations(model: Any, path: Path, most: int, force: bool) -> Iterator[None]:
+    """A file next to the model, which appears when the block has ended well: user, place, item, predicted rating."""
     with written(path, force) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["user", "place", "item", "rating"])
@@ -207,6 +201,8 @@ def _recommendations(model: Any, path: Path, most: int, force: bool) -> None:
             for place, (item, score) in enumerate(zip(items.tolist(), scores.tolist(), strict=True), 1):
                 if not math.isnan(score):
                     writer.writerow([safe_cell(user), place, safe_cell(item), f"{score:.4f}"])
+        file.flush()
+        yield
 
 
 def _report(model: Any, score: Any, kept: int, held: int, out: Path, file: Path | None, json: bool) -> None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from projfree import persist
 
@@ -61,6 +61,27 @@ def refuse_closed(out: Path) -> None:
         raise PermissionError(f"--out {str(out)!r} cannot be written: the folder {str(parent)!r} is read-only.")
 
 
+class NotWrittenError(OSError):
+    """An output that could not be written; the sentence names it."""
+
+
+def _not_written(out: Path, error: OSError) -> NotWrittenError:
+    why = error.strerror or error
+    return NotWrittenError(error.errno, f"{str(out)!r} could not be written ({why}); nothing was left behind.")
+
+
+def save_model(model: Any, out: Path, inputs: Sequence[Path], force: bool) -> None:
+    """Save a model at a place that may hold one still: another process may have been faster."""
+    from projfree.estimators import save
+    from projfree.estimators.saving import KIND
+
+    new_model_at(out, inputs, force, KIND)
+    try:
+        save(model, out)
+    except OSError as error:
+        raise _not_written(out, error) from error
+
+
 @contextmanager
 def written(out: Path, force: bool) -> Iterator[IO[str]]:
     """A text file that appears at ``out`` when the block has ended well, and of which nothing is left otherwise.
@@ -75,10 +96,10 @@ def written(out: Path, force: bool) -> Iterator[IO[str]]:
             file.flush()
             os.fsync(file.fileno())  # the disk may be full only now
         _published(partial, out, force)
+    except NotWrittenError:  # of something else that goes with this file
+        raise
     except OSError as error:
-        raise OSError(
-            error.errno, f"{str(out)!r} could not be written ({error.strerror or error}); nothing was left behind."
-        ) from error
+        raise _not_written(out, error) from error
     finally:
         with suppress(OSError):
             partial.unlink()

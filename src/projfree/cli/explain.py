@@ -10,9 +10,9 @@ import typer
 
 from projfree.cli.asked import Asked, asking
 from projfree.cli.clusters import ClusterRows
+from projfree.cli.file_rows import FileRows
 from projfree.cli.models import AnyRows, Settings, model_of
 from projfree.cli.output import Debug, Json, guarded, note, show_json
-from projfree.cli.rows import Rows
 from projfree.solvers.plan import Plan
 
 EPILOG = "Example:\n\nprojfree explain train.csv --target y --loss logistic --p 1.5 --radius 10"
@@ -47,8 +47,8 @@ def _explained(settings: Settings, rows: AnyRows, path: Path) -> Plan:
         explained: Plan = model_of(settings, rows, path).explain(rows.whole)
         return explained
     every = np.arange(rows.n)
-    rows = rows.fitted_on(every) if isinstance(rows, Rows) else rows
+    rows = rows.fitted_on(every) if isinstance(rows, FileRows) else rows
     model = model_of(settings, rows, path)
-    given = (rows.part(every), rows.y) if isinstance(rows, Rows) else (rows.data(every)[0],)
+    given = (rows.part(every), rows.y) if isinstance(rows, FileRows) else (rows.data(every)[0],)
     made: Plan = model.explain(*given)
     return made

@@ -15,11 +15,11 @@ from projfree.cli import options
 from projfree.cli.asked import Asked, asking
 from projfree.cli.checkpoints import Place, checkpoint_at, resume_command
 from projfree.cli.clusters import ClusterRows
-from projfree.cli.destinations import new_model_at, refuse_inputs
+from projfree.cli.destinations import new_model_at, refuse_inputs, save_model
+from projfree.cli.file_rows import FileRows
 from projfree.cli.fit_report import report
 from projfree.cli.models import AnyRows, Settings, fit_rows, held_out_score, model_of, watched, with_encoder
 from projfree.cli.output import DONE, INTERRUPTED, SHORT, Debug, Force, Json, Quiet, Verbose, err, guarded, note
-from projfree.cli.rows import Rows
 from projfree.cli.watch import bar, logged
 from projfree.data import Data
 from projfree.run.callbacks import IterationLines
@@ -67,7 +67,7 @@ def fit(
     if resume and not kept.there:
         note(f"{str(kept.path)!r} holds no finished checkpoint, so that the fit begins anew.", quiet or json)
     train, test = rows.parts(hold_out, seed) if isinstance(rows, ClusterRows) else split(rows.n, hold_out, seed)
-    rows = rows.fitted_on(train) if isinstance(rows, Rows) else rows
+    rows = rows.fitted_on(train) if isinstance(rows, FileRows) else rows
     model, keeper = model_of(settings, rows, data), OnInterrupt(kept.path)
     if cv:  # a search shows its folds itself, and leaves nothing to go on from
         model.set_params(verbose=2 if verbose else 0 if quiet or json else 1)
@@ -77,7 +77,7 @@ def fit(
     model = _fitted(model, rows, train, keeper, verbose)
     score = held_out_score(model, rows, test)
     on.close()
-    _save(with_encoder(model, rows), out, force)
+    save_model(with_encoder(model, rows), out, [], force)
     kept.forget()
     report(model, score, out, rows.loss, counted(train), counted(test), json=json, quiet=quiet)
     raise typer.Exit(DONE if model.result_.status.converged else SHORT)
@@ -127,11 +127,3 @@ def _interrupted(keeper: OnInterrupt) -> None:
     else:
         err().print("Interrupted before there was anything to keep; nothing was written.")
     raise typer.Exit(INTERRUPTED)
-
-
-def _save(model: Any, out: Path, force: bool) -> None:
-    from projfree.estimators import save
-    from projfree.estimators.saving import KIND
-
-    new_model_at(out, [], force, KIND)  # another process may have been faster
-    save(model, out)

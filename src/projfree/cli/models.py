@@ -10,12 +10,12 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.cli.clusters import ClusterRows
+from projfree.cli.file_rows import FileRows, groups_of
 from projfree.cli.options import CLASSES
-from projfree.cli.rows import Rows, groups_of
 from projfree.cli.streaming import StreamedRows
 from projfree.losses import BY_NAME
 
-AnyRows = Rows | StreamedRows | ClusterRows
+AnyRows = FileRows | StreamedRows | ClusterRows
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def model_of(settings: Settings, rows: AnyRows, path: Path) -> Any:
 
 
 def _sources(rows: AnyRows) -> list[str]:
-    if isinstance(rows, Rows):
+    if isinstance(rows, FileRows):
         return rows.encoder.sources()
     if isinstance(rows, ClusterRows):
         return rows.columns
@@ -90,7 +90,7 @@ def fit_rows(model: Any, rows: AnyRows, train: Any) -> Any:
     """The model fitted on some rows; the labels of classes are those of the file."""
     if isinstance(rows, ClusterRows):
         return model.fit(train)
-    if isinstance(rows, Rows):
+    if isinstance(rows, FileRows):
         return model.fit(rows.part(train), rows.y[train])
     data, labels = rows.data(train)
     model.fit(data)
@@ -101,7 +101,7 @@ def fit_rows(model: Any, rows: AnyRows, train: Any) -> Any:
 
 def with_encoder(model: Any, rows: AnyRows) -> Any:
     """What is saved: the model, after its encoder where it needs one."""
-    if not isinstance(rows, Rows) or rows.encoder.trivial:
+    if not isinstance(rows, FileRows) or rows.encoder.trivial:
         return model
     from sklearn.pipeline import Pipeline
 
@@ -114,7 +114,7 @@ def held_out_score(model: Any, rows: AnyRows, test: Any) -> float | None:
         return None if test is None else float(model.score(test))
     if not len(test):
         return None
-    if isinstance(rows, Rows):
+    if isinstance(rows, FileRows):
         return float(model.score(rows.part(test), rows.y[test]))
     predicted = np.concatenate([model.predict(table) for _, table in rows.tables(test)])
     return _score_of(predicted, rows.y[test], rows.loss)

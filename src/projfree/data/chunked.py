@@ -11,7 +11,7 @@ import numpy as np
 from projfree.checks import Array, count, plain_array
 from projfree.data.blocks import CHUNK_BYTES, MEMORY, Blocks, Partials, dense_pass, tile_rows
 from projfree.data.compiled import compiled
-from projfree.data.dense import DenseTable, marked_rows, table_fingerprint, weighted_sum
+from projfree.data.dense import DenseTable, block_total, marked_rows, table_fingerprint, weighted_sum
 from projfree.data.local import checked_targets, checked_weights
 from projfree.data.once import Once
 from projfree.data.rows import Pass
@@ -60,13 +60,14 @@ class ChunkedData(DenseTable):
         self._buffers_kept: list[tuple[Array, Array]] = []
         self._marked: list[Array] | None = []
         source.batch_bytes = self.memory // 8
-        self._mean = Once(None, np.zeros(self.d))  # added up in the one read that measures the rows
+        self._mean, self._total = Once(None, np.zeros(self.d)), Once(None, 0.0)  # added up while rows are measured
         self._scan()
         self._marks, self._marked = np.concatenate(self._marked), None
 
     def _measured(self, block: Array, s: Array | float) -> None:
         mean = self._mean.get()
         mean += weighted_sum(block, s)
+        self._total = Once(None, self._total.get() + block_total(block))
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_buffers_kept": []}  # a copy has buffers of its own

@@ -8,8 +8,8 @@ asked about at every entry, which halves the time.
 from __future__ import annotations
 
 from projfree.checks import Array
-from projfree.numerics.compilation import compiled
-from projfree.numerics.descent_kernels import FAST, SETTLED
+from projfree.numerics.compilation import FAST, compiled
+from projfree.numerics.descent_kernels import SETTLED
 
 
 @compiled()

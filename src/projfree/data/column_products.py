@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from projfree.checks import Array
-from projfree.data.columns import Columns
+from projfree.data.chosen_columns import Columns
 from projfree.numerics.symmetric import Symmetric
 
 #: Conjugate gradients end at this part of the residual, or after so many products: descent goes on from there.

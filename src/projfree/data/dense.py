@@ -24,8 +24,8 @@ from projfree.runtime import default_threads
 BLOCK_BYTES = 1 << 20
 #: How many evenly spread rows of X tell one data set from another.
 FINGERPRINT_ROWS = 1_000
-#: And about so many numbers of them, but never fewer rows than that.
-FINGERPRINT_NUMBERS, FEWEST_MARKED = 1 << 17, 16
+#: And about so many numbers of them, but never fewer rows than that: every run ends with a fingerprint.
+FINGERPRINT_NUMBERS, FEWEST_MARKED = 1 << 15, 4
 
 
 def weighted_sum(block: Array, s: Array | float) -> Array:
@@ -40,6 +40,19 @@ def mean_row(X: Array, weight: Array | None) -> Array:
         rows = slice(start, start + step)
         mean += weighted_sum(X[rows].astype(np.float64, copy=False), 1.0 / len(X) if weight is None else weight[rows])
     return mean
+
+
+def total(X: Array) -> float:
+    """The sum of all entries, in blocks."""
+    step, found = block_rows(X.shape[1]), 0.0
+    for start in range(0, len(X), step):
+        found += block_total(X[start : start + step])
+    return found
+
+
+def block_total(block: Array) -> float:
+    """The sum of the entries of a block, which does not depend on the array that it is a view of."""
+    return float(np.add.reduce(np.add.reduce(block, axis=1, dtype=np.float64)))
 
 
 def block_rows(d: int) -> int:
@@ -61,6 +74,7 @@ class DenseTable(LocalData):
     d: int
     cut: Blocks
     _mean: Once[Array]
+    _total: Once[float]
 
     @abstractmethod
     def _pieces(self, step: int) -> Iterator[tuple[slice, Array]]:
@@ -129,7 +143,7 @@ class DenseData(DenseTable):
         (self.n, self.d), self.nbytes = X.shape, X.nbytes
         self.threads = default_threads() if threads is None else count("threads", threads)
         self.y, self.weight = checked_targets(y, self.n), checked_weights(sample_weight, self.n)
-        self._mean = Once(partial(mean_row, X, self.weight))
+        self._mean, self._total = Once(partial(mean_row, X, self.weight)), Once(partial(total, X))
         self._scan()
 
     def _pieces(self, step: int) -> Iterator[tuple[slice, Array]]:
@@ -170,6 +184,6 @@ def marked_rows(n: int, width: int) -> Array:
 
 
 def table_fingerprint(data: DenseTable, dtype: np.dtype[Any], marked: Array) -> str:
-    """A short hash of the shape, the dtype, the marked rows, the targets and the weights, and the means of all rows."""
-    means = np.array([data.row_norm, data.mean_square, *data.mean_row()])  # these change with any row
-    return short_hash(f"{(data.n, data.d)} {dtype} {data.y.shape}", marked, data.y, data.weight, means)
+    """A short hash of the shape, the dtype, the marked rows, the targets, the weights, and sums over all entries."""
+    sums = np.array([data.row_norm, data.mean_square, data._total.get()])  # these change with any entry
+    return short_hash(f"{(data.n, data.d)} {dtype} {data.y.shape}", marked, data.y, data.weight, sums)

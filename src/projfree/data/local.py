@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from projfree.data.column_products import ColumnProducts
 
 #: Weights below this part of the largest would leave the range of normal numbers once they are divided by their sum.
-LEAST_SHARE = 1e-290
+WEIGHT_SHARE = 1e-290
 #: The largest target whose square, times a number of rows, is within the range of floats.
 LARGEST_TARGET = 1e152
 
@@ -204,9 +204,9 @@ def checked_weights(weight: Array | None, n: int) -> Array | None:
         )
     weight = weight / weight.max()  # else the sum may overflow
     least = float(weight[weight > 0.0].min())
-    if least < LEAST_SHARE:  # its share of the sum would be rounded to few digits, or to none
+    if least < WEIGHT_SHARE:  # its share of the sum would be rounded to few digits, or to none
         raise ValueError(
-            f"`sample_weight` must be zero or at least {LEAST_SHARE:g} times the largest, got {least:g} times that; "
+            f"`sample_weight` must be zero or at least {WEIGHT_SHARE:g} times the largest, got {least:g} times that; "
             "set such weights to zero."
         )
     normalised: Array = weight / weight.sum()

@@ -26,8 +26,8 @@ from projfree.data.spectrum import largest_eigenvalue
 from projfree.runtime import default_threads, over_blocks, single_blas
 
 if TYPE_CHECKING:
+    from projfree.data.chosen_columns import Columns
     from projfree.data.column_products import ColumnProducts
-    from projfree.data.columns import Columns
 
 #: Bytes of one entry, for sizes that must not depend on how wide the stored indices are.
 ENTRY_BYTES = 12
@@ -215,7 +215,7 @@ class SparseData(LocalData):
         return ColumnProducts(columns, np.ascontiguousarray(weights[:, 0]), centred=wanted.centred)
 
     def _choose(self, features: Array) -> Columns:
-        from projfree.data.columns import Columns
+        from projfree.data.chosen_columns import Columns
 
         chosen = self._chosen
         if chosen is None or not np.array_equal(chosen.features, np.sort(features)):
@@ -237,7 +237,7 @@ class SparseData(LocalData):
         return self.cut.units()
 
     def fingerprint(self) -> str:
-        marked = self.X[marked_rows(self.n, self.X.nnz // self.n)]
+        marked = self.X[marked_rows(self.n, 2 * self.X.nnz // self.n)]  # an entry has a place and a value
         marked.sort_indices()
         marked.eliminate_zeros()
         # These change with any entry; its place alone would cost a product to tell.

@@ -10,7 +10,7 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.deadline import expired
-from projfree.estimators.balls import inside, multiplier
+from projfree.estimators.balls import inside
 from projfree.estimators.climbing import ascend
 from projfree.estimators.freedom import freedom, freedom_of_products
 from projfree.estimators.left_out import FULL, left_out_loss
@@ -29,7 +29,7 @@ from projfree.solvers.projected_gradient import AcceleratedProjectedGradient
 from projfree.steps import BacktrackingGradient
 
 if TYPE_CHECKING:
-    from projfree.estimators.auto import Choice, Ridge
+    from projfree.estimators.auto import RadiusChoice, Ridge
 
 #: Radii are powers of this number times the one to begin with, so many of them below and above it; the first one that
 #: is tried lies so many powers below it, from where the answers of smaller balls serve larger ones.
@@ -63,16 +63,16 @@ class Fit:
         return 1.0 - math.sqrt(self.value / self.score) if self.score > self.value > 0.0 else 0.0
 
 
-def around(f: SmoothFunction, ball: ConstraintSet, ridge: Ridge, radius: float, n: float) -> Choice:
+def around(f: SmoothFunction, ball: ConstraintSet, ridge: Ridge, radius: float, n: float) -> RadiusChoice:
     """The radius with the smallest loss of rows left out, and its answer."""
-    from projfree.estimators.auto import Choice
+    from projfree.estimators.auto import RadiusChoice
 
     tries = Tries(f, ball, ridge, radius, n)
     best = ascend(tries.score, tries.first, (0, DOWN + UP), tries.ended)
     if len(tries.fits) == 1 and expired():  # one score says nothing about the others
-        return Choice(radius, ridge.w)
+        return RadiusChoice(radius, ridge.w)
     fit = tries.near(best)
-    return Choice(tries.radius(best), fit.w, fit.run)
+    return RadiusChoice(tries.radius(best), fit.w, fit.run)
 
 
 class Tries:
@@ -136,7 +136,7 @@ def _fitted(f: SmoothFunction, ball: ConstraintSet, ridge: Ridge, near: Fit | No
     start = _start(f, ball, ridge.w if near is None else near.w)
     w = _minimised(f, ball, H, b, start) if ball.projects_quickly else _run(form or f, ball, start).w
     slope = (H @ w.reshape(len(H), -1)).reshape(w.shape) - b
-    used, mu = freedom(ball, w, slope, H), multiplier(ball, slope) or 0.0
+    used, mu = freedom(ball, w, slope, H), ball.multiplier(slope) or 0.0
     if form is None:
         assert isinstance(f, Objective)
         x = f.point(w)
@@ -154,7 +154,7 @@ def _from_rows(f: SmoothFunction, ball: ConstraintSet, ridge: Ridge, near: Fit |
         first = np.zeros(f.shape) if ball.as_flat(f.shape) is not None else ridge.w
         result = _run(f, ball, _start(f, ball, first if near is None else near.w), _solver(f, ball))
     x = f.point(result.w, result.intercept)
-    mu = multiplier(ball, f.minorant(x).gradient) or 0.0
+    mu = ball.multiplier(f.minorant(x).gradient) or 0.0
     used = freedom_of_products(ball, x.w, mu, f.hessian_at(x), n)
     return Fit(x.w, result.value, left_out_loss(f, x, used, n), mu, result)
 

@@ -14,10 +14,11 @@ from projfree.deadline import Expired, deadline
 from projfree.estimators.balls import own_norm
 from projfree.estimators.climbing import climb
 from projfree.estimators.left_out import left_out_loss, rows_in, scale_of
+from projfree.estimators.many_rows import followed_ridge
 from projfree.estimators.ridge_models import DIMENSION, MIDDLE, SHORT, EigenModel, KrylovModel, RidgeModel, quadrature
 from projfree.objectives import Objective, QuadraticForm
 from projfree.objectives.base import SmoothFunction
-from projfree.objectives.evaluation import Bend, Evaluation
+from projfree.objectives.evaluation import Evaluation
 from projfree.run import Result
 from projfree.sets.base import ConstraintSet
 from projfree.solvers import Direct, plan
@@ -30,28 +31,29 @@ BELOW, ABOVE = 30.0, 30.0
 FEW_PARAMETERS = 200
 #: Quadratic models that are made one after the other of a loss that is not quadratic, and how far apart the penalties
 #: are that are tried on each; none where radii are tried afterwards.
-STEPS, ROUGH_STEPS = ((6,), (3,), (2,)), ((), (), ())
+STEPS, ROUGH_STEPS = ((), (4,), (2,)), ((), (), ())
 #: So many places further a penalty is tried where one is so small that the fit leaves nothing to tell, or that its loss
 #: is so many times that at zero: curvatures of few rows know little of the others.
 LARGER, NONSENSE = 3, 2.0
 #: Another model is made unless the last one has improved the loss by less than this part.
 SETTLED = 1e-2
-#: With so many rows for each parameter any radius that leaves the fit free is as good, to a hundredth of the loss; the
-#: steps there, how close they come, the least share of the first curvature that they count on, and the largest factor
-#: from one to the next by which the rest is added.
-MANY_ROWS, CORRECTIONS, CLOSE, LEAST_BEND, FASTEST = 200.0, 5, 0.03, 0.05, 0.5
+#: With so many rows for each parameter any radius that leaves the fit free is as good, to a hundredth of the loss.
+MANY_ROWS = 200.0
 #: Tables of so many entries leave little time for trials, and need none with so many rows for each parameter.
 LARGE, ENOUGH = 1e6, 40.0
+#: With so many rows for each parameter the penalty is the one that a model leads one to expect, without a trial.
+SOME_ROWS = 8.0
 #: Products with a Hessian may take this many multiplications in all, between the two dimensions of Krylov spaces.
 PRODUCTS = 1e7
 #: Below so many rows the restricted likelihood is what squares go by: it errs less there than cross-validation does.
+#: Other losses try penalties on the rows then.
 FEW_ROWS = 50
 #: Slopes that are this part of what the sizes of features and residuals allow are rounding.
 FLAT = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class RadiusChoice:
     """A radius, a point near the answer over its ball, and a run over that ball or a smaller one, if there was one."""
 
     radius: float
@@ -63,7 +65,8 @@ class Choice:
 class Ridge:
     """The best ridge regression: its coefficients, its model of the objective, and H and b where they were formed.
 
-    For squares also the mean squared error as a form, and how many intercepts are minimised out of it.
+    For squares also the mean squared error as a form, how many intercepts are minimised out of it, and the share of the
+    targets' variance that should be left unexplained in new rows.
     """
 
     w: Array
@@ -72,6 +75,7 @@ class Ridge:
     b: Array | None = None
     form: QuadraticForm | None = None
     intercepts: int = 0
+    unexplained: float = 1.0
 
 
 def auto_radius(f: Objective, ball: ConstraintSet) -> float:
@@ -85,7 +89,7 @@ def radius_grid(f: Objective, ball: ConstraintSet, count: int) -> Array:
     return np.geomspace(middle / BELOW, middle * ABOVE, count) if count > 1 else np.array([middle])
 
 
-def choose_radius(f: Objective, ball: ConstraintSet) -> Choice:
+def choose_radius(f: Objective, ball: ConstraintSet) -> RadiusChoice:
     r"""The radius whose fit is expected to predict rows best that it has not seen.
 
     First the ridge penalty :math:`\lambda` with the smallest loss of rows left out, see
@@ -99,16 +103,16 @@ def choose_radius(f: Objective, ball: ConstraintSet) -> Choice:
     return replace(found, run=None) if f.excess else found  # that would be one of another function
 
 
-def _chosen(f: Objective, ball: ConstraintSet) -> Choice:
+def _chosen(f: Objective, ball: ConstraintSet) -> RadiusChoice:
     zero = f.evaluate(f.point(np.zeros(f.shape)))
     if not _sloped(f, zero):
         own_norm(ball, np.zeros(f.shape))  # a sentence where the set has no norm
-        return Choice(1.0)
+        return RadiusChoice(1.0)
     n = rows_in(f)
     return _widened(f, ball, _squares(f, ball, zero, n) if f.quadratic else _others(f, ball, zero, n), n)
 
 
-def choose_within(limit: float | None, f: Objective, ball: ConstraintSet) -> Choice:
+def choose_within(limit: float | None, f: Objective, ball: ConstraintSet) -> RadiusChoice:
     """The same, in half of the seconds of a time limit; the best radius until then where they do not suffice."""
     if limit is None:
         return choose_radius(f, ball)
@@ -117,24 +121,26 @@ def choose_within(limit: float | None, f: Objective, ball: ConstraintSet) -> Cho
             return choose_radius(f, ball)
     except Expired:
         log.warning("`radius='auto'` found no radius in half of `time_limit`, and takes 1; raise it, or give a radius.")
-        return Choice(1.0)
+        return RadiusChoice(1.0)
 
 
-def choose_from_form(form: QuadraticForm, ball: ConstraintSet, n: float, intercepts: int) -> Choice:
+def choose_from_form(form: QuadraticForm, ball: ConstraintSet, n: float, intercepts: int) -> RadiusChoice:
     """The same for least squares of which nothing is known but their form and for how many rows it stands."""
     scale = math.sqrt(max(form.c, 0.0) * max(float(np.trace(form.H)), 0.0))
     own_norm(ball, form.b)
     if not np.abs(form.b).max(initial=0.0) > FLAT * scale:
-        return Choice(1.0)
+        return RadiusChoice(1.0)
     return _widened(form, ball, _of_form(form, n, intercepts), n)
 
 
-def _widened(f: SmoothFunction, ball: ConstraintSet, ridge: Ridge, n: float) -> Choice:
+def _widened(f: SmoothFunction, ball: ConstraintSet, ridge: Ridge, n: float) -> RadiusChoice:
     """From the best ridge regression to the ball that was asked for."""
     from projfree.estimators.around import around
 
     radius = _usable(own_norm(ball, ridge.w))
-    return around(f, ball, ridge, radius, n) if _tried(f, ball, n) else Choice(radius, ridge.w)
+    # A parameter costs a part 1 / n of what is unexplained, and no ball could spare more than all of them.
+    gains = _tried(f, ball, n / ridge.unexplained)
+    return around(f, ball, ridge, radius, n) if gains else RadiusChoice(radius, ridge.w)
 
 
 def _tried(f: SmoothFunction, ball: ConstraintSet, n: float) -> bool:
@@ -181,69 +187,28 @@ def _squares(f: Objective, ball: ConstraintSet, zero: Evaluation, n: float) -> R
 
 def _of_form(form: QuadraticForm, n: float, intercepts: int) -> Ridge:
     model = EigenModel(form.H, form.b)
-    measure = model.likelihood if n < FEW_ROWS else model.squares
-    best = int(np.argmin(measure(form.c, n, intercepts)))
-    return Ridge(model.point(float(model.penalties[best])), model, form.H, form.b, form, intercepts)
-
-
-def _many_rows(f: Objective, first: Evaluation, n: float) -> Ridge:
-    """Where there are many rows: the penalty from one model, and a few steps with its matrix times the curvature there.
-
-    The penalty then hardly matters, and neither do the last digits of the norm.
-    """
-    x = first.point
-    bent = f.bend(x)
-    model = EigenModel(bent.H, -first.slope.gradient)
-    slopes, bend = scale_of(f, x)
-    at = float(model.penalties[model.expected(slopes / bend / n)]) if bend > 0.0 else float(model.penalties[0])
-    w, here, stretch, last, left = model.point(at), first, 1.0, math.inf, x.w
-    for _ in range(1 + CORRECTIONS):
-        there = f.evaluate_near(_followed(f, here, bent, w, stretch))
-        if here is not first and not there.value < here.value:
-            left = np.zeros_like(left)
-            break
-        moved = there.point.w - here.point.w
-        here, length = there, float(np.linalg.norm(moved))
-        rate, last = min(length / last, FASTEST), length
-        left = rate / (1.0 - rate) * moved  # of steps that go on to shorten by the same factor
-        if length <= CLOSE * float(np.linalg.norm(here.point.w)):
-            break
-        stretch = max(scale_of(f, here.point, here.point.intercept)[1] / bend, LEAST_BEND)
-        w = here.point.w - model.step(_reduced(here, bent) + at * here.point.w, stretch, at)
-    return Ridge(here.point.w + left, model)
-
-
-def _followed(f: Objective, here: Evaluation, bent: Bend, w: Array, stretch: float) -> Point:
-    """``w`` with the intercept that follows it from an evaluation, if curvatures are those of ``bent`` times a number.
-
-    It is a coordinate as the others are, and is not searched for.
-    """
-    b = here.point.intercept
-    if b is None or bent.follow is None or bent.inverse is None:
-        return f.point(w, b)
-    shift = -(w - here.point.w).ravel() @ bent.follow
-    rest = 0.0 if here.rest is None else bent.inverse @ here.rest / stretch
-    return f.point(w, b + (shift - rest).reshape(b.shape))
-
-
-def _reduced(here: Evaluation, bent: Bend) -> Array:
-    """The gradient where the intercept has moved to its minimum, by the model."""
-    g: Array = here.slope.gradient
-    return g if here.rest is None or bent.follow is None else g - (bent.follow @ here.rest).reshape(g.shape)
+    errors = model.squares(form.c, n, intercepts)
+    best = int(np.argmin(model.likelihood(form.c, n, intercepts) if n < FEW_ROWS else errors))
+    unexplained = min(float(errors[best]) / form.c, 1.0)
+    return Ridge(model.point(float(model.penalties[best])), model, form.H, form.b, form, intercepts, unexplained)
 
 
 def _others(f: Objective, ball: ConstraintSet, first: Evaluation, n: float) -> Ridge:
     """On quadratic models, each at the best answer of the last, whose loss is measured on the rows."""
-    if f.has_hessian and math.prod(f.shape) <= FEW_PARAMETERS and n >= MANY_ROWS * math.prod(f.shape):
-        return _many_rows(f, first, n)
+    tried, parameters = _tried(f, ball, n), math.prod(f.shape)
+    formed = f.has_hessian and parameters <= FEW_PARAMETERS
+    many = not tried and n >= max(SOME_ROWS * parameters, FEW_ROWS)
+    if many and formed:
+        return Ridge(*followed_ridge(f, first, n))
     g = first.slope.gradient
     x, best, at = first.point, np.inf, 0.0
     found = Ridge(x.w, None)
     spectrum = None
-    for steps in ROUGH_STEPS if _tried(f, ball, n) else STEPS:
+    for steps in ROUGH_STEPS if tried or many else STEPS:
         H, b, model, spectrum = _modelled(f, x, g, spectrum)
         trial = Trial(f, model, n, x.intercept)
-        near = np.abs(np.log(model.penalties / at)).argmin() if at else model.expected(_cost(f, x, n))
+        known = at and not many
+        near = np.abs(np.log(model.penalties / at)).argmin() if known else model.expected(_cost(f, x, n))
         told = _telling(trial, int(near), len(model.penalties), NONSENSE * abs(first.value))
         k = climb(trial, told, len(model.penalties), steps)
         score, last = trial(k), best

@@ -78,18 +78,6 @@ def own_norm(ball: ConstraintSet, w: Array) -> float:
     return inner.norm(w)
 
 
-def multiplier(ball: ConstraintSet, gradient: Array) -> float | None:
-    r"""The penalty :math:`\mu` for which the point also minimises :math:`f + \mu \|w\|`; None for sets without a norm.
-
-    It is the dual norm of the gradient; where entries must not be negative, of its negative part.
-    """
-    if isinstance(ball, WithFree):
-        return multiplier(ball.ball, ball.split(gradient)[0])
-    if isinstance(ball, NormBall | Positive):
-        return ball.support(-gradient) / ball.radius
-    return None
-
-
 def inside(ball: ConstraintSet, w: Array | None, shape: tuple[int, ...]) -> Array | None:
     """``w`` if it lies in the set, else the nearest point; None where there is no way to it."""
     if w is None or w.shape != shape or not np.isfinite(w).all():

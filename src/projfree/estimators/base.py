@@ -17,7 +17,7 @@ from projfree.estimators.balls import inside, labels, make_ball, radius_of
 from projfree.estimators.columns import free_columns
 from projfree.estimators.problem import Problem, make_problem
 from projfree.estimators.sklearn_callbacks import Bridge, EarlyStopping, context_of
-from projfree.estimators.solving import checked_solver, penalty, solved_after, warn_if_short
+from projfree.estimators.solving import checked_solver, solved_after, warn_if_short
 from projfree.estimators.table import Table
 from projfree.estimators.watching import given_callbacks, shown_by
 from projfree.losses.base import Loss
@@ -34,7 +34,7 @@ FREE_FACTOR = 1e4
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class PreparedFit:
     """A problem that waits for its solver, what is left of the time limit, and a run over a ball within this one."""
 
     problem: Problem
@@ -51,7 +51,7 @@ class ConstrainedModel(Answers):
         """The loss, or one to begin with where its scale is still to be found."""
         raise NotImplementedError
 
-    def _refined(self, table: Table, prepared: Prepared) -> Prepared:
+    def _refined(self, table: Table, prepared: PreparedFit) -> PreparedFit:
         """The problem with the scale of its loss found, where it has one."""
         return prepared
 
@@ -126,7 +126,7 @@ class ConstrainedModel(Answers):
         size = 1.0 if table.y.dtype.kind in "iu" else float(np.abs(table.y).max(initial=1.0))
         return FREE_FACTOR * max(1.0, size)
 
-    def _prepared(self, table: Table) -> Prepared:
+    def _prepared(self, table: Table) -> PreparedFit:
         limit = None if self.time_limit is None else positive("time_limit", self.time_limit)
         left = countdown(limit)  # the choice of a radius takes from the same time
         problem = self._problem(table, self._losses(table))
@@ -146,7 +146,7 @@ class ConstrainedModel(Answers):
             run = choice.run if before is None else None
             ball, before = ball.resized(choice.radius), choice.start if before is None else before
         start = inside(ball, before, problem.objective.shape)
-        return self._refined(table, Prepared(problem, ball, start, left, run))
+        return self._refined(table, PreparedFit(problem, ball, start, left, run))
 
     def explain(self, X: Any, y: Any = None, sample_weight: Any = None) -> Plan:
         """What `fit` would do with these rows: a `Plan`, from the shape of the problem alone; nothing is run.
@@ -160,7 +160,7 @@ class ConstrainedModel(Answers):
 
     # ------------------------------------------------------------------ run
 
-    def _settings(self, seed: int, prepared: Prepared) -> dict[str, Any]:
+    def _settings(self, seed: int, prepared: PreparedFit) -> dict[str, Any]:
         return {
             "solver": checked_solver(self.solver),
             "tol": self.tol,
@@ -227,7 +227,7 @@ class ConstrainedModel(Answers):
         coef, intercept = problem.raw(x.w, f.evaluate(x, tangent=False).intercept)
         return {**self._shaped(coef, intercept), "n_iter_": run.iteration, "loss_": f.loss}
 
-    def _adopt(self, prepared: Prepared, result: Result) -> None:
+    def _adopt(self, prepared: PreparedFit, result: Result) -> None:
         """Take over what a run found."""
         problem, ball = prepared.problem, prepared.ball
         for name, value in self._shaped(*problem.raw(result.w, result.intercept)).items():
@@ -235,4 +235,4 @@ class ConstrainedModel(Answers):
         self.loss_, self.ball_, self.radius_ = problem.objective.loss, ball, radius_of(ball)
         self.standardize_ = problem.standardized
         self.result_, self.n_iter_ = result, max(1, result.n_iter)
-        self.multiplier_ = penalty(problem, ball, result)
+        self.multiplier_ = result.multiplier

@@ -13,6 +13,7 @@ from projfree.checks import Array, shown
 from projfree.data import Data, as_data
 from projfree.data.frames import is_dask
 from projfree.data.rows import Rows, Step
+from projfree.estimators.lazily import refuse_other_columns
 from projfree.losses.base import Loss
 from projfree.objectives.row_steps import weigh
 
@@ -67,12 +68,14 @@ def scored_data(X: Any, y: Any, sample_weight: Any) -> Data | None:
 
 def accuracy(model: Any, data: Data) -> float:
     """The share of the weight of rows whose label is predicted."""
+    refuse_other_columns(model, data)
     w, b = _parameters(model, flat=len(model.coef_) == 1)
     return float(_folded(data, Correct(model.classes_, b), w)[0])
 
 
 def explained(model: Any, data: Data, *, deviance: bool) -> float:
     """The part of the squares, or of the deviance, that predictions explain; the mean over outputs."""
+    refuse_other_columns(model, data)
     w, b = _parameters(model, flat=False)
     mean = data.mean_target()
     step = Deviances(model.loss_, b, np.log(mean)) if deviance else Squares(model.loss_, b, mean)

@@ -20,7 +20,7 @@ from projfree.run import Result
 Fold = tuple[Array, Array]
 
 #: Moments about the mean that are a smaller part than this of those about the centre of the sums are too inexact.
-LEAST_SHARE = 1e-8
+LEAST_VARIATION = 1e-8
 #: A relative gap is measured by the value, but by no less than this part of the value at zero.
 LEAST_VALUE = 1e-6
 
@@ -69,7 +69,7 @@ def _complementary(n: int, folds: list[Fold]) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class FoldMoments:
     """Least squares on some rows, ready to be solved for any radius.
 
     Attributes
@@ -92,12 +92,12 @@ class Moments:
     scaled: Gram
 
     @classmethod
-    def of(cls, gram: Gram, *, intercept: bool, standardize: bool, centred: bool = True) -> Moments | None:
+    def of(cls, gram: Gram, *, intercept: bool, standardize: bool, centred: bool = True) -> FoldMoments | None:
         """None where deviations drown in the rounding of the sums; ``centred`` where fits on the rows centre them."""
         scale, scaled = np.ones(gram.d), gram
         if standardize:
             about = np.diag(gram.moment(gram.mean))
-            if np.any(about <= LEAST_SHARE * np.diag(gram.moment(gram.shift[: gram.d]))):
+            if np.any(about <= LEAST_VARIATION * np.diag(gram.moment(gram.shift[: gram.d]))):
                 return None
             scale = np.sqrt(about)
             scaled = gram.standardized(gram.mean if intercept and centred else np.zeros(gram.d), scale)

@@ -14,8 +14,8 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from projfree.checks import Array
 from projfree.estimators.base import ConstrainedModel
-from projfree.estimators.fold_grams import Fold, Moments, fold_grams
-from projfree.estimators.held_out import AT_ONCE
+from projfree.estimators.fold_grams import Fold, FoldMoments, fold_grams
+from projfree.estimators.many_scores import AT_ONCE
 from projfree.estimators.paths import RadiusPath, fit_path
 from projfree.estimators.table import Table
 from projfree.losses.squared import Squared, is_squared
@@ -96,9 +96,9 @@ class MomentFolds:
     table: Table
     folds: list[Fold]
     judge: Scoring
-    moments: list[Moments]
+    moments: list[FoldMoments]
     #: Of all rows.
-    whole: Moments
+    whole: FoldMoments
 
     def scores(self, models: list[ConstrainedModel], radii: Array, tell: Callable[[], None]) -> tuple[Array, Array]:
         """Scores of shape (exponents, radii, folds), and seconds of shape (exponents, folds)."""
@@ -157,8 +157,8 @@ def moment_folds(models: list[ConstrainedModel], table: Table, folds: list[Fold]
     settings = {"intercept": bool(models[0].fit_intercept), "standardize": models[0]._standardizes(table)}
     with single_blas():
         whole, each = fold_grams(table, folds)
-        moments = [Moments.of(gram, **settings) for gram in each]
-        all_rows = Moments.of(whole, **settings)
+        moments = [FoldMoments.of(gram, **settings) for gram in each]
+        all_rows = FoldMoments.of(whole, **settings)
     if all_rows is None or any(one is None for one in moments):
         return None
     return MomentFolds(table, folds, judge, [one for one in moments if one is not None], all_rows)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from projfree.checks import Array
-from projfree.estimators.balls import multiplier
 from projfree.estimators.ridge_models import SHORT, quadrature
 from projfree.objectives.hessian_products import HessianProducts
 from projfree.sets import ConstraintSet, GroupBall, NormBall, Positive, SchattenBall, WithFree
@@ -37,7 +36,7 @@ def freedom(ball: ConstraintSet, w: Array, slope: Array, H: Array) -> float:
     largest = float(np.diag(H).max(initial=0.0))
     if not largest > 0.0:
         return 0.0
-    P = norm_curvature(ball, w, multiplier(ball, slope) or 0.0, 0.99 * STIFF * largest, slope)
+    P = norm_curvature(ball, w, ball.multiplier(slope) or 0.0, 0.99 * STIFF * largest, slope)
     if P.ndim == 1 and len(H) < len(P):
         columns = P.reshape(w.shape[0], -1).T
         if (columns == columns[0]).all():

@@ -30,7 +30,7 @@ def blockwise(model: Any, method: str, X: Any) -> Any:
     """
     from dask import delayed
 
-    example = _called(model, method, np.zeros((1, model.n_features_in_)))
+    example = _called(model, method, _row(model, X))
     light = delayed(_light(model))
     if isinstance(X, list | tuple):
         return [delayed(_called)(light, method, block) for block in X]
@@ -45,6 +45,31 @@ def blockwise(model: Any, method: str, X: Any) -> Any:
         for part, n in zip(parts, rows, strict=True)
     ]
     return da.concatenate(answers, allow_unknown_chunksizes=True)
+
+
+def refuse_other_columns(model: Any, data: Any) -> None:
+    """Raise what scikit-learn raises where data have other columns than those of the fit."""
+    width, names, own = data.shape(())[0], data.feature_names, getattr(model, "feature_names_in_", None)
+    if width != model.n_features_in_ or not (names is None or own is None or list(names) == list(own)):
+        _called(model, "predict", row_of_zeros(width, names))
+
+
+def row_of_zeros(width: int, names: Any) -> Any:
+    """A row that has the columns of a table, with their names where they have some."""
+    row = np.zeros((1, width))
+    if names is None:
+        return row
+    import pandas as pd
+
+    return pd.DataFrame(row, columns=list(names))
+
+
+def _row(model: Any, X: Any) -> Any:
+    """A row with the columns of a collection, so that others than those of the fit are refused at once."""
+    if hasattr(X, "columns"):
+        return row_of_zeros(len(X.columns), X.columns)
+    width = X.shape[1] if hasattr(X, "chunks") and X.ndim == 2 else model.n_features_in_
+    return row_of_zeros(model.n_features_in_ if np.isnan(width) else int(width), None)
 
 
 def _called(model: Any, method: str, block: Any) -> Any:

@@ -14,7 +14,7 @@ from projfree.data.gram import Gram
 from projfree.display import html_table
 from projfree.estimators.auto import radius_grid
 from projfree.estimators.balls import inside
-from projfree.estimators.base import ConstrainedModel, Prepared
+from projfree.estimators.base import ConstrainedModel, PreparedFit
 from projfree.estimators.table import Table
 from projfree.objectives.gram_form import know_form
 from projfree.run import Path, path
@@ -116,13 +116,13 @@ class FitInterrupted(KeyboardInterrupt):
         return f"interrupted at radius {len(self.models)} of a path"
 
 
-def _models(model: ConstrainedModel, prepared: Prepared, found: Path) -> list[ConstrainedModel]:
+def _models(model: ConstrainedModel, prepared: PreparedFit, found: Path) -> list[ConstrainedModel]:
     """A copy of the model for each result."""
     models = []
     for radius, result in zip(found.radii.tolist(), found.results, strict=True):
         fitted = copy.copy(model)
         fitted.radius = radius
-        fitted._adopt(Prepared(prepared.problem, prepared.ball.resized(radius), None), result)
+        fitted._adopt(PreparedFit(prepared.problem, prepared.ball.resized(radius), None), result)
         models.append(fitted)
     return models
 

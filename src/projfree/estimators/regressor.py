@@ -13,10 +13,10 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from projfree.checks import Array, is_sparse, refuse_masked, shown
+from projfree.checks import Array, is_sparse, of_size, refuse_masked, shown
 from projfree.data import Data
 from projfree.data.gram import Gram
-from projfree.estimators.base import ConstrainedModel, Prepared
+from projfree.estimators.base import ConstrainedModel, PreparedFit
 from projfree.estimators.deviance import column_or_outputs, explained_deviance, has_deviance
 from projfree.estimators.frame_columns import refuse_target_dates
 from projfree.estimators.given_data import from_outside, given_data, on_cluster
@@ -31,6 +31,8 @@ from projfree.run.result import one_of_many
 
 log = logging.getLogger(__name__)
 
+#: Squares of smaller targets are lost to underflow.
+LEAST_TARGET = 1e-150
 #: Losses that are made without a look at the data.
 PLAIN: dict[str, type[Loss]] = {"squared": Squared, "poisson": Poisson, "gamma": Gamma}
 
@@ -157,9 +159,11 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
     of the norm. For squares this is generalised cross-validation [1]_; for others an approximate leave-one-out [2]_
     with one leverage for all rows; squares of fewer than 50 rows go by the restricted likelihood, which errs less there
     [3]_. First the best ridge penalty is found, from the spectrum of the Gram matrix or from
-    Krylov spaces; over other balls some radii around the norm of its answer are tried, unless there are 200 rows
-    for each parameter. A weight of two equals a repeated row. Columns of very few rows, or fits that interpolate, leave
-    little to choose by; `ConstrainedRegressorCV` then looks at held-out rows.
+    Krylov spaces; other losses with eight rows for each parameter take the penalty that a quadratic model at the
+    answer leads one to expect. Over other balls some radii around the norm of that answer are tried, unless there are
+    200 rows for each parameter, or for squares 200 times the share of variance that stays unexplained: no ball could
+    then gain more than 0.005 in R2. A weight of two equals a repeated row. Columns of very few rows, or fits that
+    interpolate, leave little to choose by; `ConstrainedRegressorCV` then looks at held-out rows.
 
     References
     ----------
@@ -327,7 +331,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
             X, labels = take_column(X, self.task)
         X, y = self._validated(X, y, multi_output=True, y_numeric=True)
         refuse_target_dates(y)
-        y = np.asarray(y, dtype=np.float64)
+        y = of_size("y", np.asarray(y, dtype=np.float64), LEAST_TARGET)
         if labels is not None and y.ndim != 1:
             raise ValueError(f"`task` needs one target a row, got `y` of shape {y.shape}.")
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
@@ -355,7 +359,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         names = ", ".join(map(repr, (*PLAIN, "huber", "biweight", "quantile")))
         raise ValueError(f"`loss` must be one of {names} or a Loss, got {shown(self.loss)}.")
 
-    def _refined(self, table: Table, prepared: Prepared) -> Prepared:
+    def _refined(self, table: Table, prepared: PreparedFit) -> PreparedFit:
         if self._sharpens:
             from projfree.estimators.sharpening import sharpened
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from copy import copy
 
 import numpy as np
 
@@ -77,10 +78,14 @@ class EigenModel(RidgeModel):
     def freedom(self, penalty: float) -> float:
         return self.columns * float((self.h / (self.h + penalty)).sum())
 
-    def step(self, slope: Array, factor: float, penalty: float) -> Array:
-        """The solution of ``(factor H + penalty) step = slope``."""
-        turned = self.V.T @ slope.reshape(len(self.h), -1)
-        return np.asarray(self.V @ (turned / (factor * self.h + penalty)[:, None])).reshape(self.shape)
+    def moved(self, factor: float, w: Array, slope: Array) -> EigenModel:
+        """The model with ``factor`` times the matrix that has this slope at ``w``."""
+        new = copy(self)
+        turned = self.V.T @ np.column_stack([w.reshape(len(self.h), -1), slope.reshape(len(self.h), -1)])
+        new.h = factor * self.h
+        new.beta = new.h[:, None] * turned[:, : self.columns] - turned[:, self.columns :]
+        new._spread(float(new.h[-1]))
+        return new
 
     def _parts(self) -> tuple[Array, Array, Array, Array]:
         return self.h, (self.beta**2).sum(axis=1), self.h, np.full(len(self.h), float(self.columns))

@@ -18,7 +18,7 @@ GAUSSIAN = 1.4826
 #: The fit that finds the scale of residuals ends at this relative gap; the scale needs two digits.
 SCALE_TOL, SCALE_ITERATIONS = 1e-3, 500
 #: No scale is smaller than this part of that of the targets: exact fits have residuals of rounding size.
-LEAST_SHARE = 1e-3
+SCALE_SHARE = 1e-3
 
 
 def weighted_median(values: Array, weight: Array | None = None) -> float:
@@ -59,4 +59,4 @@ def rough_fit(f: Objective, ball: ConstraintSet, start: Array | None, tol: float
 
 def scale_of_fit(y: Array, fitted: Array, weight: Array | None) -> float:
     """The scale of the residuals of a fit, not smaller than that which an exact fit is given."""
-    return max(residual_scale(y - fitted, weight), LEAST_SHARE * residual_scale(y, weight))
+    return max(residual_scale(y - fitted, weight), SCALE_SHARE * residual_scale(y, weight))

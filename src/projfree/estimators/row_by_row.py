@@ -12,7 +12,7 @@ from projfree.data.frames import is_dask
 from projfree.data.gram import Gram
 from projfree.estimators.auto import choose_from_form
 from projfree.estimators.balls import inside, radius_of
-from projfree.estimators.fold_grams import LEAST_SHARE, Moments
+from projfree.estimators.fold_grams import LEAST_VARIATION, FoldMoments
 from projfree.estimators.problem import Problem
 from projfree.estimators.sklearn_penalty import at_zero, penalised_radius
 from projfree.estimators.solving import warn_if_short
@@ -58,11 +58,11 @@ def fit_moments(model: Any, gram: Gram, *, centred: bool) -> None:
 
     ``centred`` says whether `fit` would centre such rows, so that `verify` on them speaks of the same intercept.
     """
-    from projfree.estimators.base import Prepared
+    from projfree.estimators.base import PreparedFit
 
     table = Table(np.zeros((0, gram.d)), np.zeros((0, *gram.outputs)), deviations=_deviations(gram))
     scaled = model._standardizes(table)
-    moments = Moments.of(gram, intercept=bool(model.fit_intercept), standardize=scaled, centred=centred)
+    moments = FoldMoments.of(gram, intercept=bool(model.fit_intercept), standardize=scaled, centred=centred)
     if moments is None:
         raise ValueError("`standardize=True` needs columns that vary; leave out constant ones, or use `fit`.")
     problem = Problem(moments.form, moments.raw, scaled)  # type: ignore[arg-type]  # all that is asked of it a form can answer
@@ -76,7 +76,7 @@ def fit_moments(model: Any, gram: Gram, *, centred: bool) -> None:
         choice = choose_from_form(moments.form, ball, max(gram.total_weight, float(gram.n)), intercepts)
         ball, before = ball.resized(choice.radius), choice.start
     start = inside(ball, before, moments.form.shape)
-    settings = model._settings(0, Prepared(problem, ball, start))
+    settings = model._settings(0, PreparedFit(problem, ball, start))
     # Ctrl-C leaves the model as it was, without the new rows, so that the call can be repeated.
     result = moments.of_rows(one_of_many(minimize(moments.form, ball, **settings, start=start)))
     if model._penalty is not None and start is not None and not start.any():
@@ -93,7 +93,7 @@ def fit_moments(model: Any, gram: Gram, *, centred: bool) -> None:
 def _deviations(gram: Gram) -> Array:
     """Standard deviations of the columns, nan for those that are constant up to the rounding of the sums."""
     about, raw = np.diag(gram.moment(gram.mean)), np.diag(gram.moment(gram.shift[: gram.d]))
-    return np.where(about > LEAST_SHARE * raw, np.sqrt(np.maximum(about, 0.0)), np.nan)
+    return np.where(about > LEAST_VARIATION * raw, np.sqrt(np.maximum(about, 0.0)), np.nan)
 
 
 def refuse_data(X: Any) -> None:

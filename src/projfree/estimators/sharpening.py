@@ -15,7 +15,7 @@ from projfree.run import Status, minimize
 from projfree.run.result import one_of_many
 
 if TYPE_CHECKING:
-    from projfree.estimators.base import Prepared
+    from projfree.estimators.base import PreparedFit
 
 #: The first loss is smoothed by this part of the value at zero, the next ones by so many times less.
 FIRST, SHARPER = 0.1, 10.0
@@ -23,12 +23,14 @@ FIRST, SHARPER = 0.1, 10.0
 MOST = 12
 #: The value counts as at least this part of that at zero, as it does in relative gaps.
 LEAST = 1e-6
+#: A gap of this part of the tolerance is met again by the fit that begins where it was met, and proves it anew.
+CLEARLY = 0.5
 #: And a tolerance as at least this, so that the parabola keeps a width.
 LEAST_TOL = 1e-12
 
 
 def sharpened(
-    make: Callable[[Quantile], Problem], prepared: Prepared, tol: float, max_iter: int
+    make: Callable[[Quantile], Problem], prepared: PreparedFit, tol: float, max_iter: int
 ) -> tuple[Problem, Array | None]:
     """The problem whose smoothing accounts for half of the tolerance, and a point to begin at.
 
@@ -49,8 +51,9 @@ def sharpened(
         found = one_of_many(minimize(f, prepared.ball, start=start, **settings))
         # The minimum is at least the bound, so that this is at most half of the tolerance.
         start, due = found.w, max(due, 0.5 * max(tol, LEAST_TOL) * (found.bound or 0.0))
-        if found.status in (Status.TIME_LIMIT, Status.CONVERGED):
-            return problem, start  # a sharper one would have no time to prove as much, or nothing to add
+        clear = found.status is Status.CONVERGED and found.relative_gap <= CLEARLY * tol
+        if clear or found.status is Status.TIME_LIMIT:
+            return problem, start  # a sharper one would have nothing to add, or no time to prove as much
         excess = max(excess / SHARPER, due)
         if found.status is Status.MAX_ITER:
             break

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from projfree.checks import positive, shown
-from projfree.estimators.auto import Choice
+from projfree.estimators.auto import RadiusChoice
 from projfree.estimators.balls import own_norm
 from projfree.estimators.penalised import flat_point, ridge_point
 from projfree.objectives.base import SmoothFunction
@@ -68,7 +68,7 @@ def _kind(model: Any) -> str | None:
     return "rows" if rows else None
 
 
-def penalised_radius(model: ConstrainedModel, f: SmoothFunction, ball: ConstraintSet, n: float) -> Choice:
+def penalised_radius(model: ConstrainedModel, f: SmoothFunction, ball: ConstraintSet, n: float) -> RadiusChoice:
     r"""The norm of scikit-learn's answer, and that answer.
 
     With n the sum of the weights and f the mean loss, `Ridge` minimises :math:`f + \tfrac\alpha n \|w\|_2^2`, `Lasso`
@@ -88,7 +88,7 @@ def penalised_radius(model: ConstrainedModel, f: SmoothFunction, ball: Constrain
         here = f.evaluate(f.point(w))
         steep = own_norm(ball, here.slope.gradient)
         radius = NOTHING * max(here.value, 1e-300) / steep if steep > 0.0 else 1.0
-    return Choice(radius, np.asarray(w))
+    return RadiusChoice(radius, np.asarray(w))
 
 
 def at_zero(result: Result) -> Result:

@@ -9,19 +9,15 @@ from typing import TYPE_CHECKING, Any
 from sklearn.exceptions import ConvergenceWarning
 
 from projfree.checks import shown
-from projfree.estimators.balls import multiplier
 from projfree.estimators.callers import outside
-from projfree.estimators.problem import Problem
 from projfree.run import Result, Status
 from projfree.run.loop import solved
 from projfree.run.path import carried
-from projfree.sets import WithFree
-from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver
 from projfree.solvers.plan import plan
 
 if TYPE_CHECKING:
-    from projfree.estimators.base import Prepared
+    from projfree.estimators.base import PreparedFit
 
 
 def checked_solver(solver: Any) -> Any:
@@ -31,7 +27,7 @@ def checked_solver(solver: Any) -> Any:
     raise TypeError(f"`solver` must be 'auto' or a Solver such as `PrimalAveraging()`, got {shown(solver)}.")
 
 
-def solved_after(prepared: Prepared, settings: dict[str, Any], callbacks: list[Any]) -> Result:
+def solved_after(prepared: PreparedFit, settings: dict[str, Any], callbacks: list[Any]) -> Result:
     """The run of a fit; it goes on from one over a smaller ball where the plan is to use the same solver."""
     f, ball, before = prepared.problem.objective, prepared.ball, prepared.run
     if before is None or settings["solver"] != "auto" or settings.get("state") is not None:
@@ -41,14 +37,6 @@ def solved_after(prepared: Prepared, settings: dict[str, Any], callbacks: list[A
         return solved(f, ball, start=prepared.start, callbacks=callbacks, **settings)
     settings = {**settings, "solver": made.solver, "state": carried(f, ball, before)}
     return replace(solved(f, ball, start=None, callbacks=callbacks, **settings), plan=made)
-
-
-def penalty(problem: Problem, ball: ConstraintSet, result: Result) -> float | None:
-    """The multiplier of the radius at the point found."""
-    if result.multiplier is not None or not isinstance(ball, WithFree):
-        return result.multiplier
-    f = problem.objective
-    return multiplier(ball, f.minorant(f.point(result.w, result.intercept)).gradient)
 
 
 def warn_if_short(model: Any, result: Result, tol: float, expected: bool = False) -> None:

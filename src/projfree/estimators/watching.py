@@ -7,7 +7,7 @@ from typing import Any
 
 from projfree.checks import shown
 from projfree.run import ProgressBar, Run
-from projfree.run.callbacks import IterationLines, open_bar
+from projfree.run.callbacks import IterationLines, close_bar, open_bar
 
 
 def shown_by(verbose: Any, **of_bar: Any) -> list[Callable[[Run], Any]]:
@@ -35,7 +35,7 @@ class PartsBar:
     def close(self) -> None:
         """Give the terminal back."""
         if self._bar is not None:
-            self._bar.stop()
+            close_bar(self._bar)
 
 
 def given_callbacks(callbacks: Any) -> list[Callable[[Run], Any]]:

@@ -9,10 +9,10 @@ from typing import Any
 from projfree.experiments.base import Claim, Experiment, Finding, Mode, Origin, Panel, Row, Task
 from projfree.experiments.counting import FWPLR, PA, OnGram, minimum_row
 from projfree.experiments.drawing import factor_panel, map_panel, time_panel
-from projfree.experiments.factors import factors, iteration_factors, loss_rows
 from projfree.experiments.implementations import GD, OURS, PAPERS
 from projfree.experiments.iteration_time import ACCELERATED, least_squares
 from projfree.experiments.judging import ENOUGH, SIGNS, UNMEASURED, decided, judge_factor, rho_label
+from projfree.experiments.time_factors import factors, iteration_factors, loss_rows
 from projfree.experiments.variants import MOST, settings
 from projfree.experiments.words import number, span
 

@@ -8,8 +8,7 @@ import math
 import numpy as np
 
 from projfree.checks import Array
-from projfree.numerics.compilation import compiled
-from projfree.numerics.descent_kernels import FAST
+from projfree.numerics.compilation import FAST, compiled
 
 #: Steps of Newton's method inside a projection, at most.
 INNER, OUTER = 60, 60

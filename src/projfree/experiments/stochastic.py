@@ -49,7 +49,7 @@ MOST_STEPS = {"quick": {2.0: 80_000, 1.1: 30_000}, "full": {2.0: 500_000, 1.1: 1
 MOST_SPA, CALLS = 4_000, {"quick": 8, "full": 40}
 
 
-class Rows:
+class SampledRows:
     """Centred rows with what the two methods need of them."""
 
     def __init__(self, problem: LeastSquares) -> None:
@@ -63,7 +63,7 @@ class Rows:
         return np.asarray(2.0 * (some.T @ (some @ w - self.y[S])))
 
 
-def sampled(rows: Rows, problem: LeastSquares, ball: LpBall, seed: int) -> Iterator[Array]:
+def sampled(rows: SampledRows, problem: LeastSquares, ball: LpBall, seed: int) -> Iterator[Array]:
     """Stochastic PA as printed; once the sample is all of the rows, the gradient comes from the Gram matrix."""
 
     def gradient(w: Array, S: Array) -> Array:
@@ -79,7 +79,7 @@ def sampled(rows: Rows, problem: LeastSquares, ball: LpBall, seed: int) -> Itera
     return paper.stochastic_primal_averaging(gradient, rows.n, oracle, np.zeros(problem.form.shape), draw)
 
 
-def spa_seconds(rows: Rows, problem: LeastSquares, ball: LpBall, at: int) -> float:
+def spa_seconds(rows: SampledRows, problem: LeastSquares, ball: LpBall, at: int) -> float:
     """Seconds of SPA up to an iteration: those with samples as they are, the others by the time of one."""
     growing = math.ceil(rows.n**0.25)
     begun = clock()
@@ -92,7 +92,9 @@ def spa_seconds(rows: Rows, problem: LeastSquares, ball: LpBall, at: int) -> flo
     return float(spent + (at - growing) * each)
 
 
-def spa_rows(rows: Rows, squares: LeastSquares, ball: LpBall, best: Minimum, mode: Mode, **place: Any) -> Iterator[Row]:
+def spa_rows(
+    rows: SampledRows, squares: LeastSquares, ball: LpBall, best: Minimum, mode: Mode, **place: Any
+) -> Iterator[Row]:
     """The published stochastic PA: its count of iterations, and its seconds in several rounds."""
     values = (best.value + squares.error(w, best) for w in sampled(rows, squares, ball, 0))
     found = count(values, best.value, squares.start, MOST_SPA)
@@ -104,7 +106,9 @@ def spa_rows(rows: Rows, squares: LeastSquares, ball: LpBall, best: Minimum, mod
     yield from found.curve().rows("loss", **place)
 
 
-def sgd_rows(rows: Rows, squares: LeastSquares, ball: LpBall, best: Minimum, mode: Mode, **place: Any) -> Iterator[Row]:
+def sgd_rows(
+    rows: SampledRows, squares: LeastSquares, ball: LpBall, best: Minimum, mode: Mode, **place: Any
+) -> Iterator[Row]:
     """SGD with the constant step and with c/sqrt(t), each with the best c of a few: a favour to it."""
     from projfree.experiments.sgd import descend
 
@@ -147,7 +151,7 @@ def compared(mode: Mode, p: float, rho: float) -> Task:
 
     def run() -> Iterator[Row]:
         problem = least_squares(mode)
-        rows, ball = Rows(problem), problem.ball(p, rho)
+        rows, ball = SampledRows(problem), problem.ball(p, rho)
         best = problem.minimum(ball)
         place = {
             **problem.place,

@@ -18,7 +18,7 @@ from projfree.experiments.judging import SLOPE_MARGIN, at_most, decided, select
 from projfree.experiments.measure import Curve, slope
 from projfree.experiments.problems import LeastSquares
 from projfree.experiments.sources import QUICK_ROWS
-from projfree.experiments.stochastic import Rows, sampled
+from projfree.experiments.stochastic import SampledRows, sampled
 from projfree.experiments.words import listed
 
 RHOS = (0.05, 0.1, 0.3, 0.9)
@@ -105,7 +105,7 @@ def sample(mode: Mode, rho: float) -> Task:
 
     def run() -> Iterator[Row]:
         problem = least_squares(mode)
-        rows, ball = Rows(problem), problem.ball(2, rho)
+        rows, ball = SampledRows(problem), problem.ball(2, rho)
         best, end = problem.minimum(ball), math.ceil(rows.n**0.25) - 1
         place = {**problem.place, "problem": "sample", "rho": rho, "radius": ball.radius, "note": "f"}
         for seed in range(5):

@@ -20,7 +20,6 @@ from projfree.experiments.counting import (
     random_entries,
 )
 from projfree.experiments.drawing import factor_panel, map_panel, time_panel
-from projfree.experiments.factors import COUNTS, apart_panel, factors, iteration_factors, loss_rows, taken_apart
 from projfree.experiments.implementations import OURS, PAPERS
 from projfree.experiments.iteration_time import PAPERS_ROWS, least_squares
 from projfree.experiments.judging import (
@@ -36,6 +35,7 @@ from projfree.experiments.judging import (
 )
 from projfree.experiments.problems import Completion
 from projfree.experiments.sources import ratings
+from projfree.experiments.time_factors import COUNTS, apart_panel, factors, iteration_factors, loss_rows, taken_apart
 from projfree.experiments.words import number, span
 
 RHOS = {"standardised": (0.2, 0.3, 0.5, 0.7, 0.9, 1.0, 1.5, 2.0), "raw": (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.9, 2.0)}

@@ -10,6 +10,10 @@ from typing import Any
 
 log = logging.getLogger(__name__)
 
+#: What loops over numbers are allowed, so that they are vectorised: sums in another order and fused products, but no
+#: assumption that numbers are finite.
+FAST = {"reassoc", "nsz", "contract"}
+
 #: The one listener, once something that is compiled was imported.
 _listeners: list[Any] = []
 

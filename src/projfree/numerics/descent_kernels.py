@@ -10,10 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from projfree.checks import Array
-from projfree.numerics.compilation import compiled
+from projfree.numerics.compilation import FAST, compiled
 from projfree.numerics.group_prox import shrink
 
-FAST = {"reassoc", "nsz", "contract"}
 #: Rounds end early once no entry moves by more than this part of itself: the face is then solved for exactly.
 SETTLED = 1e-2
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from projfree.numerics.compilation import compiled
-
-FAST = {"reassoc", "nsz", "contract"}
+from projfree.numerics.compilation import FAST, compiled
 
 
 @compiled(fastmath=FAST)

@@ -10,7 +10,7 @@ from projfree.numerics.flat_descent import ROUNDS, Descent
 from projfree.numerics.symmetric import Symmetric
 
 
-class Entries(Descent):
+class FlatEntries(Descent):
     """Where every entry is a group of its own."""
 
     def __init__(self, H: Symmetric, b: Array, ball: FlatBall, start: Array, level: float) -> None:

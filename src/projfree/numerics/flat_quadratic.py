@@ -11,7 +11,7 @@ from projfree.deadline import expired
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.flat_boxes import Boxes
 from projfree.numerics.flat_descent import Descent, Found
-from projfree.numerics.flat_entries import Entries
+from projfree.numerics.flat_entries import FlatEntries
 from projfree.numerics.flat_groups import Groups
 from projfree.numerics.flat_powers import Powers
 from projfree.numerics.symmetric import Formed, Symmetric
@@ -64,7 +64,7 @@ def minimise_penalised(H: Array, b: Array, start: Array, level: float, *, rows: 
     """
     m = len(b)
     ball = FlatBall(1.0, np.ones(m if rows else b.shape), np.arange(m) if rows else None)
-    descent = (Groups if rows else Entries)(Formed(H), b, ball, start, level)
+    descent = (Groups if rows else FlatEntries)(Formed(H), b, ball, start, level)
     descent.fixed = True
     return descent.settle()
 
@@ -72,7 +72,7 @@ def minimise_penalised(H: Array, b: Array, start: Array, level: float, *, rows: 
 def _kind(ball: FlatBall) -> type[Descent]:
     """What the faces of the set are like."""
     if ball.groups is None:
-        return Entries
+        return FlatEntries
     if ball.exponent == 2.0:
         return Groups
     return Boxes if math.isinf(ball.exponent) else Powers

@@ -16,8 +16,10 @@ from projfree.deadline import expired
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.flat_descent import NOISE, Found
 from projfree.numerics.flat_quadratic import minimise_flat
-from projfree.numerics.symmetric import Formed
+from projfree.numerics.symmetric import TINY, Formed
 
+#: A curvature of this part of what it was is rounding of what was subtracted.
+EXPLAINED = 1e-13
 #: Turns at most: so many for each entry that has a range, and some more.
 TURNS, MORE = 3, 10
 #: Columns that share a matrix have ends of their own up to so many entries, for which their joint matrix is formed.
@@ -77,8 +79,9 @@ class _Ranges:
         """The point on the way where the first end is met; the entries there are fixed from now on."""
         m = self.m
         ends = np.sign(new[m:]) * self.bound
-        lengths = np.full(self.free, np.inf)
-        lengths[over] = (ends[over] - w[m:][over]) / (new[m:][over] - w[m:][over])
+        lengths, way = np.full(self.free, np.inf), new[m:] - w[m:]
+        lengths[over] = 0.0  # where there is no way to go: at an end, up to rounding
+        np.divide(ends - w[m:], way, out=lengths, where=over & (way != 0.0))
         length = max(float(lengths.min()), 0.0)
         first = lengths <= length
         w = w + length * (new - w)
@@ -99,6 +102,19 @@ class _Ranges:
 def _minimised_out(H: Array, b: Array, ball: FlatBall, start: Array, level: float, share: float, m: int) -> Found:
     """The minimiser where entries from ``m`` on have no bounds."""
     A, B, C = H[:m, :m], H[:m, m:], H[m:, m:]
-    inverse = np.linalg.pinv(C, rcond=1e-13, hermitian=True)
-    found = minimise_flat(Formed(A - B @ inverse @ B.T), b[:m] - B @ (inverse @ b[m:]), ball, start[:m], level, share)
+    inverse = _scaled_inverse(C)
+    rest = A - B @ inverse @ B.T
+    # What free entries explain of an entry, all of it up to rounding: its curvature is none, and may not be negative.
+    gone = rest.diagonal() <= EXPLAINED * A.diagonal()
+    rest[gone] = 0.0
+    rest[:, gone] = 0.0
+    found = minimise_flat(Formed(rest), b[:m] - B @ (inverse @ b[m:]), ball, start[:m], level, share)
     return replace(found, w=np.concatenate([found.w, inverse @ (b[m:] - B.T @ found.w)]))
+
+
+def _scaled_inverse(C: Array) -> Array:
+    """The pseudo-inverse of a positive semidefinite matrix scaled to unit diagonal, times the scales."""
+    diagonal = C.diagonal()
+    there = diagonal > TINY
+    scale = np.where(there, 1.0 / np.sqrt(np.where(there, diagonal, 1.0)), 0.0)
+    return np.asarray(scale[:, None] * np.linalg.pinv(scale[:, None] * C * scale, rcond=1e-13, hermitian=True) * scale)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array
+from projfree.numerics.sums import UNIT
 
 #: By how much, relatively, what is tried exceeds the estimate; after the last one the trace is the answer.
 SLACKS = (1e-4, 5e-3, 0.05, 0.2, 1.0)
@@ -24,7 +25,6 @@ SLACKS = (1e-4, 5e-3, 0.05, 0.2, 1.0)
 ACCURACY, MOST = 1e-3, 20
 #: Rows that are restored at a time.
 BLOCK = 512
-UNIT = 2.0**-53
 
 
 def eigenvalue_bound(H: Array, estimate: float) -> float:

@@ -21,7 +21,7 @@ from projfree.checks import Array
 from projfree.deadline import expired
 from projfree.numerics.lp_norm import lp_norm, power
 from projfree.numerics.mirror_curve import Place, on_curve
-from projfree.numerics.mirror_step import Step, linearise
+from projfree.numerics.mirror_step import MirrorStep, linearise
 from projfree.numerics.unit_ball import Found, Unit
 
 _STEPS = 300  # 5-20 are usual
@@ -77,7 +77,7 @@ class MirrorNewton:
         unit, bracket, fall = self.unit, _Bracket(), _FALL
         place, penalty = self._first(start)
         best, idle, short, fresh = unit.check(np.zeros_like(unit.b)), 0, 0, True
-        origin: Step | None = None  # from which the penalty was last changed
+        origin: MirrorStep | None = None  # from which the penalty was last changed
         for step in range(1, _STEPS + 1):
             if not penalty > _LEAST or not np.isfinite(place.x).all():
                 break  # out of the range of doubles: the best point so far is the answer

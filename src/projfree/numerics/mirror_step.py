@@ -16,7 +16,7 @@ _LEAST = 1e-6  # the least part of the diagonal that counts as curvature
 
 
 @dataclass(frozen=True)
-class Step:
+class MirrorStep:
     r"""Newton's step ``inner`` for ``x`` at a fixed penalty, and :math:`dx/d\lambda` as ``outer``.
 
     ``turn`` is minus the change of :math:`\lambda s` that goes with ``inner``; ``h`` are the weights of the coordinate
@@ -70,7 +70,7 @@ class Step:
         return float(np.vdot(0.5 * image - self.unit.b, x) + self.penalty / p * power(lp_norm(x, p), p))
 
 
-def linearise(unit: Unit, place: Place, penalty: float, image: Array, diagonal: Array) -> Step:
+def linearise(unit: Unit, place: Place, penalty: float, image: Array, diagonal: Array) -> MirrorStep:
     """The step at a point of the curve; columns share nothing but the penalty. Cost: a Cholesky inverse a column."""
     x, s, a, c = place
     residual = image - unit.b + penalty * s
@@ -87,7 +87,7 @@ def linearise(unit: Unit, place: Place, penalty: float, image: Array, diagonal: 
             h[on, j] = np.clip(left, _LEAST * diagonal[on, j], diagonal[on, j])
     turn = residual + unit.H @ inner
     decrement = -float(np.vdot(residual, inner))
-    return Step(unit, place, penalty, image, inner, outer, turn, h, decrement, lp_norm(x, unit.p))
+    return MirrorStep(unit, place, penalty, image, inner, outer, turn, h, decrement, lp_norm(x, unit.p))
 
 
 def solve_unit_diagonal(M: Array, sides: Array) -> tuple[Array, Array]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from projfree.numerics.compilation import compiled
-from projfree.numerics.entries_kernels import FAST
+from projfree.numerics.compilation import FAST, compiled
 
 #: Rows with at most so many entries are solved exactly, by a system with an unknown for each entry.
 SHORT = 12
+#: Steps end where what they could gain is at most this part of what it was at first.
+DONE = 1e-30
 
 
 @compiled(fastmath=FAST)
@@ -169,8 +170,9 @@ def ridge_rows(
         for c in range(k):
             d[c] = r[c] / diagonal[c]
             size += r[c] * d[c]
+        first = size
         for _ in range(steps):
-            if not size > 1e-30:
+            if not size > DONE * first:
                 break
             for c in range(k):
                 q[c] = -penalty[c] * d[c]

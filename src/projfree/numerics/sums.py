@@ -1,8 +1,11 @@
-"""Sums whose rounding does not depend on who adds them up."""
+"""The unit of rounding, and sums whose rounding does not depend on who adds them up."""
 
 from __future__ import annotations
 
 from projfree.checks import Array
+
+#: Half a unit in the last place of a float64: every rounded operation errs by at most this, relatively.
+UNIT = 2.0**-53
 
 
 def tree_sum(parts: Array) -> Array:

@@ -85,6 +85,10 @@ class ImplicitObjective(SmoothFunction):
         return self.neighbours.known
 
     @property
+    def least(self) -> float:
+        return self.entries.least  # squares are not negative
+
+    @property
     def work(self) -> int:
         return self.entries.work
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from projfree.objectives.neighbours import Neighbours
     from projfree.objectives.offsets import OffsetObjective
 
-    Sweepable = OffsetObjective | ImplicitObjective
+    Sweepable: TypeAlias = OffsetObjective | ImplicitObjective
 
 #: Conjugate gradient steps for a row, which begins where it is; components are padded to a multiple of the lanes.
 STEPS, LANES = 3, 8

@@ -7,7 +7,7 @@ of its own, a sum over the places that it has; the rows below it are regressions
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from projfree.objectives.implicit import ImplicitObjective
     from projfree.objectives.offsets import OffsetObjective
 
-    Sweepable = OffsetObjective | ImplicitObjective
+    Sweepable: TypeAlias = OffsetObjective | ImplicitObjective
 
 #: Rows that are worked on at once: as many as fit a processor's cache.
 BLOCK = 2048

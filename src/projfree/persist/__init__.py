@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from projfree.persist import generations
+from projfree.persist.encoding import Tree, encode
 from projfree.persist.generations import POINTER, VERSION, damaged, read_pointer
-from projfree.persist.tree import Tree, encode
 
 __all__ = ["VERSION", "Tree", "check", "exists", "kind_of", "load", "remove", "save", "unfinished"]
 

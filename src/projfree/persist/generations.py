@@ -14,8 +14,8 @@ import numpy as np
 
 from projfree.checks import Array, shown
 from projfree.persist.disk import flush_folder, flushed, locked, sha256
+from projfree.persist.encoding import Tree, decode
 from projfree.persist.reading import DamagedError, opened, read_arrays, read_limited
-from projfree.persist.tree import Tree, decode
 
 #: The version of the folder format; raised whenever older code could not read what newer code writes.
 VERSION = 1

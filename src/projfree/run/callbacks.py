@@ -61,6 +61,12 @@ def open_bar(console: Any, text: str, *, transient: bool = False) -> Any:
     return bar
 
 
+def close_bar(bar: Any) -> None:
+    """Leave the last picture of a bar; some versions of rich end one that was never drawn with an empty line."""
+    if not bar.disable:
+        bar.stop()
+
+
 class ProgressBar:
     """A terminal progress bar with the certified gap and the time left; silence where the output is no terminal.
 
@@ -132,7 +138,7 @@ class ProgressBar:
     def close(self) -> None:
         """Leave the last picture and give the terminal back."""
         if self._bar is not None:
-            self._bar.stop()
+            close_bar(self._bar)
             self._bar, self._first, self._stage = None, math.nan, ("", None)
 
 

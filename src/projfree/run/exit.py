@@ -177,6 +177,9 @@ def finish(run: Run, status: Status, certificate: Certificate | None, compiled: 
     ended = status in (Status.MAX_ITER, Status.PRECISION)
     if ended and not f.has_images and run.iteration and not run.value < run.first_value:
         status = Status.STALLED
+    # Where f is convex, with the support that the bound was made of.
+    support = run.support if f.convex else None
+    multiplier = None if run.gradient is None else run.ball.multiplier(run.gradient, support)
     w, state = run.best.w.copy(), run.state
     if keep:
         state = replace(state, evaluation=None, found=(), solver=run.solver, problem=dict(state.problem))
@@ -198,16 +201,7 @@ def finish(run: Run, status: Status, certificate: Certificate | None, compiled: 
         certificate=certificate,
         state=state,
         solver=run.solver,
-        multiplier=multiplier(run),
+        multiplier=multiplier,
         plan=run.plan,
         compile_seconds=compile_seconds() - compiled,
     )
-
-
-def multiplier(run: Run) -> float | None:
-    """The penalty on the norm that the radius amounts to at the best point; None where the set has no radius."""
-    radius = getattr(run.ball, "radius", None)
-    if radius is None or run.gradient is None:
-        return None
-    # Where f is convex, the one that the bound was made of.
-    return float((run.support if run.f.convex else run.ball.support(-run.gradient)) / radius)

@@ -133,7 +133,16 @@ class Run:
     def advance(self) -> None:
         """One step of the solver, and what it teaches."""
         begun = working_clock()
-        self.state = state = self._shortened(self.solver.step(self.opened, self.ball, self.state))
+        try:
+            stepped = self.solver.step(self.opened, self.ball, self.state)
+        except ValueError as error:
+            if not self.unproved:
+                raise
+            raise ValueError(  # numbers of a file that look well may lead beyond the range of floats
+                f"the checkpoint leads to a step that fails ({error}); restore it from a copy, or begin anew with "
+                "`start=`."
+            ) from error
+        self.state = state = self._shortened(stepped)
         if state.done and expired():  # it may have ended early, and then says nothing about what was possible
             self.state = state = replace(state, done=False)
         self._learn(state)

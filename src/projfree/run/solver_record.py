@@ -18,7 +18,7 @@ PLAIN = (bool, int, float, str, type(None))
 
 def _known() -> dict[str, type]:
     """The classes that a record can name: the package's solvers, step rules and samplings."""
-    parts = [*(getattr(steps, name) for name in steps.__all__), *vars(sampling).values()]
+    parts = [getattr(part, name) for part in (steps, sampling) for name in dir(part)]
     return {kind.__name__: kind for kind in (*SOLVERS, *parts) if isinstance(kind, type) and is_dataclass(kind)}
 
 

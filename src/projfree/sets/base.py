@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from projfree.algebra.minorant import UNIT, inner, size
+from projfree.algebra.minorant import inner, size
 from projfree.algebra.structured import zeros
 from projfree.checks import Array
+from projfree.numerics.sums import UNIT
 from projfree.sets.answer import Answer
+from projfree.sets.comparison import equal, hashable, values_of
 
 if TYPE_CHECKING:
     from projfree.numerics.flat_ball import FlatBall
@@ -42,29 +43,6 @@ def slack(w: Array, rtol: float) -> float:
     return max(rtol, 16.0 * float(np.finfo(dtype).eps)) if dtype.kind == "f" else rtol
 
 
-def _values(thing: Any) -> list[Any] | None:
-    """The fields of a dataclass, None of anything else."""
-    return [getattr(thing, f.name) for f in fields(thing)] if is_dataclass(thing) else None
-
-
-def _equal(a: Any, b: Any) -> bool:
-    """Whether two fields of sets are equal, arrays entry by entry."""
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return type(a) is type(b) and np.array_equal(a, b)
-    if isinstance(a, tuple | list):
-        return type(a) is type(b) and len(a) == len(b) and all(map(_equal, a, b))
-    return a is b or bool(a == b)
-
-
-def _hashable(value: Any) -> Any:
-    """What equal fields of sets have in common: the shape of an array, the type of what has no hash."""
-    if isinstance(value, np.ndarray):
-        return value.shape
-    if isinstance(value, tuple | list):
-        return tuple(map(_hashable, value))
-    return value if isinstance(value, Hashable) else type(value)
-
-
 class ConstraintSet(ABC):
     r"""A compact convex set :math:`C`, seen through its linear minimisation oracle.
 
@@ -83,16 +61,14 @@ class ConstraintSet(ABC):
 
     def __eq__(self, other: object) -> bool:
         """Whether the other set is of the same class with equal fields; sets without fields are equal to themselves."""
-        own, others = _values(self), _values(other)
+        own, others = values_of(self), values_of(other)
         if type(other) is not type(self) or own is None or others is None:
             return NotImplemented
-        return all(map(_equal, own, others))
+        return all(map(equal, own, others))
 
     def __hash__(self) -> int:
-        own = _values(self)
-        if own is None:
-            return object.__hash__(self)
-        return hash((type(self), *map(_hashable, own)))
+        own = values_of(self)
+        return object.__hash__(self) if own is None else hash((type(self), *map(hashable, own)))
 
     @classmethod
     def examples(cls) -> tuple[ConstraintSet, ...]:
@@ -155,6 +131,16 @@ class ConstraintSet(ABC):
     def gap(self, gradient: Array, w: Array) -> float:
         r"""The Frank-Wolfe gap :math:`\max_{v \in C}\langle g, w - v\rangle`; with a gradient it bounds f(w) - f*."""
         return inner(gradient, w) + self.support(-gradient)
+
+    def multiplier(self, gradient: Array, support: float | None = None) -> float | None:
+        r"""The penalty :math:`\mu` for which a minimiser with this gradient also minimises :math:`f + \mu \|w\|`.
+
+        It is `support` of the negative gradient, which may be given, over the radius; None where the set has no radius.
+        """
+        radius = getattr(self, "radius", None)
+        if radius is None:
+            return None
+        return float((self.support(-gradient) if support is None else support) / radius)
 
     def support_rtol(self, shape: Shape) -> float:
         """The relative rounding error that `support` may have, proven or generous; certificates add it."""

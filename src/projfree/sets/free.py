@@ -106,6 +106,9 @@ class WithFree(ConstraintSet):
         kept = self._kept(len(w))
         return w[kept], w[~kept]
 
+    def multiplier(self, gradient: Array, support: float | None = None) -> float | None:
+        return self.ball.multiplier(self.split(gradient)[0])
+
     def joined(self, inside: Array, free: Array) -> Array:
         """The point with these parts."""
         out = np.empty((len(inside) + len(free), *inside.shape[1:]))

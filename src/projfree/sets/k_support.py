@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from projfree.algebra.minorant import UNIT
 from projfree.checks import Array, count, positive
+from projfree.numerics.sums import UNIT
 from projfree.sets.base import ConstraintSet, NormBall, Shape
 from projfree.sets.inputs import finite, largest, like, lowest, point
 from projfree.sets.lp import LpBall

@@ -9,8 +9,8 @@ from uuid import uuid4
 
 import numpy as np
 
-from projfree.algebra.minorant import UNIT
 from projfree.checks import Array, positive, real_array
+from projfree.numerics.sums import UNIT
 from projfree.sets.answer import Answer
 from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, slack
 from projfree.sets.inputs import finite, like, point

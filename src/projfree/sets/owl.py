@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from projfree.algebra.minorant import UNIT
 from projfree.checks import Array, all_finite, positive, real_array, shown
+from projfree.numerics.sums import UNIT
 from projfree.sets.base import ConstraintSet, NormBall, Shape
 from projfree.sets.box import frozen
 from projfree.sets.inputs import finite, largest, like, lowest, point

@@ -33,6 +33,8 @@ FOLLOW, MOST = 0.7, 2.0
 WEAKEST = 1e-9
 #: Without a penalty the first one is this part of the strongest.
 FIRST = 0.3
+#: The size of the first factors, for targets of the unit.
+SMALL = 0.1
 #: Components below this part of the first are begun anew by `carry`, with entries of about this size.
 DEAD, NEW = 1e-3, 0.03
 #: Sweeps that settle the offsets before the strongest penalty is measured.
@@ -54,7 +56,11 @@ class AlternatingState(State):
 
     def consistent(self, f: SmoothFunction, ball: ConstraintSet) -> bool:
         w: Any = self.x.w
-        return w.low is not None and w.on is None and w.low.rank == len(self.sigma) > 0
+        if w.low is None or w.on is not None or not w.low.rank == len(self.sigma) > 0:
+            return False
+        # The singular values are those of the matrix, up to its precision, or of none yet where it is zero.
+        ball = _known(f, ball)[1]
+        return ball.norm(w) <= 1.01 * lp_norm(self.sigma, ball.p)
 
 
 @dataclass(frozen=True, repr=False)
@@ -123,7 +129,8 @@ class Alternating(Solver):
         if not w.rank:
             (m, n), rng = f.shape, np.random.default_rng(seed)
             rank = min(self.rank, m, n)
-            start = f.point(LowRank.of(np.zeros((m, rank)), 0.1 * rng.standard_normal((n, rank))), start.intercept)
+            right = SMALL * math.sqrt(unit_of(f.entries)) * rng.standard_normal((n, rank))
+            start = f.point(LowRank.of(np.zeros((m, rank)), right), start.intercept)
             sigma = np.ones(rank)
         else:
             sides, sigma = balanced(Sides.of(f, start), ball)
@@ -143,7 +150,7 @@ class Alternating(Solver):
         now, rng = Sides.of(f, state.x), np.random.default_rng(state.seed)
         left, right = now.lefts.copy(), now.rights.copy()
         left[:, dead] = 0.0  # so that the matrix, and its norm, are those of the others
-        size = NEW * max(float(np.abs(right).max()), 0.1)
+        size = NEW * max(float(np.abs(right).max()), SMALL * math.sqrt(unit_of(f.entries)))
         right[:, dead] = size * rng.standard_normal((len(right), int(dead.sum())))
         sigma = np.where(dead, 0.0, state.sigma)
         return replace(state, x=now.with_factors(left, right).point(f), sigma=sigma)
@@ -198,6 +205,16 @@ def _root(gram: Array) -> tuple[Array, Array]:
     real = squares > len(squares) * EPS * max(float(squares[-1]), 1e-300)
     roots = np.where(real, np.sqrt(np.where(real, squares, 1.0)), 0.0)
     return roots[:, None] * vectors.T, vectors * np.where(real, 1.0 / np.where(real, roots, 1.0), 0.0)
+
+
+def unit_of(e: OffsetObjective) -> float:
+    """The root mean square of the targets without their base, in steps of 1,024: one for ratings of usual sizes.
+
+    Factors begin with its root, so that the sweeps do the same for ratings in any unit.
+    """
+    y: Array = e.data.y
+    size = float(np.linalg.norm(y - e.base)) / math.sqrt(len(y))
+    return float(1024.0 ** round(math.log(size, 1024.0))) if size > 0.0 else 1.0
 
 
 def offsets_alone(e: OffsetObjective) -> Sides:

@@ -11,6 +11,7 @@ from projfree.algebra import Point
 from projfree.checks import Array
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.flat_quadratic import minimise_flat
+from projfree.numerics.free_quadratic import minimise_with_free
 from projfree.numerics.lp_quadratic import minimise_quadratic
 from projfree.numerics.secular import decomposed
 from projfree.numerics.symmetric import Formed
@@ -161,20 +162,27 @@ def minimise_form(ball: ConstraintSet, H: Array, b: Array, start: Array) -> Arra
         w = minimise_form(inner, H / by / by[:, None], b / d, start * d)
         return np.asarray(w / d)
     lp, flat = ball.as_lp(b.shape), ball.as_flat(b.shape)
-    if lp is None and flat is not None and not ball.has_free:
-        return flat_minimum(flat, H, b, start)
+    if lp is None and flat is not None:
+        return flat_minimum(flat, H, b, start, ball.free_features(), ball.free_bound)
     if lp is None:
         return minimise_model(np.kron(H, np.eye(int(np.prod(b.shape[1:])))), b, ball, start)
     first = start if start.any() else None
     return minimise_quadratic(H, b, lp.p, lp.radius, first, decomposed(H) if lp.p == 2.0 else None).w
 
 
-def flat_minimum(flat: FlatBall, H: Array, b: Array, start: Array) -> Array:
-    """The minimiser over a set of few features, whose groups need not be neighbours."""
-    order = np.arange(len(b)) if flat.groups is None else np.argsort(flat.groups, kind="stable")
-    back, own = np.argsort(order), flat.among(order)
+def flat_minimum(flat: FlatBall, H: Array, b: Array, start: Array, free: Array, bound: float) -> Array:
+    """The minimiser over a set of few features, whose groups need not be neighbours.
+
+    The ``free`` features stand outside it, between ``-bound`` and ``bound``.
+    """
+    m = len(b) - len(free)
+    kept = np.arange(m) if flat.groups is None else np.argsort(flat.groups, kind="stable")
+    order = np.append(np.delete(np.arange(len(b)), free)[kept], free)
+    back, own = np.argsort(order), flat.among(kept)
     H, b, start = H[np.ix_(order, order)], b[order], start[order]
-    level = own.level(H @ start - b) * (1.0 if start.any() else FIRST_LEVEL)
+    level = own.level((H @ start - b)[:m]) * (1.0 if start[:m].any() else FIRST_LEVEL)
+    if len(free):
+        return minimise_with_free(H, b, own, start, level, 0.0, free=len(free), bound=bound).w[back]
     return minimise_flat(Formed(H), b, own, start, level).w[back]
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from projfree.data.dense import FINGERPRINT_ROWS
 from projfree.data.products import LANE_ROWS, LANES, table_bytes
 from projfree.data.second_moments import BLOCK_BYTES
 from projfree.solvers.costs import Costs
 
-#: Rows that the fingerprint of the data copies.
-FINGERPRINT_ROWS = 1_000
 #: Images, and arrays of their size, at the peak: of tangents, of a search for an intercept, of hulls of two and of
 #: three points, and of the tangent at an exact solution, where nothing is kept.
 TANGENT_IMAGES, SEARCH_IMAGES, SEGMENT_IMAGES, TRIANGLE_IMAGES, EXACT_IMAGES = 9, 2, 12, 16, 7

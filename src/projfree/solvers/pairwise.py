@@ -85,7 +85,7 @@ class PairwiseFrankWolfe(Solver):
     corrections : int
         Make a correction every so many steps; 0 for none. A `BlackBox` has none.
     lazy : bool
-        Whether the oracle is asked only when the active set promises less than half the last Frank-Wolfe gap. A step
+        Whether the oracle is asked only when the active set offers less than half the last Frank-Wolfe gap. A step
         that does not ask proves no bound by itself.
 
     References
@@ -189,7 +189,7 @@ class PairwiseFrankWolfe(Solver):
         )
 
     def _widened(self, ball: ConstraintSet, state: PairwiseState, here: Evaluation, *, several: bool) -> ActiveSet:
-        """The active set with the vertices that promise more than it does itself, if there are any."""
+        """The active set with the vertices that offer more than it does itself, if there are any."""
         active, g = state.active_set, here.slope.gradient
         if not state.ahead > np.ptp(active.along(g)):  # also where the oracle was not asked
             return active

@@ -52,6 +52,7 @@ from projfree.solvers import (
     Relay,
     Solver,
     TrustRegionLanczos,
+    WorkingSet,
 )
 from projfree.steps import BacktrackingGradient, ExactLineSearch, InverseSmoothness, OpenLoop
 
@@ -62,7 +63,8 @@ AGREEMENT = 1e-10
 ITERATIONS = 30
 ROWS, FEATURES, OUTPUTS = 211, 6, 3
 BALL = LpBall(1.5, radius=1.0)
-EUCLIDEAN = LpBall(2, radius=1.0)
+#: Where other solvers than most can work.
+BALLS: dict[type[Solver], LpBall] = {TrustRegionLanczos: LpBall(2, radius=1.0), WorkingSet: LpBall(1, radius=1.0)}
 
 FIXED: tuple[Solver, ...] = (
     PrimalAveraging(),
@@ -79,6 +81,7 @@ SEARCHING: tuple[Any, ...] = (
     ConstrainedNewton(),
     HessianFreeNewton(),
     Relay(after=3),
+    WorkingSet(smallest=2),
     "auto",
 )
 QUADRATIC: tuple[Solver, ...] = (Direct(), TrustRegionLanczos())
@@ -169,7 +172,7 @@ def check_evaluations(make: Make, loss: Loss, outputs: int, intercept: bool) -> 
 
 
 @dataclass(frozen=True)
-class Products(Step):
+class ImageProductSums(Step):
     """The weighted products of all that it is given."""
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
@@ -179,8 +182,8 @@ class Products(Step):
 def _derived(f: Objective, x: Point, z: Point) -> Array:
     """Sums over the derivatives at one point, which a workspace keeps or makes again, and the images of two."""
     sums, derivatives = f.workspace.derive(DerivativeSums(f.loss), (x,))
-    first = f.workspace.fold(Products(), (), (derivatives,))
-    return np.concatenate([sums, first, f.workspace.fold(Products(), (z, x), (derivatives,))])
+    first = f.workspace.fold(ImageProductSums(), (), (derivatives,))
+    return np.concatenate([sums, first, f.workspace.fold(ImageProductSums(), (z, x), (derivatives,))])
 
 
 def check_fixed(make: Make, loss: Loss, outputs: int, intercept: bool, solver: Solver) -> None:
@@ -206,7 +209,7 @@ def check_sampled(make: Make, loss: Loss, outputs: int, intercept: bool, solver:
 
 def check_searching(make: Make, loss: Loss, outputs: int, intercept: bool, solver: Any) -> None:
     """Where searches branch on the last digit, both certificates hold and their intervals overlap."""
-    if isinstance(solver, CorrectivePrimalAveraging | Relay) and not loss.convex:
+    if isinstance(solver, CorrectivePrimalAveraging | Relay | WorkingSet) and not loss.convex:
         return  # they need a convex function
     here, there = _both(make, loss, outputs, intercept, solver, tol=1e-6, max_iter=300)
     about = f"{solver!r} on {loss!r}, {outputs} outputs, intercept={intercept}"
@@ -245,7 +248,7 @@ def check_checkpoint(make: Make) -> None:
 
 def _both(make: Make, loss: Loss, outputs: int, intercept: bool, solver: Any, **settings: Any) -> tuple[Result, Result]:
     X, y, weight = table(loss, outputs)
-    ball = EUCLIDEAN if isinstance(solver, TrustRegionLanczos) else BALL
+    ball = BALLS.get(type(solver), BALL)
     here, there = (
         minimize(Objective(loss, data, intercept), ball, solver, **settings)
         for data in (make(X, y, weight), as_data(X, y, weight))

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from projfree.data.dask.collections import from_dask
-from projfree.data.dask.data import DaskData
+from projfree.data.dask.dask_data import DaskData
 
 __all__ = ["DaskData", "from_dask"]

@@ -7,10 +7,11 @@ import math
 import time
 import uuid
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any, NamedTuple
 
 from projfree.data.base import RowsLostError
+from projfree.data.dask.inbox import inbox_of
 from projfree.data.dask.releasing import Releasing
 from projfree.deadline import stopper
 
@@ -29,14 +30,10 @@ def _nothing() -> None:
 
 
 class Call(NamedTuple):
-    """A function to call on a worker.
+    """A call of a function on a worker.
 
     Attributes
     ----------
-    name : str
-        What its task is called in the dashboard.
-    function : callable
-        What to call.
     arguments : callable
         Gives the arguments, when the task is made.
     worker : str or None
@@ -45,10 +42,8 @@ class Call(NamedTuple):
         What is done before it is called again after a death.
     """
 
-    name: str
-    function: Callable[..., Any]
     arguments: Callable[[], tuple[Any, ...]]
-    worker: str | None
+    worker: str | None = None
     renew: Callable[[], None] = _nothing
 
 
@@ -71,7 +66,7 @@ class Caller:
     def __init__(self, client: Any, patience: float) -> None:
         self.client, self.patience = client, patience
         self.workers, self._asked = list[str](), -math.inf
-        self.releasing = Releasing(client)
+        self.inbox, self.releasing = inbox_of(client), Releasing(client)
 
     async def look_for_workers(self) -> None:
         """Ask who is there, unless that was done a moment ago."""
@@ -82,13 +77,13 @@ class Caller:
             self.workers = sorted(await self.client.nthreads())
         self._asked = time.monotonic()
 
-    def answers(self, calls: list[Call]) -> list[Any]:
-        """The answers to some calls.
+    def answers(self, name: str, function: Callable[..., Any], calls: list[Call]) -> list[Any]:
+        """The answers to some calls of a function, in tasks with this name.
 
         An interrupt, an error or a deadline leaves no task behind. Where there is no worker for ``patience`` seconds,
         or no scheduler, `RowsLostError` is raised.
         """
-        waiting = Waiting(self, calls)
+        waiting = Waiting(self, name, function, calls)
         try:
             while waiting.open:
                 waiting.look()
@@ -106,8 +101,9 @@ class Waiting:
     there travel in one message, and Dask sends the next one only 10 ms later.
     """
 
-    def __init__(self, caller: Caller, calls: list[Call]) -> None:
+    def __init__(self, caller: Caller, name: str, function: Callable[..., Any], calls: list[Call]) -> None:
         self.caller, self.client = caller, caller.client
+        self.name, self.function = name, function
         self.calls, self.found = list(calls), dict[int, Any]()
         self.deaths = dict.fromkeys(range(len(calls)), 0)
         self.open, self.futures = set(self.deaths), dict[int, Any]()
@@ -116,26 +112,29 @@ class Waiting:
 
     def look(self) -> None:
         """Make calls that are to be made, wait for a while, take in what has come, and see what has died."""
+        self._refuse_without_scheduler()
         self.client.sync(self._look)
         self.stop()
         self._refuse_errors()
         if self.open:
+            self._refuse_without_scheduler()
             self._look_around()
 
     async def _look(self) -> None:
         from distributed import CancelledError, wait
 
-        for i in sorted(self.open - self.futures.keys()):
-            self.futures[i] = self._submitted(self.calls[i])
+        self._submit(sorted(self.open - self.futures.keys()))
         await self.caller.look_for_workers()
         with self.client.as_current(), suppress(TimeoutError, CancelledError):
             await wait(list(self.futures.values()), timeout=POLL)
         await self._take_in()
 
     async def _take_in(self) -> None:
-        """Gather what is finished, all at once."""
+        """Take answers that have come by themselves, and gather what else is finished, all at once."""
         done = {i: future for i, future in self.futures.items() if future.status == "finished"}
-        if not done:
+        come = {i: self.caller.inbox[future.key] for i, future in done.items()}
+        self._note({i: answer for i, answer in come.items() if answer is not None})
+        if not (done := {i: future for i, future in done.items() if i in self.open}):
             return
         gathering = asyncio.ensure_future(self.client.gather(done, errors="skip", asynchronous=True))
         while not gathering.done():
@@ -152,7 +151,12 @@ class Waiting:
     def _note(self, answers: dict[int, Any]) -> None:
         self.found |= answers
         self.open -= answers.keys()
-        self.caller.releasing.add([self.futures.pop(i) for i in answers])
+        self.caller.releasing.add([self._without(i) for i in answers])
+
+    def _without(self, i: int) -> Any:
+        """The future of a call, which is waited for no longer."""
+        self.caller.inbox.forget(self.futures[i].key)
+        return self.futures.pop(i)
 
     def _refuse_errors(self) -> None:
         """Raise the error of a task, unless its workers were killed: it may not be to blame, and is called again."""
@@ -171,13 +175,15 @@ class Waiting:
                 )
             self._again(i)
 
-    def _look_around(self) -> None:
-        """See whether there are workers at all, and whether those are there that are waited for."""
+    def _refuse_without_scheduler(self) -> None:
         if self.client.status != "running":
             raise RowsLostError(
-                "the connection to the scheduler is lost, and the rows with it; connect anew, and go on from the "
-                "checkpoint."
+                "the client is closed or has lost its scheduler, and the rows with it; connect anew, make the data "
+                "again with `as_data`, and go on from the checkpoint."
             )
+
+    def _look_around(self) -> None:
+        """See whether there are workers at all, and whether those are there that are waited for."""
         if self.caller.workers:
             self.alone = None
             for i, future in list(self.futures.items()):
@@ -194,15 +200,27 @@ class Waiting:
 
     def _again(self, i: int) -> None:
         """Have a call made anew, on any worker."""
-        self.client.cancel([self.futures.pop(i)], force=True)
+        self.client.cancel([self._without(i)], force=True)
         self.calls[i].renew()
         self.calls[i] = self.calls[i]._replace(worker=None)
 
     async def cancel(self) -> None:
         """Cancel what was called."""
-        await self.client.cancel(list(self.futures.values()), force=True, asynchronous=True)
+        await self.client.cancel([self._without(i) for i in list(self.futures)], force=True, asynchronous=True)
 
-    def _submitted(self, call: Call) -> Any:
-        where = {} if call.worker is None else {"workers": [call.worker], "allow_other_workers": True}
-        key = f"{call.name}-{uuid.uuid4().hex}"
-        return self.client.submit(call.function, *call.arguments(), key=key, pure=False, priority=PRIORITY, **where)
+    def _submit(self, numbers: list[int]) -> None:
+        """Make calls: one graph for those that have a worker and one for others, whatever their number."""
+        for placed in (True, False):
+            own = [i for i in numbers if (self.calls[i].worker is not None) is placed]
+            if own:
+                self.futures |= zip(own, self._submitted([self.calls[i] for i in own], placed=placed), strict=True)
+
+    def _submitted(self, calls: list[Call], *, placed: bool) -> list[Any]:
+        from dask import annotate
+
+        where = {f"{self.name}-{uuid.uuid4().hex}": [call.worker] for call in calls}
+        self.caller.inbox.expect(where)
+        arguments = zip(*(call.arguments() for call in calls), strict=True)
+        # A method of a dictionary can be pickled, also where this package is not installed.
+        with annotate(workers=where.__getitem__, allow_other_workers=True) if placed else nullcontext():
+            return list(self.client.map(self.function, *arguments, key=list(where), pure=False, priority=PRIORITY))

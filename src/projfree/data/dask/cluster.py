@@ -11,6 +11,7 @@ from typing import Any
 
 from projfree.data.dask.calling import Call, Caller
 from projfree.data.dask.jobs import Work
+from projfree.data.dask.loading import Adopted, adopted_where_made
 from projfree.data.dask.partition import Facts
 from projfree.data.dask.placing import Placement
 from projfree.data.dask.rounds import Rounds
@@ -42,11 +43,25 @@ class ClusterRounds(Rounds):
         self._futures, self._placement = list(client.compute(list(blocks))), Placement()
         self._numbers = list(range(len(blocks)))
         self.facts = []
-        found = self._adopted(self._numbers)
-        # Partitions without rows have no place.
+        try:
+            self._load()
+        except BaseException:
+            for future in self._futures:  # a traceback that somebody keeps would keep the tasks
+                future.release()
+            raise
+
+    def _load(self) -> None:
+        """Wait for the partitions; those without rows have no place."""
+        found = self._adopted(self._numbers, adopted_where_made(self._caller, self.name, self._futures))
         self._numbers = [number for number, facts in enumerate(found) if facts is not None]
         self.facts = [facts for facts in found if facts is not None]
         self._placement.renumber(self._numbers)
+
+    def __getstate__(self) -> Any:
+        raise TypeError(
+            "Dask data cannot be pickled, because their rows belong to a client; pickle the fitted estimator, or make "
+            "the data where they are needed, with `as_data`."
+        )
 
     def most_on_one_worker(self) -> int:
         """The most partitions that a worker has."""
@@ -79,23 +94,23 @@ class ClusterRounds(Rounds):
         for address, own in self._placement.groups(places).items():
             numbers = [self._numbers[place] for place in own]
             # As bytes, because Dask looks for tasks inside of all else, and at each number of a list.
-            sent = dumps(Share(self.name, own, numbers, count, job.some(numbers)))
-            calls.append(Call(f"projfree-{job.name}", work, partial(tuple, (sent,)), address))
-        return [pickle.loads(answer) for answer in self._caller.answers(calls)]
+            sent = dumps(Share(self.name, own, numbers, count, job.some(numbers), self._caller.inbox.topic))
+            calls.append(Call(partial(tuple, (sent,)), address))
+        return [pickle.loads(answer) for answer in self._caller.answers(f"projfree-{job.name}", work, calls)]
 
-    def _adopted(self, numbers: list[int]) -> list[Facts | None]:
-        """Have partitions taken onto shelves, wherever Dask has them or makes them again."""
-        calls = [
-            Call("projfree-adopt", adopt, partial(self._adopting, number), None, partial(self._made_again, number))
-            for number in numbers
-        ]
-        answers = self._caller.answers(calls)
-        for number, (address, facts) in zip(numbers, answers, strict=True):
+    def _adopted(self, numbers: list[int], known: dict[int, Adopted] | None = None) -> list[Facts | None]:
+        """Have partitions taken onto shelves, but for those that are known, wherever Dask has or makes them."""
+        known = {} if known is None else known
+        rest = [number for number in numbers if number not in known]
+        calls = [Call(partial(self._adopting, number), renew=partial(self._made_again, number)) for number in rest]
+        answers = dict(zip(rest, self._caller.answers("projfree-adopt", adopt, calls), strict=True)) | known
+        for number in numbers:
+            address, facts = answers[number]
             place = self._numbers.index(number)
             if self.facts:
                 self.check(place, facts)
             self._placement.put(place, address)
-        return [facts for _, facts in answers]
+        return [answers[number][1] for number in numbers]
 
     def _adopting(self, number: int) -> tuple[str, int, Any]:
         return self.name, number, self._futures[number]

@@ -11,7 +11,7 @@ import numpy as np
 
 from projfree.checks import positive
 from projfree.data.dask.cluster import ClusterRounds
-from projfree.data.dask.data import DaskData
+from projfree.data.dask.dask_data import DaskData
 from projfree.data.dask.making import make_partition, read_partition
 from projfree.data.dask.rounds import LocalRounds
 from projfree.data.dask.sizes import warn_about_sizes
@@ -55,8 +55,9 @@ def from_dask(
     if client is None:
         return DaskData(LocalRounds(blocks, memory))
     rounds = ClusterRounds(client, blocks, patience)
+    data = DaskData(rounds)
     warn_about_sizes(rounds)
-    return DaskData(rounds)
+    return data
 
 
 def _client(client: Any) -> Any:
@@ -68,6 +69,11 @@ def _client(client: Any) -> Any:
             client = get_client()
         except (ImportError, ValueError):
             return None
+    if not hasattr(client, "asynchronous"):
+        raise TypeError(
+            f"`client` must be a `distributed.Client`, got {type(client).__name__}; for an address use "
+            "`Client(address)`."
+        )
     if client.asynchronous:
         raise TypeError(
             "`client` must be synchronous, because a fit waits for its rounds, got an asynchronous one; use "

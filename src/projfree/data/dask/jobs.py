@@ -161,7 +161,7 @@ class SecondMoments(RowsJob):
 
 
 @dataclass(frozen=True, eq=False)
-class Products(Job):
+class ProductsJob(Job):
     """The moments of features and targets about a centre, with weights whose sum over all rows is ``total``."""
 
     name = "gram"

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from projfree.algebra.hashing import short_hash
+from projfree.algebra.hashing import condensed, short_hash
 from projfree.checks import Array, is_sparse, plain_array, shown
+from projfree.data.dask.made import noted
 from projfree.data.dask.partition import Facts, Partition, aligned, realigned
 from projfree.data.dense import DenseData
 from projfree.data.frames import from_frame, from_series, is_frame
@@ -92,16 +93,19 @@ def _partition(
 ) -> Partition:
     with Naming(number):
         _refuse_not_finite("y", y)
+        _refuse_mixed_labels(y)
         weight, range_ = _weights(weight, data.n)
     dtype = str(parts[0].dtype)
     numbers = y if y.dtype.kind in "fiub" else np.array([str(one) for one in y.ravel()])
-    checksum = short_hash(f"{data.n} {data.shape(())} {dtype} {y.shape}", *parts, numbers, weight)
+    short = (piece for part in parts for piece in condensed(part))
+    checksum = short_hash(f"{data.n} {data.shape(())} {dtype} {y.shape}", *short, numbers, weight)
     nbytes = sum(part.nbytes for part in parts) + y.nbytes + (0 if weight is None else weight.nbytes)
     facts = Facts(
         number, data.n, data.shape(())[0], dtype, nbytes, data.stored, y.shape[1:], data.summation(), range_, names,
-        (data.row_norm, data.mean_square), _labels_of(y, weight), checksum,
+        (data.row_norm, data.mean_square), _labels_of(y, weight), "numbers" if y.dtype.kind in "fiub" else "labels",
+        checksum,
     )  # fmt: skip
-    return Partition(data, y, weight, facts)
+    return noted(Partition(data, y, weight, facts))
 
 
 def _labels_of(y: Array, weight: Array | None) -> Array | None:
@@ -147,6 +151,21 @@ def _refuse_not_finite(name: str, array: Array) -> None:
             f"`{name}` must be finite, got {shown(array[tuple(bad[0])])} in row {bad[0, 0]}{column}; drop or impute "
             "such rows first."
         )
+
+
+def _refuse_mixed_labels(y: Array) -> None:
+    """Raise where labels have no order among them, such as words and None."""
+    kinds = [type(label) for label in y.ravel()] if y.dtype.kind == "O" else []
+    other = next((place for place, kind in enumerate(kinds) if kind is not kinds[0]), None)
+    if other is None:
+        return
+    try:
+        np.unique(y)
+    except TypeError:
+        raise ValueError(
+            f"`y` must hold labels of one kind, got {kinds[other].__name__} in row {other // (y.size // len(y))} and "
+            f"{kinds[0].__name__} before it; drop or relabel the others."
+        ) from None
 
 
 class Naming:

@@ -48,6 +48,8 @@ class Facts:
         The largest norm of a row, and the mean square of the norms where each row counts one.
     labels : ndarray or None
         The different targets of rows with some weight, None where they are many or have several columns.
+    targets : str
+        Whether they are numbers or labels.
     checksum : str
         Of all numbers, made where the partition was made.
     """
@@ -64,6 +66,7 @@ class Facts:
     names: tuple[str, ...] | None
     row_measures: tuple[float, float]
     labels: Array | None
+    targets: str
     checksum: str
 
 

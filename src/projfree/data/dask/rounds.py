@@ -35,12 +35,12 @@ class Rounds(ABC):
     def at_once(self, job: Work) -> Any:
         """The same in a round of its own."""
 
-    def check(self, place: int, now: Facts) -> None:
+    def check(self, place: int, now: Facts | None) -> None:
         """Refuse a partition that was computed again to other numbers: bounds over data that move are none."""
-        then = self.facts[place]
-        if then.checksum != now.checksum:
+        then, checksum = self.facts[place], "of no rows" if now is None else now.checksum
+        if then.checksum != checksum:
             raise ChangedError(
-                f"partition {then.number} of the data was computed again to other numbers (checksum {now.checksum}, "
+                f"partition {then.number} of the data was computed again to other numbers (checksum {checksum}, "
                 f"{then.checksum} before); sums over two versions of the data mean nothing, so make its source "
                 "reproducible (seeds, files that do not change), or persist the collection first."
             )
@@ -81,10 +81,10 @@ class LocalRounds(Rounds):
         if place in self._kept:
             return self._kept[place]
         rows: Partition | None = self._blocks[place].compute()
+        if self.facts:
+            self.check(place, None if rows is None else rows.facts)
         if rows is None:
             return None
-        if self.facts:
-            self.check(place, rows.facts)
         if rows.facts.nbytes + sum(other.facts.nbytes for other in self._kept.values()) <= self._memory:
             self._kept[place] = rows
         return rows

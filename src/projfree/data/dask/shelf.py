@@ -11,7 +11,9 @@ import pickle
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
+from projfree.data.dask.inbox import answered
 from projfree.data.dask.jobs import Work
+from projfree.data.dask.made import made_by
 from projfree.data.dask.making import Naming
 from projfree.data.dask.partition import Facts, Partition
 from projfree.data.dask.tree import Nodes, put
@@ -37,6 +39,16 @@ def adopt(data: str, number: int, rows: Partition | None) -> tuple[str, Facts | 
     return worker.address, rows.facts
 
 
+def adopt_made(sent: bytes) -> bytes:
+    """`adopt` for those of some partitions that were made here: the address, and what to know about each by number."""
+    shelf, worker = _shelf()
+    data, own, topic = pickle.loads(sent)
+    found = {number: rows for number, key in own if (rows := made_by(worker).get(key)) is not None}
+    for number, rows in found.items():
+        shelf[data, number] = rows
+    return answered(worker, topic, (worker.address, {number: rows.facts for number, rows in found.items()}))
+
+
 def moved(rows: Partition | None) -> Partition | None:
     """The partition itself, as the result of a task of its own on another worker."""
     return rows
@@ -45,7 +57,8 @@ def moved(rows: Partition | None) -> Partition | None:
 class Share(NamedTuple):
     """A worker's share of a round: the partitions that it should have, and what is computed of them.
 
-    Places in the tree are those among the partitions that have rows, ``leaves`` of them.
+    Places in the tree are those among the partitions that have rows, ``leaves`` of them. Short answers are sent to
+    ``topic``.
     """
 
     data: str
@@ -53,16 +66,16 @@ class Share(NamedTuple):
     numbers: list[int]
     leaves: int
     job: Work
+    topic: str
 
 
 def work(sent: bytes) -> bytes:
     """One round on this worker: the roots of its complete subtrees, and the places of partitions that are not here.
 
-    It never fetches anything: the client decides where partitions are. The answer is pickled here, because many small
-    arrays cost Dask a message each.
+    It never fetches anything: the client decides where partitions are.
     """
     shelf, worker = _shelf()
-    data, places, numbers, count, job = pickle.loads(sent)
+    data, places, numbers, count, job, topic = pickle.loads(sent)
     threads = max(1, worker.state.nthreads)
     nodes: Nodes = {}
     missing = []
@@ -74,4 +87,4 @@ def work(sent: bytes) -> bytes:
                 continue
             with Naming(number), rows.in_use():
                 put(nodes, (0, place), job.on(rows, threads), count, job.add)
-    return pickle.dumps((nodes, missing), protocol=5)
+    return answered(worker, topic, (nodes, missing))

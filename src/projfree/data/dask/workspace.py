@@ -19,7 +19,7 @@ from projfree.data.second_moments import Moments
 from projfree.data.workspace import MOST_IMAGES, Meter, Workspace
 
 if TYPE_CHECKING:
-    from projfree.data.dask.data import DaskData
+    from projfree.data.dask.dask_data import DaskData
 
 
 class DaskWorkspace(Workspace):

@@ -20,7 +20,7 @@ MOST_OUTPUTS = 20
 TILE, F_TILE = 256, 512
 #: Rows of a tile of a sparse table, of a table with several outputs, and of known images with one output. Larger ones
 #: spread what is done once a tile over more rows, but must stay in the second cache together with their residuals.
-SPARSE_TILE, OUTPUT_TILE, IMAGE_TILE = 64, 64, 256
+SPARSE_TILE, OUTPUT_TILE, IMAGE_TILE = 32, 64, 256
 #: Bytes of a tile, at most.
 CACHE = 400_000
 #: Rows of a tile's ``space``: residuals of the first point, derivatives of others, losses, images, images with their

@@ -13,7 +13,7 @@ import numpy as np
 
 from projfree.data.native.arguments import RESIDUAL
 from projfree.data.native.compiling import exact
-from projfree.data.native.lines import add_lines, dot, dot_two
+from projfree.data.native.line_products import add_lines, dot, dot_two
 from projfree.data.native.tiles import finish
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from projfree.data.layout import ALONG, ALONG_SIZE, MEAN_IMAGE, SCALARS, SHIFTED, SIZE, SLOPE, SLOPE_SIZE, SQUARE, VALUE
 from projfree.data.native.arguments import BY_OUTPUT, DERIVATIVE, FULL, IMAGE, LOSSES, RESIDUAL, WEIGHT
 from projfree.data.native.compiling import exact, fast
-from projfree.data.native.lines import add_scaled, dot
+from projfree.data.native.line_products import add_scaled, dot
 
 
 @exact

@@ -6,22 +6,24 @@ from typing import Any, Self
 
 import numpy as np
 
+from projfree.estimators.completion.convex_problem import ConvexProblem
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.growth import grow, worth_growing
 from projfree.estimators.completion.predictions import Predictor
-from projfree.estimators.completion.prepared import Prepared
-from projfree.estimators.completion.problem import Problem
+from projfree.estimators.completion.prepared import PreparedRatings
 from projfree.estimators.completion.stopping import watched
 from projfree.estimators.solving import warn_if_short
 from projfree.estimators.watching import given_callbacks
+from projfree.numerics.subspace import EVERY_SIDE
 from projfree.run import Result, Status, minimize
 from projfree.run.callbacks import announce
 from projfree.run.result import one_of_many
 from projfree.solvers import FrankWolfe
+from projfree.solvers.weighted_gradient import WeightedProjectedGradient
 from projfree.steps import ShortStep
 
 
-class Certifying(Predictor, Prepared):
+class Certifying(Predictor, PreparedRatings):
     """The part of `MatrixCompletion` that closes the gap."""
 
     solver: Any
@@ -67,6 +69,10 @@ class Certifying(Predictor, Prepared):
         warn_if_short(self, result, tol, expected=result.status is Status.CALLBACK)
         return self
 
-    def _convex_solver(self, problem: Problem) -> Any:
-        """The solver that was given; where the matrix has neighbours, one that needs no images of points."""
-        return FrankWolfe(ShortStep()) if self.solver is None and problem.f.neighbours is not None else self.solver
+    def _convex_solver(self, problem: ConvexProblem) -> Any:
+        """The solver that was given; else one that takes whole spectra where they are cheap, or needs no images."""
+        if self.solver is not None:
+            return self.solver
+        if min(problem.f.shape) <= EVERY_SIDE:
+            return WeightedProjectedGradient()
+        return None if problem.f.neighbours is None else FrankWolfe(ShortStep())

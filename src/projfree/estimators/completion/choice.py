@@ -9,8 +9,8 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.deadline import expired
+from projfree.estimators.completion.convex_problem import ConvexProblem
 from projfree.estimators.completion.factors import Factors
-from projfree.estimators.completion.problem import Problem
 from projfree.run import Status
 from projfree.solvers.alternating import AlternatingState, offsets_alone
 
@@ -27,7 +27,7 @@ WEIGHTS, TRIED = (1.0, 0.5, 0.0), 3
 FAR = 0.01
 
 
-class Point(NamedTuple):
+class Tried(NamedTuple):
     """A strength and a weight of implicit features, the score of the model there, and the state of the sweeps."""
 
     strength: float
@@ -40,13 +40,13 @@ class Point(NamedTuple):
 Clear = Callable[[Factors, float], bool]
 
 
-def strengths_of(problem: Problem, points: int = POINTS) -> Array:
+def strengths_of(problem: ConvexProblem, points: int = POINTS) -> Array:
     """The strengths of a path, from strong to weak."""
     return np.asarray(FIRST * problem.strongest() * FACTOR ** np.arange(points))
 
 
 def along(
-    problem: Problem,
+    problem: ConvexProblem,
     rank: int,
     seed: int,
     score: Callable[[Factors], float],
@@ -55,7 +55,7 @@ def along(
     state: AlternatingState | None = None,
     best: float = -np.inf,
     clear: Clear = lambda model, score: True,
-) -> Iterator[Point]:
+) -> Iterator[Tried]:
     """One strength after the other, each begun at the last, until the score has not improved for some of them.
 
     That is on ``best``, the score so far; ``clear`` says whether a model with its score is clearly better than offsets
@@ -70,7 +70,7 @@ def along(
         now = score(model)
         best, since = max(best, now), 0 if now > best else since + 1
         patience = PATIENCE if patience == PATIENCE or clear(model, now) else DOUBTFUL
-        yield Point(strength, problem.f.implicit, now, state)
+        yield Tried(strength, problem.f.implicit, now, state)
         if since >= patience or status is Status.CALLBACK or expired():
             return
 
@@ -86,14 +86,14 @@ def _stronger() -> int:
 
 
 def choose(
-    problem: Problem,
+    problem: ConvexProblem,
     weights: Sequence[float],
     rank: int,
     seed: int,
     score: Callable[[Factors], float],
     better: Callable[[Factors, Factors], bool],
     callbacks: Sequence[Any] = (),
-) -> Point:
+) -> Tried:
     """The strength and the weight of implicit features with the best score, or no matrix where none is clearly better.
 
     The path is that of the first weight: it goes down and, where its first point is the best, up to no matrix. The
@@ -131,23 +131,23 @@ def choose(
     if better(model, alone):
         return best
     plain = problem.with_implicit(0.0)
-    return Point(plain.strongest() / FACTOR, 0.0, none, plain.restated(alone, seed))
+    return Tried(plain.strongest() / FACTOR, 0.0, none, plain.restated(alone, seed))
 
 
-def offsets_model(problem: Problem) -> Factors:
+def offsets_model(problem: ConvexProblem) -> Factors:
     """The best offsets without a matrix."""
     e = problem.f.entries
     return Factors.of_sides(e, offsets_alone(e), np.zeros(1))
 
 
 def _path(
-    problem: Problem,
+    problem: ConvexProblem,
     rank: int,
     seed: int,
     score: Callable[[Factors], float],
     callbacks: Sequence[Any],
     clear: Clear,
-) -> list[Point]:
+) -> list[Tried]:
     """The best points of the path, best first: a few, since states are large."""
     strengths, given = strengths_of(problem), (problem, rank, seed, score)
     points = _best(along(*given, strengths, callbacks, clear=clear))
@@ -158,7 +158,7 @@ def _path(
     return points
 
 
-def _best(points: Iterable[Point], kept: Sequence[Point] = ()) -> list[Point]:
+def _best(points: Iterable[Tried], kept: Sequence[Tried] = ()) -> list[Tried]:
     """The points with the highest scores, so many as other weights are tried at."""
     found = list(kept)
     for point in points:

@@ -8,9 +8,9 @@ import numpy as np
 
 from projfree.checks import Array, at_least, count, positive, shown
 from projfree.estimators.completion.choice import WEIGHTS
+from projfree.estimators.completion.convex_problem import ConvexProblem, SweepSettings
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.features import FeatureTable
-from projfree.estimators.completion.problem import Problem, Settings
 from projfree.estimators.completion.ratings import Observed
 from projfree.estimators.robust import HUBER, residual_scale
 from projfree.losses import Huber, Logistic, Loss, Squared
@@ -46,6 +46,8 @@ class Configured:
     implicit_: float
     #: What weights of implicit features are multiplied by; several models differ in it.
     _spread: float = 1.0
+    #: The weights that are tried by default.
+    _tried: tuple[float, ...] = WEIGHTS
 
     def _checked(self) -> None:
         if at_least("MatrixCompletion(p=...)", self.p, 1.0) >= 2.0:
@@ -111,14 +113,14 @@ class Configured:
     @property
     def weights(self) -> tuple[float, ...]:
         """The weights of implicit features to choose from."""
-        given = WEIGHTS if isinstance(self.implicit, str) else (float(self.implicit),)
+        given = self._tried if isinstance(self.implicit, str) else (float(self.implicit),)
         return tuple(self._spread * weight for weight in given)
 
     def _problem(
         self, ratings: Observed, shape: tuple[int, int] | None = None, features: Features | None = None
-    ) -> Problem:
+    ) -> ConvexProblem:
         """The problem of some ratings: by default of the users and items of the fit, with their features."""
-        given = Settings(
+        given = SweepSettings(
             loss=self.loss_,
             p=self._exponent,
             power=float(self.weight_power),
@@ -131,7 +133,7 @@ class Configured:
         )
         shape = (len(self.user_ids_), len(self.item_ids_)) if shape is None else shape
         targets = self._targets(ratings.values)
-        return Problem.of(ratings.rows, ratings.cols, targets, ratings.weight, shape, given)
+        return ConvexProblem.of(ratings.rows, ratings.cols, targets, ratings.weight, shape, given)
 
     @property
     def _features(self) -> Features:

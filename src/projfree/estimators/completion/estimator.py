@@ -41,7 +41,8 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         The penalty of an offset, in ratings.
     implicit : "auto" or float
         The weight w of implicit features: which items a user has rated is completed as well, see Notes. By default
-        chosen from 0, 0.5 and 1 on held-out ratings where the radius is, else 0.
+        chosen from 0, 0.5 and 1 on held-out ratings where the radius is, else 0; the squares of zeros and ones are
+        compared with those of ratings, so that these should not differ by much less than one.
     weight_power : float
         The power a of the smoothed row and column frequencies in the norm; 0 is the plain norm.
     user_features, item_features : array, sparse matrix, frame, mapping or tuple, optional
@@ -63,7 +64,8 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
     tol : float, optional
         Go on as `certify_to` does until the relative gap is at most this. By default the gap is computed, not reduced.
     solver : Solver, optional
-        The convex solver; `CorrectivePrimalAveraging` by default.
+        The convex solver. By default accelerated projected gradients where one side, that of implicit features
+        included, has up to 1,024 rows, else `CorrectivePrimalAveraging`, or with implicit features `FrankWolfe`.
     max_iter : int
         Iterations of the convex solver at most.
     certify : bool or "sharp"

@@ -11,9 +11,13 @@ import numpy as np
 from projfree.algebra import LowRank, Point
 from projfree.checks import Array
 from projfree.numerics.lp_norm import lp_norm
+from projfree.numerics.svd import singular_values
 from projfree.objectives.regressions import Sides
 from projfree.sets import WeightedSchattenBall
 from projfree.solvers.alternating import AlternatingState, Sweepable
+
+#: Rows that are decomposed at a time.
+BLOCK = 4096
 
 
 @dataclass(frozen=True)
@@ -69,11 +73,12 @@ class Factors:
         """The point of an objective."""
         return self.sides.point(f)
 
-    @property
-    def double(self) -> Factors:
-        """The model in double precision."""
+    def double(self, ball: WeightedSchattenBall) -> Factors:
+        """The model in double precision, with its singular values to this precision: sweeps know them to their own."""
         wide = {name: getattr(self, name).astype(np.float64) for name in ("left", "right", "below", "beside")}
-        return replace(self, **wide)
+        left = triangle((self.left, self.below), ball.rows)
+        right = triangle((self.right, self.beside), ball.cols)
+        return replace(self, **wide, sigma=singular_values(left @ right.T))
 
     def with_offsets(self, b: Array) -> Factors:
         """The same matrix with other offsets."""
@@ -115,6 +120,18 @@ class Factors:
             below=_first_placed(self.below, rows, m) if implicit else self.below,
             beside=_first_placed(self.beside, cols, n) if implicit else self.beside,
         )
+
+
+def triangle(parts: Sequence[Array], weights: Array) -> Array:
+    """The triangular factor of a QR decomposition of matrices below each other with weighted rows; a few at a time."""
+    k, done = parts[0].shape[1], 0
+    r = np.zeros((k, k))
+    for part in parts:
+        for start in range(0, len(part), BLOCK):
+            rows = part[start : start + BLOCK].astype(np.float64)
+            scale = weights[done : done + len(rows), None]
+            r, done = np.linalg.qr(np.concatenate([r, rows * scale]))[1], done + len(rows)
+    return r
 
 
 def mean_of(each: Sequence[Sides]) -> Sides:

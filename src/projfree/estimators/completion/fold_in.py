@@ -13,11 +13,11 @@ from projfree.algebra import OnPattern
 from projfree.checks import Array, is_sparse, real_array
 from projfree.data.frames import is_frame
 from projfree.estimators.completion.cold import Lines
+from projfree.estimators.completion.convex_problem import ConvexProblem, frequency_weights
 from projfree.estimators.completion.factors import Factors, mean_of
 from projfree.estimators.completion.features import FeatureTable
 from projfree.estimators.completion.labels import places
 from projfree.estimators.completion.predictions import Predictor
-from projfree.estimators.completion.problem import Problem, frequency_weights
 from projfree.estimators.completion.ratings import Observed, last_of_each, read_own_ratings, read_ratings
 from projfree.objectives.regressions import Sides, regressed
 from projfree.solvers.alternating import spread
@@ -33,7 +33,7 @@ class FoldIn(Predictor):
     strength_: float
     weight_power: float
     user_features_: FeatureTable | None
-    _problem: Callable[..., Problem]
+    _problem: Callable[..., ConvexProblem]
     _models: Callable[[], list[Any]]
 
     def fold_in(self, ratings: Any = (), user_features: Any = None) -> Array:
@@ -137,7 +137,7 @@ def _one_row(given: Any) -> Any:
     return np.atleast_2d(real_array("user_features", given))
 
 
-def folded(problem: Problem, model: Factors, strength: float, scale: Array) -> Sides:
+def folded(problem: ConvexProblem, model: Factors, strength: float, scale: Array) -> Sides:
     """The factors and offsets of new rows, given those of the columns and the penalty of the fit.
 
     Parameters

@@ -15,9 +15,9 @@ import numpy as np
 
 from projfree.algebra import LowRank
 from projfree.deadline import expired
-from projfree.estimators.completion.certificate import relative
+from projfree.estimators.completion.convex_gap import relative
+from projfree.estimators.completion.convex_problem import ConvexProblem
 from projfree.estimators.completion.factors import Factors
-from projfree.estimators.completion.problem import Problem
 from projfree.numerics.krylov import krylov
 from projfree.numerics.lp_norm import conjugate, norming
 from projfree.numerics.subspace import BOUND_SIDE, EVERY_SIDE, Spectrum
@@ -35,13 +35,13 @@ PART, LARGER, DIMENSIONS, ROOM = 0.02, 1e-3, 100, 1.25
 FALLING, BELOW = 0.9, 0.95
 
 
-def worth_growing(problem: Problem) -> bool:
+def worth_growing(problem: ConvexProblem) -> bool:
     """Whether the convex solvers work with a leading part of the spectrum, while the whole of it can be had."""
     return EVERY_SIDE < min(problem.f.shape) <= BOUND_SIDE
 
 
 def grow(
-    problem: Problem,
+    problem: ConvexProblem,
     model: Factors,
     strength: float,
     radius: float,
@@ -69,10 +69,11 @@ def grow(
         state, status = problem.within(len(model.sigma), radius, begun, max_iter=SWEEPS, callbacks=callbacks)
         if status is Status.INTERRUPTED:
             raise KeyboardInterrupt
-        model, strength, ended = Factors.of(problem.f, state).double, state.strength, status is Status.CALLBACK
+        model, strength = Factors.of(problem.f, state).double(problem.unit), state.strength
+        ended = status is Status.CALLBACK
 
 
-def _looked_at(problem: Problem, model: Factors, radius: float, enough: float) -> tuple[float, LowRank]:
+def _looked_at(problem: ConvexProblem, model: Factors, radius: float, enough: float) -> tuple[float, LowRank]:
     """The relative gap of a model, and the components that it lacks, most important first.
 
     A gap above ``enough`` may be too small: it is worth no proof.
@@ -114,7 +115,7 @@ def _steeper(found: Spectrum, level: float, radius: float) -> LowRank:
     return LowRank.of(-found.left[:, above] * root, found.right[:, above] * root)
 
 
-def _extended(problem: Problem, model: Factors, more: LowRank, rank: int) -> Factors:
+def _extended(problem: ConvexProblem, model: Factors, more: LowRank, rank: int) -> Factors:
     """The model with so many components, the further ones from those that it lacks."""
     left, right = (factor[:, : rank - len(model.sigma)] for factor in more.factors())
     left = np.concatenate([model.sides.lefts, left / problem.unit.rows[:, None]], axis=1)
@@ -122,7 +123,7 @@ def _extended(problem: Problem, model: Factors, more: LowRank, rank: int) -> Fac
     return Factors.of_sides(problem.f, *balanced(model.sides.with_factors(left, right), problem.unit))
 
 
-def _at_the_boundary(problem: Problem, model: Factors, radius: float) -> Factors:
+def _at_the_boundary(problem: ConvexProblem, model: Factors, radius: float) -> Factors:
     """The model scaled to the radius where it lies outside, or where its value falls by it."""
     f, inside = problem.f, model.inside(problem.p, radius)
     norm = inside.norm(problem.p)

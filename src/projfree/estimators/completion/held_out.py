@@ -9,20 +9,35 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from projfree.checks import Array
+from projfree.estimators.completion.choice import WEIGHTS
 from projfree.estimators.completion.configured import Configured
+from projfree.estimators.completion.convex_problem import ConvexProblem
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.offset_model import OffsetModel
-from projfree.estimators.completion.problem import Problem
 from projfree.estimators.completion.ratings import Observed
 from projfree.estimators.completion.stopping import Tally
 
 #: Standard errors by which a matrix must be better than none: it is the best of many that were tried.
 CLEAR = 2.0
+#: Ratings that differ by less than this are outweighed by the zeros and ones of implicit features, which are left out.
+FAINT = 0.05
+#: The largest difference of ratings from their base, and one over the smallest.
+EXTREME = 1e15
 #: What several models of the same ratings share.
 SHARED = (
     *("user_ids_", "item_ids_", "ratings_", "rating_range_", "base_", "loss_", "held_out_", "n_ratings_"),
-    *("user_features_", "item_features_", "offset_model_", "_split"),
+    *("user_features_", "item_features_", "offset_model_", "_split", "_tried"),
 )
+
+
+def _refuse_extreme(values: Array, base: float) -> None:
+    """Raise where ratings differ by so little, or so much, that their squares leave the range of single precision."""
+    size = float(np.abs(values - base).max(initial=0.0))
+    if size > EXTREME or (size < 1.0 / EXTREME and size > 1e-14 * abs(base)):
+        raise ValueError(
+            f"`ratings` must differ by between {1.0 / EXTREME:g} and {EXTREME:g}, got {size:.3g}; multiply them by a "
+            "number."
+        )
 
 
 class HeldOut(Configured):
@@ -40,10 +55,12 @@ class HeldOut(Configured):
     def _take(self, ratings: Observed) -> None:
         """Keep the ratings, and draw what is random in a fit."""
         self.ratings_, values = ratings, ratings.values
-        self.implicit_ = self.weights[0] if len(self.weights) == 1 else 0.0
         self.rating_range_ = (float(values.min()), float(values.max()))
         free = not self.loss_.labels and self._kinds[0]
         self.base_ = float(np.average(values, weights=ratings.weight)) if free else 0.0
+        _refuse_extreme(values, self.base_)
+        self._tried = WEIGHTS if self.loss_.labels or np.abs(values - self.base_).max() >= FAINT else (0.0,)
+        self.implicit_ = self.weights[0] if len(self.weights) == 1 else 0.0
         self.loss_ = self._scaled_loss()
         self._tally = Tally()
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -63,10 +80,10 @@ class HeldOut(Configured):
         """The score of a model on the ratings held out."""
         return -self._error(model, self._split[1])
 
-    def _judge(self, problem: Problem) -> Any:
+    def _judge(self, problem: ConvexProblem) -> Any:
         return lambda run: self._judged(self._in_the_ball(problem, Factors.of(problem.f, run.state)))
 
-    def _in_the_ball(self, problem: Problem, model: Factors) -> Factors:
+    def _in_the_ball(self, problem: ConvexProblem, model: Factors) -> Factors:
         """The model as it is kept: sweeps may lie outside a ball that is given."""
         return model if self.radius is None else model.inside(problem.p, float(self.radius))
 

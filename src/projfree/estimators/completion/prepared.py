@@ -15,7 +15,7 @@ from projfree.estimators.completion.ratings import Ratings
 SIDES = (("users", "user_features", 0), ("items", "item_features", 1))
 
 
-class Prepared(HeldOut):
+class PreparedRatings(HeldOut):
     """The part of `MatrixCompletion` that brings ids, ratings and features together."""
 
     columns: Any

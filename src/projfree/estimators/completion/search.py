@@ -13,7 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from projfree.deadline import countdown
 from projfree.estimators.completion.estimator import MatrixCompletion
-from projfree.estimators.completion.folds import Fold, path_of, radii_of, scores_of
+from projfree.estimators.completion.rating_folds import Fold, path_of, radii_of, scores_of
 from projfree.estimators.completion.ratings import Ratings, read_ratings, weighted_ratings
 from projfree.estimators.completion.stages import CHOOSING
 from projfree.estimators.completion.stopping import watched

@@ -13,11 +13,11 @@ import numpy as np
 
 from projfree.deadline import remaining
 from projfree.estimators.callers import outside
-from projfree.estimators.completion.certificate import certified
 from projfree.estimators.completion.certifying import Certifying
 from projfree.estimators.completion.choice import choose, most_sweeps
+from projfree.estimators.completion.convex_gap import certified
+from projfree.estimators.completion.convex_problem import ConvexProblem, Swept
 from projfree.estimators.completion.factors import Factors
-from projfree.estimators.completion.problem import LEAST_RADIUS, Problem, Swept
 from projfree.estimators.completion.stopping import BestSweep, limited
 from projfree.estimators.kept import Kept
 from projfree.estimators.watching import given_callbacks
@@ -84,7 +84,7 @@ class Stages(Certifying):
             swept = problem.within(self.rank, float(self.radius), state, **settings)
         return self._finish(problem, swept, stopping)
 
-    def _stopping(self, problem: Problem, written: Written | None) -> BestSweep | None:
+    def _stopping(self, problem: ConvexProblem, written: Written | None) -> BestSweep | None:
         """What stops the sweeps early, with what a checkpoint holds of it."""
         if self.held_out_ is None:
             return None
@@ -130,22 +130,22 @@ class Stages(Certifying):
             return [Kept(replace(self.checkpoint, note=note))]
         return [Kept(Checkpoint(self.checkpoint, every=1, note=note))]
 
-    def _warn_if_wide(self, norm: float, fallen: bool) -> None:
-        if self.radius is not None and fallen and self.radius > LEAST_RADIUS and norm < 0.9 * self.radius:
+    def _warn_if_wide(self, norm: float, fallen: bool, least: float) -> None:
+        if self.radius is not None and fallen and self.radius > least and norm < 0.9 * self.radius:
             warnings.warn(
                 f"`radius={self.radius:g}` is larger than these ratings need: the norm of the answer is {norm:.4g}, so "
                 "the ball does not hold it back; choose a smaller radius, or leave it out.",
                 stacklevel=outside(),
             )
 
-    def _finish(self, problem: Problem, swept: Swept, stopping: BestSweep | None) -> Self:
+    def _finish(self, problem: ConvexProblem, swept: Swept, stopping: BestSweep | None) -> Self:
         state: Any = swept.state if stopping is None or stopping.state is None else stopping.state
         self.strength_, self.n_iter_ = float(state.strength), swept.state.t
-        self._keep(problem, Factors.of(problem.f, state).double)
+        self._keep(problem, Factors.of(problem.f, state).double(problem.unit))
         if swept.status is Status.INTERRUPTED:
             raise KeyboardInterrupt(f"interrupted after {self.n_iter_} sweeps")
         # A ball that does not hold the answer back lets the penalty fall without end.
-        self._warn_if_wide(self.norm_, self.strength_ < WIDE * state.first)
+        self._warn_if_wide(self.norm_, self.strength_ < WIDE * state.first, problem.least_radius)
         if self.certify:
             announce(given_callbacks(self.callbacks), "certificate")
             found = certified(problem, self.factors_, self.radius_, self._affordable(problem))
@@ -155,7 +155,7 @@ class Stages(Certifying):
             self.certify_to(self.tol)
         return self
 
-    def _affordable(self, problem: Problem) -> float:
+    def _affordable(self, problem: ConvexProblem) -> float:
         """The products that the bound may take: those of the fit, and what a time limit leaves at the pace of these."""
         done, left = self._tally.products(problem, len(self.factors_.sigma)), remaining()
         most = math.inf if self.certify == "sharp" else done
@@ -163,11 +163,12 @@ class Stages(Certifying):
             return most
         return min(most, done * left / max(self.time_limit - left, 1e-9))
 
-    def _keep(self, problem: Problem, model: Factors) -> None:
+    def _keep(self, problem: ConvexProblem, model: Factors) -> None:
         """The attributes of a model that no certificate stands for yet."""
         norm = model.norm(problem.p)
         # The answer of a penalty minimises over the ball of its own norm.
-        self.radius_ = float(self.radius) if self.radius is not None else max(norm * (1.0 + 1e-12), LEAST_RADIUS)
+        own = max(norm * (1.0 + 1e-12), problem.least_radius)
+        self.radius_ = own if self.radius is None else float(self.radius)
         self.factors_ = model.inside(problem.p, self.radius_)
         self.norm_ = self.factors_.norm(problem.p)
         self.result_ = None

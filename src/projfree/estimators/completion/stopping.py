@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from projfree.algebra import LowRank
 from projfree.deadline import deadline
-from projfree.estimators.completion.problem import Problem
+from projfree.estimators.completion.convex_problem import ConvexProblem
 from projfree.estimators.sklearn_callbacks import EarlyStopping
 from projfree.estimators.watching import given_callbacks
 from projfree.objectives.regressions import STEPS, Sides
@@ -49,7 +49,7 @@ class BestSweep(EarlyStopping):
         self.note["scores"] = list(self.scores)
         return stopped
 
-    def go_on(self, note: dict[str, Any], problem: Problem, seed: int) -> None:
+    def go_on(self, note: dict[str, Any], problem: ConvexProblem, seed: int) -> None:
         """Take over what a checkpoint holds, so that all sweeps are judged and not those after it alone."""
         if not note:
             return
@@ -71,7 +71,7 @@ class Tally:
     def __call__(self, run: Run) -> None:
         self.sweeps += 1
 
-    def products(self, problem: Problem, rank: int) -> float:
+    def products(self, problem: ConvexProblem, rank: int) -> float:
         """About how many products so many sweeps take: both sides of all ratings, each step of their regressions."""
         each = STEPS + 2 + (0 if problem.f.neighbours is None else 2)
         return 2.0 * self.sweeps * problem.f.entries.data.n * rank * each

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from projfree.experiments.base import Experiment, Origin, Panel, Verdict
-from projfree.experiments.report import words
+from projfree.experiments.report import preface
 from projfree.experiments.report.findings import SYMBOLS, Judged, counts
 from projfree.experiments.report.marks import HEADING
 from projfree.experiments.report.static import file_stem
@@ -19,22 +19,22 @@ def summary(
     panels: Mapping[str, Sequence[Panel]],
 ) -> str:
     """In words, then the tallies, then one table for each experiment and the figures that were written as files."""
-    lines = [HEADING, "", " ".join(words.opening(found, facts["mode"])), ""]
+    lines = [HEADING, "", " ".join(preface.opening(found, facts["mode"])), ""]
     for title, some in (
-        ("What most readers look for:", words.headlines(found)),
-        ("What does not hold or is not defined:", words.against(found)),
+        ("What most readers look for:", preface.headlines(found)),
+        ("What does not hold or is not defined:", preface.against(found)),
     ):
         lines += [title, "", *map(_sentence, some), ""] if some else []
-    lines += ["In all:", "", *(f"* {line}" for origin in Origin if (line := words.tally(found, origin)))]
+    lines += ["In all:", "", *(f"* {line}" for origin in Origin if (line := preface.tally(found, origin)))]
     lines += [
         "",
-        f"`{command}` on {words.days(facts)}: {facts['processor']}, {facts['cores']} cores; projfree "
-        f"{facts['projfree']}{words.commits(facts)}, NumPy {facts['numpy']}, Python {facts['python']}. "
-        f"{words.circumstances(facts)}",
+        f"`{command}` on {preface.days(facts)}: {facts['processor']}, {facts['cores']} cores; projfree "
+        f"{facts['projfree']}{preface.commits(facts)}, NumPy {facts['numpy']}, Python {facts['python']}. "
+        f"{preface.circumstances(facts)}",
         "",
-        f"The paper: {words.PAPER}",
+        f"The paper: {preface.PAPER}",
         "",
-        f"This reproduction: {words.citation(facts)}",
+        f"This reproduction: {preface.citation(facts)}",
     ]
     if facts.get("stand_in"):
         lines += ["", f"**Stand-ins** (generated data, not the real ones): {facts['stand_in']}."]
@@ -47,7 +47,12 @@ def summary(
         for panel in panels.get(experiment.name, ()):
             lines += ["", f"![{_alternative(panel)}](figures/{file_stem(experiment.name, panel)}.svg)"]
             lines += ["", f"{panel.title}.{f' {panel.note}' if panel.note else ''}"]
-    lines += ["", "## Abbreviations", "", *(f"* **{short}**: {what}" for short, what in words.ABBREVIATIONS.items())]
+    lines += [
+        "",
+        "## Abbreviations",
+        "",
+        *(f"* **{short}**: {what}" for short, what in preface.ABBREVIATIONS.items()),
+    ]
     return "\n".join([*lines, ""])
 
 
@@ -59,7 +64,7 @@ def _alternative(panel: Panel) -> str:
 def _sentence(one: Judged) -> str:
     """A claim of the first minute in a line of a list."""
     verdict = f"{SYMBOLS[one.finding.verdict]} **{one.finding.verdict.value}**"
-    said = words.in_short(one)
+    said = preface.in_short(one)
     return f"* {verdict}: {one.claim.text}. {one.claim.where}; {said}{'' if said.endswith('…') else '.'}"
 
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from string import Template
 
 from projfree.experiments.base import Experiment, Origin, Panel, Verdict
-from projfree.experiments.report import words
+from projfree.experiments.report import preface
 from projfree.experiments.report.findings import SYMBOLS, Judged, counts, of_origin
 from projfree.experiments.report.interactive import figure
 from projfree.experiments.report.static import file_stem
@@ -61,21 +61,21 @@ def page(
         js=_asset("page.js"),
         plotly=plotly.offline.get_plotlyjs(),
         data=json.dumps({"figures": data, "light": LIGHT, "dark": DARK}).replace("</", "<\\/"),
-        subtitle=escape(f"{len(found)} claims, judged by rule from {facts['mode']} runs of {words.days(facts)}"),
-        opening=escape(" ".join(words.opening(found, facts["mode"]))),
-        headlines="\n".join(map(_headline, words.headlines(found))),
-        against="\n".join(map(_headline, words.against(found))),
+        subtitle=escape(f"{len(found)} claims, judged by rule from {facts['mode']} runs of {preface.days(facts)}"),
+        opening=escape(" ".join(preface.opening(found, facts["mode"]))),
+        headlines="\n".join(map(_headline, preface.headlines(found))),
+        against="\n".join(map(_headline, preface.against(found))),
         tallies="\n".join(_tally(found, origin) for origin in Origin),
         standin=_stand_in(facts),
         rows="\n".join(_row(k, one) for k, one in enumerate(found)),
         toc="\n".join(f'<li><a href="#{e.name}">{escape(e.title)}</a></li>' for e in experiments),
         sections="\n".join(_section(e, found, panels[e.name], command, figures) for e in experiments),
         command=escape(command),
-        circumstances=escape(words.circumstances(facts)),
+        circumstances=escape(preface.circumstances(facts)),
         machine="\n".join(f"<dt>{escape(k)}</dt><dd>{escape(facts[k])}</dd>" for k in MACHINE if facts.get(k)),
-        paper=escape(words.PAPER),
-        citation=escape(words.citation(facts)),
-        abbreviations="\n".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in words.ABBREVIATIONS.items()),
+        paper=escape(preface.PAPER),
+        citation=escape(preface.citation(facts)),
+        abbreviations="\n".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in preface.ABBREVIATIONS.items()),
     )
 
 
@@ -93,7 +93,7 @@ def _badge(verdict: Verdict, link: str = "") -> str:
 def _headline(one: Judged) -> str:
     return (
         f"<li>{_badge(one.finding.verdict, one.anchor)} {escape(one.claim.text)} "
-        f'<span class="where">{escape(one.claim.where)}; {escape(words.in_short(one))}</span></li>'
+        f'<span class="where">{escape(one.claim.where)}; {escape(preface.in_short(one))}</span></li>'
     )
 
 

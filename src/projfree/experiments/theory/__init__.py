@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from projfree.experiments.base import Experiment, Mode, Panel, Task
-from projfree.experiments.theory import bounds, constants, lemmas, progress, remarks
+from projfree.experiments.theory import bounds, constants, lemma_3, lemmas, remarks
 
 
 def tasks(mode: Mode) -> list[Task]:
@@ -14,7 +14,7 @@ def tasks(mode: Mode) -> list[Task]:
         bounds.bounds(mode),
         lemmas.lemma_one(mode),
         lemmas.lemma_two(mode),
-        progress.lemma_three(mode),
+        lemma_3.lemma_three(mode),
         constants.constants(mode),
         remarks.convexity(mode),
         remarks.normalised(mode),
@@ -39,6 +39,6 @@ EXPERIMENT = Experiment(
         "factor 2; Lemma 2 lacks θ, and its one-sided argument fails; Σ 1/i² is π²/6, not π/6."
     ),
     tasks=tasks,
-    claims=(*bounds.CLAIMS, *constants.CLAIMS, *lemmas.CLAIMS, *progress.CLAIMS, *remarks.CLAIMS),
+    claims=(*bounds.CLAIMS, *constants.CLAIMS, *lemmas.CLAIMS, *lemma_3.CLAIMS, *remarks.CLAIMS),
     panels=panels,
 )

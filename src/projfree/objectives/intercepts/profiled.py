@@ -15,7 +15,7 @@ from projfree.data.workspace import Workspace
 from projfree.losses.base import Loss
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.intercepts.base import Intercept
-from projfree.objectives.intercepts.search import Search, check_classes, check_positive, search
+from projfree.objectives.intercepts.root_search import Search, check_classes, check_positive, search
 from projfree.objectives.tangent import Sums, intercept_error
 
 

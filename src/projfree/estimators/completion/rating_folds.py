@@ -14,7 +14,6 @@ from projfree.checks import Array
 from projfree.deadline import deadline
 from projfree.estimators.completion.choice import FACTOR, along, strengths_of
 from projfree.estimators.completion.factors import Factors
-from projfree.estimators.completion.problem import LEAST_RADIUS
 
 #: A search begins so many points of the path above where a single fit does: it does not climb.
 ABOVE = 3
@@ -45,7 +44,8 @@ def radii_of(model: Any, strengths: Array) -> Array:
     """The radius that each strength means on all ratings."""
     problem, always_better = model._problem(model.ratings_), count()
     points = along(problem, model.rank, model._seed, lambda _: next(always_better), strengths)
-    return np.array([max(Factors.of(problem.f, point.state).norm(problem.p), LEAST_RADIUS) for point in points])
+    least = problem.least_radius
+    return np.array([max(Factors.of(problem.f, point.state).norm(problem.p), least) for point in points])
 
 
 def scores_of(model: Any, ways: Array, path: bool, fold: Fold, left: float) -> tuple[list[float], float]:

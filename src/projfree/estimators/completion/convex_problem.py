@@ -18,17 +18,17 @@ from projfree.objectives.offsets import OffsetObjective
 from projfree.run import Status
 from projfree.run.loop import driven
 from projfree.sets import WeightedSchattenBall
-from projfree.solvers.alternating import Alternating, AlternatingState, Sweepable, balanced, strongest
+from projfree.solvers.alternating import Alternating, AlternatingState, Sweepable, balanced, strongest, unit_of
 
 if TYPE_CHECKING:
     from projfree.run.checkpoint import Written
 
-#: The radius of an answer without a matrix.
+#: The radius of an answer without a matrix, for ratings of the unit.
 LEAST_RADIUS = 1e-8
 
 
 @dataclass(frozen=True)
-class Settings:
+class SweepSettings:
     """What determines the problem besides the ratings."""
 
     loss: Loss
@@ -50,7 +50,7 @@ class Swept(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class ConvexProblem:
     """An objective on observed entries and the ball of its weighted norm, of any radius."""
 
     f: Sweepable
@@ -60,8 +60,8 @@ class Problem:
 
     @classmethod
     def of(
-        cls, rows: Array, cols: Array, values: Array, weight: Array | None, shape: tuple[int, int], given: Settings
-    ) -> Problem:
+        cls, rows: Array, cols: Array, values: Array, weight: Array | None, shape: tuple[int, int], given: SweepSettings
+    ) -> ConvexProblem:
         """The problem of some ratings, of different pairs."""
         data = FactoredEntriesData(Entries(rows, cols, shape, factored=True), given.loss.targets(values), weight)
         data.total_weight = None if weight is None else float(np.sum(weight))
@@ -71,16 +71,16 @@ class Problem:
         plain = cls(f, WeightedSchattenBall(given.p, 1.0, *weights), given.features, given.features_weight)
         return plain.with_implicit(given.implicit)
 
-    def with_implicit(self, weight: float) -> Problem:
+    def with_implicit(self, weight: float) -> ConvexProblem:
         """The problem of the same ratings with another weight of what was rated; the norm does not weigh that."""
         f, (m, n) = self.f.entries, self.f.entries.shape
         rows, cols = self.unit.rows[:m], self.unit.cols[:n]
         features = self.features, self.features_weight
         if not weight and self.features == (None, None):
-            return Problem(f, WeightedSchattenBall(self.p, 1.0, rows, cols), *features)
+            return ConvexProblem(f, WeightedSchattenBall(self.p, 1.0, rows, cols), *features)
         stacked = ImplicitObjective(f, weight, *features)
         rows, cols = np.append(rows, np.ones(stacked.shape[0] - m)), np.append(cols, np.ones(stacked.shape[1] - n))
-        return Problem(stacked, WeightedSchattenBall(self.p, 1.0, rows, cols), *features)
+        return ConvexProblem(stacked, WeightedSchattenBall(self.p, 1.0, rows, cols), *features)
 
     @property
     def p(self) -> float:
@@ -96,7 +96,12 @@ class Problem:
         f, data = self.f.entries, self.f.entries.data
         total = data.n * float(np.average(f.loss.value(np.full(data.n, f.base), data.y), weights=data.weight))
         total += self.f.known * data.n
-        return self.ball(max(0.5 * self.p * total / strength, LEAST_RADIUS))
+        return self.ball(max(0.5 * self.p * total / strength, self.least_radius))
+
+    @property
+    def least_radius(self) -> float:
+        """The radius of an answer without a matrix."""
+        return LEAST_RADIUS * unit_of(self.f.entries)
 
     def strongest(self) -> float:
         """The strength from which on the matrix is zero for p = 1."""

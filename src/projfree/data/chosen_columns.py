@@ -9,9 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from projfree.checks import Array
-from projfree.numerics.compilation import compiled
+from projfree.numerics.compilation import FAST, compiled
 
-FAST = {"reassoc", "nsz", "contract"}
+
+def _unsigned(indices: Array) -> Array:
+    """Indices as compiled code likes them: those that cannot be negative are not asked whether they are."""
+    return indices.view(f"u{indices.itemsize}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +46,12 @@ class Columns:
         kind = np.int32 if X.nnz < np.iinfo(np.int32).max else np.int64
         indices, values = np.empty(X.nnz + 1, dtype=kind), np.empty(X.nnz + 1)
         wanted = (place >= 0).astype(np.uint8)
-        count = _choose(X.indptr, X.indices, X.data, place, wanted, indptr, indices, values)
+        count = _choose(X.indptr, _unsigned(X.indices), X.data, place, wanted, indptr, _unsigned(indices), values)
         return cls(features, indptr, indices[:count], values[:count])
 
     def entries(self) -> tuple[Array, Array, Array]:
-        """Pointers, places and values for compiled code, which is faster with places that cannot be negative."""
-        return self.indptr, self.indices.view(f"u{self.indices.itemsize}"), self.values
+        """Pointers, places and values for compiled code."""
+        return self.indptr, _unsigned(self.indices), self.values
 
     def cover(self, w: Array) -> bool:
         """Whether a vector is zero in all other columns."""
@@ -56,9 +59,8 @@ class Columns:
 
     def image(self, w: Array) -> Array:
         """The image of a parameter whose entries elsewhere are zero."""
-        shape = (len(self.indptr) - 1, len(self.features))
-        chosen = sp.csr_array((self.values, self.indices, self.indptr), shape=shape)
-        image: Array = chosen @ w[self.features]
+        image = np.zeros(len(self.indptr) - 1)
+        _add_image(*self.entries(), w[self.features], image)
         return image
 
     def moments(self, h: Array, features: Array, places: Array | None = None) -> Array:
@@ -91,20 +93,26 @@ def _choose(
     First the places of all entries are written, each over the last one unless that counts: a branch would be guessed
     wrong too often.
     """
-    count = 0
-    for a in range(len(indices)):
-        chosen[count] = a
-        count += wanted[indices[a]]
-    row = 0
-    for k in range(count):
-        a = chosen[k]
-        while a >= indptr[row + 1]:
-            row += 1
-            ends[row] = k
-        values[k] = data[a]
-        chosen[k] = place[indices[a]]
-    ends[row + 1 :] = count
-    return count
+    count = np.uint64(0)
+    for i in range(len(indptr) - 1):
+        for a in range(indptr[i], indptr[i + 1]):
+            chosen[count] = a
+            count += wanted[indices[np.uint64(a)]]
+        ends[i + 1] = count
+    for k in range(ends[-1]):
+        a, own = chosen[k], np.uint64(k)
+        values[own] = data[a]
+        chosen[own] = place[indices[a]]
+    return int(ends[-1])
+
+
+@compiled(fastmath=FAST)
+def _add_image(indptr: Array, indices: Array, values: Array, w: Array, out: Array) -> None:
+    """Add the products of the rows with ``w`` to ``out``."""
+    for i in range(len(out)):
+        places, x = indices[indptr[i] : indptr[i + 1]], values[indptr[i] : indptr[i + 1]]
+        for a in range(len(x)):
+            out[i] += x[a] * w[places[a]]
 
 
 @compiled(fastmath=FAST)

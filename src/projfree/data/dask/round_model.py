@@ -27,17 +27,17 @@ class RoundModel:
 
     Examples
     --------
-    >>> from projfree.data.dask.model import RoundModel
+    >>> from projfree.data.dask.round_model import RoundModel
     >>> model = RoundModel()
     >>> [round(model.seconds(1e12, 90, workers), 1) for workers in (10, 100, 1000)]
-    [9.1, 1.1, 1.5]
+    [10.0, 1.1, 1.1]
     >>> round(model.best_workers(1e12))
-    255
+    316
     """
 
-    latency: float = 0.019
-    per_worker: float = 0.0014
-    read: float = 1.1e10
+    latency: float = 0.01
+    per_worker: float = 0.001
+    read: float = 1e10
     network: float = 1.25e9
 
     def seconds(self, nbytes: float, features: int, workers: int, roots: int = 1) -> float:

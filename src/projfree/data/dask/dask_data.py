@@ -22,7 +22,7 @@ from projfree.data.dask.recipe import InFold, InPart, Recipe, Times
 from projfree.data.dask.rounds import Rounds
 from projfree.data.dask.workspace import DaskWorkspace
 from projfree.data.gram import LEAST_WEIGHT, MOST_WEIGHT, Gram
-from projfree.data.local import LEAST_SHARE, labels_of
+from projfree.data.local import WEIGHT_SHARE, labels_of
 from projfree.data.moments import deviation_of
 from projfree.data.once import Once
 from projfree.data.spectrum import largest_eigenvalue
@@ -31,8 +31,8 @@ from projfree.data.standardized import StandardizedView
 T = TypeVar("T")
 #: Numbers that memory gives in a second, as the plan counts.
 NUMBERS_A_SECOND = 1e9
-#: The time of a round that does nothing, in such numbers: 19 ms, as `RoundModel` has it.
-ROUND_NUMBERS = 1.9e7
+#: The time of a round that does nothing, in such numbers: 10 ms, as `RoundModel` has it.
+ROUND_NUMBERS = 1e7
 
 
 class DaskData(Data):
@@ -66,9 +66,9 @@ class DaskData(Data):
         largest, least, total = (1.0, 1.0, float(self.n)) if known is None else known
         if not largest > 0.0:
             raise ValueError("`sample_weight` must have a positive sum, got zeros only; drop rows that do not count.")
-        if least / largest < LEAST_SHARE:
+        if least / largest < WEIGHT_SHARE:
             raise ValueError(
-                f"`sample_weight` must be zero or at least {LEAST_SHARE:g} times the largest, got {least / largest:g} "
+                f"`sample_weight` must be zero or at least {WEIGHT_SHARE:g} times the largest, got {least / largest:g} "
                 "times that; set such weights to zero."
             )
         self.recipe = recipe.but(unit=(largest, total)).with_own_weights()
@@ -197,7 +197,7 @@ class DaskData(Data):
         total = min(max(total, LEAST_WEIGHT), MOST_WEIGHT)
         shift = np.concatenate([self.centre_row(), self.mean_target().ravel()])
         gram = Gram.about(shift, self.d, self.mean_target().shape)
-        gram.matrix, gram.n = self._run(jobs.Products, shift, total), self.n
+        gram.matrix, gram.n = self._run(jobs.ProductsJob, shift, total), self.n
         return gram
 
     def standardized(self, shift: Any, scale: Any) -> ScaledData:
@@ -239,6 +239,7 @@ def _refuse_unlike(facts: list[Facts]) -> None:
         "dtype": [one.dtype for one in facts],
         "kind of rows": ["dense" if one.stored is None else "sparse" for one in facts],
         "trailing shape of targets": [one.outputs for one in facts],
+        "kind of targets": [one.targets for one in facts],
         "weights": ["none" if one.weights is None else "some" for one in facts],
     }
     for what, found in about.items():

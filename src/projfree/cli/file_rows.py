@@ -17,7 +17,7 @@ from projfree.estimators.table_encoder import TableEncoder
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class FileRows:
     """Features as they were read, targets, and the loss for them."""
 
     X: Any
@@ -31,7 +31,7 @@ class Rows:
     def n(self) -> int:
         return len(self.y)
 
-    def fitted_on(self, rows: Array) -> Rows:
+    def fitted_on(self, rows: Array) -> FileRows:
         """With the encoding that some of the rows ask for."""
         return replace(self, encoder=self.encoder.fit(self.X.iloc[rows]))
 
@@ -49,7 +49,7 @@ def rows_of(
     reading: Reading | None = None,
     impute: str | None = None,
     one_hot: str = "auto",
-) -> Rows:
+) -> FileRows:
     """The rows of a file for a loss: numbers for regression, labels for classes."""
     table = read_table(path, reading)
     column = table.column(target, "--target")
@@ -66,7 +66,7 @@ def rows_of(
         raise ValueError(f"{str(path)!r} has no columns besides {', '.join([column, *gone])}.")
     encoder = TableEncoder(one_hot=_encoded(one_hot, list(table.frame.columns), path), impute=impute)
     y, loss = targets_of(frame[column], loss)
-    return Rows(X, y, loss, table.named, encoder, tuple(filter(None, remarks)))
+    return FileRows(X, y, loss, table.named, encoder, tuple(filter(None, remarks)))
 
 
 def _encoded(text: str, columns: list[str], path: Path) -> Any:

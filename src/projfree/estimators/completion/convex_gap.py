@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from projfree.algebra import LowRank
+from projfree.algebra import UNIT, LowRank
+from projfree.estimators.completion.convex_problem import ConvexProblem
 from projfree.estimators.completion.factors import Factors
-from projfree.estimators.completion.problem import Problem
+from projfree.losses.squared import is_squared
 from projfree.numerics.subspace import Effort
+from projfree.objectives.evaluation import Evaluation
 from projfree.run.progress import LEAST_SCALE
 from projfree.runtime import single_blas
 from projfree.sets import spectral
@@ -25,7 +27,7 @@ PAIR, CHOLESKY, SPECTRUM = 5.0, 1.0 / 18.0, 1.0 / 3.0
 
 
 @dataclass(frozen=True)
-class Certificate:
+class CertifiedModel:
     """A model inside the ball with its best offsets, its value, and a proven bound on the minimum over the ball.
 
     The bound is ``coarse`` where a sharp one would have taken too many products.
@@ -38,7 +40,7 @@ class Certificate:
     coarse: bool
 
 
-def certified(problem: Problem, factors: Factors, radius: float, most: float = math.inf) -> Certificate:
+def certified(problem: ConvexProblem, factors: Factors, radius: float, most: float = math.inf) -> CertifiedModel:
     """The certificate of a model in the ball of a radius, for about ``most`` products."""
     f, ball = problem.f.open(), problem.ball(radius)
     effort = effort_for(problem, most)
@@ -47,11 +49,29 @@ def certified(problem: Problem, factors: Factors, radius: float, most: float = m
         gradient: Any = here.slope.gradient
         lowered = gradient.scaled(1.0 / ball.rows, 1.0 / ball.cols)
         bound = here.slope.lower(ball, spectral.support(lowered, ball.p, radius, effort))
+    bound = max(bound, _scaled_back(f, here, bound), f.least)
     found = factors.with_offsets(np.asarray(here.intercept))
-    return Certificate(found, here.value, bound, relative(f, here.value, bound), not effort.gram)
+    return CertifiedModel(found, here.value, bound, relative(f, here.value, bound), not effort.gram)
 
 
-def effort_for(problem: Problem, most: float) -> Effort:
+def _scaled_back(f: Sweepable, here: Evaluation, bound: float) -> float:
+    r"""The best bound of tangents like that at a point, with all residuals of squares multiplied by one number.
+
+    Residuals :math:`\theta \rho` give the bound :math:`\theta b + \theta (1 - \theta) Q`, where b is that of
+    :math:`\rho` and Q the sum of their weighted squares, which is at least the value without the ridge of the offsets.
+    It is hardly larger than b where this is close to the value, but never negative.
+    """
+    e = f.entries
+    if not is_squared(e.loss):
+        return -math.inf
+    squares = here.value * (1.0 - 1e-12) - e.intercept_strategy.penalty(here.intercept) - here.slope.constant_error
+    if not squares + bound > 0.0:
+        return -math.inf
+    theta = min((squares + bound) / (2.0 * squares), 1.0)
+    return theta * bound + theta * (1.0 - theta) * squares - 8.0 * UNIT * (abs(bound) + squares)
+
+
+def effort_for(problem: ConvexProblem, most: float) -> Effort:
     """What the bound may take for so many products: a Gram matrix with its factorisation, a Schatten-4 norm."""
     f, (m, n) = problem.f.entries, problem.f.entries.shape
     along = np.diff(f.data.pattern.indptr) if n <= m else np.bincount(f.data.pattern.indices, minlength=n)

@@ -1,0 +1,16 @@
+from projfree.data.base import Data as Data
+from projfree.data.chunked import ChunkedData as ChunkedData
+from projfree.data.convert import as_data as as_data
+from projfree.data.dense import DenseData as DenseData
+from projfree.data.entries import Entries as Entries
+from projfree.data.entries import EntriesData as EntriesData
+from projfree.data.gram import Gram as Gram
+from projfree.data.local import LocalData as LocalData
+from projfree.data.sources import ChangedError as ChangedError
+from projfree.data.sources import NpySource as NpySource
+from projfree.data.sources import ParquetSource as ParquetSource
+from projfree.data.sources import SliceSource as SliceSource
+from projfree.data.sources import Source as Source
+from projfree.data.sources import csv_to_parquet as csv_to_parquet
+from projfree.data.sparse import SparseData as SparseData
+from projfree.data.standardized import Standardized as Standardized

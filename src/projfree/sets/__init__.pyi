@@ -1,0 +1,20 @@
+# isort: skip_file
+# In the order of tables; a new one is a line here.
+
+from projfree.sets.lp import LpBall as LpBall
+from projfree.sets.group import GroupBall as GroupBall
+from projfree.sets.schatten import SchattenBall as SchattenBall
+from projfree.sets.simplex import Simplex as Simplex
+from projfree.sets.box import Box as Box
+from projfree.sets.weighted import Weighted as Weighted
+from projfree.sets.weighted_schatten import WeightedSchattenBall as WeightedSchattenBall
+from projfree.sets.positive import Positive as Positive
+from projfree.sets.free import WithFree as WithFree
+from projfree.sets.k_support import KSupportBall as KSupportBall
+from projfree.sets.owl import OwlBall as OwlBall
+from projfree.sets.birkhoff import Birkhoff as Birkhoff
+from projfree.sets.oracle import OracleSet as OracleSet
+from projfree.sets.base import FEASIBILITY as FEASIBILITY
+from projfree.sets.base import ConstraintSet as ConstraintSet
+from projfree.sets.base import NormBall as NormBall
+from projfree.sets.catalogue import SETS as SETS

@@ -1,0 +1,22 @@
+# isort: skip_file
+# In the order of tables; a new one is a line here.
+
+from projfree.solvers.primal_averaging import PrimalAveraging as PrimalAveraging
+from projfree.solvers.primal_averaging import CorrectivePrimalAveraging as CorrectivePrimalAveraging
+from projfree.solvers.frank_wolfe import FrankWolfe as FrankWolfe
+from projfree.solvers.pairwise import PairwiseFrankWolfe as PairwiseFrankWolfe
+from projfree.solvers.projected_gradient import ProjectedGradient as ProjectedGradient
+from projfree.solvers.projected_gradient import AcceleratedProjectedGradient as AcceleratedProjectedGradient
+from projfree.solvers.newton import ConstrainedNewton as ConstrainedNewton
+from projfree.solvers.hessian_free import HessianFreeNewton as HessianFreeNewton
+from projfree.solvers.direct import Direct as Direct
+from projfree.solvers.trust_region import TrustRegionLanczos as TrustRegionLanczos
+from projfree.solvers.working_set import WorkingSet as WorkingSet
+from projfree.solvers.relay import Relay as Relay
+from projfree.solvers.base import Solver as Solver
+from projfree.solvers.base import State as State
+from projfree.solvers.plan import Plan as Plan
+from projfree.solvers.plan import plan as plan
+from projfree.solvers.rules import Choice as Choice
+from projfree.solvers.active_set import ActiveSet as ActiveSet
+from projfree.solvers.catalogue import SOLVERS as SOLVERS

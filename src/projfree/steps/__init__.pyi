@@ -1,0 +1,13 @@
+from projfree.steps.backtracking import Backtracking as Backtracking
+from projfree.steps.base import StepRule as StepRule
+from projfree.steps.exact import ExactLineSearch as ExactLineSearch
+from projfree.steps.gradient import BacktrackingGradient as BacktrackingGradient
+from projfree.steps.gradient import GradientStep as GradientStep
+from projfree.steps.gradient import InverseSmoothness as InverseSmoothness
+from projfree.steps.gradient import InverseSqrt as InverseSqrt
+from projfree.steps.open_loop import LastGradient as LastGradient
+from projfree.steps.open_loop import LogAdaptive as LogAdaptive
+from projfree.steps.open_loop import OpenLoop as OpenLoop
+from projfree.steps.open_loop import Schedule as Schedule
+from projfree.steps.secant import Secant as Secant
+from projfree.steps.short_step import ShortStep as ShortStep

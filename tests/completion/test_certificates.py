@@ -1,0 +1,140 @@
+"""What is proved of a fit: small gaps on small tables, bounds below the minimum, answers inside the ball."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+import pytest
+from completion.problems import entries
+from hypothesis import given
+from hypothesis import strategies as st
+
+from projfree import LpBall, MatrixCompletion, SchattenBall, minimize
+from projfree.algebra import LowRank, OnPattern, Pattern
+from projfree.algebra.stacked import StackedPattern
+from projfree.data import lines
+from projfree.estimators.completion import convex_gap
+from projfree.estimators.completion.convex_gap import certified
+from projfree.numerics import subspace
+from projfree.numerics.subspace import Effort
+from projfree.run import Checkpoint
+from projfree.sets import spectral
+from projfree.solvers.weighted_gradient import WeightedProjectedGradient
+
+TABLE = entries(60, 40, 900, seed=0, rank=3, noise=0.5)
+
+
+@pytest.mark.parametrize("settings", [{}, {"implicit": 1.0}, {"implicit": 0.0}, {"p": 1.2, "implicit": 1.0}])
+def test_a_small_table_is_solved_to_a_tolerance(settings):
+    model = MatrixCompletion(tol=1e-3, **settings).fit(TABLE)
+    assert 0.0 <= model.relative_gap_ <= 1e-3
+    assert model.result_.n_iter <= 100
+    assert model.norm_ <= model.radius_ * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("implicit", [0.0, 0.5])
+def test_an_answer_in_single_precision_lies_inside_the_ball(implicit, monkeypatch):
+    monkeypatch.setattr(lines, "SINGLE", 100)
+    model = MatrixCompletion(rank=6, implicit=implicit, certify=False).fit(TABLE)
+    problem = model._problem(model.ratings_)
+    w = model.factors_.point(problem.f).w
+    assert problem.ball(model.radius_).norm(w) <= model.radius_ * (1.0 + 1e-12)
+    model.certify_to(1e-2)
+    assert model.relative_gap_ <= 1e-2
+
+
+def test_a_triangle_of_blocks_is_that_of_the_whole(monkeypatch):
+    rng, factors_module = np.random.default_rng(0), importlib.import_module("projfree.estimators.completion.factors")
+    monkeypatch.setattr(factors_module, "BLOCK", 7)
+    parts, weights = (rng.standard_normal((20, 4)), rng.standard_normal((9, 4))), rng.random(29)
+    whole = weights[:, None] * np.concatenate(parts)
+    r = factors_module.triangle(parts, weights)
+    np.testing.assert_allclose(r.T @ r, whole.T @ whole, atol=1e-12)
+    assert r.shape == (4, 4)
+
+
+@pytest.fixture(scope="module")
+def solved():
+    """A problem with and without implicit features, the value of its minimum, and models far from it and near."""
+    found = []
+    for implicit in (0.0, 1.0):
+        model = MatrixCompletion(radius=40.0, rank=4, implicit=implicit, max_sweeps=2, certify=False).fit(TABLE)
+        problem, rough = model._problem(model.ratings_), model.factors_
+        model.certify_to(1e-5)
+        found.append((problem, rough, model.factors_, model.value_))
+    return found
+
+
+@given(which=st.integers(0, 1), share=st.floats(0.0, 1.0), loose=st.floats(1.0, 30.0))
+def test_bounds_are_below_the_minimum_and_never_negative(solved, which, share, loose):
+    problem, rough, near, least = solved[which]
+    model = (rough if share < 0.5 else near).stretched(share)
+    with pytest.MonkeyPatch.context() as patch:  # a support that is too large, as where products are few
+        support = spectral.support
+        patch.setattr(convex_gap.spectral, "support", lambda *given: loose * support(*given))
+        found = certified(problem, model, 40.0)
+    assert 0.0 <= found.bound <= least
+    assert found.bound <= found.value
+    f = problem.f.open()
+    here, ball = f.evaluate(model.point(f)), problem.ball(40.0)
+    plain = here.slope.lower(ball, loose * ball.support(-here.slope.gradient))
+    assert found.bound >= plain - 1e-9
+    if plain > 0.0:  # residuals of the best length prove more by the square of the gap over four times the value
+        gained = (here.value - plain) ** 2 / (4.0 * here.value)
+        assert found.bound - plain >= 0.5 * gained - 1e-9
+
+
+def test_blocks_bound_a_stack_whose_components_belong_to_single_blocks(monkeypatch):
+    """In the first block all components vanish, however large their factors are elsewhere."""
+    for owner in (subspace, spectral):
+        monkeypatch.setattr(owner, "DENSE_ENTRIES", 0)
+        monkeypatch.setattr(owner, "EVERY_SIDE", 0)
+    rng, (m, n) = np.random.default_rng(0), (40, 25)
+    rows, cols, _ = entries(m, n, 300, seed=0)
+    pattern, *_ = Pattern.of(rows, cols, (m, n))
+    stack = StackedPattern(*(OnPattern(pattern, rng.standard_normal(300)) for _ in "ACD"))
+    left, right = np.zeros((2 * m, 2)), np.zeros((2 * n, 2))
+    left[:m, 0], right[n:, 0] = 1e6 * rng.standard_normal(m), 1e-7 * rng.standard_normal(n)
+    left[m:, 1], right[:n, 1] = 1e-7 * rng.standard_normal(m), 1e6 * rng.standard_normal(n)
+    g = stack + LowRank.of(left, right)
+    exact = np.linalg.norm(g.toarray(), 2)
+    found = spectral.support(g, 1.0, 1.0, Effort(gram=False))
+    assert exact <= found <= 1.7 * exact  # the golden ratio, where all blocks have the same norm
+
+
+def problem_of(implicit):
+    model = MatrixCompletion(radius=20.0, rank=4, implicit=implicit, max_sweeps=1, certify=False).fit(TABLE)
+    problem = model._problem(model.ratings_)
+    return problem.f, problem.ball(20.0)
+
+
+@pytest.mark.parametrize("implicit", [0.0, 1.0])
+def test_projected_gradients_in_the_weighted_coordinates(implicit):
+    f, ball = problem_of(implicit)
+    found = minimize(f, ball, WeightedProjectedGradient(), tol=1e-6)
+    assert found.status.converged
+    assert ball.contains(found.w)
+    assert found.certificate.verify(objective=f).ok
+
+
+@pytest.mark.parametrize("implicit", [0.0, 1.0])
+def test_they_take_the_same_steps_after_a_checkpoint(implicit, tmp_path):
+    f, ball = problem_of(implicit)
+
+    def run(most, folder, **more):
+        keeper = Checkpoint(folder, 4)
+        return minimize(f, ball, WeightedProjectedGradient(), tol=0.0, max_iter=most, callbacks=[keeper], **more)
+
+    through = run(13, tmp_path / "a")
+    run(9, tmp_path / "b")
+    resumed = run(13, tmp_path / "c", state=tmp_path / "b")
+    np.testing.assert_array_equal(resumed.w.toarray(), through.w.toarray())
+    assert (resumed.value, resumed.bound) == (through.value, through.bound)
+
+
+@pytest.mark.parametrize("ball", [SchattenBall(1.0, 3.0), LpBall(1.0, 3.0)])
+def test_other_balls_have_a_projection_of_their_own(ball):
+    f, _ = problem_of(0.0)
+    with pytest.raises(TypeError, match=r"needs a WeightedSchattenBall, got .*; use AcceleratedProjectedGradient"):
+        minimize(f, ball, WeightedProjectedGradient())
