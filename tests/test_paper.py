@@ -89,6 +89,14 @@ class TestEveryLossAndBall:
         printed = paper.primal_averaging(of_h, oracle, START, paper.Averaged())
         agree(printed, Perturbed(f, theta, xi), ball, PrimalAveraging())
 
+    def test_frank_wolfe_b_on_h(self, loss, p):
+        """As in Theorem 4; h is as smooth as f."""
+        f, ball, value, gradient, oracle = self.setup_case(loss, p)
+        xi, theta, L = paper.on_the_sphere((D,), np.random.default_rng(0)), 0.3, f.smoothness()
+        _, of_h = paper.perturbed(value, gradient, N * theta, xi)
+        printed = paper.frank_wolfe(of_h, oracle, START, paper.option_b(N * L))
+        agree(printed, Perturbed(f, theta, xi), ball, FrankWolfe(ShortStep(L)))
+
 
 def drawn(seed):
     """The rows that the package draws at iteration t of a run with this seed."""
@@ -96,13 +104,16 @@ def drawn(seed):
     return lambda t, size: data.sample(size, np.random.default_rng((seed, t))) if size < N else np.arange(N)
 
 
-def test_stochastic_primal_averaging():
-    """Twelve iterations: the sample is all of the rows from the fourth on."""
+@pytest.mark.parametrize("theta", [0.0, 0.3])
+def test_stochastic_primal_averaging_on_f_and_on_h(theta):
+    """Twelve iterations: the sample is all of the rows from the fourth on. The sum of m rows has m times theta."""
     f, ball = Objective(Squared(), as_data(X, y)), LpBall(1.5, 0.7)
+    xi = paper.on_the_sphere((D,), np.random.default_rng(0))
     printed = paper.stochastic_primal_averaging(
-        lambda w, S: squares(S)[1](w), N, paper.lp_oracle(1.5, 0.7), START, drawn(5)
+        lambda w, S: squares(S)[1](w) + len(S) * theta * xi, N, paper.lp_oracle(1.5, 0.7), START, drawn(5)
     )
-    agree(printed, f, ball, PrimalAveraging(average=LastGradient(), sampling=Growing(4)), steps=12, seed=5)
+    solver = PrimalAveraging(average=LastGradient(), sampling=Growing(4))
+    agree(printed, Perturbed(f, theta, xi) if theta else f, ball, solver, steps=12, seed=5)
 
 
 def test_gradient_descent():

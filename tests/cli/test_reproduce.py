@@ -281,6 +281,44 @@ def test_a_full_disk_keeps_what_is_there(call, tmp_path, monkeypatch):
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
+def test_a_full_disk_keeps_every_figure(call, tmp_path, monkeypatch):
+    assert call("--figures", "--out", tmp_path).exit_code == 0
+    drawn = {path.name: path.read_bytes() for path in (tmp_path / "figures").iterdir()}
+    assert set(drawn) == {f"{name}-lines.{kind}" for name in ("one", "two") for kind in ("png", "svg")}
+    monkeypatch.setattr(os, "replace", full_disk)
+    refused = call("--report-only", "--figures", "--out", tmp_path)
+    assert refused.exit_code == 2
+    assert f"writing to '{tmp_path}' failed (No space left on device); what was measured is in" in refused.output
+    assert {path.name: path.read_bytes() for path in (tmp_path / "figures").iterdir()} == drawn
+
+
+@pytest.mark.parametrize("words", [("two",), ("--report-only",)])
+def test_a_fault_in_the_report_says_what_was_kept(call, tmp_path, monkeypatch, words):
+    call("--out", tmp_path)
+    one, two = projfree.experiments.EXPERIMENTS
+    broken = replace(two, panels=lambda table: {}["missing"])
+    monkeypatch.setattr(projfree.experiments, "EXPERIMENTS", (one, broken))
+    result = call(*words, "--out", tmp_path)
+    assert result.exit_code == 3
+    assert f"KeyError: 'missing'; what was measured is in '{tmp_path / FILE}'; run it again" in result.output
+    assert "nothing was written" not in result.output
+
+
+def test_a_report_that_is_interrupted_says_what_was_kept(call, tmp_path, monkeypatch):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    call("--out", tmp_path)
+    monkeypatch.setattr("projfree.experiments.report.build", stopped)
+    monkeypatch.setattr(sys, "argv", ["projfree", "reproduce", "--report-only"])
+    result = call("--report-only", "--out", tmp_path)
+    assert result.exit_code == 130
+    said = (
+        f"Interrupted; what was measured is in '{tmp_path / FILE}'. Go on with:\n  projfree reproduce --report-only\n"
+    )
+    assert said in result.output
+
+
 def full_disk(*_):
     """As where no room is left."""
     raise OSError(errno.ENOSPC, "No space left on device")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from projfree.cli.reproduce import command
 from projfree.experiments import EXPERIMENTS
+from projfree.experiments.counting import FWLS, OPTION_B
+from projfree.experiments.non_convex import ON_H, PRINTED_ON_H
 from projfree.experiments.report.build import judged_report
 from projfree.experiments.report.static import file_stem
 from projfree.experiments.runner import key_of, planned
@@ -15,6 +18,7 @@ from projfree.experiments.store import DONE, FAILED, FILE, read_store
 
 FOLDER = Path("docs/reproduced")
 ROOT = Path(__file__).parents[2]
+PLACE = ["experiment", "problem", "data", "radius", "rho"]
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +37,15 @@ def test_every_task_of_a_full_run_was_measured():
     assert (done["note"] != "").all()  # the load of the machine, for the claims about time
 
 
+def test_option_b_runs_wherever_the_exact_search_does():
+    table, _ = read_store(ROOT / FOLDER / FILE)
+    for exact, printed in ((FWLS, OPTION_B), (ON_H, PRINTED_ON_H)):
+        places = [set(map(tuple, table.loc[table["solver"] == name, PLACE].astype(str).to_numpy().tolist()))
+                  for name in (exact, printed)]  # fmt: skip
+        assert places[0]
+        assert places[0] <= places[1]
+
+
 def test_the_verdicts_follow_from_the_numbers(report):
     """After a rule has changed: projfree reproduce --report-only --out docs/reproduced."""
     assert (ROOT / FOLDER / "summary.md").read_text(encoding="utf-8") == report.summary()
@@ -45,6 +58,12 @@ def test_every_figure_is_there_and_no_other(report):
 
 def test_no_rule_fails(report):
     assert not [one.finding.reason for one in report.found if "the rule failed" in one.finding.reason]
+
+
+def test_a_claim_about_time_says_how_many_of_five_rounds_flip(report):
+    for one in report.found:
+        if one.claim.timed:
+            assert re.search(r"flips in \d of 5", one.finding.ours + one.finding.numbers), one.claim.text
 
 
 def test_the_folder_is_small():

@@ -158,7 +158,7 @@ def test_a_map_says_where_a_claim_holds(tmp_path):
     panel = map_panel("map", "Where", rows, "rho", "solver", 4.0, xlabel="x", ylabel="y")
     assert isinstance(panel, Panel)
     (trace,) = figure(panel)["traces"]
-    assert trace["text"] == [["✓ 5", "✗ 2"], ["✓ 9", ""]]
-    assert trace["z"] == [[1.0, 0.0], [1.0, None]]
-    assert "2 of 3 places" in panel.alt
+    assert trace["text"] == [["✓ 5", "✗ 2"], ["✓ 9", "? not measured"]]
+    assert trace["z"] == [[1.0, 0.0], [1.0, 0.5]]
+    assert "2 of 4 places, 1 too near to tell or not measured" in panel.alt
     assert all(path.stat().st_size > 1000 for path in save(panel, tmp_path, "map"))

@@ -10,8 +10,9 @@ from cases import CASES, OUR_PROJECTION, counts, dear, equal, share, slopes, ste
 from judged import CLAIMS, RHO, ended, table, verdict_of
 
 from projfree.experiments import Verdict
-from projfree.experiments.counting import FWLS, FWPLR, PA
+from projfree.experiments.counting import FWLS, FWPLR, OPTION_B, PA
 from projfree.experiments.judging import UNMEASURED, judge_factor
+from projfree.experiments.projection_share import LIBRARY
 from projfree.experiments.stochastic import SGD, SPA
 from projfree.experiments.words import span, spread
 
@@ -78,6 +79,16 @@ def test_a_share_near_one_half_is_neither_costly_nor_cheap(value, verdict):
     assert verdict_of("projection-share", "costly", share("Schatten-1", value)) is verdict
 
 
+def test_shares_on_both_sides_of_the_range_leave_it_open():
+    place = {"method": "SGD", "size": "one row"}
+    both = share("l∞", 0.85, **place) + share("l∞", 0.14, kind=LIBRARY, **place)
+    found = CLAIMS["projection-share", "SGD-l∞"].judge(table(both))
+    assert found.verdict is Verdict.OPEN
+    assert "not measured for a step of a cost between the two, with which the share falls" in found.reason
+    above = share("l∞", 0.85, **place) + share("l∞", 0.75, kind=LIBRARY, **place)
+    assert verdict_of("projection-share", "SGD-l∞", above) is Verdict.FAILS
+
+
 def test_many_ratios_are_summed_up():
     rows = [{"problem": "lemma 1", "variant": f"l{k}", "measure": "ratio", "value": k / 10} for k in range(9)]
     found = CLAIMS["theory", "lemma-1"].judge(table(rows))
@@ -94,6 +105,30 @@ def test_a_projection_at_every_step_and_only_outside_the_ball_are_two_readings()
     assert f"3.1 at {RHO} = 0.3, constant step, a call outside the ball" in found.ours
     rows[-1]["value"] = 40.0
     assert verdict_of("stochastic", "l1.1", rows) is Verdict.FAILS
+
+
+@pytest.mark.parametrize(("iterations", "clear"), [(20, False), (22, False), (24, True)])
+def test_the_end_of_a_range_has_a_margin_too(iterations, clear):
+    rows = counts({PA: 10, FWPLR: iterations, FWLS: 160}) + equal
+    found = CLAIMS["variants", "range-fw"].judge(table(rows))
+    assert ("not reached clearly here for 2.8\N{MULTIPLICATION SIGN} over FWPLR" in found.reason) is not clear
+
+
+def test_the_end_of_a_range_where_nothing_converged_is_open():
+    rows = ended(counts({PA: 10, FWPLR: 40, FWLS: 160}), PA) + equal
+    found = CLAIMS["variants", "range-fw"].judge(table(rows))
+    assert found.verdict is Verdict.OPEN
+    assert "2.8\N{MULTIPLICATION SIGN} over FWPLR: nothing measured" in found.ours
+
+
+def test_completion_is_judged_in_both_readings_of_the_search():
+    place = {"note": "2 % of f*", "problem": "completion"}
+    rows = counts({PA: 10, FWLS: 20, OPTION_B: 150}, **place) + steps(
+        {name: 1.0 for name in (PA, FWLS, OPTION_B)}, problem="completion"
+    )
+    found = CLAIMS["variants", "completion-fwls"].judge(table(rows))
+    assert found.verdict is Verdict.CHOICE
+    assert found.ours == f"option B as printed: 15.0 at {RHO} = 0.5; search of Section 2: 2.0 at {RHO} = 0.5"
 
 
 def test_a_race_that_nobody_finished_is_open():

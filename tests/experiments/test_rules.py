@@ -17,6 +17,8 @@ from projfree.experiments.implementations import GD
 from projfree.experiments.iteration_time import ACCELERATED
 from projfree.experiments.judging import at_most, decided, judge_factor, sized
 from projfree.experiments.rates import EXPERIMENT as RATES
+from projfree.experiments.stochastic import EXPERIMENT as STOCHASTIC
+from projfree.experiments.stochastic import SGD, SPA, rows_read
 from projfree.experiments.theory.constants import _multiplier
 
 SECTIONS = (
@@ -284,6 +286,26 @@ def test_completion_with_a_minimum_of_zero_is_not_defined():
     )
     assert found.verdict is Verdict.UNDEFINED
     assert "holds" in found.reason
+
+
+def test_the_seconds_of_stochastic_methods_are_shared_out_by_rows():
+    part = table([{"t": t, "n": 100} for t in (1, 2, 3, 5)])
+    assert rows_read(part, 4).tolist() == [1, 17, 98, 298]  # 1 + 16 + 81 + 100 + 100
+    assert rows_read(part, 0).tolist() == [1, 2, 3, 5]
+
+
+def test_figure_8c_shows_both_projections():
+    losses = [{"measure": "loss", "t": t, "value": 1.0 / t} for t in (1, 2)]
+    place = {"experiment": "stochastic", "p": 1.1, "rho": 0.3, "n": 7000, "data": "rows"}
+    rows = [{**row, **place} for row in dear(0.01, 300)] + [
+        {**row, **place, "solver": name, "variant": step} for name, step in ((SPA, ""), (SGD, "constant step"))
+        for row in losses
+    ]  # fmt: skip
+    rows.append({**place, "solver": SGD, "variant": "constant step", "measure": "iterations", "value": 300.0})
+    (panel,) = STOCHASTIC.panels(table(rows))
+    ends = {series.name: series.mark for series in panel.series}
+    assert ends["SGD, constant step, fast projection"] == pytest.approx(1e-3)
+    assert ends["SGD, constant step, general-purpose projection"] == pytest.approx(0.301)
 
 
 def test_without_the_general_solver_its_claims_are_open_and_say_what_to_install():

@@ -10,27 +10,26 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from judged import MINUS
 from tiny_run import FACTS, TINY_EXPERIMENTS
 
 from projfree.experiments import EXPERIMENTS, Origin, Verdict
-from projfree.experiments.base import Panel, Task
+from projfree.experiments.base import Grid, Panel, Task
 from projfree.experiments.report import build
 from projfree.experiments.report.build import judged_report
 from projfree.experiments.report.findings import judged
+from projfree.experiments.report.interactive import figure
 from projfree.experiments.report.page import told_apart
-from projfree.experiments.report.preface import HEADLINES
+from projfree.experiments.report.preface import HEADLINES, against, circumstances, citation
 from projfree.experiments.report.static import file_stem
 from projfree.experiments.runner import key_of, planned, run
-from projfree.experiments.store import DONE, FILE, Store, read_store
-
-#: Measures that come from a clock.
-TIMES = ("step", DONE)
+from projfree.experiments.store import DONE, FILE, TIMES, Store, read_store
 
 
 def without_times(folder):
     """The table but for what a clock measured."""
     table, _ = read_store(folder / FILE)
-    return table[~table["measure"].isin(TIMES)].drop(columns="seconds").reset_index(drop=True)
+    return table[~table["measure"].isin((*TIMES, DONE))].drop(columns="seconds").reset_index(drop=True)
 
 
 def test_the_table_is_flat_and_complete(tiny):
@@ -108,6 +107,21 @@ def test_naming_an_experiment_measures_it_anew_and_keeps_the_others(tiny):
     assert any(key.startswith("rates/") for key in store.done())
 
 
+def test_a_table_of_several_runs_names_their_commits_and_days(tmp_path):
+    one = next(e for e in TINY_EXPERIMENTS if e.name == "theory")
+    facts = {**FACTS, "commit": "aaa", "date": "2026-01-01T10:00"}
+    run([one], "quick", Store(tmp_path, facts))
+    for commit, day in (("bbb", "02"), ("bbb", "03")):
+        later = {**facts, "commit": commit, "date": f"2026-01-{day}T10:00"}
+        store = Store.resumed(tmp_path, later)
+        store.write()
+    _, kept = read_store(tmp_path / FILE)
+    assert kept["commit"] == "aaa, bbb"
+    assert "commits aaa and bbb, quick run of 2026-01-01 to 2026-01-03." in citation(kept)
+    assert ", commit aaa, quick run of 2026-01-01." in citation(facts)
+    assert Store.resumed(tmp_path, later, ["theory"]).facts == later  # nothing of before is left
+
+
 def test_another_mode_is_refused(tiny):
     with pytest.raises(ValueError, match="are of another run: their mode is quick, now it is full; give another --out"):
         Store.resumed(tiny, {**FACTS, "mode": "full"})
@@ -164,6 +178,17 @@ def test_the_summary_comes_before_any_table(tiny):
         assert f"What {origin.value}" in (tiny / "report.html").read_text(encoding="utf-8")
 
 
+def test_the_summary_says_what_fails_and_prints_every_rule(tiny):
+    report = judged_report(TINY_EXPERIMENTS, tiny, "projfree reproduce --quick")
+    text = report.summary()
+    first, rest = text[: text.index("| claim |")], text[text.index("| claim |") :]
+    for one in against(report.found):
+        assert f"**{one.finding.verdict.value}**: {one.claim.text}" in first
+    for one in report.found:
+        assert one.claim.rule in rest
+        assert one.finding.numbers in rest
+
+
 def test_links_of_the_page_lead_somewhere(tiny):
     build(TINY_EXPERIMENTS, tiny, "projfree reproduce --quick", figures=False)
     markup = re.sub(r"<script.*?</script>", "", (tiny / "report.html").read_text(encoding="utf-8"), flags=re.S)
@@ -184,6 +209,15 @@ def test_titles_of_figures_are_told_apart():
     assert told_apart([]) == []
 
 
+def test_a_map_leaves_open_what_is_near_or_not_measured():
+    grid = Grid(["a", "b", "c", "d"], ["r"], [[-2.5, -2.35, -2.0, float("nan")]], -2.34, at_most=True, margin=0.02)
+    assert [grid.sign(v) for v in grid.values[0]] == ["✓", "?", "✗", "?"]
+    panel = Panel("map", "Where", "x", "y", grid=grid)
+    (trace,) = figure(panel)["traces"]
+    assert trace["text"] == [[f"✓ {MINUS}2.5", f"? {MINUS}2.35", f"✗ {MINUS}2", "? not measured"]]
+    assert trace["z"] == [[1.0, 0.5, 0.0, 0.5]]
+
+
 def test_names_of_files_are_plain():
     for experiment in EXPERIMENTS:
         panel = Panel("race-l₁.₁-∞ [1, 2]'s", "", "", "")
@@ -195,7 +229,34 @@ def test_the_report_says_how_busy_the_machine_was(tiny):
     for name in ("report.html", "summary.md"):
         text = (tiny / name).read_text(encoding="utf-8")
         assert re.search(r"Measuring took \d+ minutes\.", text)
-        assert ("load average was" in text) == hasattr(os, "getloadavg")
+        assert ("the load average of the system was" in text) == hasattr(os, "getloadavg")
+
+
+@pytest.mark.parametrize(
+    ("load", "elsewhere", "said"),
+    [
+        ("0.8 to 1.2", "0.9 to 1.3", "on 2 cores, of which this run makes 1."),
+        ("0.8 to 1.2", "15.0 to 30.0", "of which this run makes 1. In the other experiments, where no clock decides, "
+         "it was 15.0 to 30.0."),
+        ("15.0 to 30.0", "0.9 to 1.3", "Times are processor seconds, which other programs lengthen only through the "
+         "caches and the memory that they share."),
+    ],
+)  # fmt: skip
+def test_the_words_about_load_follow_the_load(load, elsewhere, said):
+    text = circumstances({"minutes": "53", "cores": "2", "load": load, "load elsewhere": elsewhere})
+    assert f"the load average of the system was {load} on 2 cores" in text
+    assert text.endswith(said)
+
+
+def test_the_load_is_told_apart_where_times_were_measured(tiny, tmp_path):
+    store = Store.resumed(tiny, FACTS)
+    for row in store.rows:
+        if row["measure"] == DONE:
+            row["note"] = "1.1" if row["experiment"] == "iteration-time" else "25.0"
+    store.path = tmp_path / FILE
+    store.write()
+    facts = judged_report(TINY_EXPERIMENTS, tmp_path, "projfree reproduce --quick").facts
+    assert (facts["load"], facts["load elsewhere"]) == ("1.1 to 1.1", "25.0 to 25.0")
 
 
 def test_the_summary_shows_the_figures_that_there_are(tiny):

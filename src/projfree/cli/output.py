@@ -95,7 +95,8 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 def _fault(error: Exception, debug: bool) -> NoReturn:
     text = " ".join(f"{type(error).__name__}: {error}".split())
     way = "please report it with the traceback above" if debug else "run it again with --debug and report the traceback"
-    err().print(f"[bold red]Fault of projfree:[/] {_escaped(text)}; nothing was written; {way}.")
+    left = "; ".join(getattr(error, "__notes__", ())) or "nothing was written"  # a command notes what it has kept
+    err().print(f"[bold red]Fault of projfree:[/] {_escaped(f'{text}; {left}; {way}')}.")
     raise typer.Exit(FAULT)
 
 

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from projfree.cli.checkpoints import resume_command
-from projfree.cli.output import DONE, INTERRUPTED, SHORT, Debug, Force, Json, Quiet, err, fail, guarded
-from projfree.cli.reproduce_folder import held, kept, refuse_results, what_stays
+from projfree.cli.checkpoints import given_command, resume_command
+from projfree.cli.output import DONE, SHORT, Debug, Force, Json, Quiet, err, fail, guarded
+from projfree.cli.reproduce_folder import held, kept, refuse_results
 from projfree.cli.reproduce_output import Show, show_findings
 
 EPILOG = (
@@ -56,7 +56,9 @@ def reproduce(
     if again:
         if names or part != "1/1" or resume or force:
             fail("--report-only measures nothing; leave out the experiments, --part, --resume and --force.")
-        with show:
+        from projfree.experiments.store import FILE
+
+        with kept(to / FILE, given_command()), show:
             found = judge_again(to, figures, show)
         if json or not quiet:
             show_findings(found, to, time.perf_counter() - begun, json)
@@ -80,14 +82,10 @@ def reproduce(
         there = {row["experiment"] for row in store.rows}
         read = {name for wanted in names or [] for name in known[wanted].reads if name not in there}
         chosen = [known[name] for name in known if not names or name in names or name in read]
-        try:
-            with show, kept(store.path):
-                failures = run(chosen, mode, store, show.progress, which)
-                show.note("report")
-                found = build(EXPERIMENTS, to, command(mode, to), show.note, figures=figures)
-        except KeyboardInterrupt:
-            typer.echo(f"Interrupted; {what_stays(store.path)}. Go on with:\n  {resume_command()}", err=True)
-            raise typer.Exit(INTERRUPTED) from None
+        with kept(store.path, resume_command()), show:
+            failures = run(chosen, mode, store, show.progress, which)
+            show.note("report")
+            found = build(EXPERIMENTS, to, command(mode, to), show.note, figures=figures)
     for failure in failures:
         err().print(f"[bold red]failed:[/] {failure}")
     if json or not quiet:

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from projfree.cli.checkpoints import resume_command
+import typer
+
 from projfree.cli.destinations import refuse_closed
+from projfree.cli.output import INTERRUPTED
 from projfree.persist.disk import locked
 
 
@@ -28,15 +30,21 @@ def held(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def kept(table: Path) -> Iterator[None]:
-    """Say what stays of a run where its results can no longer be written."""
+def kept(table: Path, go_on: str) -> Iterator[None]:
+    """Say what stays of a run that was interrupted, cannot write its results, or fails; ``go_on`` is the way on."""
     try:
         yield
+    except KeyboardInterrupt:
+        typer.echo(f"Interrupted; {what_stays(table)}. Go on with:\n  {go_on}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
     except OSError as error:
         raise OSError(
             f"writing to {str(table.parent)!r} failed ({error.strerror or error}); {what_stays(table)}; see to it, "
-            f"then go on with: {resume_command()}"
+            f"then go on with: {go_on}"
         ) from error
+    except Exception as error:
+        error.add_note(what_stays(table))
+        raise
 
 
 def what_stays(table: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -122,6 +123,14 @@ class Grid:
     level: float
     #: Whether smaller is better, as for slopes.
     at_most: bool = False
+    #: Nearer than this to the level a number decides nothing.
+    margin: float = 0.0
+
+    def sign(self, value: float) -> str:
+        """Whether the claim holds at a place: yes, no, or too near to tell or not measured."""
+        if not math.isfinite(value) or abs(value - self.level) < self.margin:
+            return "?"
+        return "✓" if (value <= self.level if self.at_most else value >= self.level) else "✗"
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from projfree.experiments.base import Grid, Panel, Series
-from projfree.experiments.judging import select, windows
+from projfree.experiments.judging import TIME_MARGIN, select, windows
 from projfree.experiments.words import number
 
 LABELS = {"t": "iteration t", "passes": "passes over the data", "seconds": "solver time (s)"}
@@ -40,7 +40,7 @@ def reference(lines: Sequence[Series], slope: float, name: str, place: int) -> l
         return []
     (x0, y0), x1 = points[len(points) // 8], points[-1][0]
     xs = np.geomspace(x0, x1, 2)
-    return [Series(name, xs, 1.6 * y0 * (xs / x0) ** slope, style="reference", colour=6 + place % 2)]
+    return [Series(name, xs, 1.6 * y0 * (xs / x0) ** slope, style="reference", colour=(6, 7, 4, 5)[place % 4])]
 
 
 def error_panel(
@@ -105,18 +105,22 @@ def factor_panel(key: str, title: str, rows: Any, paper: dict[str, float], by: s
 
 
 def map_panel(key: str, title: str, rows: Any, across: str, down: str, level: float, **more: Any) -> Panel | None:
-    """A map of where a claim holds over two choices; empty where nothing was measured."""
+    """A map of where a claim holds over two choices, None where nothing was measured.
+
+    ``margin`` is that of a time unless told otherwise, as for slopes.
+    """
     if not len(rows):
         return None
     columns, lines = (_in_order(rows[c]) for c in (across, down))
     found = rows.groupby([down, across])["value"].median()
     values = [[float(found.get((b, a), math.nan)) for a in columns] for b in lines]
-    at_most = bool(more.pop("at_most", False))
+    at_most, margin = bool(more.pop("at_most", False)), float(more.pop("margin", TIME_MARGIN * level))
     labels = [[_label(v) if isinstance(v, float) else str(v) for v in some] for some in (columns, lines)]
-    grid = Grid(labels[0], labels[1], values, level, at_most)
-    known = [v for line in values for v in line if math.isfinite(v)]
-    good = sum((v <= level) if at_most else (v >= level) for v in known)
-    alt = f"{title}. The claim needs {'at most' if at_most else 'at least'} {level:.3g}: {good} of {len(known)} places."
+    grid = Grid(labels[0], labels[1], values, level, at_most, margin)
+    signs = [grid.sign(v) for line in values for v in line]
+    near = f", {signs.count('?')} too near to tell or not measured" if "?" in signs else ""
+    alt = f"{title}. The claim needs {'at most' if at_most else 'at least'} {level:.3g}: "
+    alt += f"{signs.count('✓')} of {len(signs)} places{near}."
     return Panel(key, title, more["xlabel"], more["ylabel"], grid=grid, alt=alt, note=noted(rows))
 
 

@@ -215,6 +215,18 @@ def interval(values: Any, level: float) -> str:
     return f"{number(middle, 1)} ({span(values, digits=1)}; flips in {flips} of {len(values)})"
 
 
+def largest_factor(rows: Any, by: Sequence[str], level: float) -> tuple[bool | None, str]:
+    """Whether the largest of the medians over rounds is at least a level, and it with its interval.
+
+    Elsewhere, and within the margin, it is open: another setting may give more.
+    """
+    groups = [group["value"].to_numpy() for _, group in rows.dropna(subset="value").groupby(list(by))]
+    if not groups:
+        return None, NOTHING
+    best = max(groups, key=lambda values: float(np.median(values)))
+    return (True if np.median(best) >= (1 + TIME_MARGIN) * level else None), f"up to {interval(best, level)}"
+
+
 def judge_largest(limit: float, what: str, **wanted: Any) -> Callable[[Any], Finding]:
     """The rule for an inequality: the largest ratio of its two sides is at most ``limit`` (up to rounding)."""
 

@@ -44,16 +44,21 @@ def _version(name: str) -> str:
 
 
 def _commit() -> str:
-    """The commit of the checkout that the package lies in; empty where it was installed from elsewhere."""
+    """The commit of the checkout that the package lies in; empty where it was installed from elsewhere.
+
+    It is called dirty where the package was changed since; the results of an earlier run, say, are no part of it.
+    """
     import subprocess
 
-    folder = Path(__file__).parent
-    command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12"]
+    git = ["git", "-C", str(Path(__file__).parents[1])]
     try:
-        found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+        found, changed = (
+            subprocess.run([*git, *words], capture_output=True, text=True, timeout=10, check=False)
+            for words in (["rev-parse", "--short=12", "HEAD"], ["diff", "--quiet", "HEAD", "--", "."])
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return found.stdout.strip() if found.returncode == 0 else ""
+    return found.stdout.strip() + ("-dirty" if changed.returncode else "") if found.returncode == 0 else ""
 
 
 def _processor() -> str:

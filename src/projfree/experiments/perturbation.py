@@ -1,6 +1,4 @@
-"""Experiment 10: what the perturbation h = f + theta <xi, w> behind the theorems brings, down to the accuracy "
-"asked for.
-"""
+"""Experiment 10: what the perturbation h = f + theta <xi, w> behind the theorems brings, down to the accuracy."""
 
 from __future__ import annotations
 

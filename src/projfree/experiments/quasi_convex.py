@@ -16,6 +16,7 @@ from projfree.experiments.base import Claim, Experiment, Finding, Mode, Panel, R
 from projfree.experiments.counting import FWLS, OPTION_B
 from projfree.experiments.drawing import error_panel, map_panel
 from projfree.experiments.judging import (
+    SLOPE_MARGIN,
     UNMEASURED,
     all_true,
     at_most,
@@ -281,13 +282,19 @@ def panels(table: Any) -> list[Panel | None]:
     rows = select(table, measure="error")
     for radius, part in rows.groupby("radius"):
         title = f"Figures 1b and 9: squared sigmoid, {part['data'].iloc[0]}, l₂, r = {radius:g} (sum over samples)"
-        slopes = {"Theorem 3, ε > 1: −1/2": -0.5, "Theorem 3, ε < 1: −1/3": -1 / 3, "paper, ε > 1: −2.12": -2.12}
+        slopes = {"Theorem 3, ε > 1: −1/2": -0.5, "Theorem 3, ε < 1: −1/3": -1 / 3}
+        slopes |= {"paper, ε > 1: −2.12": -2.12, "paper, ε < 1: −0.377": -0.377}
         out.append(error_panel(part, f"sigmoid-{radius:g}", title, slopes=slopes, ylabel="ε = f(w) − f* (best found)"))
     if bool((rows["n"] > QUICK_ROWS).any()):
         for part, level, key in ((ABOVE, -1 / 2, "above"), (BELOW, -1 / 3, "below")):
             found = select(table, measure="slope", variant=part)
             title = f"Where the slope for {part} is at most {level:.3g}".replace("-", "−")
-            axes = {"xlabel": "radius (the paper states none)", "ylabel": "search", "at_most": True}
+            axes = {
+                "xlabel": "radius (the paper states none)",
+                "ylabel": "search",
+                "at_most": True,
+                "margin": SLOPE_MARGIN,
+            }
             out.append(map_panel(f"map-{key}", title, found, "radius", "solver", level, **axes))
     return out
 

@@ -14,6 +14,7 @@ from projfree.experiments.counting import FWLS, FWPLR, OPTION_B, PA, OnGram, ran
 from projfree.experiments.drawing import error_panel, map_panel, window_panel
 from projfree.experiments.iteration_time import least_squares
 from projfree.experiments.judging import (
+    SLOPE_MARGIN,
     at_most,
     decided,
     judge_attainable,
@@ -228,16 +229,15 @@ def panels(table: Any) -> list[Panel | None]:
         out.append(error_panel(rows, f"searches-{rho:g}", title, slopes={"−2": -2.0, "−1": -1.0}))
     if bool((select(table, problem="logistic")["n"] > 10_000).any()):
         rows = select(table, measure="slope", **wanted).dropna(subset="value")
-        axes = {"xlabel": "window (the paper states none)", "ylabel": "radius (the paper states none)"}
+        axes: dict[str, Any] = {"at_most": True, "margin": SLOPE_MARGIN}
+        axes |= {"xlabel": "window (the paper states none)", "ylabel": "radius (the paper states none)"}
         more = select(table, measure="slope", **wanted_too).dropna(subset="value")
         more = more.sort_values(["data", "radius"], kind="stable")  # one radius on two data sets is two places
         size = " (" + more["data"].str.removeprefix("MovieLens ") + ")"
         more = more.assign(place=more["radius"].map("{:,.0f}".format) + size)
         title = "Where PA's slope, the median over starts, is at most "
-        out.append(map_panel("map-completion", f"{title}−2.41", more, "variant", "place", -2.41,
-                             at_most=True, **axes))  # fmt: skip
-        out.append(map_panel("map-logistic", f"{title}−2.34", rows, "variant", "radius", -2.34,
-                             at_most=True, **axes))  # fmt: skip
+        out.append(map_panel("map-completion", f"{title}−2.41", more, "variant", "place", -2.41, **axes))
+        out.append(map_panel("map-logistic", f"{title}−2.34", rows, "variant", "radius", -2.34, **axes))
     return out
 
 

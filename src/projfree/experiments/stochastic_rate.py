@@ -1,4 +1,4 @@
-"""Experiment 6: the rate of stochastic Primal Averaging, judged by log t / t² while its sample grows."""
+"""Experiment 5, second part: the rate of stochastic Primal Averaging, judged by log t / t² while its sample grows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from projfree.checks import Array
 from projfree.experiments.base import Claim, Experiment, Finding, Mode, Origin, Panel, Row, Series, Task, Verdict
 from projfree.experiments.drawing import curves, described, map_panel, noted
 from projfree.experiments.iteration_time import least_squares
-from projfree.experiments.judging import at_most, decided, select
+from projfree.experiments.judging import SLOPE_MARGIN, at_most, decided, select
 from projfree.experiments.measure import Curve, slope
 from projfree.experiments.problems import LeastSquares
 from projfree.experiments.sources import QUICK_ROWS
@@ -185,7 +185,7 @@ def panels(table: Any) -> list[Panel | None]:
         rows = _excesses(table)
         title = "Where stochastic PA is no flatter than log t/t² from t = 10 on (slope minus that of log t/t²)"
         axes = {"xlabel": "ρ (the paper states none)", "ylabel": "rows and function", "at_most": True}
-        out.append(map_panel("map", title, rows, "rho", "task", 0.0, **axes))
+        out.append(map_panel("map", title, rows, "rho", "task", 0.0, margin=SLOPE_MARGIN, **axes))
     return out
 
 

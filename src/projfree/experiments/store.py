@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from projfree.experiments.base import Row
+from projfree.persist.disk import whole
 
 TEXT = ("experiment", "task", "data", "problem", "set", "solver", "variant", "measure", "note")
 NUMBERS = ("p", "radius", "rho", "passes", "seconds", "value")
@@ -16,6 +17,8 @@ COUNTS = ("seed", "t", "n")
 #: One row is one measured number, ``measure`` and ``value``; the rest says where it was measured.
 COLUMNS = (*TEXT, *COUNTS, *NUMBERS, "stand_in")
 FILE = "results.parquet"
+#: The measures that come from a clock, apart from the next one.
+TIMES = ("step", "time", "time at least", "projection", "call", "cheap way")
 #: The measure of the row that says that a task is complete; its value is the wall time in seconds, its note the load.
 DONE, FAILED = "wall", "failed"
 
@@ -54,6 +57,8 @@ class Store:
                 )
         failed = {row["task"] for row in rows if row["measure"] == FAILED}
         store.rows = [row for row in rows if row["task"] not in failed and row["experiment"] not in without]
+        if store.rows:
+            store.facts |= _since(kept, facts)
         return store
 
     def done(self) -> set[str]:
@@ -75,12 +80,14 @@ class Store:
         columns = {name: [row.get(name) for row in rows] for name in COLUMNS}
         table = pa.table(columns, schema=_schema(pa, self.facts))
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        beside = self.path.with_suffix(".tmp")
-        try:
+        with whole(self.path) as beside:  # a full disk leaves the table of before
             pq.write_table(table, beside, compression="zstd")
-            os.replace(beside, self.path)
-        finally:
-            beside.unlink(missing_ok=True)  # of a full disk; the table of before stays
+
+
+def _since(kept: dict[str, str], now: dict[str, str]) -> dict[str, str]:
+    """When a table was begun that is gone on with, and the commits of all runs that it comes from, in their order."""
+    commits = dict.fromkeys(name for one in (kept, now) for name in one.get("commit", "").split(", ") if name)
+    return {"since": kept.get("since", kept["date"]), "commit": ", ".join(commits)}
 
 
 def _schema(pa: Any, facts: dict[str, str]) -> Any:

@@ -1,4 +1,4 @@
-"""Files that are on the disk when they are closed, one writer at a time, and checksums."""
+"""Files that are on the disk when they are closed, or there as a whole, one writer at a time, and checksums."""
 
 from __future__ import annotations
 
@@ -21,6 +21,17 @@ def flushed(path: Path) -> Iterator[IO[bytes]]:
         yield file
         file.flush()
         os.fsync(file.fileno())
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """A path to write to, moved to ``path`` in one step when the block has ended well; else what was there stays."""
+    beside = path.with_name(f".{path.name}.partial")
+    try:
+        yield beside
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def flush_folder(folder: Path) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,8 @@ from typing import Any
 from projfree.experiments.base import Experiment, Panel
 from projfree.experiments.report import markdown, page, static
 from projfree.experiments.report.findings import Judged, drawn, judged
-from projfree.experiments.store import DONE, FILE, read_store
+from projfree.experiments.store import DONE, FILE, TIMES, read_store
+from projfree.persist.disk import whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,27 +70,28 @@ def build(
                 list(static.save(panel, folder / "figures", static.file_stem(name, panel)))
     tell("page")
     text = page.page(report.experiments, report.found, report.panels, report.facts, command, figures=figures)
-    _put(folder / "report.html", text)
-    _put(folder / "summary.md", report.summary(figures=figures))
+    for name, content in (("report.html", text), ("summary.md", report.summary(figures=figures))):
+        with whole(folder / name) as path:
+            path.write_text(content, encoding="utf-8")
     return report.found
 
 
-def _put(path: Path, text: str) -> None:
-    """Write a file whole or not at all, so that a full disk leaves the one of before."""
-    beside = path.with_name(f".{path.name}.partial")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
 def _circumstances(table: Any) -> dict[str, str]:
-    """What the rows tell of the run as a whole: generated data, minutes of measuring, and the load of the machine."""
+    """What the rows tell of the run as a whole: generated data, minutes of measuring, and the load of the machine.
+
+    The load is told apart for the experiments that measure times and for the others.
+    """
     done = table[table["measure"] == DONE]
-    loads = [float(note) for note in done["note"] if note]
+    timed = done["experiment"].isin(set(table.loc[table["measure"].isin(TIMES), "experiment"]))
     return {
         "stand_in": "; ".join(sorted(set(table.loc[table["stand_in"], "data"]))),
         "minutes": f"{done['value'].sum() / 60:.0f}",
-        "load": f"{min(loads):.0f} to {max(loads):.0f}" if loads else "",
+        "load": _ends(done.loc[timed, "note"]),
+        "load elsewhere": _ends(done.loc[~timed, "note"]),
     }
+
+
+def _ends(notes: Iterable[str]) -> str:
+    """The smallest and the largest load, empty where none was noted."""
+    loads = [float(note) for note in notes if note]
+    return f"{min(loads):.1f} to {max(loads):.1f}" if loads else ""

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import Any
 
 from projfree.experiments.base import Grid, Panel, Series
 from projfree.experiments.report.style import DASHES, SYMBOLS, place
+
+#: Names at an axis that are longer are broken.
+LONG = 10
 
 
 def figure(panel: Panel) -> dict[str, Any]:
@@ -33,7 +37,7 @@ def figure(panel: Panel) -> dict[str, Any]:
 
 def _trace(series: Series, position: int) -> dict[str, Any]:
     k = place(series.colour, position)
-    x = [str(v) if isinstance(v, str) else _plain(float(v)) for v in series.x]
+    x = [broken(v) if isinstance(v, str) else _plain(float(v)) for v in series.x]
     common: dict[str, Any] = {"name": series.name, "x": x, "y": [_plain(float(v)) for v in series.y], "colour": k}
     if series.style == "bar":
         return {**common, "type": "bar"}
@@ -59,27 +63,27 @@ def _band(series: Series, position: int) -> list[dict[str, Any]]:
 
 def _map(panel: Panel, grid: Grid) -> dict[str, Any]:
     """A heat map whose cells hold the number and a sign, so that colour is not all that tells them apart."""
-    signs = [[sign(v, grid) for v in line] for line in grid.values]
-    text = [[f"{s} {cell(v)}" if math.isfinite(v) else "" for v, s in zip(a, b, strict=True)] for a, b in
-            zip(grid.values, signs, strict=True)]  # fmt: skip
-    z = [[{"✓": 1.0, "✗": 0.0}.get(s) for s in line] for line in signs]
-    trace = {"type": "heatmap", "x": list(grid.columns), "y": list(grid.rows), "z": z, "text": text, "colour": 0,
+    text = [[cell(v, grid) for v in line] for line in grid.values]
+    z = [[{"✓": 1.0, "✗": 0.0, "?": 0.5}[words[0]] for words in line] for line in text]
+    columns, rows = ([broken(name) for name in names] for names in (grid.columns, grid.rows))
+    trace = {"type": "heatmap", "x": columns, "y": rows, "z": z, "text": text, "colour": 0,
              "texttemplate": "%{text}", "showscale": False, "zmin": 0, "zmax": 1, "xgap": 2, "ygap": 2,
              "hovertemplate": "%{text} at %{x}, %{y}<extra></extra>"}  # fmt: skip
     axes = {"xaxis": {"title": panel.xlabel, "type": "category"}, "yaxis": {"title": panel.ylabel, "type": "category"}}
     return {"traces": [trace], "marks": [], **axes}
 
 
-def cell(value: float) -> str:
-    """A number in a cell of a map."""
-    return (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}").replace("-", "−")
-
-
-def sign(value: float, grid: Grid) -> str:
-    """Whether the claim holds at a place of a map."""
+def cell(value: float, grid: Grid) -> str:
+    """A sign and a number, in a cell of a map."""
     if not math.isfinite(value):
-        return ""
-    return "✓" if (value <= grid.level if grid.at_most else value >= grid.level) else "✗"
+        return "? not measured"
+    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return f"{grid.sign(value)} {text}".replace("-", "−")
+
+
+def broken(name: str, end: str = "<br>") -> str:
+    """A long name at an axis in several lines."""
+    return name if len(name) <= LONG else end.join(textwrap.wrap(name, LONG + 4, break_on_hyphens=False))
 
 
 def _plain(value: float) -> float | None:

@@ -19,14 +19,18 @@ def summary(
     panels: Mapping[str, Sequence[Panel]],
 ) -> str:
     """In words, then the tallies, then one table for each experiment and the figures that were written as files."""
-    commit = f", commit {facts['commit']}" if facts.get("commit") else ""
     lines = [HEADING, "", " ".join(preface.opening(found, facts["mode"])), ""]
-    lines += [f"* {_sentence(one)}" for one in preface.headlines(found)]
-    lines += ["", *(f"* {line}" for origin in Origin if (line := preface.tally(found, origin)))]
+    for title, some in (
+        ("What most readers look for:", preface.headlines(found)),
+        ("What does not hold or is not defined:", preface.against(found)),
+    ):
+        lines += [title, "", *map(_sentence, some), ""] if some else []
+    lines += ["In all:", "", *(f"* {line}" for origin in Origin if (line := preface.tally(found, origin)))]
     lines += [
         "",
-        f"`{command}` on {facts['date']}: {facts['processor']}, {facts['cores']} cores; projfree {facts['projfree']}"
-        f"{commit}, NumPy {facts['numpy']}, Python {facts['python']}. {preface.circumstances(facts)}",
+        f"`{command}` on {preface.days(facts)}: {facts['processor']}, {facts['cores']} cores; projfree "
+        f"{facts['projfree']}{preface.commits(facts)}, NumPy {facts['numpy']}, Python {facts['python']}. "
+        f"{preface.circumstances(facts)}",
         "",
         f"The paper: {preface.PAPER}",
         "",
@@ -38,7 +42,8 @@ def summary(
         lines += ["", f"## {experiment.title}", "", f"{experiment.question} ({experiment.paper})", ""]
         lines += ["| claim | whose | place | paper | ours | verdict | reason |", "|---|---|---|---|---|---|---|"]
         lines += [_row(one) for one in found if one.experiment is experiment]
-        lines += ["", f"How: {experiment.method}"]
+        lines += ["", f"How: {experiment.method}", "", "The rules:", ""]
+        lines += _rules([one for one in found if one.experiment is experiment])
         for panel in panels.get(experiment.name, ()):
             lines += ["", f"![{_alternative(panel)}](figures/{file_stem(experiment.name, panel)}.svg)"]
             lines += ["", f"{panel.title}.{f' {panel.note}' if panel.note else ''}"]
@@ -57,7 +62,27 @@ def _alternative(panel: Panel) -> str:
 
 
 def _sentence(one: Judged) -> str:
-    return f"{one.claim.text} ({one.claim.where}): **{one.finding.verdict.value}**; ours: {one.finding.ours}."
+    """A claim of the first minute in a line of a list."""
+    verdict = f"{SYMBOLS[one.finding.verdict]} **{one.finding.verdict.value}**"
+    said = preface.in_short(one)
+    return f"* {verdict}: {one.claim.text}. {one.claim.where}; {said}{'' if said.endswith('…') else '.'}"
+
+
+def _rules(found: Sequence[Judged]) -> list[str]:
+    """Each rule once, with the claims that it judges, and below it the numbers that the table has no room for."""
+    claims: dict[str, list[str]] = {}
+    for one in found:
+        rule = one.claim.rule + ("; measured with a clock" if one.claim.timed else "")
+        claims.setdefault(rule, []).append(_stressed(one.claim.text))
+    lines = [f"* {'; '.join(texts)}: {rule}." for rule, texts in claims.items()]
+    numbers = [f"* {_stressed(one.claim.text)}: {one.finding.numbers}." for one in found if one.finding.numbers]
+    folded = ["", "<details><summary>All numbers</summary>", "", *numbers, "", "</details>"]
+    return [*lines, *(folded if numbers else [])]
+
+
+def _stressed(text: str) -> str:
+    """A text in italics, whose own asterisks stay."""
+    return f"*{text.replace('*', chr(92) + '*')}*"
 
 
 def _row(one: Judged) -> str:

@@ -10,7 +10,7 @@ from importlib import resources
 from itertools import pairwise
 from string import Template
 
-from projfree.experiments.base import FOR, Experiment, Origin, Panel, Verdict
+from projfree.experiments.base import Experiment, Origin, Panel, Verdict
 from projfree.experiments.report import preface
 from projfree.experiments.report.findings import SYMBOLS, Judged, counts, of_origin
 from projfree.experiments.report.interactive import figure
@@ -61,7 +61,7 @@ def page(
         js=_asset("page.js"),
         plotly=plotly.offline.get_plotlyjs(),
         data=json.dumps({"figures": data, "light": LIGHT, "dark": DARK}).replace("</", "<\\/"),
-        subtitle=escape(f"{len(found)} claims, judged by rule from {facts['mode']} runs of {facts['date'][:10]}"),
+        subtitle=escape(f"{len(found)} claims, judged by rule from {facts['mode']} runs of {preface.days(facts)}"),
         opening=escape(" ".join(preface.opening(found, facts["mode"]))),
         headlines="\n".join(map(_headline, preface.headlines(found))),
         against="\n".join(map(_headline, preface.against(found))),
@@ -91,23 +91,10 @@ def _badge(verdict: Verdict, link: str = "") -> str:
 
 
 def _headline(one: Judged) -> str:
-    """A claim with our numbers where it holds, else with where it does or why it does not."""
-    plain = one.finding.verdict in FOR and one.finding.verdict is not Verdict.CHOICE
-    words_of = f"ours: {one.finding.ours}" if plain else one.finding.reason
     return (
         f"<li>{_badge(one.finding.verdict, one.anchor)} {escape(one.claim.text)} "
-        f'<span class="where">{escape(one.claim.where)}; {escape(_short(words_of))}</span></li>'
+        f'<span class="where">{escape(one.claim.where)}; {escape(preface.in_short(one))}</span></li>'
     )
-
-
-def _short(text: str, most: int = 170) -> str:
-    """Whole clauses of a text, as many as fit."""
-    kept = ""
-    for clause in text.split("; "):
-        if kept and len(kept) + len(clause) > most:
-            return kept + " …"
-        kept = f"{kept}; {clause}" if kept else clause
-    return kept
 
 
 def _tally(found: Sequence[Judged], origin: Origin) -> str:

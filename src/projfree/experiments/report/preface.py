@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from projfree.experiments.base import AGAINST, FOR, Origin, Verdict
-from projfree.experiments.report.findings import Judged, counts, of_origin
+from projfree.experiments.report.findings import SYMBOLS, Judged, counts, of_origin
 from projfree.experiments.words import listed
 
 PAPER = (
@@ -25,6 +25,8 @@ ABBREVIATIONS = {
     "h, θ, ξ, ε": "the perturbed function f + θ⟨ξ, w⟩, its size and direction, and the accuracy asked for",
     "l₂, l₁.₁": "balls of the vector norm with that exponent; Schatten-p the same for singular values",
 }
+#: A load average above this means that other programs wanted a core beside the run, which wants one.
+BUSY = 1.5
 #: The claims that the summary names: experiment and key.
 HEADLINES = (
     ("rates", "logistic-theorem"),
@@ -74,29 +76,66 @@ def against(found: Sequence[Judged]) -> list[Judged]:
     return [one for one in of_origin(found, Origin.STATED) if one.finding.verdict in wanted]
 
 
+def in_short(one: Judged) -> str:
+    """Our numbers where a claim holds, else where it does or why it does not."""
+    plain = one.finding.verdict in FOR and one.finding.verdict is not Verdict.CHOICE
+    return _shortened(f"ours: {one.finding.ours}" if plain else one.finding.reason)
+
+
+def _shortened(text: str, most: int = 170) -> str:
+    """Whole clauses of a text, as many as fit."""
+    kept = ""
+    for clause in text.split("; "):
+        if kept and len(kept) + len(clause) > most:
+            return kept + " …"
+        kept = f"{kept}; {clause}" if kept else clause
+    return kept
+
+
 def citation(facts: dict[str, str]) -> str:
     """How to cite the reproduction."""
-    commit = f", commit {facts['commit']}" if facts.get("commit") else ""
     return (
         f'The projfree developers: A reproduction of "Revisiting Projection-Free Optimization for Strongly Convex '
-        f"Constraint "
-        f'Sets". projfree {facts["projfree"]}{commit}, {facts["mode"]} run of {facts["date"][:10]}.'
+        f'Constraint Sets". projfree {facts["projfree"]}{commits(facts)}, {facts["mode"]} run of {days(facts)}.'
     )
+
+
+def commits(facts: dict[str, str]) -> str:
+    """The commits that the results come from, as the end of a phrase; empty where they are unknown."""
+    names = facts.get("commit", "").split(", ")
+    return f", commit{'s' if len(names) > 1 else ''} {listed(names)}" if names[0] else ""
+
+
+def days(facts: dict[str, str]) -> str:
+    """The day of a run, or the first and the last one of runs that were merged."""
+    first, last = facts.get("since", facts["date"])[:10], facts["date"][:10]
+    return last if first == last else f"{first} to {last}"
 
 
 def circumstances(facts: dict[str, str]) -> str:
     """How long was measured, and whether other programs ran on the machine, for the claims about time."""
-    said = f"Measuring took {facts['minutes']} minutes." if facts.get("minutes") else ""
+    said = [f"Measuring took {facts['minutes']} minutes."] if facts.get("minutes") else []
     if facts.get("load"):
-        said += (
-            f" The system's load average was {facts['load']} on {facts['cores']} cores meanwhile; times are "
-            "processor seconds, which other programs lengthen only through the caches and the memory that they share."
+        said.append(
+            f"Where times were measured the load average of the system was {facts['load']} on {facts['cores']} cores, "
+            "of which this run makes 1."
         )
-    return said.strip()
+        if _largest(facts["load"]) > BUSY:
+            said.append(
+                "Times are processor seconds, which other programs lengthen only through the caches and the memory "
+                "that they share."
+            )
+    if facts.get("load elsewhere") and _largest(facts["load elsewhere"]) > BUSY:
+        said.append(f"In the other experiments, where no clock decides, it was {facts['load elsewhere']}.")
+    return " ".join(said)
+
+
+def _largest(ends: str) -> float:
+    return float(ends.split(" to ")[-1])
 
 
 def tally(found: Sequence[Judged], origin: Origin) -> str:
     """One of the three tallies in a line."""
     own = of_origin(found, origin)
-    parts = [f"{n} {verdict.value}" for verdict, n in counts(own).items() if n]
-    return f"{origin.value} {len(own)}: {listed(parts)}" if own else ""
+    parts = [f"{SYMBOLS[verdict]} {verdict.value}: {n}" for verdict, n in counts(own).items() if n]
+    return f"what {origin.value}, {len(own)}: {'; '.join(parts)}" if own else ""

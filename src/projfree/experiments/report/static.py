@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from projfree.experiments.base import Grid, Panel, Series
-from projfree.experiments.report.interactive import cell, sign
+from projfree.experiments.report.interactive import broken, cell
 from projfree.experiments.report.style import LIGHT, LINESTYLES, MARKERS, place
+from projfree.persist.disk import whole
 
-#: More series than this have their legend beside the axes, and longer names are broken at commas.
-CROWDED, LONG = 6, 10
+#: More series than this have their legend beside the axes.
+CROWDED = 6
 #: The balls' names in plain digits.
 PLAIN = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789") | {ord("∞"): "inf"}
 RC: dict[Any, Any] = {
@@ -59,7 +60,8 @@ def save(panel: Panel, folder: Path, stem: str) -> Iterator[Path]:
         drawing.subplots_adjust(left=0.14 if panel.grid is None else 0.22, right=0.98, top=0.86, bottom=0.17)
         for kind, settings in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 160})):
             path = folder / f"{stem}.{kind}"
-            drawing.savefig(path, bbox_inches="tight", **settings)  # long labels and legends widen the picture
+            with whole(path) as beside:  # long labels and legends widen the picture
+                drawing.savefig(beside, format=kind, bbox_inches="tight", **settings)
             yield path
 
 
@@ -85,21 +87,16 @@ def _lines(ax: Any, panel: Panel) -> None:
 
 
 def _map(ax: Any, grid: Grid) -> None:
-    """Cells with the number and a sign; green and orange are told apart by the sign too."""
+    """Cells with a sign and the number; green, orange and grey are told apart by the sign too."""
     ax.grid(False)
     for i, line in enumerate(grid.values):
         for j, value in enumerate(line):
-            mark = sign(value, grid)
-            if mark:
-                colour = LIGHT[2] if mark == "✓" else LIGHT[1]
-                ax.fill([j - 0.48, j + 0.48, j + 0.48, j - 0.48], [i - 0.48, i - 0.48, i + 0.48, i + 0.48],
-                        color=colour, alpha=0.25)  # fmt: skip
-                ax.text(j, i, f"{mark} {cell(value)}", ha="center", va="center", fontsize=7)
-    names = grid.columns
-    if any(len(name) > LONG for name in names):
-        names = [name.replace(", ", ",\n") for name in names]
-    ax.set_xticks(range(len(names)), names, fontsize=7)
-    ax.set_yticks(range(len(grid.rows)), [name.replace(", ", ",\n") for name in grid.rows])
+            colour = {"✓": LIGHT[2], "✗": LIGHT[1], "?": LIGHT[6]}[grid.sign(value)]
+            ax.fill([j - 0.48, j + 0.48, j + 0.48, j - 0.48], [i - 0.48, i - 0.48, i + 0.48, i + 0.48],
+                    color=colour, alpha=0.25)  # fmt: skip
+            ax.text(j, i, cell(value, grid).replace(" not ", " not\n"), ha="center", va="center", fontsize=7)
+    ax.set_xticks(range(len(grid.columns)), [broken(name, "\n") for name in grid.columns], fontsize=7)
+    ax.set_yticks(range(len(grid.rows)), [broken(name, "\n") for name in grid.rows])
 
 
 def _power(value: float, _: float) -> str:
@@ -136,7 +133,7 @@ def _bars(ax: Any, series: Series, position: int, bars: list[Series]) -> None:
     width = 0.8 / len(bars)
     at = np.array([names.index(str(x)) for x in series.x]) + width * (bars.index(series) - (len(bars) - 1) / 2)
     ax.bar(at, series.y, width, color=LIGHT[place(series.colour, position)], label=series.name)
-    ax.set_xticks(range(len(names)), [name.replace(" ", "\n") for name in names], fontsize=7)
+    ax.set_xticks(range(len(names)), [broken(name, "\n") for name in names], fontsize=7)
 
 
 def _wrapped(title: str, width: int = 68) -> str:

@@ -72,11 +72,11 @@ def judge_lemma_one(table: Any) -> Finding:
         return found
     doubled = "holds" if float(rows["value"].max()) <= 2 + 1e-6 else "fails too"
     proof = (
-        f"with a factor 2 on the right it {doubled}: the sum of the proof's two inequalities gives "
+        f"with a factor 2 on the right it {doubled}; the sum of the proof's two inequalities gives "
         "‖x_p − x_q‖ ≤ ‖p/‖p‖ − q/‖q‖‖/α, and the distance of the two directions is at most 2‖p − q‖/(‖p‖ + ‖q‖), "
         "not half of that; on the unit l₂ ball with equal norms the left side is twice the printed right side"
     )
-    return Finding(found.verdict, found.ours, f"{found.reason}; {proof}")
+    return Finding(found.verdict, found.ours, f"{proof}; {found.reason}")
 
 
 def judge_lemma_two(kind: str, why: str) -> Any:
@@ -91,7 +91,7 @@ def judge_lemma_two(kind: str, why: str) -> Any:
         shown = ", ".join(f"{c:.3f} (d = {d})" for d, c in chance.items())
         verdict = Verdict.HOLDS if len(good) == len(chance) else Verdict.CHOICE if good else Verdict.FAILS
         of = f"for d = {', '.join(map(str, good))}" if good else "in no dimension tried"
-        return Finding(verdict, shown, f"chance of failure against δ = {DELTA:g}, at most δ {of}; {why}")
+        return Finding(verdict, shown, f"{why}; chance of failure against δ = {DELTA:g}, at most δ {of}")
 
     return judge
 

@@ -23,7 +23,7 @@
       return values.length ? Math.log10(Math.max(...values) / Math.min(...values)) : 0;
     };
     const axis = (given, name) => ({
-      title: { text: given.title, font: { size: 13 } },
+      title: { text: given.title, font: { size: 13 }, standoff: 8 },
       type: given.type,
       gridcolor: css("--grid"),
       linecolor: css("--line"),
@@ -60,7 +60,7 @@
     const faint = (colour) => `${palette[colour]}2e`; // behind the line
     return figure.traces.map(({ colour, band, ...trace }) => {
       if (trace.type === "heatmap") {
-        return { ...trace, colorscale: [[0, `${palette[1]}55`], [1, `${palette[2]}55`]], textfont: { color: css("--ink") } };
+        return { ...trace, colorscale: [[0, `${palette[1]}55`], [0.5, `${palette[6]}33`], [1, `${palette[2]}55`]], textfont: { color: css("--ink") } };
       }
       return {
         ...trace,

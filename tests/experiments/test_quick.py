@@ -1,0 +1,37 @@
+"""The whole quick run: no task fails, no rule fails, and what the size of the data decides is left open."""
+
+from __future__ import annotations
+
+import pytest
+from tiny_run import FACTS
+
+from projfree.experiments import EXPERIMENTS, Origin, Verdict
+from projfree.experiments.implementations import general_available
+from projfree.experiments.report import build
+from projfree.experiments.runner import run
+from projfree.experiments.store import Store
+
+#: Statements that no number of rows changes.
+SETTLED = {
+    ("variants", "fewer"): Verdict.HOLDS,
+    ("variants", "completion-fwplr"): Verdict.UNDEFINED,
+    ("projection-share", "vectorised"): Verdict.FAILS,
+    ("quasi-convex", "perceptron"): Verdict.UNDEFINED,
+    ("stochastic-rate", "sample"): Verdict.OPEN,
+    ("theory", "lemma-1"): Verdict.FAILS,
+    ("theory", "lemma-2"): Verdict.FAILS,
+    ("beyond", "certificates"): Verdict.HOLDS,
+}
+
+
+@pytest.mark.slow
+def test_the_whole_quick_run(tmp_path):
+    assert run(EXPERIMENTS, "quick", Store(tmp_path, FACTS)) == []
+    found = build(EXPERIMENTS, tmp_path, "projfree reproduce --quick", figures=False)
+    assert not [one.finding.reason for one in found if "the rule failed" in one.finding.reason]
+    if general_available():
+        assert not [one.claim.text for one in found if one.finding.ours == "nothing measured"]
+    verdicts = {(one.experiment.name, one.claim.key): one.finding.verdict for one in found}
+    assert {key: verdicts[key] for key in SETTLED} == SETTLED
+    against = [one for one in found if one.claim.origin is Origin.STATED and one.finding.verdict is Verdict.FAILS]
+    assert {one.experiment.name for one in against} <= {"projection-share", "theory"}  # proofs, which need no size
