@@ -112,7 +112,7 @@ def all_finite(name: str, array: Array) -> Array:
 
 
 def of_size(name: str, array: Array, least: float) -> Array:
-    """Return `array`, or say that its largest entry is so small that squares leave the range of floats."""
+    """Return `array`, or say that its largest entry is so small that squares are lost to underflow."""
     size = max(float(array.max(initial=0.0)), -float(array.min(initial=0.0)))
     if 0.0 < size < least:
         raise ValueError(

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from projfree import persist
-from projfree.cli import models
+from projfree.cli import main, models
 from projfree.cli.destinations import written
 from projfree.run.checkpoint import KIND
 
@@ -326,3 +326,27 @@ def test_ctrl_c_while_the_package_is_loaded_is_a_sentence():
     found = subprocess.run([sys.executable, "-c", PRESSED], capture_output=True, text=True, check=False)
     assert found.returncode == 130
     assert found.stderr == "Interrupted; nothing was written.\n"
+
+
+def test_ctrl_c_between_the_options_and_the_command_is_a_sentence(monkeypatch, capsys):
+    def pressed(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("typer.core.TyperCommand.invoke", pressed)
+    monkeypatch.setattr("sys.argv", ["projfree", "list", "losses"])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 130
+    assert capsys.readouterr().err == "Interrupted; nothing was written.\n"
+
+
+def test_ctrl_c_in_a_command_is_told_once(monkeypatch, capsys, table, tmp_path):
+    def pressed(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("projfree.cli.fit.split", pressed)
+    monkeypatch.setattr("sys.argv", ["projfree", *map(str, fit(table, tmp_path / "m"))])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 130
+    assert capsys.readouterr().err == "Interrupted; nothing was written.\n"

@@ -182,3 +182,23 @@ def test_wide_tables_are_tried_although_their_fits_leave_nothing_unexplained(mon
     X, y = make_regression(60, 100, n_informative=60, noise=5.0, random_state=0)
     ConstrainedRegressor(p=1.5).fit(X, y)
     assert asked
+
+
+def test_small_choices_keep_blas_to_one_thread(monkeypatch):
+    """Its threads wait for each other where a core is busy: a choice of 60 x 300 took minutes instead of seconds."""
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    from projfree.estimators import auto
+
+    def threads():
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    seen, chosen = [], auto._chosen
+    monkeypatch.setattr(auto, "_chosen", lambda *a: seen.append(threads()) or chosen(*a))
+    X, y = problem(0, ConstrainedRegressor)
+    with threadpool_limits(2, user_api="blas"):
+        if threads() != {2}:
+            pytest.skip("this BLAS has one thread")
+        ConstrainedRegressor().fit(X, y)
+        assert threads() == {2}
+    assert seen == [{1}]

@@ -20,6 +20,7 @@ from projfree.objectives import Objective, QuadraticForm
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.run import Result
+from projfree.runtime import single_blas
 from projfree.sets.base import ConstraintSet
 from projfree.solvers import Direct, plan
 
@@ -48,6 +49,8 @@ PRODUCTS = 1e7
 #: Below so many rows the restricted likelihood is what squares go by: it errs less there than cross-validation does.
 #: Other losses try penalties on the rows then.
 FEW_ROWS = 50
+#: Products of so many parameters are over before threads of BLAS have met, which then wait for each other.
+SMALL = 500
 #: Slopes that are this part of what the sizes of features and residuals allow are rounding.
 FLAT = 1e-12
 
@@ -99,7 +102,8 @@ def choose_radius(f: Objective, ball: ConstraintSet) -> RadiusChoice:
     radii around it, and the best by the same measure is chosen. All sums go through the weights, so that a weight of
     two equals a row that is repeated; nothing is drawn at random but signs with a fixed seed.
     """
-    found = _chosen(_smoothed(f) if f.excess else f, ball)
+    with single_blas(math.prod(f.shape) <= SMALL):
+        found = _chosen(_smoothed(f) if f.excess else f, ball)
     return replace(found, run=None) if f.excess else found  # that would be one of another function
 
 
@@ -130,7 +134,8 @@ def choose_from_form(form: QuadraticForm, ball: ConstraintSet, n: float, interce
     own_norm(ball, form.b)
     if not np.abs(form.b).max(initial=0.0) > FLAT * scale:
         return RadiusChoice(1.0)
-    return _widened(form, ball, _of_form(form, n, intercepts), n)
+    with single_blas(math.prod(form.shape) <= SMALL):
+        return _widened(form, ball, _of_form(form, n, intercepts), n)
 
 
 def _widened(f: SmoothFunction, ball: ConstraintSet, ridge: Ridge, n: float) -> RadiusChoice:
