@@ -23,7 +23,7 @@ def three(**settings):
 
 @pytest.fixture(scope="module")
 def model():
-    return three(clip=False, implicit=0.5).fit(RATINGS)
+    return three(clip=False, implicit=0.5, radius=5.0, max_sweeps=20).fit(RATINGS)
 
 
 def test_the_prediction_is_the_mean_of_the_models(model):
@@ -38,12 +38,20 @@ def test_each_model_is_a_fit_of_its_own_with_its_own_certificate(model):
         assert (found.weight_power, found.implicit) == (pytest.approx(0.25 + more), 0.5 * times)
         assert found.bound <= found.value
         assert 0.0 <= found.relative_gap <= model.relative_gap_
-    assert model.relative_gap_ == max(found.relative_gap for found in model.certificates_)
+    gaps = [found.relative_gap for found in model.certificates_]
+    assert model.relative_gap_ == max(gaps) > min(gaps)
     worst = model.certificates_[int(np.argmax([found.relative_gap for found in model.certificates_]))]
     assert (model.value_, model.bound_, model.radius_) == (worst.value, worst.bound, worst.radius)
-    first = MatrixCompletion(rank=3, implicit=0.5, clip=False).fit(RATINGS)
+    first = MatrixCompletion(rank=3, implicit=0.5, clip=False, radius=5.0, max_sweeps=20).fit(RATINGS)
     np.testing.assert_array_equal(model._models()[0].predict(PAIRS), first.predict(PAIRS))
     assert first.certificates_ == (model.certificates_[0],)
+
+
+def test_models_with_the_same_settings_begin_elsewhere():
+    again = three(n_models=4, implicit=0.0, radius=None, certify=False).fit(RATINGS)
+    first, fourth = again.members_[0], again.members_[3]
+    assert (first.weight_power, first.implicit) == (fourth.weight_power, fourth.implicit)
+    assert np.abs(first.factors.left - fourth.factors.left).max() > 1e-6
 
 
 def test_new_users_recommendations_and_what_is_similar_are_those_of_the_mean(model):

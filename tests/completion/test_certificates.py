@@ -39,7 +39,8 @@ def test_an_answer_in_single_precision_lies_inside_the_ball(implicit, monkeypatc
     model = MatrixCompletion(rank=6, implicit=implicit, certify=False).fit(TABLE)
     problem = model._problem(model.ratings_)
     w = model.factors_.point(problem.f).w
-    assert problem.ball(model.radius_).norm(w) <= model.radius_ * (1.0 + 1e-12)
+    assert problem.ball(model.radius_).norm(w) == pytest.approx(model.norm_, rel=1e-12)
+    assert model.norm_ <= model.radius_
     model.certify_to(1e-2)
     assert model.relative_gap_ <= 1e-2
 
@@ -114,6 +115,7 @@ def test_projected_gradients_in_the_weighted_coordinates(implicit):
     f, ball = problem_of(implicit)
     found = minimize(f, ball, WeightedProjectedGradient(), tol=1e-6)
     assert found.status.converged
+    assert found.n_iter <= (15 if implicit == 0.0 else 100)  # 20 with momentum that points uphill
     assert ball.contains(found.w)
     assert found.certificate.verify(objective=f).ok
 
