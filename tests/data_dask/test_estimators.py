@@ -234,6 +234,18 @@ def test_folds_share_their_rounds(problem, monkeypatch):
     np.testing.assert_array_equal(model.coef_, other.coef_)
 
 
+def test_folds_are_the_same_in_every_fit(problem):
+    """As in memory, where folds are not shuffled; other folds come with a seed."""
+    scores = [
+        ConstrainedRegressorCV(radii=[0.1, 1.0], cv=3, random_state=seed)
+        .fit(*cut(problem["X"], problem["target"]))
+        .scores_
+        for seed in (None, None, 1)
+    ]
+    np.testing.assert_array_equal(scores[0], scores[1])
+    assert (scores[0] != scores[2]).any()
+
+
 def test_folds_share_no_rows_and_leave_none_out(problem):
     from projfree.estimators.left_out import Counted
 

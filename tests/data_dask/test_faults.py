@@ -76,6 +76,20 @@ def test_lost_partitions_and_images_change_no_bit(client, table, solver):
     assert (disturbed.value, disturbed.bound) == (undisturbed.value, undisturbed.bound)
 
 
+def test_workers_that_keep_nothing_finish_their_rounds(client, table, monkeypatch):
+    """As where memory is short, and Dask moves each partition to the disk after its task."""
+    data = made(table)
+    undisturbed = run(data, FrankWolfe())
+    before, kept = shelf.WeakValueDictionary.__setitem__, []
+    for own in list(shelf._SHELVES.values()):
+        own.clear()
+    monkeypatch.setattr(shelf.WeakValueDictionary, "__setitem__", lambda self, key, rows: kept.append(key))
+    disturbed = run(data, FrankWolfe())
+    monkeypatch.setattr(shelf.WeakValueDictionary, "__setitem__", before)
+    assert len(kept) >= 6 * 5  # six partitions in each of five rounds and more
+    np.testing.assert_array_equal(disturbed.w, undisturbed.w)
+
+
 def test_the_number_of_workers_changes_no_bit(client, table):
     from distributed import Client, LocalCluster
 

@@ -99,7 +99,8 @@ class SearchMixin(Search, ConstrainedModel):
         models = [self._single(p) for p in self._exponents()]
         for model in models:
             model.standardize = self._standardizes(table)
-        ways = data_folds(self, data, table, seed)
+        # Without a seed the folds are the same in every fit, as they are in memory.
+        ways = data_folds(self, data, table, 0 if self.random_state is None else seed)
         grids = np.stack([grid(model, table, checked_radii(self.radii)) for model in models])
         with closing(PartsBar(len(models) * len(ways.folds) if self.verbose == 1 else None)) as bar:
             self._score_grids(ways, models, grids, bar)

@@ -15,8 +15,8 @@ from projfree.data.dask.loading import Adopted, adopted_where_made
 from projfree.data.dask.partition import Facts
 from projfree.data.dask.placing import Placement
 from projfree.data.dask.rounds import Rounds
-from projfree.data.dask.shelf import Share, adopt, moved, work
-from projfree.data.dask.tree import Nodes, put, total
+from projfree.data.dask.shelf import Share, adopt, adopt_and_work, moved, work
+from projfree.data.dask.tree import Node, Nodes, put, total
 
 
 class ClusterRounds(Rounds):
@@ -75,28 +75,45 @@ class ClusterRounds(Rounds):
     def at_once(self, job: Work) -> Any:
         self._use_all_workers()
         count, nodes = len(self._numbers), Nodes()
-        places = list(range(count))
-        while places:
-            answers = self._round(job, places, count)
-            for part, _ in answers:
-                for node, value in part.items():
-                    put(nodes, node, value, count, job.add)
-            places = sorted(place for _, missing in answers for place in missing)
-            if places:
-                self._adopted([self._numbers[place] for place in places])
+        answers = self._round(job)
+        found = [item for part, _ in answers for item in part.items()]
+        found += self._with_rows(job, sorted(place for _, missing in answers for place in missing))
+        for node, value in found:
+            put(nodes, node, value, count, job.add)
         return total(nodes)
 
-    def _round(self, job: Work, places: list[int], count: int) -> list[tuple[Nodes, list[int]]]:
-        """One task for each worker that has some of the places."""
+    def _round(self, job: Work) -> list[tuple[Nodes, list[int]]]:
+        """One task for each worker: the sums that it has formed, and the places of what it does not have."""
+        groups = self._placement.groups(range(len(self._numbers)))
+        calls = [Call(partial(tuple, (self._share(job, own),)), address) for address, own in groups.items()]
+        return [pickle.loads(answer) for answer in self._caller.answers(f"projfree-{job.name}", work, calls)]
+
+    def _with_rows(self, job: Work, places: list[int]) -> list[tuple[Node, Any]]:
+        """The leaves of places that were missing: a task for each, which depends on the partition and adopts it.
+
+        So a round also ends where workers have too little memory, and Dask moves their partitions to the disk.
+        """
+        numbers = [self._numbers[place] for place in places]
+        calls = [
+            Call(partial(self._working, number, self._share(job, [place])), renew=partial(self._made_again, number))
+            for place, number in zip(places, numbers, strict=True)
+        ]
+        answers = map(pickle.loads, self._caller.answers(f"projfree-{job.name}", adopt_and_work, calls))
+        found = []
+        for place, (address, facts, value) in zip(places, answers, strict=True):
+            self.check(place, facts)
+            self._placement.put(place, address)
+            found.append(((0, place), value))
+        return found
+
+    def _share(self, job: Work, places: list[int]) -> bytes:
+        """What a task has to know; as bytes, because Dask looks for tasks inside of all else."""
         from distributed.protocol.pickle import dumps  # takes what the user wrote in a script or notebook, too
 
-        calls = []
-        for address, own in self._placement.groups(places).items():
-            numbers = [self._numbers[place] for place in own]
-            # As bytes, because Dask looks for tasks inside of all else, and at each number of a list.
-            sent = dumps(Share(self.name, own, numbers, count, job.some(numbers), self._caller.inbox.topic))
-            calls.append(Call(partial(tuple, (sent,)), address))
-        return [pickle.loads(answer) for answer in self._caller.answers(f"projfree-{job.name}", work, calls)]
+        numbers = [self._numbers[place] for place in places]
+        topic, leaves = self._caller.inbox.topic, len(self._numbers)
+        sent: bytes = dumps(Share(self.name, places, numbers, leaves, job.some(numbers), topic))
+        return sent
 
     def _adopted(self, numbers: list[int], known: dict[int, Adopted] | None = None) -> list[Facts | None]:
         """Have partitions taken onto shelves, but for those that are known, wherever Dask has or makes them."""
@@ -114,6 +131,9 @@ class ClusterRounds(Rounds):
 
     def _adopting(self, number: int) -> tuple[str, int, Any]:
         return self.name, number, self._futures[number]
+
+    def _working(self, number: int, share: bytes) -> tuple[bytes, Any]:
+        return share, self._futures[number]
 
     def _use_all_workers(self) -> None:
         """Give workers that have joined by the last round a share of the partitions."""

@@ -69,6 +69,23 @@ class Share(NamedTuple):
     topic: str
 
 
+def adopt_and_work(sent: bytes, rows: Partition | None) -> bytes:
+    """A round on one partition, which is at hand and taken onto the shelf: what `adopt` returns, and the result."""
+    share, (_, worker) = Share(*pickle.loads(sent)), _shelf()
+    (number,) = share.numbers
+    address, facts = adopt(share.data, number, rows)
+    value = None
+    if rows is not None:
+        with single_blas():
+            value = _on(rows, share.job, worker)
+    return answered(worker, share.topic, (address, facts, value))
+
+
+def _on(rows: Partition, job: Work, worker: Any) -> Any:
+    with Naming(rows.facts.number), rows.in_use():
+        return job.on(rows, max(1, worker.state.nthreads))
+
+
 def work(sent: bytes) -> bytes:
     """One round on this worker: the roots of its complete subtrees, and the places of partitions that are not here.
 
@@ -76,7 +93,6 @@ def work(sent: bytes) -> bytes:
     """
     shelf, worker = _shelf()
     data, places, numbers, count, job, topic = pickle.loads(sent)
-    threads = max(1, worker.state.nthreads)
     nodes: Nodes = {}
     missing = []
     with single_blas():
@@ -85,6 +101,5 @@ def work(sent: bytes) -> bytes:
             if rows is None:
                 missing.append(place)
                 continue
-            with Naming(number), rows.in_use():
-                put(nodes, (0, place), job.on(rows, threads), count, job.add)
+            put(nodes, (0, place), _on(rows, job, worker), count, job.add)
     return answered(worker, topic, (nodes, missing))
