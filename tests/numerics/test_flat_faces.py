@@ -69,3 +69,19 @@ def test_groups_of_many_features_are_no_harder(p, turns):
     found = minimise_flat(Formed(H), b, ball, np.zeros(360), 0.5 * ball.level(b))
     assert found.gap <= found.floor
     assert len(turns) <= 10
+
+
+@pytest.mark.parametrize("tight", [True, False], ids=["simplex", "positive"])
+@pytest.mark.parametrize("seed", [*range(20), 32, 77, 94])
+def test_scales_far_apart_without_negative_entries(tight, seed):
+    """Descent and Newton steps do not always get there where curvatures differ by many orders: corners do."""
+    rng = np.random.default_rng(seed)
+    X, y = np.sign(rng.standard_normal((12, 7))) * 10.0 ** rng.integers(-2, 3, size=7), rng.standard_normal(12)
+    X[:, 5:] = X[:, :1] * np.array([1.0, 1e-3])  # which are alike but for their scales
+    ball = FlatBall(1.0, 10.0 ** rng.uniform(-1.0, 1.0, 7), signed=False, tight=tight)
+    b = X.T @ y
+    found = minimise_flat(Formed(X.T @ X), b, ball, np.zeros_like(b), 0.5 * ball.level(-b))
+    assert (found.w >= 0.0).all()
+    assert ball.norm(found.w) <= 1.0 + 1e-12
+    residual = X @ found.w - y
+    assert ball.gap(X.T @ residual, found.w) <= 1e-8 * float(residual @ residual)

@@ -60,7 +60,12 @@ class _Face:
     def __init__(self, H: Array, slope: Array, start: Array) -> None:
         self.H, self.slope, self.start = H, slope, start
         self.weights, self.on = start.copy(), np.flatnonzero(start > 0.0)
-        self.noise = 4.0 * _EPS * float(np.abs(slope).max() + np.abs(H).sum(axis=1).max())
+        self._sizes, self._steepest = np.abs(H), float(np.abs(slope).max())
+
+    @property
+    def noise(self) -> float:
+        """The rounding of the terms of the gradient; a steep corner that hardly weighs has a small one."""
+        return 4.0 * _EPS * (self._steepest + float((self._sizes @ np.abs(self.weights - self.start)).max()))
 
     def gradient(self) -> Array:
         return np.asarray(self.slope + self.H @ (self.weights - self.start))

@@ -107,7 +107,12 @@ class CurvatureTimes(Step):
     shift: Array | float
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        r = weigh(self.loss.majorant_times(images[0] + self.b, rows.y, images[-1] - self.shift), rows.s)
+        a = images[-1] - self.shift
+        if is_squared(self.loss):  # the same everywhere
+            bent = self.loss.smoothness * a
+        else:
+            bent = self.loss.majorant_times(images[0] + self.b, rows.y, a)
+        r = weigh(bent, rows.s)
         return r, np.ravel(by_column(r))
 
 
