@@ -58,8 +58,8 @@ def test_models_of_counted_words_need_few_turns(seed, monkeypatch):
     often = 1.0 / (np.arange(800) + 3.0)
     X = sp.csr_array(rng.poisson(40.0 * often / often.sum(), size=(150, 800)).astype(float))
     f = Objective(Softmax(), as_data(X, rng.integers(3, size=150)), fit_intercept=True)
-    turns, descend = [], flat_quadratic.Entries.descend
-    monkeypatch.setattr(flat_quadratic.Entries, "descend", lambda self: turns.append(1) or descend(self))
+    turns, descend = [], flat_quadratic.FlatEntries.descend
+    monkeypatch.setattr(flat_quadratic.FlatEntries, "descend", lambda self: turns.append(1) or descend(self))
     monkeypatch.setattr(flat_quadratic, "without_faces", lambda *a: pytest.fail("a face was given up"))
     result = minimize(f, LpBall(1, 60.0), WorkingSet(), tol=1e-4)
     assert result.status is Status.CONVERGED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
@@ -114,6 +115,10 @@ class ObservedEntries(LocalData):
                 residuals = np.empty(self.n) if residuals is None else residuals
                 residuals[rows] = residual
         return sums, None if residuals is None else self.scatter(residuals)
+
+    def deviation(self, base: float) -> float:
+        """The root mean square of the targets' differences from ``base``."""
+        return float(np.linalg.norm(self.y - base)) / math.sqrt(self.n)
 
     def smoothness(self, *, centred: bool) -> float:
         # A^T S A is diagonal: the weight of each place. Centring only lowers the eigenvalues.

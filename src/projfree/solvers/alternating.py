@@ -212,8 +212,7 @@ def unit_of(e: OffsetObjective) -> float:
 
     Factors begin with its root, so that the sweeps do the same for ratings in any unit.
     """
-    y: Array = e.data.y
-    size = float(np.linalg.norm(y - e.base)) / math.sqrt(len(y))
+    size = e.data.deviation(e.base)
     return float(1024.0 ** round(math.log(size, 1024.0))) if size > 0.0 else 1.0
 
 
