@@ -14,7 +14,7 @@ from projfree.data.chosen_columns import Columns
 from projfree.numerics.symmetric import Symmetric
 
 #: Conjugate gradients end at this part of the residual, or after so many products: descent goes on from there.
-ACCURACY, MOST_PRODUCTS = 1e-2, 60
+ACCURACY, MOST_PRODUCTS = 0.2, 60
 
 
 class Layout(NamedTuple):
