@@ -36,6 +36,7 @@ GROUPS = {
         "MatrixCompletion",
         "MatrixCompletionCV",
         "load",
+        "save",
     ),
     "balls": ("GroupBall", "KSupportBall", "LpBall", "OwlBall", "SchattenBall", "Weighted"),
     "other sets": ("Birkhoff", "Box", "ConstraintSet", "OracleSet", "Positive", "Simplex"),

@@ -24,6 +24,7 @@ from projfree.estimators import ConstrainedRegressorCV as ConstrainedRegressorCV
 from projfree.estimators import MatrixCompletion as MatrixCompletion
 from projfree.estimators import MatrixCompletionCV as MatrixCompletionCV
 from projfree.estimators import load as load
+from projfree.estimators import save as save
 from projfree.losses import BiWeight as BiWeight
 from projfree.losses import Gamma as Gamma
 from projfree.losses import Huber as Huber

@@ -16,7 +16,9 @@ from projfree.losses import Huber, Logistic, Squared
 from projfree.numerics import subspace
 from projfree.numerics.subspace import Effort
 from projfree.objectives.regressions import Sides, regressed
+from projfree.run import minimize
 from projfree.sets import spectral
+from projfree.solvers import CorrectivePrimalAveraging
 
 SHAPE = (9, 7)
 
@@ -274,6 +276,13 @@ def test_the_certificate_takes_no_more_products_than_the_fit(monkeypatch):
     assert effort_for(problem, np.inf) == Effort()
     with pytest.raises(ValueError, match="must be a bool or 'sharp', got 'yes'"):
         MatrixCompletion(certify="yes").fit(ratings)
+
+
+def test_a_solver_that_needs_images_is_refused_by_the_name_of_the_objective():
+    problem, _ = made()
+    words = r"needs images of points, and ImplicitObjective has none; use PrimalAveraging or FrankWolfe\.$"
+    with pytest.raises(TypeError, match=words):
+        minimize(problem.f, problem.ball(3.0), CorrectivePrimalAveraging())
 
 
 def test_a_search_chooses_one_weight_for_all_exponents():

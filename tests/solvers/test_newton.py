@@ -224,3 +224,17 @@ def test_the_start_of_a_smoothed_loss_is_no_better_than_its_value(intercept):
     result, other = minimize(f, ball, ConstrainedNewton()), minimize(f, ball, FrankWolfe(), max_iter=200)
     assert result.w.any()
     assert f.value(f.point(result.w)) <= f.value(f.point(other.w)) + 1e-6
+
+
+@pytest.mark.parametrize(("n", "d", "seed"), [(40, 2, 6), (40, 2, 10), (100, 3, 3)])
+def test_a_step_of_no_length_is_not_repeated(n, d, seed):
+    """Columns far from zero hide the descent along a step, and the same step would be taken at every iteration."""
+    rng = np.random.default_rng(seed)
+    T = rng.standard_normal((n, d)) + 1e4
+    y, w = T[:, 1] - 1e4 + rng.standard_normal(n), None
+    for delta in (1e-1, 1e-2, 1e-3, 1e-4, 1e-5):
+        f = Objective(Quantile(0.5, delta=delta), as_data(T, y), fit_intercept=True)
+        result = minimize(f, LpBall(1, 1.4), ConstrainedNewton(), start=w, tol=1e-6, max_iter=60)
+        w = result.w
+        assert result.n_iter < 60
+        assert result.bound <= result.value

@@ -49,7 +49,7 @@ CASES = {
         "calls",
         BALL,
         TypeError,
-        r"needs images of points, which a BlackBox has not; use PrimalAveraging or FrankWolfe\.$",
+        r"needs images of points, and BlackBox has none; use PrimalAveraging or FrankWolfe\.$",
     ),
     "correction without convexity": (
         CorrectivePrimalAveraging(),

@@ -185,5 +185,5 @@ def marked_rows(n: int, width: int) -> Array:
 
 def table_fingerprint(data: DenseTable, dtype: np.dtype[Any], marked: Array) -> str:
     """A short hash of the shape, the dtype, the marked rows, the targets, the weights, and sums over all entries."""
-    sums = np.array([data.row_norm, data.mean_square, data._total.get()])  # these change with any entry
+    sums = np.array([data.row_norm, data.mean_square, data._total.get()])  # they tell values, not places in a row
     return short_hash(f"{(data.n, data.d)} {dtype} {data.y.shape}", marked, data.y, data.weight, sums)

@@ -114,7 +114,8 @@ class ConstrainedNewton(Solver):
             # What the derivative in the intercept may cost is in the allowance, and no rounding.
             allowance=after.allowance if new.rest is None else 0.0,
             gap=after.gap,
-            done=state.H is None and expected <= NOTHING * UNIT * abs(here.value),
+            # A step of no length with a new matrix would be repeated for ever: rounding hides the descent.
+            done=state.H is None and (expected <= NOTHING * UNIT * abs(here.value) or stays(gamma, here, new)),
         )
 
     def _move(
@@ -138,6 +139,11 @@ class ConstrainedNewton(Solver):
             if falls_enough(near.value, here.value, expected):
                 return near, 1.0, expected
         return *step_towards(f, x, here.value, here.slope, f.point(w, b), expected), expected
+
+
+def stays(gamma: float, here: Evaluation, new: Evaluation) -> bool:
+    """Whether a step has led nowhere, and no better intercept has been found on it."""
+    return gamma == 0.0 and not new.value < here.value
 
 
 def faithful(f: SmoothFunction, parameters: int) -> float:

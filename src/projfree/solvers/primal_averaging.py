@@ -154,8 +154,8 @@ class CorrectivePrimalAveraging(PrimalAveraging):
         super().check(f, ball)
         if not f.has_images:
             raise TypeError(
-                "CorrectivePrimalAveraging needs images of points, which a BlackBox has not; "
-                "use PrimalAveraging or FrankWolfe."
+                f"CorrectivePrimalAveraging needs images of points, and {type(f).__name__} has none; use "
+                "PrimalAveraging or FrankWolfe."
             )
         if not f.convex:
             raise TypeError("CorrectivePrimalAveraging needs a convex objective; use FrankWolfe(ExactLineSearch()).")
