@@ -38,6 +38,7 @@ SHAPES = {
     "no columns": (np.ones((3, 0)), Y, None, r"`X` must be a table .* one column, got shape \(3, 0\)\."),
     "y short": (X, Y[:2], None, r"`y` must have one row for each of the 3 rows of `X` .* got shape \(2,\)\."),
     "y cube": (X, np.ones((3, 1, 1)), None, r"`y` .* one or two dimensions, got shape \(3, 1, 1\)\."),
+    "y without columns": (X, np.ones((3, 0)), None, r"`y` must have at least one column, got shape \(3, 0\)\."),
     "weight short": (X, Y, [1.0], r"`sample_weight` must have one entry for each of the 3 rows, got shape \(1,\)\."),
     "weight table": (X, Y, X, r"`sample_weight` must have one entry for each of the 3 rows, got shape \(3, 2\)\."),
     "weight negative": (X, Y, [1, -2, 1], r"`sample_weight` must be non-negative .* got -2 to 1; drop the rows"),

@@ -124,6 +124,15 @@ def test_bad_answers(fun, sentence):
     assert not f.knows(x), "a refused answer leaves nothing behind"
 
 
+@pytest.mark.parametrize(
+    "answer", [None, 3.0, (1j, np.ones(2)), (np.ones(2), np.ones(2)), (1.0, np.ones(2), 0), np.ones(3)], ids=repr
+)
+def test_what_is_no_value_and_gradient_is_refused(answer):
+    f = BlackBox(lambda w: answer, 2)
+    with pytest.raises(TypeError, match=r"`fun\(w\)` must return two things, .* got .*; return them as `value, grad"):
+        f.value(f.point(np.ones(2)))
+
+
 def test_an_object_gradient_is_refused():
     f = BlackBox(lambda w: (0.0, w.astype(object)), 2)
     with pytest.raises(TypeError, match=r"`fun\(w\)\[1\]` must hold real numbers, got dtype object"):

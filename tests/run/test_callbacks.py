@@ -32,6 +32,18 @@ class Closing:
         self.closed += 1
 
 
+@pytest.mark.parametrize(("wrong", "named"), [(3, "3"), (None, "None"), ([print, "a"], "'a'")])
+def test_what_is_no_callback_is_refused(wrong, named):
+    with pytest.raises(TypeError, match=f"`callbacks` must be a function of the run, .* got {named}; leave it out"):
+        minimize(problem("squares"), BALL, callbacks=wrong)
+
+
+def test_an_iterator_of_callbacks_is_called():
+    seen = []
+    minimize(problem("squares"), BALL, PrimalAveraging(), max_iter=3, tol=0.0, callbacks=iter([seen.append]))
+    assert len(seen) == 3
+
+
 def test_called_after_every_iteration_with_the_run():
     seen = []
     result = minimize(problem("squares"), BALL, PrimalAveraging(), max_iter=7, tol=0.0, callbacks=[seen.append])

@@ -198,6 +198,26 @@ def test_oracle_set_from_bare_functions():
     np.testing.assert_array_equal(OracleSet(Simplex().lmo, start=[0.0, 1.0]).start((2,)), [0, 1])
 
 
+def test_functions_that_write_to_what_they_are_given_do_no_harm():
+    def lmo(g):
+        g *= -1.0
+        return np.sign(g)
+
+    def support(g):
+        np.abs(g, out=g)
+        return float(g.sum())
+
+    def project(w):
+        return np.clip(w, -1.0, 1.0, out=w)
+
+    cube, g = OracleSet(lmo, support, project=project), np.array([3.0, -0.5])
+    np.testing.assert_array_equal(cube.lmo(g), [-1.0, 1.0])
+    assert cube.support(g) == cube.oracle(g).support == 3.5
+    np.testing.assert_array_equal(cube.project(g), [1.0, -0.5])
+    np.testing.assert_array_equal(g, [3.0, -0.5])
+    assert OracleSet(lmo).support(g) == 3.5
+
+
 def test_settings_are_frozen():
     weights = np.array([1.0, 2.0])
     C = Weighted(LpBall(2, 1), weights)

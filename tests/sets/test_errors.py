@@ -64,6 +64,10 @@ SENTENCES = [
         "Weighted(ball=GroupBall(p=2.0, q=1.0, radius=1.0), weights=2.0) has no projection, only weighted l_p balls "
         "have one; use PrimalAveraging or FrankWolfe, which need none.",
     ),
+    (
+        lambda: OracleSet(lambda g: g * math.nan, name="bad").lmo(np.ones(2)),
+        "`lmo(g)` of bad must be finite, got [nan, nan]; check the function.",
+    ),
     (lambda: OracleSet(3), "`OracleSet(lmo=...)` must be a function, got int."),
     (lambda: OracleSet(BALL.lmo, 3.0), "`OracleSet(support=...)` must be a function, got float."),
     (

@@ -21,6 +21,7 @@ from projfree import (
     Simplex,
     Softmax,
     Squared,
+    Status,
     Weighted,
     as_data,
     minimize,
@@ -238,3 +239,14 @@ def test_a_step_of_no_length_is_not_repeated(n, d, seed):
         w = result.w
         assert result.n_iter < 60
         assert result.bound <= result.value
+
+
+@pytest.mark.parametrize("radius", [600.0, 738.0, 740.0, 741.0, 742.0, 745.0, 1e4])
+def test_classes_so_far_apart_that_no_row_is_curved(radius):
+    """Curvature that is less than the smallest normal number has no inverse among floats."""
+    table = np.array([[-0.16, -0.71, -0.94], [1.37, 0.92, 1.86]])
+    f = Objective(Logistic(), as_data(table, [-1.0, 1.0]), fit_intercept=True)
+    result = minimize(f, Simplex(radius), ConstrainedNewton(), max_iter=100)
+    assert result.status.converged or result.status is Status.PRECISION
+    assert result.bound == 0.0
+    assert result.value <= 1e-6

@@ -185,6 +185,8 @@ def checked_targets(y: Array, n: int) -> Array:
         raise ValueError(
             f"`y` must have one row for each of the {n} rows of `X` and one or two dimensions, got shape {y.shape}."
         )
+    if n and not y.size:
+        raise ValueError(f"`y` must have at least one column, got shape {y.shape}.")
     if y.dtype.kind == "f" and y.size and (largest := max(float(y.max()), -float(y.min()))) > LARGEST_TARGET:
         raise ValueError(f"`y` has entries as large as {largest:.3g}, whose squares overflow; rescale it.")
     return y

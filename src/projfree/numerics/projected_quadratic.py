@@ -41,7 +41,7 @@ def project_descent(
     theta, calm, eta = 1.0, 0, 1.0 / largest if largest > 0.0 else math.inf
     if not math.isfinite(eta):  # a linear function, or one that vanishes
         scale = float(np.abs(b).max(initial=0.0))
-        return x if scale == 0.0 else project(start + b * (1e8 * (1.0 + np.abs(start).max()) / scale))
+        return x if scale == 0.0 else project(start + b / scale * (1e8 * (1.0 + np.abs(start).max())))
     shape = (b.size,) if len(H) == b.size else b.shape
     for _ in range(min(steps, MOST)):
         new = project(y + eta * (b - (H @ y.reshape(shape)).reshape(b.shape)))

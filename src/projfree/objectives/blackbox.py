@@ -93,7 +93,7 @@ class BlackBox(SmoothFunction):
 
     def _call(self, x: Point) -> tuple[float, Array]:
         self._calls += 1
-        value, gradient = self.fun(x.w.copy())
+        value, gradient = _pair(self.fun(x.w.copy()))
         gradient = real_array("fun(w)[1]", gradient)
         self._coarsest = max(self._coarsest, float(np.finfo(gradient.dtype).eps), _eps(value))
         gradient = gradient.astype(np.float64)
@@ -144,6 +144,19 @@ def _is_single(x: Array) -> bool:
     """Whether all numbers are exact in single precision."""
     with np.errstate(over="ignore"):
         return bool((x.astype(np.float32) == x).all())
+
+
+def _pair(answer: Any) -> tuple[Any, Any]:
+    """What a function has returned as a value and a gradient, or a sentence on what it must return."""
+    try:
+        value, gradient = answer
+        float(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"`fun(w)` must return two things, the value as one real number and the gradient, got {shown(answer)}; "
+            "return them as `value, gradient`."
+        ) from error
+    return value, gradient
 
 
 def _eps(value: Any) -> float:

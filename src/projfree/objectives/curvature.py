@@ -58,7 +58,8 @@ def bend(intercept: Intercept, workspace: Workspace, x: Point, b: Array | None, 
         return Bend(symmetrised(H))
     cross, own = joint[:d, :, d, :].reshape(d * k, k), joint[d, :, d, :]
     if k == 1:
-        inverse = 1.0 / own if own[0, 0] > 0.0 else np.zeros((1, 1))
+        # The inverse of a number that is not normal overflows; all rows are then flat.
+        inverse = 1.0 / own if own[0, 0] >= np.finfo(np.float64).tiny else np.zeros((1, 1))
     else:  # softmax does not see a common shift of its intercepts
         inverse = np.linalg.pinv(own, rcond=1e-14, hermitian=True)
     follow = cross @ inverse

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
+
+from projfree.checks import shown
 
 if TYPE_CHECKING:
     from projfree.run.progress import Run
@@ -14,6 +16,19 @@ if TYPE_CHECKING:
 Callback = Callable[["Run"], bool | None]
 #: The text after a bar, and the columns that are left for all words beside it.
 TEXT, WORDS = "{task.fields[words]}", 70
+
+
+def listed(callbacks: Any) -> tuple[Callback, ...]:
+    """Callbacks that were given as one or as several, or a sentence on what is none."""
+    one = callable(callbacks) or not isinstance(callbacks, Iterable)
+    found = (callbacks,) if one else tuple(callbacks)
+    wrong = [each for each in found if not callable(each)]
+    if wrong:
+        raise TypeError(
+            f"`callbacks` must be a function of the run, or a sequence of such functions, got {shown(wrong[0])}; "
+            "leave it out where there is none."
+        )
+    return found
 
 
 @contextmanager

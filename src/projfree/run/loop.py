@@ -15,7 +15,7 @@ from projfree.data.base import RowsLostError
 from projfree.deadline import Expired, deadline, expired
 from projfree.numerics.compilation import compile_seconds
 from projfree.objectives.base import SmoothFunction
-from projfree.run.callbacks import Callback, closed
+from projfree.run.callbacks import Callback, closed, listed
 from projfree.run.certificate import Certificate
 from projfree.run.exit import finish, remembered, verdict
 from projfree.run.fingerprints import Fingerprint, fingerprint, refuse_other
@@ -152,7 +152,7 @@ def solved(
     at_least("tol", tol, 0.0)
     earlier, compiled = None if state is None else _earlier(state), compile_seconds()
     solver, made = _checked(objective, ball, solver, tol, earlier)
-    callbacks = (callbacks,) if callable(callbacks) else callbacks
+    callbacks = listed(callbacks)
     count("max_iter", max_iter)
     count("record", record, lowest=0)
     limit = math.inf if time_limit is None else positive("time_limit", time_limit)

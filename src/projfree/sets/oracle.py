@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from projfree.checks import Array, positive, real_array
+from projfree.checks import Array, positive, real_array, shown
 from projfree.numerics.sums import UNIT
 from projfree.sets.answer import Answer
 from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, slack
@@ -123,7 +123,7 @@ class OracleSet(ConstraintSet):
         """The support of a ``g`` that is not zero, given the vertex of ``-g`` if it is at hand."""
         if self._support is None:
             return float(np.vdot(g, self._answer(-g) if vertex is None else vertex))
-        answer = self._support(g)
+        answer = self._support(g.copy())
         if np.asarray(answer).dtype == np.float32:
             self._coarse = 8.0 * float(np.finfo(np.float32).eps)
         return float(answer)
@@ -171,12 +171,15 @@ class OracleSet(ConstraintSet):
             raise NotImplementedError(
                 f"{self!r} has no projection; give `project=` a function, or use PrimalAveraging or FrankWolfe."
             )
-        return like(w, self._project(finite("project(w)", w)))
+        return like(w, self._project(finite("project(w)", w).copy()))
 
     def _answer(self, g: Array) -> Array:
-        v = real_array("lmo(g)", self._lmo(g))
+        v = real_array("lmo(g)", self._lmo(g.copy()))  # a function may write to what it is given
         if v.shape != g.shape:
             raise ValueError(f"`lmo(g)` of {self!r} must have the shape {g.shape} of `g`, got {v.shape}.")
+        if not np.isfinite(v).all():
+            told = shown(v.ravel().tolist())
+            raise ValueError(f"`lmo(g)` of {self!r} must be finite, got {told}; check the function.")
         return v
 
     def _box(self, shape: Shape) -> tuple[float, float]:
