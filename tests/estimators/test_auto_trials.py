@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from estimators.problems import problem
 from sklearn.datasets import make_regression
+from sklearn.linear_model import LassoCV
 from sklearn.model_selection import ShuffleSplit
 
 from projfree import (
@@ -15,6 +16,7 @@ from projfree import (
     LpBall,
     Objective,
     Softmax,
+    Squared,
     TrustRegionLanczos,
     as_data,
     minimize,
@@ -202,3 +204,21 @@ def test_small_choices_keep_blas_to_one_thread(monkeypatch):
         ConstrainedRegressor().fit(X, y)
         assert threads() == {2}
     assert seen == [{1}]
+
+
+@pytest.mark.parametrize("shape", [(40, 300), (45, 300), (60, 1000)])
+@pytest.mark.parametrize("seed", range(3))
+def test_sparse_answers_are_found_where_ridge_regression_finds_little(shape, seed):
+    """The best l_1 ball is a hundred times as large there as the norm of the ridge regression."""
+    n, d = shape
+    X, y = make_regression(n + 500, d, n_informative=5, noise=5.0, random_state=seed)
+    found, peer = ConstrainedRegressor(p=1).fit(X[:n], y[:n]), LassoCV(cv=5).fit(X[:n], y[:n])
+    assert found.score(X[n:], y[n:]) > peer.score(X[n:], y[n:]) - 0.03
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_larger_balls_are_not_tried_once_they_hold_nothing_back(seed):
+    """Fits that leave nothing would go on to seem better, by rounding, up to the largest ball."""
+    X, y = make_regression(80, 400, n_informative=3, noise=1.0, random_state=seed)
+    found = choose_radius(Objective(Squared(), as_data(X, y), fit_intercept=True), LpBall(p=1, radius=1.0))
+    assert found.radius < 100.0 * np.abs(found.start).sum()

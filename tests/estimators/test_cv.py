@@ -164,3 +164,18 @@ def test_fewer_rows_than_folds_are_refused_with_a_way_out(kind, rows):
     rule = f"`cv` must be at most the number of rows, {rows}, got 5 folds; give fewer, or fit {way}, which"
     with pytest.raises(ValueError, match=rule):
         kind().fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:The least populated class")
+def test_folds_that_lack_a_class_are_refused_with_a_way_out(table):
+    X, y, _ = table
+    labels = np.where(y > 0.0, "yes", "no").astype(object)
+    labels[7] = "perhaps"
+    rule = r"`cv` must leave rows of every class to fit, got none of 'perhaps', which has 1 in all, in fold \d; give"
+    with pytest.raises(ValueError, match=rule):
+        ConstrainedClassifierCV(radii=RADII).fit(X, labels)
+    first = np.arange(90)
+    halves = [(first[y > 0.0], first[y <= 0.0])]
+    with pytest.raises(ValueError, match=r"got none of 'no', which has .* fit ConstrainedClassifier, which chooses"):
+        ConstrainedClassifierCV(radii=RADII, cv=halves).fit(X, np.where(y > 0.0, "yes", "no"))
+    assert ConstrainedClassifierCV(radii=RADII, fit_intercept=False).fit(X, labels).radius_ > 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -32,8 +32,11 @@ if TYPE_CHECKING:
     from projfree.estimators.auto import RadiusChoice, Ridge
 
 #: Radii are powers of this number times the one to begin with, so many of them below and above it; the first one that
-#: is tried lies so many powers below it, from where the answers of smaller balls serve larger ones.
+#: is tried lies so many powers below it, from where the answers of smaller balls serve larger ones. Where the largest
+#: are still the best for squares they go on to so many, as long as the slope of the loss in the logarithm of the radius
+#: is this part of the loss of the smallest ball: a ridge regression that finds little says nothing of sparse answers.
 RATIO, DOWN, UP, FIRST = 1.6, 8, 5, 3
+FURTHEST, SLACK = 25, 1e-4
 #: With fewer rows for each parameter than this one begins further below, and scores may fall and rise again: so many
 #: radii are tried in vain. With more than this the first radius is close.
 FEW_ROWS, LOWER, PATIENCE = 1.5, 4, 4
@@ -68,7 +71,7 @@ def around(f: SmoothFunction, ball: ConstraintSet, ridge: Ridge, radius: float, 
     from projfree.estimators.auto import RadiusChoice
 
     tries = Tries(f, ball, ridge, radius, n)
-    best = ascend(tries.score, tries.first, (0, DOWN + UP), tries.ended)
+    best = ascend(tries.score, tries.first, (0, tries.last), tries.ended)
     if len(tries.fits) == 1 and expired():  # one score says nothing about the others
         return RadiusChoice(radius, ridge.w)
     fit = tries.near(best)
@@ -82,6 +85,7 @@ class Tries:
         self.f, self.ball, self.ridge, self.middle, self.n = f, ball, ridge, radius, n
         rows = n / math.prod(f.shape)
         self.first = DOWN - (LOWER if rows < FEW_ROWS else FIRST if rows < MANY_ROWS else CLOSE)
+        self.last = DOWN + (FURTHEST if f.quadratic else UP)
         self.patience = PATIENCE if rows < FEW_ROWS and n < SMOOTH else 0
         self.fits: dict[float, Fit] = {}
 
@@ -98,7 +102,10 @@ class Tries:
         here, f = self.ball.resized(self.radius(k)), self.f
         if self.fits and expired():  # the best of those tried is taken
             return np.inf
-        self.fits[k] = found = _fitted(f, here, self.ridge, self.near(k) if self.fits else None, self.n)
+        found = _fitted(f, here, self.ridge, self.near(k) if self.fits else None, self.n)
+        if k > DOWN + UP and not found.multiplier * self.radius(k) > SLACK * self.near(0).value:
+            found = replace(found, score=np.inf)  # the ball holds nothing back, and what is left is rounding
+        self.fits[k] = found
         return found.score
 
     def ended(self, best: float, k: float) -> float | None:
@@ -110,7 +117,8 @@ class Tries:
         ahead, lowest = self._expected(k), self.fits[best].score
         if k - best < self.patience and ahead < np.inf:
             return None
-        return ahead if ahead > lowest + WORSE * abs(lowest) else None
+        far = k >= DOWN + UP and k > best
+        return ahead if far or ahead > lowest + WORSE * abs(lowest) else None
 
     def _expected(self, k: float) -> float:
         """The next score; infinite if so large a ball would leave nothing to tell.

@@ -11,7 +11,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, indexable
 
-from projfree.checks import Array
+from projfree.checks import Array, shown
 from projfree.data import Data
 from projfree.data.frames import is_dask
 from projfree.estimators.base import ConstrainedModel
@@ -60,6 +60,8 @@ class SearchMixin(Search, ConstrainedModel):
         if self.cv is None or isinstance(self.cv, int | np.integer):
             _refuse_few_rows(type(self).__name__, splitter.get_n_splits(), len(y))
         folds = list(splitter.split(X, y, **split))
+        if is_classifier(self) and self.fit_intercept:
+            _refuse_lost_classes(type(self).__name__, np.asarray(y), folds)
         models = [self._single(p) for p in self._exponents()]
         for model in models:  # decided once, so that a radius means the same in every fold
             model.standardize = self._standardizes(table)
@@ -191,6 +193,20 @@ def _refuse_few_rows(name: str, folds: int, rows: int) -> None:
             f"`cv` must be at most the number of rows, {rows}, got {folds} folds; give fewer, or fit "
             f"{name.removesuffix('CV')}, which chooses its radius without any."
         )
+
+
+def _refuse_lost_classes(name: str, y: Array, folds: list[Any]) -> None:
+    """Raise where the rows of a fold lack a class, whose intercept then has no finite minimum."""
+    classes, counts = np.unique(y, return_counts=True)
+    for k, (train, _) in enumerate(folds):
+        lost = np.flatnonzero(~np.isin(classes, y[train]))
+        if len(lost):
+            label, rows = classes[lost[0]], counts[lost[0]]
+            raise ValueError(
+                f"`cv` must leave rows of every class to fit, got none of {shown(label)}, which has {rows} in all, in "
+                f"fold {k}; give other folds, leave the class out, or fit {name.removesuffix('CV')}, which chooses its "
+                "radius without any."
+            )
 
 
 def _tell(model: Any, context: Any, name: str, given: dict[str, Any]) -> None:

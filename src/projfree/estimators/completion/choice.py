@@ -22,6 +22,8 @@ PATIENCE = 2
 DOUBTFUL = 1
 #: Weights of implicit features to choose from, that of the path first, and the strengths at which others are tried.
 WEIGHTS, TRIED = (1.0, 0.5, 0.0), 3
+#: Where there are at most so many ratings, models without implicit features have a path of their own, which is soon done.
+FEW_RATINGS = 50_000
 #: A weight whose score is worse than the best by more than this part is not tried further, and a matrix that gains less
 #: than this part is looked at more closely.
 FAR = 0.01
@@ -75,9 +77,15 @@ def along(
             return
 
 
-def most_sweeps(weights: Sequence[float]) -> int:
+def most_sweeps(weights: Sequence[float], ratings: int) -> int:
     """The largest number of sweeps that `choose` makes."""
-    return SWEEPS * (POINTS + _stronger() + TRIED * (len(weights) - 1))
+    paths = 1 + int(_own_path(weights, ratings))
+    return SWEEPS * (paths * (POINTS + _stronger()) + TRIED * (len(weights) - 1))
+
+
+def _own_path(weights: Sequence[float], ratings: int) -> bool:
+    """Whether models without implicit features have a path of their own, beside that of the first weight."""
+    return ratings <= FEW_RATINGS and 0.0 in weights[1:]
 
 
 def _stronger() -> int:
@@ -98,7 +106,8 @@ def choose(
 
     The path is that of the first weight: it goes down and, where its first point is the best, up to no matrix. The
     others are tried at its best strengths, each begun at the model there, while they do not fall far behind; where no
-    model is clearly better than none, only the last of them, at the best strength.
+    model is clearly better than none, only the last of them, at the best strength. Where ratings are few, no implicit
+    features have a path of their own: where entries are missing at random, its best strength is far from that of others.
     ``better`` says whether a model is clearly better than another one.
     """
     first, *others = weights
@@ -122,6 +131,8 @@ def choose(
             points += along(other, rank, seed, score, np.array([point.strength]), callbacks, begun)
             if points[-1].score < likely[0].score - FAR * abs(likely[0].score):
                 break
+    if _own_path(weights, problem.f.entries.data.n) and not expired():
+        points += _path(problem.with_implicit(0.0), rank, seed, score, callbacks, clear)
     best = max(points, key=lambda point: (point.score, -point.implicit))  # of equal ones the simpler
     chosen = problem.with_implicit(best.implicit)
     model = Factors.of(chosen.f, best.state)

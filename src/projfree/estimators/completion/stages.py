@@ -107,7 +107,7 @@ class Stages(Certifying):
         problem = self._problem(self.ratings_.part(self._split[0]))
         judges = (self._judged, self._clearly_better)
         given = (self.weights, self.rank, self._seed, *judges, [self._tally, *given_callbacks(self.callbacks)])
-        announce(given_callbacks(self.callbacks), "path", most_sweeps(self.weights))
+        announce(given_callbacks(self.callbacks), "path", most_sweeps(self.weights, len(self._split[0])))
         with limited(None if self.time_limit is None else CHOOSING * self.time_limit):
             found = choose(problem, *given)
         # A penalty on fewer ratings is weaker, as the root of their number.
