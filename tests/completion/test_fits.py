@@ -157,7 +157,7 @@ def test_the_strength_with_the_best_score_is_chosen_and_not_the_last(monkeypatch
 
 
 def test_little_is_tried_where_offsets_are_all_there_is(monkeypatch):
-    """One weaker strength that is no better ends the path, and of the other weights only none is tried."""
+    """One weaker strength that is no better ends a path, and of the other weights only none is tried."""
     rng, tried, penalised = np.random.default_rng(0), [], ConvexProblem.penalised
 
     def note(self, rank, strength, *rest, **given):
@@ -169,7 +169,8 @@ def test_little_is_tried_where_offsets_are_all_there_is(monkeypatch):
     y = rng.standard_normal(60)[users] + rng.standard_normal(50)[items] + rng.standard_normal(1500)
     model = quick(radius=None).fit((users, items, y))
     assert model.norm_ == pytest.approx(0.0, abs=1e-3)
-    assert sum(strength < tried[0][0] for strength, _ in tried) == 1
+    for weight in (1.0, 0.0):
+        assert sum(strength < tried[0][0] for strength, used in tried if used == weight) == 1
     assert {weight for _, weight in tried} == {1.0, 0.0}
 
 

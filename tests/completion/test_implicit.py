@@ -195,6 +195,24 @@ def test_what_was_rated_helps_where_it_says_something():
     assert chosen.rmse(test) < without.rmse(test)
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("stars", [False, True])
+def test_what_was_rated_is_left_out_where_it_says_nothing(stars, seed):
+    """Entries missing at random: the default predicts as well as a model of the ratings alone."""
+    rng = np.random.default_rng(seed)
+    Z = rng.standard_normal((60, 2)) @ rng.standard_normal((2, 40))
+    places = np.argwhere(rng.random(Z.shape) < 0.5)
+    z = Z[places[:, 0], places[:, 1]]
+    y = np.clip(np.round(3.0 + z), 1.0, 5.0) if stars else (z > 0.0) * 1.0
+    train = rng.random(len(y)) < 0.8
+
+    def error(**settings):
+        model = MatrixCompletion(certify=False, **settings).fit(places[train], y[train])
+        return float(np.sqrt(np.mean((model.predict(places[~train]) - y[~train]) ** 2)))
+
+    assert error() <= 1.03 * error(implicit=0.0)
+
+
 def test_ratings_held_out_are_zero_in_what_was_rated(monkeypatch):
     rows, cols, y = taste()
     seen = []

@@ -22,7 +22,7 @@ PATIENCE = 2
 DOUBTFUL = 1
 #: Weights of implicit features to choose from, that of the path first, and the strengths at which others are tried.
 WEIGHTS, TRIED = (1.0, 0.5, 0.0), 3
-#: Where there are at most so many ratings, models without implicit features have a path of their own, which is soon done.
+#: Where there are at most so many ratings, models without implicit features have a path of their own, soon done.
 FEW_RATINGS = 50_000
 #: A weight whose score is worse than the best by more than this part is not tried further, and a matrix that gains less
 #: than this part is looked at more closely.
@@ -107,7 +107,7 @@ def choose(
     The path is that of the first weight: it goes down and, where its first point is the best, up to no matrix. The
     others are tried at its best strengths, each begun at the model there, while they do not fall far behind; where no
     model is clearly better than none, only the last of them, at the best strength. Where ratings are few, no implicit
-    features have a path of their own: where entries are missing at random, its best strength is far from that of others.
+    features have a path of their own: its best strength is far from that of others if entries are missing at random.
     ``better`` says whether a model is clearly better than another one.
     """
     first, *others = weights
