@@ -246,6 +246,7 @@ def test_the_words_about_load_follow_the_load(load, elsewhere, said):
     text = circumstances({"minutes": "53", "cores": "2", "load": load, "load elsewhere": elsewhere})
     assert f"the load average of the system was {load} on 2 cores" in text
     assert text.endswith(said)
+    assert " on 1 core, of which" in circumstances({"cores": "1", "load": load})
 
 
 def test_the_load_is_told_apart_where_times_were_measured(tiny, tmp_path):

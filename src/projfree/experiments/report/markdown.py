@@ -28,7 +28,7 @@ def summary(
     lines += ["In all:", "", *(f"* {line}" for origin in Origin if (line := preface.tally(found, origin)))]
     lines += [
         "",
-        f"`{command}` on {preface.days(facts)}: {facts['processor']}, {facts['cores']} cores; projfree "
+        f"`{command}` on {preface.days(facts)}: {facts['processor']}, {preface.cores(facts)}; projfree "
         f"{facts['projfree']}{preface.commits(facts)}, NumPy {facts['numpy']}, Python {facts['python']}. "
         f"{preface.circumstances(facts)}",
         "",

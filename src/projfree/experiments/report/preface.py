@@ -112,13 +112,18 @@ def days(facts: dict[str, str]) -> str:
     return last if first == last else f"{first} to {last}"
 
 
+def cores(facts: dict[str, str]) -> str:
+    """The processor's cores that a run may use."""
+    return f"{facts['cores']} core" if facts["cores"] == "1" else f"{facts['cores']} cores"
+
+
 def circumstances(facts: dict[str, str]) -> str:
     """How long was measured, and whether other programs ran on the machine, for the claims about time."""
     said = [f"Measuring took {facts['minutes']} minutes."] if facts.get("minutes") else []
     if facts.get("load"):
         said.append(
-            f"Where times were measured the load average of the system was {facts['load']} on {facts['cores']} cores, "
-            "of which this run makes 1."
+            f"Where times were measured the load average of the system was {facts['load']} on {cores(facts)}, of "
+            "which this run makes 1."
         )
         if _largest(facts["load"]) > BUSY:
             said.append(
