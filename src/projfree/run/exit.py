@@ -32,7 +32,7 @@ def verdict(run: Run) -> tuple[Status, Certificate] | None:
     if not done and (not begun or (run.passes < run.next_confirm and not _claims(run, MUCH))):
         return None  # without asking for the value, which may cost a read
     # Without a value and a bound there is no gap, and its scale, which may cost a read, is not asked for.
-    proven = done or _within(run)
+    proven = done or (math.isfinite(run.gap) and run.relative_gap <= max(run.tol, floor(run)))
     if not (proven or _claims(run, LIKELY)):
         return None
     certificate = confirm(run, look_back=proven)
@@ -41,16 +41,10 @@ def verdict(run: Run) -> tuple[Status, Certificate] | None:
         return _reached(run), certificate
     if relative > floor(run) and run.state.too_large:
         return Status.TOO_LARGE, certificate
-    if done or relative <= floor(run) or run.hidden:
+    if done or relative <= floor(run):
         return Status.SMOOTHED if run.f.excess > run.ladder.allowance else Status.PRECISION, certificate
     run.next_confirm = run.after(run.passes)
     return None
-
-
-def _within(run: Run) -> bool:
-    """Whether the gap is within the tolerance or rounding, by a bound that was proved or by what no loss is below."""
-    gap = min(run.gap, run.value - run.f.reported.least) if run.f.convex else run.gap
-    return math.isfinite(gap) and gap / run.scale <= max(run.tol, floor(run))
 
 
 def _claims(run: Run, part: float) -> bool:
@@ -81,7 +75,6 @@ def confirm(run: Run, look_back: bool = True) -> Certificate:
     looked = f.evaluate(f.point(_inside(run), run.best.intercept))
     x, m = looked.point, looked.slope
     run.best, run.value = x, f.reported_value(looked)
-    run.hidden = run.value > looked.value  # which further steps would hardly lower
     run.gradient = m.gradient
     if run.unproved:
         _prove_anew(run)

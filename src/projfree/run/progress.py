@@ -85,8 +85,6 @@ class Run:
         self.next_check, self.next_confirm = CHECK_EVERY, 0.0
         #: Whether bounds and averages came from a file, so that only what is proved anew at the end counts.
         self.unproved = False
-        #: Whether the value that was recomputed last is what rounding may hide, because the computed one is less.
-        self.hidden = False
         #: The rows of the trace whose value or gap may still become known, by iteration.
         self.rows: dict[int, int] = {}
 
