@@ -21,7 +21,6 @@ from projfree import (
     Simplex,
     Softmax,
     Squared,
-    Status,
     Weighted,
     as_data,
     minimize,
@@ -247,6 +246,5 @@ def test_classes_so_far_apart_that_no_row_is_curved(radius):
     table = np.array([[-0.16, -0.71, -0.94], [1.37, 0.92, 1.86]])
     f = Objective(Logistic(), as_data(table, [-1.0, 1.0]), fit_intercept=True)
     result = minimize(f, Simplex(radius), ConstrainedNewton(), max_iter=100)
-    assert result.status.converged or result.status is Status.PRECISION
     assert result.bound == 0.0
     assert result.value <= 1e-6
