@@ -19,6 +19,10 @@ HELD = {
     "interval": "intervals",
     "categor": "categories",
     "enum": "categories",
+    "list": "lists",
+    "array(": "lists",
+    "struct": "records",
+    "binary": "bytes",
 }
 WAYS = {"categories": "OneHotEncoder()", "text": "OneHotEncoder()", "missing values": "SimpleImputer()"}
 
@@ -32,8 +36,9 @@ def kind_of(column: Any) -> str:
 
 
 def row_of(column: Any, place: int) -> int:
-    """The number of a row in its table, from 1 on; rows that were left out count."""
-    return int(column.index[place]) + 1
+    """The number of a row in its table, from 1 on; rows that were left out count, unless rows have names."""
+    label = column.index[place]
+    return (int(label) if isinstance(label, int | np.integer) else place) + 1
 
 
 def column_numbers(column: Any) -> Array:
@@ -98,12 +103,14 @@ def refuse_target_dates(y: Array) -> None:
 
 def refuse_columns(X: Any) -> Any:
     """``X`` itself, or an error about the first column of a frame that is neither numbers nor convertible to some."""
+    if hasattr(X, "collect"):
+        raise TypeError(f"`X` must hold its rows, got a {type(X).__name__}; give `X.collect()`.")
     if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
+        _refuse_dates_in(X)
         return X
+    _refuse_twice(list(X.columns))
     for name in X.columns:
         column = X[name]
-        if not hasattr(column, "dtype"):  # two columns of one name, which scikit-learn refuses or takes by place
-            continue
         held = _held(column)
         if held is not None:
             what = WAYS.get(held, "FunctionTransformer(...)")
@@ -113,6 +120,23 @@ def refuse_columns(X: Any) -> Any:
                 "remainder='passthrough'), model)`."
             )
     return X
+
+
+def _refuse_twice(names: list[Any]) -> None:
+    """Raise where two columns have one name."""
+    places: dict[Any, int] = {}
+    for j, name in enumerate(names):
+        first = places.setdefault(name, j)
+        if first < j:
+            raise ValueError(f"`X` has the column {shown(name)} twice, in places {first} and {j}; rename one.")
+
+
+def _refuse_dates_in(X: Any) -> None:
+    """Raise where an array holds dates or durations, which would become counts of their units."""
+    if getattr(getattr(X, "dtype", None), "kind", None) in ("m", "M"):
+        raise ValueError(
+            f"`X` must hold numbers, got {X.dtype}; convert it, e.g. to days: `(X - X.min()) / np.timedelta64(1, 'D')`."
+        )
 
 
 def _held(column: Any) -> str | None:
