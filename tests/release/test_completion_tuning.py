@@ -1,0 +1,39 @@
+"""The benchmark of matrix completion tunes its methods one fit at a time, and goes on where it was cut off."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+SETTINGS = [{"level": 1.0}, {"level": 3.0}, {"level": 5.0}]
+
+
+@pytest.fixture
+def tuning(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.setattr(sys, "path", [str(Path(__file__).parents[2] / "benchmarks"), *sys.path])
+    return importlib.import_module("completion_tuning")
+
+
+def test_a_call_that_was_cut_off_is_gone_on_from(tuning: ModuleType, tmp_path: Path) -> None:
+    asked: list[float] = []
+
+    def fit(train: Any, level: float) -> tuple[Any, str]:
+        asked.append(level)
+        return lambda pairs: np.full(len(pairs[0]), level), ""
+
+    train = [np.arange(40), np.arange(40), np.tile([1.0, 3.0, 3.0, 5.0], 10)]
+    method, file = tuning.Tuned(fit, SETTINGS), tmp_path / "pieces.json"
+    for done in (1, 2):
+        with pytest.raises(SystemExit, match="stopped before tried"):
+            method.settled(train, tuning.Pieces(file, 1), "tried")
+        assert len(asked) == done
+    fitted = method.settled(train, tuning.Pieces(file, 1), "tried")
+    assert asked == [1.0, 3.0, 5.0]
+    assert "{'level': 3.0} of 3" in fitted(train)[1]
+    assert asked[-1] == 3.0
