@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+HERE = Path(__file__).parents[2] / "benchmarks"
 SETTINGS = [{"level": 1.0}, {"level": 3.0}, {"level": 5.0}]
 
 
 @pytest.fixture
 def tuning(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.setattr(sys, "path", [str(Path(__file__).parents[2] / "benchmarks"), *sys.path])
+    monkeypatch.setattr(sys, "path", [str(HERE), *sys.path])
     return importlib.import_module("completion_tuning")
 
 
@@ -37,3 +38,8 @@ def test_a_call_that_was_cut_off_is_gone_on_from(tuning: ModuleType, tmp_path: P
     assert asked == [1.0, 3.0, 5.0]
     assert "{'level': 3.0} of 3" in fitted(train)[1]
     assert asked[-1] == 3.0
+
+
+def test_where_pieces_are_kept_is_no_part_of_a_result(tuning: ModuleType) -> None:
+    given = ["rmse", "1m", "--pieces", "some/file", "--most", "1", "--seeds", "0", "--out", "there", "--commit"]
+    assert importlib.import_module("record")._options(given) == "rmse 1m --seeds 0"
