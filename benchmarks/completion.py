@@ -60,16 +60,16 @@ def settled(args, given, seed, pieces, called):
         return method
     on = seed if args.tuned_on is None else args.tuned_on
     train = split(len(given[2]), args.test_part, on)[0]
-    return method.settled([column[train] for column in given], pieces, f"{called} tuned on {on}")
+    return method.settled(tuple(column[train] for column in given), pieces, f"{called} tuned on {on}")
 
 
 def fitted(args, given, seed, method):
     """The RMSE of a method with a seed, the seconds and those of the processor that the fit took, and its note."""
     train, test = split(len(given[2]), args.test_part, seed)
     begun, worked = time.perf_counter(), time.process_time()
-    predict, note = method([column[train] for column in given])
+    predict, note = method(tuple(column[train] for column in given))
     seconds, cpu = time.perf_counter() - begun, time.process_time() - worked
-    error = np.clip(predict([column[test] for column in given[:2]]), *scale(given)) - given[2][test]
+    error = np.clip(predict(tuple(column[test] for column in given[:2])), *scale(given)) - given[2][test]
     found = float(np.sqrt(np.mean(error**2)))
     print(f"seed {seed}: RMSE {found:.4f}  fit {seconds:.1f} s, {cpu:.1f} CPU s  {note}", flush=True)
     return found, seconds, cpu, note

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from argparse import Namespace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -38,6 +39,17 @@ def test_a_call_that_was_cut_off_is_gone_on_from(tuning: ModuleType, tmp_path: P
     assert asked == [1.0, 3.0, 5.0]
     assert "{'level': 3.0} of 3" in fitted(train)[1]
     assert asked[-1] == 3.0
+
+
+def test_our_own_fit_is_judged_on_a_file(
+    tuning: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng, file = np.random.default_rng(0), tmp_path / "ratings.tab"
+    rows = np.column_stack([rng.integers(0, 20, 200), rng.integers(0, 15, 200), rng.integers(1, 6, 200)])
+    np.savetxt(file, rows, fmt="%d", delimiter="\t")
+    given = {"file": file, "size": None, "method": "projfree", "seeds": [0, 1], "test_part": 10, "tuned_on": None}
+    importlib.import_module("completion").rmse(Namespace(**given, pieces=None, most=None, commit=False))
+    assert "ratings.tab 1/10 projfree: mean RMSE 1." in capsys.readouterr().out
 
 
 def test_where_pieces_are_kept_is_no_part_of_a_result(tuning: ModuleType) -> None:
