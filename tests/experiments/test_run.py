@@ -157,6 +157,7 @@ def test_known_facts_come_out(tiny):
     assert found["variants", "fewer"].verdict is Verdict.HOLDS
     assert found["beyond", "certificates"].verdict is Verdict.HOLDS
     assert found["stochastic-rate", "sample"].verdict is Verdict.OPEN
+    assert found["stochastic-rate", "sample"].ours == "no slope at 7,000 rows"
     assert "at 7,000 rows the sample stops growing at t = 10" in found["stochastic-rate", "sample"].reason
 
 

@@ -167,7 +167,7 @@ def judge_stream(problem: str, solver: str, what: str = "f") -> Any:
         if problem == "sample" and not shown and len(rows):
             n = int(rows["n"].max())
             reason = f"at {n:,} rows the sample stops growing at t = {math.ceil(n**0.25)}, before a slope can be fitted"
-            return Finding(Verdict.OPEN, found.ours, f"{reason}; {listed(states)} are not decided")
+            return Finding(Verdict.OPEN, f"no slope at {n:,} rows", f"{reason}; {listed(states)} are not decided")
         return found
 
     return judge
