@@ -81,7 +81,7 @@
       hovermode: "closest",
       hoverlabel: { namelength: -1 },
       showlegend: figure.traces.every((trace) => trace.type !== "heatmap"),
-      legend: { orientation: "h", traceorder: "normal", x: 0, font: { size: width < 480 ? 11 : 12 },
+      legend: { orientation: "h", traceorder: "normal", x: 0, font: { size: width < 480 ? 11 : 12 }, maxheight: 0.9,
         ...(bars ? { y: 1.02, yanchor: "bottom" } : { y: below(figure, width, height) }) }, // names of bars may need the room below
       shapes: figure.marks.map((mark) => ({
         type: "line", xref: "x", yref: "paper", x0: mark.x, x1: mark.x, y0: 0, y1: 1,
@@ -90,12 +90,12 @@
     };
   }
 
-  function traces(figure) {
+  function traces(figure, width) {
     const palette = dark.matches && !printing ? content.dark : content.light;
     const faint = (colour) => `${palette[colour]}2e`; // behind the line
     return figure.traces.map(({ colour, band, ...trace }) => {
       if (trace.type === "heatmap") {
-        return { ...trace, colorscale: [[0, `${palette[1]}55`], [0.5, `${palette[6]}33`], [1, `${palette[2]}55`]], textfont: { color: css("--ink"), size: 11 } };
+        return { ...trace, colorscale: [[0, `${palette[1]}55`], [0.5, `${palette[6]}33`], [1, `${palette[2]}55`]], textfont: { color: css("--ink"), size: Math.max(7, Math.min(11, (width - 110) / trace.x.length / 4.5)) } };
       }
       return {
         ...trace,
@@ -122,7 +122,7 @@
     const height = least + moreRoom(figure, width);
     plot.style.height = `${height}px`;
     plot.dataset.width = width;
-    await Plotly.react(plot, traces(figure), layout(figure, width, height), config);
+    await Plotly.react(plot, traces(figure, width), layout(figure, width, height), config);
     plot.dataset.drawn = "yes";
   }
   async function drawAll() {
