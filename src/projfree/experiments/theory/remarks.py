@@ -109,12 +109,17 @@ def group_oracle(mode: Mode) -> Task:
     return Task("group oracle", run, 0.2)
 
 
+def _beyond(largest: float) -> float:
+    """By how much a largest norm exceeds that of the unit ball, up to rounding."""
+    return float(largest) - 1 if largest > INSIDE else 0.0
+
+
 def judge_convexity(table: Any) -> Finding:
     """Whether the balls of Definition 1 stay inside, in the ball's own norm and in the Frobenius norm."""
     rows = select(table, problem="strong convexity")
     fine = rows.assign(value=(rows["value"] <= INSIDE).astype(float))
     shown = [
-        f"{name}: exceeds r by up to {number(max(0.0, float(g['value'].max()) - 1))} r"
+        f"{name}: exceeds r by up to {number(_beyond(g['value'].max()))} r"
         for name, g in rows.groupby("variant", sort=False)
     ]
     found = all_true(fine, shown, "inside", "not inside")
@@ -127,11 +132,11 @@ def panels(table: Any) -> list[Panel | None]:
     """Where the balls of Definition 1 stay inside, by norm and exponent."""
     rows = select(table, problem="strong convexity")
     places = {
-        (str(norm), str(ball)): (float(largest), bool(largest <= INSIDE))
+        (str(norm), str(ball)): (_beyond(largest), bool(largest <= INSIDE))
         for norm, ball, largest in zip(rows["variant"], rows["set"], rows["value"], strict=True)
     }
-    title = "Strong convexity with α = (p − 1)/r: the largest norm that Definition 1 asks for, in units of r"
-    return [state_map("map-alpha", title, places, "At most 1", "ball", "norm of Definition 1 (not stated)")]
+    title = "Strong convexity with α = (p − 1)/r: how far the sets of Definition 1 leave the ball, in units of r"
+    return [state_map("map-alpha", title, places, "Nowhere beyond it", "ball", "norm of Definition 1 (not stated)")]
 
 
 def judge_normalised(table: Any) -> Finding:

@@ -40,7 +40,9 @@
   function layout(figure, width, height) {
     const palette = dark.matches && !printing ? content.dark : content.light;
     const bars = figure.traces.some((trace) => trace.type === "bar");
-    // One label a decade on a logarithmic axis, unless there is less than a decade to label.
+    // One label a decade on a logarithmic axis, unless there is less than a decade to label, or no room.
+    const inside = height - 86 - 19 * legendRows(figure, width);
+    const labels = { x: 8, y: Math.max(2, Math.min(8, Math.floor(inside / 24))) };
     const decades = (name) => {
       const values = figure.traces.flatMap((trace) => trace[name] || []).filter((v) => typeof v === "number" && v > 0);
       return values.length ? Math.log10(Math.max(...values) / Math.min(...values)) : 0;
@@ -63,7 +65,7 @@
       zeroline: false,
       automargin: true,
       exponentformat: "power",
-      ...(given.type === "log" && decades(name) >= 1 ? { dtick: Math.max(1, Math.ceil(decades(name) / 8)) } : {}),
+      ...(given.type === "log" && decades(name) >= 1 ? { dtick: Math.max(1, Math.ceil(decades(name) / labels[name])) } : {}),
       ...(given.type === "log" ? between(name) : {}),
     });
     return {
@@ -90,12 +92,20 @@
     };
   }
 
+  // The size of the numbers in a map: what fits between the names of its rows and the right edge.
+  function cellFont(map, width) {
+    const longest = (texts) => Math.max(...texts.flatMap((text) => text.split("<br>")).map((line) => line.length));
+    const cell = (width - 50 - 6.8 * longest(map.y)) / map.x.length;
+    return Math.max(6, Math.min(11, cell / (0.62 * longest(map.text.flat()))));
+  }
+
   function traces(figure, width) {
     const palette = dark.matches && !printing ? content.dark : content.light;
     const faint = (colour) => `${palette[colour]}2e`; // behind the line
     return figure.traces.map(({ colour, band, ...trace }) => {
       if (trace.type === "heatmap") {
-        return { ...trace, colorscale: [[0, `${palette[1]}55`], [0.5, `${palette[6]}33`], [1, `${palette[2]}55`]], textfont: { color: css("--ink"), size: Math.max(7, Math.min(11, (width - 110) / trace.x.length / 4.5)) } };
+        trace.text = trace.text.map((line) => line.map((text) => text.replace("not ", "not<br>")));
+        return { ...trace, colorscale: [[0, `${palette[1]}55`], [0.5, `${palette[6]}33`], [1, `${palette[2]}55`]], textfont: { color: css("--ink"), size: cellFont(trace, width) } };
       }
       return {
         ...trace,
