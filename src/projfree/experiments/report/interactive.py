@@ -89,9 +89,9 @@ def _short(value: float) -> str:
     return typeset(f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}")
 
 
-def broken(name: str, end: str = "<br>") -> str:
+def broken(name: str, end: str = "<br>", most: int = LONG + 4) -> str:
     """A long name at an axis in several lines."""
-    lines = textwrap.wrap(name, LONG + 4, break_on_hyphens=False, break_long_words=False)
+    lines = textwrap.wrap(name, most, break_on_hyphens=False, break_long_words=False)
     return name if len(name) <= LONG else end.join(lines)
 
 

@@ -96,8 +96,12 @@ def _map(ax: Any, grid: Grid) -> None:
             ax.fill([j - 0.48, j + 0.48, j + 0.48, j - 0.48], [i - 0.48, i - 0.48, i + 0.48, i + 0.48],
                     color=colour, alpha=0.25)  # fmt: skip
             ax.text(j, i, text.replace(" not ", " not\n"), ha="center", va="center", fontsize=7)
-    ax.set_xticks(range(len(grid.columns)), [broken(name, "\n") for name in grid.columns], fontsize=7)
-    ax.set_yticks(range(len(grid.rows)), [broken(name, "\n") for name in grid.rows])
+    ax.set_xticks(
+        range(len(grid.columns)),
+        [broken(name, "\n") for name in grid.columns],
+        fontsize=7 if len(grid.columns) < 7 else 6,
+    )
+    ax.set_yticks(range(len(grid.rows)), [broken(name, "\n", 24) for name in grid.rows], fontsize=7)
 
 
 def _power(value: float, _: float) -> str:
