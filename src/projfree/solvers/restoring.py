@@ -12,6 +12,11 @@ import numpy as np
 from projfree.algebra import Minorant, Point
 from projfree.checks import all_finite, count, real_array
 
+#: Counts that a file gives lie below this: so far floats hold all whole numbers.
+MOST_COUNTED = 2**53
+#: Other whole numbers lie below this: larger ones may have no float.
+LARGEST = 2**1023
+
 
 class MemberRule(NamedTuple):
     """What a member of a state is, besides its type.
@@ -45,9 +50,19 @@ def number(name: str, value: Any, least: float = -math.inf, *, nan: bool = False
     """A real number as it is; flags and text are none."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise ValueError(f"`{name}` must be a number, got {value!r}")
+    if isinstance(value, int) and abs(value) >= LARGEST:
+        raise ValueError(f"`{name}` must be a number that a float can hold, got {value!r:.40}")
     if value < least or (math.isnan(value) and not nan):
         raise ValueError(f"`{name}` must be {'at least ' + str(least) if value < least else 'a number'}, got {value!r}")
     return value
+
+
+def counted(name: str, value: Any) -> int:
+    """A count of something that was done: iterations, or rows that were read."""
+    found = count(name, value, lowest=0)
+    if found >= MOST_COUNTED:
+        raise ValueError(f"`{name}` must be below {MOST_COUNTED:,}, got {found!r:.40}")
+    return found
 
 
 def read_members(state: type, kept: dict[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
@@ -77,7 +92,7 @@ def _read(each: Field[Any], value: Any, sizes: dict[str, int]) -> Any:
 def _count(name: str, value: Any, said: MemberRule, sizes: dict[str, int]) -> int:
     found = count(name, value, lowest=0)
     if said.below and found >= int(said.below):
-        raise ValueError(f"`{name}` must be below {said.below}, got {found}")
+        raise ValueError(f"`{name}` must be below {said.below}, got {found!r:.40}")
     return found
 
 
