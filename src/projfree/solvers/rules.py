@@ -42,9 +42,9 @@ RELAY_FROM, RELAY_SHARE, FEW = 200, 1.0, 8
 LEAST_P = 1.2
 #: Iterations of averages before accelerated gradients take over, and those after which a look at the norm decides.
 AVERAGES, LOOK = 100, 8
-#: The same where a projection takes the time of many vertices, so that only minima inside are worth it: averages have
-#: come close to those on the boundary by the time of the look, and reach most of them.
-LONG_AVERAGES, LATE_LOOK = 300, 50
+#: The same where a projection takes the time of many vertices, so that only minima inside, where there is nothing to
+#: project, are worth it: by then averages have come close to the boundary if the minimum is there.
+LONG_AVERAGES, LATE_LOOK = 10_000, 300
 #: Iterations after which a working set has not found a minimum with few features.
 WORKING_TURNS = 50
 #: The share for Krylov spaces before a Gram matrix is formed.
