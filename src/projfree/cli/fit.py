@@ -13,7 +13,7 @@ import typer
 from projfree.checks import Array
 from projfree.cli import options
 from projfree.cli.asked import Asked, asking
-from projfree.cli.checkpoints import Place, checkpoint_at, resume_command
+from projfree.cli.checkpoints import CheckpointPlace, checkpoint_at, resume_command
 from projfree.cli.clusters import ClusterRows
 from projfree.cli.destinations import new_model_at, refuse_inputs, save_model
 from projfree.cli.file_rows import FileRows
@@ -97,7 +97,7 @@ def fit(
     raise typer.Exit(DONE if model.result_.status.converged else SHORT)
 
 
-def _checked_places(data: Path, out: Path, settings: Settings, *, resume: bool, force: bool) -> Place:
+def _checked_places(data: Path, out: Path, settings: Settings, *, resume: bool, force: bool) -> CheckpointPlace:
     from projfree.estimators.saving import KIND
 
     if resume and settings.cv:

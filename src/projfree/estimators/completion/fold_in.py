@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from projfree.algebra import OnPattern
 from projfree.checks import Array, is_sparse, real_array
 from projfree.data.frames import is_frame
-from projfree.estimators.completion.cold import Lines
+from projfree.estimators.completion.cold import ModelLines
 from projfree.estimators.completion.convex_problem import ConvexProblem, frequency_weights
 from projfree.estimators.completion.factors import Factors, mean_of
 from projfree.estimators.completion.features import FeatureTable
@@ -63,7 +63,7 @@ class FoldIn(Predictor):
         now = self._folded(np.zeros(len(items), dtype=np.int64), items, values, 1, table)
         u = f.base + now.shift + now.rows[0] + f.cols + f.right @ now.left[0]
         cold = np.flatnonzero(whole.items.counts == 0)
-        u[cold] = whole.across(Lines(now.rows, now.left, now.left), cold)[0]
+        u[cold] = whole.across(ModelLines(now.rows, now.left, now.left), cold)[0]
         return self._as_ratings(u)
 
     def transform(self, X: Any, y: Any = None, user_features: Any = None) -> tuple[Array, Array]:

@@ -37,7 +37,7 @@ OWN = Form(
 
 
 @dataclass(frozen=True, eq=False)
-class Ratings:
+class GivenRatings:
     """Labels of users and items, and a value for each pair; ``shape`` where the input was a matrix."""
 
     users: Array
@@ -54,7 +54,7 @@ class Ratings:
         return last_of_each(rows, cols, len(cols))
 
 
-def weighted_ratings(X: Any, y: Any, columns: Sequence[str], sample_weight: Any) -> Ratings:
+def weighted_ratings(X: Any, y: Any, columns: Sequence[str], sample_weight: Any) -> GivenRatings:
     """The ratings that count: a weight of zero is that of a rating which is not there."""
     given = read_ratings(X, y, columns)
     if sample_weight is None:
@@ -63,10 +63,10 @@ def weighted_ratings(X: Any, y: Any, columns: Sequence[str], sample_weight: Any)
     weight = plain_array("sample_weight", sample_weight).astype(np.float64, copy=False)
     assert given.values is not None
     at = weight > 0.0
-    return Ratings(given.users[at], given.items[at], given.values[at], given.shape, weight[at], np.flatnonzero(at))
+    return GivenRatings(given.users[at], given.items[at], given.values[at], given.shape, weight[at], np.flatnonzero(at))
 
 
-def read_ratings(X: Any, y: Any, columns: Sequence[str], *, values: bool = True) -> Ratings:
+def read_ratings(X: Any, y: Any, columns: Sequence[str], *, values: bool = True) -> GivenRatings:
     """Ratings, or with ``values=False`` pairs, from any of the forms."""
     form = FORM if values else PAIRS
     if is_sparse(X):
@@ -80,10 +80,10 @@ def read_ratings(X: Any, y: Any, columns: Sequence[str], *, values: bool = True)
     if len(users) != len(items):
         raise ValueError(f"`X` must have an item for each user, got {len(users)} users and {len(items)} items.")
     if not values:
-        return Ratings(users, items, None, shape)
+        return GivenRatings(users, items, None, shape)
     if not len(users):
         raise ValueError("`X` must hold at least one rating, got none.")
-    return Ratings(users, items, _values(_given(parts, y, columns), len(users)), shape)
+    return GivenRatings(users, items, _values(_given(parts, y, columns), len(users)), shape)
 
 
 def read_own_ratings(ratings: Any, columns: Sequence[str]) -> tuple[Array, Array]:

@@ -16,7 +16,7 @@ from projfree.persist.disk import whole
 
 
 @dataclass(frozen=True, eq=False)
-class Report:
+class JudgedReport:
     """What a report is made of, all of it from one table."""
 
     experiments: list[Experiment]
@@ -31,13 +31,13 @@ class Report:
         return markdown.summary(self.experiments, self.found, self.facts, self.command, shown)
 
 
-def judged_report(experiments: Sequence[Experiment], folder: Path, command: str) -> Report:
+def judged_report(experiments: Sequence[Experiment], folder: Path, command: str) -> JudgedReport:
     """Judge the table of a folder; experiments without rows are left out."""
     table, facts = read_store(folder / FILE)
     there = set(table["experiment"])
     kept = [experiment for experiment in experiments if experiment.name in there]
     panels = {experiment.name: drawn(experiment, table) for experiment in kept}
-    return Report(kept, list(judged(kept, table)), panels, {**facts, **_circumstances(table)}, command)
+    return JudgedReport(kept, list(judged(kept, table)), panels, {**facts, **_circumstances(table)}, command)
 
 
 def build(
