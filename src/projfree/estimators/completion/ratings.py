@@ -15,7 +15,7 @@ from projfree.estimators.completion.labels import labels_of
 from projfree.estimators.completion.observed import last_of_each
 
 
-class Form(NamedTuple):
+class RatingsForm(NamedTuple):
     """What an argument is called, and what it may be."""
 
     name: str
@@ -27,9 +27,11 @@ class Form(NamedTuple):
 
 
 TABLES = "a SciPy sparse matrix, a data frame with the named columns, "
-FORM = Form("X", f"{TABLES}(user, item, rating) triples, or a tuple of arrays (users, items, ratings)")
-PAIRS = Form("X", f"{TABLES}(user, item) pairs, of which one is [(user, item)], or a tuple of arrays (users, items)")
-OWN = Form(
+FORM = RatingsForm("X", f"{TABLES}(user, item, rating) triples, or a tuple of arrays (users, items, ratings)")
+PAIRS = RatingsForm(
+    "X", f"{TABLES}(user, item) pairs, of which one is [(user, item)], or a tuple of arrays (users, items)"
+)
+OWN = RatingsForm(
     "ratings",
     "what one user has rated: {item: rating}, a series of ratings by item, pairs (item, rating), a data frame with the "
     "named columns, or a tuple of arrays (items, ratings)",
@@ -112,7 +114,7 @@ def _given(parts: list[Any], y: Any, columns: Sequence[str]) -> Any:
     return parts[2] if len(parts) == 3 else y
 
 
-def _parts(X: Any, columns: Sequence[str], form: Form) -> list[Any]:
+def _parts(X: Any, columns: Sequence[str], form: RatingsForm) -> list[Any]:
     if is_frame(X):
         missing = [name for name in columns[:2] if name not in X.columns]
         if missing:
@@ -131,7 +133,7 @@ def _parts(X: Any, columns: Sequence[str], form: Form) -> list[Any]:
     return list(table.T)
 
 
-def _of_rows(rows: Sequence[Sequence[Any]], form: Form) -> list[Any]:
+def _of_rows(rows: Sequence[Sequence[Any]], form: RatingsForm) -> list[Any]:
     """The columns of rows, of which there may be none."""
     lengths = {len(row) for row in rows} or {2}
     if len(lengths) > 1:
