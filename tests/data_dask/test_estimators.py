@@ -165,6 +165,19 @@ def test_sparse_blocks_and_arrays_of_targets(problem):
         ConstrainedRegressor(radius=1.0).fit(blocks, problem["target"])
 
 
+def test_targets_in_plain_blocks_and_single_blocks(problem):
+    X, y = problem["X"], problem["signs"]
+    expected = ConstrainedClassifier(radius=2.0).fit(X, y)
+    blocks = [dask.delayed(X[:100]), dask.delayed(X[100:])]
+    model = ConstrainedClassifier(radius=2.0).fit(blocks, [y[:100], y[100:]], [np.ones(100), np.ones(140)])
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-6)
+    single = ConstrainedClassifier(radius=2.0).fit(dask.delayed(X), dask.delayed(y))
+    np.testing.assert_allclose(single.coef_, expected.coef_, rtol=1e-6)
+    np.testing.assert_array_equal(single.predict(dask.delayed(X)).compute(), single.predict(X))
+    with pytest.raises(ValueError, match="`y` must have a block for each of the 2 blocks of `X`, got 3"):
+        ConstrainedClassifier(radius=2.0).fit(blocks, [y[:100], y[100:200], y[200:]])
+
+
 def test_searches_over_radii(problem):
     X, y = problem["X"], problem["labels"]
     model = ConstrainedClassifierCV(p=[1, 2], radii=5, cv=3).fit(*cut(X, y))

@@ -194,6 +194,8 @@ def test_a_closed_client_is_named_and_data_do_not_travel(client, table):
         Objective(Logistic(), data).evaluate(Point(np.zeros(5)))
     with pytest.raises(TypeError, match=r"`client` must be a `distributed.Client`, got str; for an address use"):
         made(table, client="tcp://nowhere:1")
+    with pytest.raises(ValueError, match="`client` must be open, got one that is closed; connect anew"):
+        made(table, client=other)
 
 
 def test_errors_arrive_from_workers(client, table):
