@@ -221,6 +221,11 @@ class Objective(SmoothFunction):
         b = x.intercept if self._has_intercept(x) else self._located(x)
         return bend(self.intercept_strategy, self.workspace, x, b)
 
+    def rough_bend(self, x: Point, m: int, rng: np.random.Generator) -> Bend:
+        part = self.alike()
+        part.workspace = self.workspace.sampled(m, rng)
+        return part.bend(x)
+
     def hessian_among(self, x: Point, features: Array, places: Array | None = None) -> Array:
         b = self._located(x)
         if is_squared(self.loss):
