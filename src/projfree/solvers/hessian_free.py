@@ -66,7 +66,7 @@ class HessianFreeNewton(Solver):
     function is left to `AcceleratedProjectedGradient`, which goes on from the iterate.
 
     An iteration costs one read for the tangent and one for each product, of which three to six are usual; parameters
-    take a dozen vectors of memory. For losses that are not convex the model is a convex one that touches f.
+    take some twenty vectors of memory. For losses that are not convex the model is a convex one that touches f.
 
     References
     ----------
