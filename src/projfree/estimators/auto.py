@@ -202,9 +202,14 @@ def _others(f: Objective, ball: ConstraintSet, first: Evaluation, n: float) -> R
     """On quadratic models, each at the best answer of the last, whose loss is measured on the rows."""
     tried, parameters = _tried(f, ball, n), math.prod(f.shape)
     formed = f.has_hessian and parameters <= FEW_PARAMETERS
-    many = not tried and n >= max(SOME_ROWS * parameters, FEW_ROWS)
-    if many and formed:
-        return Ridge(*followed_ridge(f, first, n))
+    enough = n >= max(SOME_ROWS * parameters, FEW_ROWS)
+    if enough and formed:
+        w, near = followed_ridge(f, first, n, fresh=tried)
+        if not tried:
+            return Ridge(w, near.model)
+        if near.bend > 0.0:  # the radii around it are tried on a model at the answer
+            return Ridge(w, near.model, near.bent.H, near.b)
+    many = enough and not tried
     g = first.slope.gradient
     x, best, at = first.point, np.inf, 0.0
     found = Ridge(x.w, None)
