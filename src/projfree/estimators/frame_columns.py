@@ -18,6 +18,7 @@ HELD = {
     "interval": "intervals",
     "categor": "categories",
     "enum": "categories",
+    "complex": "complex numbers",
 }
 WAYS = {"categories": "OneHotEncoder()", "text": "OneHotEncoder()", "missing values": "SimpleImputer()"}
 
