@@ -207,11 +207,11 @@ def _others(f: Objective, ball: ConstraintSet, first: Evaluation, n: float) -> R
     formed = f.has_hessian and parameters <= FEW_PARAMETERS
     enough = n >= max(SOME_ROWS * parameters, FEW_ROWS)
     if enough and formed:
-        w, near = followed_ridge(f, first, n, fresh=tried)
+        w, reached = followed_ridge(f, first, n, fresh=tried)
         if not tried:
-            return Ridge(w, near.model)
-        if near.bend > 0.0:  # the radii around it are tried on a model at the answer
-            return Ridge(w, near.model, near.bent.H, near.b)
+            return Ridge(w, reached.model)
+        if reached.bend > 0.0:  # the radii around it are tried on a model at the answer
+            return Ridge(w, reached.model, reached.bent.H, reached.b)
     many = enough and not tried
     g = first.slope.gradient
     x, best, at = first.point, np.inf, 0.0
