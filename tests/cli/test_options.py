@@ -68,6 +68,17 @@ def test_columns_of_a_prediction_may_stand_in_any_order(call, table, tmp_path, k
     np.testing.assert_allclose([float(word) for word in result.output.split()], expected, rtol=1e-12)
 
 
+def test_columns_without_names_are_counted(call, tmp_path):
+    rows = np.random.default_rng(0).standard_normal((50, 4))
+    np.save(tmp_path / "rows.npy", rows)
+    np.save(tmp_path / "features.npy", rows[:, :3])
+    assert call("fit", tmp_path / "rows.npy", "--target", "-1", "--out", tmp_path / "m").exit_code == 0
+    result = call("predict", tmp_path / "m", tmp_path / "rows.npy")
+    assert result.exit_code == 2
+    assert "must have 3 columns, the features of the model, which have no names, got 4; leave out" in result.output
+    assert call("predict", tmp_path / "m", tmp_path / "features.npy").exit_code == 0
+
+
 def test_probabilities(call, classes, tmp_path):
     call(*fit(classes, tmp_path / "m", "--radius", 5))
     call("predict", tmp_path / "m", classes, "--proba", "--out", tmp_path / "p.csv")

@@ -28,6 +28,7 @@ BAD = {
     "text": (["u", "v"] * 20, r"holds text \(.*OneHotEncoder"),
     "dates": (pd.date_range("2020", periods=40), r"holds dates \(datetime64\[.*FunctionTransformer"),
     "durations": (pd.to_timedelta(np.arange(40), unit="h"), r"holds durations \(timedelta64"),
+    "complex": (1j * np.ones(40), r"holds complex numbers \(complex128\).*FunctionTransformer"),
     "missing": (pd.array([1, None] * 20, dtype="Int64"), r"holds missing values \(Int64\).*SimpleImputer"),
     "missing flags": (pd.array([True, None] * 20, dtype="boolean"), r"holds missing values \(boolean\)"),
     "missing floats": (pd.array([1.5, None] * 20, dtype="Float64"), r"holds missing values \(Float64\)"),

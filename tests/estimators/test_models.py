@@ -139,6 +139,14 @@ def test_auto_radius(table, loss):
     assert model.score(X, y) > 0.5
 
 
+@pytest.mark.parametrize("loss", ["huber", "biweight", "quantile"])
+def test_the_plan_is_of_the_loss_that_is_fitted(table, loss):
+    X, y, _ = table
+    made, model = ConstrainedRegressor(loss).explain(X, y), ConstrainedRegressor(loss).fit(X, y)
+    assert made.problem.startswith(type(model.loss_).__name__)
+    assert made.solver == model.result_.solver
+
+
 def test_robust_scales_are_those_of_clean_residuals():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((2000, 3))

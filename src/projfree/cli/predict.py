@@ -117,6 +117,12 @@ def _features(fitted: Any, frame: Any, path: Path) -> Any:
     encoder = getattr(fitted, "named_steps", {}).get("encoder")
     names = encoder.columns_ if encoder is not None else getattr(fitted, "feature_names_in_", None)
     if names is None:
+        wanted = int(fitted.n_features_in_)
+        if frame.shape[1] != wanted:
+            raise ValueError(
+                f"{str(path)!r} must have {wanted} columns, the features of the model, which have no names, got "
+                f"{frame.shape[1]}; leave out others, such as the target."
+            )
         return _numbers(frame).to_numpy()
     missing = [name for name in names if name not in frame.columns]
     if missing:

@@ -44,8 +44,8 @@ MANY_ROWS, CLOSE = 10.0, 1
 #: Radii end where the next one is expected to be worse by this part: degrees of freedom are estimates, and tiny balls
 #: all predict about alike. With more rows than this scores are smooth, and need no patience.
 SMOOTH, WORSE = 1_000, 5e-3
-#: Models are solved to this part of the gap at the start.
-SHARE = 1e-6
+#: Models are solved to this part of the gap at the start, or of that at zero where the norm has curvature.
+SHARE, ROUGH = 1e-6, 1e-4
 #: Runs end at this relative gap.
 TOL, ITERATIONS = 3e-3, 200
 
@@ -194,11 +194,11 @@ def _minimised(f: SmoothFunction, ball: ConstraintSet, H: Array, b: Array, start
     shared = len(H) == f.shape[0]
     flat = ball.as_flat(f.shape)
     if flat is None or flat.groups is not None:
-        return minimise_form(ball, H, b, start) if f.quadratic else minimise_model(H, b, ball, start)
+        return minimise_form(ball, H, b, start) if f.quadratic else minimise_model(H, b, ball, start, ROUGH)
     if not shared:
         flat = ball.as_flat((b.size,)) if len(f.shape) > 1 else flat
         if flat is None:
-            return minimise_model(H, b, ball, start)
+            return minimise_model(H, b, ball, start, ROUGH)
         b, start = b.ravel(), start.ravel()
     level = flat.level(H @ start - b)
     return minimise_flat(Formed(H), b, flat, start, level, SHARE).w.reshape(f.shape)

@@ -51,6 +51,10 @@ class ConstrainedModel(Answers):
         """The loss, or one to begin with where its scale is still to be found."""
         raise NotImplementedError
 
+    def _last_loss(self, table: Table) -> Loss:
+        """The loss that is fitted in the end, of whatever scale."""
+        return self._losses(table)
+
     def _refined(self, table: Table, prepared: PreparedFit) -> PreparedFit:
         """The problem with the scale of its loss found, where it has one."""
         return prepared
@@ -159,7 +163,7 @@ class ConstrainedModel(Answers):
         """
         model = self._single() if hasattr(self, "_single") else clone(self)
         table = model._table(X, y, sample_weight)
-        problem = model._problem(table, model._losses(table))
+        problem = model._problem(table, model._last_loss(table))
         return plan(problem.objective, model._ball(table, problem), self.tol)
 
     # ------------------------------------------------------------------ run

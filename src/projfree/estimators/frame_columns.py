@@ -23,6 +23,7 @@ HELD = {
     "array(": "lists",
     "struct": "records",
     "binary": "bytes",
+    "complex": "complex numbers",
 }
 WAYS = {"categories": "OneHotEncoder()", "text": "OneHotEncoder()", "missing values": "SimpleImputer()"}
 
