@@ -20,8 +20,8 @@ try:
     school = load_school()
     few = np.flatnonzero(school.task < 30)
     X, y, task, name = school.X[few], school.y[few], school.task[few], "30 schools of Inner London"
-except FileNotFoundError as error:
-    print(f"The School data are not here ({error}) Drawn tasks take their place.")
+except FileNotFoundError:
+    print("The School data are not here. Drawn tasks take their place.")
     hidden = rng.standard_normal((2, 15))
     weights = rng.standard_normal((25, 2)) @ hidden
     task = np.repeat(np.arange(25), 45)
