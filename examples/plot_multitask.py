@@ -59,7 +59,7 @@ for label, parameters in {
 for label, score in scores.items():
     print(f"{label.splitlines()[0]:26} explains {score:.1%} of the variance of the test rows")
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.4), layout="constrained")
 colours = ["0.7", "#e69f00", "#56b4e9", "#0072b2"]
 left.barh(list(scores), [100 * s for s in scores.values()], color=colours)
 left.set(xlabel="explained variance on test rows, %", title=name)
@@ -68,6 +68,7 @@ for colour, (label, model) in zip(colours[1:], found.items(), strict=True):
     right.plot(np.arange(1, len(values) + 1), values / values[0], marker=".", color=colour, label=label)
 right.set(xlabel="number", ylabel="singular value, relative", title="how many directions the tasks share")
 right.legend(frameon=False)
+figure.suptitle("A norm that prefers few common directions predicts best")
 for ax in (left, right):
     ax.spines[["top", "right"]].set_visible(False)
 

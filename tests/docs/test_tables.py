@@ -85,3 +85,10 @@ def test_every_command_is_on_its_page() -> None:
     for name, command in get_command(app).commands.items():
         for full in [f"{name} {below}" for below in getattr(command, "commands", {})] or [name]:
             assert f"```{{command}} {full}\n" in page
+
+
+def test_every_status_is_on_the_page_on_reading_certificates() -> None:
+    from projfree import Status
+
+    page = (DOCS / "reading-certificates.md").read_text(encoding="utf-8")
+    assert [status.name for status in Status if f"`{status.name}`" not in page] == []
