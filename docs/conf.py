@@ -71,6 +71,7 @@ sphinx_gallery_conf = {
     "ignore_pattern": r"(__init__|extend)",
     "within_subsection_order": "gallery_order.Position",
     "abort_on_example_error": True,
+    "capture_repr": (),  # only what an example prints
     "download_all_examples": False,
     "plot_gallery": "True",
     "show_memory": False,
