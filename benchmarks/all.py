@@ -48,10 +48,19 @@ def figure(found: dict, path: Path) -> None:
     from matplotlib import pyplot as plt
 
     shown, axes = plt.subplots(2, 2, figsize=(13, 9), constrained_layout=True)
-    ratios(axes[0, 0], found.get("passes", {}).get("ratios", []))
-    times(axes[0, 1], found.get("peers", {}).get("rows", []))
-    growth(axes[1, 0], found.get("scaling", {}).get("series", []))
-    plans(axes[1, 1], found.get("auto", {}).get("problems", []))
+    panels = (
+        (ratios, "passes", "ratios"),
+        (times, "peers", "rows"),
+        (growth, "scaling", "series"),
+        (plans, "auto", "problems"),
+    )
+    for ax, (drawn, name, part) in zip(axes.flat, panels, strict=True):
+        rows = found.get(name, {}).get(part, [])
+        if rows:
+            drawn(ax, rows)
+        else:  # a logarithmic axis without a number cannot be drawn
+            ax.text(0.5, 0.5, f"{name}.py has not been run", ha="center", va="center", transform=ax.transAxes)
+            ax.set_axis_off()
     shown.savefig(path, dpi=130)
 
 

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -227,6 +228,18 @@ def test_an_ascii_terminal(table, tmp_path):
     said = command("predict", tmp_path / "n", tmp_path / "t.csv", **ascii_only)
     assert said.returncode == 0, said.stderr
     assert b"bern" in said.stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_a_report_that_cannot_be_printed(table, tmp_path, more):
+    """The model is there, so that this is no bad input."""
+    words = [sys.executable, "-m", "projfree", *map(str, fit(table, tmp_path / "m", "--radius", 2, *more))]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 1, done.stderr
+    assert b"m' was written, but the report could not be printed (No space left on device)" in done.stderr
+    assert (tmp_path / "m" / "projfree.json").exists()
 
 
 def test_no_formula_reaches_a_spreadsheet(call, ratings, tmp_path):

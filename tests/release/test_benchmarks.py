@@ -39,3 +39,9 @@ def test_a_benchmark_writes_its_json_file_and_its_tables(tmp_path: Path) -> None
     assert "| project, p = 1.5 |" in shown
     assert shown in (place / "results" / "README.md").read_text(encoding="utf-8")
     assert list((place / "scratch").glob("projections-*.json"))
+
+
+def test_one_section_alone_has_a_figure_too(tmp_path: Path) -> None:
+    done = run(TOP / "benchmarks" / "all.py", "--only", "projections", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "bench.png").stat().st_size > 0

@@ -28,6 +28,7 @@ from projfree.cli.output import (
     Quiet,
     guarded,
     note,
+    reporting,
     show_fields,
     show_json,
 )
@@ -136,7 +137,8 @@ def complete(
             save_model(model, out, inputs, force)
     kept.forget()
     if json or not quiet:
-        _report(model, score, len(fitted), len(held), out, file, json)
+        with reporting(out):
+            _report(model, score, len(fitted), len(held), out, file, json)
     raise typer.Exit(DONE if tol is None or model.relative_gap_ <= tol else SHORT)
 
 

@@ -182,7 +182,10 @@ class Answers(CallbackSupportMixin, BaseEstimator):
         if reset:
             self.tasks_, places = np.unique(labels, return_inverse=True)
         else:
-            places = np.searchsorted(self.tasks_, labels)
+            try:
+                places = np.searchsorted(self.tasks_, labels)
+            except TypeError:  # labels of another kind, none of which was there
+                places = np.zeros(len(labels), dtype=int)
             places = np.minimum(places, len(self.tasks_) - 1)
             unknown = self.tasks_[places] != labels
             if unknown.any():

@@ -11,8 +11,9 @@ from projfree.checks import Array
 from projfree.estimators.completion.cold import Completed
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.labels import places
+from projfree.estimators.completion.observed import Observed
 from projfree.estimators.completion.offset_model import OffsetModel
-from projfree.estimators.completion.ratings import Observed, Ratings, read_ratings
+from projfree.estimators.completion.ratings import Ratings, read_ratings
 from projfree.losses.base import Loss
 from projfree.objectives.neighbours import Features
 

@@ -68,4 +68,4 @@ def _within(model: Any, radii: Array, fold: Fold) -> Iterator[float]:
     problem = model._problem(model.ratings_.part(fold.rows))
     for radius in radii.tolist():
         found = problem.within(model.rank, radius, None, seed=model._seed, max_iter=model.most_sweeps(False))
-        yield fold.score(model, Factors.of(problem.f, found.state).inside(problem.p, radius))
+        yield fold.score(model, Factors.of(problem.f, found.uninterrupted().state).inside(problem.p, radius))

@@ -11,6 +11,7 @@ from projfree.experiments.base import Experiment, Panel
 from projfree.experiments.report import markdown, page, static
 from projfree.experiments.report.findings import Judged, drawn, judged
 from projfree.experiments.store import DONE, FILE, TIMES, read_store
+from projfree.experiments.words import typeset
 from projfree.persist.disk import whole
 
 
@@ -84,7 +85,7 @@ def _circumstances(table: Any) -> dict[str, str]:
     done = table[table["measure"] == DONE]
     timed = done["experiment"].isin(set(table.loc[table["measure"].isin(TIMES), "experiment"]))
     return {
-        "stand_in": "; ".join(sorted(set(table.loc[table["stand_in"], "data"]))),
+        "stand_in": typeset("; ".join(sorted(set(table.loc[table["stand_in"], "data"])))),
         "minutes": f"{done['value'].sum() / 60:.0f}",
         "load": _ends(done.loc[timed, "note"]),
         "load elsewhere": _ends(done.loc[~timed, "note"]),
