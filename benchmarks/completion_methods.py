@@ -13,7 +13,8 @@ def projfree(train, radius=None, **settings):
     from projfree.estimators.completion import MatrixCompletion
 
     model = MatrixCompletion(radius=radius, **settings).fit(train)
-    return model.predict, f"radius {model.radius_:.4g} implicit {model.implicit_:g} gap {model.relative_gap_:.2g}"
+    proved = f" gap {model.relative_gap_:.2g}" if np.isfinite(model.relative_gap_) else ""
+    return model.predict, f"radius {model.radius_:.4g} implicit {model.implicit_:g}{proved}"
 
 
 def surprise(train, kind="SVD", **settings):
