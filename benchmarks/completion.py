@@ -3,6 +3,7 @@
     python benchmarks/completion.py rmse 1m --method projfree --seeds 0 1 2 3 4
     other/python benchmarks/completion.py rmse 1m --method surprise --seeds 0 1 2 3 4
     python benchmarks/completion.py rmse 1m --method projfree --seeds 0 1 2 3 4 --commit
+    other/python benchmarks/completion.py rmse 1m --method surprise-tuned --tuned-on 0 --pieces FILE --most 1
     python benchmarks/completion.py table
     python benchmarks/completion.py rmse --file ratings.tab --method projfree-defaults
     python benchmarks/completion.py memory --ratings 20000000
@@ -23,39 +24,55 @@ import gzip
 import os
 import resource
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from completion_data import STAND_INS, ratings, scale, split, synthetic, table
-from completion_methods import METHODS, Tuned, threads
+from completion_methods import METHODS, threads
+from completion_tuning import Pieces, Tuned
 
 #: Sweeps that are timed; the first one's end is where the second begins.
 SWEEPS = 4
 
 
 def rmse(args):
-    name, found, times = args.size if args.file is None else Path(args.file).name, [], []
-    users, items, values = table(name, args.file)
-    Tuned.once = args.tune_once
+    name, part = args.size if args.file is None else Path(args.file).name, f"1/{args.test_part}"
+    given, pieces, called = table(name, args.file), Pieces(args.pieces, args.most), f"{name} {part} {args.method}"
+    fits = []
     for seed in args.seeds:
-        train, test = split(len(values), args.test_part, seed)
-        begun, worked = time.perf_counter(), time.process_time()
-        predict, note = METHODS[args.method]((users[train], items[train], values[train]))
-        seconds, cpu = time.perf_counter() - begun, time.process_time() - worked
-        error = np.clip(predict((users[test], items[test])), *scale([None, None, values])) - values[test]
-        found.append(float(np.sqrt(np.mean(error**2))))
-        times.append((seconds, cpu))
-        print(
-            f"{name} {args.method} seed {seed}: RMSE {found[-1]:.4f}  fit {seconds:.1f} s, {cpu:.1f} CPU s  {note}",
-            flush=True,
-        )
-    print(f"{name} {args.method}: mean RMSE {np.mean(found):.4f}", flush=True)
+        method = settled(args, given, seed, pieces, called)
+        fits.append(pieces.get(f"{called} seed {seed}", partial(fitted, args, given, seed, method)))
+    errors, seconds, cpu, notes = (list(column) for column in zip(*fits, strict=True))
+    print(f"{called}: mean RMSE {np.mean(errors):.4f}", flush=True)
     if args.commit:
-        seconds, cpu = np.median(times, axis=0).tolist()
-        row = {"data": name, "method": args.method, "test part": f"1/{args.test_part}", "RMSE": float(np.mean(found))}
-        row |= {"seeds": len(found), "median s": seconds, "median CPU s": cpu, "threads": threads(), "note": note}
-        row["by seed"] = {str(seed): error for seed, error in zip(args.seeds, found, strict=True)}
+        row = {"data": name, "method": args.method, "test part": part, "RMSE": float(np.mean(errors))}
+        row |= {"seeds": len(errors), "median s": float(np.median(seconds)), "median CPU s": float(np.median(cpu))}
+        row |= {"threads": threads(), "note": notes[-1]}
+        row["by seed"] = {str(seed): error for seed, error in zip(args.seeds, errors, strict=True)}
         told("results", row, ("data", "method", "test part"))
+
+
+def settled(args, given, seed, pieces, called):
+    """The method of the call, with settings where it is tuned: on the seed's own training part, or on another one's."""
+    method = METHODS[args.method]
+    if not isinstance(method, Tuned):
+        return method
+    on = seed if args.tuned_on is None else args.tuned_on
+    train = split(len(given[2]), args.test_part, on)[0]
+    return method.settled(tuple(column[train] for column in given), pieces, f"{called} tuned on {on}")
+
+
+def fitted(args, given, seed, method):
+    """The RMSE of a method with a seed, the seconds and those of the processor that the fit took, and its note."""
+    train, test = split(len(given[2]), args.test_part, seed)
+    begun, worked = time.perf_counter(), time.process_time()
+    predict, note = method(tuple(column[train] for column in given))
+    seconds, cpu = time.perf_counter() - begun, time.process_time() - worked
+    error = np.clip(predict(tuple(column[test] for column in given[:2])), *scale(given)) - given[2][test]
+    found = float(np.sqrt(np.mean(error**2)))
+    print(f"seed {seed}: RMSE {found:.4f}  fit {seconds:.1f} s, {cpu:.1f} CPU s  {note}", flush=True)
+    return found, seconds, cpu, note
 
 
 def told(part, row, same):
@@ -165,7 +182,9 @@ if __name__ == "__main__":
     parser.add_argument("--method", default="projfree", choices=METHODS)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--test-part", type=int, default=10, help="the test part is one over this of the ratings")
-    parser.add_argument("--tune-once", action="store_true", help="what the first seed has chosen serves for the others")
+    parser.add_argument("--tuned-on", type=int, help="the seed whose settings serve for all, else each has its own")
+    parser.add_argument("--pieces", help="a file for finished fits, from which the same command goes on")
+    parser.add_argument("--most", type=int, help="begin at most so many fits")
     parser.add_argument("--file")
     parser.add_argument("--ratings", type=int, default=1_000_000)
     parser.add_argument("--commit", action="store_true", help="write the figures into benchmarks/results")

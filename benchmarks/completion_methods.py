@@ -3,53 +3,18 @@
 from __future__ import annotations
 
 import os
-import time
 
 import numpy as np
-from completion_data import held_out, scale
+from completion_data import scale
+from completion_tuning import Tuned
 
 
 def projfree(train, radius=None, **settings):
     from projfree.estimators.completion import MatrixCompletion
 
     model = MatrixCompletion(radius=radius, **settings).fit(train)
-    return model.predict, f"radius {model.radius_:.4g} implicit {model.implicit_:g} gap {model.relative_gap_:.2g}"
-
-
-class Tuned:
-    """``fit`` with the settings whose RMSE on the tuning tenth is least, on all of the training part.
-
-    With ``once`` the settings that the first training part has chosen serve for the others too.
-    """
-
-    once = False
-
-    def __init__(self, fit, settings):
-        self.fit, self.settings, self.best = fit, settings, None
-
-    def __call__(self, train):
-        tried, note = 0, "settings of the first seed"
-        if self.best is None or not self.once:
-            self.best, tried = self.settings[int(np.argmin(self.errors(train)))], len(self.settings)
-            note = f"of {tried}"
-        begun = time.process_time()
-        predict, _ = self.fit(train, **self.best)
-        return predict, f"{self.best} {note}, last fit {time.process_time() - begun:.1f} CPU s"
-
-    def given(self, number):
-        """The fit with one of the settings, for who has no time to tune."""
-        return lambda train: (self.fit(train, **self.settings[number])[0], f"{self.settings[number]}, not tuned")
-
-    def errors(self, train):
-        """The RMSE of each of the settings on the tuning tenth."""
-        inside, out = held_out(train)
-        return [self.error(inside, out, chosen, scale(train)) for chosen in self.settings]
-
-    def error(self, inside, out, chosen, limits):
-        predict, _ = self.fit(inside, **chosen)
-        found = float(np.sqrt(np.mean((np.clip(predict(out[:2]), *limits) - out[2]) ** 2)))
-        print(f"  {chosen}: {found:.4f}", flush=True)
-        return found
+    proved = f" gap {model.relative_gap_:.2g}" if np.isfinite(model.relative_gap_) else ""
+    return model.predict, f"radius {model.radius_:.4g} implicit {model.implicit_:g}{proved}"
 
 
 def surprise(train, kind="SVD", **settings):

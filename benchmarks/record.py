@@ -56,8 +56,9 @@ def versions(*names: str) -> dict[str, str]:
 
 
 def _options(words: list[str]) -> str:
-    """What changes the figures: neither where they are written, nor that they are."""
-    kept = [word for word, before in zip(words, ["", *words], strict=False) if "--out" not in (word, before)]
+    """What changes the figures: neither where they are written, nor that they are, nor in how many calls."""
+    pairs = zip(words, ["", *words], strict=False)
+    kept = [word for word, before in pairs if not {word, before} & {"--out", "--pieces", "--most"}]
     return " ".join(word for word in kept if word != "--commit") or "none"
 
 

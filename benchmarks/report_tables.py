@@ -19,11 +19,14 @@ class Shown:
         ``value``.
     columns
         The place of each cell in its row, by its heading; by default every key of the rows.
+    without
+        Keys that the JSON file has and the table leaves out, where every key is shown.
     """
 
     title: str
     rows: str
     columns: dict[str, str] | None = None
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ def _cells(table: Shown, tree: dict[str, Any]) -> tuple[tuple[str, ...], list[li
     if isinstance(rows, dict):
         rows = [{"name": name, "value": value} for name, value in rows.items()]
     rows = rows or []  # a part that was not run
-    columns = table.columns or {key: key for row in rows for key in row}
+    columns = table.columns or {key: key for row in rows for key in row if key not in table.without}
     # A row of another kind may lack a column that was not asked for by name.
     pick = found if table.columns else lambda row, key: row.get(key, "")
     return tuple(columns), [[pick(row, place) for place in columns.values()] for row in rows]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+from docutils import nodes
 from sphinx.pycode import ModuleAnalyzer
 
 HERE = Path(__file__).parent
@@ -70,6 +71,7 @@ sphinx_gallery_conf = {
     "ignore_pattern": r"(__init__|extend)",
     "within_subsection_order": "gallery_order.Position",
     "abort_on_example_error": True,
+    "capture_repr": (),  # only what an example prints
     "download_all_examples": False,
     "plot_gallery": "True",
     "show_memory": False,
@@ -101,6 +103,14 @@ def _described(app: object, what: str, name: str, thing: object, options: object
         lines.clear()
 
 
+def _thumbnails(app: object, doctree: nodes.document, page: str) -> None:
+    """Give the pictures of the gallery's index, which have no text, the titles of the examples that follow them."""
+    for picture in doctree.findall(nodes.image):
+        if not picture.get("alt") and (title := picture.next_node(nodes.reference, siblings=True, ascend=True)):
+            picture["alt"] = f"Figure of the example {title.astext()}"
+
+
 def setup(app: Any) -> None:
     app.connect("autodoc-skip-member", _skip)
     app.connect("autodoc-process-docstring", _described)
+    app.connect("doctree-resolved", _thumbnails)

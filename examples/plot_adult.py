@@ -29,10 +29,11 @@ print(f"test accuracy {accuracy:.3f}; the larger class alone gives {share:.3f}")
 # %%
 # One standard error below the best score is the choice that asks for the smallest radius.
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(13, 4.6), layout="constrained")
-search.plot_scores(left)
-left.set_ylabel("negative log loss")
-search.plot_path(right, most=8)
+figure, (above, below) = plt.subplots(2, 1, figsize=(8, 8.4), layout="constrained")
+search.plot_scores(above)
+above.set_ylabel("negative log loss")
+search.plot_path(below, most=8)
+figure.suptitle("Beyond the best radius, rare countries of birth get large coefficients")
 
 assert accuracy > share + 0.07
 plt.show()

@@ -22,10 +22,11 @@ print(
     f"R^2 {search.best_score_:.3f} over folds, {test:.3f} on test songs; proven gap {search.result_.relative_gap:.0e}"
 )
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(13, 4.6), layout="constrained")
-search.plot_scores(left)
-left.set_ylim(-0.2, 0.25)
-search.plot_path(right, most=8)
+figure, (above, below) = plt.subplots(2, 1, figsize=(8, 8.4), layout="constrained")
+search.plot_scores(above)
+above.set_ylim(-0.2, 0.25)
+search.plot_path(below, most=8)
+figure.suptitle("The smallest radius whose score is within one standard error of the best")
 
 assert test > 0.05
 plt.show()

@@ -31,7 +31,7 @@ def error(w, best):
 # %%
 # Twelve iterates in the plane above, the error of the best of up to a thousand below.
 
-figure, axes = plt.subplots(2, 3, figsize=(11, 7.2), layout="constrained", height_ratios=[1.25, 1])
+figure, axes = plt.subplots(2, 3, figsize=(9.5, 6.6), layout="constrained", height_ratios=[1.25, 1])
 final = {}
 for (p, title), (above, below) in zip(shapes.items(), axes.T, strict=True):
     ball = LpBall(p, radius=0.9)

@@ -33,6 +33,7 @@ for ax, (title, model) in zip(axes, models.items(), strict=True):
     ax.axhline(0, color="0.6", linewidth=0.8)
     ax.set_title(f"{title}; error {errors[title]:.2f}", fontsize="medium")
     ax.spines[["top", "right"]].set_visible(False)
+figure.suptitle("The group ball is nearer to the truth where groups matter")
 figure.supxlabel("feature; the groups that matter are shaded")
 figure.supylabel("coefficient (bars), truth (dots)")
 assert errors["group ball: groups are in or out"] < errors["ball of the lasso: features are in or out"]

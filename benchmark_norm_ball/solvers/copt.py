@@ -1,5 +1,8 @@
 """Frank-Wolfe of copt with backtracking, its default."""
 
+from contextlib import redirect_stdout
+from io import StringIO
+
 import numpy as np
 from benchopt import BaseSolver, safe_import_context
 
@@ -33,7 +36,8 @@ class Solver(BaseSolver):
         if n_iter == 0:
             self.w = start
             return
-        self.w = copt.minimize_frank_wolfe(self.fun, start, self.lmo, jac=True, max_iter=n_iter, tol=0.0).x
+        with redirect_stdout(StringIO()):  # it prints a line for each run
+            self.w = copt.minimize_frank_wolfe(self.fun, start, self.lmo, jac=True, max_iter=n_iter, tol=0.0).x
 
     def get_result(self):
         return {"w": self.w}

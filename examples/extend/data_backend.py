@@ -1,4 +1,4 @@
-"""A data backend of your own: a table that is kept as separate columns, such as a column store gives."""
+"""A data backend of your own: a table of separate columns, such as a column store gives."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ ROWS = 1024  # of a block
 
 
 class ColumnTable(LocalData):
-    """Columns of equal length, never joined into one table; `run` forms what a pass needs block by block."""
+    """Columns of equal length, never joined into one table; `run` works block by block."""
 
     def __init__(self, columns, y, sample_weight=None):
         self.store = [np.asarray(column) for column in columns]
@@ -29,7 +29,7 @@ class ColumnTable(LocalData):
             yield rows, np.column_stack([column[rows] for column in self.store]).astype(np.float64)
 
     def run(self, work):
-        """One read: hand `work` the images of its vectors on each block, and add up what it returns."""
+        """One read: hand `work` the images of its vectors on each block, and add up its answers."""
         total = adjoint = None
         for rows, part in self.tables():
             residual, sums = work(rows, *[part @ w for w in work.vectors])
@@ -54,7 +54,7 @@ class ColumnTable(LocalData):
         return total
 
     def summation(self):
-        """How many units of rounding a sum over rows may err by: any order in a block, blocks one by one."""
+        """By how many units of rounding a sum over rows may err, in any order within a block."""
         return float(min(self.n, ROWS) + -(-self.n // ROWS) + 8)
 
     def smoothness(self, *, centred):
@@ -68,7 +68,11 @@ class ColumnTable(LocalData):
 def main():
     """Fit a model to columns of different types."""
     rng = np.random.default_rng(0)
-    columns = [rng.standard_normal(3000), rng.integers(0, 5, 3000), rng.uniform(size=3000).astype(np.float32)]
+    columns = [
+        rng.standard_normal(3000),
+        rng.integers(0, 5, 3000),
+        rng.uniform(size=3000).astype(np.float32),
+    ]
     y = columns[0] - 0.5 * columns[1] + 0.1 * rng.standard_normal(3000)
     f = Objective(Squared(), ColumnTable(columns, y), fit_intercept=True)
     result = minimize(f, LpBall(1.5, radius=3.0), tol=1e-8)

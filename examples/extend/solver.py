@@ -1,4 +1,4 @@
-"""A solver of your own: Frank-Wolfe with an average of all gradients so far, also called heavy-ball Frank-Wolfe."""
+"""A solver of your own: Frank-Wolfe with an average of all gradients, also called heavy-ball."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -12,14 +12,14 @@ from projfree.solvers.base import Solver, State, at_iterate, bound_of, next_answ
 
 @dataclass(frozen=True)
 class HeavyBallState(State):
-    """A solver's memory is a frozen record; the run keeps it, writes it to checkpoints and shows it to callbacks."""
+    """What a solver remembers, frozen: the run keeps it, saves it and shows it to callbacks."""
 
     m: Minorant = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, repr=False)
 class HeavyBall(Solver):
-    """Take the tangent at the iterate, average it with earlier ones, and move towards the vertex of the average."""
+    """Average the tangents at the iterates, and move towards the vertex of the average."""
 
     schedule: OpenLoop = field(default_factory=OpenLoop)
 
@@ -30,8 +30,12 @@ class HeavyBall(Solver):
         t = state.t + 1
         gamma = self.schedule.weight(t)
         here = f.evaluate(state.x)  # value, intercept and tangent from one read of the data
-        m = (1.0 - gamma) * state.m + gamma * here.slope  # averages of tangents lie below f as tangents do
-        answer = next_answer(ball, m.gradient, state)  # the vertex, and the support if it comes with it
+        m = (
+            1.0 - gamma
+        ) * state.m + gamma * here.slope  # averages of tangents lie below f as tangents do
+        answer = next_answer(
+            ball, m.gradient, state
+        )  # the vertex, and the support if it comes with it
         return replace(
             state,
             t=t,
@@ -54,7 +58,7 @@ def problem():
 
 
 def main():
-    """There is no loop in a solver: stopping, clock, trace, callbacks and checkpoints are the run's."""
+    """No loop is needed: stopping, clock, trace, callbacks and checkpoints are the run's."""
     result = minimize(*problem(), HeavyBall(), tol=1e-4)
     assert result.status.converged
     return result

@@ -12,8 +12,8 @@ from projfree.steps.base import StepRule
 class Halving(StepRule):
     """The first of the steps s, s/2, s/4, ... that brings a part of what the tangent promises.
 
-    ``memory`` is the one number that a rule may carry from one iteration to the next. Here it is the last step, and
-    the search begins at twice that.
+    ``memory`` is the one number that a rule may carry from one iteration to the next. Here it is
+    the last step, and the search begins at twice that.
     """
 
     part: float = 0.5
@@ -22,7 +22,9 @@ class Halving(StepRule):
         gap = hull.gap  # what the tangent promises for a full step
         if gap <= 0.0:
             return 0.0, memory
-        value = hull.at(np.zeros(1)).value  # `hull` is f on the segment from the iterate to the vertex
+        value = hull.at(
+            np.zeros(1)
+        ).value  # `hull` is f on the segment from the iterate to the vertex
         step = min(1.0, 2.0 * memory) if memory > 0.0 else 1.0
         while step > 1e-12 and hull.at(np.array([step])).value > value - self.part * step * gap:
             step /= 2.0

@@ -40,6 +40,13 @@ def count(name: str, value: int, lowest: int = 1) -> int:
     return int(value)
 
 
+def flag(name: str, value: Any) -> bool:
+    """Return `value` as a bool, or say that `name` must be one: text such as "False" would count as true."""
+    if isinstance(value, bool | np.bool_) or (isinstance(value, int | np.integer) and value in (0, 1)):
+        return bool(value)
+    raise TypeError(f"`{name}` must be True or False, got {shown(value)}.")
+
+
 def _number(name: str, value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or isinstance(value, complex):
         raise TypeError(f"`{name}` must be a real number, got {shown(value)} of type {type(value).__name__}.")

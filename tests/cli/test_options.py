@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -65,6 +66,17 @@ def test_columns_of_a_prediction_may_stand_in_any_order(call, table, tmp_path, k
     result = call("predict", tmp_path / "m", path)
     expected = load(tmp_path / "m").predict(frame[list("abc")])
     np.testing.assert_allclose([float(word) for word in result.output.split()], expected, rtol=1e-12)
+
+
+def test_columns_without_names_are_counted(call, tmp_path):
+    rows = np.random.default_rng(0).standard_normal((50, 4))
+    np.save(tmp_path / "rows.npy", rows)
+    np.save(tmp_path / "features.npy", rows[:, :3])
+    assert call("fit", tmp_path / "rows.npy", "--target", "-1", "--out", tmp_path / "m").exit_code == 0
+    result = call("predict", tmp_path / "m", tmp_path / "rows.npy")
+    assert result.exit_code == 2
+    assert "must have 3 columns, the features of the model, which have no names, got 4; leave out" in result.output
+    assert call("predict", tmp_path / "m", tmp_path / "features.npy").exit_code == 0
 
 
 def test_probabilities(call, classes, tmp_path):
@@ -227,6 +239,18 @@ def test_an_ascii_terminal(table, tmp_path):
     said = command("predict", tmp_path / "n", tmp_path / "t.csv", **ascii_only)
     assert said.returncode == 0, said.stderr
     assert b"bern" in said.stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_a_report_that_cannot_be_printed(table, tmp_path, more):
+    """The model is there, so that this is no bad input."""
+    words = [sys.executable, "-m", "projfree", *map(str, fit(table, tmp_path / "m", "--radius", 2, *more))]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 1, done.stderr
+    assert b"m' was written, but the report could not be printed (No space left on device)" in done.stderr
+    assert (tmp_path / "m" / "projfree.json").exists()
 
 
 def test_no_formula_reaches_a_spreadsheet(call, ratings, tmp_path):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import importlib.util
 import os
+import shlex
 import sys
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -79,14 +81,15 @@ def test_a_finished_table_is_not_replaced(call, tmp_path):
     assert counts(folder) == {"one/a": 5, "one/b": 6, "two/c": 7, "two/d": 8}
 
 
-def test_the_repeat_line_of_the_page_keeps_everything_else(call, tmp_path):
-    folder = tmp_path / "r"
+@pytest.mark.parametrize("name", ["r", "my results"])
+def test_the_repeat_line_of_the_page_keeps_everything_else(call, tmp_path, name):
+    folder = tmp_path / name
     call("--out", folder)
     page = (folder / "report.html").read_text(encoding="utf-8")
     line = next(words for words in page.split("<code>") if words.startswith("projfree reproduce two")).split("</code>")[
         0
     ]
-    assert call(*line.split()[2:]).exit_code == 0
+    assert call(*shlex.split(unescape(line))[2:]).exit_code == 0
     assert counts(folder) == {"one/a": 1, "one/b": 2, "two/c": 5, "two/d": 6}
 
 

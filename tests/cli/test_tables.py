@@ -32,7 +32,18 @@ REFUSED = {
     ),
     "no numbers": ("a,y\n,1\n,2\n", r"column 'a' is missing or infinite in row 1"),
     "infinite": ("a,y\n1,1\ninf,2\n", r"column 'a' is missing or infinite in row 2"),
-    "not text": (b"a,y\n\xff\xfe,1\n", r"cannot be read as text in columns"),
+    "not text": (b"a,y\n\xff\xfe,1\n", r"must be text in UTF-8, got the byte 0xff; convert it, e.g. with iconv"),
+    "decimal commas": (
+        "a;y\n1,5;2\n2;3\n-1.000,25;4\n",
+        r"column 'a' holds numbers with commas, such as '1,5' in row 1; write them with a decimal point",
+    ),
+    "a target with decimal commas": (
+        "a;y\n1;2\n2;1,5\n3;2,5\n4;3,5\n",
+        r"column 'y' holds numbers with commas, such as '1,5' in row 2",
+    ),
+    "dates": ("a,y\n2020-01-01,1\n2020-01-02 10:30,2\n", r"column 'a' holds dates, such as '2020-01-01' in row 1"),
+    "dates with the year last": ("a,y\n,0\n31.12.2020,1\n1.1.2021,2\n", r"column 'a' holds dates, such as '31.12"),
+    "dates as targets": ("a,y\n1,1/2/2020\n2,3/2/2020\n", r"column 'y' holds dates, such as '1/2/2020' in row 1"),
 }
 
 
@@ -43,6 +54,21 @@ def test_text_files_that_are_refused(call, tmp_path, text, sentence):
     assert result.exit_code == 2, result.output
     assert re.search(sentence, result.output), result.output
     assert not (tmp_path / "m").exists()
+
+
+def test_what_looks_like_numbers_or_dates_can_be_categories(call, tmp_path):
+    (tmp_path / "t.csv").write_text('a,b,y\n"1,2",2020-01-01,1\n"3,4",2020-02-01,2\n"1,2",2020-02-01,3\n')
+    result = call(*fit(tmp_path / "t.csv", tmp_path / "m", "--one-hot", "a,b"))
+    assert result.exit_code == 0, result.output
+    (tmp_path / "versions.csv").write_text("a,y\n1.2.3,1\n1.2.4,2\n2.0.1,3\n")
+    assert call(*fit(tmp_path / "versions.csv", tmp_path / "n")).exit_code == 0
+
+
+def test_a_file_that_is_not_zipped_is_named(call, tmp_path):
+    (tmp_path / "t.csv.gz").write_text("a,y\n1,2\n")
+    result = call(*fit(tmp_path / "t.csv.gz", tmp_path / "m"))
+    assert result.exit_code == 2, result.output
+    assert "t.csv.gz' cannot be read as text in columns: Not a gzipped file" in result.output
 
 
 @pytest.mark.parametrize("gone", [False, True])

@@ -318,6 +318,7 @@ def test_several_models_with_features():
         (3.0, ValueError, r"a row for each id and some features, got shape \(\)"),
         (pd.DataFrame({"user": np.arange(160)}), ValueError, r"and some features, got shape \(160, 0\)"),
         ({1: [1.0, 2.0], 2: [1.0]}, ValueError, r"as many numbers for each id, got shape \(1,\) for 2 "),
+        ({1: 2.0, 2: 3.0}, ValueError, "must have a list of numbers for each id, got 2.0 for 1"),
         ({1: ["F"]}, TypeError, "`user_features` must hold real numbers, got dtype"),
         (1e200 * USERS, ValueError, "`user_features` has entries as large as .*; rescale its columns"),
         ((np.arange(159), USERS), ValueError, "must have an id for each row, got 159 ids and 160 rows"),

@@ -341,6 +341,31 @@ def test_a_path_that_is_interrupted_leaves_nothing_half_done(tmp_path):
     assert not hasattr(model, "factors_")
 
 
+@pytest.mark.parametrize(
+    "fit", [quick(radius=None), MatrixCompletionCV(p=1.0, radii=[5.0, 9.0], cv=2, rank=3)], ids=str
+)
+def test_no_sweep_of_a_fit_can_be_interrupted_in_vain(fit, monkeypatch):
+    """Also those that look once more whether a matrix helps where offsets are all there is, and those of folds."""
+    rng, step, calls = np.random.default_rng(0), Alternating.step, []
+    users, items, _ = entries(20, 15, 150, seed=0)
+    y = rng.standard_normal(20)[users] + rng.standard_normal(15)[items] + rng.standard_normal(150)
+
+    def pressed(self, *given):
+        calls.append(self)
+        if len(calls) == at:
+            raise KeyboardInterrupt
+        return step(self, *given)
+
+    monkeypatch.setattr(Alternating, "step", pressed)
+    at = 0
+    fit.fit((users, items, y))
+    for at in range(1, len(calls) + 1):
+        calls.clear()
+        with pytest.raises(KeyboardInterrupt):
+            fit.fit((users, items, y))
+        assert len(calls) == at
+
+
 @pytest.mark.parametrize("at", [1, 4, 6])
 def test_early_stopping_judges_all_sweeps_after_an_interrupt(at, tmp_path):
     """The resumed fit ends where the whole one does, and keeps the same sweep, also one from before the interrupt."""

@@ -120,6 +120,15 @@ def test_projections(tier, p):
             assert np.linalg.norm(found.toarray() - exact) <= 0.05 * np.linalg.norm(exact)
 
 
+def test_a_small_side_is_projected_without_a_decomposition_of_the_factors(monkeypatch):
+    rng = np.random.default_rng(0)
+    low = LowRank.of(rng.standard_normal((12, 2)), rng.standard_normal((9, 2)))
+    asked = []
+    monkeypatch.setattr(LowRank, "decomposed", lambda self: asked.append(self.rank))
+    SchattenBall(1.0, 2.0).project(low + gradient("sparse", 2)[0])
+    assert asked == []
+
+
 def test_warm_calls_take_fewer_products(monkeypatch):
     from projfree.numerics import subspace
     from projfree.sets import spectral

@@ -54,7 +54,8 @@ def test_y_beside_ratings_is_refused(X):
     [
         ([(1, 2, 3.0), ("a", 2, 3.0)], r"^`users` must be labels of one type, got int and str; convert"),
         (([1, 2], [1, "a"], [1.0, 2.0]), r"^`items` must be labels of one type, got int and str"),
-        (([None, 1], [1, 2], [1.0, 2.0]), r"^`users` must be labels of one type, got NoneType and int"),
+        (([1, None], [1, 2], [1.0, 2.0]), r"^`users` must not have missing labels, got None at index 1; drop"),
+        ((["a", float("nan")], [1, 2], [1.0, 2.0]), r"^`users` must not have missing labels, got nan at index 1; drop"),
         (([True, 3], [1, 2], [1.0, 2.0]), r"^`users` must be labels of one type, got bool and int"),
         (([None, None], [1, 2], [1.0, 2.0]), r"^`users` must be labels, whole numbers or strings, got NoneType"),
         ((np.array(["2020-01-01"], "M8[D]"), [1], [1.0]), r"whole numbers or strings, got datetime64\[D\]; convert"),
@@ -72,6 +73,13 @@ def test_y_beside_ratings_is_refused(X):
 def test_what_cannot_be_read(X, words):
     with pytest.raises((TypeError, ValueError), match=words):
         quick().fit(X)
+
+
+def test_pairs_that_cannot_be_read():
+    model = quick().fit([(1, 2, 3.0), (2, 3, 4.0)])
+    for pair in ((1, 2), [1, 2]):
+        with pytest.raises(ValueError, match=r"^`X` must be .* of which one is \[\(user, item\)\], .* got shape"):
+            model.predict(pair)
 
 
 def test_labels_of_every_accepted_kind():

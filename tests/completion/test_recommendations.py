@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from completion.problems import entries
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 
 from projfree import load
 from projfree.estimators.completion import MatrixCompletion, ranking
-from projfree.estimators.completion.ratings import Observed
+from projfree.estimators.completion.observed import Observed
 
 USERS, ITEMS, Y = RATINGS = entries(30, 20, 300, seed=3)
 
@@ -159,6 +160,7 @@ def test_a_new_user_in_every_form(model):
     assert expected.shape == (20,)
     forms = [list(mine.items()), tuple(mine.items()), (items, values), (np.array(items), np.array(values))]
     forms += [np.column_stack([items, values]), pd.DataFrame({"item": items, "rating": values})]
+    forms += [pd.Series(mine)]
     forms += [[*mine.items(), (999, 5.0)], [(3, 1.0), *mine.items()]]  # never seen; replaced
     for form in forms:
         np.testing.assert_allclose(model.fold_in(form), expected, rtol=1e-9)
@@ -168,8 +170,11 @@ def test_a_new_user_in_every_form(model):
     assert users.tolist() == ["new"]
     by_hand = f.base + f.shift + rows[0, 0] + f.cols + f.right @ rows[0, 1:]
     np.testing.assert_allclose(np.clip(by_hand, *model.rating_range_), expected, rtol=1e-9)
-    with pytest.raises(ValueError, match=r"^`ratings` must be pairs \(item, rating\) of one user, got 3 columns\.$"):
+    with pytest.raises(ValueError, match=r"^`ratings` must be what one user has rated: .*, got 3 columns\.$"):
         model.fold_in([(1, 2, 3.0)])
+    for wrong in ((3, 5.0), None, sp.coo_array(np.ones((1, 20)))):
+        with pytest.raises(ValueError, match=r"^`ratings` must be what one user has rated: "):
+            model.fold_in(wrong)
     with pytest.raises(TypeError, match=r"^`items` must be whole numbers, as in the fit, got text"):
         model.fold_in({"up": 3.0})
 

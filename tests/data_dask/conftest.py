@@ -27,7 +27,8 @@ def threads() -> Iterator[object]:
 
     with dask.config.set(QUIET), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        settings = {"processes": False, "dashboard_address": ":0", "threads_per_worker": 1, "silence_logs": 50}
+        # A cluster that silences logs would mute what pytest records for all later tests of the session.
+        settings = {"processes": False, "dashboard_address": ":0", "threads_per_worker": 1, "silence_logs": False}
         with LocalCluster(n_workers=2, **settings) as cluster, Client(cluster, set_as_default=False) as client:
             yield client
 

@@ -165,6 +165,19 @@ def test_sparse_blocks_and_arrays_of_targets(problem):
         ConstrainedRegressor(radius=1.0).fit(blocks, problem["target"])
 
 
+def test_targets_in_plain_blocks_and_single_blocks(problem):
+    X, y = problem["X"], problem["signs"]
+    expected = ConstrainedClassifier(radius=2.0).fit(X, y)
+    blocks = [dask.delayed(X[:100]), dask.delayed(X[100:])]
+    model = ConstrainedClassifier(radius=2.0).fit(blocks, [y[:100], y[100:]], [np.ones(100), np.ones(140)])
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-6)
+    single = ConstrainedClassifier(radius=2.0).fit(dask.delayed(X), dask.delayed(y))
+    np.testing.assert_allclose(single.coef_, expected.coef_, rtol=1e-6)
+    np.testing.assert_array_equal(single.predict(dask.delayed(X)).compute(), single.predict(X))
+    with pytest.raises(ValueError, match="`y` must have a block for each of the 2 blocks of `X`, got 3"):
+        ConstrainedClassifier(radius=2.0).fit(blocks, [y[:100], y[100:200], y[200:]])
+
+
 def test_searches_over_radii(problem):
     X, y = problem["X"], problem["labels"]
     model = ConstrainedClassifierCV(p=[1, 2], radii=5, cv=3).fit(*cut(X, y))
@@ -260,6 +273,19 @@ def test_folds_share_no_rows_and_leave_none_out(problem):
         assert [sum(pair) for pair in counts] == [240] * 4
         assert sum(held for _, held in counts) == 240
         assert max(held for _, held in counts) <= 64
+
+
+def test_folds_of_partitions_with_few_rows(problem):
+    """Each fold has its share, and so has what is held out, where no partition has a row for all of them."""
+    X, y = (da.from_array(a, chunks=(1, *a.shape[1:])) for a in (problem["X"], problem["target"]))
+    data = as_data(X, y)
+    held = [round(pair[1].total_weight) for pair in data.split(7, seed=1)]
+    assert sum(held) == 240
+    assert max(held) - min(held) <= 1
+    outside, inside = data.parted(0.2, seed=0)
+    assert 30 <= inside.total_weight <= 66
+    assert outside.total_weight + inside.total_weight == 240.0
+    assert ConstrainedRegressorCV(radii=[1.0, 9.0], cv=3).fit(X[:30], y[:30]).best_score_ > 0.5
 
 
 def test_the_estimator_pickles_and_resumes(problem, tmp_path):

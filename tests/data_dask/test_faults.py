@@ -36,6 +36,7 @@ from projfree import (
 from projfree.algebra import Point
 from projfree.data.base import RowsLostError
 from projfree.data.dask import shelf
+from projfree.data.dask.calling import Call, Caller, Waiting
 from projfree.data.dask.cluster import ClusterRounds
 from projfree.data.rows import Rows, Step
 from projfree.data.sources.base import ChangedError
@@ -194,6 +195,8 @@ def test_a_closed_client_is_named_and_data_do_not_travel(client, table):
         Objective(Logistic(), data).evaluate(Point(np.zeros(5)))
     with pytest.raises(TypeError, match=r"`client` must be a `distributed.Client`, got str; for an address use"):
         made(table, client="tcp://nowhere:1")
+    with pytest.raises(ValueError, match="`client` must be open, got one that is closed; connect anew"):
+        made(table, client=other)
 
 
 def test_errors_arrive_from_workers(client, table):
@@ -317,6 +320,23 @@ def test_tasks_that_somebody_cancels_are_called_again(client, table):
     thread.join()
     assert cancelled
     assert sums.tolist() == [0.0]
+
+
+def test_a_task_that_was_retried_meanwhile_is_waited_for(threads):
+    """Its state is read before its error: between the two, a partition that it depends on may be made again."""
+    waiting = Waiting(Caller(threads, 1.0), "projfree-fold", len, [Call(tuple)])
+    states = iter(["error", "error"])
+
+    class Retried:
+        status = property(lambda self: next(states, "pending"))
+
+        def exception(self, timeout):
+            raise TimeoutError
+
+    waiting.futures[0] = Retried()
+    waiting._refuse_errors()
+    assert waiting.deaths == {0: 0}
+    assert 0 in waiting.futures
 
 
 def test_answers_that_are_lost_on_the_way_are_asked_for_again(table, monkeypatch):

@@ -19,6 +19,7 @@ from sklearn.base import clone
 
 from projfree import (
     Checkpoint,
+    ConstrainedClassifier,
     ConstrainedClassifierCV,
     FrankWolfe,
     Logistic,
@@ -104,6 +105,18 @@ def test_a_killed_worker_changes_no_bit(processes):
     assert time.monotonic() - begun < PATIENCE
     np.testing.assert_array_equal(disturbed.w, undisturbed.w)
     assert (disturbed.value, disturbed.bound) == (undisturbed.value, undisturbed.bound)
+
+
+def test_tasks_may_fit(processes, table):
+    """They leave their threads to the tasks of their rounds, as other calls of Dask inside of tasks do."""
+    X, y, _ = table
+
+    def fit(chunk):
+        return ConstrainedClassifier(radius=1.0).fit(da.from_array(X, chunks=(chunk, 5)), y).coef_
+
+    both = processes.map(fit, [60, 80], pure=False)  # as many as there are threads
+    for coef in processes.gather(both):
+        np.testing.assert_allclose(coef, ConstrainedClassifier(radius=1.0).fit(X, y).coef_, rtol=1e-5)
 
 
 @pytest.mark.slow

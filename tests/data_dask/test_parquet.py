@@ -73,8 +73,9 @@ def test_text_files_and_odd_clusters_are_refused(here, tmp_path):
     out = ["--out", str(tmp_path / "m"), "--target", "y"]
     run = CliRunner().invoke(app, ["fit", str(tmp_path / "a.csv"), *out, "--cluster", "local"])
     assert "--cluster needs a Parquet file or a folder of those" in run.output.replace("\n", " ")
-    with pytest.raises(ValueError, match="--cluster must be tcp://host:port, local or local:workers, got local:x"):
-        cluster_at("local:x").__enter__()
+    for odd in ("local:x", "localhost", "nonsense", "tcp://host"):
+        with pytest.raises(ValueError, match=f"--cluster must be tcp://host:port, local or local:workers, got {odd}"):
+            cluster_at(odd).__enter__()
 
 
 @pytest.mark.slow

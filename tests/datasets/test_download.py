@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import re
 import zipfile
 from dataclasses import replace
 
@@ -13,12 +14,7 @@ import pytest
 from projfree.datasets import download, load_movielens, lookup
 from projfree.datasets.download import HOMES, check, fetch
 
-HOME = HOMES["movielens-1m"]
-#: Of files without a known checksum, before the download.
-UNKNOWN = (
-    r"^no checksum of ratings\.dat is known, so that what comes from https://\S+/ml-1m\.zip is checked by its shape "
-    r"and first rows alone; compare it with grouplens\.org/datasets/movielens/1m if that matters\.$"
-)
+REAL = HOMES["movielens-1m"]
 
 
 def archive(name="ml-1m/ratings.dat", text="1::2::3::4\n"):
@@ -26,6 +22,10 @@ def archive(name="ml-1m/ratings.dat", text="1::2::3::4\n"):
     with zipfile.ZipFile(buffer, "w") as file:
         file.writestr(name, text)
     return buffer.getvalue()
+
+
+ARCHIVE = archive()
+HOME = replace(REAL, archive_sha256=hashlib.sha256(ARCHIVE).hexdigest())
 
 
 @pytest.fixture
@@ -50,16 +50,15 @@ def test_the_folder_of_the_variable_comes_before_the_cache(tmp_path, monkeypatch
     for root in (tmp_path, offline):
         (root / "ml-1m").mkdir()
         (root / "ml-1m" / "ratings.dat").write_text("")
-    assert lookup.present(HOME) == tmp_path / "ml-1m" / "ratings.dat"
+    assert lookup.present(REAL) == tmp_path / "ml-1m" / "ratings.dat"
     (tmp_path / "ml-1m" / "ratings.dat").unlink()
-    assert lookup.present(HOME) == offline / "ml-1m" / "ratings.dat"
+    assert lookup.present(REAL) == offline / "ml-1m" / "ratings.dat"
 
 
 def test_a_download_is_kept_under_the_name_that_the_loader_looks_for(served, monkeypatch):
     monkeypatch.delenv("PROJFREE_DATA", raising=False)
-    cache = served(archive())
-    with pytest.warns(UserWarning, match=UNKNOWN):
-        path = fetch(HOME)
+    cache = served(ARCHIVE)
+    path = fetch(HOME)
     assert path == cache / "ml-1m" / "ratings.dat.zip"
     assert lookup.present(HOME) == path
     with lookup.open_text(path) as text:
@@ -68,23 +67,31 @@ def test_a_download_is_kept_under_the_name_that_the_loader_looks_for(served, mon
 
 @pytest.mark.parametrize(
     ("content", "why"),
-    [(b"<html>not here</html>", "it is no zip archive"), (archive("ml-1m/users.dat"), "it holds no ratings.dat")],
-    ids=["no archive", "another file"],  # an archive holds the time of its making, and names of tests must not change
+    [
+        (b"<html>not here</html>", "it is no zip archive"),
+        (archive("ml-1m/users.dat"), "it holds no ratings.dat"),
+        (archive(text="1::2::5::4\n"), "the sha256 of the archive is [0-9a-f]{64}, not "),
+    ],
+    # An archive holds the time of its making, and names of tests must not change.
+    ids=["no archive", "another file", "other ratings"],
 )
 def test_what_is_not_the_data_is_not_kept(served, content, why):
     cache = served(content)
-    with pytest.raises(ValueError, match=f"is not the data: {why}"), pytest.warns(UserWarning, match=UNKNOWN):
+    with pytest.raises(ValueError, match=f"is not the data: {why}"):
         fetch(HOME)
     assert list((cache / "ml-1m").iterdir()) == []
 
 
 def test_a_known_checksum_is_checked(tmp_path):
     content = archive("ml-100k/u.data", "1\t2\t3\t4\n")
-    (tmp_path / "a.zip").write_bytes(content)
+    place = tmp_path / "u.data.zip"
+    place.write_bytes(content)
     good = replace(HOMES["movielens-100k"], sha256=hashlib.sha256(b"1\t2\t3\t4\n").hexdigest())
-    check(tmp_path / "a.zip", good)
+    check(place, good)
+    check(place, replace(good, archive_sha256="of another archive with the same file"))
+    check(place, replace(good, sha256="not looked at", archive_sha256=hashlib.sha256(content).hexdigest()))
     with pytest.raises(ValueError, match=r"the sha256 of u.data is"):
-        check(tmp_path / "a.zip", HOMES["movielens-100k"])
+        check(place, HOMES["movielens-100k"])
 
 
 def test_offline_the_sentence_names_the_home_and_the_variable(monkeypatch):
@@ -102,8 +109,13 @@ def test_no_download_where_none_is_wanted(monkeypatch):
     assert "download" not in str(caught.value)
 
 
-def test_every_home_has_a_page():
-    assert all(home.page and home.names for home in download.HOMES.values())
+def test_every_home_has_a_page_and_every_download_a_checksum():
+    for home in download.HOMES.values():
+        assert home.page
+        assert home.names
+        known = [text for text in (home.sha256, home.archive_sha256) if text]
+        assert known or not home.url
+        assert all(re.fullmatch("[0-9a-f]{64}", text) for text in known)
 
 
 TEXT = "1\t2\t3\t4\n"
@@ -142,7 +154,7 @@ def test_a_partial_download_that_was_left_is_not_used(monkeypatch, offline):
 
     monkeypatch.setattr(pooch, "retrieve", retrieve)
     for _ in range(2):
-        with pytest.raises(ConnectionError), pytest.warns(UserWarning, match=UNKNOWN):
+        with pytest.raises(ConnectionError):
             fetch(HOME)
     assert len(set(names)) == 2
     assert list((offline / "ml-1m").iterdir()) == []

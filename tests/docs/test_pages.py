@@ -13,16 +13,6 @@ import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(path for path in DOCS.glob("*.md") if "```python\n" in path.read_text(encoding="utf-8"))
-#: What pages take for granted.
-GIVEN: dict[str, dict[str, Any]] = {
-    "completion": {
-        "ratings": [
-            (user, item, float(stars))
-            for user, row in {"ann": "5321", "bob": "4311", "cy": "1244", "dee": "2355", "eve": "4421"}.items()
-            for item, stars in zip(("up", "heat", "alien", "brazil"), row, strict=True)
-        ]
-    },
-}
 BLOCK = re.compile(r"```python\n(?P<code>.*?)```\n(?:\n```text\n(?P<shown>.*?)```)?", flags=re.DOTALL)
 NUMBER = re.compile(r"[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
 
@@ -30,7 +20,7 @@ NUMBER = re.compile(r"[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_page(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {"__name__": "page", **GIVEN.get(path.stem, {})}
+    names: dict[str, Any] = {"__name__": "page"}
     for block in BLOCK.finditer(path.read_text(encoding="utf-8")):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
@@ -49,6 +39,12 @@ def assert_alike(printed: str, shown: str) -> None:
         x, y = (float(text.replace(",", "").rstrip(".") or "nan") for text in (a, b))
         tiny = "e-" in a and "e-" in b and max(abs(x), abs(y)) < 1e-3
         assert tiny or math.isclose(x, y, rel_tol=0.1, abs_tol=1e-9), (a, b, printed)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_lines_of_code_fit_on_the_page(path: Path) -> None:
+    for block in BLOCK.finditer(path.read_text(encoding="utf-8")):
+        assert max(map(len, block["code"].splitlines())) <= 100, block["code"]
 
 
 def test_likeness_can_fail() -> None:

@@ -64,8 +64,9 @@ def test_what_is_missing_is_called_so(tables: ModuleType) -> None:
 def test_a_table_of_markdown(tables: ModuleType) -> None:
     machine = {"date": "today", "processor": "fast", "software": "Python", "load": "low", "options": "--quick"}
     tree = {"machine": machine, "versions": {"celer": "1"}, "settings": {"repeat": 3}}
-    tree |= {"parts": {"a": {"s": 0.5}, "b": {"s": None}}, "rows": [{"x": 1}, {"y": 2}], "none": []}
-    shown = (tables.Shown("Seconds", "parts", {"part": "name", "s": "value/s"}), tables.Shown("All", "rows"))
+    tree |= {"parts": {"a": {"s": 0.5}, "b": {"s": None}}, "rows": [{"x": 1, "z": 3}, {"y": 2}], "none": []}
+    most = tables.Shown("All", "rows", without=("z",))
+    shown = (tables.Shown("Seconds", "parts", {"part": "name", "s": "value/s"}), most)
     report = tables.Report("Title", "About.", "make it", (*shown, tables.Shown("Nothing", "none")))
     assert tables.markdown(report, tree).splitlines() == [
         *("- Command: `make it`, with the options `--quick`", "- Date: today", "- Machine: fast; load: low"),
@@ -85,3 +86,10 @@ def test_every_command_is_on_its_page() -> None:
     for name, command in get_command(app).commands.items():
         for full in [f"{name} {below}" for below in getattr(command, "commands", {})] or [name]:
             assert f"```{{command}} {full}\n" in page
+
+
+def test_every_status_is_on_the_page_on_reading_certificates() -> None:
+    from projfree import Status
+
+    page = (DOCS / "reading-certificates.md").read_text(encoding="utf-8")
+    assert [status.name for status in Status if f"`{status.name}`" not in page] == []

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, make_classification
+from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from projfree import ConstrainedClassifier, ConstrainedRegressor, Logistic, LpBall, Objective, as_data, minimize
@@ -37,6 +38,22 @@ def test_the_radius_predicts_nearly_as_well_as_the_best_one(name):
         fits = [ConstrainedClassifier(radius=r, tol=1e-3).fit(X[rows], y[rows]) for r in radii]
         grid.append([fit.score(X[held], y[held]) for fit in fits])
     assert np.mean(ours) > np.mean(grid, axis=0).max() - 0.012
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5])
+def test_strong_signals_are_given_room_by_balls_that_are_tried(p):
+    """Models at zero or near it know nothing of the small curvatures of answers far away."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((4_000, 20))
+    u = X @ rng.standard_normal(20)
+    y = (u + 0.05 * u.std() * rng.standard_normal(4_000) > 0).astype(int)
+
+    def lost(**settings):
+        model = ConstrainedClassifier(p=p, **settings).fit(X[:1_000], y[:1_000])
+        return model.radius_, log_loss(y[1_000:], model.predict_proba(X[1_000:]))
+
+    radius, ours = lost()
+    assert ours < 1.1 * min(lost(radius=factor * radius, tol=1e-3)[1] for factor in (0.25, 0.5, 2.0, 4.0))
 
 
 @pytest.mark.parametrize("share", [0.5, 0.05, 0.01])

@@ -136,6 +136,22 @@ def test_krylov_models_are_those_of_the_matrix():
     assert model.freedom(3.0) == pytest.approx(exact, rel=0.1)
 
 
+@pytest.mark.parametrize(("largest", "early"), [(1.3, True), (100.0, False)])
+def test_krylov_spaces_end_early_where_curvatures_are_even(largest, early):
+    """A few large curvatures hide at first what all others add to the norm."""
+    h = np.linspace(1.0, 1.3, 200)
+    h[-3:] = largest
+    b, asked = np.where(h == h[-1], 10.0, 0.1) if largest > 2.0 else np.ones(200), []
+
+    def product(v):
+        asked.append(v)
+        return h * v
+
+    model = KrylovModel(product, b, 8, (h, np.ones(200)), share=0.03)
+    assert (len(asked) < 5) is early
+    assert np.linalg.norm(model.point(0.0)) == pytest.approx(np.linalg.norm(b / h), rel=0.01)
+
+
 def test_few_rows_go_by_the_restricted_likelihood():
     """Against the density of targets without their mean, whose covariance is the identity plus that of the answers."""
     rng = np.random.default_rng(0)

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import sklearn
 from sklearn.metrics import make_scorer, mean_absolute_error
-from sklearn.model_selection import GroupKFold, KFold, cross_val_score
+from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -179,3 +179,15 @@ def test_folds_that_lack_a_class_are_refused_with_a_way_out(table):
     with pytest.raises(ValueError, match=r"got none of 'no', which has .* fit ConstrainedClassifier, which chooses"):
         ConstrainedClassifierCV(radii=RADII, cv=halves).fit(X, np.where(y > 0.0, "yes", "no"))
     assert ConstrainedClassifierCV(radii=RADII, fit_intercept=False).fit(X, labels).radius_ > 0.0
+
+
+@pytest.mark.filterwarnings("ignore:R\\^2 score is not well-defined")
+def test_scores_that_are_never_defined_choose_nothing(table):
+    """R^2 of one row is not defined, and any radius would be the best."""
+    X, y = table[0][:12], table[1][:12]
+    with pytest.raises(
+        ValueError, match=r"^`scoring` gave no finite score in 12 folds, so that no radius is the best;"
+    ):
+        ConstrainedRegressorCV(cv=LeaveOneOut(), radii=3).fit(X, y)
+    found = ConstrainedRegressorCV(cv=LeaveOneOut(), radii=3, scoring="neg_mean_squared_error").fit(X, y)
+    assert np.isfinite(found.best_score_)

@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from projfree import ConstrainedClassifier, ConstrainedClassifierCV, ConstrainedRegressor, ConstrainedRegressorCV
+from projfree.estimators import TableEncoder
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((40, 4)) * (rng.uniform(size=(40, 4)) < 0.6)
@@ -27,6 +28,7 @@ BAD = {
     "text": (["u", "v"] * 20, r"holds text \(.*OneHotEncoder"),
     "dates": (pd.date_range("2020", periods=40), r"holds dates \(datetime64\[.*FunctionTransformer"),
     "durations": (pd.to_timedelta(np.arange(40), unit="h"), r"holds durations \(timedelta64"),
+    "complex": (1j * np.ones(40), r"holds complex numbers \(complex128\).*FunctionTransformer"),
     "missing": (pd.array([1, None] * 20, dtype="Int64"), r"holds missing values \(Int64\).*SimpleImputer"),
     "missing flags": (pd.array([True, None] * 20, dtype="boolean"), r"holds missing values \(boolean\)"),
     "missing floats": (pd.array([1.5, None] * 20, dtype="Float64"), r"holds missing values \(Float64\)"),
@@ -63,9 +65,43 @@ def test_columns_of_polars_are_named():
         (pl.Series(["u", "v"] * 20, dtype=pl.Categorical), "categories"),
         (pl.Series(["u", "v"] * 20), "text"),
         (pl.Series([None, 1] * 20), "missing values"),
+        (pl.Series([[1.0, 2.0]] * 40), "lists"),
     ):
         with pytest.raises(ValueError, match=rf"^Column 'b' of `X` holds {held} \("):
             ConstrainedRegressor().fit(pl.DataFrame({"a": X[:, 0], "b": column}), Y)
+
+
+@pytest.mark.parametrize("kind", [ConstrainedRegressor, ConstrainedRegressorCV])
+def test_tables_that_are_refused_as_a_whole(kind):
+    for table, error, sentence in (
+        (pl.LazyFrame(X), TypeError, r"^`X` must hold its rows, got a LazyFrame; give `X\.collect\(\)`\.$"),
+        (
+            pd.DataFrame(X, columns=list("abca")),
+            ValueError,
+            r"^`X` has the column 'a' twice, in places 0 and 3; rename",
+        ),
+        (np.zeros((40, 4), "M8[s]"), ValueError, r"^`X` must hold numbers, got datetime64\[s\]; convert it"),
+        (np.zeros((40, 4), "m8[D]"), ValueError, r"^`X` must hold numbers, got timedelta64\[D\]; convert it"),
+    ):
+        with pytest.raises(error, match=sentence):
+            kind().fit(table, Y)
+        with pytest.raises(error, match=sentence):
+            kind().fit(X, Y).predict(table)
+
+
+def test_the_encoder_takes_frames_of_every_kind():
+    table = {"a": X[:, 0], "b": ["u", "v", None, "u"] * 10}
+    expected = TableEncoder().fit_transform(pd.DataFrame(table))
+    encoder = TableEncoder().fit(pl.DataFrame(table))
+    np.testing.assert_array_equal(encoder.transform(pl.DataFrame(table)), expected)
+    assert encoder.unseen(pl.DataFrame({"a": [1.0], "b": ["w"]})) == {"b": 1}
+    numbered = pd.DataFrame(table).set_axis([0, 1], axis=1)
+    np.testing.assert_array_equal(TableEncoder().fit_transform(numbered), expected)
+    named = pd.DataFrame({"a": [1.0, np.nan]}, index=["first", "second"])
+    with pytest.raises(ValueError, match=r"^column 'a' is missing or infinite in row 2;"):
+        TableEncoder().fit_transform(named)
+    with pytest.raises(TypeError, match=r"^`TableEncoder` needs a frame of pandas or polars, got ndarray\.$"):
+        TableEncoder().fit(X)
 
 
 def test_columns_that_are_numbers_in_another_dress_are_taken():

@@ -139,6 +139,14 @@ def test_auto_radius(table, loss):
     assert model.score(X, y) > 0.5
 
 
+@pytest.mark.parametrize("loss", ["huber", "biweight", "quantile"])
+def test_the_plan_is_of_the_loss_that_is_fitted(table, loss):
+    X, y, _ = table
+    made, model = ConstrainedRegressor(loss).explain(X, y), ConstrainedRegressor(loss).fit(X, y)
+    assert made.problem.startswith(type(model.loss_).__name__)
+    assert made.solver == model.result_.solver
+
+
 def test_robust_scales_are_those_of_clean_residuals():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((2000, 3))
@@ -185,6 +193,8 @@ def test_tasks_with_their_own_rows():
     assert tight.verify(frame, y).ok
     with pytest.raises(ValueError, match=r"^`X` has the task 'd', which was not there"):
         tight.predict(frame.assign(school="d"))
+    with pytest.raises(ValueError, match=r"^`X` has the task 1, which was not there"):
+        tight.predict(frame.assign(school=1))
     robust = ConstrainedRegressor("huber", norm="group", radius=3.0, task="school", tol=1e-4).fit(frame, y)
     assert robust.intercept_.shape == (3,)
     assert robust.intercept_[0] - robust.intercept_[1] == pytest.approx(5.0, abs=0.7)
@@ -295,6 +305,26 @@ def test_models_in_joblib_processes(table):
         np.testing.assert_array_equal(model.fit(X, y).coef_, other.coef_)
 
 
+@pytest.mark.parametrize(
+    ("labels", "sentence"),
+    [
+        (["u", None], r"^`task` must name a column with a label in each row, got none in row 1; fill or drop it\.$"),
+        ([1.0, np.nan], r"^`task` must name a column with a label in each row, got none in row 1;"),
+        (
+            pd.array([1, None], dtype="Int64"),
+            r"^`task` must name a column with a label in each row, got none in row 1;",
+        ),
+        ([1, "u"], r"^`task` must name a column with labels of one kind, got text and others; make all of it text\.$"),
+    ],
+)
+def test_tasks_without_labels(labels, sentence):
+    frame = pd.DataFrame({"a": [1.0, 2.0], "school": labels})
+    with pytest.raises(ValueError, match=sentence):
+        ConstrainedRegressor(norm="schatten", radius=1.0, task="school").fit(frame, [1.0, 2.0])
+    with pytest.raises(ValueError, match=r"^`task` must name a column of `X`, got 9\.$"):
+        ConstrainedRegressor(norm="schatten", radius=1.0, task=9).fit(frame, [1.0, 2.0])
+
+
 SENTENCES = [
     (
         {"loss": "hinge"},
@@ -313,6 +343,12 @@ SENTENCES = [
     ({"free": ["z"]}, r"^`free` must name columns of `X`, got 'z'\.$"),
     ({"free": [9]}, r"^`free` must be numbers of columns below 6"),
     ({"task": "school"}, r"^`task` must be the number of a column where `X` has no names"),
+    ({"fit_intercept": "False"}, r"^`fit_intercept` must be True or False, got 'False'\.$"),
+    ({"positive": "no"}, r"^`positive` must be True or False, got 'no'\.$"),
+    ({"standardize": None}, r"^`standardize` must be True or False, got None\.$"),
+    ({"early_stopping": "no"}, r"^`early_stopping` must be True or False, got 'no'\.$"),
+    ({"early_stopping": True, "validation_fraction": 2.0}, r"^`validation_fraction` must be below 1, got 2\.0\.$"),
+    ({"callbacks": 3}, r"^`callbacks` must be a function of the run, or a sequence of such functions, got 3; leave"),
     ({"max_iter": 0}, r"^`max_iter` must be a whole number of at least 1, got 0\.$"),
 ]
 

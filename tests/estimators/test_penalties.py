@@ -89,6 +89,14 @@ def test_three_classes(C):
     agrees(ConstrainedClassifier(C=C), LogisticRegression(C=C, solver="newton-cg", **EXACT), scale(X), y)
 
 
+def test_classes_of_many_features_take_the_matrices_that_the_fit_takes(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2_000, 70))
+    y = np.digitize(X[:, :10].sum(axis=1) + rng.standard_normal(2_000), [-2.0, 2.0])
+    monkeypatch.setattr("scipy.sparse.linalg.cg", None)
+    agrees(ConstrainedClassifier(C=0.1), LogisticRegression(C=0.1, solver="newton-cg", **EXACT), X, y)
+
+
 def test_logistic_regression_with_few_features():
     X, y = load_breast_cancer(return_X_y=True)
     theirs = LogisticRegression(C=0.05, **L1_PENALTY, solver="saga", tol=1e-9, max_iter=50_000)

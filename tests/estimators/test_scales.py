@@ -8,9 +8,7 @@ from sklearn.datasets import make_regression
 from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import ShuffleSplit
 
-from projfree import (
-    ConstrainedRegressor,
-)
+from projfree import ConstrainedClassifier, ConstrainedRegressor
 
 
 def test_columns_on_different_scales_are_scaled():
@@ -35,6 +33,24 @@ def test_deviations_are_weighted():
     s = np.ones(100)
     s[0] = 0.0
     assert ConstrainedRegressor().fit(X, y, sample_weight=s).standardize_ is False
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+@pytest.mark.parametrize("kind", [ConstrainedRegressor, ConstrainedClassifier])
+def test_the_certificate_takes_rows_as_they_were_given(kind, early_stopping):
+    X, y = problem(0, ConstrainedRegressor, n=100)
+    X = X * [1.0, 1e4, 1.0, 1e-3]
+    y = y if kind is ConstrainedRegressor else np.where(y > 0, "high", "low")
+    model = kind(early_stopping=early_stopping, random_state=0).fit(X, y)
+    found = model.certificate_.verify(X, y)
+    assert model.standardize_
+    assert found.ok
+    assert found == model.verify(X, y)
+    assert not model.certificate_.verify(X, y[::-1]).ok
+    assert not model.certificate_.verify(2.0 * X, y, np.arange(100)).ok
+    with pytest.raises(TypeError, match="`verify` needs the data"):
+        model.certificate_.verify()
+    assert repr(model.certificate_) == repr(model.result_.certificate)
 
 
 def test_sparse_columns_are_scaled_and_not_centred():

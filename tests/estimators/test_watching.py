@@ -47,7 +47,9 @@ def test_callbacks_are_called_and_survive_a_clone(kind, callbacks):
 
 
 def test_what_is_no_callback_is_refused():
-    with pytest.raises(TypeError, match=r"^`callbacks` must be functions of a `Run`, got 3\.$"):
+    with pytest.raises(
+        TypeError, match=r"^`callbacks` must be a function of the run, or a sequence of such functions, got 3;"
+    ):
         ConstrainedRegressor(callbacks=[3]).fit(X, Y)
     with pytest.raises(TypeError, match=r"^`checkpoint` must be a folder or a `Checkpoint`, got 3\.$"):
         ConstrainedRegressor(checkpoint=3).fit(X, Y)

@@ -10,8 +10,8 @@ from projfree.experiments.gradient_descent import named
 from projfree.experiments.implementations import GD, OURS, PAPERS
 from projfree.experiments.iteration_time import ACCELERATED
 from projfree.experiments.non_convex import MEAN, ON_H, PRINTED_ON_H, SMALL, SUM
-from projfree.experiments.projection_share import CHEAP, CLAIMED, DEAR, KIND
-from projfree.experiments.projection_share import OURS as OUR_PROJECTION
+from projfree.experiments.projection_rules import CHEAP, CLAIMED, DEAR, KIND
+from projfree.experiments.projection_rules import OURS as OUR_PROJECTION
 from projfree.experiments.quasi_convex import ABOVE, BELOW
 from projfree.experiments.stochastic import GENERAL, SGD, SPA, SPA_A
 from projfree.experiments.stochastic_rate import PUBLISHED, SQUARES

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from importlib import resources
 
 import pytest
-from tiny_run import TINY_EXPERIMENTS
+from tiny_run import FACTS, TINY_EXPERIMENTS
 
+from projfree.experiments.drawing import state_map
 from projfree.experiments.report import build
+from projfree.experiments.report.page import page as whole_page
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PROBE = """<script>
@@ -27,9 +30,16 @@ const look = setInterval(() => {
   root.dataset.width = innerWidth;
   const outside = (e) => e.getBoundingClientRect().right > innerWidth + 1;
   const beyond = [...document.querySelectorAll("main *")].filter(outside);
+  const cells = [...document.querySelectorAll("g.heatmap-label text")].map((e) => e.getBoundingClientRect());
+  const over = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+  root.dataset.cells = cells.length;
+  root.dataset.overlaps = cells.filter((a, k) => cells.slice(k + 1).some((b) => over(a, b))).length;
   root.dataset.beyond = beyond.length ? beyond[0].outerHTML.slice(0, 120) : "";
 }, 50);
 </script>"""
+
+
+RHOS = (0.2, 0.3, 0.5, 0.7, 0.9, 1.0, 1.5, 2.0)
 
 
 @pytest.fixture(scope="module")
@@ -89,3 +99,25 @@ def test_everything_is_drawn_sorted_and_fits(page, width, query):
     assert attribute(dom, "beyond") == ""
     found = list(attribute(dom, "verdicts"))
     assert (found == sorted(found)) == bool(query)
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_cells_of_a_map_do_not_run_into_each_other(tmp_path, width):
+    places = {(name, rho): (-12.34 * rho, True) for name in ("FWLS", "FWLS, option B as printed") for rho in RHOS}
+    panel = state_map("map", "Where it holds", places, "At most 0", "radius (the paper states none)", "method")
+    one = TINY_EXPERIMENTS[0]
+    text = whole_page([one], [], {one.name: [panel]}, FACTS, "projfree reproduce --quick", figures=False)
+    path = tmp_path / "report.html"
+    path.write_text(text.replace("<body>", f"<body>{PROBE}", 1), encoding="utf-8")
+    dom = opened(path, width)
+    assert attribute(dom, "complaint") is None
+    assert attribute(dom, "cells") == "16"
+    assert attribute(dom, "overlaps") == "0"
+
+
+def test_paper_is_no_phone():
+    """The width of a page of paper is below that of a narrow screen, and a table is printed as a table."""
+    style = resources.files("projfree.experiments.report") / "assets" / "page.css"
+    narrow = re.findall(r"@media ([^{]*max-width[^{]*) {", style.read_text(encoding="utf-8"))
+    assert narrow
+    assert all(rule.startswith("screen and ") for rule in narrow)

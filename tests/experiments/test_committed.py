@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from projfree.cli.reproduce import command
-from projfree.experiments import EXPERIMENTS
+from projfree.experiments import EXPERIMENTS, Origin, Verdict
 from projfree.experiments.counting import FWLS, OPTION_B
 from projfree.experiments.non_convex import ON_H, PRINTED_ON_H
 from projfree.experiments.report.build import judged_report
@@ -54,6 +54,40 @@ def test_the_verdicts_follow_from_the_numbers(report):
 def test_every_figure_is_there_and_no_other(report):
     wanted = {f"{file_stem(name, panel)}.svg" for name, some in report.panels.items() for panel in some}
     assert {path.name for path in (ROOT / FOLDER / "figures").glob("*.svg")} == wanted
+
+
+def test_a_claim_that_depends_on_a_choice_has_a_map_of_where_it_holds(report):
+    """Apart from one whose two settings are two parts of the statement, the direction and the iterate."""
+    without = {
+        (one.experiment.name, one.claim.key)
+        for one in report.found
+        if one.finding.verdict is Verdict.CHOICE and one.claim.origin is not Origin.OURS
+        and not [panel for panel in report.panels[one.experiment.name]
+                 if panel.grid is not None and panel.key.startswith(tuple(one.claim.figure.split()))]
+    }  # fmt: skip
+    assert without == {("theory", "normalised")}
+
+
+def test_maps_say_what_the_rules_say(report):
+    """A claim that holds at every setting has no cross in its own map, one that holds at none has no tick."""
+    panels = {(name, panel.key): panel for name, some in report.panels.items() for panel in some}
+    shares = panels["projection-share", "map-gd"].grid
+    verdicts = {one.claim.key: one.finding.verdict for one in report.found}
+    for ball, states in zip(shares.rows, shares.states, strict=True):
+        wanted = {True: Verdict.HOLDS, False: Verdict.FAILS}.get(states[0]) if len(set(states)) == 1 else Verdict.CHOICE
+        assert verdicts[f"GD-{ball}"] is wanted
+    judged = {one.claim.key: one.finding for one in report.found}
+    for name, key, claims in (
+        ("stochastic-rate", "map", ("stream", "sample", "stream-h", "squares")),
+        ("non-convex", "map-gap", ("gap", "gap-h")),
+        ("quasi-convex", "map-below", ("below",)),
+    ):
+        states = [state for line in panels[name, key].grid.states for state in line]
+        said = " ".join(judged[claim].numbers.split("In short: ")[1] for claim in claims)
+        named = {True: "yes:", False: "no:", None: "open:"}
+        assert {named[state] for state in states} == {word for word in named.values() if word in said}
+    bound = panels["non-convex", "map-bound"].grid
+    assert [all(column) for column in zip(*bound.states, strict=True)] == [True, True, False]
 
 
 def test_no_rule_fails(report):

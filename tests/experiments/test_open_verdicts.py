@@ -12,7 +12,7 @@ from judged import CLAIMS, RHO, ended, table, verdict_of
 from projfree.experiments import Verdict
 from projfree.experiments.counting import FWLS, FWPLR, OPTION_B, PA
 from projfree.experiments.judging import UNMEASURED, judge_factor
-from projfree.experiments.projection_share import LIBRARY
+from projfree.experiments.projection_rules import LIBRARY
 from projfree.experiments.stochastic import SGD, SPA
 from projfree.experiments.words import span, spread
 

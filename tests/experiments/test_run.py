@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import time
@@ -10,11 +11,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from judged import MINUS
+from judged import MINUS, table
 from tiny_run import FACTS, TINY_EXPERIMENTS
 
 from projfree.experiments import EXPERIMENTS, Origin, Verdict
-from projfree.experiments.base import Grid, Panel, Task
+from projfree.experiments.base import Panel, Task
+from projfree.experiments.drawing import map_panel
 from projfree.experiments.report import build
 from projfree.experiments.report.build import judged_report
 from projfree.experiments.report.findings import judged
@@ -155,6 +157,7 @@ def test_known_facts_come_out(tiny):
     assert found["variants", "fewer"].verdict is Verdict.HOLDS
     assert found["beyond", "certificates"].verdict is Verdict.HOLDS
     assert found["stochastic-rate", "sample"].verdict is Verdict.OPEN
+    assert found["stochastic-rate", "sample"].ours == "no slope at 7,000 rows"
     assert "at 7,000 rows the sample stops growing at t = 10" in found["stochastic-rate", "sample"].reason
 
 
@@ -210,9 +213,14 @@ def test_titles_of_figures_are_told_apart():
 
 
 def test_a_map_leaves_open_what_is_near_or_not_measured():
-    grid = Grid(["a", "b", "c", "d"], ["r"], [[-2.5, -2.35, -2.0, float("nan")]], -2.34, at_most=True, margin=0.02)
-    assert [grid.sign(v) for v in grid.values[0]] == ["✓", "?", "✗", "?"]
-    panel = Panel("map", "Where", "x", "y", grid=grid)
+    columns = dict(zip("abcd", (-2.5, -2.35, -2.0, math.nan), strict=True))
+    rows = table([{"variant": name, "solver": "r", "value": value} for name, value in columns.items()])
+    axes = {"xlabel": "x", "ylabel": "y", "at_most": True, "margin": 0.02}
+    panel = map_panel("map", "Where", rows, "variant", "solver", -2.34, **axes)
+    assert panel.grid.signs() == [["✓", "?", "✗", "?"]]
+    assert (
+        panel.alt == f"Where. The claim needs at most {MINUS}2.34: 1 of 4 places, 2 too near to tell or not measured."
+    )
     (trace,) = figure(panel)["traces"]
     assert trace["text"] == [[f"✓ {MINUS}2.5", f"? {MINUS}2.35", f"✗ {MINUS}2", "? not measured"]]
     assert trace["z"] == [[1.0, 0.5, 0.0, 0.5]]

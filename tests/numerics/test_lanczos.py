@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numerics.quadratics import draw, gap, rounding, value
 
-from projfree.numerics.lanczos import HEAD, Basis, Lanczos, tridiagonal_minimiser
+from projfree.numerics.lanczos import HEAD, KrylovBasis, Lanczos, tridiagonal_minimiser
 from projfree.numerics.lp_quadratic import minimise_quadratic
 
 
@@ -90,17 +90,17 @@ def test_the_small_problem(seed, k, rank, scale, length):
 
 
 def test_rows_are_added_in_place_and_never_under_others():
-    store, Q = Basis.appended(None, np.zeros((0, 3)), np.ones(3))
-    store, two = Basis.appended(store, Q, np.full(3, 2.0))
+    store, Q = KrylovBasis.appended(None, np.zeros((0, 3)), np.ones(3))
+    store, two = KrylovBasis.appended(store, Q, np.full(3, 2.0))
     assert two.base is Q.base, "no copy"
-    other, branch = Basis.appended(store, Q, np.full(3, 5.0))
+    other, branch = KrylovBasis.appended(store, Q, np.full(3, 5.0))
     assert other is not store
     np.testing.assert_array_equal(two, [[1.0] * 3, [2.0] * 3])
     np.testing.assert_array_equal(branch, [[1.0] * 3, [5.0] * 3])
     rows, copies = Q, 0
     for k in range(200):
         before = store
-        store, rows = Basis.appended(store if k else None, rows, np.full(3, float(k)))
+        store, rows = KrylovBasis.appended(store if k else None, rows, np.full(3, float(k)))
         copies += store is not before
     assert copies <= 6
     np.testing.assert_array_equal(rows[1:, 0], np.arange(200.0))

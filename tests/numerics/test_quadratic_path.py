@@ -56,6 +56,21 @@ def test_the_walk_over_l1_balls_is_exact(seed, d, rows):
         assert g @ w + r * np.abs(g).max() <= 1e-8 * r * np.abs(b).max()
 
 
+@pytest.mark.parametrize("spread", [0.0, 3.0])
+def test_walks_of_more_pivots_than_are_applied_at_a_time(spread):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 120)) @ rng.standard_normal((120, 120)) * np.exp(rng.uniform(-spread, spread, 120))
+    H, b = X.T @ X / 200, X.T @ rng.standard_normal(200) / 200
+    radii = np.geomspace(0.01, 2.0, 30) * np.abs(np.linalg.solve(H, b)).sum()
+    found = l1_path(H, b, radii)
+    for w, r in zip(found, radii, strict=True):
+        g = H @ w - b
+        assert np.abs(w).sum() <= r * (1 + 1e-9)
+        assert g @ w + r * np.abs(g).max() <= 1e-8 * r * np.abs(b).max()
+    left = (found[:-1] != 0.0) & (found[1:] == 0.0)
+    assert left.any()  # entries come and go
+
+
 def test_a_matrix_without_full_rank():
     H, b = np.diag([1.0, 0.0]), np.array([1.0, 1.0])  # the second direction falls without end
     for p in (1.0, 2.0):

@@ -17,6 +17,8 @@ def test_parameters_are_checked(build):
     with pytest.raises(TypeError, match=r"`w` must hold real numbers, got dtype object"):
         f.point(np.zeros(4, dtype=object))
     assert f.point([1, 0, 0, 0]).w.dtype == np.float64
+    with pytest.raises(TypeError, match=r"^`fit_intercept` must be True or False, got 'no'\.$"):
+        Objective(Squared(), f.data, fit_intercept="no")
 
 
 WRONG_TARGETS = {

@@ -59,6 +59,11 @@ def test_what_the_sdist_holds(packages: tuple[Path, Path]) -> None:
     with tarfile.open(packages[1]) as sdist:
         names = {name.split("/", 1)[1] for name in sdist.getnames() if "/" in name}
     assert {"pyproject.toml", "LICENSE", "CITATION.cff", "SECURITY.md", "tests/test_public.py", "docs/conf.py"} <= names
+    # What tests of the release read.
+    assert {".github/workflows/ci.yml", "benchmark_norm_ball/objective.py", "tools/mutants.toml"} <= names
+    assert not [
+        name for name in names if name.startswith(("docs/_build", "docs/gallery", "docs/api/", "benchmarks/scratch"))
+    ]
 
 
 def test_the_installed_wheel_works_without_the_repository(packages: tuple[Path, Path], tmp_path: Path) -> None:

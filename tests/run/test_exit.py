@@ -8,8 +8,10 @@ from solvers.catalogue import problem, solver
 
 from projfree import (
     AcceleratedProjectedGradient,
+    Box,
     Entries,
     FrankWolfe,
+    Gamma,
     LpBall,
     Objective,
     ProjectedGradient,
@@ -81,3 +83,11 @@ def test_what_is_checked_at_the_end_is_read_anew(case):
     again = minimize(f, BALL, FrankWolfe(), max_iter=5, tol=0.0)
     assert f.work == before
     assert again.n_passes == first.n_passes > first.trace["passes"][-1]
+
+
+def test_a_value_beyond_all_numbers_is_no_convergence():
+    """An infinite gap is not within a part of an infinite value."""
+    f = Objective(Gamma(), as_data(np.array([[1e60], [-1e60]]), np.ones(2)), fit_intercept=True)
+    result = minimize(f, Box(0.5, 1.0), FrankWolfe(), max_iter=20)
+    assert result.value == np.inf
+    assert not result.status.converged

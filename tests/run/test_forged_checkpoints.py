@@ -162,6 +162,7 @@ FORGED = {
     "one axis more": on_arrays(lambda value: value[None]),
     "below zero": lambda value: -1 - value if isinstance(value, int | float | np.ndarray) else -1,
     "large": lambda value: value * 0 + 10**12 if isinstance(value, int | float | np.ndarray) else 10**12,
+    "beyond floats": lambda value: 10**400,
     "complex": lambda value: value * 1j if isinstance(value, np.ndarray) and value.ndim else np.complex128(1j),
     "number": lambda value: 3.0,
     "flag": lambda value: value > 0 if isinstance(value, np.ndarray) else True,
@@ -239,6 +240,11 @@ def proved(found, f, ball, best, path):
 REFUSED = {
     "a number as iterate": ("averages", lambda tree: tree["state"].update(x=3.0)),
     "another iteration": ("averages", lambda tree: tree["state"].update(t=10**12)),
+    "more iterations than floats count": (
+        "averages",
+        lambda tree: (tree["state"].update(t=10**400), tree["books"].update(first_iteration=10**400 - 2)),
+    ),
+    "more rows than floats count": ("averages", lambda tree: tree["books"].update(work=10**400)),
     "a number as best point": ("averages", lambda tree: tree.update(best=1.0)),
     "a row from the end": ("averages", lambda tree: tree.update(rows={"2": -1})),
     "a row of another iteration": ("averages", lambda tree: tree.update(rows={"2": 0})),

@@ -14,6 +14,7 @@ from projfree import (
     Logistic,
     LpBall,
     Objective,
+    Quantile,
     Softmax,
     Squared,
     SquaredSigmoid,
@@ -73,7 +74,7 @@ def test_squares(ball, noise, intercept):
 
 
 @pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])
-@pytest.mark.parametrize("loss", [Logistic(), Huber(0.3), Softmax(), SquaredSigmoid()], ids=repr)
+@pytest.mark.parametrize("loss", [Logistic(), Huber(0.3), Quantile(0.3), Softmax(), SquaredSigmoid()], ids=repr)
 @pytest.mark.parametrize("ball", BALLS, ids=repr)
 def test_other_losses(ball, loss, intercept):
     for seed, noise in enumerate(NOISES):

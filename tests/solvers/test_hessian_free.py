@@ -29,6 +29,7 @@ from projfree import (
     minimize,
     path,
 )
+from projfree.data.sparse import SparseData
 from projfree.numerics import truncated_newton
 from projfree.numerics.truncated_newton import sphere_step
 from projfree.run.penalty import logistic_C
@@ -181,7 +182,7 @@ def test_jumps_of_the_curvature_do_not_hold_it_up(seed, radius):
 
 def test_a_step_on_the_sphere_without_slope_or_curvature_stays_a_point_of_it():
     x = np.array([1.0, 0.0])
-    found = sphere_step(lambda d: 0.0 * d, -1e-320 * x, x, 3.0, np.zeros(2))
+    found = sphere_step(lambda d: 0.0 * d, -1e-320 * x, x, 3.0, np.zeros(2)).x
     assert np.allclose(np.abs(found), x)
 
 
@@ -225,3 +226,17 @@ def test_far_from_the_minimum_fewer_products_will_do(near, monkeypatch):
 
             sphere_step(product, g, x, 2.0)
     assert counts[0] == counts[1] if near else counts[0] < 0.9 * counts[1]
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_images_of_steps_are_mixed_from_those_of_the_products(fit_intercept, monkeypatch):
+    rng, formed = np.random.default_rng(3), []
+    A = sp.random(300, 400, density=0.05, random_state=rng, format="csr")
+    y = np.sign(A @ rng.standard_normal(400) + 0.1)
+    run = SparseData.run
+    monkeypatch.setattr(SparseData, "run", lambda data, work: (formed.append(len(work.vectors)), run(data, work))[1])
+    f, ball = Objective(Logistic(), as_data(A, y), fit_intercept=fit_intercept), LpBall(2, 5.0)
+    result = minimize(f, ball, HessianFreeNewton(), tol=1e-7)
+    assert result.status.converged
+    assert formed.count(0) >= result.n_iter - 1 > 1  # one adjoint a step, and no image
+    assert abs(f.value(f.point(result.w, result.intercept)) - result.value) <= 1e-14

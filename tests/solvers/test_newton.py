@@ -27,7 +27,7 @@ from projfree import (
     path,
 )
 from projfree.objectives import SmoothFunction
-from projfree.solvers.newton import FAITHFUL, faithful
+from projfree.solvers.newton import FAITHFUL, faithful, few_rows
 
 SMOOTH = tuple(name for name in CONVEX if name != "calls")
 BALLS = [LpBall(p, r) for p in (1.0, 1.1, 2.0, 3.0, np.inf) for r in (0.3, 50.0)]
@@ -248,3 +248,43 @@ def test_classes_so_far_apart_that_no_row_is_curved(radius):
     result = minimize(f, Simplex(radius), ConstrainedNewton(), max_iter=100)
     assert result.bound == 0.0
     assert result.value <= 1e-6
+
+
+def many_rows(n=8192, d=26):
+    rng = np.random.default_rng(0)
+    table = rng.standard_normal((n, d)) + 0.3
+    return table, np.where(table[:, :5].sum(axis=1) + rng.standard_normal(n) > 1.5, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_the_first_matrix_is_that_of_some_rows_where_there_are_many(monkeypatch, intercept):
+    f = Objective(Logistic(), as_data(*many_rows()), fit_intercept=intercept)
+    asked, rough, exact = [], Objective.rough_bend, Objective.bend
+    monkeypatch.setattr(Objective, "rough_bend", lambda f, x, m, rng: asked.append(m) or rough(f, x, m, rng))
+    monkeypatch.setattr(Objective, "bend", lambda f, x: asked.append(f.rows) or exact(f, x))
+    ours, again = (minimize(f, LpBall(2, 5.0), ConstrainedNewton(), tol=1e-9) for _ in range(2))
+    assert asked[0] == few_rows(f) == 64 * 26
+    assert ours.status.converged
+    np.testing.assert_array_equal(ours.w, again.w)
+    monkeypatch.setattr("projfree.solvers.newton.few_rows", lambda f: None)
+    theirs = minimize(f, LpBall(2, 5.0), ConstrainedNewton(), tol=1e-9)
+    assert max(ours.bound, theirs.bound) <= min(ours.value, theirs.value)
+
+
+def test_all_rows_count_where_one_matrix_is_enough_or_costs_little():
+    table, y = many_rows()
+    assert few_rows(Objective(Squared(), as_data(table, y))) is None
+    assert few_rows(Objective(Logistic(), as_data(table[:, :25], y))) is None
+    assert few_rows(Objective(Logistic(), as_data(table[:6000], y[:6000]))) is None
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_the_matrix_of_a_sample_is_in_the_units_of_all_rows(intercept):
+    table, y = many_rows(2000, 6)
+    for data in (as_data(table, y), as_data(table, y, np.linspace(1.0, 2.0, 2000)), as_data(table, y, centre=True)):
+        f = Objective(Logistic(), data, fit_intercept=intercept)
+        x = f.evaluate(f.point(np.full(6, 0.1))).point
+        whole, same, part = f.bend(x), *(f.rough_bend(x, m, np.random.default_rng(1)) for m in (2000, 1000))
+        for name in ("H", "follow", "inverse")[: 3 if intercept else 1]:
+            np.testing.assert_allclose(getattr(same, name), getattr(whole, name), rtol=1e-9, atol=1e-12)
+        assert np.linalg.norm(np.linalg.solve(whole.H, part.H) - np.eye(6), 2) < 0.3

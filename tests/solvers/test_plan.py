@@ -91,6 +91,32 @@ def test_small_tables_of_many_scales_are_solved_exactly_at_every_tolerance(loss,
     assert result.n_passes <= 100  # a thousand times as many for first-order methods
 
 
+@pytest.mark.parametrize("loss", [Squared(), Logistic()])
+@pytest.mark.parametrize("exponents", [(1.5, 3.0), (1.0, 2.0)])
+def test_minima_inside_sets_with_slow_projections_are_reached(exponents, loss):
+    """Averages of vertices would take tens of thousands of iterations."""
+    rng, groups = np.random.default_rng(0), tuple(np.repeat(np.arange(3), 4).tolist())
+    X = rng.standard_normal((300, 12))
+    y = X @ rng.standard_normal(12) + 3.0 * rng.standard_normal(300)
+    f = Objective(loss, as_data(X, y if loss == Squared() else np.sign(y)))
+    ball = GroupBall(*exponents, 30.0, groups)
+    assert not ball.projects_quickly
+    result = minimize(f, ball, max_iter=600)
+    assert result.status.converged
+    assert ball.norm(result.w) < 0.9 * ball.radius
+
+
+def test_minima_on_the_boundary_of_such_sets_take_no_slow_projection(monkeypatch):
+    """Where features differ in scale, iterates lie inside for a hundred iterations before they get there."""
+    rng, groups = np.random.default_rng(1), tuple(np.repeat(np.arange(8), 5).tolist())
+    X = rng.standard_normal((400, 40)) * np.geomspace(1.0, 0.01, 40)
+    y = X @ rng.standard_normal(40) + 0.3 * rng.standard_normal(400)
+    free = np.linalg.lstsq(X, y, rcond=None)[0]
+    ball = GroupBall(1.5, 3.0, 0.9 * GroupBall(1.5, 3.0, 1.0, groups).norm(free), groups)
+    monkeypatch.setattr(GroupBall, "project", None)
+    assert minimize(Objective(Squared(), as_data(X, y)), ball, tol=1e-4).status.converged
+
+
 @pytest.mark.parametrize("p", [1, 2])
 def test_a_path_of_squares_on_few_features_forms_one_gram_matrix(p):
     rng = np.random.default_rng(0)

@@ -11,11 +11,14 @@ import pytest
 from projfree import (
     AcceleratedProjectedGradient,
     BacktrackingGradient,
+    Huber,
     InverseSmoothness,
     InverseSqrt,
     Logistic,
     LpBall,
     Objective,
+    ProjectedGradient,
+    Simplex,
     Squared,
     as_data,
     minimize,
@@ -113,3 +116,12 @@ def test_backtracking_does_not_follow_rounding():
         f, LpBall(np.inf, 0.2), AcceleratedProjectedGradient(BacktrackingGradient()), tol=1e-12, max_iter=600
     )
     assert result.n_passes <= 3.0 * result.n_iter
+
+
+@pytest.mark.parametrize("rule", [InverseSmoothness(), InverseSqrt(), BacktrackingGradient()], ids=repr)
+@pytest.mark.parametrize("scale", [1e10, 1e60, 1e120])
+def test_a_function_constant_up_to_rounding_takes_a_finite_step(rule, scale):
+    """One row and an intercept leave nothing to minimise, but a gradient of rounding, which no curvature divides."""
+    f = Objective(Huber(1.0), as_data(np.array([[1.1, 2.3, 3.7]]) * scale, [1.7]), fit_intercept=True)
+    result = minimize(f, Simplex(radius=1.0), ProjectedGradient(rule), max_iter=20)
+    assert np.all(np.isfinite(result.w))

@@ -17,7 +17,7 @@ from projfree.cli.output import INTERRUPTED
 
 
 @dataclass(frozen=True)
-class Place:
+class CheckpointPlace:
     """The place of a checkpoint, and whether there is a state to go on from."""
 
     path: Path
@@ -29,7 +29,7 @@ class Place:
         persist.remove(self.path, kind=self.kind)
 
 
-def checkpoint_at(out: Path, kind: str, *, resume: bool, force: bool) -> Place:
+def checkpoint_at(out: Path, kind: str, *, resume: bool, force: bool) -> CheckpointPlace:
     """The checkpoint beside ``out``, or a sentence on why it cannot be used; nothing is changed.
 
     A first checkpoint that was killed has no state: --resume then begins anew.
@@ -42,7 +42,7 @@ def checkpoint_at(out: Path, kind: str, *, resume: bool, force: bool) -> Place:
         raise ValueError(
             f"{str(path)!r} holds an interrupted run; go on with --resume, or begin anew and lose it with --force."
         )
-    return Place(path, kind, finished and resume)
+    return CheckpointPlace(path, kind, finished and resume)
 
 
 def _finished(path: Path, kind: str) -> bool:
@@ -66,7 +66,7 @@ def given_command(*more: str) -> str:
 
 
 @contextmanager
-def keeping(place: Place) -> Iterator[None]:
+def keeping(place: CheckpointPlace) -> Iterator[None]:
     """A run that writes checkpoints as it goes: Ctrl-C leaves the last one, an error none that was not there before."""
     try:
         yield

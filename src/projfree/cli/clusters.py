@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -40,15 +41,21 @@ def cluster_at(where: str) -> Iterator[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if not where.startswith("local"):
+            if not re.fullmatch(r"(\w+://)?[^/\s]+:\d+", where):
+                raise ValueError(_wrong(where))
             with Client(where, timeout=20) as client:
                 yield client
             return
         _, _, count = where.partition(":")
         if where not in ("local", f"local:{count}") or (count and not (count.isdecimal() and int(count))):
-            raise ValueError(f"--cluster must be tcp://host:port, local or local:workers, got {where}.")
+            raise ValueError(_wrong(where))
         settings = {"n_workers": int(count) if count else None, "threads_per_worker": 1, "dashboard_address": ":0"}
         with LocalCluster(**settings) as cluster, Client(cluster) as client:
             yield client
+
+
+def _wrong(where: str) -> str:
+    return f"--cluster must be tcp://host:port, local or local:workers, got {where}."
 
 
 def cluster_rows(client: Any, path: Path, target: str, loss: str, drop: Sequence[str] | None) -> ClusterRows:

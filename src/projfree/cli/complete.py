@@ -15,7 +15,7 @@ import typer
 
 from projfree.checks import Array, shown
 from projfree.cli import options
-from projfree.cli.checkpoints import Place, checkpoint_at, keeping
+from projfree.cli.checkpoints import CheckpointPlace, checkpoint_at, keeping
 from projfree.cli.destinations import new_file_at, new_model_at, refuse_inputs, safe_cell, save_model, written
 from projfree.cli.features import read_features
 from projfree.cli.fit import split
@@ -28,6 +28,7 @@ from projfree.cli.output import (
     Quiet,
     guarded,
     note,
+    reporting,
     show_fields,
     show_json,
 )
@@ -136,7 +137,8 @@ def complete(
             save_model(model, out, inputs, force)
     kept.forget()
     if json or not quiet:
-        _report(model, score, len(fitted), len(held), out, file, json)
+        with reporting(out):
+            _report(model, score, len(fitted), len(held), out, file, json)
     raise typer.Exit(DONE if tol is None or model.relative_gap_ <= tol else SHORT)
 
 
@@ -153,7 +155,7 @@ def _model(settings: dict[str, Any]) -> Any:
     return model
 
 
-def _checked_places(inputs: list[Path], out: Path, file: Path | None, *, resume: bool, force: bool) -> Place:
+def _checked_places(inputs: list[Path], out: Path, file: Path | None, *, resume: bool, force: bool) -> CheckpointPlace:
     new_model_at(out, inputs, force, KIND)
     if file is not None:
         new_file_at(file, inputs, force)

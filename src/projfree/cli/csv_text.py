@@ -18,7 +18,7 @@ _NAMES = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"
 
 
 @dataclass(frozen=True)
-class Layout:
+class CsvLayout:
     """How a file is divided into columns."""
 
     separator: str
@@ -26,7 +26,7 @@ class Layout:
     names: list[str]
 
 
-def layout_of(path: Path, sep: str | None, header: bool | None) -> Layout:
+def layout_of(path: Path, sep: str | None, header: bool | None) -> CsvLayout:
     """The layout of a file: as the options say, else as its first lines suggest; raises where rows do not fit it."""
     with _text(path) as file:
         lines = list(islice(file, SAMPLE))
@@ -38,7 +38,7 @@ def layout_of(path: Path, sep: str | None, header: bool | None) -> Layout:
     names = [name.strip() for name in first] if headed else [str(j) for j in range(len(first))]
     refuse_twice(names, path)
     _refuse_ragged(path, separator, len(first), headed)
-    return Layout(separator, headed, names)
+    return CsvLayout(separator, headed, names)
 
 
 def _text(path: Path) -> IO[str]:

@@ -13,13 +13,26 @@ import typer
 from projfree.checks import Array
 from projfree.cli import options
 from projfree.cli.asked import Asked, asking
-from projfree.cli.checkpoints import Place, checkpoint_at, resume_command
+from projfree.cli.checkpoints import CheckpointPlace, checkpoint_at, resume_command
 from projfree.cli.clusters import ClusterRows
 from projfree.cli.destinations import new_model_at, refuse_inputs, save_model
 from projfree.cli.file_rows import FileRows
 from projfree.cli.fit_report import report
 from projfree.cli.models import AnyRows, Settings, fit_rows, held_out_score, model_of, watched, with_encoder
-from projfree.cli.output import DONE, INTERRUPTED, SHORT, Debug, Force, Json, Quiet, Verbose, err, guarded, note
+from projfree.cli.output import (
+    DONE,
+    INTERRUPTED,
+    SHORT,
+    Debug,
+    Force,
+    Json,
+    Quiet,
+    Verbose,
+    err,
+    guarded,
+    note,
+    reporting,
+)
 from projfree.cli.watch import bar, logged
 from projfree.data import Data
 from projfree.run.callbacks import IterationLines
@@ -79,11 +92,12 @@ def fit(
     on.close()
     save_model(with_encoder(model, rows), out, [], force)
     kept.forget()
-    report(model, score, out, rows.loss, counted(train), counted(test), json=json, quiet=quiet)
+    with reporting(out):
+        report(model, score, out, rows.loss, counted(train), counted(test), json=json, quiet=quiet)
     raise typer.Exit(DONE if model.result_.status.converged else SHORT)
 
 
-def _checked_places(data: Path, out: Path, settings: Settings, *, resume: bool, force: bool) -> Place:
+def _checked_places(data: Path, out: Path, settings: Settings, *, resume: bool, force: bool) -> CheckpointPlace:
     from projfree.estimators.saving import KIND
 
     if resume and settings.cv:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import math
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -98,6 +100,18 @@ def _fault(error: Exception, debug: bool) -> NoReturn:
     left = "; ".join(getattr(error, "__notes__", ())) or "nothing was written"  # a command notes what it has kept
     err().print(f"[bold red]Fault of projfree:[/] {_escaped(f'{text}; {left}; {way}')}.")
     raise typer.Exit(FAULT)
+
+
+@contextlib.contextmanager
+def reporting(path: Path) -> Iterator[None]:
+    """Print about what was written; where that fails, it was written all the same, and the exit code is 1."""
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError as error:
+        kept = f"{str(path)!r} was written, but the report could not be printed ({error.strerror})"
+        err().print(f"[bold red]Error:[/] {_escaped(kept)}.")
+        raise typer.Exit(SHORT) from error
 
 
 def show_json(record: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from projfree.cli import options
 from projfree.cli.destinations import new_file_at, safe_cell, written
-from projfree.cli.output import Debug, Force, Json, Quiet, guarded, note, out, show_json
+from projfree.cli.output import Debug, Force, Json, Quiet, guarded, note, out, reporting, show_json
 from projfree.cli.streaming import frames_of
 from projfree.cli.tables import Reading, check_path, column_of, read_table
 
@@ -57,10 +57,11 @@ def predict(
         for row in rows:
             writer.writerow([safe_cell(cell) for cell in row])
             count += 1
-    if json:
-        show_json({"rows": count, "columns": names, "out": str(to)})
-    elif not quiet:
-        out().print(f"{count:,} predictions written to {to}", markup=False)
+    with reporting(to):
+        if json:
+            show_json({"rows": count, "columns": names, "out": str(to)})
+        elif not quiet:
+            out().print(f"{count:,} predictions written to {to}", markup=False)
 
 
 def _loaded(path: Path) -> Any:
@@ -116,6 +117,12 @@ def _features(fitted: Any, frame: Any, path: Path) -> Any:
     encoder = getattr(fitted, "named_steps", {}).get("encoder")
     names = encoder.columns_ if encoder is not None else getattr(fitted, "feature_names_in_", None)
     if names is None:
+        wanted = int(fitted.n_features_in_)
+        if frame.shape[1] != wanted:
+            raise ValueError(
+                f"{str(path)!r} must have {wanted} columns, the features of the model, which have no names, got "
+                f"{frame.shape[1]}; leave out others, such as the target."
+            )
         return _numbers(frame).to_numpy()
     missing = [name for name in names if name not in frame.columns]
     if missing:

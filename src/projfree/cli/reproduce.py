@@ -33,7 +33,7 @@ def reproduce(
         typer.Argument(help="Experiments; all by default. Named ones are merged into --out.", show_default=False),
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full/--quick", help="The real sizes (two hours), or small ones (minutes).")
+        bool, typer.Option("--full/--quick", help="The real sizes (an hour or two), or small ones (minutes).")
     ] = False,
     to: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("reproduction"),
     part: Annotated[

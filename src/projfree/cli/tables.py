@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from gzip import BadGzipFile
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +123,12 @@ def _csv(path: Path, reading: Reading, text: Sequence[str]) -> tuple[Any, str]:
             index_col=False,
             low_memory=False,
         )
-    except (UnicodeDecodeError, EOFError, pd.errors.ParserError) as error:
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{str(path)!r} must be text in UTF-8, got the byte {error.object[error.start]:#x}; convert it, e.g. with "
+            "iconv -f latin1 -t utf-8."
+        ) from error
+    except (BadGzipFile, EOFError, pd.errors.ParserError) as error:
         raise ValueError(f"{str(path)!r} cannot be read as text in columns: {_first_line(error)}") from error
     if len(layout.names) == 1:
         return frame, f"{str(path)!r} has one column, {layout.names[0]!r}; give --sep if that is more than one."

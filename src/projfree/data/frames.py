@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,17 @@ NUMERIC = "fiub"
 def is_dask(X: Any) -> bool:
     """Whether X is a Dask collection, or a list of delayed or future blocks; told without importing Dask."""
     first = X[0] if isinstance(X, list | tuple) and len(X) else X
-    return hasattr(first, "__dask_graph__") or (type(first).__name__ == "Future" and hasattr(first, "key"))
+    return hasattr(first, "__dask_graph__") or _is_future(first)
+
+
+def is_dask_block(X: Any) -> bool:
+    """Whether X is a single block, delayed or future; told without importing Dask."""
+    delayed = sys.modules.get("dask.delayed")
+    return _is_future(X) or (delayed is not None and isinstance(X, delayed.Delayed))
+
+
+def _is_future(X: Any) -> bool:
+    return type(X).__name__ == "Future" and hasattr(X, "key")
 
 
 def is_frame(X: Any) -> bool:

@@ -6,7 +6,6 @@ import gzip
 import hashlib
 import os
 import secrets
-import warnings
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -26,8 +25,9 @@ class Home:
         What a person is told to visit.
     url : str
         An archive with the first file in it; empty where there is none to download.
-    sha256 : str
-        Of the first file, uncompressed, where it is known; else the loaders check shape and first rows.
+    sha256, archive_sha256 : str
+        Of the first file, uncompressed, and of the archive. What can be downloaded has one of them at least: an archive
+        is the right one if either fits.
     """
 
     folder: str
@@ -35,6 +35,7 @@ class Home:
     page: str
     url: str = ""
     sha256: str = ""
+    archive_sha256: str = ""
 
 
 HOMES = {
@@ -50,12 +51,15 @@ HOMES = {
         ("ratings.dat", "ratings_no_timestamp.dat"),
         "grouplens.org/datasets/movielens/1m",
         "https://files.grouplens.org/datasets/movielens/ml-1m.zip",
+        archive_sha256="a6898adb50b9ca05aa231689da44c217cb524e7ebd39d264c56e2832f2c54e20",
     ),
     "year": Home(
         "year_prediction_msd",
         ("YearPredictionMSD.txt",),
         "the UCI Machine Learning Repository, data set 203 (doi:10.24432/C50K61)",
         "https://archive.ics.uci.edu/static/public/203/yearpredictionmsd.zip",
+        "4b6f8e50235b359e01689ae7fb33ad0f89677e9a15f25f3d6259327a6bb927bb",
+        "06f801af323bb7798e800583acce4ea1ed2697ac12c23f4424aea0a7a3d09e11",
     ),
     "school": Home(
         "school", ("school.npz",), "a copy of the multi-task School data, as an npz file with X, y and task"
@@ -84,20 +88,9 @@ def fetch(home: Home, progress: Any = None) -> Path:
         Where the home cannot be reached.
     ValueError
         Where what came is not the archive; it is not kept.
-
-    Warns
-    -----
-    UserWarning
-        Where no checksum of the file is known, before anything is downloaded.
     """
     import pooch
 
-    if not home.sha256:
-        warnings.warn(
-            f"no checksum of {home.names[0]} is known, so that what comes from {home.url} is checked by its shape and "
-            f"first rows alone; compare it with {home.page} if that matters.",
-            stacklevel=2,
-        )
     target = cache_folder() / home.folder / (home.names[0] + ".zip")
     # A name that nobody has used: pooch takes a file that is there already for the download.
     beside = f".{home.names[0]}.{secrets.token_hex(8)}.part"
@@ -114,32 +107,42 @@ def fetch(home: Home, progress: Any = None) -> Path:
 
 
 def check(path: Path, home: Home) -> None:
-    """Raise unless ``path`` is a whole archive with the file in it, by checksum where one is known."""
+    """Raise unless ``path`` is the archive, or one with the same file in it, by checksum."""
     wrong = flaw(path, home)
     if wrong:
         raise ValueError(f"what came from {home.url} is not the data: {wrong}; try again, or get it from {home.page}.")
 
 
 def flaw(path: Path, home: Home) -> str:
-    """What is wrong with an archive, plain or compressed file of a data set; empty if nothing is."""
-    name = home.names[0]
+    """What is wrong with an archive, plain or compressed file; empty if nothing is, or if no checksum is known."""
     try:
         if path.suffix == ".gz":
-            return _differs(gzip.decompress(path.read_bytes()), home)
+            with gzip.open(path, "rb") as file:
+                return _differs(file, home.sha256, home.names[0])
         if path.suffix != ".zip" and not path.name.endswith(".part"):
-            return _differs(path.read_bytes(), home)
-        with zipfile.ZipFile(path) as archive:
-            members = [m for m in archive.namelist() if m.rsplit("/", 1)[-1] == name]
-            if not members:
-                return f"it holds no {name}"
-            if home.sha256:
-                return _differs(archive.read(members[0]), home)
-            return "" if archive.testzip() is None else "a checksum within it does not fit"
+            with path.open("rb") as file:
+                return _differs(file, home.sha256, home.names[0])
+        return _flaw_of_archive(path, home, path.stem if path.suffix == ".zip" else home.names[0])
     except (zipfile.BadZipFile, EOFError, zlib.error, gzip.BadGzipFile):
         return "it is no whole archive" if path.suffix == ".gz" else "it is no zip archive"
 
 
-def _differs(content: bytes, home: Home) -> str:
-    found = hashlib.sha256(content).hexdigest()
-    fits = not home.sha256 or found == home.sha256
-    return "" if fits else f"the sha256 of {home.names[0]} is {found}, not {home.sha256}"
+def _flaw_of_archive(path: Path, home: Home, name: str) -> str:
+    with zipfile.ZipFile(path) as archive:
+        members = [m for m in archive.namelist() if m.rsplit("/", 1)[-1] == name]
+        if not members:
+            return f"it holds no {name}"
+        if name != home.names[0]:  # a file of the user's own making
+            return "" if archive.testzip() is None else "a checksum within it does not fit"
+        with path.open("rb") as whole:
+            other = _differs(whole, home.archive_sha256, "the archive")
+        if not home.sha256 or (home.archive_sha256 and not other):
+            return other
+        with archive.open(members[0]) as file:
+            return _differs(file, home.sha256, name)
+
+
+def _differs(file: Any, known: str, name: str) -> str:
+    """How the sha256 of an open binary file differs from the known one; empty if it does not, or none is known."""
+    found = hashlib.file_digest(file, "sha256").hexdigest() if known else ""
+    return "" if found == known else f"the sha256 of {name} is {found}, not {known}"

@@ -37,7 +37,7 @@ def present(home: Home) -> Path | None:
     given = next(_candidates(Path(root), home), None) if root else None
     if given is not None:
         return given
-    return next((path for path in _candidates(cache_folder(), home) if not (home.sha256 and flaw(path, home))), None)
+    return next((path for path in _candidates(cache_folder(), home) if not flaw(path, home)), None)
 
 
 def _candidates(base: Path, home: Home) -> Iterator[Path]:

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from projfree.checks import Array, refuse_masked, shown
+from projfree.estimators.fit_certificate import FitCertificate
 from projfree.estimators.frame_columns import refuse_columns
 from projfree.estimators.given_data import features_at, is_path
 from projfree.estimators.sklearn_callbacks import CallbackSupportMixin
@@ -85,9 +86,9 @@ class Answers(CallbackSupportMixin, BaseEstimator):
 
     @property
     def certificate_(self) -> Certificate:
-        """What proves the gap; `verify` checks it against the data."""
+        """What proves the gap; its `verify` checks it against the rows, as they were given to `fit`."""
         check_is_fitted(self, "coef_")
-        return self.result_.certificate
+        return FitCertificate.of(self)
 
     def verify(self, X: Any, y: Any, sample_weight: Any = None) -> Verification:
         """Check the certificate of the fit against the data it was fitted on, in one read.
@@ -105,7 +106,7 @@ class Answers(CallbackSupportMixin, BaseEstimator):
         if self.held_out_ is not None and len(self.held_out_) == len(table.y):
             table = table.part(np.flatnonzero(~self.held_out_))
         problem = other._problem(table, self.loss_)
-        return self.certificate_.verify(objective=problem.objective)
+        return self.result_.certificate.verify(objective=problem.objective)
 
     def save(self, path: Any) -> None:
         """Write the fitted model to a folder, without pickle; `projfree.estimators.load` reads it back."""
@@ -182,7 +183,10 @@ class Answers(CallbackSupportMixin, BaseEstimator):
         if reset:
             self.tasks_, places = np.unique(labels, return_inverse=True)
         else:
-            places = np.searchsorted(self.tasks_, labels)
+            try:
+                places = np.searchsorted(self.tasks_, labels)
+            except TypeError:  # labels of another kind, none of which was there
+                places = np.zeros(len(labels), dtype=int)
             places = np.minimum(places, len(self.tasks_) - 1)
             unknown = self.tasks_[places] != labels
             if unknown.any():

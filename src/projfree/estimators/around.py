@@ -44,14 +44,14 @@ MANY_ROWS, CLOSE = 10.0, 1
 #: Radii end where the next one is expected to be worse by this part: degrees of freedom are estimates, and tiny balls
 #: all predict about alike. With more rows than this scores are smooth, and need no patience.
 SMOOTH, WORSE = 1_000, 5e-3
-#: Models are solved to this part of the gap at the start.
-SHARE = 1e-6
+#: Models are solved to this part of the gap at the start, or of that at zero where the norm has curvature.
+SHARE, ROUGH = 1e-6, 1e-4
 #: Runs end at this relative gap.
 TOL, ITERATIONS = 3e-3, 200
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class FitOverBall:
     """The answer over a ball, its loss, that of rows left out, the multiplier, and the run where there was one."""
 
     w: Array
@@ -87,12 +87,12 @@ class Tries:
         self.first = DOWN - (LOWER if rows < FEW_ROWS else FIRST if rows < MANY_ROWS else CLOSE)
         self.last = DOWN + (FURTHEST if f.quadratic else UP)
         self.patience = PATIENCE if rows < FEW_ROWS and n < SMOOTH else 0
-        self.fits: dict[float, Fit] = {}
+        self.fits: dict[float, FitOverBall] = {}
 
     def radius(self, k: float) -> float:
         return float(self.middle * RATIO ** (k - DOWN))
 
-    def near(self, k: float) -> Fit:
+    def near(self, k: float) -> FitOverBall:
         """The fit over the next smaller ball, which this one contains, or over the smallest so far."""
         below = [j for j in self.fits if j <= k]
         return self.fits[max(below) if below else min(self.fits)]
@@ -136,7 +136,7 @@ class Tries:
         return value / (1.0 - share) ** 2 if share < FULL else np.inf
 
 
-def _fitted(f: SmoothFunction, ball: ConstraintSet, ridge: Ridge, near: Fit | None, n: float) -> Fit:
+def _fitted(f: SmoothFunction, ball: ConstraintSet, ridge: Ridge, near: FitOverBall | None, n: float) -> FitOverBall:
     """The answer over a ball, on the model where there is one."""
     H, b, form = ridge.H, ridge.b, ridge.form
     if H is None or b is None or not (ball.projects_quickly or form is not None):
@@ -148,12 +148,12 @@ def _fitted(f: SmoothFunction, ball: ConstraintSet, ridge: Ridge, near: Fit | No
     if form is None:
         assert isinstance(f, Objective)
         x = f.point(w)
-        return Fit(w, f.value(x), left_out_loss(f, x, used, n), mu)
+        return FitOverBall(w, f.value(x), left_out_loss(f, x, used, n), mu)
     left, value = 1.0 - (used + ridge.intercepts) / (n * math.prod(f.shape[1:])), max(form.value(form.point(w)), 0.0)
-    return Fit(w, value, value / left**2 if left > 0.01 else np.inf, mu)
+    return FitOverBall(w, value, value / left**2 if left > 0.01 else np.inf, mu)
 
 
-def _from_rows(f: SmoothFunction, ball: ConstraintSet, ridge: Ridge, near: Fit | None, n: float) -> Fit:
+def _from_rows(f: SmoothFunction, ball: ConstraintSet, ridge: Ridge, near: FitOverBall | None, n: float) -> FitOverBall:
     """The same where no matrix was formed: a run, which takes over what the one over a smaller ball has found."""
     assert isinstance(f, Objective)
     if near is not None and near.run is not None and ball.contains(near.run.state.x.w):
@@ -164,7 +164,7 @@ def _from_rows(f: SmoothFunction, ball: ConstraintSet, ridge: Ridge, near: Fit |
     x = f.point(result.w, result.intercept)
     mu = ball.multiplier(f.minorant(x).gradient) or 0.0
     used = freedom_of_products(ball, x.w, mu, f.hessian_at(x), n)
-    return Fit(x.w, result.value, left_out_loss(f, x, used, n), mu, result)
+    return FitOverBall(x.w, result.value, left_out_loss(f, x, used, n), mu, result)
 
 
 def _start(f: SmoothFunction, ball: ConstraintSet, w: Array) -> Array:
@@ -194,11 +194,11 @@ def _minimised(f: SmoothFunction, ball: ConstraintSet, H: Array, b: Array, start
     shared = len(H) == f.shape[0]
     flat = ball.as_flat(f.shape)
     if flat is None or flat.groups is not None:
-        return minimise_form(ball, H, b, start) if f.quadratic else minimise_model(H, b, ball, start)
+        return minimise_form(ball, H, b, start) if f.quadratic else minimise_model(H, b, ball, start, ROUGH)
     if not shared:
         flat = ball.as_flat((b.size,)) if len(f.shape) > 1 else flat
         if flat is None:
-            return minimise_model(H, b, ball, start)
+            return minimise_model(H, b, ball, start, ROUGH)
         b, start = b.ravel(), start.ravel()
     level = flat.level(H @ start - b)
     return minimise_flat(Formed(H), b, flat, start, level, SHARE).w.reshape(f.shape)

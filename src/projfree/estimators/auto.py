@@ -46,6 +46,9 @@ LARGE, ENOUGH = 1e6, 40.0
 SOME_ROWS = 8.0
 #: Products with a Hessian may take this many multiplications in all, between the two dimensions of Krylov spaces.
 PRODUCTS = 1e7
+#: With many rows for each parameter a Krylov space ends where another dimension adds no more than this part to the norm
+#: of the answer: what is sought is that norm, and the next model is made at the answer.
+LEFT = 0.03
 #: Below so many rows the restricted likelihood is what squares go by: it errs less there than cross-validation does.
 #: Other losses try penalties on the rows then.
 FEW_ROWS = 50
@@ -202,15 +205,20 @@ def _others(f: Objective, ball: ConstraintSet, first: Evaluation, n: float) -> R
     """On quadratic models, each at the best answer of the last, whose loss is measured on the rows."""
     tried, parameters = _tried(f, ball, n), math.prod(f.shape)
     formed = f.has_hessian and parameters <= FEW_PARAMETERS
-    many = not tried and n >= max(SOME_ROWS * parameters, FEW_ROWS)
-    if many and formed:
-        return Ridge(*followed_ridge(f, first, n))
+    enough = n >= max(SOME_ROWS * parameters, FEW_ROWS)
+    if enough and formed:
+        w, reached = followed_ridge(f, first, n, fresh=tried)
+        if not tried:
+            return Ridge(w, reached.model)
+        if reached.bend > 0.0:  # the radii around it are tried on a model at the answer
+            return Ridge(w, reached.model, reached.bent.H, reached.b)
+    many = enough and not tried
     g = first.slope.gradient
     x, best, at = first.point, np.inf, 0.0
     found = Ridge(x.w, None)
     spectrum = None
     for steps in ROUGH_STEPS if tried or many else STEPS:
-        H, b, model, spectrum = _modelled(f, x, g, spectrum)
+        H, b, model, spectrum = _modelled(f, x, g, spectrum, LEFT if many else 0.0)
         trial = Trial(f, model, n, x.intercept)
         known = at and not many
         near = np.abs(np.log(model.penalties / at)).argmin() if known else model.expected(_cost(f, x, n))
@@ -261,14 +269,14 @@ def _cost(f: Objective, x: Point, n: float) -> float:
 
 
 def _modelled(
-    f: Objective, x: Point, g: Array, spectrum: tuple[Array, Array] | None
+    f: Objective, x: Point, g: Array, spectrum: tuple[Array, Array] | None, share: float
 ) -> tuple[Array | None, Array | None, RidgeModel, tuple[Array, Array] | None]:
     """The quadratic that touches f at ``x``: with H and b where there are few parameters."""
     if f.has_hessian and math.prod(f.shape) <= FEW_PARAMETERS:
         H = f.hessian(x)
         b = np.asarray(H @ x.w.ravel()).reshape(f.shape) - g
         return H, b, EigenModel(H, b), None
-    return None, None, *_krylov(f, x, -g, _affordable(f, MIDDLE), spectrum)
+    return None, None, *_krylov(f, x, -g, _affordable(f, MIDDLE), spectrum, share)
 
 
 def _affordable(f: Objective, most: int) -> int:
@@ -277,7 +285,12 @@ def _affordable(f: Objective, most: int) -> int:
 
 
 def _krylov(
-    f: Objective, x: Point, descent: Array, size: int, spectrum: tuple[Array, Array] | None = None
+    f: Objective,
+    x: Point,
+    descent: Array,
+    size: int,
+    spectrum: tuple[Array, Array] | None = None,
+    share: float = 0.0,
 ) -> tuple[KrylovModel, tuple[Array, Array]]:
     product = f.hessian_at(x).product
     parameters = float(math.prod(f.shape))
@@ -286,4 +299,4 @@ def _krylov(
     elif spectrum is None:
         spectrum = quadrature(product, f.shape, size)
     b = descent + product(x.w) if x.w.any() else descent
-    return KrylovModel(product, b, size, spectrum), spectrum
+    return KrylovModel(product, b, size, spectrum, share), spectrum

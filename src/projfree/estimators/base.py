@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from projfree.checks import Array, count, positive, shown
+from projfree.checks import Array, count, flag, positive, shown
 from projfree.deadline import countdown
 from projfree.estimators.answers import Answers
 from projfree.estimators.balls import inside, labels, make_ball, radius_of
@@ -51,6 +51,10 @@ class ConstrainedModel(Answers):
         """The loss, or one to begin with where its scale is still to be found."""
         raise NotImplementedError
 
+    def _last_loss(self, table: Table) -> Loss:
+        """The loss that is fitted in the end, of whatever scale."""
+        return self._losses(table)
+
     def _refined(self, table: Table, prepared: PreparedFit) -> PreparedFit:
         """The problem with the scale of its loss found, where it has one."""
         return prepared
@@ -78,12 +82,14 @@ class ConstrainedModel(Answers):
     def _problem(self, table: Table, loss: Loss) -> Problem:
         free = () if self.free is None else free_columns(self.free, table.features, self)
         scaled = self._standardizes(table)
-        return make_problem(table, loss, intercept=bool(self.fit_intercept), standardize=scaled, free=free)
+        return make_problem(
+            table, loss, intercept=flag("fit_intercept", self.fit_intercept), standardize=scaled, free=free
+        )
 
     def _standardizes(self, table: Table) -> bool:
         """Whether columns are scaled: as asked for, or with "auto" where they are on different scales."""
         if not isinstance(self.standardize, str):
-            return bool(self.standardize)
+            return flag("standardize", self.standardize)
         if self.standardize != "auto":
             raise ValueError(f"`standardize` must be True, False or 'auto', got {shown(self.standardize)}.")
         return self._penalty is None and table.uneven
@@ -101,7 +107,9 @@ class ConstrainedModel(Answers):
         given = not self._automatic and not isinstance(self.norm, ConstraintSet)
         radius = positive("radius", self.radius) if given else 1.0
         groups = self._kept_groups(table)
-        ball = make_ball(self.norm, self.p, self.q, radius, positive=self.positive, groups=groups, shape=shape)
+        ball = make_ball(
+            self.norm, self.p, self.q, radius, positive=flag("positive", self.positive), groups=groups, shape=shape
+        )
         if free:
             ball = WithFree(ball, free, self._free_bound(table))
         return ball
@@ -155,7 +163,7 @@ class ConstrainedModel(Answers):
         """
         model = self._single() if hasattr(self, "_single") else clone(self)
         table = model._table(X, y, sample_weight)
-        problem = model._problem(table, model._losses(table))
+        problem = model._problem(table, model._last_loss(table))
         return plan(problem.objective, model._ball(table, problem), self.tol)
 
     # ------------------------------------------------------------------ run
@@ -173,7 +181,9 @@ class ConstrainedModel(Answers):
         rng = check_random_state(self.random_state)
         seed = int(rng.randint(2**31 - 1))
         held, self.held_out_ = None, None
-        if self.early_stopping:
+        if flag("early_stopping", self.early_stopping):
+            if positive("validation_fraction", self.validation_fraction) >= 1.0:
+                raise ValueError(f"`validation_fraction` must be below 1, got {shown(self.validation_fraction)}.")
             rows, others = self._hold_out(table, rng)
             self.held_out_ = np.isin(np.arange(len(table.y)), others)
             table, held = table.part(rows), table.part(others)

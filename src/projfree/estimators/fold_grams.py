@@ -17,7 +17,7 @@ from projfree.objectives.gram_form import gram_form
 from projfree.objectives.quadratic import QuadraticForm
 from projfree.run import Result
 
-Fold = tuple[Array, Array]
+FoldRows = tuple[Array, Array]
 
 #: Moments about the mean that are a smaller part than this of those about the centre of the sums are too inexact.
 LEAST_VARIATION = 1e-8
@@ -25,7 +25,7 @@ LEAST_VARIATION = 1e-8
 LEAST_VALUE = 1e-6
 
 
-def fold_grams(table: Table, folds: list[Fold]) -> tuple[Gram, list[Gram]]:
+def fold_grams(table: Table, folds: list[FoldRows]) -> tuple[Gram, list[Gram]]:
     """The moments of all rows, and those of the training rows of each fold.
 
     Where rows are held out at most once and train all other folds, each row is multiplied once: a fold is the sum of
@@ -56,7 +56,7 @@ def _merged(blocks: list[Gram]) -> Gram:
     return out
 
 
-def _complementary(n: int, folds: list[Fold]) -> bool:
+def _complementary(n: int, folds: list[FoldRows]) -> bool:
     """Whether each fold trains on the rows that it does not hold out, and no row is held out twice."""
     times = np.zeros(n, dtype=np.intp)
     for rows, held in folds:

@@ -14,7 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from projfree.checks import Array
 from projfree.estimators.base import ConstrainedModel
-from projfree.estimators.fold_grams import Fold, FoldMoments, fold_grams
+from projfree.estimators.fold_grams import FoldMoments, FoldRows, fold_grams
 from projfree.estimators.many_scores import AT_ONCE
 from projfree.estimators.paths import RadiusPath, fit_path
 from projfree.estimators.table import Table
@@ -50,7 +50,7 @@ class PathFolds:
     """Runs along the radii, each begun at the last, in processes of joblib over exponents and folds."""
 
     table: Table
-    folds: list[Fold]
+    folds: list[FoldRows]
     judge: Scoring
     seed: int
     n_jobs: int | None
@@ -94,7 +94,7 @@ class MomentFolds:
     """Least squares over l_p balls: each fold is solved for all radii from its moments, exactly."""
 
     table: Table
-    folds: list[Fold]
+    folds: list[FoldRows]
     judge: Scoring
     moments: list[FoldMoments]
     #: Of all rows.
@@ -148,7 +148,9 @@ class TooCoarseError(ArithmeticError):
     """The sums in the moments are rounded by more than the tolerance; rows have to be read instead."""
 
 
-def moment_folds(models: list[ConstrainedModel], table: Table, folds: list[Fold], judge: Scoring) -> MomentFolds | None:
+def moment_folds(
+    models: list[ConstrainedModel], table: Table, folds: list[FoldRows], judge: Scoring
+) -> MomentFolds | None:
     """The folds of least squares from their moments, None where models are of another kind or too large for it."""
     if table.task is not None or any(model.free is not None or model.positive for model in models):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,16 @@ HELD = {
     "interval": "intervals",
     "categor": "categories",
     "enum": "categories",
+    "list": "lists",
+    "array(": "lists",
+    "struct": "records",
+    "binary": "bytes",
+    "complex": "complex numbers",
 }
 WAYS = {"categories": "OneHotEncoder()", "text": "OneHotEncoder()", "missing values": "SimpleImputer()"}
+
+#: A day as text: the year first, or the year last and in full, perhaps with a time.
+_DAY = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})([ T]\d{1,2}:\d{2}.*)?")
 
 
 def kind_of(column: Any) -> str:
@@ -28,8 +37,9 @@ def kind_of(column: Any) -> str:
 
 
 def row_of(column: Any, place: int) -> int:
-    """The number of a row in its table, from 1 on; rows that were left out count."""
-    return int(column.index[place]) + 1
+    """The number of a row in its table, from 1 on; rows that were left out count, unless rows have names."""
+    label = column.index[place]
+    return (int(label) if isinstance(label, int | np.integer) else place) + 1
 
 
 def column_numbers(column: Any) -> Array:
@@ -58,6 +68,32 @@ def refuse_dates(column: Any) -> None:
         )
 
 
+def refuse_written_otherwise(column: Any) -> None:
+    """Raise where the text of a column is numbers with commas, or dates: as categories they would mean nothing."""
+    text = column[column.notna()].astype(str).str.strip()
+    for what, way, places in (
+        ("numbers with commas", "write them with a decimal point and no other sign", _with_commas(text)),
+        ("dates", "convert it to numbers, or leave it out", _days(text)),
+    ):
+        if len(places):
+            example, row = shown(text.iloc[int(places[0])]), row_of(text, int(places[0]))
+            raise ValueError(f"column {column.name!r} holds {what}, such as {example} in row {row}; {way}.")
+
+
+def _with_commas(text: Any) -> Array:
+    """The places of commas where all of a column would be numbers without them."""
+    import pandas as pd
+
+    plain = pd.to_numeric(text.str.replace(",", "", regex=False), errors="coerce").notna()
+    return np.flatnonzero(text.str.contains(",", regex=False).to_numpy() & plain.all())
+
+
+def _days(text: Any) -> Array:
+    """All places where all of a column is dates."""
+    found = text.str.fullmatch(_DAY)
+    return np.flatnonzero(found.to_numpy() & found.all())
+
+
 def refuse_target_dates(y: Array) -> None:
     """Raise where targets are dates or durations, which NumPy would turn into counts of nanoseconds or the like."""
     if y.dtype.kind in "mM":
@@ -68,12 +104,14 @@ def refuse_target_dates(y: Array) -> None:
 
 def refuse_columns(X: Any) -> Any:
     """``X`` itself, or an error about the first column of a frame that is neither numbers nor convertible to some."""
+    if hasattr(X, "collect"):
+        raise TypeError(f"`X` must hold its rows, got a {type(X).__name__}; give `X.collect()`.")
     if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
+        _refuse_dates_in(X)
         return X
+    _refuse_twice(list(X.columns))
     for name in X.columns:
         column = X[name]
-        if not hasattr(column, "dtype"):  # two columns of one name, which scikit-learn refuses or takes by place
-            continue
         held = _held(column)
         if held is not None:
             what = WAYS.get(held, "FunctionTransformer(...)")
@@ -83,6 +121,23 @@ def refuse_columns(X: Any) -> Any:
                 "remainder='passthrough'), model)`."
             )
     return X
+
+
+def _refuse_twice(names: list[Any]) -> None:
+    """Raise where two columns have one name."""
+    places: dict[Any, int] = {}
+    for j, name in enumerate(names):
+        first = places.setdefault(name, j)
+        if first < j:
+            raise ValueError(f"`X` has the column {shown(name)} twice, in places {first} and {j}; rename one.")
+
+
+def _refuse_dates_in(X: Any) -> None:
+    """Raise where an array holds dates or durations, which would become counts of their units."""
+    if getattr(getattr(X, "dtype", None), "kind", None) in ("m", "M"):
+        raise ValueError(
+            f"`X` must hold numbers, got {X.dtype}; convert it, e.g. to days: `(X - X.min()) / np.timedelta64(1, 'D')`."
+        )
 
 
 def _held(column: Any) -> str | None:

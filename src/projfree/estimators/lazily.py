@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from projfree.data.frames import is_dask
+from projfree.data.frames import is_dask, is_dask_block
 
 
 def lazy_on_dask(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -26,10 +26,12 @@ def blockwise(model: Any, method: str, X: Any) -> Any:
     """What a method of a model says about each block of rows, without computing anything now.
 
     Arrays and frames give a Dask array, whose chunks are unknown where those of ``X`` are; a list of blocks gives a
-    list of delayed arrays.
+    list of delayed arrays, and a single one a delayed array.
     """
     from dask import delayed
 
+    if is_dask_block(X):
+        return blockwise(model, method, [X])[0]
     example = _called(model, method, _row(model, X))
     light = delayed(_light(model))
     if isinstance(X, list | tuple):

@@ -41,6 +41,8 @@ class Near:
         Of the objective at the place.
     cost : float
         What a degree of freedom costs there, about: the mean of squared derivatives over that of curvatures, over n.
+    b : ndarray
+        Minus the slope of the model of that place at zero.
     stretch : float
         The number.
     """
@@ -50,6 +52,7 @@ class Near:
     bend: float
     model: EigenModel
     cost: float
+    b: Array
     stretch: float = 1.0
 
     @classmethod
@@ -59,7 +62,7 @@ class Near:
         slopes, bend = scale_of(f, here.point, here.point.intercept)
         g = reduced(here, bent)
         b = np.asarray(bent.H @ here.point.w.ravel()).reshape(g.shape) - g
-        return cls(here, bent, bend, EigenModel(bent.H, b), slopes / bend / n if bend > 0.0 else 0.0)
+        return cls(here, bent, bend, EigenModel(bent.H, b), slopes / bend / n if bend > 0.0 else 0.0, b)
 
     def moved(self, f: Objective, here: Evaluation, n: float) -> Near:
         """The model at another place, with the same matrix times the ratio of mean curvatures."""
@@ -88,11 +91,12 @@ def reduced(here: Evaluation, bent: Bend) -> Array:
     return g if here.rest is None or bent.follow is None else g - (bent.follow @ here.rest).reshape(g.shape)
 
 
-def followed_ridge(f: Objective, first: Evaluation, n: float) -> tuple[Array, EigenModel]:
+def followed_ridge(f: Objective, first: Evaluation, n: float, *, fresh: bool = False) -> tuple[Array, Near]:
     """Coefficients and a model, by a few steps with few matrices; the penalty is chosen anew at each.
 
     The penalty hardly matters there unless features are alike, and neither do the last digits of the norm. Another
-    matrix is formed where steps hardly shorten, and at each step after one that went too far.
+    matrix is formed where steps hardly shorten, at each step after one that went too far, and at the end if it is to be
+    ``fresh``.
     """
     near, here, last, left, failed = Near.of(f, first, n), first, math.inf, np.zeros(f.shape), False
     w = near.answer()
@@ -118,4 +122,6 @@ def followed_ridge(f: Objective, first: Evaluation, n: float) -> tuple[Array, Ei
         slow = failed or (rate == FASTEST and length > FAR * size)
         near, last = (Near.of(f, here, n), math.inf) if slow else (near.moved(f, here, n), last)
         w = near.answer()
-    return (w if here is first else here.point.w + left), near.model
+    if fresh and near.at is not here:
+        near = Near.of(f, here, n)
+    return (w if here is first else here.point.w + left), near

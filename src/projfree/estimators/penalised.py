@@ -20,7 +20,7 @@ from projfree.numerics.flat_quadratic import minimise_penalised
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.sets.base import ConstraintSet
-from projfree.solvers import Direct, plan
+from projfree.solvers import ConstrainedNewton, Direct, plan
 
 #: Slopes are made as small as this part of what they are at zero, in at most so many steps of Newton's method.
 ACCURACY, STEPS = 1e-11, 60
@@ -42,6 +42,9 @@ def ridge_point(f: SmoothFunction, ball: ConstraintSet, penalty: float) -> Array
         form = f.quadratic_form()
         assert form is not None
         return EigenModel(form.H, form.b).point(penalty)
+    # What the fit itself forms is no more than a fit's work.
+    formed = f.has_hessian and not f.quadratic
+    formed = formed and (math.prod(f.shape) <= FEW or isinstance(plan(f, ball, 1e-6).solver, ConstrainedNewton))
     x = f.point(np.zeros(f.shape))
     here = f.evaluate(x)
     goal = ACCURACY * float(np.linalg.norm(here.slope.gradient))
@@ -49,7 +52,7 @@ def ridge_point(f: SmoothFunction, ball: ConstraintSet, penalty: float) -> Array
         w, slope = here.point.w, here.slope.gradient + penalty * here.point.w
         if float(np.linalg.norm(slope)) <= goal:
             break
-        step = _newton_step(f, here.point, slope, penalty, goal)
+        step = _newton_step(f, here.point, slope, penalty, goal, formed)
         new = _descended(f, here, w + step, lambda v: 0.5 * penalty * float(np.vdot(v, v)))
         if new is None:
             break
@@ -115,8 +118,8 @@ def _flat_slope(w: Array, g: Array, level: float, rows: bool) -> float:
     return float(np.max(np.where(sizes > 0.0, on, off), initial=0.0))
 
 
-def _newton_step(f: SmoothFunction, x: Point, slope: Array, penalty: float, goal: float) -> Array:
-    if f.has_hessian and math.prod(f.shape) <= FEW and not f.quadratic:
+def _newton_step(f: SmoothFunction, x: Point, slope: Array, penalty: float, goal: float, formed: bool) -> Array:
+    if formed:
         H = f.hessian(x)
         H[np.diag_indices(len(H))] += penalty
         return -np.linalg.solve(H, slope.ravel()).reshape(f.shape)

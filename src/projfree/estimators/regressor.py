@@ -126,9 +126,10 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
     intercept_ : float or ndarray
     n_iter_ : int
     result_ : Result
-        Value, bound, gap, status and trace of the run, without anything of the size of the data.
+        Value, bound, gap, status and trace of the run, without anything of the size of the data. It is about the rows
+        as the fit prepared them, scaled ones where ``standardize_`` is true.
     certificate_ : Certificate
-        What proves the gap; ``verify(X, y)`` checks it.
+        What proves the gap; ``verify(X, y)`` checks it, with the rows as they were given to `fit`.
     multiplier_ : float or None
         The penalty that the radius amounts to: ``coef_`` also minimises the mean loss plus this times the norm.
     radius_ : float or None
@@ -358,6 +359,10 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
             return Huber(HUBER * residual_scale(table.y, table.weight))
         names = ", ".join(map(repr, (*PLAIN, "huber", "biweight", "quantile")))
         raise ValueError(f"`loss` must be one of {names} or a Loss, got {shown(self.loss)}.")
+
+    def _last_loss(self, table: Table) -> Loss:
+        loss = self._losses(table)  # Huber's, at which a fit of the bi-weight begins
+        return BiWeight(BIWEIGHT / HUBER * loss.delta) if self.loss == "biweight" and isinstance(loss, Huber) else loss
 
     def _refined(self, table: Table, prepared: PreparedFit) -> PreparedFit:
         if self._sharpens:

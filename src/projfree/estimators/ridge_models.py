@@ -20,6 +20,8 @@ RANK = 1e-12
 A_DECADE, LOWEST, HIGHEST = 6, -10, 2
 #: The seed of the vector with which traces are estimated, and dimensions of Krylov spaces.
 SEED, DIMENSION, MIDDLE, SHORT = 20250101, 40, 8, 5
+#: Spectra are even where no curvature is this many times the mean.
+EVEN = 3.0
 
 
 class RidgeModel(ABC):
@@ -119,13 +121,23 @@ class KrylovModel(RidgeModel):
         With the matrix, of vectors of the shape of ``b``.
     spectrum : pair of ndarray, optional
         Nodes and weights of the trace, from `quadrature`.
+    share : float
+        The space ends where another dimension adds no more than this part to the norm of the minimiser, if no curvature
+        is several times the mean: else a few large ones hide what others have to add.
     """
 
-    def __init__(self, product: Callable[[Array], Array], b: Array, size: int, spectrum: tuple[Array, Array]) -> None:
-        self.space = space = krylov(product, b, size)
+    def __init__(
+        self,
+        product: Callable[[Array], Array],
+        b: Array,
+        size: int,
+        spectrum: tuple[Array, Array],
+        share: float = 0.0,
+    ) -> None:
+        even = EVEN * float(spectrum[0] @ spectrum[1]) / b.size
+        self.space = space = krylov(product, b, size, share, even)
         self.shape, self.Q, self.length = b.shape, space.Q[: space.size], space.length
-        T = np.diag(space.alpha) + np.diag(space.beta[:-1], 1) + np.diag(space.beta[:-1], -1)
-        theta, self.Y = np.linalg.eigh(T)
+        theta, self.Y = ritz(space)
         self.theta, self.spectrum = np.maximum(theta, 0.0), spectrum
         self._spread(max(float(self.theta[-1]) if len(theta) else 0.0, float(spectrum[0].max(initial=0.0))))
 
@@ -150,14 +162,32 @@ class KrylovModel(RidgeModel):
         return np.asarray(np.where(left > 0.01, np.maximum(values, 1e-15 * c) / np.maximum(left, 0.01) ** 2, np.inf))
 
 
-def krylov(product: Callable[[Array], Array], b: Array, size: int) -> Lanczos:
-    """The Krylov space of a matrix that begins at ``b``."""
-    space = Lanczos.begun(b.ravel())
+def krylov(
+    product: Callable[[Array], Array], b: Array, size: int, share: float = 0.0, even: float = math.inf
+) -> Lanczos:
+    """The Krylov space of a matrix that begins at ``b``.
+
+    It ends early where another dimension adds no more than ``share`` to the norm of the minimiser without a penalty,
+    and no curvature in it is larger than ``even``.
+    """
+    space, norm = Lanczos.begun(b.ravel()), 0.0
     for _ in range(min(size, b.size)):
         if space.closed:
             break
         space = space.extended(product(space.Q[-1].reshape(b.shape)).ravel())
+        if share > 0.0:
+            theta, Y = ritz(space)
+            last, norm = norm, float(np.linalg.norm(Y[0] / np.maximum(theta, RANK * theta[-1])))
+            if norm <= (1.0 + share) * last and theta[-1] <= even:
+                break
     return space
+
+
+def ritz(space: Lanczos) -> tuple[Array, Array]:
+    """The spectral decomposition of the matrix within the space."""
+    T = np.diag(space.alpha) + np.diag(space.beta[:-1], 1) + np.diag(space.beta[:-1], -1)
+    theta, Y = np.linalg.eigh(T)
+    return theta, Y
 
 
 def quadrature(product: Callable[[Array], Array], shape: tuple[int, ...], size: int) -> tuple[Array, Array]:
@@ -167,6 +197,5 @@ def quadrature(product: Callable[[Array], Array], shape: tuple[int, ...], size: 
     """
     signs = np.random.default_rng(SEED).choice([-1.0, 1.0], size=shape)
     space = krylov(product, signs, size)
-    T = np.diag(space.alpha) + np.diag(space.beta[:-1], 1) + np.diag(space.beta[:-1], -1)
-    theta, Y = np.linalg.eigh(T)
+    theta, Y = ritz(space)
     return np.maximum(theta, 0.0), math.prod(shape) * Y[0] ** 2

@@ -23,8 +23,8 @@ from projfree.estimators.base import ConstrainedModel
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.features import FeatureTable
 from projfree.estimators.completion.members import Member
+from projfree.estimators.completion.observed import Observed
 from projfree.estimators.completion.offset_model import OffsetModel
-from projfree.estimators.completion.ratings import Observed
 from projfree.estimators.paths import RadiusPath
 from projfree.estimators.saved_encoder import pack_encoder, unpack_encoder
 from projfree.estimators.saved_model import (

@@ -39,6 +39,11 @@ def choose(scores: Array, rule: str) -> tuple[int, int]:
     """The places of the chosen exponent and radius: ties go to the first exponent and the smallest radius."""
     mean, folds = scores.mean(axis=2), scores.shape[2]
     usable = np.where(np.isfinite(mean), mean, -np.inf)
+    if not np.isfinite(usable).any():
+        raise ValueError(
+            f"`scoring` gave no finite score in {folds} folds, so that no radius is the best; use a score that is "
+            "defined on the rows of each fold, e.g. `scoring='neg_mean_squared_error'` where a fold has one row."
+        )
     best, at = (int(i) for i in np.unravel_index(int(usable.argmax()), mean.shape))
     if rule == "one_standard_error" and folds > 1:
         error = scores[best, at].std(ddof=1) / np.sqrt(folds)

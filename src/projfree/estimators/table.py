@@ -64,11 +64,13 @@ def take_column(X: Any, column: int | str) -> tuple[Any, Array]:
     """The table without one column, named or numbered, and that column."""
     if hasattr(X, "columns"):
         names = list(X.columns)
-        name = names[column] if isinstance(column, int) and column not in names else column
+        name = column
+        if isinstance(column, int) and column not in names and -len(names) <= column < len(names):
+            name = names[column]
         if name not in names:
             raise ValueError(f"`task` must name a column of `X`, got {shown(column)}.")
         rest = X.drop(columns=[name]) if hasattr(X, "iloc") else X.drop(name)
-        return rest, np.asarray(X[name])
+        return rest, _labels(np.asarray(X[name]))
     if not isinstance(column, int | np.integer):
         raise ValueError(f"`task` must be the number of a column where `X` has no names, got {shown(column)}.")
     X = X.tocsc() if hasattr(X, "tocsc") else np.asarray(X)
@@ -76,4 +78,24 @@ def take_column(X: Any, column: int | str) -> tuple[Any, Array]:
         raise ValueError(f"`task` must be the number of a column of `X`, got {shown(column)}.")
     rest = np.arange(X.shape[1]) != column % X.shape[1]
     own = X[:, [column]]
-    return X[:, rest], np.ravel(own.toarray() if hasattr(own, "toarray") else own)
+    return X[:, rest], _labels(np.ravel(own.toarray() if hasattr(own, "toarray") else own))
+
+
+def _labels(found: Array) -> Array:
+    """The labels of tasks, or a sentence where one is missing or they have no order."""
+    if found.dtype.kind not in "fO":
+        return found
+    gone = np.array([_is_missing(label) for label in found], dtype=bool)
+    if gone.any():
+        row = int(np.flatnonzero(gone)[0])
+        raise ValueError(f"`task` must name a column with a label in each row, got none in row {row}; fill or drop it.")
+    words = sum(isinstance(label, str) for label in found)
+    if 0 < words < len(found):
+        raise ValueError("`task` must name a column with labels of one kind, got text and others; make all of it text.")
+    return found
+
+
+def _is_missing(label: Any) -> bool:
+    """Whether a label is None, NaN, or the missing value of pandas, which equals nothing."""
+    same = label == label
+    return label is None or type(same).__name__ == "NAType" or not same

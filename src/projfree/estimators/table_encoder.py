@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from projfree.checks import Array, shown
-from projfree.estimators.frame_columns import column_numbers, kind_of, refuse_dates, row_of
+from projfree.estimators.frame_columns import column_numbers, kind_of, refuse_dates, refuse_written_otherwise, row_of
 
 #: A column of text with more levels than this, or with as many as half of its rows, is no category.
 MOST_LEVELS = 1_000
@@ -64,7 +64,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Find the levels of text and the medians of numbers."""
         if self.impute not in (None, "median", "drop"):
             raise ValueError(f"`impute` must be 'median', 'drop' or None, got {shown(self.impute)}.")
-        self.columns_, self.levels_, self.fill_ = [str(name) for name in X.columns], {}, {}
+        X = _frame(X)
+        self.columns_, self.levels_, self.fill_ = list(X.columns), {}, {}
         for name in self.columns_:
             if self._is_category(X[name]):
                 self.levels_[name] = self._levels(X[name])
@@ -77,6 +78,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         import pandas as pd
 
         check_is_fitted(self, "columns_")
+        X = _frame(X)
         missing = [name for name in self.columns_ if name not in X.columns]
         if missing:
             raise ValueError(f"the table has no column {missing[0]!r}, which the model was fitted with.")
@@ -95,6 +97,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def unseen(self, X: Any) -> dict[str, int]:
         """How many rows of each category hold a level that the fit had not seen."""
+        X = _frame(X)
         counts = {name: int((~np.isin(_labels(X[name]), levels)).sum()) for name, levels in self.levels_.items()}
         return {name: k for name, k in counts.items() if k}
 
@@ -121,6 +124,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return False
         if self.one_hot == "none" or 2 * parsed.sum() > len(parsed):
             column_numbers(column)  # raises
+        refuse_written_otherwise(column)
         return True
 
     def _levels(self, column: Any) -> list[str]:
@@ -146,6 +150,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 "(`impute='median'`), or leave the row out (`impute='drop'`)."
             )
         return values[:, None]
+
+
+def _frame(X: Any) -> Any:
+    """A frame of pandas whose columns have names."""
+    if hasattr(X, "to_pandas"):
+        X = X.to_pandas()
+    if not hasattr(X, "columns") or not hasattr(X, "set_axis"):
+        raise TypeError(f"`TableEncoder` needs a frame of pandas or polars, got {type(X).__name__}.")
+    return X if all(isinstance(name, str) for name in X.columns) else X.set_axis(list(map(str, X.columns)), axis=1)
 
 
 def _one_hot(labels: Array, levels: list[str]) -> Array:

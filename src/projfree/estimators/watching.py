@@ -7,7 +7,7 @@ from typing import Any
 
 from projfree.checks import shown
 from projfree.run import ProgressBar, Run
-from projfree.run.callbacks import IterationLines, close_bar, open_bar
+from projfree.run.callbacks import IterationLines, close_bar, listed, open_bar
 
 
 def shown_by(verbose: Any, **of_bar: Any) -> list[Callable[[Run], Any]]:
@@ -40,8 +40,4 @@ class PartsBar:
 
 def given_callbacks(callbacks: Any) -> list[Callable[[Run], Any]]:
     """The callbacks that were given: one, several or none."""
-    several = [] if callbacks is None else [callbacks] if callable(callbacks) else list(callbacks)
-    for callback in several:
-        if not callable(callback):
-            raise TypeError(f"`callbacks` must be functions of a `Run`, got {shown(callback)}.")
-    return several
+    return [] if callbacks is None else list(listed(callbacks))

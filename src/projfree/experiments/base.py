@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal
 
 from projfree.checks import Array
+from projfree.experiments.words import typeset
 
 Mode = Literal["quick", "full"]
 #: One row of the flat table: some of `store.COLUMNS`.
@@ -51,7 +50,7 @@ class Finding:
 
     def __post_init__(self) -> None:
         for name in ("ours", "reason", "numbers"):  # a minus before a number, as the paper prints it
-            object.__setattr__(self, name, re.sub(r"(?<![\w.)])-(?=[\d.])", "−", getattr(self, name)))
+            object.__setattr__(self, name, typeset(getattr(self, name)))
 
 
 @dataclass(frozen=True)
@@ -86,6 +85,9 @@ class Claim:
     origin: Origin = Origin.STATED
     timed: bool = False
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rule", typeset(self.rule))
+
 
 @dataclass(frozen=True)
 class Task:
@@ -112,25 +114,27 @@ class Series:
     low: Sequence[float] | Array | None = None
     high: Sequence[float] | Array | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", typeset(self.name))
+
+
+#: Whether a claim holds at a place of a map, so that colour is not all that tells it.
+STATE_SIGNS: dict[bool | None, str] = {True: "✓", False: "✗", None: "?"}
+
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """A map of where a claim holds: one number for each pair of choices, with the level that the claim needs."""
+    """A map of where a claim holds: for each pair of choices a number, and what the rule says there."""
 
     columns: Sequence[str]
     rows: Sequence[str]
     values: Sequence[Sequence[float]]
-    level: float
-    #: Whether smaller is better, as for slopes.
-    at_most: bool = False
-    #: Nearer than this to the level a number decides nothing.
-    margin: float = 0.0
+    #: True or False, and None where the number is too near to tell or missing.
+    states: Sequence[Sequence[bool | None]]
 
-    def sign(self, value: float) -> str:
-        """Whether the claim holds at a place: yes, no, or too near to tell or not measured."""
-        if not math.isfinite(value) or abs(value - self.level) < self.margin:
-            return "?"
-        return "✓" if (value <= self.level if self.at_most else value >= self.level) else "✗"
+    def signs(self) -> list[list[str]]:
+        """What stands in the cells before the numbers."""
+        return [[STATE_SIGNS[state] for state in line] for line in self.states]
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +154,10 @@ class Panel:
     note: str = ""
     #: In place of series: a map of where a claim holds.
     grid: Grid | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("title", "alt", "note"):
+            object.__setattr__(self, name, typeset(getattr(self, name)))
 
 
 @dataclass(frozen=True)
@@ -183,3 +191,6 @@ class Experiment:
     claims: tuple[Claim, ...]
     panels: Callable[[Any], Sequence[Panel | None]]
     reads: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "method", typeset(self.method))

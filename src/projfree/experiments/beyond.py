@@ -270,7 +270,7 @@ EXPERIMENT = Experiment(
     method=(
         "The same problems and clock as above. Errors are measured apart from the run; the race ends at a relative "
         f"error of {END:g} and is judged at {LEVEL:g}; errors at rounding are drawn at {ROUNDING:g} of "
-        "the first. Certificates are those of `minimize`, at every iteration. "
+        "the first. Certificates are those of minimize, at every iteration. "
         "Vertices are counted where they can be: entries on the l₁ ball, rank on the nuclear ball."
     ),
     tasks=tasks,

@@ -30,7 +30,7 @@ def rescale(radius: float) -> paper.Map:
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
+class CountedRun:
     """The values of a run until it converged, or all of them; ``at`` is the iteration of convergence."""
 
     values: Array
@@ -48,7 +48,7 @@ class Counted:
         return Curve(t, np.zeros(len(t)), t.astype(float), self.values)
 
 
-def count(values: Iterable[float], minimum: float, start: float, most: int, scale: float | None = None) -> Counted:
+def count(values: Iterable[float], minimum: float, start: float, most: int, scale: float | None = None) -> CountedRun:
     """The paper's rule of convergence on a sequence of values; ``scale`` replaces both bases where the minimum is 0."""
     kept, before = list[float](), start
     near = TWO_PERCENT * (abs(minimum) if scale is None else scale)
@@ -56,9 +56,9 @@ def count(values: Iterable[float], minimum: float, start: float, most: int, scal
         kept.append(value)
         still = TWO_PERCENT * (abs(before) if scale is None else scale)
         if abs(value - before) <= still and value - minimum <= near:
-            return Counted(np.array(kept), t)
+            return CountedRun(np.array(kept), t)
         before = value
-    return Counted(np.array(kept), None)
+    return CountedRun(np.array(kept), None)
 
 
 class OnGram:
@@ -104,7 +104,7 @@ class OnGram:
             w, y, theta = new, new + (theta - 1) / after * (new - w), after
             yield w
 
-    def counted(self, iterates: Iterator[Array], most: int) -> Counted:
+    def counted(self, iterates: Iterator[Array], most: int) -> CountedRun:
         """Count the iterations until convergence."""
         values = (self.best.value + self.problem.error(w, self.best) for w in iterates)
         return count(values, self.best.value, self.problem.start, most)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from projfree.experiments.base import Grid, Panel, Series
-from projfree.experiments.judging import TIME_MARGIN, select, windows
+from projfree.experiments.judging import ENOUGH, TIME_MARGIN, factor_state, windows
 from projfree.experiments.words import number
 
 LABELS = {"t": "iteration t", "passes": "passes over the data", "seconds": "solver time (s)"}
@@ -59,21 +59,28 @@ def error_panel(
     return Panel(key, title, LABELS[x], ylabel, lines, alt=alt, note=noted(rows))
 
 
-def window_panel(table: Any, key: str, title: str, theorem: float, paper: float | None, **wanted: Any) -> Panel | None:
-    """The fitted slope against the start of its window, with the theorem's rate and the paper's slope beside it."""
-    rows = select(table, measure="slope", **wanted).dropna(subset="value")
+def window_panel(
+    rows: Any, key: str, title: str, theorem: float | Series, paper: float | None, by: str = "radius"
+) -> Panel | None:
+    """The fitted slope against the start of its window, with the theorem's rate and the paper's slope beside it.
+
+    ``theorem`` is the exponent of a power of t, or the slopes of another law on the same windows.
+    """
+    rows = rows.dropna(subset="value")
     if not len(rows):
         return None
     rows = rows.assign(start=[windows(w)[0] for w in rows["variant"]])
     series = []
-    for place, (radius, part) in enumerate(rows.groupby("radius")):
-        mean = part.groupby("start")["value"].mean()
-        series.append(Series(f"r = {_label(radius)}", mean.index.to_numpy(), mean.to_numpy(), colour=place))
+    for place, (name, part) in enumerate(rows.groupby(by, sort=by == "radius")):
+        mean, label = part.groupby("start")["value"].mean(), f"r = {_label(name)}" if by == "radius" else str(name)
+        series.append(Series(label, mean.index.to_numpy(), mean.to_numpy(), colour=place))
     ends = np.array([rows["start"].min(), rows["start"].max()], dtype=float)
-    series.append(Series("the theorem's rate", ends, np.full(2, theorem), style="reference", colour=6))
+    if not isinstance(theorem, Series):
+        theorem = Series("the theorem's rate", ends, np.full(2, theorem), style="reference", colour=6)
+    series.append(theorem)
     if paper is not None:
         series.append(Series("the paper's slope", ends, np.full(2, paper), style="dashed", colour=7))
-    alt = f"{title}: " + "; ".join(f"{s.name} {number(s.y[0])} to {number(s.y[-1])}" for s in series)
+    alt = f"{title}: " + "; ".join(f"{s.name}: {number(s.y[0])} to {number(s.y[-1])}" for s in series)
     note = noted(rows)
     return Panel(key, title, "start of the window", "slope", series, logy=False, alt=alt, note=note)
 
@@ -113,15 +120,52 @@ def map_panel(key: str, title: str, rows: Any, across: str, down: str, level: fl
         return None
     columns, lines = (_in_order(rows[c]) for c in (across, down))
     found = rows.groupby([down, across])["value"].median()
-    values = [[float(found.get((b, a), math.nan)) for a in columns] for b in lines]
     at_most, margin = bool(more.pop("at_most", False)), float(more.pop("margin", TIME_MARGIN * level))
+
+    def state(value: float) -> bool | None:
+        if not math.isfinite(value) or abs(value - level) < margin:
+            return None
+        return value <= level if at_most else value >= level
+
+    places = {(b, a): float(found.get((b, a), math.nan)) for b in lines for a in columns}
+    needs = f"The claim needs {'at most' if at_most else 'at least'} {level:.3g}"
+    return state_map(key, title, {at: (v, state(v)) for at, v in places.items()}, needs, note=noted(rows), **more)
+
+
+def factor_map(
+    key: str, title: str, rows: Any, down: str, paper: float | dict[str, float], **axes: str
+) -> Panel | None:
+    """A map over ρ of where a claimed factor holds, by the rule that judges it; ``paper`` may differ by row."""
+    places = {}
+    for name, some in rows.groupby(down, sort=False):
+        level = ENOUGH * (paper[str(name)] if isinstance(paper, dict) else paper)
+        for rho, group in some.groupby("rho"):
+            middle = float(group["value"].median())
+            places[name, float(rho)] = middle, factor_state(middle, group["measure"].iloc[0], level)
+    needs = "The claim needs three quarters of the factor"
+    return state_map(key, title, places, needs, note=noted(rows), **axes)
+
+
+def state_map(
+    key: str,
+    title: str,
+    places: Mapping[tuple[Any, Any], tuple[float, bool | None]],
+    needs: str,
+    xlabel: str,
+    ylabel: str,
+    note: str = "",
+) -> Panel | None:
+    """A map from places (row and column) with their numbers and what a rule says there; None where there is none."""
+    if not places:
+        return None
+    lines, columns = (_in_order([at[k] for at in places]) for k in (0, 1))
+    values = [[places.get((b, a), (math.nan, None))[0] for a in columns] for b in lines]
+    states = [[places.get((b, a), (math.nan, None))[1] for a in columns] for b in lines]
     labels = [[_label(v) if isinstance(v, float) else str(v) for v in some] for some in (columns, lines)]
-    grid = Grid(labels[0], labels[1], values, level, at_most, margin)
-    signs = [grid.sign(v) for line in values for v in line]
-    near = f", {signs.count('?')} too near to tell or not measured" if "?" in signs else ""
-    alt = f"{title}. The claim needs {'at most' if at_most else 'at least'} {level:.3g}: "
-    alt += f"{signs.count('✓')} of {len(signs)} places{near}."
-    return Panel(key, title, more["xlabel"], more["ylabel"], grid=grid, alt=alt, note=noted(rows))
+    every = [state for line in states for state in line]
+    near = f", {every.count(None)} too near to tell or not measured" if None in every else ""
+    alt = f"{title}. {needs}: {every.count(True)} of {len(every)} places{near}."
+    return Panel(key, title, xlabel, ylabel, grid=Grid(labels[0], labels[1], values, states), alt=alt, note=note)
 
 
 def _in_order(values: Any) -> list[Any]:
@@ -138,7 +182,7 @@ def _label(x: float) -> str:
 def bar_panel(key: str, title: str, ylabel: str, series: Sequence[Series], note: str = "", **more: Any) -> Panel:
     """Bars with their numbers in words."""
     alt = f"{title}, {ylabel}: " + "; ".join(
-        f"{s.name}: " + ", ".join(f"{x} {y:.3g}" for x, y in zip(s.x, s.y, strict=True)) for s in series
+        f"{s.name}: " + ", ".join(f"{x} {number(y)}" for x, y in zip(s.x, s.y, strict=True)) for s in series
     )
     return Panel(key, title, "", ylabel, series, logx=False, alt=alt, note=note, **more)
 

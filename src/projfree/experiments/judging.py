@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from projfree.experiments.base import Finding, Verdict
+from projfree.experiments.base import AGAINST, Finding, Verdict
 from projfree.experiments.words import NOTHING, listed, number, span, spread
 
 #: A slope nearer than this to the level that it is judged by decides nothing.
@@ -84,10 +84,15 @@ def _where(names: list[str], total: int) -> str:
 def sized(finding: Finding, rows: Any, needed: int) -> Finding:
     """A failure on fewer rows than the paper had decides nothing."""
     n = rows["n"].max() if len(rows) else math.nan
-    if finding.verdict is not Verdict.FAILS or not n < needed:
+    if finding.verdict not in AGAINST or not n < needed:
         return finding
     more = f"measured on {n:,.0f} rows, where the paper has {needed:,}"
     return Finding(Verdict.OPEN, finding.ours, f"{finding.reason}; {more}", finding.numbers)
+
+
+def unless_smaller(needed: int, judge: Callable[[Any], Finding], **wanted: Any) -> Callable[[Any], Finding]:
+    """A rule that decides nothing against a claim on fewer rows than ``needed``, the paper's, of the wanted kind."""
+    return lambda table: sized(judge(table), select(table, **wanted), needed)
 
 
 def windows(name: str) -> tuple[float, float]:
@@ -178,6 +183,13 @@ def _reached(places: Any, level: float) -> str:
     )
 
 
+def factor_state(middle: float, kind: str, level: float) -> bool | None:
+    """Whether a factor reaches a level; None near it, for a bound that does not decide, and where there is none."""
+    decides = {"factor": True, "factor at least": middle >= level, "factor at most": middle < level}.get(kind, False)
+    near = abs(middle / level - 1) < TIME_MARGIN
+    return (middle >= level) if decides and not near else None
+
+
 def judge_factor(rows: Any, paper: float, by: str, label: Callable[[Any], str]) -> Finding:
     """The rule for a claimed factor of time, from rows of one ratio for each setting and repeat.
 
@@ -192,11 +204,8 @@ def judge_factor(rows: Any, paper: float, by: str, label: Callable[[Any], str]) 
             states[label(key)] = None
             shown.append(f"no factor at {label(key)}, where runs ended before they converged")
             continue
-        middle = float(np.median(values))
-        decides = {"factor": True, "factor at least": middle >= level, "factor at most": middle < level}[kind]
-        near = abs(middle / level - 1) < TIME_MARGIN
-        middles.append(middle)
-        states[label(key)] = (middle >= level) if decides and not near else None
+        middles.append(float(np.median(values)))
+        states[label(key)] = factor_state(middles[-1], kind, level)
         shown.append(f"{SIGNS[kind]}{interval(values, level)} at {label(key)}")
     what = f"at least {number(level, 1)}× (three quarters of the claim)"
     brief = f"{span(middles, '×', 1)} over {len(states)} settings"

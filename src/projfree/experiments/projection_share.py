@@ -11,9 +11,8 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.data import as_data
-from projfree.experiments.base import Claim, Experiment, Finding, Mode, Origin, Panel, Row, Series, Task, Verdict
+from projfree.experiments.base import Claim, Experiment, Mode, Origin, Row, Task
 from projfree.experiments.counting import rescale
-from projfree.experiments.drawing import bar_panel, noted
 from projfree.experiments.implementations import (
     GeneralProjection,
     by_singular_values,
@@ -22,11 +21,22 @@ from projfree.experiments.implementations import (
     threshold,
 )
 from projfree.experiments.iteration_time import repeats
-from projfree.experiments.judging import TIME_MARGIN, UNMEASURED, decided, interval, medians, select
 from projfree.experiments.measure import clock, timed
 from projfree.experiments.problems import Completion
+from projfree.experiments.projection_rules import (
+    CLAIMED,
+    KIND,
+    LIBRARY,
+    OURS,
+    judge_cheaper,
+    judge_costly,
+    judge_not,
+    judge_order,
+    judge_range,
+    panels,
+)
 from projfree.experiments.sources import adult, part, ratings
-from projfree.experiments.words import NOTHING, ball_name, number
+from projfree.experiments.words import ball_name
 from projfree.losses import Logistic
 from projfree.objectives import Objective
 from projfree.sets import LpBall, SchattenBall
@@ -35,8 +45,6 @@ SHARES = (0.01, 0.1, 1.0)
 #: The size of a step, which its time does not depend on.
 ETA = 1e-3
 LP, SCHATTEN = (1.0, 1.5, 2.0, math.inf), (1.0, 2.0, math.inf)
-KIND, OURS, LIBRARY = "the paper's kind", "ours", "plain projection, a library's row gradient"
-CHEAP, DEAR = ("l₁", "l₂", "l∞"), ("l₁.₅", "Schatten-1", "Schatten-2", "Schatten-∞")
 
 
 def plain(p: float, d: int) -> Callable[[Array], Array] | None:
@@ -170,147 +178,6 @@ def tasks(mode: Mode) -> list[Task]:
     return [vectors(mode, p) for p in LP] + [matrices(mode, p) for p in SCHATTEN]
 
 
-#: Points of per cent around one half within which a share is neither costly nor cheap.
-NEAR = 5.0
-ABSENT = "not measured in the paper's way"
-#: The paper's ranges in per cent, by method and ball.
-CLAIMED: dict[str, dict[str, tuple[float, float]]] = {
-    "GD": {"l₁": (0, 7), "l₁.₅": (69, 99), "l₂": (0, 0.03), "l∞": (0, 3), "Schatten-1": (95, 99),
-           "Schatten-2": (70, 99), "Schatten-∞": (71, 99)},
-    "SGD": {"l₁": (5, 20), "l₂": (5, 11), "l∞": (50, 65)},
-}  # fmt: skip
-
-
-def shares(table: Any, ball: str, method: str, size: str) -> Array:
-    """The shares of the paper's kind of projection in each round, in per cent; empty where there is none."""
-    rows = select(table, measure="share", note=KIND, set=ball, solver=method, variant=size)
-    return np.asarray(100 * rows.sort_values("seed")["value"].to_numpy())
-
-
-def judge_range(method: str, ball: str) -> Any:
-    """Whether our shares lie within the paper's range, widened by 5 points (doubled where it is below 10 %)."""
-    low, high = CLAIMED[method][ball]
-    most = 2 * high if high < 10 else high + 5
-
-    def judge(table: Any) -> Finding:
-        rows = select(table, measure="share", solver=method, set=ball, note=[KIND, LIBRARY])
-        if not len(rows):
-            missing = (
-                "CVXPY is not installed; pip install 'projfree[reproduce]'" if ball == "l₁.₅" else UNMEASURED.reason
-            )
-            return Finding(Verdict.OPEN, UNMEASURED.ours, missing)
-        states, shown = dict[str, bool | None](), list[str]()
-        for (size, kind), group in rows.groupby(["variant", "note"], sort=False):
-            each = 100 * group["value"].to_numpy()
-            inside = low - 5 <= np.median(each) <= most
-            flips = int(sum((low - 5 <= x <= most) != inside for x in each))
-            name = str(size) if method == "GD" else {KIND: "plain NumPy"}.get(kind, str(kind))
-            states[name] = bool(inside)
-            shown.append(f"{number(float(np.median(each)), 1)} % ({name}; flips in {flips} of {len(each)})")
-        middles = 100 * rows.groupby(["variant", "note"])["value"].median()
-        if method == "SGD" and not any(states.values()) and middles.min() < low and middles.max() > high:
-            states["a step of a cost between the two, with which the share falls"] = None
-        return decided(states, shown, f"within {low:g}–{high:g} %, up to the tolerance,", "outside", "not measured")
-
-    return judge
-
-
-def balls_of(table: Any) -> list[str]:
-    """The balls of the run, also those that the paper's kind of projection was not measured on."""
-    return list(dict.fromkeys(select(table, measure="share")["set"]))
-
-
-def judge_costly(table: Any) -> Finding:
-    """Whether GD on all rows spends more than half of its time projecting exactly where no cheap closed form exists."""
-    states, shown = dict[str, bool | None](), list[str]()
-    for ball in balls_of(table):
-        each = shares(table, ball, "GD", "100%")
-        near = not len(each) or abs(float(np.median(each)) - 50) < NEAR
-        states[ball] = None if near else bool((np.median(each) > 50) == (ball in DEAR))
-        shown.append(f"{interval(each, 50.0)} % ({ball})" if len(each) else f"{NOTHING} ({ball})")
-    open_ = f"{ABSENT}, or within {NEAR:g} points of one half,"
-    return decided(states, shown, "as claimed (dear above, cheap below one half)", "the other way round", open_)
-
-
-def judge_order(first: tuple[str, str], last: tuple[str, str], what: str, otherwise: str) -> Callable[[Any], Finding]:
-    """Whether the share of the first method and size is larger than that of the last, for each ball."""
-
-    def judge(table: Any) -> Finding:
-        states, shown = dict[str, bool | None](), list[str]()
-        for ball in balls_of(table):
-            a, b = (shares(table, ball, *one) for one in (first, last))
-            if not len(a) or not len(b):
-                states[ball] = None
-                shown.append(f"{NOTHING} ({ball})")
-                continue
-            apart = float(np.median(a) - np.median(b))
-            flips = int(np.sum((a[: len(b)] > b[: len(a)]) != (apart > 0)))
-            states[ball] = None if abs(apart) < 0.5 else apart > 0
-            both = f"{number(float(np.median(a)), 1)} against {number(float(np.median(b)), 1)} %"
-            shown.append(f"{both} ({ball}; flips in {flips} of {min(len(a), len(b))})")
-        return decided(states, shown, what, otherwise, f"{ABSENT}, or equal to half a point,")
-
-    return judge
-
-
-def judge_cheaper(table: Any) -> Finding:
-    """Whether a call of our oracle takes less time than one of our projection, for each ball."""
-    rows = select(table, measure="call").sort_values("seed", kind="stable")
-    states, shown = dict[str, bool | None](), list[str]()
-    for ball, calls in rows.groupby("set", sort=False):
-        slow, fast = (select(calls, solver=name)["value"].to_numpy() for name in ("projection", "oracle"))
-        ratio = float(np.median(slow) / np.median(fast))
-        states[str(ball)] = None if abs(ratio - 1) < TIME_MARGIN else ratio > 1
-        shown.append(f"{interval(slow[: len(fast)] / fast[: len(slow)], 1.0)} ({ball})")
-    return decided(states, shown, "the projection takes longer", "the oracle takes longer", "too near to tell")
-
-
-def judge_not(ball: str, proof: str) -> Any:
-    """A statement that something cannot be done, refuted where the cheap way gives the same."""
-
-    def judge(table: Any) -> Finding:
-        rows = select(table, measure="same", set=ball)
-        if not len(rows):
-            return UNMEASURED
-        same = bool((rows["value"] == 1).all())
-        own = select(table, measure="cheap way", set=ball)["value"]
-        slow = select(table, measure="projection", set=ball, note=KIND)["value"]
-        both = len(own) and len(slow)
-        cost = f"; the paper's kind takes {number(float(slow.median() / own.median()), 1)}× the time" if both else ""
-        shown = f"{rows['variant'].iloc[0]} {'agree' if same else 'differ'}{cost}"
-        return Finding(
-            Verdict.FAILS if same else Verdict.HOLDS, shown, proof if same else "the cheap way gives something else"
-        )
-
-    return judge
-
-
-def panels(table: Any) -> list[Panel | None]:
-    """Figures 3 and 4: bars of the shares, with the paper's."""
-    out: list[Panel | None] = []
-    for method, figure in (("GD", "Figure 3"), ("SGD", "Figure 4")):
-        rows = select(table, measure="share", solver=method)
-        series = []
-        for (kind, size), bars in rows.groupby(["note", "variant"], sort=False):
-            if kind == KIND or size in ("100%", "one row"):
-                middles = 100 * medians(bars, ["set"])
-                series.append(Series(f"{kind}, {size}", list(middles.index), middles.to_list(), style="bar"))
-        ends = {ball: high for ball, (_, high) in CLAIMED[method].items()}
-        if series:
-            series.append(Series("paper, upper end", list(ends), list(ends.values()), style="bar", colour=6))
-            title = f"{figure}: share of {method}'s time spent on projections"
-            note = "The Schatten balls: " + noted(rows[rows["stand_in"]]).lower() if rows["stand_in"].any() else ""
-            out.append(bar_panel(method.lower(), title, "per cent", series, note, logy=False))
-    times = medians(select(table, measure="call"), ["set", "solver"])
-    if len(times):
-        balls = list(dict.fromkeys(times.index.get_level_values(0)))
-        series = [
-            Series(w, balls, [1e6 * float(times[b, w]) for b in balls], style="bar") for w in ("oracle", "projection")
-        ]
-        out.append(bar_panel("calls", "One call of our oracle and of our projection", "microseconds", series))
-    return out
-
-
 RULE = (
     "holds at sizes (in SGD: for row gradients) where the median share lies in the paper's range, from 5 points below "
     "it to 5 points above it, or to twice its upper end where that is below 10 %; open where one share of SGD lies "
@@ -337,11 +204,14 @@ EXPERIMENT = Experiment(
                       "and cheap",
               "Appendix B and B.2", "holds for balls where the share of GD on all rows is above one half exactly if "
               "the paper "
-              "calls the ball costly; within 5 points of it the ball is open", judge_costly, "gd", timed=True),
+              "calls the ball costly; within 5 points of it the ball is open", judge_costly, "gd map-trends",
+              timed=True),
         Claim("larger", "The share of projections is larger in SGD than in GD", "larger", "Appendix B.2", SIDE,
-              judge_order(("SGD", "one row"), ("GD", "100%"), "larger in SGD", "not larger"), "sgd", timed=True),
+              judge_order(("SGD", "one row"), ("GD", "100%"), "larger in SGD", "not larger"), "sgd map-trends",
+              timed=True),
         Claim("falling", "The share falls with the size of the data", "falling", "Appendix B.2", SIDE,
-              judge_order(("GD", "1%"), ("GD", "100%"), "smaller on all rows than on 1 %", "not smaller"), "gd",
+              judge_order(("GD", "1%"), ("GD", "100%"), "smaller on all rows than on 1 %", "not smaller"),
+              "gd map-trends",
               timed=True),
         Claim("schatten-svd", "Projecting onto a Schatten-2 ball requires the SVD of the matrix", "SVD", "Section "
                       "1; Appendix B.2",
@@ -350,18 +220,20 @@ EXPERIMENT = Experiment(
               "gd"),
         Claim("vectorised", "Projecting onto an l∞ ball cannot be vectorised", "no", "Appendix B.2",
               "refuted if a vectorised clip gives the same point",
-              judge_not("l∞", "each entry is clipped on its own, which np.clip does at once"), "sgd"),
+              judge_not("l∞", "each entry is clipped on its own, which np.clip does at once, and max(min(w, r), −r) in "
+                        "Matlab"),
+              "sgd"),
         *(
             Claim(f"{method}-{ball}", f"Projections onto {ball} take {low:g}–{high:g} % of {method}'s time",
                   f"{low:g}–{high:g} %", f"Appendix B.2, Figure {3 if method == 'GD' else 4}", RULE,
                   judge_range(method, ball),
-                  method.lower(), timed=True)
+                  f"{method.lower()} map-{method.lower()}", timed=True)
             for method, balls in CLAIMED.items()
             for ball, (low, high) in balls.items()
         ),
         Claim("oracle", "A call of the linear oracle is cheaper than a projection", "cheaper", "Section 1", NEAR_CALLS,
               judge_cheaper,
-              "calls", Origin.IMPLIED, True),
+              "calls map-calls", Origin.IMPLIED, True),
     ),
     panels=panels,
 )  # fmt: skip

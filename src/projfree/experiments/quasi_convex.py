@@ -14,9 +14,8 @@ from projfree import paper
 from projfree.checks import Array
 from projfree.experiments.base import Claim, Experiment, Finding, Mode, Panel, Row, Task, Verdict
 from projfree.experiments.counting import FWLS, OPTION_B
-from projfree.experiments.drawing import error_panel, map_panel
+from projfree.experiments.drawing import error_panel, state_map
 from projfree.experiments.judging import (
-    SLOPE_MARGIN,
     UNMEASURED,
     all_true,
     at_most,
@@ -25,10 +24,11 @@ from projfree.experiments.judging import (
     judge_largest,
     radius_label,
     select,
+    unless_smaller,
 )
 from projfree.experiments.measure import slope
 from projfree.experiments.problems import Fit
-from projfree.experiments.sources import QUICK_ROWS, adult
+from projfree.experiments.sources import ADULT_ROWS, QUICK_ROWS, adult
 from projfree.experiments.starts import STARTS, best_found, line_search_run
 from projfree.experiments.words import number, spread
 from projfree.losses import SquaredSigmoid
@@ -202,6 +202,11 @@ def tasks(mode: Mode) -> list[Task]:
     return [examples(mode), *(counts(mode, r) for r in RADII), *(classification(mode, r) for r in RADII)]
 
 
+def _mean(group: Any) -> float:
+    """The mean slope over seeds."""
+    return float(group["value"].mean())
+
+
 def judge_part(part: str, level: float) -> Callable[[Any], Finding]:
     """Whether the slope is at most the theorem's at each radius."""
 
@@ -210,7 +215,7 @@ def judge_part(part: str, level: float) -> Callable[[Any], Finding]:
         rows = select(table, measure="slope", variant=part)
         for (name, radius), group in rows.groupby(["solver", "radius"], sort=False):
             label = f"{name}, r = {radius:g}"
-            states[label] = at_most(float(group["value"].mean()), level)
+            states[label] = at_most(_mean(group), level)
             shown.append(f"{spread(list(group['value']))} ({label}, {group['note'].iloc[0]})")
         open_ = "not measured there, or too near to tell,"
         return decided(states, shown, f"slope at most {level:.3g}", f"flatter than {level:.3g}", open_)
@@ -287,16 +292,17 @@ def panels(table: Any) -> list[Panel | None]:
         out.append(error_panel(part, f"sigmoid-{radius:g}", title, slopes=slopes, ylabel="ε = f(w) − f* (best found)"))
     if bool((rows["n"] > QUICK_ROWS).any()):
         for part, level, key in ((ABOVE, -1 / 2, "above"), (BELOW, -1 / 3, "below")):
-            found = select(table, measure="slope", variant=part)
-            title = f"Where the slope for {part} is at most {level:.3g}".replace("-", "−")
-            axes = {
-                "xlabel": "radius (the paper states none)",
-                "ylabel": "search",
-                "at_most": True,
-                "margin": SLOPE_MARGIN,
-            }
-            out.append(map_panel(f"map-{key}", title, found, "radius", "solver", level, **axes))
+            found = select(table, measure="slope", variant=part).groupby(["solver", "radius"], sort=False)
+            places = {(str(name), float(r)): (_mean(g), at_most(_mean(g), level)) for (name, r), g in found}
+            title = f"Where the slope for {part} is at most {level:.3g}"
+            axes = {"xlabel": "radius (the paper states none)", "ylabel": "search"}
+            out.append(state_map(f"map-{key}", title, places, f"At most {level:.3g}", **axes))
     return out
+
+
+def _sized(judge: Callable[[Any], Finding]) -> Callable[[Any], Finding]:
+    """A rule on Adult, whose first rows alone decide nothing against the paper."""
+    return unless_smaller(ADULT_ROWS, judge, problem="squared sigmoid")
 
 
 RATE = (
@@ -321,18 +327,18 @@ EXPERIMENT = Experiment(
     tasks=tasks,
     claims=(
         Claim("above", "For ε > 1 the slope is at most −1/2", "≤ −1/2", "Theorem 3; Appendix B.6", RATE,
-              judge_part(ABOVE, -1 / 2), "sigmoid map-above"),
+              _sized(judge_part(ABOVE, -1 / 2)), "sigmoid map-above"),
         Claim("below", "For ε < 1 the slope is at most −1/3", "≤ −1/3", "Theorem 3; Appendix B.6", RATE,
-              judge_part(BELOW, -1 / 3), "sigmoid map-below"),
+              _sized(judge_part(BELOW, -1 / 3)), "sigmoid map-below"),
         Claim("above-number", "The slope for ε > 1 is −2.12", "−2.12", "Section 7.1, Figure 1b; Appendix B.6, "
                       "Figure 9b",
-              NUMBER, judge_attainable(-2.12, "radius", radius_label, variant=ABOVE), "sigmoid"),
+              NUMBER, _sized(judge_attainable(-2.12, "radius", radius_label, variant=ABOVE)), "sigmoid"),
         Claim("below-number", "The slope for ε < 1 is −0.377", "−0.377", "Appendix B.6, Figure 9a",
               NUMBER + "; for ε < 1 of the sum, and on four windows of the mean, which is below 1 throughout",
-              judge_attainable(-0.377, "radius", radius_label, variant=[BELOW, MEAN]), "sigmoid"),
+              _sized(judge_attainable(-0.377, "radius", radius_label, variant=[BELOW, MEAN])), "sigmoid"),
         Claim("steeper", "The slope is significantly steeper for ε > 1 than for ε < 1", "steeper", "Appendix B.6",
               "holds at radii and for searches where the mean slope for ε > 1 is below that for ε < 1 by more than "
-              "0.02", judge_steeper,
+              "0.02", _sized(judge_steeper),
               "sigmoid"),
         Claim("count", "Within ε after at most max(2κ/(θε²), 8Lκ/(θε³)) iterations, times f(w₁) − f*", "ratio ≤ 1",
               "Theorem 3, Section 5", "holds if the iterations of option B to each of five ε at three radii are at "

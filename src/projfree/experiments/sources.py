@@ -22,6 +22,8 @@ from projfree.experiments.base import Mode
 
 #: Rows of Adult in quick runs, the first ones; as many as the packaged sample of YearPredictionMSD has.
 QUICK_ROWS = 7_000
+#: Rows of Adult that the paper has, and ratings of the smaller of its two tables.
+ADULT_ROWS, RATINGS = 48_842, 100_000
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from projfree import paper
 from projfree.checks import Array
 from projfree.experiments.base import Claim, Experiment, Finding, Mode, Origin, Panel, Row, Task, Verdict
 from projfree.experiments.counting import count
-from projfree.experiments.drawing import map_panel, time_panel
+from projfree.experiments.drawing import factor_map, map_panel, noted, state_map, time_panel
 from projfree.experiments.gradient_descent import every_step
 from projfree.experiments.implementations import GeneralProjection, general_available
 from projfree.experiments.iteration_time import PAPERS_ROWS, least_squares, repeats
@@ -265,15 +265,24 @@ def judge_general(table: Any) -> Finding:
     return Finding(found.verdict, found.ours, f"{found.reason}; {note}", found.numbers)
 
 
+#: By ball, who is the faster by the paper, and who the slower.
+SIDES = ((2.0, SGD, SPA), (1.1, SPA, GENERAL))
+
+
+def side(group: Any) -> bool | None:
+    """Whether the ratio of the slower's time to the faster's, in rounds, is above 1 by more than a tenth."""
+    middle, kind = float(group["value"].median()), group["measure"].iloc[0]
+    sure = kind == "factor" or (kind != NO_FACTOR and (kind == "factor at least") == (middle > 1))
+    return (middle > 1) if sure and abs(middle - 1) > 0.1 else None
+
+
 def judge_sides(table: Any) -> Finding:
     """Whether SGD is the faster where projecting is cheap, and SPA where it is dear."""
     states, shown = dict[str, bool | None](), list[str]()
-    for p, winner, loser in ((2.0, SGD, SPA), (1.1, SPA, GENERAL)):
+    for p, winner, loser in SIDES:
         rows = ratios(table, p, winner, loser)
         for name, group in rows.groupby("task", sort=False):
-            middle, kind = float(group["value"].median()), group["measure"].iloc[0]
-            sure = kind == "factor" or (kind != NO_FACTOR and (kind == "factor at least") == (middle > 1))
-            states[f"{ball_name(p)}, {name}"] = (middle > 1) if sure and abs(middle - 1) > 0.1 else None
+            states[f"{ball_name(p)}, {name}"] = side(group)
             each = interval(group["value"].to_numpy(), 1.0)
             shown.append(f"{winner.split(',')[0].split(' (')[0]} {each}× at {ball_name(p)}, {name}")
     found = decided(states, shown, "as claimed", "the other way round", "too near to tell")
@@ -349,8 +358,23 @@ def panels(table: Any) -> list[Panel | None]:
         rows = rows.assign(calls=[task.split(", ", 1)[1] for task in rows["task"]])
         title = "Where SPA is 25.1× faster than SGD, l₁.₁, general-purpose projection"
         axes = {"xlabel": "ρ (the paper states none)", "ylabel": "step of SGD, calls of its projection"}
-        out.append(map_panel("map-1.1", title, rows, "rho", "calls", ENOUGH * 25.1, **axes))
+        out.append(factor_map("map-1.1", title, rows, "calls", 25.1, **axes))
+        out.append(sides_map(own))
     return out
+
+
+def sides_map(own: Any) -> Panel | None:
+    """Where SGD is faster on the l_2 ball and slower on the l_1.1 ball."""
+    places = {}
+    for p, winner, loser in SIDES:
+        rows = ratios(own, p, winner, loser)
+        for (rho, task), group in rows.groupby(["rho", "task"], sort=False):
+            at = f"{ball_name(p)}, {task.split(', ', 1)[1]}", float(rho)
+            places[at] = float(group["value"].median()), side(group)
+    title = "How many times faster the one is that is to be faster, SGD on l₂ and SPA on l₁.₁"
+    return state_map(
+        "map-sides", title, places, "More than 1", "ρ (the paper states none)", "ball, step of SGD, calls", noted(own)
+    )
 
 
 RULE = (
@@ -377,7 +401,7 @@ EXPERIMENT = Experiment(
     claims=(
         Claim("sides", "SGD is faster than SPA where the projection is efficient, and slower where it is costly",
               "SGD on l₂, SPA on l₁.₁", "Appendix B.5", "holds at settings where the ratio of times is on the claimed "
-              "side of 1 by more than a tenth", judge_sides, "loss", timed=True),
+              "side of 1 by more than a tenth", judge_sides, "loss map-sides", timed=True),
         Claim("l2", "SGD converges 4.6× faster than SPA when projecting is cheap (l₂)", "4.6×",
               "Section 7.2, Figure 2c; Appendix B.5, Figure 8b", RULE, factor(2.0, SGD, SPA, 4.6),
               "loss-2 map-2", timed=True),
@@ -385,7 +409,7 @@ EXPERIMENT = Experiment(
               "25.1×", "Section 7.2; Appendix B.5, Figure 8c", RULE, judge_general, "loss-1.1 map-1.1", timed=True),
         Claim("range-gd", "PA reduces the time by 7.7–25.1× compared to projected gradient descent", "7.7–25.1×",
               "Section 8", "each end holds if the largest factor over all settings is at least three quarters of it; "
-              "less, or within 10 % of that, it is open", judge_range, "loss", timed=True),
+              "less, or within 10 % of that, it is open", judge_range, "loss map-1.1", timed=True),
         Claim("ours-l1.1", "SPA is 25.1× faster than SGD also with a fast projection onto the l₁.₁ ball", "25.1×",
               "after Section 7.2", RULE, factor(1.1, SPA, SGD, 25.1), "loss-1.1", Origin.OURS, True),
         Claim("ours-l2", "SPA with averaged gradients and t² rows is within 4.6× of SGD on l₂", "4.6×",

@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 #: What stands where there is nothing to show.
 NOTHING = "nothing measured"
+
+
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def typeset(text: str) -> str:
+    """A text with the signs of print: minus signs, powers of ten, and a cross between the sides of a table."""
+    text = re.sub(r"(?<![\w.)])-(?=[\d.])", "−", text)
+    text = re.sub(r"(?<![\w.])(\d+(?:\.\d+)?)e([+-]\d+)", _power_of_ten, text)
+    return re.sub(r"(?<=\d) x (?=\d)", " × ", text)
+
+
+def _power_of_ten(found: re.Match[str]) -> str:
+    power = f"10{str(int(found[2])).translate(RAISED)}"
+    return power if found[1] == "1" else f"{found[1]}·{power}"
 
 
 def number(x: float, digits: int = 2) -> str:

@@ -36,7 +36,7 @@ NOISE = 4.0 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
-class Found:
+class FlatMinimum:
     """A point of the set, the multiplier there, and the Frank-Wolfe gap of the quadratic with its rounding."""
 
     w: Array
@@ -80,7 +80,7 @@ class Descent(ABC):
     def shorter(self, step: Array) -> Array:
         """The point to which a step that leads too far may be taken: no group changes its side before."""
 
-    def solve(self, goal: float) -> Found:
+    def solve(self, goal: float) -> FlatMinimum:
         """Turns of descent and of Newton steps until the gap is small or stays as it is."""
         best, idle = self.found(), 0
         for _ in range(MOST):
@@ -124,13 +124,13 @@ class Descent(ABC):
     def _slope(self, w: Array) -> Array:
         return np.asarray(self.H.times(w) - self.b)
 
-    def found(self) -> Found:
+    def found(self) -> FlatMinimum:
         """The point scaled into the set, with its gap."""
         w = self.w.T.reshape(self.shape).copy()
         inside = self.ball.inside(w)
         g = (self.slope if inside is w else self._slope(inside.reshape(len(w), -1).T)).T.reshape(self.shape)
         outside = self.ball.tight and not inside.any()  # zero lies on no simplex, and cannot be scaled onto one
-        return Found(inside, self.ball.level(g), math.inf if outside else self.ball.gap(g, inside), self.floor)
+        return FlatMinimum(inside, self.ball.level(g), math.inf if outside else self.ball.gap(g, inside), self.floor)
 
     def _land(self) -> bool:
         """One Newton step on the face, for the point and the multiplier; whether it stayed on the face."""

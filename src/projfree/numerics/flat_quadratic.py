@@ -10,7 +10,7 @@ from projfree.checks import Array
 from projfree.deadline import expired
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.flat_boxes import Boxes
-from projfree.numerics.flat_descent import Descent, Found
+from projfree.numerics.flat_descent import Descent, FlatMinimum
 from projfree.numerics.flat_entries import FlatEntries
 from projfree.numerics.flat_groups import Groups
 from projfree.numerics.flat_powers import Powers
@@ -21,7 +21,9 @@ from projfree.numerics.without_faces import without_faces
 FEW = 32.0
 
 
-def minimise_flat(H: Symmetric, b: Array, ball: FlatBall, start: Array, level: float, share: float = 0.0) -> Found:
+def minimise_flat(
+    H: Symmetric, b: Array, ball: FlatBall, start: Array, level: float, share: float = 0.0
+) -> FlatMinimum:
     r"""The minimiser of :math:`\tfrac12\langle w, Hw\rangle - \langle b, w\rangle` over the set.
 
     Parameters

@@ -14,7 +14,7 @@ import numpy as np
 from projfree.checks import Array
 from projfree.deadline import expired
 from projfree.numerics.flat_ball import FlatBall
-from projfree.numerics.flat_descent import NOISE, Found
+from projfree.numerics.flat_descent import NOISE, FlatMinimum
 from projfree.numerics.flat_quadratic import minimise_flat
 from projfree.numerics.symmetric import TINY, Formed
 
@@ -28,7 +28,7 @@ MOST_JOINT = 2_000
 
 def minimise_with_free(
     H: Array, b: Array, ball: FlatBall, start: Array, level: float, share: float, *, free: int, bound: float
-) -> Found:
+) -> FlatMinimum:
     r"""The minimiser of :math:`\tfrac12\langle w, Hw\rangle - \langle b, w\rangle`, the last entries in a range.
 
     The last ``free`` features lie between ``-bound`` and ``bound``, the others in the set; the rest is as in
@@ -54,7 +54,7 @@ class _Ranges:
         self.H, self.b, self.ball, self.free, self.bound = H, b, ball, free, bound
         self.m = len(b) - free
 
-    def solve(self, start: Array, level: float, share: float) -> Found:
+    def solve(self, start: Array, level: float, share: float) -> FlatMinimum:
         m, w = self.m, start.copy()
         fixed = (np.abs(w[m:]) >= self.bound) & (self._inward(w) <= 0.0)
         for _ in range(TURNS * self.free + MORE):
@@ -89,7 +89,7 @@ class _Ranges:
         fixed |= first
         return np.asarray(w)
 
-    def _over(self, w: Array, fixed: Array, level: float, share: float) -> Found:
+    def _over(self, w: Array, fixed: Array, level: float, share: float) -> FlatMinimum:
         """The minimiser where some entries stay as they are."""
         rest = self.m + np.flatnonzero(fixed)
         kept = np.delete(np.arange(len(w)), rest)
@@ -99,7 +99,7 @@ class _Ranges:
         return replace(found, w=answer)
 
 
-def _minimised_out(H: Array, b: Array, ball: FlatBall, start: Array, level: float, share: float, m: int) -> Found:
+def _minimised_out(H: Array, b: Array, ball: FlatBall, start: Array, level: float, share: float, m: int) -> FlatMinimum:
     """The minimiser where entries from ``m`` on have no bounds."""
     A, B, C = H[:m, :m], H[:m, m:], H[m:, m:]
     inverse = _scaled_inverse(C)

@@ -6,7 +6,7 @@ With the multiplier :math:`\lambda` of the radius, active entries A and their si
 
 until an entry of w falls to zero or one of the slope reaches :math:`\lambda` (Osborne, Presnell and Turlach, 2000, A
 new approach to variable selection in least squares problems). One principal pivot of the matrix takes an entry in or
-out.
+out. Pivots are of rank one, and applied many at a time: a pivot needs no more of the matrix than its own column.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from projfree.deadline import expired
 LEAST_PIVOT = 1e-10
 #: Pivots for each entry before the path counts as cycling.
 PIVOTS = 8
+#: Pivots that are applied at a time.
+BATCH = 32
 
 
 def l1_path(H: Array, b: Array, radii: Array) -> Array:
@@ -35,7 +37,8 @@ def l1_path(H: Array, b: Array, radii: Array) -> Array:
 
     Notes
     -----
-    A pivot costs O(d^2), and there are about as many as entries of the last minimiser, whatever the number of radii.
+    A pivot costs O(d^2) in products of matrices, and there are about as many as entries of the last minimiser,
+    whatever the number of radii.
     """
     walk = _Walk(H, b)
     found, k = np.zeros((len(radii), len(b))), 0
@@ -59,14 +62,17 @@ class _Walk:
 
     ``far`` holds how far each slope is from the multiplier, above and below, and each coefficient from zero; ``fast``
     how fast that shrinks. For active entries the first two are not kept, for others the last one is zero.
-    ``pivoted`` takes slopes within A and coefficients outside to coefficients within and slopes outside.
+    ``pivoted`` takes slopes within A and coefficients outside to coefficients within and slopes outside, once
+    ``columns`` times ``rows`` of the last ``waiting`` pivots is taken away; ``moves`` is its product with the signs.
     """
 
     def __init__(self, H: Array, b: Array) -> None:
-        from scipy.linalg.blas import dger
+        from scipy.linalg.blas import dgemm
 
-        self._add_outer = dger
+        self._multiply = dgemm
         self.pivoted, self.diagonal, d = np.array(H, order="F"), np.diag(H), len(b)
+        self.columns, self.rows = np.zeros((2, BATCH, d))
+        self.waiting, self.moves = 0, np.zeros(d)
         self.level, self.pivots, self.ended = float(np.abs(b).max()), 0, False
         self.signs, self.others = np.zeros(d), np.ones(d)
         self.far, self.fast, self.steps = np.stack((self.level - b, self.level + b, 0.0 * b)), *np.zeros((2, 3, d))
@@ -75,27 +81,50 @@ class _Walk:
 
     def _take(self) -> None:
         """Turn the next entry from a slope into a coefficient, or back, and see where everything goes."""
-        P, j, leaves = self.pivoted, self.next, self.row == 2
-        pivot = float(P[j, j])
+        j, leaves = self.next, self.row == 2
+        k, P = self.waiting, self.pivoted
+        entries = P[:, j] - self.rows[:k, j] @ self.columns[:k]
+        pivot = float(entries[j])
         self.pivots += 1
         degenerate = not leaves and not pivot > LEAST_PIVOT * self.diagonal[j]
         self.ended = degenerate or self.pivots > PIVOTS * len(P) or expired()
         if self.ended:
             self.fast[:] = 0.0
             return
-        column, row = P[:, j] / pivot, P[j].copy()
-        self._add_outer(-1.0, column, row, a=P, overwrite_a=1)
-        P[:, j], P[j] = column, row / -pivot
-        P[j, j] = 1.0 / pivot
         side = 0 if self.signs[j] > 0.0 else 1
+        sign = self.signs[j] if leaves else 1.0 - 2.0 * self.row
+        self._pivot(j, entries, pivot, leaves, sign)
         if leaves:
             self.far[:, j] = 2.0 * self.level
             self.far[side, j], self.far[2, j] = 0.0, 0.0
-        self.signs[j], self.others[j] = (0.0, 1.0) if leaves else (1.0 - 2.0 * self.row, 0.0)
-        self._aim(P @ self.signs)
+        self.signs[j], self.others[j] = (0.0, 1.0) if leaves else (sign, 0.0)
+        if self.waiting == BATCH:
+            self._apply()
+        self._aim(self.moves)
         if leaves:
             # It moves away from where it was, and does not come back at once because of rounding.
             self.fast[side, j] = min(float(self.fast[side, j]), 0.0)
+
+    def _pivot(self, j: int, entries: Array, pivot: float, leaves: bool, sign: float) -> None:
+        """Pivot on the entry j of a column with these entries; what it does to other columns waits."""
+        P, k, along = self.pivoted, self.waiting, float(self.moves[j])
+        column = entries / pivot
+        # The matrix is symmetric but for the signs of what is in A on one side alone.
+        row = entries * (1.0 - 2.0 * self.others if leaves else 2.0 * self.others - 1.0)
+        self.columns[:k, j], self.rows[:k, j] = 0.0, 0.0
+        self.columns[k], self.rows[k] = column, row
+        self.columns[k, j], self.rows[k, j] = 0.0, 0.0
+        self.waiting = k + 1
+        P[:, j], P[j] = column, row / -pivot
+        P[j, j] = 1.0 / pivot
+        self.moves += ((0.0 if leaves else sign) - along) * column
+        self.moves[j] = sign - along / pivot if leaves else (sign - along) / pivot
+
+    def _apply(self) -> None:
+        """Take what waits away from the matrix, and find the moves anew."""
+        k = self.waiting
+        self._multiply(-1.0, self.columns[:k].T, self.rows[:k].T, beta=1.0, c=self.pivoted, trans_b=1, overwrite_c=1)
+        self.waiting, self.moves = 0, self.pivoted @ self.signs
 
     def _aim(self, moves: Array) -> None:
         """The speeds, from the change of coefficients within A and of slopes outside."""

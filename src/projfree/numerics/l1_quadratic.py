@@ -28,7 +28,7 @@ def minimise_l1(unit: Unit, start: Array | None = None) -> Found:
     norm = 0.0 if start is None else float(np.add.reduce(np.abs(start), axis=None))
     x = np.zeros_like(unit.b) if start is None else start / max(norm, 1.0)
     found = unit.check(x)
-    return found if found.gap <= found.floor else _Face(unit, x).solve()
+    return found if found.gap <= found.floor else _SignedFace(unit, x).solve()
 
 
 def start_from(unit: Unit, inverse: Callable[[Array], Array], free: Array) -> Array:
@@ -68,7 +68,7 @@ def _block(unit: Unit, rows: Array, columns: Array, signs: Array) -> Array:
     return block if unit.b.shape[1] == 1 else block * (columns[:, None] == columns)
 
 
-class _Face:
+class _SignedFace:
     """The vertices in use: entries ``at`` of x with their signs and weights, and 0 with what is left of one."""
 
     def __init__(self, unit: Unit, x: Array) -> None:

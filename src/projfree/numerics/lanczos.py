@@ -27,14 +27,14 @@ ROOM = 16
 TRIALS = 100
 
 
-class Basis:
+class KrylovBasis:
     """Rows in one array with room for more: what was handed out stays as it is when others are added."""
 
     def __init__(self, columns: int, room: int) -> None:
         self._rows, self._used = np.empty((room, columns)), 0
 
     @classmethod
-    def appended(cls, store: Basis | None, Q: Array, row: Array) -> tuple[Basis, Array]:
+    def appended(cls, store: KrylovBasis | None, Q: Array, row: Array) -> tuple[KrylovBasis, Array]:
         """The rows ``Q`` and one more, in place where ``Q`` is all that the store holds and there is room."""
         k = len(Q)
         if store is None or Q.base is not store._rows or store._used != k or k == len(store._rows):
@@ -73,7 +73,7 @@ class Lanczos:
         The diagonal of T; what is beside it and, last, the length of what the next vector was made of.
     length : float
         The norm of b.
-    store : Basis or None
+    store : KrylovBasis or None
         Where the rows lie.
     """
 
@@ -81,7 +81,7 @@ class Lanczos:
     alpha: Array
     beta: Array
     length: float
-    store: Basis | None = None
+    store: KrylovBasis | None = None
 
     @classmethod
     def begun(cls, b: Array) -> Lanczos:
@@ -90,7 +90,7 @@ class Lanczos:
         none = np.zeros(0)
         if not length > 0.0:
             return cls(np.zeros((0, len(b))), none, none, 0.0)
-        store, Q = Basis.appended(None, np.zeros((0, len(b))), b / length)
+        store, Q = KrylovBasis.appended(None, np.zeros((0, len(b))), b / length)
         return cls(Q, none, none, length, store)
 
     @property
@@ -116,7 +116,7 @@ class Lanczos:
         beta = np.append(self.beta, left)
         if not left > 1e3 * _EPS * max(float(np.abs(alpha).max()), float(self.beta.max(initial=0.0))):
             return replace(self, alpha=alpha, beta=beta)
-        store, Q = Basis.appended(self.store, self.Q, v / left)
+        store, Q = KrylovBasis.appended(self.store, self.Q, v / left)
         return Lanczos(Q, alpha, beta, self.length, store)
 
     def minimise(self, radius: float, penalty: float = 0.0) -> Small:

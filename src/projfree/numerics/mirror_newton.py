@@ -63,11 +63,11 @@ class MirrorNewton:
     """The iteration on a scaled problem: see `Unit`.
 
     ``inverse`` applies the pseudo-inverse of a singular matrix, whose minimisers fill a plane: where the path comes
-    near to it inside the ball, that plane is one jump away.
+    near to it inside the ball, that plane is one jump away. A gap of ``share``, where that at zero is one, is enough.
     """
 
-    def __init__(self, unit: Unit, inverse: Callable[[Array], Array] | None = None) -> None:
-        self.unit, self.p, self.inverse = unit, unit.p, inverse
+    def __init__(self, unit: Unit, inverse: Callable[[Array], Array] | None = None, share: float = 0.0) -> None:
+        self.unit, self.p, self.inverse, self.share = unit, unit.p, inverse, share
         diagonal = np.diag(unit.H)
         h = np.maximum(diagonal, max(1e-20 * float(diagonal.max()), 1e-30))
         self.h = np.repeat(h[:, None], unit.b.shape[1], axis=1)
@@ -85,7 +85,8 @@ class MirrorNewton:
             found = unit.check(place.x, image, step)
             idle = 0 if found.gap < 0.5 * best.gap else idle + 1
             best = found if found.gap < best.gap else best
-            if expired() or best.gap <= best.floor or idle >= (_IDLE if best.gap <= 1e3 * best.floor else 8 * _IDLE):
+            idling = idle >= (_IDLE if best.gap <= 1e3 * best.floor else 8 * _IDLE)
+            if expired() or best.gap <= max(best.floor, self.share) or idling:
                 break
             now = linearise(unit, place, penalty, image, self.h)
             norm, shift = now.norm, now.change(now.inner)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,7 +36,18 @@ CROSSINGS = 60
 Product = Callable[[Array], Array]
 
 
-def sphere_step(product: Product, g: Array, x: Array, p: float, diagonal: Array | float = 0.0) -> Array:
+class Reached(NamedTuple):
+    """A point, and how it was made: ``scale`` times the sum of the old one and of steps along the directions.
+
+    Directions are what products were asked of, in this order. Without steps the point is no such sum, or the old one.
+    """
+
+    x: Array
+    scale: float = 1.0
+    steps: tuple[float, ...] = ()
+
+
+def sphere_step(product: Product, g: Array, x: Array, p: float, diagonal: Array | float = 0.0) -> Reached:
     r"""A better point of the unit sphere, from a point ``x`` of it with :math:`\langle g, x\rangle < 0`.
 
     Parameters
@@ -51,29 +63,30 @@ def sphere_step(product: Product, g: Array, x: Array, p: float, diagonal: Array 
 
     Returns
     -------
-    ndarray
-        Of norm one.
+    Reached
+        A point of norm one.
     """
     penalty = -float(g @ x)
     if p == 2.0:
         slope = g + penalty * x
         enough = min(ROUGH, max(ENOUGH, float(np.linalg.norm(slope)) / penalty))
-        dx, _ = _tangential(product, slope, x, penalty, 1.0 / penalty, enough)
-        return _scaled(x + dx, p)
+        dx, _, steps = _tangential(product, slope, x, penalty, 1.0 / penalty, enough)
+        return _scaled(x + dx, p, steps)
     s = np.copysign(np.abs(x) ** (p - 1.0), x)
     with np.errstate(divide="ignore", over="ignore"):
         bend = penalty * (p - 1.0) * np.abs(x) ** (p - 2.0)  # lambda / E
         inverse = 1.0 / (bend + diagonal)
     still = ~np.isfinite(bend) | ~np.isfinite(inverse)
     bend, inverse = np.where(still, 0.0, bend), np.where(still, 0.0, inverse)
-    dx, image = _tangential(product, g + penalty * s, s, bend, inverse)
+    dx, image, _ = _tangential(product, g + penalty * s, s, bend, inverse)
     mirrored = -(g + image) / penalty
     mirrored = np.copysign(np.abs(mirrored) ** (1.0 / (p - 1.0)), mirrored)
     return _scaled(np.where((bend < diagonal) & ~still, x + dx, mirrored), p)
 
 
-def inner_step(product: Product, g: Array, x: Array, p: float) -> Array:
+def inner_step(product: Product, g: Array, x: Array, p: float) -> Reached:
     """A better point of the unit ball: conjugate gradients from ``x``, as far as they stay in it."""
+    steps: tuple[float, ...] = ()
     v, rest = x, -g
     direction, square = rest, float(rest @ rest)
     goal = ENOUGH**2 * square
@@ -83,24 +96,26 @@ def inner_step(product: Product, g: Array, x: Array, p: float) -> Array:
         image = product(direction)
         curvature = float(direction @ image)
         length = square / curvature if curvature > 0.0 else math.inf
-        new = v + min(length, 1e3 / math.sqrt(float(direction @ direction))) * direction  # outside, if infinite
+        step = min(length, 1e3 / math.sqrt(float(direction @ direction)))  # leads outside, if the length is infinite
+        new = v + step * direction
         if not lp_norm(new, p) < 1.0:
-            return _scaled(v + _crossing(v, new - v, p) * (new - v), p)
-        v, rest = new, rest - length * image
+            part = _crossing(v, new - v, p)
+            return _scaled(v + part * (new - v), p, (*steps, part * step))
+        v, rest, steps = new, rest - length * image, (*steps, step)
         before, square = square, float(rest @ rest)
         if square <= goal or expired():
             break
         direction = rest + (square / before) * direction
-    return v
+    return Reached(v, 1.0, steps)
 
 
 def _tangential(
     product: Product, slope: Array, s: Array, bend: Array | float, inverse: Array | float, enough: float = ENOUGH
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array, tuple[float, ...]]:
     r"""About the minimiser of :math:`\tfrac12 \langle d, (H + \text{bend}) d\rangle + \langle\text{slope}, d\rangle`.
 
     Over :math:`\langle s, d\rangle = 0`, by conjugate gradients with the scale ``inverse`` until the residual has
-    fallen to the part ``enough``; with its product with H.
+    fallen to the part ``enough``; with its product with H, and the step along each direction.
     """
     weighted = inverse * s
     length = float(s @ weighted)
@@ -115,6 +130,7 @@ def _tangential(
     scaled = tangent(rest)
     direction, square = scaled, float(rest @ scaled)
     goal = enough**2 * square
+    steps: tuple[float, ...] = ()
     d, image = np.zeros_like(s), np.zeros_like(s)
     for _ in range(MOST):
         if not square > 0.0:
@@ -125,6 +141,7 @@ def _tangential(
         if not curvature > 0.0:
             break
         step = square / curvature
+        steps = (*steps, step)
         d += step * direction
         image += step * part
         rest -= step * whole
@@ -133,7 +150,7 @@ def _tangential(
         if square <= goal or expired():
             break
         direction = scaled + (square / before) * direction
-    return d, image
+    return d, image, steps
 
 
 def _crossing(x: Array, d: Array, p: float) -> float:
@@ -151,6 +168,6 @@ def _crossing(x: Array, d: Array, p: float) -> float:
     return part
 
 
-def _scaled(v: Array, p: float) -> Array:
+def _scaled(v: Array, p: float, steps: tuple[float, ...] = ()) -> Reached:
     norm = lp_norm(v, p)
-    return v / norm if norm > 0.0 else v
+    return Reached(v / norm, 1.0 / norm, steps) if norm > 0.0 else Reached(v, 1.0, steps)

@@ -156,6 +156,10 @@ class SmoothFunction(ABC):
         """`hessian`, and how the intercept follows the parameter where `evaluate_near` takes one as given."""
         return Bend(self.hessian(x))
 
+    def rough_bend(self, x: Point, m: int, rng: np.random.Generator) -> Bend:
+        """`bend` of ``m`` rows that are drawn, where the function has rows: a matrix that is about right."""
+        return self.bend(x)
+
     def hessian_among(self, x: Point, features: Array, places: Array | None = None) -> Array:
         """The part of `hessian` that belongs to some features, the rest of which is not formed where that saves work.
 

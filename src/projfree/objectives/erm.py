@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from projfree.algebra import Minorant, Pattern, Point, zeros
-from projfree.checks import Array, instance
+from projfree.checks import Array, flag, instance
 from projfree.data.base import Data
 from projfree.data.second_moments import Moments
 from projfree.losses.base import Loss
@@ -74,7 +74,7 @@ class Objective(SmoothFunction):
             raise ValueError(
                 f'`form="gram"` needs the squared loss on a table of features, got {loss!r}; leave it out.'
             )
-        self.form, self.fit_intercept = form, bool(fit_intercept)
+        self.form, self.fit_intercept = form, flag("fit_intercept", fit_intercept)
         kind: type[Intercept] = NoIntercept
         if self.fit_intercept and loss.coupled and type(loss) is not Softmax:
             raise TypeError(
@@ -220,6 +220,11 @@ class Objective(SmoothFunction):
             return Bend(self.hessian(x))
         b = x.intercept if self._has_intercept(x) else self._located(x)
         return bend(self.intercept_strategy, self.workspace, x, b)
+
+    def rough_bend(self, x: Point, m: int, rng: np.random.Generator) -> Bend:
+        part = self.alike()
+        part.workspace = self.workspace.sampled(m, rng)
+        return part.bend(x)
 
     def hessian_among(self, x: Point, features: Array, places: Array | None = None) -> Array:
         b = self._located(x)

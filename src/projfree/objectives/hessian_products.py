@@ -37,6 +37,10 @@ class HessianProducts(ABC):
     def product(self, v: Array) -> Array:
         """The product with ``v``, which has the shape of a parameter."""
 
+    def product_of(self, v: Point) -> Array:
+        """The product with a point; a mixture that it is part of may then have its image for nothing."""
+        return self.product(v.w)
+
     @abstractmethod
     def diagonal(self) -> Array:
         """About the size of the entries of the diagonal, of the shape of a parameter; may cost one read.
@@ -155,18 +159,20 @@ class RowProducts(HessianProducts):
             self._own = sums.reshape(intercept.outputs)
 
     def product(self, v: Array) -> Array:
-        point = Point(frozen(np.array(v)))
+        return self.product_of(Point(frozen(np.array(v))))
+
+    def product_of(self, v: Point) -> Array:
         if not self._free:
-            return np.asarray(self._sweep(point, 0.0)[1])
+            return np.asarray(self._sweep(v, 0.0)[1])
         # About the mean, so that little is left to be taken off.
-        shift = self._mean(v)
+        shift = self._mean(v.w)
         if self._loss.coupled:
-            self._workspace.hold((self._x, point))
-            rest = self._workspace.fold(CurvatureTimes(self._loss, self._b, shift), (self._x, point))
+            self._workspace.hold((self._x, v))
+            rest = self._workspace.fold(CurvatureTimes(self._loss, self._b, shift), (self._x, v))
             assert self._own is not None
             away: Array = np.linalg.lstsq(self._own, rest, rcond=1e-14)[0]  # softmax does not see a common shift
-            return np.asarray(self._sweep(point, shift + away)[1])
-        sums, g = self._sweep(point, shift)
+            return np.asarray(self._sweep(v, shift + away)[1])
+        sums, g = self._sweep(v, shift)
         rest = sums.reshape(self._intercept.outputs)
         if self._own is None:
             return np.asarray(g - outer(self._intercept.data.mean_row(), rest))

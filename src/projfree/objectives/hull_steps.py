@@ -12,7 +12,7 @@ from projfree.losses.base import Loss, row_blocks
 from projfree.objectives.row_steps import weigh
 
 #: The coordinates of a place of a hull, and the intercept there or None.
-Place = tuple[tuple[float, ...], Array | None]
+HullPlace = tuple[tuple[float, ...], Array | None]
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class HullSums(Step):
     """
 
     loss: Loss
-    places: tuple[Place, ...]
+    places: tuple[HullPlace, ...]
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         differences = [image - images[0] for image in images[1:]]

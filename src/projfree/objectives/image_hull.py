@@ -11,7 +11,7 @@ from projfree.checks import Array
 from projfree.data.rows import Step
 from projfree.data.workspace import Workspace
 from projfree.objectives.hull import Hull, Local, reduced
-from projfree.objectives.hull_steps import HullSums, MeanDifference, Place, SquaredDifference
+from projfree.objectives.hull_steps import HullPlace, HullSums, MeanDifference, SquaredDifference
 from projfree.objectives.intercepts.base import Intercept
 
 
@@ -57,7 +57,7 @@ class ImageHull(RowHull):
         gradient, hessian, _ = reduced(here.gradient, here.hessian, len(m))
         return Local(here.value, gradient, hessian, b)
 
-    def _joint(self, places: tuple[Place, ...]) -> list[Local]:
+    def _joint(self, places: tuple[HullPlace, ...]) -> list[Local]:
         """The function of places and, where there are some, of their intercepts, in one fold."""
         m, b = places[0]
         k = len(m) + (0 if b is None else max(1, b.size))

@@ -115,6 +115,15 @@ class Rounding:
 
 
 @dataclass(frozen=True)
+class CorneredRounding(Rounding):
+    """For values of a loss with a corner above the smoothed one: near it they move as far as the loss is steep."""
+
+    def value(self, value: float, w: Array, b: Array | None) -> float:
+        e = self.image(w, b)
+        return UNIT * self.units * (abs(value) + self.floor) + (self.steepness * e if e else 0.0)
+
+
+@dataclass(frozen=True)
 class SteepRounding(Rounding):
     r"""For a loss whose second derivative has no bound, but has one by the value: see `Loss.smoothness`.
 

@@ -8,6 +8,7 @@ from typing import Any
 from projfree.algebra import Point
 from projfree.objectives.erm import Objective
 from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.rounding import CorneredRounding, Rounding
 from projfree.objectives.row_steps import ValueSum
 
 
@@ -46,6 +47,10 @@ class Unsmoothed(Objective):
     def _exact(self, found: Evaluation) -> Evaluation:
         exact = self.workspace.fold(ValueSum(self.loss.exact, found.intercept), (found.point,))[0]
         return Evaluation(found.point, float(exact), found.tangent)
+
+    def rounding(self, *, fine: bool = False) -> Rounding | None:
+        found = super().rounding(fine=fine)
+        return None if found is None else CorneredRounding(**vars(found))
 
     @property
     def reported(self) -> Objective:

@@ -18,7 +18,7 @@ from projfree.run.progress import Run
 from projfree.run.solver_record import rebuild, record
 from projfree.run.trace import Trace
 from projfree.solvers.base import Solver
-from projfree.solvers.restoring import number
+from projfree.solvers.restoring import counted, number
 
 #: The version is raised whenever runs keep something else than before.
 KIND, VERSION = "projfree checkpoint", 5
@@ -194,10 +194,10 @@ def _apply(run: Run, tree: dict[str, Any]) -> None:
     run.opened = f.reopened(work)  # the resumed run remembers nothing either
     run.work_before = work - run.opened.work
     gap, iteration = tree["smallest_gap"]
-    run.smallest_gap = (number("smallest_gap", gap), count("smallest_gap", iteration, lowest=0))
+    run.smallest_gap = (number("smallest_gap", gap), counted("smallest_gap", iteration))
     run.best = _read(tree["best"], f, Point)
     run.trace = Trace.read(tree["trace"])
-    run.rows = {count("rows", int(t), lowest=0): run.trace.place(row, int(t)) for t, row in tree["rows"].items()}
+    run.rows = {counted("rows", int(t)): run.trace.place(row, int(t)) for t, row in tree["rows"].items()}
     for name in LADDER:
         setattr(ladder, name, _like(getattr(ladder, name), name, tree["ladder"][name]))
     ladder.witness = _place(tree["witness"], f)
@@ -240,7 +240,7 @@ def _read(value: Any, f: SmoothFunction, kind: type) -> Any:
 
 def _like(now: Any, name: str, value: Any) -> Any:
     """A count where the run has one, else a number; NaN is one where the run does not know it yet."""
-    return count(name, value, lowest=0) if isinstance(now, int) else number(name, value, nan=name == "centre_value")
+    return counted(name, value) if isinstance(now, int) else number(name, value, nan=name == "centre_value")
 
 
 def _intercept(b: Any, f: SmoothFunction) -> Any:

@@ -172,7 +172,8 @@ def finish(run: Run, status: Status, certificate: Certificate | None, compiled: 
     if certificate is None:
         run.settle()
         certificate = confirm(run)
-        if status in (Status.MAX_ITER, Status.TIME_LIMIT) and certificate.gap <= run.tol * run.scale:
+        limited = status in (Status.MAX_ITER, Status.TIME_LIMIT) and math.isfinite(certificate.gap)
+        if limited and certificate.gap <= run.tol * run.scale:
             status = _reached(run)  # the last look shows that the tolerance was reached at the limit
     ended = status in (Status.MAX_ITER, Status.PRECISION)
     if ended and not f.has_images and run.iteration and not run.value < run.first_value:

@@ -102,12 +102,20 @@ def projection(w: Structured, p: float, radius: float) -> Any:
         u, s, v = w.decomposed()
         found = Spectrum(u, s, v, True)
     else:
-        # After a gradient step the factors of the iterate are most of what is asked for.
-        start = None if w.low is None else w.low.decomposed()[2][:, :MOST_BLOCK]
-        found = spectrum(w, lambda s: project(s, p, radius), start, steps=STEPS)
+        found = spectrum(w, lambda s: project(s, p, radius), _near(w), steps=STEPS)
     if found.whole and lp_norm(found.values, p) <= radius:
         return w if isinstance(w, LowRank) else _factors(found, _counted(found, w))
     return _factors(found, project(_counted(found, w), p, radius))
+
+
+def _near(w: Structured) -> Array | None:
+    """Where a search for leading triples begins: after a gradient step the iterate's factors are most of the answer.
+
+    Nowhere where a side is small, for then the whole spectrum is taken.
+    """
+    if w.low is None or min(w.shape) <= EVERY_SIDE:
+        return None
+    return w.low.decomposed()[2][:, :MOST_BLOCK]
 
 
 def norm(w: Structured, p: float) -> float:

@@ -16,7 +16,7 @@ from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.sets.answer import Answer, ask
 from projfree.sets.base import ConstraintSet
-from projfree.solvers.restoring import member, read_members
+from projfree.solvers.restoring import MOST_COUNTED, member, read_members
 
 if TYPE_CHECKING:
     from projfree.solvers.active_set import ActiveSet
@@ -65,7 +65,7 @@ class State:
         The solver whose state it is, filled in by the run.
     """
 
-    t: int
+    t: int = field(metadata=member(below=str(MOST_COUNTED)))
     x: Point
     seed: int = 0
     gamma: float = math.nan

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from projfree.algebra import UNIT, Minorant, Point, inner
+from projfree.algebra import UNIT, Minorant, Point, frozen, inner
 from projfree.checks import Array
 from projfree.numerics.truncated_newton import inner_step, sphere_step
 from projfree.objectives.base import SmoothFunction
@@ -29,6 +29,8 @@ SOLVED = 1e-2
 #: A step that brings less than this part of the gap is compared with one towards the vertex: where the curvature jumps,
 #: as that of Huber's loss does, Newton's steps may fail for ever.
 POOR = 1e-3
+#: A step is a mixture of the last iterate and of fewer directions than this; a workspace keeps so many images.
+MOST_MIXED = 6
 #: After so many steps that do not halve the smallest gap, as there are where p is close to one or large,
 PATIENCE = 30
 #: projected gradients go on.
@@ -64,7 +66,7 @@ class HessianFreeNewton(Solver):
     function is left to `AcceleratedProjectedGradient`, which goes on from the iterate.
 
     An iteration costs one read for the tangent and one for each product, of which three to six are usual; parameters
-    take a dozen vectors of memory. For losses that are not convex the model is a convex one that touches f.
+    take some twenty vectors of memory. For losses that are not convex the model is a convex one that touches f.
 
     References
     ----------
@@ -158,7 +160,7 @@ def newton_move(f: SmoothFunction, ball: ConstraintSet, x: Point, m: Minorant, d
     if diagonal is None and lp.p != 2.0:
         diagonal = H.diagonal()
     value, gap = f.value(x), ball.gap(m.gradient, x.w)
-    v = f.point(_candidate(H, m.gradient, x.w, lp, diagonal), x.intercept)
+    v = _candidate(f, H, m.gradient, x, lp, diagonal)
     new, gamma = _moved(f, lp, x, m, v)
     known, stuck = Known.of(ball, new), False
     if value - new.value < POOR * gap and not known.gap < (1.0 - POOR) * gap:
@@ -172,22 +174,35 @@ def newton_move(f: SmoothFunction, ball: ConstraintSet, x: Point, m: Minorant, d
     return Move(new, gamma, known, diagonal, stuck or gap <= NOTHING * UNIT * abs(value))
 
 
-def _candidate(H: HessianProducts, g: Array, x: Array, lp: LpBall, diagonal: Array | None) -> Array:
-    """Where a truncated Newton step leads, on the unit ball and with a gradient of about unit size."""
-    r, p, shape = lp.radius, lp.p, x.shape
+def _candidate(f: SmoothFunction, H: HessianProducts, g: Array, x: Point, lp: LpBall, diagonal: Array | None) -> Point:
+    """Where a truncated Newton step leads, found on the unit ball and with a gradient of about unit size.
+
+    Where few products led there, it is a mixture of their points, whose images are known.
+    """
+    r, p, shape = lp.radius, lp.p, x.w.shape
     size = float(np.abs(g).max(initial=0.0))
     if not size > 0.0:
         return x
-    unit, slope = x.ravel() / r, g.ravel() / size
+    unit, slope, asked = x.w.ravel() / r, g.ravel() / size, list[Point]()
 
     def product(v: Array) -> Array:
         # The radius twice and one by one, so that no intermediate result leaves the range of numbers.
-        return H.product((r * v).reshape(shape)).ravel() / size
+        direction = Point(frozen((r * v).reshape(shape)))
+        if len(asked) < MOST_MIXED:
+            asked.append(direction)
+        return H.product_of(direction).ravel() / size
 
-    if lp.norm(x) >= ON_SPHERE * r and float(slope @ unit) < 0.0:
+    if lp.norm(x.w) >= ON_SPHERE * r and float(slope @ unit) < 0.0:
         scale = 0.0 if diagonal is None else diagonal.ravel() * (r / size)
-        return r * sphere_step(product, slope, unit, p, scale).reshape(shape)
-    return r * inner_step(product, slope, unit, p).reshape(shape)
+        found = sphere_step(product, slope, unit, p, scale)
+    else:
+        found = inner_step(product, slope, unit, p)
+    parts: tuple[tuple[float, Point], ...] = ()
+    if 0 < len(found.steps) < MOST_MIXED:
+        steps = zip((1.0, *found.steps), (x, *asked), strict=False)  # the last product may have led nowhere
+        parts = tuple([(found.scale * step, part) for step, part in steps])
+    made = f.point(r * found.x.reshape(shape), x.intercept)
+    return Point(made.w, made.intercept, of=parts)
 
 
 def _moved(f: SmoothFunction, lp: LpBall, x: Point, m: Minorant, v: Point) -> tuple[Evaluation, float]:

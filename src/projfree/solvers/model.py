@@ -22,7 +22,7 @@ def check_model(ball: ConstraintSet) -> None:
     import scipy.linalg  # noqa: F401 - now, because whoever limits the threads of BLAS must find SciPy's
 
 
-def minimise_model(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Array:
+def minimise_model(H: Array, b: Array, ball: ConstraintSet, start: Array, share: float = 0.0) -> Array:
     r"""The minimiser of :math:`\tfrac12\langle w, Hw\rangle - \langle b, w\rangle` over the set.
 
     Exactly for l_p balls and for the balls that coincide with one; by accelerated projected gradients elsewhere, as
@@ -34,20 +34,22 @@ def minimise_model(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Arr
         Acts on the entries of w in C order; without negative eigenvalues.
     b, start : array
         Of the shape of w.
+    share : float
+        For l_p balls with p between 1 and infinity: it may end when the gap is this part of what it is at zero.
     """
     scaled = ball.as_scaled_lp(b.shape)
     if scaled is not None:
         inner, d = scaled
         by = np.ravel(d)
-        return np.asarray(minimise_model(H / by / by[:, None], b / d, inner, start * d) / d)
+        return np.asarray(minimise_model(H / by / by[:, None], b / d, inner, start * d, share) / d)
     lp = ball.as_lp(b.shape)
     if lp is not None:
         from projfree.numerics.lp_quadratic import minimise_quadratic
         from projfree.numerics.secular import decomposed
 
         eigen = decomposed(H) if lp.p == 2.0 else None
-        w: Array = minimise_quadratic(H, b.ravel(), lp.p, lp.radius, start.ravel(), eigen).w.reshape(b.shape)
-        return w
+        found = minimise_quadratic(H, b.ravel(), lp.p, lp.radius, start.ravel(), eigen, share)
+        return found.w.reshape(b.shape)
     from projfree.numerics.projected_quadratic import project_descent
 
     largest = float(np.linalg.eigvalsh(H)[-1]) * (1.0 + 1e-12) if len(H) else math.nan

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from projfree.algebra import UNIT, Minorant, Point, inner
 from projfree.checks import Array
 from projfree.deadline import stopper
@@ -20,6 +22,9 @@ from projfree.solvers.restoring import member
 #: The last Hessian serves again while the Frank-Wolfe gap falls by this factor a step, or by more where a new one,
 #: with which it falls by the second, costs little: the reads that a step takes the time of without one are the third.
 FAITHFUL, QUADRATIC, STEP = 0.25, 1e-3, 4.0
+#: The first Hessian, which belongs to a point far from the solution, is that of some rows where there are many: of one
+#: in so many, but of at least so many for each parameter, with which its relative error is about an eighth.
+ONE_IN, FOR_EACH = 8, 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,13 +55,15 @@ class ConstrainedNewton(Solver):
               \qquad x_t = x + \gamma_t (v_t - x)
 
     with :math:`\gamma_t = 1` where f falls enough and else the minimiser on the segment. An iteration costs one read
-    for the tangent and, until the gap falls quickly without, one with O(n D^2) work for the Hessian. For losses that
-    are not convex the model is a convex one that touches f (`Loss.majorant`); values decrease all the same.
+    for the tangent and, until the gap falls quickly without, one with O(n D^2) work for the Hessian; the first one is
+    that of some of the rows where there are many. For losses that are not convex the model is a convex one that touches
+    f (`Loss.majorant`); values decrease all the same.
 
     References
     ----------
     Levitin, Polyak (1966); Bertsekas (1982), Projected Newton methods for optimization with simple constraints;
-    Shamanskii (1967) for using a Hessian several times.
+    Shamanskii (1967) for using a Hessian several times; Byrd, Chin, Neveitt, Nocedal (2011), On the use of stochastic
+    Hessian information in optimization methods for machine learning.
 
     Examples
     --------
@@ -92,11 +99,12 @@ class ConstrainedNewton(Solver):
         if state.m is None:
             here = f.evaluate(state.x, keep=True)
             found = ((state.t, replace(here.reported, tangent=None)),)
-        bend = f.bend(here.point) if state.H is None else Bend(state.H, state.follow, state.inverse)
+        bend, rough = self._bend(f, state, here)
         new, gamma, expected = self._move(f, ball, here, bend)
         # The gap of the last step, but where nobody has kept it.
         before = ball.gap(here.slope.gradient, here.point.w) if math.isnan(state.gap) else state.gap
         after = Known.of(ball, new)
+        still = expected <= NOTHING * UNIT * abs(here.value) or stays(gamma, here, new)
         serves = after.gap <= faithful(f, len(bend.H)) * before
         return state.moved(
             t=state.t + 1,
@@ -115,8 +123,17 @@ class ConstrainedNewton(Solver):
             allowance=after.allowance if new.rest is None else 0.0,
             gap=after.gap,
             # A step of no length with a new matrix would be repeated for ever: rounding hides the descent.
-            done=state.H is None and (expected <= NOTHING * UNIT * abs(here.value) or stays(gamma, here, new)),
+            done=state.H is None and not rough and still,
         )
+
+    def _bend(self, f: SmoothFunction, state: NewtonState, here: Evaluation) -> tuple[Bend, bool]:
+        """The curvature to go by, and whether it is that of some of the rows."""
+        if state.H is not None:
+            return Bend(state.H, state.follow, state.inverse), False
+        m = few_rows(f) if state.m is None else None
+        if m is None:
+            return f.bend(here.point), False
+        return f.rough_bend(here.point, m, np.random.default_rng(state.seed)), True
 
     def _move(
         self, f: SmoothFunction, ball: ConstraintSet, here: Evaluation, bend: Bend
@@ -144,6 +161,14 @@ class ConstrainedNewton(Solver):
 def stays(gamma: float, here: Evaluation, new: Evaluation) -> bool:
     """Whether a step has led nowhere, and no better intercept has been found on it."""
     return gamma == 0.0 and not new.value < here.value
+
+
+def few_rows(f: SmoothFunction) -> int | None:
+    """How many rows the first Hessian is that of; None where all of them cost little, or one matrix is enough."""
+    parameters, rows = math.prod(f.shape), f.rows or 0
+    m = max(rows // ONE_IN, FOR_EACH * parameters)
+    worth = f.convex and not f.quadratic and HESSIAN * parameters >= STEP
+    return m if worth and 4 * m <= rows else None
 
 
 def faithful(f: SmoothFunction, parameters: int) -> float:

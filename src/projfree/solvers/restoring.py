@@ -12,8 +12,13 @@ import numpy as np
 from projfree.algebra import Minorant, Point
 from projfree.checks import all_finite, count, real_array
 
+#: Counts that a file gives lie below this: so far floats hold all whole numbers.
+MOST_COUNTED = 2**53
+#: Other whole numbers lie below this: larger ones may have no float.
+LARGEST = 2**1023
 
-class Member(NamedTuple):
+
+class MemberRule(NamedTuple):
     """What a member of a state is, besides its type.
 
     Attributes
@@ -37,17 +42,27 @@ class Member(NamedTuple):
 
 
 def member(*shape: str, least: float = -math.inf, below: str = "", unknown: bool = False) -> dict[str, Any]:
-    """What a field of a state says of itself as metadata; see `Member`."""
-    return {"member": Member(shape, least, below, unknown)}
+    """What a field of a state says of itself as metadata; see `MemberRule`."""
+    return {"member": MemberRule(shape, least, below, unknown)}
 
 
 def number(name: str, value: Any, least: float = -math.inf, *, nan: bool = False) -> Any:
     """A real number as it is; flags and text are none."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise ValueError(f"`{name}` must be a number, got {value!r}")
+    if isinstance(value, int) and abs(value) >= LARGEST:
+        raise ValueError(f"`{name}` must be a number that a float can hold, got {value!r:.40}")
     if value < least or (math.isnan(value) and not nan):
         raise ValueError(f"`{name}` must be {'at least ' + str(least) if value < least else 'a number'}, got {value!r}")
     return value
+
+
+def counted(name: str, value: Any) -> int:
+    """A count of something that was done: iterations, or rows that were read."""
+    found = count(name, value, lowest=0)
+    if found >= MOST_COUNTED:
+        raise ValueError(f"`{name}` must be below {MOST_COUNTED:,}, got {found!r:.40}")
+    return found
 
 
 def read_members(state: type, kept: dict[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
@@ -64,7 +79,7 @@ def read_members(state: type, kept: dict[str, Any], shape: tuple[int, ...]) -> d
 
 
 def _read(each: Field[Any], value: Any, sizes: dict[str, int]) -> Any:
-    kinds, said = str(each.type).split(" | "), each.metadata.get("member", Member())
+    kinds, said = str(each.type).split(" | "), each.metadata.get("member", MemberRule())
     if value is None and "None" in kinds:
         return None
     if isinstance(each.default, float) and not math.isfinite(each.default):
@@ -74,21 +89,21 @@ def _read(each: Field[Any], value: Any, sizes: dict[str, int]) -> Any:
     return READERS[kinds[0]](each.name, value, said, sizes)
 
 
-def _count(name: str, value: Any, said: Member, sizes: dict[str, int]) -> int:
+def _count(name: str, value: Any, said: MemberRule, sizes: dict[str, int]) -> int:
     found = count(name, value, lowest=0)
     if said.below and found >= int(said.below):
-        raise ValueError(f"`{name}` must be below {said.below}, got {found}")
+        raise ValueError(f"`{name}` must be below {said.below}, got {found!r:.40}")
     return found
 
 
-def _number(name: str, value: Any, said: Member, sizes: dict[str, int]) -> Any:
+def _number(name: str, value: Any, said: MemberRule, sizes: dict[str, int]) -> Any:
     found = number(name, value, said.least, nan=said.unknown)
     if not (math.isfinite(found) or said.unknown):
         raise ValueError(f"`{name}` must be finite, got {found!r}")
     return found
 
 
-def _array(name: str, value: Any, said: Member, sizes: dict[str, int]) -> Any:
+def _array(name: str, value: Any, said: MemberRule, sizes: dict[str, int]) -> Any:
     if not isinstance(value, np.ndarray) or value.dtype.kind not in ("iu" if said.below else "fiu"):
         raise ValueError(f"`{name}` must be an array of {'whole ' if said.below else ''}numbers, got {value!r:.80}")
     _fit(name, value.shape, said.shape, sizes)
@@ -112,7 +127,7 @@ def _fit(name: str, shape: tuple[int, ...], wanted: tuple[str, ...], sizes: dict
 
 
 def _instance(kind: type) -> Callable[..., Any]:
-    def read(name: str, value: Any, said: Member, sizes: dict[str, int]) -> Any:
+    def read(name: str, value: Any, said: MemberRule, sizes: dict[str, int]) -> Any:
         if not isinstance(value, kind):
             raise ValueError(f"`{name}` must be a {kind.__name__.lower()}, got {value!r:.80}")
         return value

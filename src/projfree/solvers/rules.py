@@ -42,6 +42,9 @@ RELAY_FROM, RELAY_SHARE, FEW = 200, 1.0, 8
 LEAST_P = 1.2
 #: Iterations of averages before accelerated gradients take over, and those after which a look at the norm decides.
 AVERAGES, LOOK = 100, 8
+#: The same where a projection takes the time of many vertices, so that only minima inside, where there is nothing to
+#: project, are worth it: by then averages have come close to the boundary if the minimum is there.
+LONG_AVERAGES, LATE_LOOK = 10_000, 300
 #: Iterations after which a working set has not found a minimum with few features.
 WORKING_TURNS = 50
 #: The share for Krylov spaces before a Gram matrix is formed.
@@ -186,6 +189,9 @@ def corrective(costs: Costs) -> Choice | None:
     if costs.ball.is_round and costs.ball.projects_quickly:
         solver = solvers.Relay(solver, _accelerating(), AVERAGES, LOOK)
         why = "averages of vertices suit a round set, accelerated gradients a minimum inside it; no Hessian needed"
+    elif costs.ball.projectable and not costs.ball.projects_quickly:
+        solver = solvers.Relay(solver, _accelerating(), LONG_AVERAGES, LATE_LOOK)
+        why = "averages of vertices, as projections are slow, and accelerated gradients for a minimum inside the set"
     return Choice(solver, 2.0 * steps, work, held.hulls(costs, 3), why)
 
 

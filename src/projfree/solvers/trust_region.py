@@ -9,7 +9,7 @@ import numpy as np
 
 from projfree.algebra import FactoredShape, Minorant, Point
 from projfree.checks import Array, count
-from projfree.numerics.lanczos import Basis, Lanczos, Small
+from projfree.numerics.lanczos import KrylovBasis, Lanczos, Small
 from projfree.objectives.base import SmoothFunction
 from projfree.sets import LpBall
 from projfree.sets.base import ConstraintSet
@@ -42,7 +42,7 @@ class KrylovState(State):
     constant: float = math.nan
     penalty: float = field(default=0.0, metadata=member(least=0.0))
     m: Minorant | None = None
-    store: Basis | None = field(default=None, metadata={"transient": True}, repr=False)
+    store: KrylovBasis | None = field(default=None, metadata={"transient": True}, repr=False)
 
     def consistent(self, f: SmoothFunction, ball: ConstraintSet) -> bool:
         begun = len(self.Q) > 0 or not self.length > 0.0

@@ -17,6 +17,8 @@ from projfree.steps.backtracking import TRIALS, check_factors
 
 #: Stands in for the smoothness of a constant function.
 SMALLEST = float(np.finfo(float).tiny)
+#: No step without a curvature is longer.
+LONGEST = 1e300
 #: Changes of a value by fewer roundings than this say nothing.
 NOISE = 64.0
 Project = Callable[[Array], Array]
@@ -61,7 +63,7 @@ class InverseSmoothness(GradientStep):
     def __call__(
         self, f: SmoothFunction, x: Point, m: Minorant, project: Project, t: int, memory: float
     ) -> tuple[Point, float, float]:
-        L = self.L if self.L is not None else memory if memory > 0.0 else max(f.smoothness(), SMALLEST)
+        L = self.L if self.L is not None else memory if memory > 0.0 else _curvature(f, m)
         return f.point(project(x.w - m.gradient / L), x.intercept), 1.0 / L, L
 
 
@@ -94,7 +96,7 @@ class InverseSqrt(GradientStep):
     def __call__(
         self, f: SmoothFunction, x: Point, m: Minorant, project: Project, t: int, memory: float
     ) -> tuple[Point, float, float]:
-        scale = self.scale or (memory if memory > 0.0 else 1.0 / max(f.smoothness(), SMALLEST))
+        scale = self.scale or (memory if memory > 0.0 else 1.0 / _curvature(f, m))
         eta = scale / math.sqrt(t)
         return f.point(project(x.w - eta * m.gradient), x.intercept), eta, scale
 
@@ -141,6 +143,11 @@ class BacktrackingGradient(GradientStep):
                 break
             M *= self.raise_by
         return new, 1.0 / M, M
+
+
+def _curvature(f: SmoothFunction, m: Minorant) -> float:
+    """The smoothness, and for a function that is constant up to rounding one at which a step is still a number."""
+    return max(f.smoothness(), SMALLEST, size(m.gradient) / LONGEST)
 
 
 def _below_model(f: SmoothFunction, x: Point, m: Minorant, new: Point, M: float, value: float) -> bool:

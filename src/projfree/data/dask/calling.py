@@ -163,9 +163,14 @@ class Waiting:
         for i, future in list(self.futures.items()):
             if future.status not in ("error", "cancelled", "lost"):
                 continue
-            self.deaths[i] += 1
+            error = None
             if future.status == "error":
-                error = future.exception()
+                with suppress(TimeoutError):  # it waits for the end of a task that is tried again meanwhile
+                    error = future.exception(timeout=POLL)
+            if future.status in ("pending", "finished"):
+                continue
+            self.deaths[i] += 1
+            if error is not None:
                 if type(error).__name__ != "KilledWorker" or self.deaths[i] > RETRIES:
                     raise error
             elif self.client.status != "running" or self.deaths[i] > RETRIES:

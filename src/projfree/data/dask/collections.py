@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import positive
+from projfree.data.dask.clients import usable_client
 from projfree.data.dask.cluster import ClusterRounds
 from projfree.data.dask.dask_data import DaskData
 from projfree.data.dask.making import make_partition, read_partition
 from projfree.data.dask.rounds import LocalRounds
 from projfree.data.dask.sizes import warn_about_sizes
-from projfree.data.frames import is_dask
+from projfree.data.frames import is_dask, is_dask_block
 
 #: Seconds that a round waits while there is no worker, by default.
 PATIENCE = 60.0
@@ -35,7 +36,7 @@ def from_dask(
 
     Parameters
     ----------
-    X : dask array, dask data frame, list of delayed or future blocks, or path
+    X : dask array, dask data frame, list of delayed or future blocks, single block, or path
         Blocks are arrays, SciPy sparse or data frames, cut along the rows.
     y, sample_weight : like ``X``, arrays, or with Parquet names of columns
     client : distributed.Client, optional
@@ -47,7 +48,7 @@ def from_dask(
     memory : int
         Bytes for buffers of Parquet files, and without a client for blocks that are kept between two rounds.
     """
-    client, patience = _client(client), positive("patience", patience)
+    client, patience = usable_client(client), positive("patience", patience)
     if isinstance(X, str | os.PathLike):
         blocks = _files(X, y, sample_weight, columns, memory)
     else:
@@ -58,28 +59,6 @@ def from_dask(
     data = DaskData(rounds)
     warn_about_sizes(rounds)
     return data
-
-
-def _client(client: Any) -> Any:
-    """The client to use, None where there is none."""
-    if client is None:
-        try:
-            from distributed import get_client
-
-            client = get_client()
-        except (ImportError, ValueError):
-            return None
-    if not hasattr(client, "asynchronous"):
-        raise TypeError(
-            f"`client` must be a `distributed.Client`, got {type(client).__name__}; for an address use "
-            "`Client(address)`."
-        )
-    if client.asynchronous:
-        raise TypeError(
-            "`client` must be synchronous, because a fit waits for its rounds, got an asynchronous one; use "
-            "`Client(address)` in a thread of its own, e.g. with `asyncio.to_thread`."
-        )
-    return client
 
 
 def _blocks(X: Any, y: Any, sample_weight: Any) -> list[Any]:
@@ -112,8 +91,9 @@ def _files(path: Any, y: Any, sample_weight: Any, columns: Sequence[str] | None,
 
 def _delayed(name: str, X: Any) -> tuple[list[Any], list[int | None]]:
     """The blocks of rows of a collection and how many rows each has, None where that is not known."""
-    if isinstance(X, list | tuple):
-        return list(X), [None] * len(X)
+    if isinstance(X, list | tuple) or is_dask_block(X):
+        blocks = [X] if is_dask_block(X) else list(X)
+        return blocks, [None] * len(blocks)
     if hasattr(X, "to_dask_array") and hasattr(X, "npartitions"):
         parts = list(X.to_delayed())
         return parts, [None] * len(parts)
@@ -132,7 +112,7 @@ def _delayed(name: str, X: Any) -> tuple[list[Any], list[int | None]]:
 
 def _alike(name: str, values: Any, parts: list[Any], lengths: list[int | None]) -> list[Any]:
     """Targets or weights in blocks that go with those of the features."""
-    if is_dask(values):
+    if is_dask(values) or (None in lengths and isinstance(values, list | tuple)):
         known = [rows for rows in lengths if rows is not None]
         if hasattr(values, "rechunk") and len(known) == len(parts) and values.ndim and values.shape[0] == sum(known):
             values = values.rechunk({0: tuple(known)})

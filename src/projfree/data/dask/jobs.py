@@ -25,7 +25,7 @@ MOST_LABELS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class PartitionSample:
     """Rows that are drawn inside of partitions: how many of each, a seed, and what weights are multiplied by."""
 
     seed: int
@@ -41,7 +41,7 @@ class Sample:
         rows = np.sort(rng.choice(n, size=m, replace=False, shuffle=False))
         return view.sampled(rows, self.factor)
 
-    def some(self, numbers: list[int]) -> Sample:
+    def some(self, numbers: list[int]) -> PartitionSample:
         """What concerns some of the partitions: nobody is told about the others."""
         return replace(self, counts={k: self.counts[k] for k in numbers if k in self.counts})
 
@@ -102,7 +102,7 @@ class RowsJob(Job):
 
     step: Step
     points: tuple[Placed, ...]
-    sample: Sample | None = None
+    sample: PartitionSample | None = None
 
     def on(self, rows: Partition, threads: int) -> Any:
         view: View | None = rows.view(self.recipe, threads)

@@ -84,8 +84,11 @@ def _table(X: Any, y: Array) -> Any:
         from projfree.data.sparse import SparseData
 
         return SparseData(X, y, None, 1)
-    _refuse_not_finite("X", X)
-    return DenseData(X, y, None, 1)
+    try:
+        return DenseData(X, y, None, 1)
+    except ValueError:
+        _refuse_not_finite("X", X)  # names the row in its own words; reading all rows for it beforehand takes time
+        raise
 
 
 def _partition(

@@ -45,7 +45,11 @@ class Times:
 
 @dataclass(frozen=True)
 class InFold:
-    """Other weights, zero outside of one fold, or inside of it; rows are dealt to folds within their partition."""
+    """Other weights, zero outside of one fold, or inside of it; rows are dealt to folds within their partition.
+
+    Partitions begin with different folds, all of them in turn and in a random order, so that none is empty or larger
+    than the others where partitions have fewer rows than there are folds.
+    """
 
     inner: Any
     seed: int
@@ -54,7 +58,10 @@ class InFold:
     inside: bool
 
     def __call__(self, rows: Partition) -> Array:
-        deal = np.random.default_rng([self.seed, rows.facts.number]).permutation(rows.facts.n) % self.folds
+        turn, place = divmod(rows.facts.number, self.folds)
+        first = np.random.default_rng([self.seed, turn, self.folds]).permutation(self.folds)[place]
+        order = np.random.default_rng([self.seed, rows.facts.number]).permutation(rows.facts.n)
+        deal = (order + first) % self.folds
         weight: Array = np.where((deal == self.fold) == self.inside, self.inner(rows), 0.0)
         return weight
 
@@ -69,8 +76,9 @@ class InPart:
     inside: bool
 
     def __call__(self, rows: Partition) -> Array:
-        n = rows.facts.n
-        drawn = np.random.default_rng([self.seed, rows.facts.number]).permutation(n) < round(self.share * n)
+        n, rng = rows.facts.n, np.random.default_rng([self.seed, rows.facts.number])
+        # Rounded at random, so that the share is right where partitions have few rows.
+        drawn = rng.permutation(n) < np.floor(self.share * n + rng.uniform())
         weight: Array = np.where(drawn == self.inside, self.inner(rows), 0.0)
         return weight
 

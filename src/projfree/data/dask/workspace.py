@@ -11,7 +11,7 @@ import numpy as np
 
 from projfree.algebra import Handle, Point
 from projfree.checks import Array
-from projfree.data.dask.jobs import Derive, Fold, Sample, SecondMoments, Sweep
+from projfree.data.dask.jobs import Derive, Fold, PartitionSample, SecondMoments, Sweep
 from projfree.data.dask.partition import Made, Placed
 from projfree.data.dask.recipe import Recipe
 from projfree.data.rows import Derived, Step
@@ -30,7 +30,7 @@ class DaskWorkspace(Workspace):
     """
 
     def __init__(
-        self, data: DaskData, recipe: Recipe, meter: Meter | None = None, sample: Sample | None = None
+        self, data: DaskData, recipe: Recipe, meter: Meter | None = None, sample: PartitionSample | None = None
     ) -> None:
         self._data, self._recipe, self._sample = data, recipe, sample
         self._rows = data.n if sample is None else sum(sample.counts.values())
@@ -80,7 +80,7 @@ class DaskWorkspace(Workspace):
         ends = np.cumsum([0, *(one.n for one in facts)]) * (m / n) + rng.uniform()
         drawn = np.diff(np.floor(ends)).astype(int)
         counts = {one.number: min(int(own), one.n) for one, own in zip(facts, drawn, strict=True) if own}
-        sample = Sample(int(rng.integers(2**63)), counts, n / m)
+        sample = PartitionSample(int(rng.integers(2**63)), counts, n / m)
         return DaskWorkspace(self._data, self._recipe, self.meter, sample)
 
     def second_moments(self, step: Step, x: Point, wanted: Moments) -> Array:

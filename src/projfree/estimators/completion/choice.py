@@ -65,9 +65,8 @@ def along(
     """
     since, patience = 0, DOUBTFUL
     for strength in strengths.tolist():
-        state, status = problem.penalised(rank, strength, state, seed=seed, max_iter=SWEEPS, callbacks=callbacks)
-        if status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
+        swept = problem.penalised(rank, strength, state, seed=seed, max_iter=SWEEPS, callbacks=callbacks)
+        state, status = swept.uninterrupted()
         model = Factors.of(problem.f, state)
         now = score(model)
         best, since = max(best, now), 0 if now > best else since + 1
@@ -80,7 +79,7 @@ def along(
 def most_sweeps(weights: Sequence[float], ratings: int) -> int:
     """The largest number of sweeps that `choose` makes."""
     paths = 1 + int(_own_path(weights, ratings))
-    return SWEEPS * (paths * (POINTS + _stronger()) + TRIED * (len(weights) - 1))
+    return SWEEPS * (paths * (POINTS + _stronger()) + TRIED * (len(weights) - 1) + 1)  # the last to look closely
 
 
 def _own_path(weights: Sequence[float], ratings: int) -> bool:
@@ -138,7 +137,7 @@ def choose(
     model = Factors.of(chosen.f, best.state)
     if not clear(model, best.score):
         swept = chosen.penalised(rank, best.strength, best.state, seed=seed, max_iter=SWEEPS, callbacks=callbacks)
-        model = Factors.of(chosen.f, swept.state)
+        model = Factors.of(chosen.f, swept.uninterrupted().state)
     if better(model, alone):
         return best
     plain = problem.with_implicit(0.0)

@@ -18,16 +18,16 @@ from projfree.estimators.completion.offset_model import OffsetModel
 BLOCK = 1 << 16
 
 
-class Lines(NamedTuple):
+class ModelLines(NamedTuple):
     """Rows, or columns, of a model: offsets, factors, and factors without what features say."""
 
     offsets: Array
     factors: Array
     plain: Array
 
-    def at(self, places: Array) -> Lines:
+    def at(self, places: Array) -> ModelLines:
         """Some of them."""
-        return Lines(*(part[places] for part in self))
+        return ModelLines(*(part[places] for part in self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,18 +65,18 @@ class Side:
             return None
         return Slopes.of(self.table, self.trust, np.column_stack([self.offsets, self.factors]))
 
-    def expected(self, table: OnPattern | None, count: int) -> Lines:
+    def expected(self, table: OnPattern | None, count: int) -> ModelLines:
         """So many lines without ratings, with features or none."""
         plain = np.tile(self.mean, (count, 1))
         if table is None or self.slopes is None:
-            return Lines(np.zeros(count), plain, plain)
+            return ModelLines(np.zeros(count), plain, plain)
         more = self.slopes.times(table)
-        return Lines(more[:, 0], plain + more[:, 1:], plain)
+        return ModelLines(more[:, 0], plain + more[:, 1:], plain)
 
-    def lines(self, places: Array) -> Lines:
+    def lines(self, places: Array) -> ModelLines:
         """The lines at some places: with ratings as they are, without ratings as they are expected to be."""
         cold, unseen = self.cold(places), places < 0
-        found = Lines(self.alone[places], self.factors[places], self.factors[places].copy())
+        found = ModelLines(self.alone[places], self.factors[places], self.factors[places].copy())
         for part, there in ((unseen, None), (cold & ~unseen, self.table)):
             if part.any():
                 rows = None if there is None else _rows(there, places[part])
@@ -146,7 +146,7 @@ class Completed:
             u[cold] = self.across(self.users.lines(rows[cold]), np.arange(len(model.cols)))
         return u
 
-    def across(self, users: Lines, columns: Array) -> Array:
+    def across(self, users: ModelLines, columns: Array) -> Array:
         """Users and columns of which at least one has no ratings."""
         items = self.items.lines(columns)
         u: Array = users.factors @ items.factors.T - users.plain @ items.plain.T

@@ -11,13 +11,24 @@ from projfree.estimators.completion.choice import WEIGHTS
 from projfree.estimators.completion.convex_problem import ConvexProblem, SweepSettings
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.features import FeatureTable
-from projfree.estimators.completion.ratings import Observed
+from projfree.estimators.completion.observed import Observed
 from projfree.estimators.robust import HUBER, residual_scale
 from projfree.losses import Huber, Logistic, Loss, Squared
 from projfree.objectives.neighbours import Features
 from projfree.solvers.alternating import offsets_alone
 
 LOSSES = {"squared": Squared, "huber": Huber, "logistic": Logistic}
+
+
+def three(values: Any, kind: type) -> bool:
+    """Whether there are three values of a kind, in a tuple or a list."""
+    return isinstance(values, tuple | list) and len(values) == 3 and all(isinstance(value, kind) for value in values)
+
+
+def _from_zero(name: str, value: Any) -> None:
+    """Raise where a number is negative or infinite."""
+    if at_least(name, value, 0.0) == np.inf:
+        raise ValueError(f"`{name}` must be finite, got {shown(value)}.")
 
 
 class Configured:
@@ -32,6 +43,8 @@ class Configured:
     weight_power: float
     features_weight: float
     max_sweeps: int | None
+    tol: float | None
+    columns: Any
     certify: Any
     validation_fraction: float
     time_limit: float | None
@@ -60,12 +73,15 @@ class Configured:
         positive("MatrixCompletion(ridge=...)", self.ridge)
         positive("MatrixCompletion(features_weight=...)", self.features_weight)
         if not isinstance(self.implicit, str):
-            at_least("MatrixCompletion(implicit=...)", self.implicit, 0.0)
+            _from_zero("MatrixCompletion(implicit=...)", self.implicit)
         elif self.implicit != "auto":
             raise ValueError(
                 f"`MatrixCompletion(implicit=...)` must be 'auto' or a weight, 0 for none, got {shown(self.implicit)}."
             )
-        at_least("MatrixCompletion(weight_power=...)", self.weight_power, 0.0)
+        _from_zero("MatrixCompletion(weight_power=...)", self.weight_power)
+        if self.tol is not None:
+            _from_zero("MatrixCompletion(tol=...)", self.tol)
+        self._check_tuples()
         for name in (
             "rank",
             "n_models",
@@ -82,6 +98,18 @@ class Configured:
         if self.time_limit is not None:
             positive("MatrixCompletion(time_limit=...)", self.time_limit)
         self.loss_ = self._make_loss()
+
+    def _check_tuples(self) -> None:
+        if not isinstance(self.offsets, bool) and not three(self.offsets, bool):
+            raise ValueError(
+                "`MatrixCompletion(offsets=...)` must be a bool or three: for all, for each user, for each item; got "
+                f"{shown(self.offsets)}."
+            )
+        if not three(self.columns, str):
+            raise ValueError(
+                "`MatrixCompletion(columns=...)` must be the names of three columns, of users, items and ratings, got "
+                f"{shown(self.columns)}."
+            )
 
     def _make_loss(self) -> Loss:
         if isinstance(self.loss, Loss):

@@ -48,6 +48,12 @@ class Swept(NamedTuple):
     state: AlternatingState
     status: Status
 
+    def uninterrupted(self) -> Swept:
+        """Itself, for who keeps nothing of sweeps that were interrupted; raises where these were."""
+        if self.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        return self
+
 
 @dataclass(frozen=True, eq=False)
 class ConvexProblem:

@@ -10,7 +10,8 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from projfree.estimators.completion.averaging import Averaging
 from projfree.estimators.completion.labels import refuse_other_kind
-from projfree.estimators.completion.ratings import Observed, weighted_ratings
+from projfree.estimators.completion.observed import Observed
+from projfree.estimators.completion.ratings import weighted_ratings
 from projfree.estimators.completion.recommendations import Recommender
 from projfree.estimators.completion.saved import SavedCompletion
 from projfree.estimators.completion.stopping import watched

@@ -142,7 +142,10 @@ def _of_one_length(name: str, given: Mapping[Any, Any]) -> list[Array]:
     rows = {label: real_array(name, row) for label, row in given.items()}
     first = next(iter(rows.values()), np.zeros(0))
     for label, row in rows.items():
-        if row.ndim != 1 or row.shape != first.shape:
+        if row.ndim != 1:
+            got = f"{shown(row[()])} for {shown(label)}"
+            raise ValueError(f"`{name}` must have a list of numbers for each id, got {got}.")
+        if row.shape != first.shape:
             raise ValueError(
                 f"`{name}` must have as many numbers for each id, got shape {row.shape} for {shown(label)} and "
                 f"{first.shape} for {shown(next(iter(rows)))}."

@@ -12,13 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 from projfree.algebra import OnPattern
 from projfree.checks import Array, is_sparse, real_array
 from projfree.data.frames import is_frame
-from projfree.estimators.completion.cold import Lines
+from projfree.estimators.completion.cold import ModelLines
 from projfree.estimators.completion.convex_problem import ConvexProblem, frequency_weights
 from projfree.estimators.completion.factors import Factors, mean_of
 from projfree.estimators.completion.features import FeatureTable
 from projfree.estimators.completion.labels import places
+from projfree.estimators.completion.observed import Observed, last_of_each
 from projfree.estimators.completion.predictions import Predictor
-from projfree.estimators.completion.ratings import Observed, last_of_each, read_own_ratings, read_ratings
+from projfree.estimators.completion.ratings import read_own_ratings, read_ratings
 from projfree.objectives.regressions import Sides, regressed
 from projfree.solvers.alternating import spread
 
@@ -41,10 +42,10 @@ class FoldIn(Predictor):
 
         Parameters
         ----------
-        ratings : mapping, pairs, frame or tuple of arrays
-            ``{item: rating}``, pairs ``(item, rating)``, a frame with the columns of items and ratings, or
-            ``(items, ratings)``. Items that the fit has not seen are ignored; a later rating of the same item replaces
-            an earlier one. There may be none, as where features alone are known.
+        ratings : mapping, series, pairs, frame or tuple of arrays
+            ``{item: rating}``, a series of ratings with the items as its index, pairs ``(item, rating)``, a frame with
+            the columns of items and ratings, or ``(items, ratings)``. Items that the fit has not seen are ignored; a
+            later rating of the same item replaces an earlier one. There may be none, as where features alone are known.
         user_features : vector or frame with one row, optional
             The features of the user, in the columns of the fit, where this had some.
 
@@ -62,7 +63,7 @@ class FoldIn(Predictor):
         now = self._folded(np.zeros(len(items), dtype=np.int64), items, values, 1, table)
         u = f.base + now.shift + now.rows[0] + f.cols + f.right @ now.left[0]
         cold = np.flatnonzero(whole.items.counts == 0)
-        u[cold] = whole.across(Lines(now.rows, now.left, now.left), cold)[0]
+        u[cold] = whole.across(ModelLines(now.rows, now.left, now.left), cold)[0]
         return self._as_ratings(u)
 
     def transform(self, X: Any, y: Any = None, user_features: Any = None) -> tuple[Array, Array]:

@@ -66,9 +66,8 @@ def grow(
         if wanted > rank:
             model = _extended(problem, model, more, wanted)
         begun = problem.state(model, strength)
-        state, status = problem.within(len(model.sigma), radius, begun, max_iter=SWEEPS, callbacks=callbacks)
-        if status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
+        swept = problem.within(len(model.sigma), radius, begun, max_iter=SWEEPS, callbacks=callbacks)
+        state, status = swept.uninterrupted()
         model, strength = Factors.of(problem.f, state).double(problem.unit), state.strength
         ended = status is Status.CALLBACK
 

@@ -13,8 +13,8 @@ from projfree.estimators.completion.choice import WEIGHTS
 from projfree.estimators.completion.configured import Configured
 from projfree.estimators.completion.convex_problem import ConvexProblem
 from projfree.estimators.completion.factors import Factors
+from projfree.estimators.completion.observed import Observed
 from projfree.estimators.completion.offset_model import OffsetModel
-from projfree.estimators.completion.ratings import Observed
 from projfree.estimators.completion.stopping import Tally
 
 #: Standard errors by which a matrix must be better than none: it is the best of many that were tried.

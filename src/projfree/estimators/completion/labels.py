@@ -35,6 +35,7 @@ def _of_one_kind(name: str, given: Any) -> list[Any]:
     found = list(given)
     kinds = {_kind(kind) for kind in {type(label) for label in found}}
     if len(kinds) > 1:
+        _refuse_missing(name, [_absent(label) for label in found], found)
         names = " and ".join(sorted({type(label).__name__ for label in found}))
         raise TypeError(f"`{name}` must be labels of one type, got {names}; convert them first, e.g. to strings.")
     if kinds == {"number"} and any(abs(label) >= LIMIT for label in found):
@@ -52,18 +53,28 @@ def _kind(label: type) -> Any:
 
 def _whole(name: str, array: Array) -> Array:
     """Numbers as signed integers, for unsigned ones and floats do not mix with these."""
-    missing = np.isnan(array)
-    if missing.any():
-        raise ValueError(
-            f"`{name}` must not have missing labels, got {shown(array[missing][0])} at index "
-            f"{int(np.flatnonzero(missing)[0])}; drop such ratings first."
-        )
+    _refuse_missing(name, np.isnan(array), array)
     if array.size and float(np.abs(array).max()) >= LIMIT:
         raise _too_large(name, array[np.abs(array).argmax()])
     whole = array.astype(np.int64)
     if not np.array_equal(whole, array):
         raise ValueError(f"`{name}` must be labels: whole numbers or strings, got {shown(array[whole != array][0])}.")
     return whole
+
+
+def _absent(label: Any) -> bool:
+    """Whether a label is None, NaN, or what frames have instead of these."""
+    return type(label).__name__ in ("NoneType", "NAType", "NaTType") or (isinstance(label, float) and label != label)
+
+
+def _refuse_missing(name: str, missing: Any, labels: Any) -> None:
+    """Raise where a label is missing."""
+    at = np.flatnonzero(missing)
+    if len(at):
+        raise ValueError(
+            f"`{name}` must not have missing labels, got {shown(labels[at[0]])} at index {int(at[0])}; drop such "
+            "ratings first."
+        )
 
 
 def _too_large(name: str, label: Any) -> ValueError:

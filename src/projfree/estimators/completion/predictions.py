@@ -11,8 +11,9 @@ from projfree.checks import Array
 from projfree.estimators.completion.cold import Completed
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.labels import places
+from projfree.estimators.completion.observed import Observed
 from projfree.estimators.completion.offset_model import OffsetModel
-from projfree.estimators.completion.ratings import Observed, Ratings, read_ratings
+from projfree.estimators.completion.ratings import GivenRatings, read_ratings
 from projfree.losses.base import Loss
 from projfree.objectives.neighbours import Features
 
@@ -62,7 +63,7 @@ class Predictor:
             return np.where(u >= 0.0, high, low)
         return np.clip(u, *self.rating_range_) if self.clip else u
 
-    def _places(self, pairs: Ratings) -> tuple[Array, Array]:
+    def _places(self, pairs: GivenRatings) -> tuple[Array, Array]:
         """Rows and columns of pairs, -1 for what was never seen."""
         return places(self.user_ids_, pairs.users, "users"), places(self.item_ids_, pairs.items, "items")
 

@@ -9,7 +9,7 @@ import numpy as np
 from projfree.checks import Array
 from projfree.estimators.completion.features import FeatureTable, read_features, refuse_missing
 from projfree.estimators.completion.held_out import HeldOut
-from projfree.estimators.completion.ratings import Ratings
+from projfree.estimators.completion.ratings import GivenRatings
 
 #: Users and items: the attribute of their ids, and what their features are called as a parameter and after a fit.
 SIDES = (("users", "user_features", 0), ("items", "item_features", 1))
@@ -22,7 +22,7 @@ class PreparedRatings(HeldOut):
     user_features: Any
     item_features: Any
 
-    def _ids(self, ratings: Ratings, known: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
+    def _ids(self, ratings: GivenRatings, known: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
         """The ids of users and of items, sorted: those in the ratings, those known, and those with features."""
         found = []
         for of, name, side in SIDES:

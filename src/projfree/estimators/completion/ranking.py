@@ -8,7 +8,7 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.estimators.completion.cold import Completed
-from projfree.estimators.completion.ratings import Observed
+from projfree.estimators.completion.observed import Observed
 
 #: Scores that are held at once, of some users and all items.
 BLOCK = 1 << 22

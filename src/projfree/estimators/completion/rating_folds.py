@@ -20,7 +20,7 @@ ABOVE = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Fold:
+class RatingFold:
     """Ratings to fit, ratings to score, and how: ``scorer(model, pairs, ratings, **given)``."""
 
     rows: Array
@@ -48,7 +48,7 @@ def radii_of(model: Any, strengths: Array) -> Array:
     return np.array([max(Factors.of(problem.f, point.state).norm(problem.p), least) for point in points])
 
 
-def scores_of(model: Any, ways: Array, path: bool, fold: Fold, left: float) -> tuple[list[float], float]:
+def scores_of(model: Any, ways: Array, path: bool, fold: RatingFold, left: float) -> tuple[list[float], float]:
     """Scores of strengths along a path, as far as it goes, or of radii one by one; and the seconds it took."""
     begun = time.perf_counter()
     with deadline(left):
@@ -56,7 +56,7 @@ def scores_of(model: Any, ways: Array, path: bool, fold: Fold, left: float) -> t
     return scores, time.perf_counter() - begun
 
 
-def _along(model: Any, strengths: Array, fold: Fold) -> Iterator[float]:
+def _along(model: Any, strengths: Array, fold: RatingFold) -> Iterator[float]:
     every, problem = model.ratings_, model._problem(model.ratings_.part(fold.rows))
     # A penalty on fewer ratings is weaker, as the root of their number.
     own = strengths * np.sqrt(len(fold.rows) / len(every))
@@ -64,8 +64,8 @@ def _along(model: Any, strengths: Array, fold: Fold) -> Iterator[float]:
         yield point.score
 
 
-def _within(model: Any, radii: Array, fold: Fold) -> Iterator[float]:
+def _within(model: Any, radii: Array, fold: RatingFold) -> Iterator[float]:
     problem = model._problem(model.ratings_.part(fold.rows))
     for radius in radii.tolist():
         found = problem.within(model.rank, radius, None, seed=model._seed, max_iter=model.most_sweeps(False))
-        yield fold.score(model, Factors.of(problem.f, found.state).inside(problem.p, radius))
+        yield fold.score(model, Factors.of(problem.f, found.uninterrupted().state).inside(problem.p, radius))

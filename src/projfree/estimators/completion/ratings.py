@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,15 +12,34 @@ from projfree.checks import Array, all_finite, is_sparse, plain_array, real_arra
 from projfree.data.frames import is_frame
 from projfree.data.local import checked_weights
 from projfree.estimators.completion.labels import labels_of
+from projfree.estimators.completion.observed import last_of_each
 
-FORMS = (
-    "a SciPy sparse matrix, a data frame with the named columns, (user, item, rating) triples, or a tuple of arrays "
-    "(users, items, ratings)"
+
+class RatingsForm(NamedTuple):
+    """What an argument is called, and what it may be."""
+
+    name: str
+    words: str
+
+    def wrong(self, got: str) -> ValueError:
+        """The sentence on what was given instead."""
+        return ValueError(f"`{self.name}` must be {self.words}, got {got}.")
+
+
+TABLES = "a SciPy sparse matrix, a data frame with the named columns, "
+FORM = RatingsForm("X", f"{TABLES}(user, item, rating) triples, or a tuple of arrays (users, items, ratings)")
+PAIRS = RatingsForm(
+    "X", f"{TABLES}(user, item) pairs, of which one is [(user, item)], or a tuple of arrays (users, items)"
+)
+OWN = RatingsForm(
+    "ratings",
+    "what one user has rated: {item: rating}, a series of ratings by item, pairs (item, rating), a data frame with the "
+    "named columns, or a tuple of arrays (items, ratings)",
 )
 
 
 @dataclass(frozen=True, eq=False)
-class Ratings:
+class GivenRatings:
     """Labels of users and items, and a value for each pair; ``shape`` where the input was a matrix."""
 
     users: Array
@@ -38,7 +56,7 @@ class Ratings:
         return last_of_each(rows, cols, len(cols))
 
 
-def weighted_ratings(X: Any, y: Any, columns: Sequence[str], sample_weight: Any) -> Ratings:
+def weighted_ratings(X: Any, y: Any, columns: Sequence[str], sample_weight: Any) -> GivenRatings:
     """The ratings that count: a weight of zero is that of a rating which is not there."""
     given = read_ratings(X, y, columns)
     if sample_weight is None:
@@ -47,35 +65,40 @@ def weighted_ratings(X: Any, y: Any, columns: Sequence[str], sample_weight: Any)
     weight = plain_array("sample_weight", sample_weight).astype(np.float64, copy=False)
     assert given.values is not None
     at = weight > 0.0
-    return Ratings(given.users[at], given.items[at], given.values[at], given.shape, weight[at], np.flatnonzero(at))
+    return GivenRatings(given.users[at], given.items[at], given.values[at], given.shape, weight[at], np.flatnonzero(at))
 
 
-def read_ratings(X: Any, y: Any, columns: Sequence[str], *, values: bool = True) -> Ratings:
+def read_ratings(X: Any, y: Any, columns: Sequence[str], *, values: bool = True) -> GivenRatings:
     """Ratings, or with ``values=False`` pairs, from any of the forms."""
+    form = FORM if values else PAIRS
     if is_sparse(X):
         table = X.tocoo()
         shape, parts = (int(X.shape[0]), int(X.shape[1])), [table.row, table.col, table.data]
     else:
-        shape, parts = None, _parts(X, columns)
+        shape, parts = None, _parts(X, columns, form)
     if len(parts) not in (2, 3):
-        raise ValueError(f"`X` must be {FORMS}, got {len(parts)} columns.")
+        raise form.wrong(f"{len(parts)} columns")
     users, items = labels_of("users", parts[0]), labels_of("items", parts[1])
     if len(users) != len(items):
         raise ValueError(f"`X` must have an item for each user, got {len(users)} users and {len(items)} items.")
     if not values:
-        return Ratings(users, items, None, shape)
+        return GivenRatings(users, items, None, shape)
     if not len(users):
         raise ValueError("`X` must hold at least one rating, got none.")
-    return Ratings(users, items, _values(_given(parts, y, columns), len(users)), shape)
+    return GivenRatings(users, items, _values(_given(parts, y, columns), len(users)), shape)
 
 
 def read_own_ratings(ratings: Any, columns: Sequence[str]) -> tuple[Array, Array]:
-    """Items and values that one user has rated: a mapping, pairs, a frame, or a tuple of arrays."""
+    """Items and values that one user has rated: a mapping, a series, pairs, a frame, or a tuple of arrays."""
     if isinstance(ratings, Mapping):
         ratings = (list(ratings), list(ratings.values()))
-    parts = _parts(ratings, columns[1:])
+    elif np.ndim(ratings) == 1 and hasattr(ratings, "index") and hasattr(ratings, "to_numpy"):
+        ratings = (ratings.index.to_numpy(), ratings.to_numpy())
+    elif is_sparse(ratings):
+        raise OWN.wrong("a sparse matrix")
+    parts = _parts(ratings, columns[1:], OWN)
     if len(parts) != 2:
-        raise ValueError(f"`ratings` must be pairs (item, rating) of one user, got {len(parts)} columns.")
+        raise OWN.wrong(f"{len(parts)} columns")
     items = labels_of("items", parts[0])
     return items, _values(parts[1], len(items))
 
@@ -91,30 +114,31 @@ def _given(parts: list[Any], y: Any, columns: Sequence[str]) -> Any:
     return parts[2] if len(parts) == 3 else y
 
 
-def _parts(X: Any, columns: Sequence[str]) -> list[Any]:
+def _parts(X: Any, columns: Sequence[str], form: RatingsForm) -> list[Any]:
     if is_frame(X):
         missing = [name for name in columns[:2] if name not in X.columns]
         if missing:
             raise ValueError(
-                f"`X` has no column {missing[0]!r}; name its columns with `columns=(user, item, rating)`, "
+                f"`{form.name}` has no column {missing[0]!r}; name its columns with `columns=(user, item, rating)`, "
                 f"got {shown(list(X.columns))}."
             )
         return [X[name].to_numpy() for name in columns if name in X.columns]
     if isinstance(X, tuple) and all(np.ndim(part) == 1 for part in X) and not all(isinstance(x, tuple) for x in X):
         return list(X)
     if isinstance(X, list | tuple) and all(isinstance(row, tuple | list) for row in X):
-        return _of_rows(X)
-    table = plain_array("X", X)
+        return _of_rows(X, form)
+    table = plain_array(form.name, X)
     if table.ndim != 2:
-        raise ValueError(f"`X` must be {FORMS}, got shape {table.shape}.")
+        raise form.wrong(f"shape {table.shape}")
     return list(table.T)
 
 
-def _of_rows(rows: Sequence[Sequence[Any]]) -> list[Any]:
+def _of_rows(rows: Sequence[Sequence[Any]], form: RatingsForm) -> list[Any]:
     """The columns of rows, of which there may be none."""
     lengths = {len(row) for row in rows} or {2}
     if len(lengths) > 1:
-        raise ValueError(f"`X` must have rows of one length, got rows of {' and '.join(map(str, sorted(lengths)))}.")
+        got = " and ".join(map(str, sorted(lengths)))
+        raise ValueError(f"`{form.name}` must have rows of one length, got rows of {got}.")
     return [list(part) for part in zip(*rows, strict=True)] or [[]] * lengths.pop()
 
 
@@ -123,48 +147,3 @@ def _values(values: Any, n: int) -> Array:
     if out.shape != (n,):
         raise ValueError(f"`ratings` must be a vector with one entry for each of the {n} pairs, got shape {out.shape}.")
     return out
-
-
-def last_of_each(rows: Array, cols: Array, width: int) -> Array:
-    """The places of the pairs that no later pair repeats, in order: a later rating replaces an earlier one."""
-    key = rows.astype(np.int64) * width + cols
-    first_from_behind = np.unique(key[::-1], return_index=True)[1]
-    return np.sort(len(key) - 1 - first_from_behind)
-
-
-@dataclass(frozen=True, eq=False)
-class Observed:
-    """Ratings by their places: rows and columns of the matrix, values, and weights where there are some."""
-
-    rows: Array
-    cols: Array
-    values: Array
-    weight: Array | None
-
-    @classmethod
-    def latest(cls, rows: Array, cols: Array, values: Array, weight: Array | None, width: int) -> Observed:
-        """Of each pair the last rating."""
-        every, kept = cls(rows, cols, values, weight), last_of_each(rows, cols, width)
-        return every if len(kept) == len(values) else every.part(kept)
-
-    @cached_property
-    def _by_row(self) -> tuple[Array, Array]:
-        """Rows in order, and the columns along with them; made once, so that no user is looked for in all ratings."""
-        order = np.argsort(self.rows, kind="stable")
-        return self.rows[order], self.cols[order]
-
-    def of_rows(self, rows: Array) -> tuple[Array, Array]:
-        """Which of the rows, and which columns, of all ratings in these rows."""
-        every, cols = self._by_row
-        begin, end = np.searchsorted(every, rows), np.searchsorted(every, rows, side="right")
-        counts = end - begin
-        at = np.arange(int(counts.sum())) + np.repeat(begin - np.cumsum(counts) + counts, counts)
-        return np.repeat(np.arange(len(rows)), counts), cols[at]
-
-    def part(self, at: Any) -> Observed:
-        """Some of the ratings."""
-        weight = None if self.weight is None else self.weight[at]
-        return Observed(self.rows[at], self.cols[at], self.values[at], weight)
-
-    def __len__(self) -> int:
-        return len(self.values)

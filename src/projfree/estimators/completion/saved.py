@@ -10,12 +10,13 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from projfree.estimators.completion.configured import three
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.features import FeatureTable
 from projfree.estimators.completion.labels import KINDS
 from projfree.estimators.completion.members import Member
+from projfree.estimators.completion.observed import Observed
 from projfree.estimators.completion.offset_model import OffsetModel
-from projfree.estimators.completion.ratings import Observed
 from projfree.estimators.saved_model import finite, need
 from projfree.losses.base import Loss
 
@@ -75,8 +76,8 @@ def check_completion(model: Any) -> None:
         need(isinstance(held.get(name), int | float | np.number), f"{name} is no number")
     need(len(held.get("rating_range_", ())) == 2, "rating_range_ is no range")
     finite("rating_range_", np.asarray(held["rating_range_"], dtype=np.float64))
-    need(isinstance(model.columns, tuple) and _all(model.columns, str), "its columns have no names")
-    need(isinstance(model.offsets, bool) or _all(model.offsets, bool), "its offsets are unknown")
+    need(isinstance(model.columns, tuple) and three(model.columns, str), "its columns have no names")
+    need(isinstance(model.offsets, bool) or three(model.offsets, bool), "its offsets are unknown")
     for name, _ in _tables(model):
         held.setdefault(name, None)  # models of earlier versions have no features
     tables = [_check_features(held[name], ids) for name, ids in _tables(model)]
@@ -103,10 +104,6 @@ def check_completion(model: Any) -> None:
 def _all_numbers(member: Member) -> bool:
     rest = [getattr(member, field.name) for field in fields(member) if field.name != "factors"]
     return all(isinstance(value, int | float | np.number) for value in rest)
-
-
-def _all(values: Any, kind: type) -> bool:
-    return isinstance(values, tuple | list) and len(values) == 3 and all(isinstance(value, kind) for value in values)
 
 
 def _tables(model: Any) -> list[tuple[str, Any]]:

@@ -13,8 +13,8 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from projfree.deadline import countdown
 from projfree.estimators.completion.estimator import MatrixCompletion
-from projfree.estimators.completion.rating_folds import Fold, path_of, radii_of, scores_of
-from projfree.estimators.completion.ratings import Ratings, read_ratings, weighted_ratings
+from projfree.estimators.completion.rating_folds import RatingFold, path_of, radii_of, scores_of
+from projfree.estimators.completion.ratings import GivenRatings, read_ratings, weighted_ratings
 from projfree.estimators.completion.stages import CHOOSING
 from projfree.estimators.completion.stopping import watched
 from projfree.estimators.search_results import checked_radii
@@ -182,8 +182,8 @@ validation_fraction, n_iter_no_change, time_limit, clip, columns, callbacks, ran
                 model.implicit_ = weight
 
     def _folds(
-        self, every: Ratings, X: Any, y: Any, sample_weight: Any, split: Any, given: Any, seed: int
-    ) -> list[Fold]:
+        self, every: GivenRatings, X: Any, y: Any, sample_weight: Any, split: Any, given: Any, seed: int
+    ) -> list[RatingFold]:
         """The folds of the ratings that count; splitters see all rows that were given."""
         assert every.values is not None
         whole = self.cv is None or isinstance(self.cv, int | np.integer)
@@ -194,10 +194,10 @@ validation_fraction, n_iter_no_change, time_limit, clip, columns, callbacks, ran
         folds = []
         for parts in splitter.split(np.zeros(len(every.values)), every.values, **split):
             rows, held = (np.flatnonzero(np.isin(origin, part)) for part in parts)
-            folds.append(Fold(rows, held, scorer, {name: value[origin[held]] for name, value in given.items()}))
+            folds.append(RatingFold(rows, held, scorer, {name: value[origin[held]] for name, value in given.items()}))
         return folds
 
-    def _try(self, models: list[MatrixCompletion], wanted: Any, path: bool, folds: list[Fold], left: Any) -> None:
+    def _try(self, models: list[MatrixCompletion], wanted: Any, path: bool, folds: list[RatingFold], left: Any) -> None:
         """Score radii or the points of a path in each fold, for each exponent."""
         ways = [path_of(model, wanted) if path else wanted for model in models]
         share = math.inf if self.time_limit is None else CHOOSING * left()

@@ -11,11 +11,12 @@ from projfree.experiments.base import Experiment, Panel
 from projfree.experiments.report import markdown, page, static
 from projfree.experiments.report.findings import Judged, drawn, judged
 from projfree.experiments.store import DONE, FILE, TIMES, read_store
+from projfree.experiments.words import typeset
 from projfree.persist.disk import whole
 
 
 @dataclass(frozen=True, eq=False)
-class Report:
+class JudgedReport:
     """What a report is made of, all of it from one table."""
 
     experiments: list[Experiment]
@@ -30,13 +31,13 @@ class Report:
         return markdown.summary(self.experiments, self.found, self.facts, self.command, shown)
 
 
-def judged_report(experiments: Sequence[Experiment], folder: Path, command: str) -> Report:
+def judged_report(experiments: Sequence[Experiment], folder: Path, command: str) -> JudgedReport:
     """Judge the table of a folder; experiments without rows are left out."""
     table, facts = read_store(folder / FILE)
     there = set(table["experiment"])
     kept = [experiment for experiment in experiments if experiment.name in there]
     panels = {experiment.name: drawn(experiment, table) for experiment in kept}
-    return Report(kept, list(judged(kept, table)), panels, {**facts, **_circumstances(table)}, command)
+    return JudgedReport(kept, list(judged(kept, table)), panels, {**facts, **_circumstances(table)}, command)
 
 
 def build(
@@ -84,7 +85,7 @@ def _circumstances(table: Any) -> dict[str, str]:
     done = table[table["measure"] == DONE]
     timed = done["experiment"].isin(set(table.loc[table["measure"].isin(TIMES), "experiment"]))
     return {
-        "stand_in": "; ".join(sorted(set(table.loc[table["stand_in"], "data"]))),
+        "stand_in": typeset("; ".join(sorted(set(table.loc[table["stand_in"], "data"])))),
         "minutes": f"{done['value'].sum() / 60:.0f}",
         "load": _ends(done.loc[timed, "note"]),
         "load elsewhere": _ends(done.loc[~timed, "note"]),

@@ -8,6 +8,7 @@ from typing import Any
 
 from projfree.experiments.base import Grid, Panel, Series
 from projfree.experiments.report.style import DASHES, SYMBOLS, place
+from projfree.experiments.words import typeset
 
 #: Names at an axis that are longer are broken.
 LONG = 10
@@ -63,8 +64,8 @@ def _band(series: Series, position: int) -> list[dict[str, Any]]:
 
 def _map(panel: Panel, grid: Grid) -> dict[str, Any]:
     """A heat map whose cells hold the number and a sign, so that colour is not all that tells them apart."""
-    text = [[cell(v, grid) for v in line] for line in grid.values]
-    z = [[{"✓": 1.0, "✗": 0.0, "?": 0.5}[words[0]] for words in line] for line in text]
+    text = cells(grid)
+    z = [[{True: 1.0, False: 0.0, None: 0.5}[state] for state in line] for line in grid.states]
     columns, rows = ([broken(name) for name in names] for names in (grid.columns, grid.rows))
     trace = {"type": "heatmap", "x": columns, "y": rows, "z": z, "text": text, "colour": 0,
              "texttemplate": "%{text}", "showscale": False, "zmin": 0, "zmax": 1, "xgap": 2, "ygap": 2,
@@ -73,17 +74,25 @@ def _map(panel: Panel, grid: Grid) -> dict[str, Any]:
     return {"traces": [trace], "marks": [], **axes}
 
 
-def cell(value: float, grid: Grid) -> str:
-    """A sign and a number, in a cell of a map."""
+def cells(grid: Grid) -> list[list[str]]:
+    """A sign and a number in each cell of a map."""
+    return [
+        [f"{sign} {_short(value)}" for sign, value in zip(signs, values, strict=True)]
+        for signs, values in zip(grid.signs(), grid.values, strict=True)
+    ]
+
+
+def _short(value: float) -> str:
+    """A number in a cell."""
     if not math.isfinite(value):
-        return "? not measured"
-    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-    return f"{grid.sign(value)} {text}".replace("-", "−")
+        return "not measured"
+    return typeset(f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}")
 
 
-def broken(name: str, end: str = "<br>") -> str:
+def broken(name: str, end: str = "<br>", most: int = LONG + 4) -> str:
     """A long name at an axis in several lines."""
-    return name if len(name) <= LONG else end.join(textwrap.wrap(name, LONG + 4, break_on_hyphens=False))
+    lines = textwrap.wrap(name, most, break_on_hyphens=False, break_long_words=False)
+    return name if len(name) <= LONG else end.join(lines)
 
 
 def _plain(value: float) -> float | None:

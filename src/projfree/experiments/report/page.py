@@ -148,11 +148,7 @@ def _section(
 
 def _command_for(experiment: Experiment, command: str) -> str:
     """What measures one experiment anew and merges it into the folder."""
-    parts = command.split()
-    flags = [
-        word for k, word in enumerate(parts[2:], start=2) if word.startswith("-") or parts[k - 1].startswith("--out")
-    ]
-    return " ".join(["projfree reproduce", experiment.name, *flags])
+    return command.replace("projfree reproduce", f"projfree reproduce {experiment.name}", 1)
 
 
 def _claim(one: Judged, panels: Sequence[Panel]) -> str:

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from projfree.experiments.base import Grid, Panel, Series
-from projfree.experiments.report.interactive import broken, cell
+from projfree.experiments.report.interactive import broken, cells
 from projfree.experiments.report.style import LIGHT, LINESTYLES, MARKERS, place
+from projfree.experiments.words import RAISED
 from projfree.persist.disk import whole
 
 #: More series than this have their legend beside the axes.
@@ -89,14 +90,18 @@ def _lines(ax: Any, panel: Panel) -> None:
 def _map(ax: Any, grid: Grid) -> None:
     """Cells with a sign and the number; green, orange and grey are told apart by the sign too."""
     ax.grid(False)
-    for i, line in enumerate(grid.values):
-        for j, value in enumerate(line):
-            colour = {"✓": LIGHT[2], "✗": LIGHT[1], "?": LIGHT[6]}[grid.sign(value)]
+    for i, line in enumerate(cells(grid)):
+        for j, text in enumerate(line):
+            colour = {True: LIGHT[2], False: LIGHT[1], None: LIGHT[6]}[grid.states[i][j]]
             ax.fill([j - 0.48, j + 0.48, j + 0.48, j - 0.48], [i - 0.48, i - 0.48, i + 0.48, i + 0.48],
                     color=colour, alpha=0.25)  # fmt: skip
-            ax.text(j, i, cell(value, grid).replace(" not ", " not\n"), ha="center", va="center", fontsize=7)
-    ax.set_xticks(range(len(grid.columns)), [broken(name, "\n") for name in grid.columns], fontsize=7)
-    ax.set_yticks(range(len(grid.rows)), [broken(name, "\n") for name in grid.rows])
+            ax.text(j, i, text.replace(" not ", " not\n"), ha="center", va="center", fontsize=7)
+    ax.set_xticks(
+        range(len(grid.columns)),
+        [broken(name, "\n") for name in grid.columns],
+        fontsize=7 if len(grid.columns) < 7 else 6,
+    )
+    ax.set_yticks(range(len(grid.rows)), [broken(name, "\n", 24) for name in grid.rows], fontsize=7)
 
 
 def _power(value: float, _: float) -> str:
@@ -104,7 +109,7 @@ def _power(value: float, _: float) -> str:
     exponent = round(np.log10(value)) if value > 0 else 0
     if 0.01 <= value <= 1000:
         return f"{value:g}"
-    return "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return "10" + str(exponent).translate(RAISED)
 
 
 def _line(ax: Any, series: Series, position: int) -> None:

@@ -117,9 +117,11 @@ CLAIMS = (
           "holds if the largest ratio of the two sides is at most 1", judge_lemma_one),
     Claim("lemma-2", "‖∇h(w)‖ ≥ δ√(π/2d) with probability 1 − δ, without θ", "failure ≤ δ", "Lemma 2, Appendix A.1",
           "holds if the chance of failure, at a point with ∇f = 0 and θ = 10⁻³, is at most δ",
-          judge_lemma_two("printed", "where ∇f = 0, ‖∇h‖ = θ whatever ξ is: the bound needs a θ"), "lemma-2"),
+          judge_lemma_two("printed", "where ∇f = 0, ‖∇h‖ = θ whatever ξ is: the bound needs a θ, with which it "
+                          "holds for d ≥ 3 by the corrected step"), "lemma-2"),
     Claim("lemma-2-one", "Pr(ξ₁ ≤ δ√(π/2d)) ≤ δ, the step of the proof", "≤ δ", "proof of Lemma 2, Appendix A.1",
-          CHANCE, judge_lemma_two("one-sided", "ξ₁ is symmetric, so the chance is at least one half"), "lemma-2"),
+          CHANCE, judge_lemma_two("one-sided", "ξ₁ is symmetric, so the chance is at least one half; with |ξ₁|, as the "
+                                  "proof begins, it holds for d ≥ 3: see the corrected step"), "lemma-2"),
     Claim("lemma-2-two", "Pr(|a + ξ₁| ≤ δ√(π/2d)) ≤ δ for every a, the corrected step", "≤ δ", "after Lemma 2",
           CHANCE, judge_lemma_two("two-sided", "it needs d ≥ 3"), "lemma-2", Origin.OURS),
 )  # fmt: skip

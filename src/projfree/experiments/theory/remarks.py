@@ -9,12 +9,16 @@ import numpy as np
 
 from projfree import paper
 from projfree.checks import Array
-from projfree.experiments.base import Claim, Finding, Mode, Origin, Row, Task, Verdict
+from projfree.experiments.base import Claim, Finding, Mode, Origin, Panel, Row, Task, Verdict
 from projfree.experiments.counting import OnGram
+from projfree.experiments.drawing import state_map
 from projfree.experiments.iteration_time import least_squares
 from projfree.experiments.judging import UNMEASURED, all_true, select
 from projfree.experiments.words import ball_name, number, span
 from projfree.sets import GroupBall, LpBall
+
+#: The largest norm of a set that stays inside the unit ball, up to rounding.
+INSIDE = 1 + 1e-9
 
 
 def convexity(mode: Mode) -> Task:
@@ -105,18 +109,34 @@ def group_oracle(mode: Mode) -> Task:
     return Task("group oracle", run, 0.2)
 
 
+def _beyond(largest: float) -> float:
+    """By how much a largest norm exceeds that of the unit ball, up to rounding."""
+    return float(largest) - 1 if largest > INSIDE else 0.0
+
+
 def judge_convexity(table: Any) -> Finding:
     """Whether the balls of Definition 1 stay inside, in the ball's own norm and in the Frobenius norm."""
     rows = select(table, problem="strong convexity")
-    fine = rows.assign(value=(rows["value"] <= 1 + 1e-9).astype(float))
+    fine = rows.assign(value=(rows["value"] <= INSIDE).astype(float))
     shown = [
-        f"{name}: exceeds r by up to {number(max(0.0, float(g['value'].max()) - 1))} r"
+        f"{name}: exceeds r by up to {number(_beyond(g['value'].max()))} r"
         for name, g in rows.groupby("variant", sort=False)
     ]
     found = all_true(fine, shown, "inside", "not inside")
     return Finding(
         found.verdict, found.ours, f"{found.reason}; Lemma 1 and its users need the Frobenius (Euclidean) norm"
     )
+
+
+def panels(table: Any) -> list[Panel | None]:
+    """Where the balls of Definition 1 stay inside, by norm and exponent."""
+    rows = select(table, problem="strong convexity")
+    places = {
+        (str(norm), str(ball)): (_beyond(largest), bool(largest <= INSIDE))
+        for norm, ball, largest in zip(rows["variant"], rows["set"], rows["value"], strict=True)
+    }
+    title = "Strong convexity with α = (p − 1)/r: how far the sets of Definition 1 leave the ball, in units of r"
+    return [state_map("map-alpha", title, places, "Nowhere beyond it", "ball", "norm of Definition 1 (not stated)")]
 
 
 def judge_normalised(table: Any) -> Finding:
@@ -141,7 +161,7 @@ def judge_group(table: Any) -> Finding:
 CLAIMS = (
     Claim("alpha-schatten", "The Schatten-p ball of radius r is α-strongly convex with α = (p − 1)/r", "(p − 1)/r",
           "Appendix B.4", "holds for a norm in Definition 1 if the balls it asks for stay inside (400 pairs)",
-          judge_convexity),
+          judge_convexity, "map-alpha"),
     Claim("normalised", "On an l₂ ball FW is equivalent to normalised gradient descent", "equal", "Section 2",
           "holds for what agrees to rounding in one step from the same point", judge_normalised),
     Claim("group", "The group ball's oracle in the paper's source minimises over the ball", "optimum",

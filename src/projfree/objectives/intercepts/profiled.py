@@ -15,7 +15,7 @@ from projfree.data.workspace import Workspace
 from projfree.losses.base import Loss
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.intercepts.base import Intercept
-from projfree.objectives.intercepts.root_search import Search, check_classes, check_positive, search
+from projfree.objectives.intercepts.root_search import InterceptSearch, check_classes, check_positive, search
 from projfree.objectives.tangent import Sums, intercept_error
 
 
@@ -88,7 +88,7 @@ class Profiled(Intercept):
     @cached_property
     def _mean_second(self) -> float:
         zero = Point(zeros(self.data.shape(self.outputs)))
-        return float(Search(self.data.open(), self.loss, zero).slopes(self.constant).reshape(3, -1)[1].max())
+        return float(InterceptSearch(self.data.open(), self.loss, zero).slopes(self.constant).reshape(3, -1)[1].max())
 
     def spread(self) -> tuple[float, float]:
         r"""``(a, c)`` such that optimal intercepts of feasible w differ from that of w = 0 by at most a + c max|u|.

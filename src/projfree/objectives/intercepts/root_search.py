@@ -78,7 +78,7 @@ def check_classes(loss: Loss, data: Data, outputs: tuple[int, ...]) -> None:
 def check_positive(loss: Loss, data: Data, outputs: tuple[int, ...]) -> None:
     """Refuse targets of a loss with a logarithmic link that push its intercept to minus infinity."""
     zero = Point(zeros(data.shape(outputs)))
-    slope = Search(data.open(), loss, zero).slopes(np.full(outputs, -DOWN)).reshape(3, -1)[0]
+    slope = InterceptSearch(data.open(), loss, zero).slopes(np.full(outputs, -DOWN)).reshape(3, -1)[0]
     if np.any(slope > -1e-250):  # the mean of the targets, negated, and what is left of the exponential
         raise ValueError(
             f"`fit_intercept=True` with {loss!r} needs a positive target in each output, got zeros only: the "
@@ -101,7 +101,7 @@ def search(workspace: Workspace, loss: Loss, data: Data, x: Point, start: Array,
     """
     b = np.array(start, dtype=np.float64)
     b = b if b.shape == outputs else np.broadcast_to(b, outputs).copy()
-    found = Search(workspace, loss, x)
+    found = InterceptSearch(workspace, loss, x)
     try:
         if not loss.convex:
             return found.local(b)
@@ -120,7 +120,7 @@ def search(workspace: Workspace, loss: Loss, data: Data, x: Point, start: Array,
 
 
 @dataclass(frozen=True)
-class Search:
+class InterceptSearch:
     """The folds of one search."""
 
     workspace: Workspace

@@ -9,34 +9,70 @@
 
   // Where a legend begins, in heights of the plot: under the title of the axis, however little of the height it leaves.
   function below(figure, width, height) {
+    return -52 / Math.max(100, height - 86 - 19 * legendRows(figure, width));
+  }
+  function legendRows(figure, width) {
     const named = figure.traces.filter((trace) => trace.showlegend !== false).map((trace) => trace.name || "");
     const wide = 45 + 6.2 * Math.max(0, ...named.map((name) => name.length));
-    const rows = Math.ceil(named.length / Math.max(1, Math.floor((width - 64) / wide)));
-    return -52 / Math.max(100, height - 86 - 19 * rows);
+    return Math.ceil(named.length / Math.max(1, Math.floor((width - 64) / wide)));
+  }
+
+  // A text in lines of at most so many letters.
+  function wrapped(text, most) {
+    const lines = [""];
+    for (const word of text.split(" ")) {
+      const line = lines[lines.length - 1];
+      if (line && line.length + word.length >= most) lines.push(word);
+      else lines[lines.length - 1] = line ? `${line} ${word}` : word;
+    }
+    return lines.join("<br>");
+  }
+
+  // In a narrow plot a map with more columns than rows stands upright, so that its cells have room for their numbers.
+  function shaped(figure, width) {
+    const [map] = figure.traces;
+    if (width >= 480 || !map || map.type !== "heatmap" || map.x.length <= map.y.length) return figure;
+    const turned = (cells) => map.x.map((_, j) => cells.map((line) => line[j]));
+    const upright = { ...map, x: map.y, y: map.x, z: turned(map.z), text: turned(map.text) };
+    return { ...figure, traces: [upright], xaxis: figure.yaxis, yaxis: figure.xaxis };
   }
 
   function layout(figure, width, height) {
     const palette = dark.matches && !printing ? content.dark : content.light;
-    // One label a decade on a logarithmic axis, unless there is less than a decade to label.
+    const bars = figure.traces.some((trace) => trace.type === "bar");
+    // One label a decade on a logarithmic axis, unless there is less than a decade to label, or no room.
+    const inside = height - 86 - 19 * legendRows(figure, width);
+    const labels = { x: 8, y: Math.max(2, Math.min(8, Math.floor(inside / 24))) };
     const decades = (name) => {
       const values = figure.traces.flatMap((trace) => trace[name] || []).filter((v) => typeof v === "number" && v > 0);
       return values.length ? Math.log10(Math.max(...values) / Math.min(...values)) : 0;
     };
+    // Below two decades also 2 and 5 times a power of ten, written out.
+    const between = (name) => {
+      const values = figure.traces.flatMap((trace) => trace[name] || []).filter((v) => typeof v === "number" && v > 0);
+      const [low, high] = [Math.min(...values), Math.max(...values)];
+      if (!values.length || low < 1e-3 || high > 1e5 || high / low >= 100) return {};
+      const ticks = [];
+      for (let k = -4; k <= 6; k++) ticks.push(...[1, 2, 5].map((digit) => Number(`${digit}e${k}`)));
+      const tickvals = ticks.filter((v) => v >= low / 2 && v <= 2 * high);
+      return { tickmode: "array", tickvals, ticktext: tickvals.map((v) => v.toLocaleString("en")) };
+    };
     const axis = (given, name) => ({
-      title: { text: given.title, font: { size: 13 }, standoff: 8 },
+      title: { text: wrapped(given.title, (name === "x" ? width - 60 : height - 90) / 7), font: { size: 13 }, standoff: 8 },
       type: given.type,
       gridcolor: css("--grid"),
       linecolor: css("--line"),
       zeroline: false,
       automargin: true,
       exponentformat: "power",
-      ...(given.type === "log" && decades(name) >= 1 ? { dtick: Math.max(1, Math.ceil(decades(name) / 8)) } : {}),
+      ...(given.type === "log" && decades(name) >= 1 ? { dtick: Math.max(1, Math.ceil(decades(name) / labels[name])) } : {}),
+      ...(given.type === "log" ? between(name) : {}),
     });
     return {
       paper_bgcolor: "rgba(0,0,0,0)",
       plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: "system-ui, sans-serif", size: 12, color: css("--ink") },
-      margin: { l: 54, r: 10, t: 34, b: 44 },
+      margin: { l: 54, r: 10, t: bars ? 34 + 19 * legendRows(figure, width) : 34, b: 44 },
       width,
       height,
       autosize: false,
@@ -47,7 +83,8 @@
       hovermode: "closest",
       hoverlabel: { namelength: -1 },
       showlegend: figure.traces.every((trace) => trace.type !== "heatmap"),
-      legend: { orientation: "h", traceorder: "normal", y: below(figure, width, height), x: 0, font: { size: width < 480 ? 11 : 12 } },
+      legend: { orientation: "h", traceorder: "normal", x: 0, font: { size: width < 480 ? 11 : 12 }, maxheight: 0.9,
+        ...(bars ? { y: 1.02, yanchor: "bottom" } : { y: below(figure, width, height) }) }, // names of bars may need the room below
       shapes: figure.marks.map((mark) => ({
         type: "line", xref: "x", yref: "paper", x0: mark.x, x1: mark.x, y0: 0, y1: 1,
         line: { color: palette[mark.colour], dash: "dot", width: 1.5 },
@@ -55,12 +92,20 @@
     };
   }
 
-  function traces(figure) {
+  // The size of the numbers in a map: what fits between the names of its rows and the right edge.
+  function cellFont(map, width) {
+    const longest = (texts) => Math.max(...texts.flatMap((text) => text.split("<br>")).map((line) => line.length));
+    const cell = (width - 50 - 6.8 * longest(map.y)) / map.x.length;
+    return Math.max(6, Math.min(11, cell / (0.62 * longest(map.text.flat()))));
+  }
+
+  function traces(figure, width) {
     const palette = dark.matches && !printing ? content.dark : content.light;
     const faint = (colour) => `${palette[colour]}2e`; // behind the line
     return figure.traces.map(({ colour, band, ...trace }) => {
       if (trace.type === "heatmap") {
-        return { ...trace, colorscale: [[0, `${palette[1]}55`], [0.5, `${palette[6]}33`], [1, `${palette[2]}55`]], textfont: { color: css("--ink") } };
+        trace.text = trace.text.map((line) => line.map((text) => text.replace("not ", "not<br>")));
+        return { ...trace, colorscale: [[0, `${palette[1]}55`], [0.5, `${palette[6]}33`], [1, `${palette[2]}55`]], textfont: { color: css("--ink"), size: cellFont(trace, width) } };
       }
       return {
         ...trace,
@@ -71,22 +116,23 @@
     });
   }
 
-  // In a narrow plot each entry of the legend takes a line; more than five would leave too little for the axes.
-  function legendRoom(figure, width) {
-    const named = figure.traces.filter((trace) => trace.showlegend !== false && trace.type !== "heatmap");
-    return width < 480 ? 19 * Math.max(0, named.length - 5) : 0;
+  // More than five lines of the legend would leave too little for the axes, and more than five rows of a map for each.
+  function moreRoom(figure, width) {
+    const [map] = figure.traces;
+    if (map && map.type === "heatmap") return Math.max(0, 38 * (map.y.length - 5));
+    return 19 * Math.max(0, legendRows(figure, width) - 5);
   }
 
   const plots = [...document.querySelectorAll(".plot")];
   async function draw(plot) {
-    const figure = content.figures[plot.dataset.key];
     // On paper the size is the style sheet's own: the page has not been laid out for it yet.
     plot.style.height = "";
     const [width, least] = printing ? [325, 300] : [plot.clientWidth, plot.clientHeight];
-    const height = least + legendRoom(figure, width);
+    const figure = shaped(content.figures[plot.dataset.key], width);
+    const height = least + moreRoom(figure, width);
     plot.style.height = `${height}px`;
     plot.dataset.width = width;
-    await Plotly.react(plot, traces(figure), layout(figure, width, height), config);
+    await Plotly.react(plot, traces(figure, width), layout(figure, width, height), config);
     plot.dataset.drawn = "yes";
   }
   async function drawAll() {
