@@ -48,11 +48,11 @@ def l1_path(H: Array, b: Array, radii: Array) -> Array:
     while True:
         step = walk.length()
         # The norm grows at this rate until the next pivot: all radii up to there lie on this segment.
-        norm, rate = float(walk.far[2].sum()), -float(walk.fast[2].sum())
+        norm, rate = float(walk.far[0] @ walk.active), -float(walk.fast[0] @ walk.active)
         last = len(radii) if walk.ended else int(np.searchsorted(radii, norm + step * rate))
         if last > k:
             shares = np.minimum((radii[k:last] - norm) / rate, step) if rate > 0.0 else np.zeros(last - k)
-            sizes = walk.far[2] - np.multiply.outer(np.maximum(shares, 0.0), walk.fast[2])
+            sizes = walk.far[0] - np.multiply.outer(np.maximum(shares, 0.0), walk.fast[0])
             found[k:last] = walk.signs * sizes
             k = last
         if k == len(radii):
@@ -63,8 +63,8 @@ def l1_path(H: Array, b: Array, radii: Array) -> Array:
 class _Walk:
     """A point of the path: the multiplier ``level``, and where it goes as that falls.
 
-    ``far`` holds how far each slope is from the multiplier, above and below, and each coefficient from zero; ``fast``
-    how fast that shrinks. For active entries the first two are not kept, for others the last one is zero.
+    ``far`` holds how far each coefficient within A is from zero, and each slope outside from the multiplier, above
+    and below; ``fast`` how fast that shrinks. Within A the second row stands still.
     ``swept`` holds, in its lower triangle, minus the inverse of H within A, what is left of H outside, and between
     them how slopes outside follow those within, once ``columns`` of the last ``waiting`` pivots are taken away, or
     added where ``ways`` is negative; ``moves`` is its product with the signs.
@@ -75,14 +75,16 @@ class _Walk:
         self.columns, self.ways = np.zeros((BATCH, d)), np.zeros(BATCH)
         self.waiting, self.moves = 0, np.zeros(d)
         self.level, self.pivots, self.ended = float(np.abs(b).max()), 0, False
-        self.signs, self.others = np.zeros(d), np.ones(d)
-        self.far, self.fast, self.steps = np.stack((self.level - b, self.level + b, 0.0 * b)), *np.zeros((2, 3, d))
-        self.row, self.next = divmod(int(self.far[:2].argmin()), d)
+        # The signs within A, and minus one outside.
+        self.signs, self.active, self.others, self.turns = np.zeros(d), np.zeros(d), np.ones(d), -np.ones(d)
+        self.far, self.fast, self.steps = np.stack((self.level - b, self.level + b)), *np.zeros((2, 2, d))
+        self.row, self.next = divmod(int(self.far.argmin()), d)
         self._take()
 
     def _take(self) -> None:
         """Turn the next entry from a slope into a coefficient, or back, and see where everything goes."""
-        j, leaves = self.next, self.row == 2
+        j = self.next
+        leaves = bool(self.active[j])
         entries = self._column(j)
         self.pivots += 1
         degenerate = not leaves and not entries[j] > LEAST_PIVOT * self.diagonal[j]
@@ -94,9 +96,11 @@ class _Walk:
         sign = float(self.signs[j]) if leaves else 1.0 - 2.0 * self.row
         self._pivot(j, entries, leaves, sign)
         if leaves:
-            self.far[:, j] = 2.0 * self.level
-            self.far[side, j], self.far[2, j] = 0.0, 0.0
-        self.signs[j], self.others[j] = (0.0, 1.0) if leaves else (sign, 0.0)
+            self.far[side, j], self.far[1 - side, j] = 0.0, 2.0 * self.level
+        else:
+            self.far[0, j] = 0.0
+        self.signs[j], self.turns[j] = (0.0, -1.0) if leaves else (sign, sign)
+        self.active[j], self.others[j] = (0.0, 1.0) if leaves else (1.0, 0.0)
         if self.waiting == BATCH:
             self._apply()
         self._aim(self.moves)
@@ -138,10 +142,10 @@ class _Walk:
     def _aim(self, moves: Array) -> None:
         """The speeds, from the change of slopes outside A and, with the other sign, of coefficients within."""
         fast = self.fast
-        np.subtract(1.0, moves, out=fast[0])
-        np.add(1.0, moves, out=fast[1])
-        fast[:2] *= self.others
-        np.multiply(moves, self.signs, out=fast[2])
+        np.multiply(moves, self.turns, out=fast[0])
+        fast[0] += self.others
+        np.multiply(moves, self.others, out=fast[1])
+        fast[1] += self.others
 
     def length(self) -> float:
         """By how much the multiplier can fall until an entry comes or goes, or it is zero."""
