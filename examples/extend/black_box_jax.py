@@ -6,9 +6,8 @@ import numpy as np
 
 from projfree import BlackBox, LpBall, check_gradient, minimize
 
-jax.config.update(
-    "jax_enable_x64", True
-)  # in single precision certificates are as coarse as the function
+# In single precision certificates would be as coarse as the function.
+jax.config.update("jax_enable_x64", True)
 
 
 def problem(seed=0):

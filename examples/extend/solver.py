@@ -30,12 +30,10 @@ class HeavyBall(Solver):
         t = state.t + 1
         gamma = self.schedule.weight(t)
         here = f.evaluate(state.x)  # value, intercept and tangent from one read of the data
-        m = (
-            1.0 - gamma
-        ) * state.m + gamma * here.slope  # averages of tangents lie below f as tangents do
-        answer = next_answer(
-            ball, m.gradient, state
-        )  # the vertex, and the support if it comes with it
+        # Averages of tangents lie below f as tangents do.
+        m = (1.0 - gamma) * state.m + gamma * here.slope
+        # The vertex, and the support if it comes with it.
+        answer = next_answer(ball, m.gradient, state)
         return replace(
             state,
             t=t,

@@ -22,9 +22,8 @@ class Halving(StepRule):
         gap = hull.gap  # what the tangent promises for a full step
         if gap <= 0.0:
             return 0.0, memory
-        value = hull.at(
-            np.zeros(1)
-        ).value  # `hull` is f on the segment from the iterate to the vertex
+        # `hull` is f on the segment from the iterate to the vertex.
+        value = hull.at(np.zeros(1)).value
         step = min(1.0, 2.0 * memory) if memory > 0.0 else 1.0
         while step > 1e-12 and hull.at(np.array([step])).value > value - self.part * step * gap:
             step /= 2.0

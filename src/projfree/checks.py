@@ -47,6 +47,13 @@ def flag(name: str, value: Any) -> bool:
     raise TypeError(f"`{name}` must be True or False, got {shown(value)}.")
 
 
+def is_missing(label: Any) -> bool:
+    """Whether a label is None, NaN, or what frames have instead of these; told without importing pandas."""
+    if isinstance(label, float | np.floating | np.datetime64 | np.timedelta64):
+        return bool(label != label)
+    return type(label).__name__ in ("NoneType", "NAType", "NaTType")
+
+
 def _number(name: str, value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or isinstance(value, complex):
         raise TypeError(f"`{name}` must be a real number, got {shown(value)} of type {type(value).__name__}.")

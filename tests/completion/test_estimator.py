@@ -180,6 +180,14 @@ def test_save_and_load(ratings, tmp_path):
     np.testing.assert_array_equal(again.recommend(5)[0], model.recommend(5)[0])
 
 
+def test_names_of_columns_in_a_list_are_saved_and_loaded(ratings, tmp_path):
+    rows, cols, _ = ratings
+    model = quick(columns=["u", "i", "r"]).fit(ratings)
+    model.save(tmp_path / "model")
+    again = MatrixCompletion.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict((rows, cols)), model.predict((rows, cols)))
+
+
 def test_a_checkpoint_is_gone_on_from(ratings, tmp_path):
     rows, cols, _ = ratings
     folder = tmp_path / "sweeps"

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from completion.problems import entries
 
+from projfree import load
 from projfree.estimators.completion import MatrixCompletion
 from projfree.estimators.completion.ratings import read_ratings
 
@@ -80,6 +81,16 @@ def test_pairs_that_cannot_be_read():
     for pair in ((1, 2), [1, 2]):
         with pytest.raises(ValueError, match=r"^`X` must be .* of which one is \[\(user, item\)\], .* got shape"):
             model.predict(pair)
+
+
+@pytest.mark.parametrize("columns", [(0, 1, 2), ["who", "what", "stars"]], ids=str)
+def test_names_of_columns_may_be_numbers_and_in_a_list(columns, tmp_path):
+    """As those of a file without a heading are."""
+    frame = pd.DataFrame(dict(zip(columns, RATINGS, strict=True)))
+    model = quick(columns=columns).fit(frame)
+    np.testing.assert_array_equal(model.predict(frame), quick().fit(RATINGS).predict(RATINGS[:2]))
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(frame), model.predict(frame))
 
 
 def test_labels_of_every_accepted_kind():

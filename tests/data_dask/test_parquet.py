@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -76,6 +77,14 @@ def test_text_files_and_odd_clusters_are_refused(here, tmp_path):
     for odd in ("local:x", "localhost", "nonsense", "tcp://host"):
         with pytest.raises(ValueError, match=f"--cluster must be tcp://host:port, local or local:workers, got {odd}"):
             cluster_at(odd).__enter__()
+
+
+@pytest.mark.parametrize("address", ["tcp://10.0.0.1:8786", "localhost:8786", "localnode:8786", "tls://[::1]:8786"])
+def test_addresses_of_clusters_are_connected_to(monkeypatch, address):
+    asked = []
+    monkeypatch.setattr("distributed.Client", lambda where, timeout: nullcontext(asked.append(where)))
+    with cluster_at(address):
+        assert asked == [address]
 
 
 @pytest.mark.slow

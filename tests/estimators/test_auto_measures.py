@@ -152,6 +152,13 @@ def test_krylov_spaces_end_early_where_curvatures_are_even(largest, early):
     assert np.linalg.norm(model.point(0.0)) == pytest.approx(np.linalg.norm(b / h), rel=0.01)
 
 
+def test_krylov_spaces_of_a_matrix_without_curvature():
+    """As that of Huber's loss is where no residual is small."""
+    model = KrylovModel(lambda v: 0.0 * v, np.ones(50), 8, (np.zeros(50), np.ones(50)), share=0.03)
+    assert model.space.size == 1
+    assert not model.theta.any()
+
+
 def test_few_rows_go_by_the_restricted_likelihood():
     """Against the density of targets without their mean, whose covariance is the identity plus that of the answers."""
     rng = np.random.default_rng(0)

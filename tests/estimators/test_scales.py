@@ -53,6 +53,17 @@ def test_the_certificate_takes_rows_as_they_were_given(kind, early_stopping):
     assert repr(model.certificate_) == repr(model.result_.certificate)
 
 
+def test_a_certificate_stays_that_of_its_fit():
+    """Otherwise one that was kept would call the rows of a later fit its own."""
+    X, y = problem(0, ConstrainedRegressor, n=100)
+    model = ConstrainedRegressor(radius=1.0).fit(X, y)
+    kept = model.certificate_
+    model.set_params(radius=0.1, fit_intercept=False).fit(3.0 * X, -y)
+    assert kept.verify(X, y).ok
+    assert not kept.verify(3.0 * X, -y).ok
+    assert model.certificate_.verify(3.0 * X, -y).ok
+
+
 def test_sparse_columns_are_scaled_and_not_centred():
     X, y = problem(0, ConstrainedRegressor, n=100)
     X = (X + 3.0) * [1.0, 1e4, 1.0, 1e-3]

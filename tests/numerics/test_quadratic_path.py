@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from projfree.numerics.l1_path import l1_path
 from projfree.numerics.lp_norm import conjugate, lp_norm
 from projfree.numerics.lp_quadratic import minimise_quadratic
-from projfree.numerics.quadratic_path import minimise_path
+from projfree.numerics.quadratic_path import minimise_path, times
 
 
 def problem(seed, d, rows, outputs=None):
@@ -77,6 +77,13 @@ def test_a_matrix_without_full_rank():
         path = minimise_path(H, b, p, np.array([0.5, 3.0]))
         assert np.all(path.gaps <= 1e-9)
         np.testing.assert_allclose([lp_norm(w, p) for w in path.w], [0.5, 3.0])
+
+
+@pytest.mark.parametrize("outputs", [(), (3,)])
+def test_many_products_at_once(outputs):
+    rng = np.random.default_rng(0)
+    H, w = rng.standard_normal((4, 4)), rng.standard_normal((5, 4, *outputs))  # not symmetric, so that sides matter
+    np.testing.assert_allclose(times(H, w), [H @ one for one in w], rtol=1e-12)
 
 
 def test_no_slope():

@@ -271,6 +271,19 @@ def test_the_first_matrix_is_that_of_some_rows_where_there_are_many(monkeypatch,
     assert max(ours.bound, theirs.bound) <= min(ours.value, theirs.value)
 
 
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_all_rows_count_where_some_of_them_miss_a_feature(monkeypatch, intercept, scale):
+    table, y = many_rows()
+    table = table.copy()
+    table[:, 3], table[5, 3], table[:, 4] = 0.0, 1.0, 0.0  # one is in a single row, one in none
+    f = Objective(Logistic(), as_data(scale * table, y), fit_intercept=intercept)
+    asked, exact = [], Objective.bend
+    monkeypatch.setattr(Objective, "bend", lambda f, x: asked.append((f.workspace.data.n, x.w.any())) or exact(f, x))
+    assert minimize(f, LpBall(3, 30.0 / scale), ConstrainedNewton()).status.converged
+    assert asked[:2] == [(few_rows(f), False), (len(y), False)]  # both at zero, where the run begins
+
+
 def test_all_rows_count_where_one_matrix_is_enough_or_costs_little():
     table, y = many_rows()
     assert few_rows(Objective(Squared(), as_data(table, y))) is None

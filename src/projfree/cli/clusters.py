@@ -40,14 +40,14 @@ def cluster_at(where: str) -> Iterator[Any]:
         raise ModuleNotFoundError("--cluster needs Dask; install it with `pip install 'projfree[dask]'`.") from None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if not where.startswith("local"):
+        here, _, count = where.partition(":")
+        if here != "local":
             if not re.fullmatch(r"(\w+://)?[^/\s]+:\d+", where):
                 raise ValueError(_wrong(where))
             with Client(where, timeout=20) as client:
                 yield client
             return
-        _, _, count = where.partition(":")
-        if where not in ("local", f"local:{count}") or (count and not (count.isdecimal() and int(count))):
+        if where != "local" and not (count.isdecimal() and int(count)):
             raise ValueError(_wrong(where))
         settings = {"n_workers": int(count) if count else None, "threads_per_worker": 1, "dashboard_address": ":0"}
         with LocalCluster(**settings) as cluster, Client(cluster) as client:

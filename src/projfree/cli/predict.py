@@ -113,7 +113,7 @@ def _frames(path: Path, reading: Reading, text: list[str], quiet: bool) -> Itera
 def _features(fitted: Any, frame: Any, path: Path) -> Any:
     """The columns that the model was fitted with, in its order."""
     if hasattr(fitted, "user_ids_"):
-        return frame[[column_of(list(frame.columns), name, "the table", path) for name in fitted.columns[:2]]]
+        return frame[[column_of(list(frame.columns), str(name), "the table", path) for name in fitted.columns[:2]]]
     encoder = getattr(fitted, "named_steps", {}).get("encoder")
     names = encoder.columns_ if encoder is not None else getattr(fitted, "feature_names_in_", None)
     if names is None:

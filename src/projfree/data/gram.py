@@ -116,7 +116,8 @@ class Gram:
             )
         if not self.n:
             self.shift = other.shift.copy()
-        self.matrix, self.n = self.matrix + other._about(self.shift), self.n + other.n
+        same = np.array_equal(self.shift, other.shift)
+        self.matrix, self.n = self.matrix + (other.matrix if same else other._about(self.shift)), self.n + other.n
         return self
 
     def standardized(self, shift: Array, scale: Array) -> Gram:
@@ -133,8 +134,9 @@ class Gram:
         move = np.zeros(len(self.matrix))
         move[:-1] = self.shift - centre
         last = self.matrix[-1]
-        cross = np.multiply.outer(move, last + 0.5 * last[-1] * move)
-        moved: Array = self.matrix + cross + cross.T
+        cross = last + 0.5 * last[-1] * move
+        moved: Array = self.matrix + np.multiply.outer(move, cross)
+        moved += np.multiply.outer(cross, move)
         return moved
 
     @property

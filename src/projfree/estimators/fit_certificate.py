@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -20,9 +21,9 @@ class FitCertificate(Certificate):
 
     @classmethod
     def of(cls, model: Any) -> FitCertificate:
-        """That of a fitted model."""
+        """That of a fitted model, as it is now: what is fitted or set later has certificates of its own."""
         own = model.result_.certificate
-        return cls(**{one.name: getattr(own, one.name) for one in fields(own)}, model=model)
+        return cls(**{one.name: getattr(own, one.name) for one in fields(own)}, model=copy(model))
 
     def verify(
         self, X: Any = None, y: Any = None, sample_weight: Any = None, *, objective: SmoothFunction | None = None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from projfree.data import as_data
 from projfree.data.gram import Gram
 from projfree.estimators.table import Table
 from projfree.losses.squared import Squared
-from projfree.numerics.quadratic_path import minimise_path
+from projfree.numerics.quadratic_path import minimise_path, times
 from projfree.objectives.gram_form import gram_form
 from projfree.objectives.quadratic import QuadraticForm
 from projfree.run import Result
@@ -33,27 +35,42 @@ def fold_grams(table: Table, folds: list[FoldRows]) -> tuple[Gram, list[Gram]]:
     """
     if not _complementary(len(table.y), folds):
         return _gram(table), [_gram(table.part(rows)) for rows, _ in folds]
-    blocks = [_gram(table.part(held)) for _, held in folds]
+    parts = [held for _, held in folds]
     rest = np.ones(len(table.y), dtype=bool)
-    for _, held in folds:
-        rest[held] = False
+    rest[np.concatenate(parts)] = False
     if rest.any():
-        blocks.append(_gram(table.part(np.flatnonzero(rest))))
-    merged = [_merged(blocks[:k] + blocks[k + 1 :]) for k in range(len(folds))]
-    return _merged(blocks), merged
+        parts.append(np.flatnonzero(rest))
+    first = _gram(table.part(parts[0]))
+    blocks = [first, *(_gram(table.part(rows), first) for rows in parts[1:])]
+    return _sums(blocks, len(folds))
 
 
-def _gram(table: Table) -> Gram:
-    gram: Gram = as_data(table.X, table.y, table.weight).gram()
+def _gram(table: Table, like: Gram | None = None) -> Gram:
+    """The moments of a table, about the same centre as others if there are any."""
+    data = as_data(table.X, table.y, table.weight)
+    gram: Gram = data.gram() if like is None else Gram.about(like.shift, like.d, like.outputs).include(data)
     return gram
 
 
-def _merged(blocks: list[Gram]) -> Gram:
-    first = blocks[0]
-    out = Gram(first.d, first.outputs)
-    for block in blocks:
-        out.merge(block)
-    return out
+def _sums(blocks: list[Gram], folds: int) -> tuple[Gram, list[Gram]]:
+    """The sum of all blocks, and the sums without each of the first ones."""
+    behind = list(accumulate(reversed(blocks), _plus))
+    whole, without = behind.pop(), []
+    ahead: Gram | None = None
+    for block in blocks[:folds]:
+        after = behind.pop() if behind else None
+        without.append(_plus(ahead, after))
+        ahead = _plus(ahead, block)
+    return whole, without
+
+
+def _plus(one: Gram | None, other: Gram | None) -> Gram:
+    """The moments of the rows of both, of which there may be none in one."""
+    if one is None or other is None:
+        only = one or other
+        assert only is not None
+        return only
+    return copy(one).merge(other)
 
 
 def _complementary(n: int, folds: list[FoldRows]) -> bool:
@@ -108,7 +125,7 @@ class FoldMoments:
         f = self.form
         path = minimise_path(f.H, f.b, p, radii)
         w = path.w.reshape(len(radii), -1)
-        images = np.einsum("ij,mj...->mi...", f.H, path.w).reshape(w.shape)
+        images = times(f.H, path.w).reshape(w.shape)
         values = np.einsum("mi,mi->m", 0.5 * images - f.b.ravel(), w) + f.c
         # Once for the value and once for the bound that it is compared with, as in the tangents of the form.
         rounding = 2.0 * f.errors[0] + f.errors[1] * np.square(w).sum(axis=1)

@@ -177,6 +177,8 @@ def krylov(
         space = space.extended(product(space.Q[-1].reshape(b.shape)).ravel())
         if share > 0.0:
             theta, Y = ritz(space)
+            if not theta[-1] > 0.0:  # no curvature, as of Huber's loss where all residuals are large
+                continue
             last, norm = norm, float(np.linalg.norm(Y[0] / np.maximum(theta, RANK * theta[-1])))
             if norm <= (1.0 + share) * last and theta[-1] <= even:
                 break

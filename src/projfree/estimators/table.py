@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from projfree.checks import Array, shown
+from projfree.checks import Array, is_missing, shown
 from projfree.data import Data, as_data
 
 #: Columns whose standard deviations differ more than this many times are on different scales.
@@ -85,17 +85,11 @@ def _labels(found: Array) -> Array:
     """The labels of tasks, or a sentence where one is missing or they have no order."""
     if found.dtype.kind not in "fO":
         return found
-    gone = np.array([_is_missing(label) for label in found], dtype=bool)
-    if gone.any():
-        row = int(np.flatnonzero(gone)[0])
+    gone = np.flatnonzero(np.isnan(found) if found.dtype.kind == "f" else [is_missing(label) for label in found])
+    if len(gone):
+        row = int(gone[0])
         raise ValueError(f"`task` must name a column with a label in each row, got none in row {row}; fill or drop it.")
-    words = sum(isinstance(label, str) for label in found)
+    words = 0 if found.dtype.kind == "f" else sum(isinstance(label, str) for label in found)
     if 0 < words < len(found):
         raise ValueError("`task` must name a column with labels of one kind, got text and others; make all of it text.")
     return found
-
-
-def _is_missing(label: Any) -> bool:
-    """Whether a label is None, NaN, or the missing value of pandas, which equals nothing."""
-    same = label == label
-    return label is None or type(same).__name__ == "NAType" or not same

@@ -34,26 +34,27 @@ def shares(table: Any, ball: str, method: str, size: str) -> Array:
     return np.asarray(100 * rows.sort_values("seed")["value"].to_numpy())
 
 
-def judged_shares(table: Any, method: str, ball: str) -> dict[str, tuple[Array, bool]]:
-    """The shares in per cent, and whether their median lies in the paper's range, by size (in SGD: row gradient).
-
-    The range is widened by 5 points, or doubled where it is below 10 %.
-    """
+def tolerated(method: str, ball: str) -> tuple[float, float]:
+    """The paper's range of shares, widened by 5 points, or upwards to twice its end where that is below 10 %."""
     low, high = CLAIMED[method][ball]
-    most = 2 * high if high < 10 else high + 5
+    return low - 5, 2 * high if high < 10 else high + 5
+
+
+def judged_shares(table: Any, method: str, ball: str) -> dict[str, tuple[Array, bool]]:
+    """The shares in per cent, and whether their median is tolerated, by size (in SGD: row gradient)."""
+    least, most = tolerated(method, ball)
     rows = select(table, measure="share", solver=method, set=ball, note=[KIND, LIBRARY])
     out = {}
     for (size, kind), group in rows.groupby(["variant", "note"], sort=False):
         each = np.asarray(100 * group["value"].to_numpy())
         name = str(size) if method == "GD" else {KIND: PLAIN}.get(kind, str(kind))
-        out[name] = each, bool(low - 5 <= np.median(each) <= most)
+        out[name] = each, bool(least <= np.median(each) <= most)
     return out
 
 
 def judge_range(method: str, ball: str) -> Any:
     """Whether our shares lie within the paper's range, up to its tolerance."""
-    low, high = CLAIMED[method][ball]
-    most = 2 * high if high < 10 else high + 5
+    (low, high), (least, most) = CLAIMED[method][ball], tolerated(method, ball)
 
     def judge(table: Any) -> Finding:
         found = judged_shares(table, method, ball)
@@ -65,7 +66,7 @@ def judge_range(method: str, ball: str) -> Any:
         states: dict[str, bool | None] = {name: inside for name, (_, inside) in found.items()}
         shown = []
         for name, (each, inside) in found.items():
-            flips = int(sum((low - 5 <= x <= most) != inside for x in each))
+            flips = int(sum((least <= x <= most) != inside for x in each))
             shown.append(f"{number(float(np.median(each)), 1)} % ({name}; flips in {flips} of {len(each)})")
         middles = [float(np.median(each)) for each, _ in found.values()]
         if method == "SGD" and not any(states.values()) and min(middles) < low and max(middles) > high:

@@ -38,6 +38,8 @@ from projfree.steps import ExactLineSearch, OpenLoop, ShortStep
 #: The theorem says -2; a fitted slope that is at most this counts as -2.
 LEVEL = -1.9
 RADII = (1.0, 3.0, 6.0, 9.0, 12.0)
+#: The runs that the paper's slopes on logistic regression and on completion are compared with.
+LOGISTIC, COMPLETION = {"problem": "logistic", "solver": PA}, {"problem": "completion", "p": 2.0}
 WINDOWS = {
     "quick": ((3, 30), (10, 100), (30, 300), (10, 600), (60, 600)),
     "full": ((3, 30), (10, 100), (30, 300), (10, 600), (60, 600), (100, 1000)),
@@ -220,17 +222,15 @@ def panels(table: Any) -> list[Panel | None]:
         slopes = {"Theorem 1: −2": -2.0, "paper: −2.34": -2.34}
         out.append(error_panel(rows, f"logistic-{radius:g}", title, slopes=slopes))
     title = "Slope of PA against the window's start, logistic, l₂ (the paper names neither radius nor window)"
-    wanted = {"problem": "logistic", "solver": PA}
-    out.append(window_panel(select(table, measure="slope", **wanted), "window-logistic", title, -2.0, -2.34))
+    out.append(window_panel(select(table, measure="slope", **LOGISTIC), "window-logistic", title, -2.0, -2.34))
     rows = select(errors, problem="completion", p=2.0)
     rows = rows[rows["seed"] > 0].copy()  # from zero the first vertex is the minimiser of a radius below the norm
     if len(rows):
         rows["solver"] = "r = " + rows["radius"].map("{:,.0f}".format) + ", " + rows["data"]
         title = "Figures 1a and 5b: PA on matrix completion, Schatten-2, from random starts"
         out.append(error_panel(rows, "completion-2", title, slopes={"Theorem 1: −2": -2.0, "paper: −2.41": -2.41}))
-    wanted_too = {"problem": "completion", "p": 2.0}
     title = "Slope of PA against the window's start, completion, Schatten-2"
-    out.append(window_panel(select(table, measure="slope", **wanted_too), "window-completion", title, -2.0, -2.41))
+    out.append(window_panel(select(table, measure="slope", **COMPLETION), "window-completion", title, -2.0, -2.41))
     rows = select(errors, problem="completion", p=1.5)
     if len(rows):
         title = f"PA on matrix completion, Schatten-1.5, {rows['data'].iloc[0]}"
@@ -239,10 +239,10 @@ def panels(table: Any) -> list[Panel | None]:
         title = f"PA and the Frank-Wolfe methods, least squares, {rows['data'].iloc[0]}, l₂, ρ = {rho:g}"
         out.append(error_panel(rows, f"searches-{rho:g}", title, slopes={"−2": -2.0, "−1": -1.0}))
     if bool((select(table, problem="logistic")["n"] > 10_000).any()):
-        rows = select(table, measure="slope", **wanted).dropna(subset="value")
+        rows = select(table, measure="slope", **LOGISTIC).dropna(subset="value")
         axes: dict[str, Any] = {"at_most": True, "margin": SLOPE_MARGIN}
         axes |= {"xlabel": "window (the paper states none)", "ylabel": "radius (the paper states none)"}
-        more = select(table, measure="slope", **wanted_too).dropna(subset="value")
+        more = select(table, measure="slope", **COMPLETION).dropna(subset="value")
         more = more.sort_values(["data", "radius"], kind="stable")  # one radius on two data sets is two places
         size = " (" + more["data"].str.removeprefix("MovieLens ") + ")"
         more = more.assign(place=more["radius"].map("{:,.0f}".format) + size)
@@ -257,7 +257,6 @@ RULE = (
     "of it, or "
     "where the slope is flatter but still steepens from window to window, the radius is open"
 )
-LOGISTIC = {"problem": "logistic", "solver": PA}
 NUMBER = (
     "attainable if the number lies between the slopes that windows and seeds give at one radius on one data set; a "
     "single run is enough, as the paper shows one, and the places that the median over runs reaches are counted "
@@ -280,18 +279,17 @@ EXPERIMENT = Experiment(
     claims=(
         Claim("logistic-theorem", "PA's error falls with slope −2 or steeper on a log-log plot (logistic, l₂, Adult)",
               "≤ −2", "Theorem 1; Appendix B.3", RULE,
-              rate_rule(ADULT_ROWS, **LOGISTIC),
-              "window-logistic logistic"),
+              rate_rule(ADULT_ROWS, **LOGISTIC), "window-logistic logistic"),
         Claim("logistic-number", "The slope is −2.34 (logistic, l₂, Adult)", "−2.34", "Appendix B.3, Figure 5a", NUMBER,
               number_rule(-2.34, ADULT_ROWS, **LOGISTIC),
               "window-logistic map-logistic"),
         Claim("completion-theorem", "PA's error falls with slope −2 or steeper (completion, Schatten-2)", "≤ −2",
               "Theorem 1; Section 7.1", RULE,
-              rate_rule(RATINGS, problem="completion", solver=PA, p=2.0),
+              rate_rule(RATINGS, **COMPLETION, solver=PA),
               "completion-2 window-completion"),
         Claim("completion-number", "The slope is −2.41 (matrix completion, Schatten-2)", "−2.41",
               "Section 7.1, Figure 1a; Appendix B.3, Figure 5b", NUMBER,
-              number_rule(-2.41, RATINGS, problem="completion", p=2.0),
+              number_rule(-2.41, RATINGS, **COMPLETION),
               "window-completion map-completion"),
         Claim("schatten-1.5", "The same rate holds on Schatten-p balls, 1 < p ≤ 2 (here 1.5, which is not degenerate)",
               "≤ −2", "Theorem 1; Section 3.1", RULE,

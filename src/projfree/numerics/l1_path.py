@@ -6,10 +6,13 @@ With the multiplier :math:`\lambda` of the radius, active entries A and their si
 
 until an entry of w falls to zero or one of the slope reaches :math:`\lambda` (Osborne, Presnell and Turlach, 2000, A
 new approach to variable selection in least squares problems). One principal pivot of the matrix takes an entry in or
-out. Pivots are of rank one, and applied many at a time: a pivot needs no more of the matrix than its own column.
+out. Pivots are symmetric and of rank one, and applied many at a time: a pivot needs no more of the matrix than its own
+column.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -44,13 +47,13 @@ def l1_path(H: Array, b: Array, radii: Array) -> Array:
     found, k = np.zeros((len(radii), len(b))), 0
     while True:
         step = walk.length()
-        w, ways = walk.signs * walk.far[2], -walk.signs * walk.fast[2]
         # The norm grows at this rate until the next pivot: all radii up to there lie on this segment.
-        norm, rate = float(walk.far[2].sum()), -float(walk.fast[2].sum())
+        norm, rate = float(walk.far[0] @ walk.active), -float(walk.fast[0] @ walk.active)
         last = len(radii) if walk.ended else int(np.searchsorted(radii, norm + step * rate))
         if last > k:
             shares = np.minimum((radii[k:last] - norm) / rate, step) if rate > 0.0 else np.zeros(last - k)
-            found[k:last] = w + np.multiply.outer(np.maximum(shares, 0.0), ways)
+            sizes = walk.far[0] - np.multiply.outer(np.maximum(shares, 0.0), walk.fast[0])
+            found[k:last] = walk.signs * sizes
             k = last
         if k == len(radii):
             return found
@@ -60,44 +63,44 @@ def l1_path(H: Array, b: Array, radii: Array) -> Array:
 class _Walk:
     """A point of the path: the multiplier ``level``, and where it goes as that falls.
 
-    ``far`` holds how far each slope is from the multiplier, above and below, and each coefficient from zero; ``fast``
-    how fast that shrinks. For active entries the first two are not kept, for others the last one is zero.
-    ``pivoted`` takes slopes within A and coefficients outside to coefficients within and slopes outside, once
-    ``columns`` times ``rows`` of the last ``waiting`` pivots is taken away; ``moves`` is its product with the signs.
+    ``far`` holds how far each coefficient within A is from zero, and each slope outside from the multiplier, above
+    and below; ``fast`` how fast that shrinks. Within A the second row stands still.
+    ``swept`` holds, in its lower triangle, minus the inverse of H within A, what is left of H outside, and between
+    them how slopes outside follow those within, once ``columns`` of the last ``waiting`` pivots are taken away, or
+    added where ``ways`` is negative; ``moves`` is its product with the signs.
     """
 
     def __init__(self, H: Array, b: Array) -> None:
-        from scipy.linalg.blas import dgemm
-
-        self._multiply = dgemm
-        self.pivoted, self.diagonal, d = np.array(H, order="F"), np.diag(H), len(b)
-        self.columns, self.rows = np.zeros((2, BATCH, d))
+        self.swept, self.diagonal, d = np.array(H, order="F"), np.diag(H), len(b)
+        self.columns, self.ways = np.zeros((BATCH, d)), np.zeros(BATCH)
         self.waiting, self.moves = 0, np.zeros(d)
         self.level, self.pivots, self.ended = float(np.abs(b).max()), 0, False
-        self.signs, self.others = np.zeros(d), np.ones(d)
-        self.far, self.fast, self.steps = np.stack((self.level - b, self.level + b, 0.0 * b)), *np.zeros((2, 3, d))
-        self.row, self.next = divmod(int(self.far[:2].argmin()), d)
+        # The signs within A, and minus one outside.
+        self.signs, self.active, self.others, self.turns = np.zeros(d), np.zeros(d), np.ones(d), -np.ones(d)
+        self.far, self.fast, self.steps = np.stack((self.level - b, self.level + b)), *np.zeros((2, 2, d))
+        self.row, self.next = divmod(int(self.far.argmin()), d)
         self._take()
 
     def _take(self) -> None:
         """Turn the next entry from a slope into a coefficient, or back, and see where everything goes."""
-        j, leaves = self.next, self.row == 2
-        k, P = self.waiting, self.pivoted
-        entries = P[:, j] - self.rows[:k, j] @ self.columns[:k]
-        pivot = float(entries[j])
+        j = self.next
+        leaves = bool(self.active[j])
+        entries = self._column(j)
         self.pivots += 1
-        degenerate = not leaves and not pivot > LEAST_PIVOT * self.diagonal[j]
-        self.ended = degenerate or self.pivots > PIVOTS * len(P) or expired()
+        degenerate = not leaves and not entries[j] > LEAST_PIVOT * self.diagonal[j]
+        self.ended = degenerate or self.pivots > PIVOTS * len(entries) or expired()
         if self.ended:
             self.fast[:] = 0.0
             return
         side = 0 if self.signs[j] > 0.0 else 1
-        sign = self.signs[j] if leaves else 1.0 - 2.0 * self.row
-        self._pivot(j, entries, pivot, leaves, sign)
+        sign = float(self.signs[j]) if leaves else 1.0 - 2.0 * self.row
+        self._pivot(j, entries, leaves, sign)
         if leaves:
-            self.far[:, j] = 2.0 * self.level
-            self.far[side, j], self.far[2, j] = 0.0, 0.0
-        self.signs[j], self.others[j] = (0.0, 1.0) if leaves else (sign, 0.0)
+            self.far[side, j], self.far[1 - side, j] = 0.0, 2.0 * self.level
+        else:
+            self.far[0, j] = 0.0
+        self.signs[j], self.turns[j] = (0.0, -1.0) if leaves else (sign, sign)
+        self.active[j], self.others[j] = (0.0, 1.0) if leaves else (1.0, 0.0)
         if self.waiting == BATCH:
             self._apply()
         self._aim(self.moves)
@@ -105,35 +108,44 @@ class _Walk:
             # It moves away from where it was, and does not come back at once because of rounding.
             self.fast[side, j] = min(float(self.fast[side, j]), 0.0)
 
-    def _pivot(self, j: int, entries: Array, pivot: float, leaves: bool, sign: float) -> None:
+    def _column(self, j: int) -> Array:
+        """A column of the symmetric matrix, without what waits."""
+        k, entries = self.waiting, np.empty(len(self.swept))
+        entries[:j], entries[j:] = self.swept[j, :j], self.swept[j:, j]
+        entries -= (self.ways[:k] * self.columns[:k, j]) @ self.columns[:k]
+        return entries
+
+    def _pivot(self, j: int, entries: Array, leaves: bool, sign: float) -> None:
         """Pivot on the entry j of a column with these entries; what it does to other columns waits."""
-        P, k, along = self.pivoted, self.waiting, float(self.moves[j])
+        k, along, pivot = self.waiting, float(self.moves[j]), float(entries[j])
         column = entries / pivot
-        # The matrix is symmetric but for the signs of what is in A on one side alone.
-        row = entries * (1.0 - 2.0 * self.others if leaves else 2.0 * self.others - 1.0)
-        self.columns[:k, j], self.rows[:k, j] = 0.0, 0.0
-        self.columns[k], self.rows[k] = column, row
-        self.columns[k, j], self.rows[k, j] = 0.0, 0.0
+        np.divide(entries, math.sqrt(abs(pivot)), out=self.columns[k])
+        self.columns[: k + 1, j], self.ways[k] = 0.0, math.copysign(1.0, pivot)
         self.waiting = k + 1
-        P[:, j], P[j] = column, row / -pivot
-        P[j, j] = 1.0 / pivot
         self.moves += ((0.0 if leaves else sign) - along) * column
-        self.moves[j] = sign - along / pivot if leaves else (sign - along) / pivot
+        self.moves[j] = sign - along / pivot if leaves else (along - sign) / pivot
+        if leaves:
+            np.negative(column, out=column)
+        column[j] = -1.0 / pivot
+        self.swept[j, :j], self.swept[j:, j] = column[:j], column[j:]
 
     def _apply(self) -> None:
         """Take what waits away from the matrix, and find the moves anew."""
-        k = self.waiting
-        self._multiply(-1.0, self.columns[:k].T, self.rows[:k].T, beta=1.0, c=self.pivoted, trans_b=1, overwrite_c=1)
-        self.waiting, self.moves = 0, self.pivoted @ self.signs
+        from scipy.linalg.blas import dsymv, dsyrk
+
+        for way in (1.0, -1.0):
+            some = self.columns[: self.waiting][self.ways[: self.waiting] == way].T
+            if some.size:
+                dsyrk(-way, some, beta=1.0, c=self.swept, lower=1, overwrite_c=1)
+        self.waiting, self.moves = 0, dsymv(1.0, self.swept, self.signs, lower=1)
 
     def _aim(self, moves: Array) -> None:
-        """The speeds, from the change of coefficients within A and of slopes outside."""
+        """The speeds, from the change of slopes outside A and, with the other sign, of coefficients within."""
         fast = self.fast
-        np.subtract(1.0, moves, out=fast[0])
-        np.add(1.0, moves, out=fast[1])
-        fast[:2] *= self.others
-        np.multiply(moves, self.signs, out=fast[2])
-        np.negative(fast[2], out=fast[2])
+        np.multiply(moves, self.turns, out=fast[0])
+        fast[0] += self.others
+        np.multiply(moves, self.others, out=fast[1])
+        fast[1] += self.others
 
     def length(self) -> float:
         """By how much the multiplier can fall until an entry comes or goes, or it is zero."""

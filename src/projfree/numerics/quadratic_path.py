@@ -71,6 +71,11 @@ def minimise_path(H: Array, b: Array, p: float, radii: Array) -> QuadraticPath:
     return QuadraticPath(found.reshape(len(radii), *b.shape), multipliers, np.maximum(gaps, 0.0))
 
 
+def times(H: Array, w: Array) -> Array:
+    """``H`` times each of many points of shape (m, d) or (m, d, k), in one product of matrices."""
+    return np.moveaxis(np.tensordot(H, w, axes=(1, 1)), 0, 1)
+
+
 def _round(h: Array, V: Array, b: Array, radii: Array) -> Array:
     """The minimisers over Euclidean balls, from the spectrum."""
     beta, dust = V.T @ b, 4.0 * len(h) * _EPS * float(np.abs(h).max(initial=0.0))
@@ -88,9 +93,9 @@ def _checked(H: Array, b: Array, p: float, radii: Array, found: Array) -> tuple[
     q = conjugate(p)
     norms = np.array([lp_norm(w, p) for w in found])
     found *= np.minimum(1.0, radii / np.maximum(norms, radii))[:, None, None]
-    slopes = H @ found - b
+    slopes = times(H, found) - b
     multipliers = np.array([lp_norm(g, q) for g in slopes])
     gaps = np.einsum("mdk,mdk->m", slopes, found) + radii * multipliers
-    sums = np.abs(H) @ np.abs(found) + np.abs(b)
+    sums = times(np.abs(H), np.abs(found)) + np.abs(b)
     floors = _EPS * radii * np.array([lp_norm(s, q) for s in sums])
     return multipliers, gaps, floors

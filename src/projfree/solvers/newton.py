@@ -25,6 +25,8 @@ FAITHFUL, QUADRATIC, STEP = 0.25, 1e-3, 4.0
 #: The first Hessian, which belongs to a point far from the solution, is that of some rows where there are many: of one
 #: in so many, but of at least so many for each parameter, with which its relative error is about an eighth.
 ONE_IN, FOR_EACH = 8, 64
+#: The curvature of a feature is lost in rounding where it lets expect a decrease of the value over this.
+UNSEEN = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +135,10 @@ class ConstrainedNewton(Solver):
         m = few_rows(f) if state.m is None else None
         if m is None:
             return f.bend(here.point), False
-        return f.rough_bend(here.point, m, np.random.default_rng(state.seed)), True
+        bend = f.rough_bend(here.point, m, np.random.default_rng(state.seed))
+        if _misses_features(bend.H, here):
+            return f.bend(here.point), False
+        return bend, True
 
     def _move(
         self, f: SmoothFunction, ball: ConstraintSet, here: Evaluation, bend: Bend
@@ -169,6 +174,12 @@ def few_rows(f: SmoothFunction) -> int | None:
     m = max(rows // ONE_IN, FOR_EACH * parameters)
     worth = f.convex and not f.quadratic and HESSIAN * parameters >= STEP
     return m if worth and 4 * m <= rows else None
+
+
+def _misses_features(H: Array, here: Evaluation) -> bool:
+    """Whether features with a slope are in none of the rows of H: the model would go on along them without end."""
+    g = here.slope.gradient.ravel()
+    return bool(np.any((g != 0.0) & (np.diag(H) * abs(here.value) <= UNSEEN * g**2)))
 
 
 def faithful(f: SmoothFunction, parameters: int) -> float:

@@ -20,9 +20,9 @@ from projfree.solvers.alternating import offsets_alone
 LOSSES = {"squared": Squared, "huber": Huber, "logistic": Logistic}
 
 
-def three(values: Any, kind: type) -> bool:
-    """Whether there are three values of a kind, in a tuple or a list."""
-    return isinstance(values, tuple | list) and len(values) == 3 and all(isinstance(value, kind) for value in values)
+def three(values: Any, *kinds: type) -> bool:
+    """Whether there are three values of such kinds, in a tuple or a list."""
+    return isinstance(values, tuple | list) and len(values) == 3 and all(isinstance(value, kinds) for value in values)
 
 
 def _from_zero(name: str, value: Any) -> None:
@@ -105,7 +105,7 @@ class Configured:
                 "`MatrixCompletion(offsets=...)` must be a bool or three: for all, for each user, for each item; got "
                 f"{shown(self.offsets)}."
             )
-        if not three(self.columns, str):
+        if not three(self.columns, str, int):
             raise ValueError(
                 "`MatrixCompletion(columns=...)` must be the names of three columns, of users, items and ratings, got "
                 f"{shown(self.columns)}."

@@ -82,7 +82,7 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
     clip : bool
         Whether predictions are clipped to the range of the ratings seen.
     columns : tuple of str
-        Names of the columns of a data frame.
+        Names of the columns of a data frame; numbers where its columns have no others.
     callbacks : sequence of callables
         Called after every sweep and every convex iteration; one that returns True ends that stage, such as
         `ProgressBar`, which never does.
@@ -174,7 +174,7 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         n_iter_no_change: int = 3,
         time_limit: float | None = None,
         clip: bool = True,
-        columns: tuple[str, ...] = ("user", "item", "rating"),
+        columns: tuple[str | int, ...] = ("user", "item", "rating"),
         callbacks: Any = (),
         checkpoint: str | os.PathLike[str] | None = None,
         random_state: Any = 0,

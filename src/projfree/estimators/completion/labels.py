@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from projfree.checks import Array, plain_array, shown
+from projfree.checks import Array, is_missing, plain_array, shown
 
 #: What labels of each kind of array are called.
 KINDS = {"i": "whole numbers", "U": "text", "S": "bytes", "b": "truth values"}
@@ -35,7 +35,7 @@ def _of_one_kind(name: str, given: Any) -> list[Any]:
     found = list(given)
     kinds = {_kind(kind) for kind in {type(label) for label in found}}
     if len(kinds) > 1:
-        _refuse_missing(name, [_absent(label) for label in found], found)
+        _refuse_missing(name, [is_missing(label) for label in found], found)
         names = " and ".join(sorted({type(label).__name__ for label in found}))
         raise TypeError(f"`{name}` must be labels of one type, got {names}; convert them first, e.g. to strings.")
     if kinds == {"number"} and any(abs(label) >= LIMIT for label in found):
@@ -60,11 +60,6 @@ def _whole(name: str, array: Array) -> Array:
     if not np.array_equal(whole, array):
         raise ValueError(f"`{name}` must be labels: whole numbers or strings, got {shown(array[whole != array][0])}.")
     return whole
-
-
-def _absent(label: Any) -> bool:
-    """Whether a label is None, NaN, or what frames have instead of these."""
-    return type(label).__name__ in ("NoneType", "NAType", "NaTType") or (isinstance(label, float) and label != label)
 
 
 def _refuse_missing(name: str, missing: Any, labels: Any) -> None:

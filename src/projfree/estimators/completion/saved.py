@@ -76,7 +76,7 @@ def check_completion(model: Any) -> None:
         need(isinstance(held.get(name), int | float | np.number), f"{name} is no number")
     need(len(held.get("rating_range_", ())) == 2, "rating_range_ is no range")
     finite("rating_range_", np.asarray(held["rating_range_"], dtype=np.float64))
-    need(isinstance(model.columns, tuple) and three(model.columns, str), "its columns have no names")
+    need(three(model.columns, str, int), "its columns have no names")
     need(isinstance(model.offsets, bool) or three(model.offsets, bool), "its offsets are unknown")
     for name, _ in _tables(model):
         held.setdefault(name, None)  # models of earlier versions have no features

@@ -114,7 +114,7 @@ validation_fraction, n_iter_no_change, time_limit, clip, columns, callbacks, ran
         n_iter_no_change: int = 3,
         time_limit: float | None = None,
         clip: bool = True,
-        columns: tuple[str, ...] = ("user", "item", "rating"),
+        columns: tuple[str | int, ...] = ("user", "item", "rating"),
         callbacks: Any = (),
         random_state: Any = 0,
     ) -> None:
