@@ -74,9 +74,9 @@ def _inline(text: str) -> list[nodes.Node]:
 
 
 def _options(app: Any, doctree: nodes.document, page: str) -> None:
-    """Mark names of options, which a narrow screen must not break at their dashes."""
+    """Mark code with options, whose names a narrow screen must not break at their dashes."""
     for literal in doctree.findall(nodes.literal):
-        if re.fullmatch(r"--?\w[\w-]*", literal.astext()):
+        if re.search(r"(^| )--?[a-z]", literal.astext()):
             literal["classes"].append("option")
 
 
