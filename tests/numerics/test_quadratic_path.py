@@ -89,3 +89,19 @@ def test_many_products_at_once(outputs):
 def test_no_slope():
     path = minimise_path(np.eye(2), np.zeros(2), 1.0, np.array([1.0, 2.0]))
     np.testing.assert_array_equal(path.w, 0.0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("shape", [(69, 64), (101, 33), (16, 33)])
+def test_features_that_stand_twice_do_not_end_the_walk(shape: tuple[int, int], seed: int) -> None:
+    """The slope of such a feature follows that of the other one, and reaches the multiplier by rounding alone."""
+    rng, (n, d) = np.random.default_rng(seed), shape
+    X = rng.standard_normal((n, d))
+    X[:, 1], X[:, 2] = X[:, 0], -X[:, 0]
+    y = X @ (rng.standard_normal(d) * (rng.random(d) < 0.5)) + rng.standard_normal(n)
+    H, b = X.T @ X / n, X.T @ y / n
+    radii = np.array([0.05, 0.3, 0.7, 0.99, 1.5]) * np.abs(np.linalg.lstsq(X, y, rcond=None)[0]).sum()
+    for w, r in zip(l1_path(H, b, radii), radii, strict=True):
+        g = H @ w - b
+        assert np.abs(w).sum() <= r * (1.0 + 1e-9)
+        assert g @ w + r * np.abs(g).max() <= 1e-10 * np.abs(b).max() * r

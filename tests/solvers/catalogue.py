@@ -81,6 +81,7 @@ SOLVERS = {
     "pairwise, seldom corrected": PairwiseFrankWolfe(corrections=3),
     "pairwise, plain": PairwiseFrankWolfe(corrections=0),
     "pairwise, eager": PairwiseFrankWolfe(corrections=0, lazy=False),
+    "away": PairwiseFrankWolfe(corrections=0, away=True),
     "PG": ProjectedGradient(),
     "PG, backtracking": ProjectedGradient(BacktrackingGradient()),
     "PG, square root": ProjectedGradient(InverseSqrt()),

@@ -17,6 +17,7 @@ from projfree import (
     BlackBox,
     Box,
     CorrectivePrimalAveraging,
+    ExactLineSearch,
     FrankWolfe,
     KSupportBall,
     Logistic,
@@ -39,6 +40,7 @@ from projfree import (
 )
 from projfree.sets import WithFree
 from projfree.solvers import ActiveSet, correction
+from projfree.solvers.pairwise import _away
 from projfree.testing import SealedData
 
 RNG = np.random.default_rng(5)
@@ -118,6 +120,36 @@ def test_vertices_are_vertices(ball):
     result = minimize(squares(), ball, PairwiseFrankWolfe(), tol=1e-9)
     start = ball.start((D,))
     assert all(is_vertex(ball, v) for v in result.active_set.vertices if not np.array_equal(v, start))
+
+
+@pytest.mark.parametrize("lazy", [True, False])
+@pytest.mark.parametrize("ball", POLYTOPES, ids=repr)
+def test_away_steps_reach_it_too(ball, lazy):
+    result = minimize(squares(), ball, PairwiseFrankWolfe(corrections=0, lazy=lazy, away=True), tol=1e-6)
+    best = minimize(squares(), ball, PairwiseFrankWolfe(), tol=1e-9)
+    assert result.status.converged
+    assert best.bound <= result.value <= best.value * (1.0 + 1e-6)
+    assert result.bound <= best.value
+    sound(result, ball)
+
+
+def test_an_away_step_keeps_the_ratios_of_the_other_weights():
+    """By hand: the worst vertex loses all its weight, or the best one wins all, whichever falls more steeply."""
+    weights = np.array([0.2, 0.6, 0.2])
+    np.testing.assert_allclose(_away(weights, np.array([9.0, 1.0, 0.0])), [0.0, 0.75, 0.25])
+    np.testing.assert_array_equal(_away(weights, np.array([3.0, 2.0, -9.0])), [0.0, 0.0, 1.0])
+    np.testing.assert_array_equal(_away(np.ones(1), np.array([3.0])), [1.0])
+    np.testing.assert_array_equal(_away(np.array([0.0, 1.0]), np.array([1.0, 2.0])), [1.0, 0.0])
+
+
+def test_away_steps_converge_linearly_where_frank_wolfe_does_not():
+    """The minimum lies inside a face: plain steps zigzag, those away from bad vertices do not."""
+    f, ball = squares(), LpBall(1, 2.0)
+    plain = minimize(f, ball, FrankWolfe(ExactLineSearch()), tol=1e-9, max_iter=400)
+    away = minimize(f, ball, PairwiseFrankWolfe(corrections=0, away=True), tol=1e-9, max_iter=400)
+    assert away.status.converged
+    assert not plain.status.converged
+    assert plain.gap > 1e3 * away.gap
 
 
 def test_an_l_1_vertex_is_one_number():

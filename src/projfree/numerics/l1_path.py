@@ -21,6 +21,8 @@ from projfree.deadline import expired
 
 #: A pivot below this part of its diagonal entry is rounding; the path ends there.
 LEAST_PIVOT = 1e-10
+#: A slope outside A that follows those within moves no faster than this relative to the multiplier, but for rounding.
+STILL = 1e-8
 #: Pivots for each entry before the path counts as cycling.
 PIVOTS = 8
 #: Pivots that are applied at a time.
@@ -67,13 +69,16 @@ class _Walk:
     and below; ``fast`` how fast that shrinks. Within A the second row stands still.
     ``swept`` holds, in its lower triangle, minus the inverse of H within A, what is left of H outside, and between
     them how slopes outside follow those within, once ``columns`` of the last ``waiting`` pivots are taken away, or
-    added where ``ways`` is negative; ``moves`` is its product with the signs.
+    added where ``ways`` is negative; ``moves`` is its product with the signs. Slopes that follow those within A, as of
+    a feature that stands twice, stay where they are relative to the multiplier, and are ``skipped`` until A shrinks.
     """
 
     def __init__(self, H: Array, b: Array) -> None:
+        self.H, self.b = H, b
         self.swept, self.diagonal, d = np.array(H, order="F"), np.diag(H), len(b)
         self.columns, self.ways = np.zeros((BATCH, d)), np.zeros(BATCH)
         self.waiting, self.moves = 0, np.zeros(d)
+        self.skipped: list[int] = []
         self.level, self.pivots, self.ended = float(np.abs(b).max()), 0, False
         # The signs within A, and minus one outside.
         self.signs, self.active, self.others, self.turns = np.zeros(d), np.zeros(d), np.ones(d), -np.ones(d)
@@ -88,9 +93,15 @@ class _Walk:
         entries = self._column(j)
         self.pivots += 1
         degenerate = not leaves and not entries[j] > LEAST_PIVOT * self.diagonal[j]
-        self.ended = degenerate or self.pivots > PIVOTS * len(entries) or expired()
+        follows = degenerate and self.fast[self.row, j] <= STILL
+        self.ended = (degenerate and not follows) or self.pivots > PIVOTS * len(entries) or expired()
         if self.ended:
             self.fast[:] = 0.0
+            return
+        if follows:
+            self.skipped.append(j)
+            self.others[j] = self.turns[j] = 0.0
+            self.fast[:, j] = 0.0
             return
         side = 0 if self.signs[j] > 0.0 else 1
         sign = float(self.signs[j]) if leaves else 1.0 - 2.0 * self.row
@@ -101,12 +112,22 @@ class _Walk:
             self.far[0, j] = 0.0
         self.signs[j], self.turns[j] = (0.0, -1.0) if leaves else (sign, sign)
         self.active[j], self.others[j] = (0.0, 1.0) if leaves else (1.0, 0.0)
+        if leaves:
+            self._reconsider()
         if self.waiting == BATCH:
             self._apply()
         self._aim(self.moves)
         if leaves:
             # It moves away from where it was, and does not come back at once because of rounding.
             self.fast[side, j] = min(float(self.fast[side, j]), 0.0)
+
+    def _reconsider(self) -> None:
+        """Follow the slopes again that were skipped: A has shrunk, so they may no longer follow those within."""
+        for j in self.skipped:
+            slope = float(self.b[j] - self.H[j] @ (self.signs * self.far[0]))
+            self.far[:, j] = max(self.level - slope, 0.0), max(self.level + slope, 0.0)
+            self.others[j], self.turns[j] = 1.0, -1.0
+        self.skipped.clear()
 
     def _column(self, j: int) -> Array:
         """A column of the symmetric matrix, without what waits."""

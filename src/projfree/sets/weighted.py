@@ -102,9 +102,16 @@ class Weighted(NormBall):
 
     def as_flat(self, shape: Shape) -> FlatBall | None:
         flat = self.ball.as_flat(shape)
-        if flat is None or flat.groups is not None:  # within a group the weights may differ
+        if flat is None:
             return None
-        return replace(flat, costs=np.broadcast_to(self.weights, shape) * flat.costs)
+        weights = np.broadcast_to(self.weights, shape)
+        if flat.groups is None:
+            return replace(flat, costs=weights * flat.costs)
+        rows, each = weights.reshape(shape[0], -1), np.empty(len(flat.costs))
+        each[flat.groups] = rows[:, 0]
+        if not np.array_equal(rows, np.broadcast_to(each[flat.groups, None], rows.shape)):
+            return None  # weights that differ within a group bend its norm
+        return replace(flat, costs=each * flat.costs)
 
     def check_shape(self, shape: Shape) -> None:
         check_broadcast("Weighted", "weights", np.shape(self.weights), shape)

@@ -1,4 +1,4 @@
-"""Frank-Wolfe over an active set: pairwise steps, and quadratic corrections of all weights."""
+"""Frank-Wolfe over an active set: pairwise or away steps, and quadratic corrections of all weights."""
 
 from __future__ import annotations
 
@@ -87,6 +87,9 @@ class PairwiseFrankWolfe(Solver):
     lazy : bool
         Whether the oracle is asked only when the active set offers less than half the last Frank-Wolfe gap. A step
         that does not ask proves no bound by itself.
+    away : bool
+        Whether steps without a correction that add no vertex are away steps: x moves towards s, or away from a until a
+        has no weight, whichever falls more steeply, and the weights of all other vertices keep their ratios.
 
     References
     ----------
@@ -108,6 +111,7 @@ class PairwiseFrankWolfe(Solver):
     step_rule: StepRule = field(default_factory=ExactLineSearch)
     corrections: int = 1
     lazy: bool = True
+    away: bool = False
 
     def __post_init__(self) -> None:
         instance("PairwiseFrankWolfe(step_rule=...)", self.step_rule, StepRule, "ExactLineSearch()")
@@ -138,7 +142,7 @@ class PairwiseFrankWolfe(Solver):
         active = self._widened(ball, state, here, several=correct)
         slopes = active.along(here.slope.gradient)
         K = curvature(f, here.point, active, state.K) if correct else None
-        target = _blended(active, slopes, old) if K is None else minimise_on_simplex(K, slopes, active.weights)
+        target = self._blended(active, slopes, old) if K is None else minimise_on_simplex(K, slopes, active.weights)
         expected = float(slopes @ (active.weights - target))
         there, gamma, memory = self._moved(f, state, here, active.mixture(target), expected if correct else None)
         weights = target if gamma == 1.0 else (1.0 - gamma) * active.weights + gamma * target
@@ -221,13 +225,28 @@ class PairwiseFrankWolfe(Solver):
             gamma, memory = float(hull.minimise(np.zeros(1))[0]), state.memory
         return f.evaluate(hull.mix(np.array([gamma])) if gamma > 0.0 else x, keep=True), gamma, memory
 
+    def _blended(self, active: ActiveSet, slopes: Array, old: int) -> Array:
+        """The weights at the end of a Frank-Wolfe step where there is a new vertex, else of a step among the others."""
+        if len(active) > old:
+            return np.asarray(np.eye(len(active))[old])
+        return _away(active.weights, slopes) if self.away else _pairwise(active.weights, slopes)
 
-def _blended(active: ActiveSet, slopes: Array, old: int) -> Array:
-    """The weights at the end of a Frank-Wolfe step where there is a new vertex, else of a pairwise step."""
-    if len(active) > old:
-        return np.asarray(np.eye(len(active))[old])
-    target, away, towards = active.weights.copy(), int(slopes.argmax()), int(slopes.argmin())
-    if away != towards:
-        target[towards] += target[away]
-        target[away] = 0.0
+
+def _pairwise(weights: Array, slopes: Array) -> Array:
+    """The weights once the worst vertex has given its own to the best one."""
+    target, worst, best = weights.copy(), int(slopes.argmax()), int(slopes.argmin())
+    if worst != best:
+        target[best] += target[worst]
+        target[worst] = 0.0
     return target
+
+
+def _away(weights: Array, slopes: Array) -> Array:
+    """All weight on the best vertex or, where that is the steeper way, on all but the worst one."""
+    level, worst, best = float(weights @ slopes), int(slopes.argmax()), int(slopes.argmin())
+    target = weights.copy()
+    target[worst] = 0.0
+    rest = float(target.sum())
+    if level - slopes[best] >= slopes[worst] - level or not rest > 0.0:
+        return np.asarray(np.eye(len(weights))[best])
+    return target / rest

@@ -159,7 +159,8 @@ def working_set(costs: Costs) -> Choice | None:
     from projfree.solvers.working_set import MOST_FEATURES, systems
 
     memory = held.working_set(costs, MOST_FEATURES, systems(f.quadratic, f.shape, flat))
-    solver = solvers.Relay(solvers.WorkingSet(), _accelerating(), WORKING_TURNS)
+    then = _accelerating() if costs.ball.projectable else solvers.CorrectivePrimalAveraging()
+    solver = solvers.Relay(solvers.WorkingSet(), then, WORKING_TURNS)
     return Choice(solver, 2.0 + 2.0 * WORKING_STEPS, work, memory, why)
 
 

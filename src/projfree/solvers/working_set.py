@@ -65,8 +65,8 @@ class WorkingSet(Solver):
     r"""Minimise over a few features at a time, chosen by the gradient of all.
 
     For sets whose minima have few features that are not zero: the ball of l_1, weighted or without negative entries,
-    the simplex, and sums of norms of groups, ``GroupBall(p, 1, ...)`` with any p. Each iteration minimises the
-    quadratic model of f
+    the simplex, and sums of norms of groups, ``GroupBall(p, 1, ...)`` with any p, weighted or not, with one weight for
+    each group. Each iteration minimises the quadratic model of f
 
     .. math:: \min_{v \in C,\ v_j = 0\ (j \notin W)} \langle\nabla f(x), v - x\rangle
               + \tfrac12 \langle v - x, H_W (v - x)\rangle
