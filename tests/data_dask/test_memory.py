@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -78,18 +77,25 @@ def test_rows_are_not_waited_for_for_ever_where_no_worker_makes_them(two, table)
         made(table, two)
 
 
+def occupy():
+    """Take the only thread of a worker, which is paused before its next task begins."""
+    from distributed import Status as State
+    from distributed import get_worker
+
+    worker = get_worker()
+    time.sleep(0.5)
+    worker.loop.add_callback(setattr, worker, "status", State.paused)
+    time.sleep(0.3)
+
+
 def test_what_waits_on_a_paused_worker_is_called_elsewhere(two, table):
     """It was sent there while another task ran, and Dask leaves it there."""
-    data = made(table, two, patience=4.0)
-    expected, first = data.mean_row(), data.rounds._placement.groups([0])
-    (address,) = first
-    data = made(table, two, patience=4.0)
-    other = two.submit(time.sleep, 0.6, workers=[address], pure=False)
-    timer = threading.Timer(0.3, turn, (two, "paused"), {"workers": [address]})
-    timer.start()
+    data = made(table, two, patience=8.0)
+    (address,) = data.rounds._placement.groups([0])
+    expected = made(table, two).mean_row()
+    other = two.submit(occupy, workers=[address], pure=False)
     np.testing.assert_array_equal(data.mean_row(), expected)
-    timer.join()
-    assert other.status == "finished"
+    other.result(timeout=20.0)
 
 
 def test_tasks_that_kill_their_workers_again_and_again_are_given_up(threads):

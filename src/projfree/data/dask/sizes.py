@@ -27,18 +27,17 @@ def warn_about_sizes(rounds: ClusterRounds) -> None:
     elif len(facts) > FEW and mean < TINY:
         _warn(f"the {len(facts)} partitions have {mean / 1e3:,.0f} kB on average, which is little for a task; {way}.")
     limits, size = rounds.limits().values(), sum(one.nbytes for one in facts)
-    if all(limits) and size > FILLED * sum(limits) > 0.0:
-        _warn(
-            f"the partitions take {size / 1e6:,.1f} MB, and Dask keeps about {FILLED * sum(limits) / 1e6:,.1f} MB in "
-            "the memory of the workers, so that every round reads from the disk; start more workers, or some with more "
-            "memory."
-        )
-    limit = min(limits, default=0)
-    largest = max(facts, key=lambda one: one.nbytes, default=None)
+    limit, largest = min(limits, default=0), max(facts, key=lambda one: one.nbytes, default=None)
     if largest is not None and 0 < limit < largest.nbytes:
         _warn(
             f"partition {largest.number} takes {largest.nbytes / 1e6:,.1f} MB, and a worker has {limit / 1e6:,.1f} MB "
             f"of memory; {way}, or start workers with more memory."
+        )
+    elif limit > 0 and size > FILLED * sum(limits):
+        _warn(
+            f"the partitions take {size / 1e6:,.1f} MB, and Dask keeps about {FILLED * sum(limits) / 1e6:,.1f} MB in "
+            "the memory of the workers, so that every round reads from the disk; start more workers, or some with more "
+            "memory."
         )
 
 
