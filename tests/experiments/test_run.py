@@ -159,6 +159,8 @@ def test_known_facts_come_out(tiny):
         assert found["theory", f"bound-{k}"].verdict is Verdict.HOLDS
     assert found["theory", "group"].verdict is Verdict.FAILS
     assert found["theory", "normalised"].verdict is Verdict.CHOICE
+    assert found["quasi-convex", "definition"].verdict is Verdict.HOLDS
+    assert "100.0% of the points at r = 1, random w" in found["quasi-convex", "definition"].ours
     assert found["variants", "fewer"].verdict is Verdict.HOLDS
     assert found["beyond", "certificates"].verdict is Verdict.HOLDS
     assert found["stochastic-rate", "sample"].verdict is Verdict.OPEN
