@@ -20,7 +20,7 @@ def limit_panel(
     ylabel: str,
     by: str,
     x: str,
-    **scales: bool,
+    logy: bool = True,
 ) -> Panel | None:
     """Values over the column ``x``, points for each entry of ``by``, with the levels that they are judged by dotted."""
     rows = rows.dropna(subset=[x, "value"])
@@ -37,7 +37,7 @@ def limit_panel(
     ]
     said = [f"{line.name} from {span(line.y)}" for line in lines] + [f"dotted line, {name}" for name in limits]
     alt = f"{title}: {ylabel}, over {xlabel}; {'; '.join(said)}."
-    return Panel(key, title, xlabel, ylabel, [*lines, *levels], alt=alt, note=noted(rows), **scales)
+    return Panel(key, title, xlabel, ylabel, [*lines, *levels], alt=alt, note=noted(rows), logy=logy)
 
 
 def ratio_bars(key: str, title: str, rows: Any, limits: Mapping[str, float], ylabel: str) -> Panel | None:
