@@ -21,12 +21,15 @@ class Shown:
         The place of each cell in its row, by its heading; by default every key of the rows.
     without
         Keys that the JSON file has and the table leaves out, where every key is shown.
+    named
+        Headings of columns of solvers, of which the table has the name without the settings, which take much room.
     """
 
     title: str
     rows: str
     columns: dict[str, str] | None = None
     without: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,10 @@ def _cells(table: Shown, tree: dict[str, Any]) -> tuple[tuple[str, ...], list[li
     columns = table.columns or {key: key for row in rows for key in row if key not in table.without}
     # A row of another kind may lack a column that was not asked for by name.
     pick = found if table.columns else lambda row, key: row.get(key, "")
-    return tuple(columns), [[pick(row, place) for place in columns.values()] for row in rows]
+    cells = [{head: pick(row, place) for head, place in columns.items()} for row in rows]
+    for row in cells:
+        row |= {head: row[head].split("(")[0] for head in table.named}
+    return tuple(columns), [list(row.values()) for row in cells]
 
 
 def grid(heads: tuple[str, ...], rows: list[list[Any]]) -> str:

@@ -135,6 +135,7 @@ REPORTS = {
                 "Seconds of the planned solver over those of the best one; under 50 ms not judged",
                 "problems",
                 {"problem": "problem", "planned": "planned", "best": "best", "ratio": "ratio", "judged": "judged"},
+                named=("planned", "best"),
             ),
         ),
     ),

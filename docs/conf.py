@@ -112,5 +112,5 @@ def _thumbnails(app: object, doctree: nodes.document, page: str) -> None:
 
 def setup(app: Any) -> None:
     app.connect("autodoc-skip-member", _skip)
-    app.connect("autodoc-process-docstring", _described)
+    app.connect("autodoc-process-docstring", _described, priority=400)  # before numpydoc has changed the lines
     app.connect("doctree-resolved", _thumbnails)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from docutils import nodes
@@ -32,20 +33,19 @@ class Command(SphinxDirective):
 
 
 def _usage(command: Any) -> list[str]:
-    names = [_name(p) for p in command.params if p.param_type_name == "argument"]
-    return [*names, "[OPTIONS]"]
+    return [*(name for p in command.params if p.param_type_name == "argument" for name in _names(p)), "[OPTIONS]"]
 
 
-def _rows(command: Any) -> list[list[Any]]:
+def _rows(command: Any) -> list[list[str]]:
     """Name and meaning of each argument and option."""
     shown = [p for p in command.params if not getattr(p, "hidden", False) and p.name != "help"]
-    return [[nodes.literal(text=_name(p)), _meaning(p)] for p in shown]
+    return [[", ".join(f"`{name}`" for name in _names(p)), _meaning(p)] for p in shown]
 
 
-def _name(parameter: Any) -> str:
+def _names(parameter: Any) -> list[str]:
     if parameter.param_type_name == "argument":
-        return str(parameter.metavar or parameter.name.upper())
-    return ", ".join([*parameter.opts, *parameter.secondary_opts])
+        return [str(parameter.metavar or parameter.name.upper())]
+    return [*parameter.opts, *parameter.secondary_opts]
 
 
 def _meaning(parameter: Any) -> str:
@@ -55,8 +55,8 @@ def _meaning(parameter: Any) -> str:
     return f"{text} Default: {default}." if told else text
 
 
-def table(heads: tuple[str, ...], rows: list[list[Any]]) -> nodes.table:
-    """A table of docutils from words, or from nodes that stand in a line."""
+def table(heads: tuple[str, ...], rows: list[list[str]]) -> nodes.table:
+    """A table of docutils from lines of text."""
     group = nodes.tgroup("", *(nodes.colspec(colwidth=1) for _ in heads), cols=len(heads))
     group += nodes.thead("", _line(heads))
     group += nodes.tbody("", *(_line(row) for row in rows))
@@ -64,11 +64,24 @@ def table(heads: tuple[str, ...], rows: list[list[Any]]) -> nodes.table:
 
 
 def _line(words: Any) -> nodes.row:
-    parts = (nodes.Text(word) if isinstance(word, str) else word for word in words)
-    return nodes.row("", *(nodes.entry("", nodes.paragraph("", "", part)) for part in parts))
+    return nodes.row("", *(nodes.entry("", nodes.paragraph("", "", *_inline(word))) for word in words))
+
+
+def _inline(text: str) -> list[nodes.Node]:
+    """Words, and code between backticks."""
+    parts = enumerate(text.split("`"))
+    return [nodes.literal(text=part) if k % 2 else nodes.Text(part) for k, part in parts if part]
+
+
+def _options(app: Any, doctree: nodes.document, page: str) -> None:
+    """Mark code with options, whose names a narrow screen must not break at their dashes."""
+    for literal in doctree.findall(nodes.literal):
+        if re.search(r"(^| )--?[a-z]", literal.astext()):
+            literal["classes"].append("option")
 
 
 def setup(app: Any) -> dict[str, bool]:
     """Make the directive known to Sphinx."""
     app.add_directive("command", Command)
+    app.connect("doctree-resolved", _options)
     return {"parallel_read_safe": True}

@@ -54,6 +54,12 @@ def test_every_command_is_a_file_or_a_target(reports: dict[str, Any]) -> None:
         assert f"\n{words[1]}:" in makefile if words[0] == "make" else (DOCS.parent / words[1]).exists()
 
 
+def test_a_solver_may_be_shown_by_its_name(tables: ModuleType) -> None:
+    rows = {"machine": {"date": "", "processor": "", "software": ""}, "rows": [{"solver": "Relay(after=5)", "s": 2}]}
+    for named, told in (((), "| Relay(after=5) | 2 |"), (("solver",), "| Relay | 2 |")):
+        assert told in tables.markdown(tables.Report("", "", "", (tables.Shown("", "rows", named=named),)), rows)
+
+
 def test_what_is_missing_is_called_so(tables: ModuleType) -> None:
     assert tables.shown(tables.found({"best": None}, "best/1e-07/cpu")) == "missing"
     assert [tables.shown(value) for value in (0.123456, 12_000, True, "a|b")] == ["0.1235", "12,000", "yes", "a\\|b"]

@@ -33,6 +33,21 @@ def test_the_address_of_the_repository_stands_in_two_files() -> None:
     assert [path for path in texts if address in path.read_text(encoding="utf-8")] == []
 
 
+def test_links_of_the_readme_lead_somewhere_on_a_package_index_too() -> None:
+    pytest.importorskip("hatchling")
+    from hatchling.metadata.core import ProjectMetadata
+    from hatchling.plugin.manager import PluginManager
+
+    project = ProjectMetadata(str(TOP), PluginManager()).core
+    assert project.readme_content_type == "text/markdown"
+    links = re.findall(r"\]\((.*?)\)", project.readme)
+    place = f"{project.urls['Source']}/blob/main/"
+    files = [TOP / link.removeprefix(place) for link in links if link.startswith(place)]
+    assert len(files) > 5
+    assert [path for path in files if not path.is_file()] == []
+    assert [link for link in links if not link.startswith("https://")] == []
+
+
 def test_citation_names_the_paper_and_its_authors() -> None:
     paper = yaml.safe_load((TOP / "CITATION.cff").read_text(encoding="utf-8"))["preferred-citation"]
     assert [person["family-names"] for person in paper["authors"]] == ["Rector-Brooks", "Wang", "Mozafari"]

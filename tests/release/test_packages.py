@@ -53,6 +53,7 @@ def test_what_the_wheel_says_and_holds(packages: tuple[Path, Path]) -> None:
     assert packages[0].name.endswith("-py3-none-any.whl")  # no compiler is needed
     assert not [name for name in names if name.startswith(("tests/", "benchmark", "examples/"))]
     assert {url.split(",")[0] for url in told.get_all("Project-URL")} >= {"Homepage", "Documentation", "Issues"}
+    assert "/blob/main/docs/tour.md" in told.get_payload()
 
 
 def test_what_the_sdist_holds(packages: tuple[Path, Path]) -> None:

@@ -1,0 +1,20 @@
+"""The README as package indexes show it: links to files of the repository become whole addresses."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from hatchling.metadata.plugin.interface import MetadataHookInterface
+
+RELATIVE = re.compile(r"\]\((?![a-z]+:|#)")
+
+
+class PackageReadme(MetadataHookInterface):
+    """Read by hatchling whenever it builds a package."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
+        place = f"]({metadata['urls']['Source']}/blob/main/"
+        metadata["readme"] = {"content-type": "text/markdown", "text": RELATIVE.sub(place, text)}
