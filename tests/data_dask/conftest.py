@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import warnings
 from collections.abc import Iterator
 
@@ -47,3 +48,11 @@ def table() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     X = rng.standard_normal((240, 5)) + 0.2
     y = np.where(X @ rng.standard_normal(5) + rng.standard_normal(240) > 0.0, 1.0, -1.0)
     return X, y, rng.uniform(0.5, 2.0, 240)
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Jobs in the background ignore the signal."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

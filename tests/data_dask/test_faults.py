@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import _thread
 import pickle
-import signal
 import threading
 import time
 import warnings
@@ -256,14 +255,6 @@ class Slow(Step):
 
 def tasks(client):
     return client.run_on_scheduler(lambda dask_scheduler: [str(key) for key in dask_scheduler.tasks])
-
-
-@pytest.fixture
-def interruptible():
-    """Jobs in the background ignore the signal."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 def test_an_interrupt_leaves_no_task_behind(client, table, interruptible):

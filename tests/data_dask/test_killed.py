@@ -183,6 +183,27 @@ def test_a_throttled_worker_changes_no_bit(processes):
     np.testing.assert_array_equal(run(data, throttle).w, undisturbed.w)
 
 
+@pytest.mark.slow
+def test_a_stopped_worker_that_is_killed_changes_no_bit(processes):
+    """It is silent for a while before its end, so that its connections stay open."""
+    data = made(processes)
+    undisturbed = run(data)
+    timers = []
+
+    def stop(at):
+        if at.iteration == 4:
+            pid = pids(processes)[0]
+            os.kill(pid, signal.SIGSTOP)
+            timers.append(threading.Timer(3.0, os.kill, (pid, signal.SIGKILL)))
+            timers[0].start()
+
+    begun = time.monotonic()
+    disturbed = run(data, stop)
+    assert timers[0].finished.is_set()  # nobody else could have gone on with its rows
+    assert time.monotonic() - begun < PATIENCE + 3.0
+    np.testing.assert_array_equal(disturbed.w, undisturbed.w)
+
+
 def rows_of(seed):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((1000, 6))

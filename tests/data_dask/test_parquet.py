@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from contextlib import nullcontext
+import os
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 from typer.testing import CliRunner
 
@@ -47,8 +53,6 @@ def test_workers_read_their_files(client, folder):
 @pytest.fixture
 def here(monkeypatch, threads):
     """The command uses the cluster of the tests, whatever it is told."""
-    import contextlib
-
     monkeypatch.setattr("projfree.cli.asked.cluster_at", lambda where: contextlib.nullcontext(threads))
 
 
@@ -69,6 +73,24 @@ def test_the_command_fits_on_a_cluster(here, folder, tmp_path):
     assert "a round takes about 10 ms besides the read of the rows" in run.output.replace("\n", " ")
 
 
+def test_workers_are_ended_where_a_command_fails(threads, folder, tmp_path, monkeypatch):
+    ended = []
+
+    @contextlib.contextmanager
+    def cluster_at(where):
+        try:
+            yield threads
+        finally:
+            ended.append(where)
+
+    monkeypatch.setattr("projfree.cli.asked.cluster_at", cluster_at)
+    told = [str(folder[0]), "--target", "number", "--drop", "s", "--drop", "label", "--loss", "huber", "--cluster"]
+    run = CliRunner().invoke(app, ["fit", *told, "local:2", "--out", str(tmp_path / "model")])
+    assert "--loss huber takes its scale from single residuals" in run.output.replace("\n", " ")
+    CliRunner().invoke(app, ["explain", *told, "local:3"])
+    assert ended == ["local:2", "local:3"]
+
+
 def test_text_files_and_odd_clusters_are_refused(here, tmp_path):
     (tmp_path / "a.csv").write_text("x,y\n1,2\n")
     out = ["--out", str(tmp_path / "m"), "--target", "y"]
@@ -82,7 +104,7 @@ def test_text_files_and_odd_clusters_are_refused(here, tmp_path):
 @pytest.mark.parametrize("address", ["tcp://10.0.0.1:8786", "localhost:8786", "localnode:8786", "tls://[::1]:8786"])
 def test_addresses_of_clusters_are_connected_to(monkeypatch, address):
     asked = []
-    monkeypatch.setattr("distributed.Client", lambda where, timeout: nullcontext(asked.append(where)))
+    monkeypatch.setattr("distributed.Client", lambda where, timeout: contextlib.nullcontext(asked.append(where)))
     with cluster_at(address):
         assert asked == [address]
 
@@ -93,3 +115,42 @@ def test_the_command_starts_workers_of_its_own(folder, tmp_path):
     run = CliRunner().invoke(app, ["fit", str(folder[0]), *told, "--radius", "1", "--out", str(tmp_path / "model")])
     assert run.exit_code == 0, run.output
     assert json.loads(run.stdout)["status"] == "converged"
+
+
+def in_session(number):
+    """The processes of a session that are not waiting for their parent to look at their end."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(OSError, psutil.Error):
+            if os.getsid(process.pid) == number and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process.pid)
+    return found
+
+
+@pytest.mark.slow
+def test_ctrl_c_in_a_terminal_keeps_the_state_and_ends_the_workers(tmp_path, interruptible):
+    """The signal reaches the command and its workers alike."""
+    rng, rows = np.random.default_rng(0), tmp_path / "rows"
+    rows.mkdir()
+    for k in range(2):
+        X = rng.standard_normal((100_000, 5))
+        label = np.where(X[:, 0] + rng.standard_normal(len(X)) > 0.0, "yes", "no")
+        pd.DataFrame(X, columns=list("abcde")).assign(label=label).to_parquet(rows / f"part-{k}.parquet")
+    told = ["--target", "label", "--loss", "squared_sigmoid", "--tol", "1e-15", "--radius", "1", "--verbose"]
+    told += ["--cluster", "local:2", "--out", str(tmp_path / "model")]
+    command = [sys.executable, "-m", "projfree", "fit", str(rows), *told]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as run:
+        assert run.stderr is not None
+        said = []
+        while not said or not said[-1].startswith("iteration"):
+            said.append(run.stderr.readline())
+            assert said[-1], said
+        begun = time.monotonic()
+        os.killpg(run.pid, signal.SIGINT)
+        said.append(run.stderr.read())
+        assert run.wait(60.0) == 130, said
+    assert time.monotonic() - begun < 20.0
+    assert not in_session(run.pid)
+    assert "Go on with:" in said[-1], said
+    assert (tmp_path / "model.checkpoint").is_dir()
+    assert "Traceback" not in "".join(said)

@@ -6,6 +6,7 @@ import pandas as pd
 
 from projfree.experiments import EXPERIMENTS
 from projfree.experiments.store import COLUMNS, TEXT
+from projfree.experiments.words import NOTHING
 
 CLAIMS = {(e.name, c.key): c for e in EXPERIMENTS for c in e.claims}
 RHO, ALPHA = "\N{GREEK SMALL LETTER RHO}", "\N{GREEK SMALL LETTER ALPHA}"
@@ -29,3 +30,12 @@ def verdict_of(experiment, key, rows):
 def ended(rows, solver):
     """The rows with a run that ended before it converged."""
     return [{**row, "measure": f"{row['measure']} at least"} if row["solver"] == solver else row for row in rows]
+
+
+def without_figure(report):
+    """The claims that were measured and that no panel shows."""
+    return [
+        one.anchor for one in report.found
+        if one.finding.ours != NOTHING and not [panel for panel in report.panels[one.experiment.name]
+                                                if panel.key.startswith(tuple(one.claim.figure.split()))]
+    ]  # fmt: skip

@@ -25,7 +25,8 @@ const look = setInterval(() => {
   clearInterval(look);
   const root = document.documentElement, plots = [...document.querySelectorAll(".plot")];
   root.dataset.plots = plots.length;
-  root.dataset.drawn = plots.filter((plot) => plot.querySelector("svg.main-svg .trace, svg.main-svg .point")).length;
+  const marks = "svg.main-svg .trace, svg.main-svg .point, svg.main-svg .hm image";  // a map is an image
+  root.dataset.drawn = plots.filter((plot) => plot.querySelector(marks)).length;
   root.dataset.wide = root.scrollWidth > root.clientWidth;
   root.dataset.width = innerWidth;
   const outside = (e) => e.getBoundingClientRect().right > innerWidth + 1;

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from judged import without_figure
 from tiny_run import FACTS
 
 from projfree.experiments import EXPERIMENTS, Origin, Verdict
 from projfree.experiments.base import AGAINST
 from projfree.experiments.implementations import general_available
 from projfree.experiments.report import build
+from projfree.experiments.report.build import judged_report
 from projfree.experiments.runner import run
 from projfree.experiments.store import Store
 
@@ -32,6 +34,7 @@ def test_the_whole_quick_run(tmp_path):
     assert not [one.finding.reason for one in found if "the rule failed" in one.finding.reason]
     if general_available():
         assert not [one.claim.text for one in found if one.finding.ours == "nothing measured"]
+    assert without_figure(judged_report(EXPERIMENTS, tmp_path, "projfree reproduce --quick")) == []
     verdicts = {(one.experiment.name, one.claim.key): one.finding.verdict for one in found}
     assert {key: verdicts[key] for key in SETTLED} == SETTLED
     against = [one for one in found if one.claim.origin is Origin.STATED and one.finding.verdict in AGAINST]

@@ -12,6 +12,7 @@ from judged import ALPHA, CLAIMS, MINUS, RHO, ended, table, verdict_of
 from projfree.experiments import EXPERIMENTS, Origin, Verdict
 from projfree.experiments.base import AGAINST, FOR
 from projfree.experiments.counting import FWLS, FWPLR, OPTION_B, PA
+from projfree.experiments.definition import SigmoidMean, minimiser
 from projfree.experiments.gradient_descent import named
 from projfree.experiments.implementations import GD
 from projfree.experiments.iteration_time import ACCELERATED
@@ -20,6 +21,7 @@ from projfree.experiments.rates import EXPERIMENT as RATES
 from projfree.experiments.stochastic import EXPERIMENT as STOCHASTIC
 from projfree.experiments.stochastic import SGD, SPA, rows_read
 from projfree.experiments.theory.constants import _multiplier
+from projfree.sets import LpBall
 
 SECTIONS = (
     "Section",
@@ -329,3 +331,20 @@ def test_without_the_general_solver_its_claims_are_open_and_say_what_to_install(
     found = CLAIMS["stochastic", "l1.1"].judge(table(rows))
     assert found.verdict is Verdict.OPEN
     assert "pip install 'projfree[reproduce]'" in found.reason
+
+
+def test_a_definition_for_every_w_is_judged_at_random_points_and_not_at_iterates_alone():
+    place = {"measure": "towards the minimum"}
+    iterates = [{**place, "variant": "r = 1", "value": 1.0}]
+    assert verdict_of("quasi-convex", "definition", iterates) is Verdict.HOLDS
+    for share, verdict in ((1.0, Verdict.HOLDS), (0.999, Verdict.CHOICE)):
+        at_random = {**place, "variant": "r = 1, random w", "value": share}
+        assert verdict_of("quasi-convex", "definition", [*iterates, at_random]) is verdict
+
+
+def test_the_minimiser_of_the_definition_is_one():
+    f, ball = SigmoidMean(), LpBall(2, 1.0)
+    star = minimiser(f, ball, 0)
+    g = f.gradient(star)
+    assert np.linalg.norm(star) <= 1 + 1e-12
+    assert float(g @ star) + float(np.linalg.norm(g)) < 1e-11  # the Frank-Wolfe gap

@@ -11,19 +11,20 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from judged import MINUS, table
+from judged import MINUS, table, without_figure
 from tiny_run import FACTS, TINY_EXPERIMENTS
 
 from projfree.experiments import EXPERIMENTS, Origin, Verdict
 from projfree.experiments.base import Panel, Task
+from projfree.experiments.checks_drawn import holds_map, ratio_bars
 from projfree.experiments.drawing import map_panel
 from projfree.experiments.report import build
 from projfree.experiments.report.build import judged_report
 from projfree.experiments.report.findings import judged
-from projfree.experiments.report.interactive import figure
+from projfree.experiments.report.interactive import cells, figure
 from projfree.experiments.report.page import told_apart
 from projfree.experiments.report.preface import HEADLINES, against, circumstances, citation
-from projfree.experiments.report.static import file_stem
+from projfree.experiments.report.static import file_stem, save
 from projfree.experiments.runner import key_of, planned, run
 from projfree.experiments.store import DONE, FILE, TIMES, Store, read_store
 
@@ -40,6 +41,10 @@ def test_the_table_is_flat_and_complete(tiny):
     done = set(table.loc[table["measure"] == DONE, "task"])
     assert len(done) == sum(len(e.tasks("quick")) for e in TINY_EXPERIMENTS)
     assert np.isfinite(table.loc[table["measure"] == "step", "value"]).all()
+
+
+def test_every_claim_that_was_measured_has_a_figure_in_a_quick_report_too(tiny):
+    assert without_figure(judged_report(TINY_EXPERIMENTS, tiny, "projfree reproduce")) == []
 
 
 def test_a_clock_that_runs_ten_times_faster_changes_no_verdict(tiny, tmp_path, monkeypatch):
@@ -154,6 +159,8 @@ def test_known_facts_come_out(tiny):
         assert found["theory", f"bound-{k}"].verdict is Verdict.HOLDS
     assert found["theory", "group"].verdict is Verdict.FAILS
     assert found["theory", "normalised"].verdict is Verdict.CHOICE
+    assert found["quasi-convex", "definition"].verdict is Verdict.HOLDS
+    assert "100.0% of the points at r = 1, random w" in found["quasi-convex", "definition"].ours
     assert found["variants", "fewer"].verdict is Verdict.HOLDS
     assert found["beyond", "certificates"].verdict is Verdict.HOLDS
     assert found["stochastic-rate", "sample"].verdict is Verdict.OPEN
@@ -224,6 +231,24 @@ def test_a_map_leaves_open_what_is_near_or_not_measured():
     (trace,) = figure(panel)["traces"]
     assert trace["text"] == [[f"✓ {MINUS}2.5", f"? {MINUS}2.35", f"✗ {MINUS}2", "? not measured"]]
     assert trace["z"] == [[1.0, 0.5, 0.0, 0.5]]
+
+
+def test_a_map_without_numbers_says_yes_or_no():
+    rows = table([{"variant": name, "value": value} for name, value in (("a", 1.0), ("b", 0.0))])
+    panel = holds_map("map", "Where", rows, "everywhere", "x")
+    assert cells(panel.grid) == [["✓ yes", "✗ no"]]
+    assert panel.alt == "Where. It holds: 1 of 2 places."
+
+
+def test_a_level_crosses_the_bars_that_it_judges(tmp_path):
+    rows = table([{"problem": "bound", "variant": name, "value": value} for name, value in (("a", 0.5), ("b", 1.5))])
+    panel = ratio_bars("ratios", "Ratios", rows, {"claimed: at most 1": 1.0}, "ratio")
+    bars, level = figure(panel)["traces"]
+    assert (bars["type"], bars["y"]) == ("bar", [0.5, 1.5])
+    assert (level["type"], level["x"], level["y"]) == ("scatter", bars["x"], [1.0, 1.0])
+    assert panel.alt == "Ratios, ratio: bound: a 0.50, b 1.50; dotted line, claimed: at most 1"
+    drawn = next(save(panel, tmp_path, "ratios")).read_text(encoding="utf-8")
+    assert "claimed: at most 1" in drawn
 
 
 def test_names_of_files_are_plain():

@@ -17,6 +17,7 @@ TINY = {
     "variants": ("regression l_2 standardised", "completion Schatten-2 rho=0.9"),
     "gradient-descent": ("l_2 standardised",),
     "stochastic-rate": ("sample rho=0.1",),
+    "quasi-convex": ("examples", "count r=1", "random points r=1"),
     "theory": ("bounds", "lemma 1", "lemma 2", "group oracle", "normalised gradient"),
     "beyond": ("certificates l_2 rho=0.9",),
 }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import re
+import signal
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -49,9 +51,24 @@ def cluster_at(where: str) -> Iterator[Any]:
             return
         if where != "local" and not (count.isdecimal() and int(count)):
             raise ValueError(_wrong(where))
-        settings = {"n_workers": int(count) if count else None, "threads_per_worker": 1, "dashboard_address": ":0"}
-        with LocalCluster(**settings) as cluster, Client(cluster) as client:
+        workers = {"n_workers": int(count) if count else None, "threads_per_worker": 1}
+        quiet = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
+        with LocalCluster(**workers, **quiet) as cluster, Client(cluster) as client:
+            _let_ignore_interrupts(client)
             yield client
+
+
+def _let_ignore_interrupts(client: Any) -> None:
+    """Ctrl-C in a terminal reaches workers too: they live on until the command has kept its state, and ends them."""
+    from distributed import WorkerPlugin
+
+    class Uninterrupted(WorkerPlugin):  # type: ignore[misc]  # Dask has no types; local, so that it travels by value
+        name = "projfree-uninterrupted"
+
+        def setup(self, worker: Any) -> None:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    client.register_plugin(Uninterrupted())
 
 
 def _wrong(where: str) -> str:

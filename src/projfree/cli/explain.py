@@ -23,11 +23,10 @@ EPILOG = "Example:\n\nprojfree explain train.csv --target y --loss logistic --p 
 def explain(asked: Asked, json: Json = False, debug: Debug = False) -> None:
     """Say which solver would be used for this data, why, and what it is expected to cost; nothing is run."""
     settings = asked.settings()
-    on = contextlib.ExitStack()
-    rows = asked.rows(on)
-    for remark in rows.remarks:
-        note(remark, json)
-    with on:
+    with contextlib.ExitStack() as on:
+        rows = asked.rows(on)
+        for remark in rows.remarks:
+            note(remark, json)
         made = _explained(settings, rows, asked.data)
     if not json:
         typer.echo(made.explain())

@@ -73,23 +73,22 @@ def fit(
     options.refuse_below("--seed", seed, 0)
     settings, data = asked.settings(cv, max_iter=max_iter, time_limit=time_limit, random_state=seed), asked.data
     kept = _checked_places(data, out, settings, resume=resume, force=force)
-    on = contextlib.ExitStack()
-    rows = asked.rows(on)
-    for remark in rows.remarks:
-        note(remark, quiet or json)
-    if resume and not kept.there:
-        note(f"{str(kept.path)!r} holds no finished checkpoint, so that the fit begins anew.", quiet or json)
-    train, test = rows.parts(hold_out, seed) if isinstance(rows, ClusterRows) else split(rows.n, hold_out, seed)
-    rows = rows.fitted_on(train) if isinstance(rows, FileRows) else rows
-    model, keeper = model_of(settings, rows, data), OnInterrupt(kept.path)
-    if cv:  # a search shows its folds itself, and leaves nothing to go on from
-        model.set_params(verbose=2 if verbose else 0 if quiet or json else 1)
-    else:
-        watchers = _watchers(data, verbose, quiet or json)
-        watched(model, (*watchers, keeper), str(kept.path) if kept.there else None)
-    model = _fitted(model, rows, train, keeper, verbose)
-    score = held_out_score(model, rows, test)
-    on.close()
+    with contextlib.ExitStack() as on:  # ends workers that were started, however the fit ends
+        rows = asked.rows(on)
+        for remark in rows.remarks:
+            note(remark, quiet or json)
+        if resume and not kept.there:
+            note(f"{str(kept.path)!r} holds no finished checkpoint, so that the fit begins anew.", quiet or json)
+        train, test = rows.parts(hold_out, seed) if isinstance(rows, ClusterRows) else split(rows.n, hold_out, seed)
+        rows = rows.fitted_on(train) if isinstance(rows, FileRows) else rows
+        model, keeper = model_of(settings, rows, data), OnInterrupt(kept.path)
+        if cv:  # a search shows its folds itself, and leaves nothing to go on from
+            model.set_params(verbose=2 if verbose else 0 if quiet or json else 1)
+        else:
+            watchers = _watchers(data, verbose, quiet or json)
+            watched(model, (*watchers, keeper), str(kept.path) if kept.there else None)
+        model = _fitted(model, rows, train, keeper, verbose)
+        score = held_out_score(model, rows, test)
     save_model(with_encoder(model, rows), out, [], force)
     kept.forget()
     with reporting(out):

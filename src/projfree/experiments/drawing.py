@@ -179,12 +179,26 @@ def _label(x: float) -> str:
     return f"{x:,.0f}" if x >= 100 else f"{x:g}"
 
 
-def bar_panel(key: str, title: str, ylabel: str, series: Sequence[Series], note: str = "", **more: Any) -> Panel:
-    """Bars with their numbers in words."""
+def bar_panel(
+    key: str,
+    title: str,
+    ylabel: str,
+    series: Sequence[Series],
+    note: str = "",
+    limits: Mapping[str, float] | None = None,
+    **more: Any,
+) -> Panel:
+    """Bars with their numbers in words, and the levels that they are judged by as dotted lines."""
+    names = list(dict.fromkeys(x for s in series for x in s.x))
     alt = f"{title}, {ylabel}: " + "; ".join(
         f"{s.name}: " + ", ".join(f"{x} {number(y)}" for x, y in zip(s.x, s.y, strict=True)) for s in series
     )
-    return Panel(key, title, "", ylabel, series, logx=False, alt=alt, note=note, **more)
+    lines = [
+        Series(name, names, [level] * len(names), style="reference", colour=6 + k % 2)
+        for k, (name, level) in enumerate((limits or {}).items())
+    ]
+    alt += "".join(f"; dotted line, {line.name}" for line in lines)
+    return Panel(key, title, "", ylabel, [*series, *lines], logx=False, alt=alt, note=note, **more)
 
 
 def described(lines: Sequence[Series]) -> str:

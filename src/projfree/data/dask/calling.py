@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from projfree.data.base import RowsLostError
 from projfree.data.dask.inbox import inbox_of
 from projfree.data.dask.releasing import Releasing
+from projfree.data.dask.standstill import Standstill
 from projfree.deadline import stopper
 
 #: Seconds between two looks at whether there are workers, while a round waits.
@@ -55,7 +56,7 @@ class Caller:
     client : distributed.Client
         A synchronous client.
     patience : float
-        Seconds that calls wait while there is no worker at all.
+        Seconds that calls wait while there is no worker at all, or all are paused.
 
     Attributes
     ----------
@@ -108,6 +109,7 @@ class Waiting:
         self.deaths = dict.fromkeys(range(len(calls)), 0)
         self.open, self.futures = set(self.deaths), dict[int, Any]()
         self.alone: float | None = None
+        self.standstill = Standstill(caller.client, caller.patience)
         self.stop = stopper()
 
     def look(self) -> None:
@@ -171,8 +173,14 @@ class Waiting:
                 continue
             self.deaths[i] += 1
             if error is not None:
-                if type(error).__name__ != "KilledWorker" or self.deaths[i] > RETRIES:
+                if type(error).__name__ != "KilledWorker":
                     raise error
+                if self.deaths[i] > RETRIES:
+                    raise RowsLostError(
+                        f"Dask has given up {self.deaths[i]} times on task {future.key!r}, because the workers that "
+                        "ran it died, as they do where memory is short; start workers with more memory or cut the data "
+                        "into smaller partitions, and go on from the checkpoint."
+                    ) from error
             elif self.client.status != "running" or self.deaths[i] > RETRIES:
                 raise RowsLostError(
                     "tasks of a round are cancelled again and again, by somebody else or because the scheduler has "
@@ -188,20 +196,34 @@ class Waiting:
             )
 
     def _look_around(self) -> None:
-        """See whether there are workers at all, and whether those are there that are waited for."""
-        if self.caller.workers:
-            self.alone = None
+        """See whether there are workers that take tasks, and whether those are there that are waited for."""
+        paused = self.standstill.paused()
+        able = [address for address in self.caller.workers if address not in paused]
+        if able:
             for i, future in list(self.futures.items()):
                 # Where all workers have died, Dask does not start what was to run on one of them.
-                if self.calls[i].worker not in (None, *self.caller.workers) and future.status == "pending":
+                if self.calls[i].worker not in (None, *able) and future.status == "pending":
                     self._again(i)
+        if able and not paused:
+            self.alone = None
             return
         patience, self.alone = self.caller.patience, time.monotonic() if self.alone is None else self.alone
         if time.monotonic() - self.alone >= patience:
-            raise RowsLostError(
-                f"no worker of {self.client.scheduler.address} was there for {patience:g} seconds (`patience`), "
-                "so that the rows are out of reach; start some, and go on from the checkpoint."
+            raise RowsLostError(self._out_of_reach(len(paused)))
+
+    def _out_of_reach(self, paused: int) -> str:
+        """Why nothing goes on."""
+        address, waited = self.client.scheduler.address, f"{self.caller.patience:g} seconds (`patience`)"
+        if paused and self.caller.workers:
+            return (
+                f"nothing went on at {address} for {waited}, because {paused} of its {len(self.caller.workers)} "
+                "workers are paused, whose memory is full; start workers with more memory or cut the data into smaller "
+                "partitions, and go on from the checkpoint."
             )
+        return (
+            f"no worker of {address} was there for {waited}, so that the rows are out of reach; start some, and go on "
+            "from the checkpoint."
+        )
 
     def _again(self, i: int) -> None:
         """Have a call made anew, on any worker."""

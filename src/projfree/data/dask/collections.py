@@ -42,7 +42,7 @@ def from_dask(
     client : distributed.Client, optional
         The cluster; by default the active client. Without one blocks are computed on this machine, one at a time.
     patience : float
-        Seconds that a round waits while the cluster has no worker.
+        Seconds that a round waits while the cluster has no worker, or paused ones only.
     columns : sequence of str, optional
         With Parquet, the features.
     memory : int

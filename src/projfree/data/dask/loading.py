@@ -9,6 +9,7 @@ from typing import Any
 from projfree.data.dask.calling import POLL, Call, Caller
 from projfree.data.dask.partition import Facts
 from projfree.data.dask.shelf import adopt_made
+from projfree.data.dask.standstill import Standstill
 from projfree.deadline import stopper
 
 #: The worker that has a partition, and what there is to know about it.
@@ -47,7 +48,7 @@ def _wait(caller: Caller, futures: list[Any]) -> None:
         with caller.client.as_current():
             await wait(futures, timeout=POLL)
 
-    stop = stopper()
+    stop, standstill = stopper(), Standstill(caller.client, caller.patience)
     while any(future.status == "pending" for future in futures):
         try:
             caller.client.sync(look)
@@ -56,5 +57,6 @@ def _wait(caller: Caller, futures: list[Any]) -> None:
         except CancelledError:
             return
         stop()
-        if not caller.workers or any(future.status in ("error", "lost") for future in futures):
+        wrong = not caller.workers or standstill.paused()
+        if wrong or any(future.status in ("error", "lost") for future in futures):
             return

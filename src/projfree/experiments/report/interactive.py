@@ -75,17 +75,17 @@ def _map(panel: Panel, grid: Grid) -> dict[str, Any]:
 
 
 def cells(grid: Grid) -> list[list[str]]:
-    """A sign and a number in each cell of a map."""
+    """A sign and a number in each cell of a map, or a sign and a word."""
     return [
-        [f"{sign} {_short(value)}" for sign, value in zip(signs, values, strict=True)]
-        for signs, values in zip(grid.signs(), grid.values, strict=True)
+        [f"{sign} {_short(value, state)}" for sign, value, state in zip(signs, values, states, strict=True)]
+        for signs, values, states in zip(grid.signs(), grid.values, grid.states, strict=True)
     ]
 
 
-def _short(value: float) -> str:
-    """A number in a cell."""
+def _short(value: float, state: bool | None) -> str:
+    """A number in a cell, or yes or no where a rule says so without one."""
     if not math.isfinite(value):
-        return "not measured"
+        return {True: "yes", False: "no", None: "not measured"}[state]
     return typeset(f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}")
 
 

@@ -113,14 +113,16 @@ def _power(value: float, _: float) -> str:
 
 
 def _line(ax: Any, series: Series, position: int) -> None:
-    k = place(series.colour, position)
+    k, x = place(series.colour, position), series.x
+    if len(x) and isinstance(x[0], str):  # a level across the bars, from edge to edge
+        x = np.linspace(-0.5, len(x) - 0.5, len(x)) if len(x) > 1 else np.zeros(1)
     points, law = series.style == "points", series.style == "reference"
     style = "none" if points else {"dashed": "--", "reference": ":"}.get(series.style, LINESTYLES[k])
     marker = MARKERS[k] if points or (len(series.y) <= 12 and series.style == "line") else None
     if series.low is not None and series.high is not None:
-        ax.fill_between(series.x, series.low, series.high, color=LIGHT[k], alpha=0.18, linewidth=0)
+        ax.fill_between(x, series.low, series.high, color=LIGHT[k], alpha=0.18, linewidth=0)
     ax.plot(
-        series.x,
+        x,
         series.y,
         color=LIGHT[k],
         linestyle=style,

@@ -23,8 +23,8 @@ def tasks(mode: Mode) -> list[Task]:
 
 
 def panels(table: Any) -> list[Panel | None]:
-    """The chances of Lemma 2, the growth of the constant, and where Schatten balls are strongly convex."""
-    return [*lemmas.panels(table), *constants.panels(table), *remarks.panels(table)]
+    """A figure or two for each bound, lemma and remark."""
+    return [one for part in (bounds, constants, lemmas, lemma_3, remarks) for one in part.panels(table)]
 
 
 EXPERIMENT = Experiment(

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
 from projfree import paper
 from projfree.checks import Array
-from projfree.experiments.base import Claim, Mode, Row, Task
+from projfree.experiments.base import Claim, Mode, Panel, Row, Task
+from projfree.experiments.checks_drawn import ratio_bars
 from projfree.experiments.counting import OnGram
 from projfree.experiments.iteration_time import least_squares
-from projfree.experiments.judging import judge_largest, rho_label
+from projfree.experiments.judging import judge_largest, rho_label, select
 
 RHOS = (0.5, 0.9, 2.0)
 #: Iterations of each run.
@@ -52,10 +54,23 @@ def bounds(mode: Mode) -> Task:
     return Task("bounds", run, 0.2)
 
 
+def panels(table: Any) -> list[Panel | None]:
+    """The largest share of each bound that an error uses, by radius."""
+    title = f"Bounds (1) to (3): the largest error over the bound in {MOST} iterations"
+    rows = select(table, problem=["bound (1)", "bound (2)", "bound (3)"])
+    return [ratio_bars("bounds", title, rows, {"claimed: at most 1": 1.0}, "error over the bound")]
+
+
 RULE = f"holds if the error over the bound never exceeds 1 in {MOST} iterations, at three radii"
 CLAIMS = tuple(
     Claim(
-        f"bound-{k}", text, "ratio ≤ 1", where, RULE, judge_largest(1.0, "error over the bound", problem=f"bound ({k})")
+        f"bound-{k}",
+        text,
+        "ratio ≤ 1",
+        where,
+        RULE,
+        judge_largest(1.0, "error over the bound", problem=f"bound ({k})"),
+        "bounds",
     )
     for k, text, where in (
         (1, "FW: f(w_t) − f* ≤ 2L/(t(t+1)) Σ ‖v_i − w_i₋₁‖²", "Equation (1), Section 4.1"),

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from projfree import paper
-from projfree.experiments.base import Claim, Finding, Mode, Row, Task
+from projfree.experiments.base import Claim, Finding, Mode, Panel, Row, Task
+from projfree.experiments.checks_drawn import holds_map
 from projfree.experiments.counting import OnGram
+from projfree.experiments.definition import SigmoidMean
 from projfree.experiments.iteration_time import least_squares
 from projfree.experiments.judging import all_true, select
-from projfree.experiments.quasi_convex import SigmoidMean
 from projfree.sets import LpBall
 
 
@@ -59,8 +60,14 @@ def judge_lemma_three(table: Any) -> Finding:
     )
 
 
+def panels(table: Any) -> list[Panel | None]:
+    """The runs in which the inequality holds at every iteration."""
+    title = "Lemma 3: runs of option B in which the inequality holds throughout"
+    return [holds_map("lemma-3", title, select(table, problem="lemma 3"), "at every iteration", "run")]
+
+
 CLAIMS = (
     Claim("lemma-3", "Option B: f(w_t₊₁) ≤ f(w_t) + (γ_t/2)⟨w* − w_t, ∇f(w_t)⟩ with γ_t = min(1, α‖∇f(w_t)‖/4L)",
           "every t", "Lemma 3, Appendix A.3", "holds if the inequality holds at all of 100 iterations of every run",
-          judge_lemma_three),
+          judge_lemma_three, "lemma-3"),
 )  # fmt: skip

@@ -9,6 +9,7 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.experiments.base import Claim, Finding, Mode, Origin, Panel, Row, Series, Task, Verdict
+from projfree.experiments.checks_drawn import ratio_bars
 from projfree.experiments.judging import UNMEASURED, judge_largest, select
 from projfree.experiments.words import ball_name
 from projfree.sets import LpBall
@@ -97,10 +98,23 @@ def judge_lemma_two(kind: str, why: str) -> Any:
 
 
 def panels(table: Any) -> list[Panel | None]:
+    """The ratios of Lemma 1 by ball, and the chances of Lemma 2 by dimension."""
+    return [ratios(table), chances(table)]
+
+
+def ratios(table: Any) -> Panel | None:
+    """The largest ratio of Lemma 1's sides by ball."""
+    rows = select(table, problem="lemma 1").assign(problem="largest ratio found")
+    title = "Lemma 1: left side over the printed right side"
+    limits = {"as printed: at most 1": 1.0, "with a factor 2: at most 2": 2.0}
+    return ratio_bars("lemma-1", title, rows, limits, "ratio")
+
+
+def chances(table: Any) -> Panel | None:
     """The chances of Lemma 2 by dimension."""
     rows = select(table, problem="lemma 2", measure=["one-sided", "two-sided"])
     if not len(rows):
-        return []
+        return None
     series = [
         Series(str(kind), part["t"].to_list(), part["value"].to_list(), style="points")
         for kind, part in rows.groupby("measure", sort=False)
@@ -108,13 +122,13 @@ def panels(table: Any) -> list[Panel | None]:
     series.append(Series("δ", [2, 90], [DELTA, DELTA], style="reference", colour=6))
     alt = "Chance that the first coordinate is below the level of Lemma 2, by dimension: one-sided above one half."
     title = f"Lemma 2: chance of failure for δ = {DELTA:g}"
-    return [Panel("lemma-2", title, "dimension d", "probability", series, logy=False, alt=alt)]
+    return Panel("lemma-2", title, "dimension d", "probability", series, logy=False, alt=alt)
 
 
 CHANCE = f"holds if the measured chance is at most 1.05 δ, δ = {DELTA:g}, in every dimension; for those where it is"
 CLAIMS = (
     Claim("lemma-1", "‖x_p − x_q‖ ≤ ‖p − q‖ / (α(‖p‖ + ‖q‖))", "ratio ≤ 1", "Lemma 1, Appendix A.1",
-          "holds if the largest ratio of the two sides is at most 1", judge_lemma_one),
+          "holds if the largest ratio of the two sides is at most 1", judge_lemma_one, "lemma-1"),
     Claim("lemma-2", "‖∇h(w)‖ ≥ δ√(π/2d) with probability 1 − δ, without θ", "failure ≤ δ", "Lemma 2, Appendix A.1",
           "holds if the chance of failure, at a point with ∇f = 0 and θ = 10⁻³, is at most δ",
           judge_lemma_two("printed", "where ∇f = 0, ‖∇h‖ = θ whatever ξ is: the bound needs a θ, with which it "

@@ -9,9 +9,10 @@ import numpy as np
 
 from projfree import paper
 from projfree.checks import Array
-from projfree.experiments.base import Claim, Finding, Mode, Origin, Panel, Row, Task, Verdict
+from projfree.experiments.base import Claim, Finding, Mode, Origin, Panel, Row, Series, Task, Verdict
+from projfree.experiments.checks_drawn import holds_map
 from projfree.experiments.counting import OnGram
-from projfree.experiments.drawing import state_map
+from projfree.experiments.drawing import bar_panel, noted, state_map
 from projfree.experiments.iteration_time import least_squares
 from projfree.experiments.judging import UNMEASURED, all_true, select
 from projfree.experiments.words import ball_name, number, span
@@ -129,6 +130,11 @@ def judge_convexity(table: Any) -> Finding:
 
 
 def panels(table: Any) -> list[Panel | None]:
+    """Where Schatten balls are strongly convex, one step against normalised gradient descent, and group oracles."""
+    return [strong_map(table), *steps(table), oracles(table)]
+
+
+def strong_map(table: Any) -> Panel | None:
     """Where the balls of Definition 1 stay inside, by norm and exponent."""
     rows = select(table, problem="strong convexity")
     places = {
@@ -136,7 +142,32 @@ def panels(table: Any) -> list[Panel | None]:
         for norm, ball, largest in zip(rows["variant"], rows["set"], rows["value"], strict=True)
     }
     title = "Strong convexity with α = (p − 1)/r: how far the sets of Definition 1 leave the ball, in units of r"
-    return [state_map("map-alpha", title, places, "Nowhere beyond it", "ball", "norm of Definition 1 (not stated)")]
+    return state_map("map-alpha", title, places, "Nowhere beyond it", "ball", "norm of Definition 1 (not stated)")
+
+
+def steps(table: Any) -> list[Panel | None]:
+    """What agrees in one step of Frank-Wolfe and of normalised gradient descent, and how far the iterates are apart."""
+    rows = select(table, problem="normalised gradient")
+    title = "One step of FW on an l₂ ball and of normalised gradient descent: what is the same"
+    same = holds_map("map-normalised", title, select(rows, measure="same"), "the same to rounding", "")
+    apart = select(rows, measure=["apart", "apart after shrinking"])
+    if not len(apart):
+        return [same]
+    names = ["as it is" if kind == "apart" else "after shrinking by 1 − γ" for kind in apart["measure"]]
+    title = "One step of FW on an l₂ ball and of normalised gradient descent: distance of the iterates"
+    bars = Series("distance", names, apart["value"].to_list(), style="bar")
+    return [same, bar_panel("normalised", title, "distance / r", [bars], noted(rows), logy=False)]
+
+
+def oracles(table: Any) -> Panel | None:
+    """What the group oracle reaches, as in the source and corrected."""
+    rows = select(table, problem="group oracle")
+    bars = [
+        Series(f"{kind} formula", part["variant"].to_list(), part["value"].to_list(), style="bar")
+        for kind, part in rows.groupby("measure", sort=False)
+    ]
+    title = "The group ball's oracle: what it reaches of the optimum"
+    return bar_panel("group", title, "share of the optimum", bars, logy=False) if bars else None
 
 
 def judge_normalised(table: Any) -> Finding:
@@ -163,8 +194,9 @@ CLAIMS = (
           "Appendix B.4", "holds for a norm in Definition 1 if the balls it asks for stay inside (400 pairs)",
           judge_convexity, "map-alpha"),
     Claim("normalised", "On an l₂ ball FW is equivalent to normalised gradient descent", "equal", "Section 2",
-          "holds for what agrees to rounding in one step from the same point", judge_normalised),
+          "holds for what agrees to rounding in one step from the same point", judge_normalised,
+          "normalised map-normalised"),
     Claim("group", "The group ball's oracle in the paper's source minimises over the ball", "optimum",
           "source of Section 3.2, not printed", "holds if the formula reaches the dual norm", judge_group,
-          origin=Origin.OURS),
+          "group", Origin.OURS),
 )  # fmt: skip
