@@ -150,3 +150,13 @@ def test_the_hessian_of_some_features_is_part_of_that_of_all(loss, intercept, st
     whole = f.hessian(x)[np.ix_(features, features)]
     np.testing.assert_allclose(f.hessian_among(x, features), whole, atol=1e-12)
     np.testing.assert_allclose(f.hessian_among(x, features, np.array([2, 0])), whole[[2, 0]], atol=1e-12)
+
+
+def test_images_by_chosen_columns_have_the_bits_of_those_by_all() -> None:
+    """Else a run would depend on which columns an earlier one chose."""
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(sp.random(400, 300, density=0.3, random_state=rng, data_rvs=rng.standard_normal))
+    features = rng.permutation(300)[:120]
+    w = np.zeros(300)
+    w[features] = rng.standard_normal(120)
+    np.testing.assert_array_equal(Columns.of(X, features).image(w), X @ w)

@@ -106,9 +106,13 @@ def _choose(
     return int(ends[-1])
 
 
-@compiled(fastmath=FAST)
+@compiled()
 def _add_image(indptr: Array, indices: Array, values: Array, w: Array, out: Array) -> None:
-    """Add the products of the rows with ``w`` to ``out``."""
+    """Add the products of the rows with ``w`` to ``out``.
+
+    One after the other, each rounded, as SciPy does over all columns: so an image has the same bits whether columns
+    were chosen before or not.
+    """
     for i in range(len(out)):
         places, x = indices[indptr[i] : indptr[i + 1]], values[indptr[i] : indptr[i + 1]]
         for a in range(len(x)):
