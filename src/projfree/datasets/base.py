@@ -11,7 +11,18 @@ from projfree.checks import Array
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Features and targets, and where they come from."""
+    """Features and targets, and where they come from.
+
+    Examples
+    --------
+    >>> from projfree.datasets import load_year_sample
+    >>> sample = load_year_sample()
+    >>> sample
+    Dataset(name='YearPredictionMSD sample', ..., n_train=5000)
+    >>> X_train, y_train = sample.X[: sample.n_train], sample.y[: sample.n_train]
+    >>> X_train.shape, y_train.shape
+    ((5000, 90), (5000,))
+    """
 
     X: Array = field(repr=False)
     y: Array = field(repr=False)
@@ -27,7 +38,18 @@ class Dataset:
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """Observed entries of a matrix: ``values[k]`` stands at ``(rows[k], cols[k])``, all in the file's order."""
+    """Observed entries of a matrix: ``values[k]`` stands at ``(rows[k], cols[k])``, all in the file's order.
+
+    Examples
+    --------
+    >>> from projfree.datasets import movielens_stand_in
+    >>> ratings = movielens_stand_in("100k")
+    >>> ratings.shape, ratings.rows.shape
+    ((943, 1682), (100000,))
+    >>> own = ratings.values[ratings.rows == 0]  # what the first user gave
+    >>> bool(own.min() >= 1) and bool(own.max() <= 5)
+    True
+    """
 
     rows: Array = field(repr=False)
     cols: Array = field(repr=False)
