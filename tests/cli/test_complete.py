@@ -215,10 +215,16 @@ def test_features_and_several_models(call, tmp_path):
     refused = call(*words, "--user-features", tmp_path / "short.csv", "--out", tmp_path / "o")
     assert refused.exit_code == 2
     assert "`user_features` must have a row for each of the users in the ratings, got none for 0" in refused.output
-    (tmp_path / "gaps.csv").write_text("who,age\n1,2\n2,\n")
+    (tmp_path / "gaps.csv").write_text("who,age\n1,2\n2,inf\n")
     refused = call(*words, "--user-features", tmp_path / "gaps.csv", "--out", tmp_path / "o")
-    assert "missing or infinite in row 2; fill it, or leave the column out" in " ".join(refused.output.split())
-    assert "--impute" not in refused.output  # which this command has not
+    assert "is infinite in row 2; leave it empty where it is not known" in " ".join(refused.output.split())
+    people = pd.read_csv(tmp_path / "people.csv")
+    people.loc[[3, 7], "age"], people.loc[5, "sex"] = np.nan, None
+    people.to_csv(tmp_path / "gaps.csv", index=False)
+    assert call(*words, "--user-features", tmp_path / "gaps.csv", "--out", tmp_path / "o").exit_code == 0
+    features = load(tmp_path / "o").user_features_
+    assert features.names == ("sex=(missing)", "sex=F", "sex=M", "age")
+    assert np.isnan(features.on.toarray()[:, 3]).nonzero()[0].tolist() == [3, 7]
     (tmp_path / "ids.csv").write_text("who\n1\n2\n")
     refused = call(*words, "--user-features", tmp_path / "ids.csv", "--out", tmp_path / "o")
     assert "must have a column of ids and others with features, got 'who' alone" in refused.output
