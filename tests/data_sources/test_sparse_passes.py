@@ -237,6 +237,9 @@ def test_measures_are_found_when_they_are_asked_for_and_once(monkeypatch):
     assert not found
     for loss in (Squared(), Logistic(), Huber()):
         minimize(Objective(loss, data), LpBall(2, 1.0), tol=1e-3)
+    assert not found  # the squares of all entries are enough, unless rows have weights or there is an intercept
+    for loss in (Squared(), Logistic(), Huber()):
+        minimize(Objective(loss, data, fit_intercept=True), LpBall(2, 1.0), tol=1e-3)
     data.subset(np.arange(2)).apply(np.ones(4))
     assert found == [1]
 

@@ -23,10 +23,13 @@ class Compressed(NamedTuple):
         The table by rows.
     columns : csc_array or None
         The same by columns, where it was given so.
+    squares : float or None
+        The sum of the squares of all entries, where the check of the values has found it.
     """
 
     rows: sp.csr_array
     columns: sp.csc_array | None
+    squares: float | None
 
 
 def compressed(X: Any) -> Compressed:
@@ -46,9 +49,9 @@ def compressed(X: Any) -> Compressed:
     if own.dtype.kind in "iub":
         own = with_values(own, own.data.astype(np.float64))
     if own.format == "csr":
-        return Compressed(checked_values(own), None)
-    rows = own.tocsr()  # in order, because the columns are read one after the other
-    return Compressed(checked_values(_marked(rows)), own)
+        return Compressed(own, None, checked_values(own))
+    rows = _marked(own.tocsr())  # in order, because the columns are read one after the other
+    return Compressed(rows, own, checked_values(rows))
 
 
 def _sound(X: Any) -> Any:
@@ -135,12 +138,16 @@ def _marked(X: Any) -> Any:
     return X
 
 
-def checked_values(X: sp.csr_array) -> sp.csr_array:
-    """The same rows, or a sentence that an entry is not finite, or that the squares of a row overflow."""
+def checked_values(X: sp.csr_array) -> float | None:
+    """The sum of the squares of all entries, None where it overflows or values are of single precision.
+
+    Raises a sentence where an entry is not finite, or where the squares of a row overflow.
+    """
     with np.errstate(all="ignore"):
-        # A sum of squares that is finite has finite terms, and so has each row. Its digits are of no importance.
-        if np.isfinite(np.dot(X.data, X.data)):
-            return X
+        # A sum of squares that is finite has finite terms, and so has each row.
+        squares = float(np.dot(X.data, X.data))
+    if np.isfinite(squares):
+        return squares if X.dtype == np.float64 else None
     for start in range(0, X.nnz, PIECE):
         finite = np.isfinite(X.data[start : start + PIECE])
         if not finite.all():
@@ -152,7 +159,7 @@ def checked_values(X: sp.csr_array) -> sp.csr_array:
     with np.errstate(over="ignore"):
         if not all(np.isfinite(row_squares(tile)).all() for _, tile in row_pieces(X, PIECE)):
             raise ValueError(f"`X` has entries as large as {shown(np.abs(X.data).max())}; rescale its columns.")
-    return X
+    return None
 
 
 def _line(X: Any, at: int) -> int:
@@ -192,10 +199,14 @@ def widened(tile: sp.csr_array) -> sp.csr_array:
     return tile if tile.dtype == np.float64 else with_values(tile, tile.data.astype(np.float64))
 
 
-def row_squares(tile: sp.csr_array) -> Array:
-    """The squared norms of the rows."""
-    out = np.zeros(tile.shape[0])
-    full = tile.indptr[:-1] < tile.indptr[1:]  # `reduceat` knows no empty sums
-    if full.any():
-        out[full] = np.add.reduceat(np.square(tile.data, dtype=np.float64), tile.indptr[:-1][full])
+def row_squares(tile: sp.csr_array, scratch: Array | None = None) -> Array:
+    """The squared norms of the rows; ``scratch`` is memory to use, at least as long as there are entries."""
+    out, starts = np.zeros(tile.shape[0]), tile.indptr[:-1]
+    place = None if scratch is None else scratch[: tile.nnz]
+    squares = np.square(tile.data, out=place, dtype=np.float64)
+    full = starts < tile.indptr[1:]  # `reduceat` knows no empty sums
+    if full.all():
+        np.add.reduceat(squares, starts, out=out)
+    elif full.any():
+        out[full] = np.add.reduceat(squares, starts[full])
     return out

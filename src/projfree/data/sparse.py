@@ -17,6 +17,7 @@ from projfree.data.compiled import compiled
 from projfree.data.compressed import compressed, row_pieces, widened
 from projfree.data.dense import marked_rows
 from projfree.data.local import LocalData, checked_targets, checked_weights
+from projfree.data.moments import measures
 from projfree.data.once import Once
 from projfree.data.row_products import RowTile
 from projfree.data.rows import Pass
@@ -103,12 +104,14 @@ class SparseData(LocalData):
     _chosen: Columns | None = None
 
     def __init__(self, X: Any, y: Array, sample_weight: Array | None = None, threads: int | None = None) -> None:
-        rows, columns = compressed(X)
+        rows, columns, squares = compressed(X)
         self._hold(rows, columns)
         self.threads = default_threads() if threads is None else count("threads", threads)
         self.y, self.weight = checked_targets(y, self.n), checked_weights(sample_weight, self.n)
         own = (self.X, self.weight, self.cut, self._workers())
         self._norms, self._mean = Once(partial(row_norms, *own)), Once(partial(mean_row, *own))
+        #: With equal weights the squares of all entries say it, without those of each row.
+        self._square = None if squares is None or self.weight is not None else measures(0.0, squares / self.n)[1]
 
     def _hold(self, X: sp.csr_array, columns: sp.csc_array | None = None) -> None:
         self.X = X
@@ -125,7 +128,7 @@ class SparseData(LocalData):
 
     @property
     def mean_square(self) -> float:  # type: ignore[override]  # as above
-        return self._norms.get()[1]
+        return self._norms.get()[1] if self._square is None else self._square
 
     def mean_row(self) -> Array:
         return self._mean.get()
@@ -227,6 +230,10 @@ class SparseData(LocalData):
         chosen = self._chosen
         return None if chosen is None or w.ndim > 1 or not chosen.cover(w) else chosen.image(w)
 
+    def image_of(self, table: Any, w: Array) -> Array:
+        short = self._short_image(w) if table is self.X else None
+        return super().image_of(table, w) if short is None else short
+
     def smoothness(self, *, centred: bool) -> float:
         return largest_eigenvalue(self, np.zeros(self.d), np.ones(self.d), self.mean_square, centred=centred)
 
@@ -241,6 +248,6 @@ class SparseData(LocalData):
         marked.sort_indices()
         marked.eliminate_zeros()
         # These change with any entry; its place alone would cost a product to tell.
-        means = np.array([self.row_norm, self.mean_square, self.X.data.sum(dtype=np.float64)])
+        means = np.array([self.mean_square, self.X.data.sum(dtype=np.float64)])
         parts = (marked.indptr.astype(np.int64), marked.indices.astype(np.int64), marked.data, self.y, self.weight)
         return short_hash(f"sparse {self.X.shape} {self.X.dtype} {self.y.shape}", *parts, means)
