@@ -35,9 +35,26 @@ class Compressed(NamedTuple):
 def compressed(X: Any) -> Compressed:
     """A SciPy sparse matrix or array of any format as compressed rows of floats.
 
-    CSR with float32 or float64 values and increasing columns shares its memory with the result. Other formats are
-    converted once, and CSC is kept next to the rows; so are values of other kinds. Where columns are not in order or
-    occur twice, the result is a copy in which they are sorted and summed. Explicit zeros stay.
+    See `canonical`; compressed columns are converted once, and kept next to the rows.
+    """
+    own = canonical(X)
+    if own.format == "csr":
+        return Compressed(own, None, checked_values(own))
+    rows = by_rows(own)
+    return Compressed(rows, own, checked_values(rows))
+
+
+def by_rows(X: sp.csc_array) -> sp.csr_array:
+    """Canonical columns as compressed rows."""
+    return _marked(X.tocsr())  # in order, because the columns are read one after the other
+
+
+def canonical(X: Any) -> Any:
+    """A SciPy sparse matrix or array of any format as canonical CSR or, where it is that, CSC of floats.
+
+    CSR and CSC with float32 or float64 values and increasing indices share their memory with the result. Other formats
+    are converted, and so are values of other kinds. Where indices are not in order or occur twice, the result is a copy
+    in which they are sorted and summed. Explicit zeros stay. Whether values are finite is for `checked_values` to see.
     """
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(f"`X` must be a table with at least one row and one column, got shape {X.shape}.")
@@ -48,10 +65,7 @@ def compressed(X: Any) -> Compressed:
     own = _canonical(_sound(X if X.dtype.isnative else X.astype(X.dtype.newbyteorder("="))))
     if own.dtype.kind in "iub":
         own = with_values(own, own.data.astype(np.float64))
-    if own.format == "csr":
-        return Compressed(own, None, checked_values(own))
-    rows = _marked(own.tocsr())  # in order, because the columns are read one after the other
-    return Compressed(rows, own, checked_values(rows))
+    return own
 
 
 def _sound(X: Any) -> Any:
@@ -138,8 +152,8 @@ def _marked(X: Any) -> Any:
     return X
 
 
-def checked_values(X: sp.csr_array) -> float | None:
-    """The sum of the squares of all entries, None where it overflows or values are of single precision.
+def checked_values(X: Any) -> float | None:
+    """The sum of the squares of all entries of CSR or CSC, None where it overflows or values have single precision.
 
     Raises a sentence where an entry is not finite, or where the squares of a row overflow.
     """
@@ -148,6 +162,7 @@ def checked_values(X: sp.csr_array) -> float | None:
         squares = float(np.dot(X.data, X.data))
     if np.isfinite(squares):
         return squares if X.dtype == np.float64 else None
+    X = X if X.format == "csr" else by_rows(X)
     for start in range(0, X.nnz, PIECE):
         finite = np.isfinite(X.data[start : start + PIECE])
         if not finite.all():
