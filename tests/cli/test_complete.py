@@ -231,8 +231,8 @@ def test_features_and_several_models(call, tmp_path):
     people = pd.read_csv(tmp_path / "people.csv")
     people.loc[[3, 7], "age"], people.loc[5, "sex"] = np.nan, None
     people.to_csv(tmp_path / "gaps.csv", index=False)
-    assert call(*words, "--user-features", tmp_path / "gaps.csv", "--out", tmp_path / "o").exit_code == 0
-    features = load(tmp_path / "o").user_features_
+    assert call(*words, "--user-features", tmp_path / "gaps.csv", "--out", tmp_path / "with gaps").exit_code == 0
+    features = load(tmp_path / "with gaps").user_features_
     assert features.names == ("sex=(missing)", "sex=F", "sex=M", "age")
     assert np.isnan(features.on.toarray()[:, 3]).nonzero()[0].tolist() == [3, 7]
     (tmp_path / "ids.csv").write_text("who\n1\n2\n")
