@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -162,7 +163,7 @@ def test_ctrl_c_during_the_choice_of_the_radius(call, ratings, tmp_path, monkeyp
 # ---------------------------------------------------------------- the bar
 
 
-@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("width", [40, 80, 120])
 def test_the_bar_names_the_stage_and_fits_the_screen(width):
     bar = ProgressBar(Console(file=io.StringIO(), force_terminal=True, width=width), label="complete ratings.csv")
     screen, stages = Console(file=io.StringIO(), width=width, record=True), []
@@ -178,12 +179,21 @@ def test_the_bar_names_the_stage_and_fits_the_screen(width):
     rng = np.random.default_rng(0)
     ratings = rng.integers(0, 30, 300), rng.integers(0, 20, 300), rng.integers(1, 6, 300)
     MatrixCompletion(rank=2, tol=0.5, callbacks=[bar, Look()], implicit=0).fit(ratings)
+    MatrixCompletion(rank=2, tol=1e-3, radius=20.0, max_sweeps=3, callbacks=[bar, Look()], implicit=0).fit(ratings)
+    assert "convex solver" in stages
     assert stages[:3] == ["path", "sweeps", "certificate"]
     assert bar._bar is None  # the terminal was given back
     lines = screen.export_text().splitlines()
     assert max(map(len, lines)) <= width
-    for words in ("complete ratings.csv: path", "1 of at most ", "complete ratings.csv: sweeps", "3 of at most 3"):
+    assert not any("…" in line for line in lines)
+    if width < 70:  # no label and no bar, but all that changes
+        for words in (r"^path \d+/\d+ left \S+", "^sweeps 1/3 left", r"^convex solver gap \S+ (left|took) \S+"):
+            assert any(re.search(words, line) for line in lines), (words, lines[-3:])
+        return
+    for words in ("complete ratings.csv: path", "1 of at most ", "complete ratings.csv: sweeps"):
         assert any(words in line and "left" in line for line in lines), words
+    assert any("3 of at most 3 took" in line for line in lines)
+    assert not any(re.search("left *$", line) for line in lines)  # of nothing
     assert all(line.startswith("complete ratings.csv: ") for line in lines)  # one line each
 
 
@@ -215,10 +225,16 @@ def test_features_and_several_models(call, tmp_path):
     refused = call(*words, "--user-features", tmp_path / "short.csv", "--out", tmp_path / "o")
     assert refused.exit_code == 2
     assert "`user_features` must have a row for each of the users in the ratings, got none for 0" in refused.output
-    (tmp_path / "gaps.csv").write_text("who,age\n1,2\n2,\n")
+    (tmp_path / "gaps.csv").write_text("who,age\n1,2\n2,inf\n")
     refused = call(*words, "--user-features", tmp_path / "gaps.csv", "--out", tmp_path / "o")
-    assert "missing or infinite in row 2; fill it, or leave the column out" in " ".join(refused.output.split())
-    assert "--impute" not in refused.output  # which this command has not
+    assert "is infinite in row 2; leave it empty where it is not known" in " ".join(refused.output.split())
+    people = pd.read_csv(tmp_path / "people.csv")
+    people.loc[[3, 7], "age"], people.loc[5, "sex"] = np.nan, None
+    people.to_csv(tmp_path / "gaps.csv", index=False)
+    assert call(*words, "--user-features", tmp_path / "gaps.csv", "--out", tmp_path / "with gaps").exit_code == 0
+    features = load(tmp_path / "with gaps").user_features_
+    assert features.names == ("sex=(missing)", "sex=F", "sex=M", "age")
+    assert np.isnan(features.on.toarray()[:, 3]).nonzero()[0].tolist() == [3, 7]
     (tmp_path / "ids.csv").write_text("who\n1\n2\n")
     refused = call(*words, "--user-features", tmp_path / "ids.csv", "--out", tmp_path / "o")
     assert "must have a column of ids and others with features, got 'who' alone" in refused.output

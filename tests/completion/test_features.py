@@ -28,13 +28,18 @@ SHAPE = (9, 7)
 WIDTHS = (3, 2)
 
 
-def made(implicit=0.7, weight=0.4, loss=Squared(), sides=(True, True), p=1.0, kinds=(True, True, True)):  # noqa: B008 - a loss is frozen
-    """A problem whose first row and last column have no entry, and its parts: places, targets, weights, tables."""
+def made(implicit=0.7, weight=0.4, loss=Squared(), sides=(True, True), p=1.0, kinds=(True, True, True), missing=0.0):  # noqa: B008 - a loss is frozen
+    """A problem whose first row and last column have no entry, and its parts: places, targets, weights, tables.
+
+    A part of the features is ``missing``.
+    """
     rng = np.random.default_rng(0)
     rows, cols, y = entries(*SHAPE, 30, seed=0)
     kept = (rows > 0) & (cols < SHAPE[1] - 1)
     rows, cols, y = rows[kept], cols[kept], y[kept]
     tables = [rng.standard_normal((side, width)) for side, width in zip(SHAPE, WIDTHS, strict=True)]
+    for table in tables if missing else ():
+        table[rng.random(table.shape) < missing] = np.nan
     on = tuple(
         FeatureTable.of(t, tuple("abc"[: t.shape[1]])).on if use else None for t, use in zip(tables, sides, strict=True)
     )
@@ -50,10 +55,10 @@ def dense_parts(given):
     B = np.zeros(SHAPE)
     B[rows, cols] = 1.0
     wide = SHAPE[1] if implicit else 0, SHAPE[0] if implicit else 0
-    right = np.hstack([B[:, : wide[0]], users])
-    low = np.vstack([B[: wide[1]], items.T])
-    s = np.hstack([np.outer(B.any(axis=1), np.full(wide[0], implicit)), np.full(users.shape, weight)])
-    t = np.vstack([np.outer(np.full(wide[1], implicit), B.any(axis=0)), np.full(items.T.shape, weight)])
+    right = np.hstack([B[:, : wide[0]], np.nan_to_num(users)])
+    low = np.vstack([B[: wide[1]], np.nan_to_num(items.T)])
+    s = np.hstack([np.outer(B.any(axis=1), np.full(wide[0], implicit)), weight * ~np.isnan(users)])
+    t = np.vstack([np.outer(np.full(wide[1], implicit), B.any(axis=0)), weight * ~np.isnan(items.T)])
     return right, low, s / sizes.sum(), t / sizes.sum()
 
 
@@ -75,10 +80,11 @@ def point(problem, seed=0, rank=3):
 CASES = [(0.7, (True, True)), (0.7, (True, False)), (0.0, (True, True)), (0.0, (False, True))]
 
 
+@pytest.mark.parametrize("missing", [0.0, 0.4])
 @pytest.mark.parametrize(("implicit", "sides"), CASES)
 @pytest.mark.parametrize("loss", [Squared(), Huber(0.5)], ids=lambda loss: type(loss).__name__)
-def test_value_and_tangent_are_those_of_the_dense_formula(implicit, sides, loss):
-    problem, given = made(implicit, loss=loss, sides=sides)
+def test_value_and_tangent_are_those_of_the_dense_formula(implicit, sides, loss, missing):
+    problem, given = made(implicit, loss=loss, sides=sides, missing=missing)
     f, x, z = problem.f, point(problem), point(problem, 1)
     here, there = f.evaluate(x), f.evaluate(z)
     assert here.value == pytest.approx(dense_value(problem, given, x.w.toarray(), here.intercept), rel=1e-12)
@@ -143,10 +149,11 @@ def dense_minimum(problem, given, radius):
     return dense_value(problem, given, M, fit @ (y - f.base - M[rows, cols]))
 
 
+@pytest.mark.parametrize("missing", [0.0, 0.4])
 @pytest.mark.parametrize(("implicit", "sides"), CASES)
 @pytest.mark.parametrize("p", [1.0, 1.2])
-def test_the_bound_is_below_the_dense_minimum_and_close_to_it(implicit, sides, p):
-    problem, given = made(implicit, sides=sides, p=p)
+def test_the_bound_is_below_the_dense_minimum_and_close_to_it(implicit, sides, p, missing):
+    problem, given = made(implicit, sides=sides, p=p, missing=missing)
     least = dense_minimum(problem, given, 6.0)
     for rank, sweeps in ((1, 2), (12, 300)):
         state, _ = problem.within(rank, 6.0, None, max_iter=sweeps)
@@ -158,10 +165,11 @@ def test_the_bound_is_below_the_dense_minimum_and_close_to_it(implicit, sides, p
     assert found.bound >= least * 0.98
 
 
+@pytest.mark.parametrize("missing", [0.0, 0.4, 0.9])
 @pytest.mark.parametrize(("implicit", "sides"), CASES)
-def test_sweeps_descend(implicit, sides):
+def test_sweeps_descend(implicit, sides, missing):
     """With a fixed strength and p = 1 no sweep raises the penalised problem of the larger matrix."""
-    problem, _ = made(implicit, sides=sides, kinds=(False, True, True))
+    problem, _ = made(implicit, sides=sides, kinds=(False, True, True), missing=missing)
     f, totals = problem.f, []
 
     def total(run):
@@ -271,6 +279,76 @@ def test_every_form_gives_the_same_model():
     assert not sparse.user_features_.centre.any()
 
 
+def gaps(table, part, seed=5):
+    """The table with a part of its numbers missing."""
+    return np.where(np.random.default_rng(seed).random(table.shape) < part, np.nan, table)
+
+
+def test_missing_features_are_not_observed_and_the_rest_still_tells_of_cold_users(tmp_path):
+    cold = COLD_USER & ~COLD_ITEM
+    held = tuple(part[cold] for part in RATINGS)
+    without = MatrixCompletion(rank=8, certify=False).fit(WARM)
+    model = fitted(user_features=gaps(USERS, 0.2), item_features=gaps(ITEMS, 0.2), certify=True).fit(WARM)
+    assert model.rmse(held) < 0.9 * without.rmse(held)
+    assert 0.0 <= model.bound_ <= model.value_
+    known = model.fold_in((), user_features=USERS[3])
+    nothing = model.fold_in((), user_features=np.full(4, np.nan))
+    np.testing.assert_allclose(nothing, model.fold_in(()), rtol=1e-12)  # nothing said is nothing known
+    group = np.where(USERS[3] == 1.0, 1.0, np.nan)
+    partly = model.fold_in((), user_features=group)
+    assert np.abs(partly - nothing).max() > 0.1
+    assert np.abs(partly - known).max() < np.abs(nothing - known).max()
+    for ratings in ({0: 4.0, 3: 2.0}, {0: 4.0}):
+        assert np.isfinite(model.fold_in(ratings, user_features=group)).all()
+    model.save(tmp_path / "m")
+    for again in (projfree.load(tmp_path / "m"), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(again.predict(RATINGS[:2]), model.predict(RATINGS[:2]))
+        np.testing.assert_array_equal(again.fold_in((), user_features=group), partly)
+        assert np.isfinite(again.partial_fit(([3], [0], [5.0])).predict(([3], [1]))).all()
+
+
+def test_a_feature_that_is_missing_is_no_zero_and_no_mean():
+    """Neither the value nor what is learned of others depends on what would stand in its place."""
+    table = gaps(USERS, 0.3)
+    settings = {"radius": 30.0, "implicit": 0.5, "max_sweeps": 60, "certify": "sharp", "rank": 30}
+    missing = fitted(**settings, user_features=table).fit(WARM)
+    mean = np.where(np.isnan(table), np.nanmean(table, axis=0), table)
+    filled = fitted(**settings, user_features=mean).fit(WARM)
+    assert missing.value_ < filled.value_ - 1e-3  # fewer squares
+    assert missing.value_ >= missing.bound_
+
+
+def test_every_form_may_have_missing_numbers():
+    table = gaps(USERS, 0.3)
+    whole = fitted(radius=30.0, max_sweeps=3, user_features=table).fit(WARM).predict(RATINGS[:2])
+    frame = pd.DataFrame(table, columns=list("abcd"))
+    nullable = frame.astype({"a": "Int64", "b": "Float64"})
+    mapping = {i: row.tolist() for i, row in enumerate(table)}
+    polars = pl.DataFrame({"user": np.arange(160), **{c: pl.Series(frame[c]).fill_nan(None) for c in "abcd"}})
+    for form in (frame, nullable, mapping, polars):
+        found = fitted(radius=30.0, max_sweeps=3, user_features=form).fit(WARM)
+        np.testing.assert_allclose(found.predict(RATINGS[:2]), whole, rtol=1e-9)
+    sparse = frame.astype(pd.SparseDtype(float, 0.0))
+    forms = (sp.csr_array(table), sparse)  # a zero that is not stored is a zero, NaN is missing
+    first, second = (fitted(radius=30.0, max_sweeps=3, user_features=form).fit(WARM) for form in forms)
+    np.testing.assert_array_equal(first.predict(RATINGS[:2]), second.predict(RATINGS[:2]))
+    assert np.isnan(first.user_features_.values).sum() == np.isnan(table).sum()
+    there = ~np.isnan(table)
+    np.testing.assert_allclose(first.user_features_.scale, np.sqrt(np.nansum(table**2, axis=0) / there.sum(axis=0)))
+    dense = FeatureTable.of(table, tuple("abcd"))
+    np.testing.assert_allclose(dense.centre, np.nanmean(table, axis=0))
+    np.testing.assert_allclose(dense.scale, np.nanstd(table, axis=0))
+
+
+def test_a_feature_that_nobody_has_says_nothing():
+    none = np.column_stack([USERS, np.full(160, np.nan)])
+    settings = {"radius": 30.0, "max_sweeps": 200, "implicit": 0.5}  # as many as forget the first factors
+    for found, plain in ((none, USERS), (sp.csr_array(none), sp.csr_array(USERS))):
+        models = [fitted(**settings, user_features=table).fit(WARM) for table in (found, plain)]
+        assert not models[0].factors_.beside[-1].any()
+        np.testing.assert_allclose(*(model.predict(WARM[:2]) for model in models), atol=1e-6)
+
+
 def test_new_users_with_features_come_later():
     model = fitted(user_features=(np.arange(150), USERS[:150]), item_features=None).fit(
         tuple(part[WARM[0] < 140] for part in WARM)
@@ -311,9 +389,9 @@ def test_several_models_with_features():
             ValueError,
             "a row for each of the users in the ratings, got none for 1",
         ),
-        (np.where(np.arange(160)[:, None] == 7, np.nan, USERS), ValueError, "must be finite, got nan at index"),
+        (np.where(np.arange(160)[:, None] == 7, np.inf, USERS), ValueError, "must be finite, or NaN .*, got inf"),
         (pd.DataFrame({"sex": ["F"] * 160}), TypeError, "must have numeric columns, got column 'sex' of type"),
-        (pd.DataFrame({"age": [np.nan] * 160}), ValueError, "in column 'age'"),
+        (pd.DataFrame({"age": [-np.inf] * 160}), ValueError, "must be finite, or NaN where a number is missing"),
         (np.zeros(160), ValueError, r"a row for each id and some features, got shape \(160,\)"),
         (3.0, ValueError, r"a row for each id and some features, got shape \(\)"),
         (pd.DataFrame({"user": np.arange(160)}), ValueError, r"and some features, got shape \(160, 0\)"),

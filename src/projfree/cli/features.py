@@ -15,7 +15,7 @@ from projfree.estimators.frame_columns import row_of
 def read_features(path: Path | None, ids: str, reading: Reading) -> tuple[Array, Any] | None:
     """Ids and features of a file; the ids are in the column of this name, or in the first one.
 
-    Text becomes a column of zeros and ones for each value.
+    Text becomes a column of zeros and ones for each value, a missing text one of its own; missing numbers stay NaN.
     """
     if path is None:
         return None
@@ -26,16 +26,18 @@ def read_features(path: Path | None, ids: str, reading: Reading) -> tuple[Array,
     if len(frame.columns) < 2:
         raise ValueError(f"{str(path)!r} must have a column of ids and others with features, got {first!r} alone.")
     rest = frame.drop(columns=first)
-    _refuse_gaps(path, rest)
-    return frame[first].to_numpy(), TableEncoder().fit_transform(rest)
+    numbers = rest.select_dtypes("number").astype(np.float64)
+    _refuse_infinite(path, numbers)
+    table = TableEncoder().fit_transform(rest.fillna(dict.fromkeys(numbers, 0.0)))
+    table[list(numbers)] = numbers
+    return frame[first].to_numpy(), table
 
 
-def _refuse_gaps(path: Path, frame: Any) -> None:
-    """Raise where a number is missing or infinite; a missing text is a value of its own."""
-    for name in frame.select_dtypes("number"):
-        bad = np.flatnonzero(~np.isfinite(frame[name].to_numpy(dtype=np.float64, na_value=np.nan)))
+def _refuse_infinite(path: Path, numbers: Any) -> None:
+    for name in numbers:
+        bad = np.flatnonzero(np.isinf(numbers[name].to_numpy()))
         if len(bad):
             raise ValueError(
-                f"column {name!r} of {str(path)!r} is missing or infinite in row {row_of(frame[name], int(bad[0]))}; "
-                "fill it, or leave the column out."
+                f"column {name!r} of {str(path)!r} is infinite in row {row_of(numbers[name], int(bad[0]))}; leave it "
+                "empty where it is not known, or leave the column out."
             )

@@ -33,12 +33,13 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "dtypes") and hasattr(X, "to_numpy")
 
 
-def from_frame(name: str, frame: Any) -> tuple[Any, tuple[str, ...]]:
+def from_frame(name: str, frame: Any, *, missing: bool = False) -> tuple[Any, tuple[str, ...]]:
     """The table and the names of its columns.
 
     A frame whose columns are one block of float32 or float64 is not copied (pandas keeps it so where the frame was made
     from an array; polars where its columns lie behind each other). A pandas frame of sparse columns stays sparse.
-    Other frames become one float64 array. Columns that are not numbers are refused, and so are missing values.
+    Other frames become one float64 array. Columns that are not numbers are refused, and so are missing values, unless
+    ``missing`` says that NaN, and infinity, are for whoever asks.
     """
     names = tuple(str(column) for column in frame.columns)
     for column, dtype in zip(names, frame.dtypes, strict=True):
@@ -50,7 +51,7 @@ def from_frame(name: str, frame: Any) -> tuple[Any, tuple[str, ...]]:
     if all(hasattr(dtype, "fill_value") for dtype in frame.dtypes) and len(names):
         return _sparse(name, frame), names
     table = _table(frame)
-    for j, column in enumerate(names):
+    for j, column in enumerate(names if not missing else ()):
         _refuse_missing(name, f" in column {column!r}", table[:, j])
     return table, names
 

@@ -11,7 +11,8 @@ what they like. The added terms have as many entries as the matrix and are never
 
 .. math:: \|B - U Q^T\|_F^2 = |B| - 2 \sum_{(i,j) \in B} U_i \cdot Q_j + \operatorname{tr}(U^T U\, Q^T Q),
 
-and features of rows and columns are further columns of S and rows of T, with a weight of their own, see `Neighbours`.
+and features of rows and columns are further columns of S and rows of T, with a weight of their own, see `Neighbours`;
+those that are missing have none.
 The tangent of the squares at :math:`S_0` is :math:`|B| - \|S_0\|^2 + 2 \langle S_0 - B, S\rangle`, sparse plus low
 rank.
 """
@@ -45,7 +46,7 @@ class ImplicitObjective(SmoothFunction):
     weight : float
         The weight w of the squares of B; zero where B is left out, and features are not.
     features : pair of OnPattern or None
-        Features of the rows, m x d, and of the columns, n x e.
+        Features of the rows, m x d, and of the columns, n x e; those that are NaN are not observed.
     features_weight : float
         The weight of their squares, positive.
 
@@ -118,14 +119,17 @@ class ImplicitObjective(SmoothFunction):
 
     def _tangent(self, own: Minorant, blocks: tuple[LowRank, LowRank]) -> Minorant:
         near, gradient = self.neighbours, cast("Any", own.gradient)
-        total = StackedPattern(gradient, *near.pulls) + near.placed(blocks)
+        predicted = near.predicted(blocks)
+        total = StackedPattern(gradient, *near.on_patterns(predicted)) + near.placed(blocks)
         parts = [part for _, part in near.parts(blocks)]
-        constant = own.constant + near.known - sum(part.square for part in parts)
-        # Gram matrices add as many terms as there are rows, and products of their entries may cancel.
-        units = sum(self.shape) + 4.0 * sum(part.own.shape[1] for part in parts) + 16.0
+        constant = own.constant + near.known - near.square(blocks, predicted)
+        # Gram matrices add as many terms as there are rows, and products of their entries may cancel; what is taken off
+        # for missing features are as many terms as there are of these, each a sum over components.
+        terms, missing = sum(part.own.shape[1] for part in parts), sum(len(values) for values in predicted)
+        units = sum(self.shape) + 4.0 * terms + 16.0 + (missing + 4.0 * terms if missing else 0.0)
         squares, sizes = zip(*(part.sizes for part in parts), strict=True)
         error = own.constant_error + UNIT * (units * (near.known + sum(squares)) + abs(constant))
-        moved = sum(pull.size() for pull in near.pulls) + 2.0 * sum(sizes)
+        moved = sum(pull.size() for pull in near.pulls) + (2.0 + (terms if missing else 0.0)) * sum(sizes)
         return replace(
             own,
             constant=constant,
@@ -146,7 +150,8 @@ class ImplicitObjective(SmoothFunction):
         f, (m, n), near = self.entries, self.entries.shape, self.neighbours
         ends = f.point(LowRank((m, n), ())), f.point(direction.block(slice(m), slice(n)))
         own = f.loss.smoothness * float(f.workspace.fold(SquaredDifference(0.0), ends)[0])
-        return own + 2.0 * sum(part.square for _, part in near.parts(near.blocks(direction)))
+        blocks = near.blocks(direction)
+        return own + 2.0 * near.square(blocks, near.predicted(blocks))
 
     def smoothness(self) -> float:
         # Each entry of X, S and T has a curvature of its own; minimising the offsets out only lowers that of X.

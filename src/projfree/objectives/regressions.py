@@ -141,7 +141,7 @@ def regressed(f: Sweepable, now: Sides, side: int, ridge: Array, scale: Array) -
     mine, theirs = (now.rows, now.cols) if side == 0 else (now.cols, now.rows)
     lines = lines_of(e, now, side)
     free, kind, k = int(e.kinds[1 + side]), lines.kind, own.shape[1]
-    squares = SharedSquares.of(f, side, other, far, kind, ridge)
+    squares = SharedSquares.of(f, side, own, other, far, kind, ridge)
     basis = squares.basis
     table = _padded(basis.turned(other), 1.0, free)
     ridges, shared = np.ones(table.shape[1], kind), np.zeros(table.shape[1], kind)
@@ -166,20 +166,20 @@ def regressed(f: Sweepable, now: Sides, side: int, ridge: Array, scale: Array) -
 
     lines.over(lambda start, stop: _by_blocks(block, start, stop))
     if f.neighbours is not None and f.neighbours.features != (None, None):
-        found, extra = _with_features(f, side, other, far, found, extra, ridge, scale)
+        found, extra = _with_features(f, side, (own, other, far), found, extra, ridge, scale)
     if side == 0:
         return replace(now, left=found, rows=offset, below=extra)
     return replace(now, right=found, cols=offset, beside=extra)
 
 
 def _with_features(
-    f: Sweepable, side: int, other: Array, far: Array, found: Array, extra: Array, ridge: Array, scale: Array
+    f: Sweepable, side: int, now: tuple[Array, Array, Array], found: Array, extra: Array, ridge: Array, scale: Array
 ) -> tuple[Array, Array]:
     """Rows without entries as their features say, and behind the further rows those of the other side's features."""
-    near, n = cast("Neighbours", f.neighbours), f.entries.data.n
+    near, n, (own, other, far) = cast("Neighbours", f.neighbours), f.entries.data.n, now
     cold = near.rated[side] == 0.0
     if near.features[side] is not None and cold.any():
-        pull, gram = feature_pull(near, side, far, n)[cold], feature_gram(near, side, far, n)
+        pull, gram = feature_pull(near, side, own, far, n)[cold], feature_gram(near, side, far, n)
         found[cold] = from_features(pull, gram, ridge, scale[cold])
     return found, np.concatenate([extra, feature_factors(near, 1 - side, other, ridge, n).astype(extra.dtype)])
 

@@ -91,8 +91,10 @@ class SharedSquares:
     features: Array
 
     @classmethod
-    def of(cls, f: Sweepable, side: int, other: Array, far: Array, kind: np.dtype[Any], ridge: Array) -> SharedSquares:
-        """The squares with factors ``far`` of the columns beside a matrix whose own are ``other``."""
+    def of(
+        cls, f: Sweepable, side: int, own: Array, other: Array, far: Array, kind: np.dtype[Any], ridge: Array
+    ) -> SharedSquares:
+        """The squares of rows that begin at ``own``, given the factors ``other`` of columns and ``far`` beside them."""
         none, around, n = np.zeros((0, 0), kind), f.neighbours, f.entries.data.n
         if around is None:
             return cls(0.0, none, Basis.of(none, ridge, kind), none, none)
@@ -100,7 +102,7 @@ class SharedSquares:
         gram = weight * gram_matrix(beside)
         if around.features[side] is not None:
             gram = gram + feature_gram(around, side, far, n)
-        basis, features = Basis.of(gram, ridge, kind), feature_pull(around, side, far, n).astype(kind)
+        basis, features = Basis.of(gram, ridge, kind), feature_pull(around, side, own, far, n).astype(kind)
         if not weight:
             return cls(0.0, none, basis, none, features)
         both = np.empty((len(other), 2 * k), kind)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 #: Called with the run after every iteration; True ends it.
 Callback = Callable[["Run"], bool | None]
-#: The text after a bar, and the columns that are left for all words beside it.
-TEXT, WORDS = "{task.fields[words]}", 70
+#: The text after a bar, the columns that are left for all words beside it, and a width below which few words fit.
+TEXT, WORDS, NARROW = "{task.fields[words]}", 70, 70
 
 
 def listed(callbacks: Any) -> tuple[Callback, ...]:
@@ -57,23 +57,37 @@ def announce(callbacks: Sequence[Callback], stage: str, most: int | None = None)
 
 
 def open_bar(console: Any, text: str, *, transient: bool = False) -> Any:
-    """A bar of rich with a text after it and the time left, drawn on terminals alone; it fits 80 columns."""
+    """A bar of rich with a text after it and the time left, drawn on terminals alone; narrow ones have no bar."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, Task, TextColumn, TimeRemainingColumn
+    from rich.table import Column
+    from rich.text import Text
+
+    class TimeLeft(TimeRemainingColumn):
+        """The time left, or at the end the time it took, each with its word; nothing where it is not known."""
+
+        def render(self, task: Task) -> Text:
+            time = super().render(task)
+            return Text.assemble("took " if task.finished else "left ", time) if time.plain else time
 
     console = console or Console(stderr=True)
+    picture = BarColumn(bar_width=max(8, min(30, console.width - WORDS)))
     bar = Progress(
         TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=max(8, min(30, console.width - WORDS))),
+        *(() if is_narrow(console) else (picture,)),
         TextColumn(text),
-        TextColumn("left"),
-        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+        TimeLeft(compact=True, elapsed_when_finished=True, table_column=Column(no_wrap=True)),
         console=console,
         disable=not console.is_terminal,
         transient=transient,
     )
     bar.start()
     return bar
+
+
+def is_narrow(console: Any) -> bool:
+    """Whether a terminal has no place for a bar and for all words."""
+    return bool(console.width < NARROW)
 
 
 def close_bar(bar: Any) -> None:
@@ -121,13 +135,18 @@ class ProgressBar:
         self._stage, self._seen, self._first = (stage, most), 0, math.nan
         if self._bar is not None:  # a new task, because the old one knows how fast another kind of work was
             self._bar.remove_task(self._task)
-        self._open(f"{self._label}: {stage}" if self._label else stage, None if most is None else 1.0, anew=True)
+        self._open(self._label, None if most is None else 1.0, anew=True)
 
-    def _open(self, label: str, total: float | None = 1.0, *, anew: bool = False) -> None:
+    def _open(self, label: str | None, total: float | None = 1.0, *, anew: bool = False) -> None:
         if self._bar is None:
             self._bar, anew = open_bar(self._console, TEXT, transient=self._transient), True
         if anew:
-            self._task = self._bar.add_task(label, total=total, words="")
+            names = (None if self._narrow else label, self._stage[0])
+            self._task = self._bar.add_task(": ".join(name for name in names if name), total=total, words="")
+
+    @property
+    def _narrow(self) -> bool:
+        return is_narrow(self._bar.console)
 
     def __call__(self, run: Run) -> None:
         """Draw the state of the run."""
@@ -135,13 +154,15 @@ class ProgressBar:
         self._seen += 1
         _, most = self._stage
         if most is not None:
-            self._bar.update(self._task, completed=self._seen / most, words=f"{self._seen} of at most {most}")
+            words = f"{self._seen}/{most}" if self._narrow else f"{self._seen} of at most {most}"
+            self._bar.update(self._task, completed=self._seen / most, words=words)
             return
         gap = run.relative_gap
         if math.isnan(self._first) and math.isfinite(gap) and gap > 0:
             self._first = max(gap, run.tol)
-        size = f"{_kind(run)} {gap:.1e}" if math.isfinite(gap) else "no gap yet"
-        words = f"{size}  iteration {run.iteration}"
+        words = f"{'gap' if self._narrow else _kind(run)} {gap:.1e}" if math.isfinite(gap) else "no gap yet"
+        if not self._narrow and not self._stage[0]:
+            words += f"  iteration {run.iteration}"
         self._bar.update(self._task, total=1.0, completed=self._done(gap, run), words=words)
 
     def _done(self, gap: float, run: Run) -> float:

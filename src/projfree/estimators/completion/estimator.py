@@ -50,7 +50,8 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         Numbers about users and items, a row for each id: a frame with the ids in the column of the ratings' name or as
         its index, ``{id: row}``, ``(ids, table)``, or a table alone, whose rows are those of the ids 0, 1, and so on.
         They are completed along with the ratings, see Notes. Whoever is in the ratings must have a row; others may, and
-        are predicted from it. These are settings and not arguments of `fit` because scikit-learn would split the latter
+        are predicted from it. NaN is a number that is missing, also where it is stored in a sparse matrix, whose other
+        entries are zeros. These are settings and not arguments of `fit` because scikit-learn would split the latter
         along with the ratings wherever they have as many rows.
     features_weight : float
         The weight of a feature, in ratings.
@@ -126,7 +127,8 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
     have the weight one, in the ball: it stays convex, and the certificate covers all of it.
 
     Features of users are further columns of S, those of items further rows of T, with the weight ``features_weight``:
-    dense columns are centred, and all are divided by their size. Users and items without ratings have no part in B.
+    dense columns are centred, and all are divided by their size. Missing ones have the weight zero. Users and items
+    without ratings have no part in B.
 
     Of several models the first has the settings as they are given; the others have a smaller and a larger
     ``weight_power``, half and twice the weight w, other first factors, and choose their radius themselves. Where a

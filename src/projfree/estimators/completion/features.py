@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from projfree.algebra import OnPattern, Pattern
-from projfree.checks import Array, all_finite, is_sparse, real_array, shown
+from projfree.checks import Array, is_sparse, real_array, shown
 from projfree.data.frames import from_frame, is_frame
 from projfree.estimators.completion.labels import KINDS, labels_of, places
 
@@ -21,6 +21,8 @@ LARGEST = 1e150
 @dataclass(frozen=True, eq=False)
 class FeatureTable:
     """A row of numbers for each id, as a sparse matrix: centred where it was dense, and of unit size in each column.
+
+    A number that is missing is NaN; centre and scale are those of the others.
 
     Attributes
     ----------
@@ -42,10 +44,7 @@ class FeatureTable:
     @classmethod
     def of(cls, table: Any, names: tuple[str, ...]) -> FeatureTable:
         """The table in units of its own columns."""
-        if is_sparse(table):
-            centre, size = np.zeros(table.shape[1]), np.sqrt(np.asarray(table.power(2).mean(axis=0)).ravel())
-        else:
-            centre, size = table.mean(axis=0), table.std(axis=0)
+        centre, size = _sparse_sizes(table) if is_sparse(table) else _dense_sizes(table)
         about = 1.0 + np.abs(centre)  # what rounding leaves of a constant column is small compared with this
         scale = np.where(size > 1e-12 * about, size, about)
         return cls._in_units(table, names, centre, scale)
@@ -55,7 +54,6 @@ class FeatureTable:
         from scipy.sparse import csr_array
 
         given = csr_array(table if is_sparse(table) else (table - centre) / scale)
-        given.sum_duplicates()
         values = given.data / scale[given.indices] if is_sparse(table) else given.data
         return cls(names, centre, scale, given.indptr.astype(np.int64), given.indices.astype(np.int32), values)
 
@@ -81,29 +79,49 @@ class FeatureTable:
         return FeatureTable._in_units(dense, self.names, self.centre, self.scale).on
 
 
+def _dense_sizes(table: Array) -> tuple[Array, Array]:
+    """The mean of each column and its standard deviation, of the numbers that are there."""
+    there = ~np.isnan(table)
+    counts = np.maximum(there.sum(axis=0), 1)
+    centre = np.where(there, table, 0.0).sum(axis=0) / counts
+    return centre, np.sqrt((np.where(there, table - centre, 0.0) ** 2).sum(axis=0) / counts)
+
+
+def _sparse_sizes(table: Any) -> tuple[Array, Array]:
+    """Zero, and the root mean square of each column, of the numbers that are there: those not stored are zeros."""
+    rows, columns = table.shape
+    missing = np.isnan(table.data)
+    squares = np.bincount(table.indices, np.where(missing, 0.0, table.data) ** 2, columns)
+    counts = rows - np.bincount(table.indices[missing], minlength=columns)
+    return np.zeros(columns), np.sqrt(squares / np.maximum(counts, 1))
+
+
 def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
 
 
 def table_of(name: str, given: Any) -> tuple[Any, tuple[str, ...]]:
-    """A table of finite numbers, dense or sparse, and the names of its columns."""
+    """A table of numbers, finite or missing, dense or sparse, and the names of its columns."""
+    names = None
     if is_frame(given):
-        table, names = from_frame(name, given)
-        table = table if is_sparse(table) else np.asarray(table, dtype=np.float64)
-        return _usable(name, table), names
-    table = given.tocsr().astype(np.float64) if is_sparse(given) else real_array(name, given)
-    if is_sparse(table):
-        all_finite(name, np.asarray(table.data))
+        given, names = from_frame(name, given, missing=True)
+    if is_sparse(given):
+        table = given.tocsr().astype(np.float64)
+        table.sum_duplicates()
     else:
-        table = all_finite(name, table).astype(np.float64)
-    return _usable(name, table), tuple(f"x{j}" for j in range(table.shape[1]))
+        table = np.asarray(given, np.float64) if names is not None else real_array(name, given).astype(np.float64)
+    table = _usable(name, table)
+    return table, tuple(f"x{j}" for j in range(table.shape[1])) if names is None else names
 
 
 def _usable(name: str, table: Any) -> Any:
     """The table, or a sentence where it has no features, or ones whose squares are not finite."""
     if table.ndim != 2 or not table.shape[1]:
         raise ValueError(f"`{name}` must be a table with a row for each id and some features, got shape {table.shape}.")
-    largest = float(np.abs(table.data if is_sparse(table) else table).max(initial=0.0))
+    numbers = np.abs(table.data if is_sparse(table) else table)
+    largest = float(np.fmax.reduce(numbers, axis=None, initial=0.0))
+    if np.isinf(largest):
+        raise ValueError(f"`{name}` must be finite, or NaN where a number is missing, got inf; leave such entries out.")
     if largest > LARGEST:
         raise ValueError(f"`{name}` has entries as large as {largest:.3g}; rescale its columns.")
     return table
@@ -172,5 +190,5 @@ def refuse_missing(name: str, of: str, ids: Array, labels: Array) -> None:
     if (at < 0).any():
         raise ValueError(
             f"`{name}` must have a row for each of the {of} in the ratings, got none for {shown(labels[at < 0][0])}; "
-            "add it, or leave such ratings out."
+            "add one, with NaN for what is not known, or leave such ratings out."
         )

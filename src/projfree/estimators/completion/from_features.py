@@ -1,4 +1,7 @@
-"""What features say of users or items: a ridge regression of their offsets and factors."""
+"""What features say of users or items: a ridge regression of their offsets and factors.
+
+A feature that is missing is taken to be at its mean, of which the regression says nothing.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import numpy as np
 
 from projfree.algebra import OnPattern
 from projfree.checks import Array
+from projfree.objectives.neighbours import Missing
 
 #: The penalty of a slope, in lines for each feature: features are taken to explain about a tenth of the differences.
 DOUBT = 10.0
@@ -26,8 +30,10 @@ class Slopes:
     @classmethod
     def of(cls, table: OnPattern, trust: Array, targets: Array) -> Slopes:
         """The regression of the targets of lines on their features, with a weight for each line."""
-        total = max(float(trust.sum()), 1e-300)
-        centre = table.transposed_times(trust[:, None])[:, 0] / total
+        total, missing = max(float(trust.sum()), 1e-300), Missing.of(table)
+        known = total - np.bincount(missing.columns, trust[missing.lines], table.shape[1])
+        centre = missing.filled(table, 0.0).transposed_times(trust[:, None])[:, 0] / np.maximum(known, 1e-12 * total)
+        table = missing.filled(table, centre[missing.columns])
         penalty = DOUBT * len(centre) * total / max(int(np.count_nonzero(trust)), 1)
 
         def pulled(lines: Array) -> Array:
@@ -43,6 +49,8 @@ class Slopes:
 
     def times(self, table: OnPattern) -> Array:
         """The function of the features of some lines."""
+        missing = Missing.of(table)
+        table = missing.filled(table, self.centre[missing.columns])
         found: Array = table.times(self.values) - self.centre @ self.values
         return found
 

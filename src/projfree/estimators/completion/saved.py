@@ -123,7 +123,7 @@ def _check_features(table: Any, ids: Any) -> int:
     ordered = indptr[0] == 0 and bool((np.diff(indptr) >= 0).all()) and indptr[-1] == len(indices)
     inside = not len(indices) or (indices.min() >= 0 and indices.max() < width)
     need(ordered and inside, "its features are out of range")
-    finite("the features", table.values, indices.shape)
+    finite("the features", np.nan_to_num(table.values, nan=0.0, posinf=np.inf, neginf=-np.inf), indices.shape)
     return width
 
 
