@@ -96,9 +96,9 @@ def _check_result(result: Result, ball: ConstraintSet, d: int) -> None:
         "certificate_.intercept": certificate.intercept,
         "certificate_.witness_intercept": certificate.witness_intercept,
     }
-    for name, value in intercepts.items():
-        if value is not None:
-            finite(name, value, w.shape[1:])
+    for name, offset in intercepts.items():
+        if offset is not None:
+            finite(name, offset, w.shape[1:])
     if result.bound is not None:
         bound, value = float(result.bound), float(result.value)
         need(not np.isnan(bound) and bound <= value + 1e-6 * abs(value) + 1e-12, "result_.bound is above the value")
