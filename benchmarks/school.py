@@ -106,7 +106,8 @@ def methods(split: Split) -> dict[str, tuple[Any, float, np.ndarray]]:
     one, alpha = split.chosen(lambda a, rows: pooled(split, a, rows), POOLED)
     out = {"one ridge for all schools": (one, alpha, POOLED)}
     out["one ridge a school"] = (*split.chosen(lambda a, rows: alone(split, a, rows), ALONE), ALONE)
-    lasso = split.chosen(lambda a, rows: filled(split, a, rows, one), SHARED)
+    # The fill knows the rows of a fit alone; from all training rows it would tell of those held out.
+    lasso = split.chosen(lambda a, rows: filled(split, a, rows, pooled(split, alpha, rows)), SHARED)
     out["MultiTaskLasso, other targets filled in"] = (*lasso, SHARED)
     table = np.column_stack([split.X, split.task])
     for name, norm in BALLS.items():

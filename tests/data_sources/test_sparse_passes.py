@@ -81,10 +81,10 @@ def test_unsorted_and_repeated_entries_are_those_of_the_canonical_table(seed, n,
     if by_column:  # which keeps repeated entries
         other = other.tocsc()
     before = other.data.copy(), other.indices.copy(), other.indptr.copy()
-    data, canonical = as_data(other, y), as_data(X, y)
+    data, canonical = as_data(other, y), as_data(X.tocsc() if by_column else X, y)
     for a, b in zip(passes(data, Squared()), passes(canonical, Squared()), strict=True):
         np.testing.assert_array_equal(a, b)
-    assert data.fingerprint() == canonical.fingerprint()
+    assert data.fingerprint() == canonical.fingerprint() == as_data(X, y).fingerprint()
     for found, due in zip((other.data, other.indices, other.indptr), before, strict=True):
         np.testing.assert_array_equal(found, due)
     for table in (data.X, data.columns()):
@@ -237,6 +237,9 @@ def test_measures_are_found_when_they_are_asked_for_and_once(monkeypatch):
     assert not found
     for loss in (Squared(), Logistic(), Huber()):
         minimize(Objective(loss, data), LpBall(2, 1.0), tol=1e-3)
+    assert not found  # the squares of all entries are enough, unless rows have weights or there is an intercept
+    for loss in (Squared(), Logistic(), Huber()):
+        minimize(Objective(loss, data, fit_intercept=True), LpBall(2, 1.0), tol=1e-3)
     data.subset(np.arange(2)).apply(np.ones(4))
     assert found == [1]
 

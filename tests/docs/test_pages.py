@@ -1,4 +1,4 @@
-"""Every block of our code in the pages runs, and prints what the page shows."""
+"""Every block of our code in the pages runs, commands too, and prints what the page shows."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import contextlib
 import io
 import math
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
+
+from projfree.cli.app import app
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(path for path in DOCS.glob("*.md") if "```python\n" in path.read_text(encoding="utf-8"))
-BLOCK = re.compile(r"```python\n(?P<code>.*?)```\n(?:\n```text\n(?P<shown>.*?)```)?", flags=re.DOTALL)
+BLOCK = re.compile(r"```(?P<kind>python|shell)\n(?P<code>.*?)```\n(?:\n```text\n(?P<shown>.*?)```)?", flags=re.DOTALL)
 NUMBER = re.compile(r"[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
 
 
@@ -22,11 +26,26 @@ def test_page(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "page"}
     for block in BLOCK.finditer(path.read_text(encoding="utf-8")):
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(compile(block["code"], str(path), "exec"), names)
+        printed = commanded(block["code"]) if block["kind"] == "shell" else executed(block["code"], path, names)
         if block["shown"] is not None:
-            assert_alike(printed.getvalue(), block["shown"])
+            assert_alike(printed, block["shown"])
+
+
+def executed(code: str, path: Path, names: dict[str, Any]) -> str:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, str(path), "exec"), names)
+    return printed.getvalue()
+
+
+def commanded(lines: str) -> str:
+    printed = ""
+    for program, *words in map(shlex.split, lines.splitlines()):
+        assert program == "projfree"
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 0, done.output
+        printed += done.stdout
+    return printed
 
 
 def assert_alike(printed: str, shown: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -37,7 +38,7 @@ def exact_constant(full, b, y):
 def constant_and_error(u, b, y, units=60.0):
     offset = None if b is None else np.asarray(b)
     sums = Sums.unpack(TangentSums(Squared(), (offset,)).block(Rows(y, 1.0 / len(y)), u)[1])
-    return sums.value - sums.along, sums.errors(units, 1.0, 1.0)[0]
+    return sums.value - sums.along, sums.errors(units, SimpleNamespace(mean_square=1.0, row_norm=1.0))[0]
 
 
 CONSTANTS = {

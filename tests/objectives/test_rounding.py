@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -143,10 +144,10 @@ def test_norms_that_depend_on_signs_keep_the_coarse_extents():
 
 def test_the_terms_of_a_bound():
     """Sums: the value and the slope times the distance. Images: the curvature times their error and the distance."""
-    exact_image = Rounding(terms=0.0, units=50.0, smoothness=2.0, root=1.0, longest=1.0)
+    exact_image = Rounding(terms=0.0, units=50.0, smoothness=2.0, rows=SimpleNamespace(mean_square=1.0, row_norm=1.0))
     w, far = np.zeros(2), 7.0
     assert exact_image.bound(0.25, w, None, far) == pytest.approx(UNIT * 50.0 * (0.25 + 1.0 * far), rel=1e-12, abs=0.0)
-    summed = Rounding(terms=4.0, units=0.0, smoothness=2.0, root=3.0, longest=5.0)
+    summed = Rounding(terms=4.0, units=0.0, smoothness=2.0, rows=SimpleNamespace(mean_square=9.0, row_norm=5.0))
     v, b = np.array([3.0, 4.0]), np.asarray(10.0)
     e = UNIT * (12.0 * 15.0 + 8.0 * 10.0)
     assert summed.image(v, b) == pytest.approx(e, rel=1e-12, abs=0.0)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from solvers.catalogue import problem, solver
 
 from projfree import (
     AcceleratedProjectedGradient,
     Box,
+    ConstrainedNewton,
     Entries,
     FrankWolfe,
     Gamma,
@@ -18,6 +20,7 @@ from projfree import (
     SchattenBall,
     Squared,
     Status,
+    WorkingSet,
     as_data,
     minimize,
 )
@@ -83,6 +86,55 @@ def test_what_is_checked_at_the_end_is_read_anew(case):
     again = minimize(f, BALL, FrankWolfe(), max_iter=5, tol=0.0)
     assert f.work == before
     assert again.n_passes == first.n_passes > first.trace["passes"][-1]
+
+
+@pytest.mark.parametrize("case", ["squares", "squares, intercept", "logistic", "logistic, intercept"])
+@pytest.mark.parametrize("method", [WorkingSet(), ConstrainedNewton()], ids=repr)
+def test_the_answer_is_not_read_twice_where_the_run_has_read_it_from_its_parameter_alone(case, method, monkeypatch):
+    """A recomputation in a fresh workspace would give the same numbers, and cost a read."""
+    f, ball = problem(case), LpBall(1.0, 1.0)
+    quick = minimize(f, ball, method, tol=1e-6)
+    monkeypatch.setattr(Objective, "recomputed", lambda self, x: None)
+    slow = minimize(f, ball, method, tol=1e-6)
+    assert quick.n_passes <= slow.n_passes
+    if case in ("squares", "logistic"):
+        assert quick.n_passes == slow.n_passes - 1.0
+        assert (quick.value, quick.bound, quick.certificate.bound) == (slow.value, slow.bound, slow.certificate.bound)
+        np.testing.assert_array_equal(quick.w, slow.w)
+    assert quick.status is slow.status is Status.CONVERGED
+    assert quick.certificate.verify(objective=f).ok
+
+
+def test_only_an_image_that_was_formed_for_the_evaluation_counts_as_recomputed():
+    rng = np.random.default_rng(3)
+    X = sp.random_array((40, 6), density=0.5, rng=rng, format="csr")  # images of sparse tables are kept
+    f = Objective(Squared(), as_data(X, rng.standard_normal(40))).open()
+    x, y = f.point(rng.standard_normal(6)), f.point(rng.standard_normal(6))
+    assert f.recomputed(x) is None
+    found = f.evaluate(x)
+    assert f.recomputed(x) is f.recomputed(found.point) is found
+    f.value(f.point(np.zeros(6)))
+    assert f.recomputed(x) is found  # whatever else was asked for since
+    f.evaluate(y, tangent=False)
+    assert f.recomputed(y) is None  # a value alone
+    f.evaluate(y)
+    assert f.recomputed(y) is None  # its image was held before
+    mixture = 0.5 * x + 0.5 * y
+    f.evaluate(mixture)
+    assert f.recomputed(mixture) is None
+    assert f.recomputed(f.point(x.w)) is None  # another handle
+    assert f.open().recomputed(x) is None
+
+
+def test_a_point_that_a_callback_puts_in_the_place_of_the_answer_is_read():
+    f, ball = problem("squares"), LpBall(1.0, 1.0)
+
+    def exchange(run):
+        run.best, run.value = f.point(0.5 * run.best.w), -1.0
+        return True
+
+    result = minimize(f, ball, WorkingSet(), callbacks=[exchange])
+    assert result.value == f.value(f.point(result.w)) > 0.0
 
 
 def test_a_value_beyond_all_numbers_is_no_convergence():

@@ -74,7 +74,10 @@ def test_growing_samples_read_their_rows(case):
 
 @pytest.mark.parametrize("name", [*ONE, *TWO])
 def test_a_run_adds_few_reads(name):
-    """One for a tangent at the iterate now and then where its own are worse, and at most three at the end."""
+    """One for a tangent at the iterate now and then where its own are worse, and at most three at the end.
+
+    None at the end where the last read was of the answer itself.
+    """
     f, counts = counted(problem("squares"))
     result = minimize(f, BALL, solver(name), max_iter=40, tol=0.0)
     passes = np.diff([0.0, *result.trace["passes"]])
@@ -85,7 +88,8 @@ def test_a_run_adds_few_reads(name):
         assert 1 <= checks.sum() <= 12
     else:
         assert not checks.any(), "these take tangents at the iterate or as good as there, or are done before"
-    assert 1.0 <= result.n_passes - result.trace["passes"][-1] <= 3.0
+    least = 0.0 if name in ("PG", "FISTA") else 1.0
+    assert least <= result.n_passes - result.trace["passes"][-1] <= 3.0
     assert result.n_passes == counts()
     assert f.work == 0, "the reads of a run are its own"
 

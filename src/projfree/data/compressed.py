@@ -23,18 +23,38 @@ class Compressed(NamedTuple):
         The table by rows.
     columns : csc_array or None
         The same by columns, where it was given so.
+    squares : float or None
+        The sum of the squares of all entries, where the check of the values has found it.
     """
 
     rows: sp.csr_array
     columns: sp.csc_array | None
+    squares: float | None
 
 
 def compressed(X: Any) -> Compressed:
     """A SciPy sparse matrix or array of any format as compressed rows of floats.
 
-    CSR with float32 or float64 values and increasing columns shares its memory with the result. Other formats are
-    converted once, and CSC is kept next to the rows; so are values of other kinds. Where columns are not in order or
-    occur twice, the result is a copy in which they are sorted and summed. Explicit zeros stay.
+    See `canonical`; compressed columns are converted once, and kept next to the rows.
+    """
+    own = canonical(X)
+    if own.format == "csr":
+        return Compressed(own, None, checked_values(own))
+    rows = by_rows(own)
+    return Compressed(rows, own, checked_values(rows))
+
+
+def by_rows(X: sp.csc_array) -> sp.csr_array:
+    """Canonical columns as compressed rows."""
+    return _marked(X.tocsr())  # in order, because the columns are read one after the other
+
+
+def canonical(X: Any) -> Any:
+    """A SciPy sparse matrix or array of any format as canonical CSR or, where it is that, CSC of floats.
+
+    CSR and CSC with float32 or float64 values and increasing indices share their memory with the result. Other formats
+    are converted, and so are values of other kinds. Where indices are not in order or occur twice, the result is a copy
+    in which they are sorted and summed. Explicit zeros stay. Whether values are finite is for `checked_values` to see.
     """
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(f"`X` must be a table with at least one row and one column, got shape {X.shape}.")
@@ -45,10 +65,7 @@ def compressed(X: Any) -> Compressed:
     own = _canonical(_sound(X if X.dtype.isnative else X.astype(X.dtype.newbyteorder("="))))
     if own.dtype.kind in "iub":
         own = with_values(own, own.data.astype(np.float64))
-    if own.format == "csr":
-        return Compressed(checked_values(own), None)
-    rows = own.tocsr()  # in order, because the columns are read one after the other
-    return Compressed(checked_values(_marked(rows)), own)
+    return own
 
 
 def _sound(X: Any) -> Any:
@@ -135,12 +152,17 @@ def _marked(X: Any) -> Any:
     return X
 
 
-def checked_values(X: sp.csr_array) -> sp.csr_array:
-    """The same rows, or a sentence that an entry is not finite, or that the squares of a row overflow."""
+def checked_values(X: Any) -> float | None:
+    """The sum of the squares of all entries of CSR or CSC, None where it overflows or values have single precision.
+
+    Raises a sentence where an entry is not finite, or where the squares of a row overflow.
+    """
     with np.errstate(all="ignore"):
-        # A sum of squares that is finite has finite terms, and so has each row. Its digits are of no importance.
-        if np.isfinite(np.dot(X.data, X.data)):
-            return X
+        # A sum of squares that is finite has finite terms, and so has each row.
+        squares = float(np.dot(X.data, X.data))
+    if np.isfinite(squares):
+        return squares if X.dtype == np.float64 else None
+    X = X if X.format == "csr" else by_rows(X)
     for start in range(0, X.nnz, PIECE):
         finite = np.isfinite(X.data[start : start + PIECE])
         if not finite.all():
@@ -152,7 +174,7 @@ def checked_values(X: sp.csr_array) -> sp.csr_array:
     with np.errstate(over="ignore"):
         if not all(np.isfinite(row_squares(tile)).all() for _, tile in row_pieces(X, PIECE)):
             raise ValueError(f"`X` has entries as large as {shown(np.abs(X.data).max())}; rescale its columns.")
-    return X
+    return None
 
 
 def _line(X: Any, at: int) -> int:
@@ -192,10 +214,14 @@ def widened(tile: sp.csr_array) -> sp.csr_array:
     return tile if tile.dtype == np.float64 else with_values(tile, tile.data.astype(np.float64))
 
 
-def row_squares(tile: sp.csr_array) -> Array:
-    """The squared norms of the rows."""
-    out = np.zeros(tile.shape[0])
-    full = tile.indptr[:-1] < tile.indptr[1:]  # `reduceat` knows no empty sums
-    if full.any():
-        out[full] = np.add.reduceat(np.square(tile.data, dtype=np.float64), tile.indptr[:-1][full])
+def row_squares(tile: sp.csr_array, scratch: Array | None = None) -> Array:
+    """The squared norms of the rows; ``scratch`` is memory to use, at least as long as there are entries."""
+    out, starts = np.zeros(tile.shape[0]), tile.indptr[:-1]
+    place = None if scratch is None else scratch[: tile.nnz]
+    squares = np.square(tile.data, out=place, dtype=np.float64)
+    full = starts < tile.indptr[1:]  # `reduceat` knows no empty sums
+    if full.all():
+        np.add.reduceat(squares, starts, out=out)
+    elif full.any():
+        out[full] = np.add.reduceat(squares, starts[full])
     return out

@@ -17,6 +17,7 @@ from projfree.data.compiled import compiled
 from projfree.data.compressed import compressed, row_pieces, widened
 from projfree.data.dense import marked_rows
 from projfree.data.local import LocalData, checked_targets, checked_weights
+from projfree.data.moments import measures
 from projfree.data.once import Once
 from projfree.data.row_products import RowTile
 from projfree.data.rows import Pass
@@ -76,9 +77,10 @@ class SparseData(LocalData):
     """A SciPy sparse matrix or array with targets.
 
     CSR with float32 or float64 values is held without a copy and must not be changed afterwards; other formats are
-    converted to CSR once. Where columns are unsorted or occur twice, they are sorted and summed in a copy. Explicit
-    zeros are fine, and indices may be int32 or int64. Construction checks all entries and indices; norms and means of
-    the rows, and the table by columns, are found when they are first asked for, once for all copies.
+    converted to CSR once, but for CSC that `SparseColumns` reads as it is. Where columns are unsorted or occur twice,
+    they are sorted and summed in a copy. Explicit zeros are fine, and indices may be int32 or int64. Construction
+    checks all entries and indices; norms and means of the rows, and the table by columns, are found when they are first
+    asked for, once for all copies.
 
     Parameters
     ----------
@@ -103,21 +105,35 @@ class SparseData(LocalData):
     _chosen: Columns | None = None
 
     def __init__(self, X: Any, y: Array, sample_weight: Array | None = None, threads: int | None = None) -> None:
-        rows, columns = compressed(X)
-        self._hold(rows, columns)
+        squares = self._take(X)
         self.threads = default_threads() if threads is None else count("threads", threads)
         self.y, self.weight = checked_targets(y, self.n), checked_weights(sample_weight, self.n)
+        self._norms, self._mean = self._measures()
+        #: With equal weights the squares of all entries say it, without those of each row.
+        self._square = None if squares is None or self.weight is not None else measures(0.0, squares / self.n)[1]
+
+    def _take(self, X: Any) -> float | None:
+        """Hold a table in canonical form; returns the sum of the squares of all entries where it is known."""
+        rows, columns, squares = compressed(X)
+        self._hold(rows, columns)
+        return squares
+
+    def _measures(self) -> tuple[Once[tuple[float, float]], Once[Array]]:
+        """The norms of the rows and their mean, which are found when they are asked for."""
         own = (self.X, self.weight, self.cut, self._workers())
-        self._norms, self._mean = Once(partial(row_norms, *own)), Once(partial(mean_row, *own))
+        return Once(partial(row_norms, *own)), Once(partial(mean_row, *own))
 
     def _hold(self, X: sp.csr_array, columns: sp.csc_array | None = None) -> None:
-        self.X = X
-        self.n, self.d = X.shape
-        self.cut = sparse_cut(self.n, self.d, X.nnz)
-        self.stored, self.nbytes = int(X.nnz), ENTRY_BYTES * int(X.nnz)
+        self.X = self._given = X
+        self._size(X)
         self._columns = Once(partial(by_columns, X), columns)
         self._wide = Once(partial(widened, X), None if self.nbytes < WIDE_BYTES else X)
         self._turned = Once(partial(turned, self._wide, self.cut))
+
+    def _size(self, table: Any) -> None:
+        self.n, self.d = table.shape
+        self.cut = sparse_cut(self.n, self.d, table.nnz)
+        self.stored, self.nbytes = int(table.nnz), ENTRY_BYTES * int(table.nnz)
 
     @property
     def row_norm(self) -> float:  # type: ignore[override]  # which nobody sets
@@ -125,7 +141,7 @@ class SparseData(LocalData):
 
     @property
     def mean_square(self) -> float:  # type: ignore[override]  # as above
-        return self._norms.get()[1]
+        return self._norms.get()[1] if self._square is None else self._square
 
     def mean_row(self) -> Array:
         return self._mean.get()
@@ -202,7 +218,7 @@ class SparseData(LocalData):
         features = wanted.features
         if features is None:
             return super().second_moments(h, wanted)
-        return self._choose(features).moments(h(slice(0, self.n), self.X), features, wanted.places)
+        return self._choose(features).moments(h(slice(0, self.n), self._given), features, wanted.places)
 
     def has_columns(self, *, centred: bool) -> bool:
         return True
@@ -211,21 +227,29 @@ class SparseData(LocalData):
         from projfree.data.column_products import ColumnProducts
 
         assert wanted.features is not None
-        columns, weights = self._choose(wanted.features), h(slice(0, self.n), self.X)
+        columns, weights = self._choose(wanted.features), h(slice(0, self.n), self._given)
         return ColumnProducts(columns, np.ascontiguousarray(weights[:, 0]), centred=wanted.centred)
 
     def _choose(self, features: Array) -> Columns:
+        chosen, features = self._chosen, np.sort(features)
+        if chosen is None or not np.array_equal(chosen.features, features):
+            self._chosen = chosen = self._chosen_of(features)
+        return chosen
+
+    def _chosen_of(self, features: Array) -> Columns:
+        """Some columns, which increase."""
         from projfree.data.chosen_columns import Columns
 
-        chosen = self._chosen
-        if chosen is None or not np.array_equal(chosen.features, np.sort(features)):
-            self._chosen = chosen = Columns.of(self.X, features)
-        return chosen
+        return Columns.of(self.X, features)
 
     def _short_image(self, w: Array) -> Array | None:
         """The image of a vector that is zero outside the columns that were asked for last, else None."""
         chosen = self._chosen
         return None if chosen is None or w.ndim > 1 or not chosen.cover(w) else chosen.image(w)
+
+    def image_of(self, table: Any, w: Array) -> Array:
+        short = self._short_image(w) if table is self._given else None
+        return super().image_of(table, w) if short is None else short
 
     def smoothness(self, *, centred: bool) -> float:
         return largest_eigenvalue(self, np.zeros(self.d), np.ones(self.d), self.mean_square, centred=centred)
@@ -237,10 +261,16 @@ class SparseData(LocalData):
         return self.cut.units()
 
     def fingerprint(self) -> str:
-        marked = self.X[marked_rows(self.n, 2 * self.X.nnz // self.n)]  # an entry has a place and a value
+        values = self._given.data
+        marked = self._some_rows(marked_rows(self.n, 2 * len(values) // self.n))  # an entry has a place and a value
         marked.sort_indices()
         marked.eliminate_zeros()
-        # These change with any entry; its place alone would cost a product to tell.
-        means = np.array([self.row_norm, self.mean_square, self.X.data.sum(dtype=np.float64)])
+        # These change with any entry; its place alone would cost a product to tell. Rows and columns are added in other
+        # orders, whose roundings the last digits would tell.
+        means = [f"{mean:.9e}" for mean in (self.mean_square, float(values.sum(dtype=np.float64)))]
         parts = (marked.indptr.astype(np.int64), marked.indices.astype(np.int64), marked.data, self.y, self.weight)
-        return short_hash(f"sparse {self.X.shape} {self.X.dtype} {self.y.shape}", *parts, means)
+        return short_hash(f"sparse {(self.n, self.d)} {values.dtype} {self.y.shape} {means}", *parts)
+
+    def _some_rows(self, rows: Array) -> sp.csr_array:
+        """A copy of some rows."""
+        return self.X[rows]

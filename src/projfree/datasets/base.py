@@ -11,7 +11,31 @@ from projfree.checks import Array
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Features and targets, and where they come from."""
+    """Features and targets, and where they come from.
+
+    Parameters
+    ----------
+    X, y : ndarray
+        A row of features for each sample, and its target.
+    feature_names : tuple of str
+        The names of the columns of X.
+    name, description, licence : str
+        What the data are, and under which terms they may be used.
+    n_train : int, optional
+        Rows of the training part, which come first; the rest is the test part. None where the source has no split.
+    task : ndarray, optional
+        The task of each row, 0-based, where the data are multi-task.
+
+    Examples
+    --------
+    >>> from projfree.datasets import load_year_sample
+    >>> sample = load_year_sample()
+    >>> sample
+    Dataset(name='YearPredictionMSD sample', ..., n_train=5000)
+    >>> X_train, y_train = sample.X[: sample.n_train], sample.y[: sample.n_train]
+    >>> X_train.shape, y_train.shape
+    ((5000, 90), (5000,))
+    """
 
     X: Array = field(repr=False)
     y: Array = field(repr=False)
@@ -19,27 +43,47 @@ class Dataset:
     name: str
     description: str
     licence: str
-    #: Rows of the training part, which come first; the rest is the test part. None where the source has no split.
     n_train: int | None = None
-    #: The task of each row, 0-based, where the data are multi-task.
     task: Array | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """Observed entries of a matrix: ``values[k]`` stands at ``(rows[k], cols[k])``, all in the file's order."""
+    """Observed entries of a matrix: ``values[k]`` stands at ``(rows[k], cols[k])``, all in the file's order.
+
+    Parameters
+    ----------
+    rows, cols, values : ndarray
+        The places of the entries, 0-based, and what stands there.
+    shape : tuple of int
+        The numbers of rows and columns of the matrix.
+    row_ids, col_ids : ndarray
+        The original ids: row ``i`` is user ``row_ids[i]``, column ``j`` is item ``col_ids[j]``; both increase.
+    name, description, licence : str
+        What the data are, and under which terms they may be used.
+    times : ndarray, optional
+        Seconds since 1970 of each rating, where the file has them.
+
+    Examples
+    --------
+    >>> from projfree.datasets import movielens_stand_in
+    >>> ratings = movielens_stand_in("100k")
+    >>> ratings.shape, ratings.rows.shape
+    ((943, 1682), (100000,))
+    >>> own = ratings.values[ratings.rows == 0]  # what the first user gave
+    >>> bool(own.min() >= 1) and bool(own.max() <= 5)
+    True
+    """
 
     rows: Array = field(repr=False)
     cols: Array = field(repr=False)
     values: Array = field(repr=False)
     shape: tuple[int, int]
-    #: The original ids: row ``i`` is user ``row_ids[i]``, column ``j`` is item ``col_ids[j]``; both increase.
     row_ids: Array = field(repr=False)
     col_ids: Array = field(repr=False)
     name: str
     description: str
     licence: str
-    #: Seconds since 1970 of each rating, where the file has them.
     times: Array | None = field(default=None, repr=False)
 
 

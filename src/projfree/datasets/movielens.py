@@ -40,6 +40,16 @@ def load_movielens(size: Literal["100k", "1m"] = "100k", *, download: bool = Tru
         ``ml-1m/ratings_no_timestamp.dat``; each plain, .gz or .zip, below PROJFREE_DATA or in the cache.
     download : bool
         Whether a file that is in neither place is got from GroupLens.
+
+    Examples
+    --------
+    >>> from projfree.datasets import load_movielens, movielens_stand_in
+    >>> try:
+    ...     ratings = load_movielens("100k", download=False)
+    ... except FileNotFoundError:  # neither below PROJFREE_DATA nor in the cache
+    ...     ratings = movielens_stand_in("100k")
+    >>> ratings.shape, len(ratings.values)
+    ((943, 1682), 100000)
     """
     if size not in _SOURCES:
         raise ValueError(f"`load_movielens(size=...)` must be '100k' or '1m', got {shown(size)}.")

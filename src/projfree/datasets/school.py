@@ -15,6 +15,15 @@ def load_school() -> Dataset:
     """Load the School data, 15,362 x 28 with 139 tasks, from ``school/school.npz`` in PROJFREE_DATA.
 
     ``task`` holds the school of each row, from 0 to 138. The file is not packaged because of its licence.
+
+    Examples
+    --------
+    >>> try:
+    ...     school = load_school()
+    ...     print(school.X.shape, school.task.max() + 1)
+    ... except FileNotFoundError:  # not below PROJFREE_DATA
+    ...     print("(15362, 28) 139 once the file is there")
+    (15362, 28) 139...
     """
     path = find("load_school()", HOMES["school"])
     with np.load(path, allow_pickle=False) as arrays:

@@ -46,6 +46,12 @@ def year_stand_in(
     Notes
     -----
     Memory: X itself and a few megabytes.
+
+    Examples
+    --------
+    >>> data = year_stand_in(1_000)
+    >>> data.name, data.X.shape, data.y.shape
+    ('stand-in', (1000, 90), (1000,))
     """
     n, seed = count("year_stand_in(n=...)", n), count("year_stand_in(seed=...)", seed, lowest=0)
     if np.dtype(dtype) not in (np.float32, np.float64):

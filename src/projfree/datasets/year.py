@@ -75,6 +75,15 @@ def load_year(
     ------
     ValueError
         Where the file is not the original: its shape and its first row are checked.
+
+    Examples
+    --------
+    >>> try:
+    ...     year = load_year(download=False)
+    ... except FileNotFoundError:  # neither below PROJFREE_DATA nor in the cache
+    ...     year = load_year_sample()
+    >>> year.X.shape[1], year.feature_names[0]
+    (90, 'timbre_avg_1')
     """
     found = Path(path) if path else find("load_year()", HOMES["year"], download)
     with open_text(found) as text:

@@ -108,6 +108,13 @@ class SmoothFunction(ABC):
         """
         return self.evaluate(x, keep=True)
 
+    def recomputed(self, x: Point) -> Evaluation | None:
+        """The evaluation of ``x`` in this workspace, if a fresh workspace would find the same; else None.
+
+        That is so where its image was formed for it from the parameter alone, not mixed from others or held before.
+        """
+        return None
+
     def value(self, x: Point) -> float:
         """The value at ``x``; costs no read where the workspace knows the image of ``x``."""
         return self.evaluate(x, tangent=False).value

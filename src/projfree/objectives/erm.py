@@ -132,7 +132,12 @@ class Objective(SmoothFunction):
             return known
         if not tangent:
             return self._memory.keep(self._stated(self.intercept_strategy.value(self.workspace, x)))
-        return self._memory.keep(self._stated(self.intercept_strategy.evaluate(self.workspace, x, also, keep=keep)))
+        anew = not (x.of or also or self.workspace.holds(x))
+        found = self._stated(self.intercept_strategy.evaluate(self.workspace, x, also, keep=keep))
+        return self._memory.keep(found, anew=anew)
+
+    def recomputed(self, x: Point) -> Evaluation | None:
+        return self._memory.anew(x)
 
     def evaluate_near(self, x: Point) -> Evaluation:
         if not (self.convex and isinstance(self.intercept_strategy, Profiled) and self._has_intercept(x)):
@@ -176,12 +181,9 @@ class Objective(SmoothFunction):
         if fine and data.products:
             columns = data.column_sizes()
             self.workspace.meter.rows += data.n
-        root = float(np.sqrt(data.mean_square))
-        units = self.intercept_strategy.units
-        loss, longest = self.loss, data.row_norm
+        loss, units, floor = self.loss, self.intercept_strategy.units, self.intercept_strategy.floor
         kind = Rounding if math.isfinite(loss.smoothness) else SteepRounding
-        floor = self.intercept_strategy.floor
-        return kind(data.products, units, loss.smoothness, root, longest, columns, loss.steepness, floor)
+        return kind(data.products, units, loss.smoothness, data, columns, loss.steepness, floor)
 
     def reported_value(self, found: Evaluation) -> float:
         value, x = found.value, found.point

@@ -20,6 +20,7 @@ import numpy as np
 
 from projfree.algebra import UNIT, size
 from projfree.checks import Array
+from projfree.data.base import Measured
 from projfree.sets.base import ConstraintSet, NormBall
 
 #: Operations on one prediction besides its sum of products: a shift, a scale, the intercept.
@@ -38,10 +39,8 @@ class Rounding:
         Each sum over rows and each loss err by at most this many units of rounding of their absolute terms.
     smoothness : float
         The largest second derivative of the loss.
-    root : float
-        The root of the weighted mean of the squared norms of the rows.
-    longest : float
-        The largest norm of a row.
+    rows : Measured
+        Norms of the rows.
     columns : ndarray of shape (2, ...), optional
         Root mean square and largest size of the entries of each column. With them predictions are bounded entry by
         entry, which is far better than by norms where columns differ in scale.
@@ -54,11 +53,20 @@ class Rounding:
     terms: float
     units: float
     smoothness: float
-    root: float
-    longest: float
+    rows: Measured
     columns: Array | None = None
     steepness: float = math.inf
     floor: float = 0.0
+
+    @property
+    def root(self) -> float:
+        """The root of the weighted mean of the squared norms of the rows."""
+        return math.sqrt(self.rows.mean_square)
+
+    @property
+    def longest(self) -> float:
+        """The largest norm of a row."""
+        return self.rows.row_norm
 
     def image(self, w: Array, b: Array | None) -> float:
         """The root mean square of the errors of the images of ``w`` with the intercept ``b``."""

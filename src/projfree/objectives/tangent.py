@@ -19,6 +19,7 @@ import numpy as np
 from projfree.algebra import UNIT
 from projfree.checks import Array
 from projfree.data import layout
+from projfree.data.base import Measured
 
 #: Far more than all the results of a sum that fell below the smallest normal number can amount to.
 UNDERFLOW = 1e-290
@@ -50,25 +51,23 @@ class Sums:
         """From the vector that `data.layout` describes, without the values of further points."""
         return cls(*packed[: layout.SCALARS].tolist(), *packed[layout.SCALARS :].reshape(layout.PER_OUTPUT, -1))
 
-    def errors(self, units: float, mean_square: float, row_norm: float, floor: float = 0.0) -> tuple[float, float]:
+    def errors(self, units: float, rows: Measured, floor: float = 0.0) -> tuple[float, float]:
         """Bounds on the rounding of the constant, and on the Euclidean norm of that of the gradient.
 
         Parameters
         ----------
         units : float
             Each sum and each derivative err by at most this many units of rounding of their absolute terms.
-        mean_square : float
-            The weighted mean of the squared norms of the rows: by Cauchy-Schwarz it bounds the absolute terms of
-            the gradient's sums together with ``square``.
-        row_norm : float
-            The largest norm of a row, which does the same together with ``slope_size`` where squares underflow.
+        rows : Measured
+            By Cauchy-Schwarz its ``mean_square`` bounds the absolute terms of the gradient's sums together with
+            ``square``; its ``row_norm`` does the same together with ``slope_size`` where squares underflow.
         floor : float
             The weighted mean of the loss's `floor`. A derivative that belongs to a moved prediction is the slope of a
             tangent too, whose constant differs by less than the floor's share.
         """
         constant = UNIT * (units * (self.size + self.along_size + floor) + 4.0 * self.shifted) + UNDERFLOW
         size = float(np.add.reduce(self.slope_size))
-        return constant, gradient_error(units, self.square, size, mean_square, row_norm)
+        return constant, gradient_error(units, self.square, size, rows)
 
     def recentre(self, curvature: float) -> Array:
         """For a quadratic loss, move to the exact intercept; return by how much it moves."""
@@ -79,19 +78,19 @@ class Sums:
         return shift
 
 
-def gradient_error(units: float, square: float, size: float, mean_square: float, row_norm: float) -> float:
+def gradient_error(units: float, square: float, size: float, rows: Measured) -> float:
     """A bound on the Euclidean norm of the rounding of a gradient; see `Sums.errors`.
 
     Parameters
     ----------
-    units, mean_square, row_norm : float
+    units, rows
         As there.
     square, size : float
         The weighted mean square of the derivatives, and the sum of their sizes.
     """
     # The root of a product would overflow where both are as large as 1e160.
-    length = math.sqrt(mean_square)
-    terms = math.sqrt(square) * length if square > UNDERFLOW else size * row_norm
+    length = math.sqrt(rows.mean_square)
+    terms = math.sqrt(square) * length if square > UNDERFLOW else size * rows.row_norm
     return UNIT * units * terms + LOST * (1.0 + length)
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from projfree.algebra import UNIT, Point, same
 from projfree.checks import Array
 from projfree.numerics.compilation import compile_seconds
+from projfree.objectives.evaluation import Evaluation
 from projfree.run.certificate import Certificate
 from projfree.run.progress import Run
 from projfree.run.result import Result
@@ -68,11 +69,13 @@ def floor(run: Run) -> float:
 def confirm(run: Run, look_back: bool = True) -> Certificate:
     """Recompute the value at the best point and a bound, trusting nothing that was kept but the points.
 
-    The tangent at the point itself is tried first; where it does not reach the tolerance, that at the ladder's
-    witness costs one more pass, unless nobody is to look back at it.
+    Where the run itself has read the best point from its parameter alone, that was the recomputation. The tangent at
+    the point itself is tried first; where it does not reach the tolerance, that at the ladder's witness costs one more
+    pass, unless nobody is to look back at it.
     """
     f = run.f.reported.open()  # what is verified was not remembered
-    looked = f.evaluate(f.point(_inside(run), run.best.intercept))
+    known = _recomputed(run)
+    looked = f.evaluate(f.point(_inside(run), run.best.intercept)) if known is None else known
     x, m = looked.point, looked.slope
     run.best, run.value = x, f.reported_value(looked)
     run.gradient = m.gradient
@@ -99,6 +102,14 @@ def confirm(run: Run, look_back: bool = True) -> Certificate:
         run.ladder.bound = max(run.ladder.bound, bound)
     _refuse_contradiction(run)
     return _certificate(run, at, bound, run.value - bound)
+
+
+def _recomputed(run: Run) -> Evaluation | None:
+    """The evaluation of the best point, where a read of the run was what a recomputation would be; else None."""
+    if run.unproved or run.f.reported is not run.f or _inside(run) is not run.best.w:
+        return None
+    found = run.opened.recomputed(run.best)
+    return found if found is not None and found.rest is None and same(found.point.w, run.best.w) else None
 
 
 def remembered(run: Run) -> Certificate:

@@ -136,6 +136,16 @@ def check_backend(
         long, because solvers read the data thousands of times.
     searching : sequence of Solver or "auto"
         Solvers whose steps depend on the data.
+
+    Examples
+    --------
+    Here only evaluations, fixed steps, paths and checkpoints are compared, so that the example is quick; leave out
+    ``losses`` and ``searching`` to run all laws.
+
+    >>> from projfree import Squared
+    >>> from projfree.testing import SealedData
+    >>> from projfree.testing.backends import check_backend
+    >>> check_backend(lambda X, y, weight: SealedData(X, y, weight), losses=[(Squared(), 0)], searching=[])
     """
     for loss, outputs in LOSSES:
         for intercept in (False, True):

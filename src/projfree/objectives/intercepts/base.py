@@ -59,7 +59,7 @@ class Intercept(ABC):
 
     def errors(self, sums: Sums) -> tuple[float, float]:
         """Bounds on the rounding of the constant of a tangent, and on the norm of that of its gradient."""
-        return sums.errors(self.units, self.data.mean_square, self.data.row_norm, self.floor)
+        return sums.errors(self.units, self.data, self.floor)
 
     def spread(self) -> tuple[float, float]:
         r"""``(a, c)`` such that optimal intercepts of feasible w differ from that of w = 0 by at most a + c max|u|."""

@@ -156,7 +156,7 @@ class Offsets(Intercept):
         h, sizes = rest.reshape(2, -1)
         drop = 0.5 * float(h @ h) / self.kappa
         units = max(self.data.summation(), self.most) + 2.0 * self.loss.rounding + 8.0
-        error, spread = sums.errors(units, self.data.mean_square, self.data.row_norm)
+        error, spread = sums.errors(units, self.data)
         # The base is part of the predictions here, but not of the function's argument.
         constant = sums.value - sums.along + self.base * float(sums.slope[0]) - drop
         terms = float(np.abs(h) @ sizes) / self.kappa + drop + 2.0 * abs(self.base) * float(sums.slope_size[0])
