@@ -27,6 +27,7 @@ SECTIONS: dict[str, tuple[list[str], list[str]]] = {
     "small": ([], []),
     "projections": ([], []),
     "estimators": ([], []),
+    "search": ([], ["--repeat", "2"]),
     "scaling": ([], ["--quick"]),
     "newton": ([], ["--quick"]),
     "first_order": ([], ["--quick"]),

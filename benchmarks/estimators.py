@@ -1,13 +1,11 @@
-"""The estimators against scikit-learn, in one run: searches of a classifier and of regressors, and outliers in songs.
+"""The estimators against scikit-learn, in one run: searches of a classifier, and outliers in songs.
 
-    python benchmarks/estimators.py [--only speed search robust] [--commit]
+    python benchmarks/estimators.py [--only speed robust] [--commit]
 
 `speed` compares 20 radii x 5 folds on Adult with 20 penalties x 5 folds of `LogisticRegressionCV`, at the suboptimality
-that the other one reaches; `search` 24 radii x 5 folds of least squares with `RidgeCV` and `LassoCV`, the radii being
-the norms of their paths, and with `RidgeCV` as it is by default, which leaves one row out. Both run in turn, and the
-quickest of some repetitions counts. Neither scales the features, which would be other problems. Times are those of the
+that the other one reaches. Neither scales the features, which would be other problems. Times are those of the
 processor, with one thread. `robust` is the error in years, clean and with a tenth of the training years set to gross
-errors; there all scale.
+errors; there all scale. Searches of least squares are in `search.py`.
 """
 
 from __future__ import annotations
@@ -20,15 +18,14 @@ import numpy as np
 from common import console, with_one_thread
 from record import destinations, keep, machine, versions
 from rich.table import Table
-from sklearn.linear_model import HuberRegressor, Lasso, LassoCV, LogisticRegressionCV, Ridge, RidgeCV
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.linear_model import HuberRegressor, LogisticRegressionCV, RidgeCV
+from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from projfree import (
     ConstrainedClassifierCV,
     ConstrainedRegressor,
-    ConstrainedRegressorCV,
     Logistic,
     LpBall,
     Objective,
@@ -82,38 +79,6 @@ def _excess(X: np.ndarray, y: np.ndarray, w: np.ndarray) -> float:
     return float((f.value(f.point(w)) - best.bound) / best.bound)
 
 
-def search(repeats: int = 5) -> Rows:
-    """Searches of regressors; the peers stop at their default tolerance, ours at a proven relative gap of 1e-6."""
-    table: Rows = []
-    for n, d in ((2_000, 50), (8_000, 276)):
-        rng = np.random.default_rng(0)
-        X = rng.standard_normal((n, d))
-        y = X @ (rng.standard_normal(d) * (np.arange(d) % 3 == 0)) / np.sqrt(d) + rng.standard_normal(n)
-        folds = list(KFold(5).split(X))
-        largest = float(np.abs((X - X.mean(axis=0)).T @ y).max()) / n
-        for p, one, alphas, found in (
-            (2.0, Ridge, np.geomspace(1e-1, 1e5, 24), (("RidgeCV", {"cv": folds}), ("RidgeCV, leave-one-out", {}))),
-            (1.0, Lasso, np.geomspace(1e-3, 0.9, 24) * largest, (("LassoCV", {"cv": folds}),)),
-        ):
-            radii = [float(np.linalg.norm(one(alpha=a).fit(X, y).coef_, int(p))) for a in alphas]
-            ours = ConstrainedRegressorCV(p=p, radii=radii, cv=folds, standardize=False)
-            for name, settings in found:
-                theirs = (RidgeCV if one is Ridge else LassoCV)(alphas=alphas, **settings)
-                took = np.min([(timed(theirs, X, y), timed(ours, X, y)) for _ in range(repeats)], axis=0)
-                table.append(
-                    {
-                        "problem": f"{n:,} x {d}, p = {p:g}",
-                        "ours, CPU s": float(took[1]),
-                        "peer": name,
-                        "peer, CPU s": float(took[0]),
-                        "ratio": float(took[1] / took[0]),
-                        "largest gap": float(ours.path_.gaps.max()),
-                        "verified": bool(ours.verify(X, y).ok),
-                    }
-                )
-    return table
-
-
 def robust() -> Rows:
     """Mean absolute errors in years on held-out songs."""
     songs = load_year_sample()
@@ -137,7 +102,7 @@ def robust() -> Rows:
     return table
 
 
-PARTS = {"speed": speed, "search": search, "robust": robust}
+PARTS = {"speed": speed, "robust": robust}
 
 
 def main() -> None:

@@ -161,7 +161,7 @@ def test_plots(table):
 def test_fewer_rows_than_folds_are_refused_with_a_way_out(kind, rows):
     X, y = np.eye(4)[:rows], np.arange(rows) % 2
     way = kind.__name__.removesuffix("CV")
-    rule = f"`cv` must be at most the number of rows, {rows}, got 5 folds; give fewer, or fit {way}, which"
+    rule = f"`cv` must be at most the number of rows, n_samples={rows}, got 5 folds; give fewer, or fit {way}, which"
     with pytest.raises(ValueError, match=rule):
         kind().fit(X, y)
 

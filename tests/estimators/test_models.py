@@ -236,6 +236,15 @@ def test_warm_start(table):
     assert LpBall(1.5, 0.5).contains(model.coef_)
 
 
+def test_a_loss_that_is_as_small_as_can_be_does_not_warn():
+    """The bi-weight loss is not convex, but nowhere negative: zero is its minimum, whatever rounding does to slopes."""
+    X = np.repeat([[1.0, 3.0], [2.0, 1.0], [3.0, 3.0], [4.0, 1.0]], 4, axis=0)
+    weight = np.array([10.0] + 15 * [1.0])
+    model = ConstrainedRegressor("biweight").fit(X, np.repeat([1, 2, 1, 2], 4), weight)
+    assert model.result_.status.name == "PRECISION"
+    assert model.result_.value <= 1e-20
+
+
 def test_short_runs_warn_with_the_gap(table):
     X, y, _ = table
     model = ConstrainedRegressor(radius=1.0, solver=FrankWolfe(), p=1.5, max_iter=2, tol=1e-9)

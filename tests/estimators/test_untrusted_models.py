@@ -39,6 +39,10 @@ def of_result(**values):
     return lambda tree: tree["fitted"]["result_"]["fields"].update(values)
 
 
+def trace_of(tree):
+    return tree["fitted"]["result_"]["fields"]["trace"]["fields"]
+
+
 DAMAGE = {
     "NaN": (fitted(coef_=np.array([1.0, np.nan, 0.0])), "coef_ has entries that are no finite numbers"),
     "short": (fitted(coef_=np.ones(2)), r"coef_ has the shape \(2,\) for 3 features"),
@@ -54,6 +58,12 @@ DAMAGE = {
     "no result": (lambda tree: tree["fitted"].pop("result_"), "result_ is no Result"),
     "another point": (of_result(w=np.array([9.0, 9.0, 9.0])), "result_.w lies outside the ball"),
     "other arrays": (of_result(w=np.zeros(3)), "certificate_ is about another point than result_"),
+    "result's intercept": (of_result(intercept=np.array(np.nan)), "result_.intercept has entries that are no finite"),
+    "text as intercept": (of_result(intercept=np.array("1")), "result_.intercept has entries that are no finite"),
+    "trace": (
+        lambda tree: trace_of(tree).update(value=np.full(len(trace_of(tree)["value"]), "x")),
+        "it holds no model",
+    ),
     "bound": (of_result(bound=1e9), "result_.bound is above the value"),
     "status": (lambda tree: tree["fitted"]["result_"]["fields"]["status"].update(fields="GOOD"), "it holds no model"),
     "parameter": (lambda tree: tree["parameters"].update(run="rm"), "ConstrainedRegressor has no parameter 'run'"),

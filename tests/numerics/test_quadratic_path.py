@@ -105,3 +105,15 @@ def test_features_that_stand_twice_do_not_end_the_walk(shape: tuple[int, int], s
         g = H @ w - b
         assert np.abs(w).sum() <= r * (1.0 + 1e-9)
         assert g @ w + r * np.abs(g).max() <= 1e-10 * np.abs(b).max() * r
+
+
+def test_a_value_at_the_known_minimum_needs_no_second_attempt(monkeypatch):
+    """With more features than rows the gradient at the end of the walk is rounding, which a radius makes large."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((40, 120)), rng.standard_normal(40)
+    H, b, c = X.T @ X / 40, X.T @ y / 40, float(y @ y) / 80
+    radii = np.array([1.0, 1e3, 1e6])
+    monkeypatch.setattr("projfree.numerics.quadratic_path.minimise_quadratic", None)
+    path = minimise_path(H, b, 1.0, radii, least=-c)
+    assert np.all(path.gaps <= 1e-13 * c)
+    np.testing.assert_allclose(X @ path.w[-1], y, atol=1e-9)

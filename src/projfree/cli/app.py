@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from projfree.cli import complete, data, explain, fit, listing, predict, reproduce
-from projfree.cli.output import use_plain_signs
+from projfree.cli.output import open_streams, use_plain_signs
 
 EPILOG = (
     "Exit codes: 0 done; 1 done, but a tolerance was not reached or an experiment failed; 2 bad input, nothing "
@@ -50,5 +50,6 @@ app.command("list", epilog=listing.EPILOG)(listing.listing)
 
 def main() -> None:
     """Run the command line."""
+    open_streams()
     use_plain_signs()
     app()

@@ -109,10 +109,10 @@ def with_encoder(model: Any, rows: AnyRows) -> Any:
 
 
 def held_out_score(model: Any, rows: AnyRows, test: Any) -> float | None:
-    """The model's own score on rows that the fit did not see; None where there are none."""
+    """The model's own score on rows that the fit did not see; None where there are none, or too few for it."""
     if isinstance(rows, ClusterRows):
         return None if test is None else float(model.score(test))
-    if not len(test):
+    if len(test) < (1 if score_kind(rows.loss) == "accuracy" else 2):  # one target explains no variation
         return None
     if isinstance(rows, FileRows):
         return float(model.score(rows.part(test), rows.y[test]))

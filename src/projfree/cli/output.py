@@ -6,6 +6,7 @@ import contextlib
 import functools
 import json
 import math
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -30,6 +31,14 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an e
 Force = Annotated[
     bool, typer.Option("--force", help="Replace what an earlier run wrote to --out.", rich_help_panel="Output")
 ]
+
+
+def open_streams() -> None:
+    """Let output to a stream that was closed (``>&-``) go nowhere, and no file take its number."""
+    for name in ("stdin", "stdout", "stderr"):  # in the order of their numbers
+        if getattr(sys, name) is None:
+            stream = open(os.devnull, "r" if name == "stdin" else "w", encoding="utf-8")  # noqa: SIM115
+            setattr(sys, name, stream)
 
 
 def use_plain_signs() -> None:

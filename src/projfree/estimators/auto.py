@@ -56,6 +56,8 @@ FEW_ROWS = 50
 SMALL = 500
 #: Slopes that are this part of what the sizes of features and residuals allow are rounding.
 FLAT = 1e-12
+#: The mean square of targets that is so many times what rounding may do to it is known without a look at the rows.
+CLEAR = 1e3
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,11 +113,15 @@ def choose_radius(f: Objective, ball: ConstraintSet) -> RadiusChoice:
 
 
 def _chosen(f: Objective, ball: ConstraintSet) -> RadiusChoice:
+    n, form = rows_in(f), _own_form(f, ball)
+    if form is not None and form.c > CLEAR * form.errors[0] and _form_slopes(form):
+        return _widened(f, ball, _of_form(form, n, _intercepts(f)), n)
     zero = f.evaluate(f.point(np.zeros(f.shape)))
     if not _sloped(f, zero):
         own_norm(ball, np.zeros(f.shape))  # a sentence where the set has no norm
         return RadiusChoice(1.0)
-    n = rows_in(f)
+    if form is not None:
+        return _widened(f, ball, _of_form(form, n, _intercepts(f)), n)
     return _widened(f, ball, _squares(f, ball, zero, n) if f.quadratic else _others(f, ball, zero, n), n)
 
 
@@ -133,9 +139,8 @@ def choose_within(limit: float | None, f: Objective, ball: ConstraintSet) -> Rad
 
 def choose_from_form(form: QuadraticForm, ball: ConstraintSet, n: float, intercepts: int) -> RadiusChoice:
     """The same for least squares of which nothing is known but their form and for how many rows it stands."""
-    scale = math.sqrt(max(form.c, 0.0) * max(float(np.trace(form.H)), 0.0))
     own_norm(ball, form.b)
-    if not np.abs(form.b).max(initial=0.0) > FLAT * scale:
+    if not _form_slopes(form):
         return RadiusChoice(1.0)
     with single_blas(math.prod(form.shape) <= SMALL):
         return _widened(form, ball, _of_form(form, n, intercepts), n)
@@ -179,17 +184,30 @@ def _usable(radius: float) -> float:
     return radius if 0.0 < radius < np.inf else 1.0
 
 
+def _form_slopes(form: QuadraticForm) -> bool:
+    """Whether the slope of a form at zero is more than rounding."""
+    scale = math.sqrt(max(form.c, 0.0) * max(float(np.trace(form.H)), 0.0))
+    return bool(np.abs(form.b).max(initial=0.0) > FLAT * scale)
+
+
+def _own_form(f: Objective, ball: ConstraintSet) -> QuadraticForm | None:
+    """The squares as a form, where that is cheap or the fit needs it too."""
+    if not (f.quadratic and f.has_quadratic_form):
+        return None
+    few = f.shape[0] <= FEW_PARAMETERS or isinstance(plan(f, ball, 1e-6).solver, Direct)
+    return f.quadratic_form() if few else None
+
+
+def _intercepts(f: Objective) -> int:
+    return math.prod(f.outputs) if f.fit_intercept else 0
+
+
 def _squares(f: Objective, ball: ConstraintSet, zero: Evaluation, n: float) -> Ridge:
-    """By generalised cross-validation, without another look at the rows."""
-    intercepts = math.prod(f.outputs) if f.fit_intercept else 0
-    if f.has_quadratic_form and (f.shape[0] <= FEW_PARAMETERS or isinstance(plan(f, ball, 1e-6).solver, Direct)):
-        form = f.quadratic_form()
-        assert form is not None
-        return _of_form(form, n, intercepts)
+    """By generalised cross-validation, without another look at the rows but for products."""
     size = _affordable(f, MIDDLE if _tried(f, ball, n) else DIMENSION)
     model = _krylov(f, zero.point, -zero.slope.gradient, size)[0]
     f.keep_krylov(model.space, zero.value)  # a fit over the Euclidean ball goes on from it
-    best = int(np.argmin(model.squares(zero.value, n, intercepts)))
+    best = int(np.argmin(model.squares(zero.value, n, _intercepts(f))))
     return Ridge(model.point(float(model.penalties[best])), model)
 
 

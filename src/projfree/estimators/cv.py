@@ -190,7 +190,7 @@ class SearchMixin(Search, ConstrainedModel):
 def _refuse_few_rows(name: str, folds: int, rows: int) -> None:
     if folds > rows:
         raise ValueError(
-            f"`cv` must be at most the number of rows, {rows}, got {folds} folds; give fewer, or fit "
+            f"`cv` must be at most the number of rows, n_samples={rows}, got {folds} folds; give fewer, or fit "
             f"{name.removesuffix('CV')}, which chooses its radius without any."
         )
 

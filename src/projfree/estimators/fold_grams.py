@@ -15,9 +15,12 @@ from projfree.data.gram import Gram
 from projfree.estimators.table import Table
 from projfree.losses.squared import Squared
 from projfree.numerics.quadratic_path import minimise_path, times
+from projfree.objectives import Objective
 from projfree.objectives.gram_form import gram_form
 from projfree.objectives.quadratic import QuadraticForm
 from projfree.run import Result
+from projfree.sets.base import ConstraintSet
+from projfree.solvers.base import Known
 
 FoldRows = tuple[Array, Array]
 
@@ -123,7 +126,7 @@ class FoldMoments:
     def solve(self, p: float, radii: Array) -> Solutions:
         """The minimisers over the l_p balls of these radii, in the units of the features."""
         f = self.form
-        path = minimise_path(f.H, f.b, p, radii)
+        path = minimise_path(f.H, f.b, p, radii, least=-f.c)  # as squares are not negative
         w = path.w.reshape(len(radii), -1)
         images = times(f.H, path.w).reshape(w.shape)
         values = np.einsum("mi,mi->m", 0.5 * images - f.b.ravel(), w) + f.c
@@ -146,6 +149,13 @@ class FoldMoments:
             own, loss=Squared(), intercept=b(own.w), witness_intercept=None if own.witness is None else b(own.witness)
         )
         return replace(result, intercept=b(result.w), certificate=certificate)
+
+
+def gap_on_rows(f: Objective, ball: ConstraintSet, w: Array) -> float:
+    """The relative gap of a point from one read of the rows, whose squares are not negative."""
+    here = f.evaluate(f.point(w))
+    bound, centre = max(Known.of(ball, here).bound, 0.0), f.value(f.point(np.zeros(f.shape)))
+    return max(here.value - bound, 0.0) / max(here.value, LEAST_VALUE * centre)
 
 
 def _none(_: Array) -> None:

@@ -14,7 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from projfree.checks import Array
 from projfree.estimators.base import ConstrainedModel
-from projfree.estimators.fold_grams import FoldMoments, FoldRows, fold_grams
+from projfree.estimators.fold_grams import FoldMoments, FoldRows, Solutions, fold_grams, gap_on_rows
 from projfree.estimators.many_scores import AT_ONCE
 from projfree.estimators.paths import RadiusPath, fit_path
 from projfree.estimators.table import Table
@@ -108,7 +108,7 @@ class MomentFolds:
             for i, (model, grid) in enumerate(zip(models, radii, strict=True)):
                 for k in range(len(self.folds)):
                     begun = time.perf_counter()
-                    found = self.moments[k].solve(model.p, grid)
+                    found = self._solved(model, self.moments[k], self.table.part(self.folds[k][0]), grid)
                     if not np.all(found.gaps <= model.tol):
                         raise TooCoarseError
                     seconds[i, k] = time.perf_counter() - begun
@@ -121,13 +121,25 @@ class MomentFolds:
     ) -> tuple[ConstrainedModel, RadiusPath]:
         """The model of one of the radii on all rows, with its certificate, and the path of all of them."""
         with single_blas():
-            found = self.whole.solve(model.p, radii)
+            found = self._solved(model, self.whole, self.table, radii)
         known = {"start": found.w[at], "gram": self.whole.gram}
         fitted = fit_path(model, self.table, radii[at : at + 1], seed, callbacks=callbacks, **known)[0]
         shaped = [model._shaped(*pair) for pair in zip(found.coefs, found.intercepts, strict=True)]
         shaped[at] = {"coef_": fitted.coef_, "intercept_": fitted.intercept_}
         coefs, intercepts = (np.stack([np.asarray(one[name]) for one in shaped]) for name in ("coef_", "intercept_"))
         return fitted, RadiusPath(float(model.p), radii, coefs, intercepts, found.multipliers, found.values, found.gaps)
+
+    @staticmethod
+    def _solved(model: ConstrainedModel, moments: FoldMoments, table: Table, radii: Array) -> Solutions:
+        """The minimisers; where the rounding of the moments hides the tolerance, the rows say how exact they are."""
+        found = moments.solve(model.p, radii)
+        unproved = np.flatnonzero(~(found.gaps <= model.tol))
+        if len(unproved):
+            problem = model._problem(table, model._losses(table))
+            ball = model._ball(table, problem)
+            for k in unproved:
+                found.gaps[k] = gap_on_rows(problem.objective, ball.resized(float(radii[k])), found.w[k])
+        return found
 
     def _judged(self, model: ConstrainedModel, found: Any, held: Array) -> Any:
         at_once = AT_ONCE.get(self.judge.scoring) if isinstance(self.judge.scoring, str | None) else None
@@ -175,6 +187,9 @@ def _direct(model: ConstrainedModel, table: Table) -> bool:
     lp = ball.as_lp(f.shape)
     if lp is None or lp.p != model.p:
         return False
-    # What is too much for one radius pays off for many, where one decomposition serves all of them.
-    many = lp.p in (1.0, 2.0) and model.solver == "auto" and f.shape[0] <= min(len(table.y), MOST_FEATURES)
+    # What is too much for one radius pays off for many, where one decomposition serves all of them. A walk over l_1
+    # balls takes about as many pivots as there are rows, so that it pays off also for few.
+    wide = f.shape[0] > len(table.y)
+    shared = lp.p == 1.0 and len(f.shape) == 1 if wide else lp.p in (1.0, 2.0)
+    many = shared and model.solver == "auto" and f.shape[0] <= MOST_FEATURES
     return many or goes_direct(f, ball, model.solver, SOME_RADII)

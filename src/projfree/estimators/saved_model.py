@@ -91,6 +91,14 @@ def _check_result(result: Result, ball: ConstraintSet, d: int) -> None:
     for name in ("w", "witness"):
         finite(f"certificate_.{name}", getattr(certificate, name), w.shape)
     need(np.array_equal(certificate.w, w), "certificate_ is about another point than result_")
+    intercepts = {
+        "result_.intercept": result.intercept,
+        "certificate_.intercept": certificate.intercept,
+        "certificate_.witness_intercept": certificate.witness_intercept,
+    }
+    for name, offset in intercepts.items():
+        if offset is not None:
+            finite(name, offset, w.shape[1:])
     if result.bound is not None:
         bound, value = float(result.bound), float(result.value)
         need(not np.isnan(bound) and bound <= value + 1e-6 * abs(value) + 1e-12, "result_.bound is above the value")

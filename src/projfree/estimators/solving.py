@@ -41,7 +41,7 @@ def solved_after(prepared: PreparedFit, settings: dict[str, Any], callbacks: lis
 
 def warn_if_short(model: Any, result: Result, tol: float, expected: bool = False) -> None:
     """Say by how much a run missed its tolerance; not where it was meant to stop (``expected``)."""
-    if result.status.converged or result.relative_gap <= tol or expected:
+    if result.status.converged or result.relative_gap <= tol or expected or _at_least_value(model, result, tol):
         return
     kind = "certified relative gap" if result.bound is not None else "relative Frank-Wolfe gap"
     way = {
@@ -58,3 +58,12 @@ def warn_if_short(model: Any, result: Result, tol: float, expected: bool = False
         ConvergenceWarning,
         stacklevel=outside(),
     )
+
+
+def _at_least_value(model: Any, result: Result, tol: float) -> bool:
+    """Whether a loss that is not convex is within the tolerance of what it is never below: no point is better."""
+    loss = getattr(model, "loss_", None)
+    if result.bound is not None or loss is None or not result.relative_gap > 0.0:
+        return False
+    scale = result.gap / result.relative_gap
+    return bool(result.value - loss.least <= tol * scale)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,7 +35,7 @@ class QuadraticPath:
     gaps: Array
 
 
-def minimise_path(H: Array, b: Array, p: float, radii: Array) -> QuadraticPath:
+def minimise_path(H: Array, b: Array, p: float, radii: Array, least: float = -math.inf) -> QuadraticPath:
     r"""Minimise :math:`\tfrac12\langle w, Hw\rangle - \langle b, w\rangle` over :math:`\|w\|_p \le r` for many r.
 
     Parameters
@@ -47,12 +48,15 @@ def minimise_path(H: Array, b: Array, p: float, radii: Array) -> QuadraticPath:
         In ``[1, inf]``.
     radii : array of shape (m,)
         Positive, in increasing order.
+    least : float
+        What the quadratic is nowhere below, if that is known: no gap is larger than the distance to it.
 
     Notes
     -----
     ``p = 2`` takes one spectral decomposition and ``p = 1`` one walk along the piecewise linear path, whatever the
     number of radii; other exponents begin each radius at the answer of the last. Points whose gap is more than
-    rounding are solved for again on their own.
+    rounding are solved for again on their own. Where least squares meet all targets, a gradient that is nothing but
+    rounding times a large radius proves little, and ``least`` proves that they are minimal.
     """
     columns = b.reshape(len(b), -1)
     found = np.zeros((len(radii), *columns.shape))
@@ -61,7 +65,7 @@ def minimise_path(H: Array, b: Array, p: float, radii: Array) -> QuadraticPath:
         found = _round(*eigen, columns, radii)
     elif p == 1.0 and columns.shape[1] == 1 and b.any():
         found = l1_path(H, columns[:, 0], radii)[:, :, None]
-    multipliers, gaps, floors = _checked(H, columns, p, radii, found)
+    multipliers, gaps, floors = _checked(H, columns, p, radii, found, least)
     last = None
     for k in np.flatnonzero(~(gaps <= FEW * floors)):
         near = found[k] if found[k].any() else last
@@ -88,14 +92,19 @@ def _round(h: Array, V: Array, b: Array, radii: Array) -> Array:
     return np.moveaxis(np.tensordot(V, inner, axes=(1, 0)), 1, 0)
 
 
-def _checked(H: Array, b: Array, p: float, radii: Array, found: Array) -> tuple[Array, Array, Array]:
+def _checked(H: Array, b: Array, p: float, radii: Array, found: Array, least: float) -> tuple[Array, Array, Array]:
     """Pull the points into their balls; multipliers, gaps, and the rounding of these."""
     q = conjugate(p)
     norms = np.array([lp_norm(w, p) for w in found])
     found *= np.minimum(1.0, radii / np.maximum(norms, radii))[:, None, None]
     slopes = times(H, found) - b
     multipliers = np.array([lp_norm(g, q) for g in slopes])
-    gaps = np.einsum("mdk,mdk->m", slopes, found) + radii * multipliers
+    along = np.einsum("mdk,mdk->m", slopes, found)
+    gaps = along + radii * multipliers
     sums = times(np.abs(H), np.abs(found)) + np.abs(b)
     floors = _EPS * radii * np.array([lp_norm(s, q) for s in sums])
+    if least > -math.inf:
+        above = 0.5 * (along - np.einsum("dk,mdk->m", b, found)) - least
+        rounding = _EPS * (np.einsum("mdk,mdk->m", sums, np.abs(found)) + abs(least))
+        gaps, floors = np.minimum(gaps, above + rounding), np.maximum(floors, rounding)
     return multipliers, gaps, floors
