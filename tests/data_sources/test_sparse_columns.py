@@ -109,3 +109,22 @@ def test_squares_that_overflow_in_sum_alone_are_taken():
     X = sp.csc_array(np.full((3, 1), 1e154))
     data = as_data(X, np.zeros(3))
     assert data.mean_square == pytest.approx(1e308)
+
+
+@pytest.mark.parametrize("by_columns", [False, True])
+def test_products_with_columns_are_laid_out_once_while_nothing_changes(by_columns):
+    columns, rows = tables()
+    data = columns if by_columns else rows
+    features = np.arange(0, 40, 3)
+    first = Objective(Squared(), data)
+    x, y = first.point(np.zeros(40)), first.point(np.ones(40))
+    made = first.column_products(x, features)
+    assert first.column_products(y, features) is made  # squares are curved alike everywhere
+    assert first.column_products(x, features[1:]) is not made
+    other = Objective(Logistic(), data)
+    w = np.zeros(40)
+    w[features] = 1.0
+    at_zero, elsewhere = (other.column_products(other.point(v), features) for v in (np.zeros(40), w))
+    assert at_zero is not elsewhere
+    assert not np.array_equal(at_zero.h, elsewhere.h)
+    assert Objective(Squared(), data, fit_intercept=True).column_products(x, features) is not made

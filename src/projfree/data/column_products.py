@@ -69,6 +69,11 @@ class ColumnProducts(Symmetric):
     def __init__(self, columns: Columns, h: Array, *, centred: bool) -> None:
         self.columns, self.h, self.centred = columns, h, centred
 
+    def same(self, other: ColumnProducts) -> bool:
+        """Whether another one is of the same columns, with the same weights."""
+        alike = self.columns is other.columns and self.centred == other.centred
+        return alike and np.array_equal(self.h, other.h)
+
     @cached_property
     def layout(self) -> Layout:
         """The columns one behind the other."""

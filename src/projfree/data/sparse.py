@@ -103,6 +103,8 @@ class SparseData(LocalData):
     keeps_images = True
     #: The columns that were asked for last; they serve points that are zero elsewhere.
     _chosen: Columns | None = None
+    #: The products with them that were asked for last: for squares the same at every point.
+    _products: ColumnProducts | None = None
 
     def __init__(self, X: Any, y: Array, sample_weight: Array | None = None, threads: int | None = None) -> None:
         squares = self._take(X)
@@ -212,6 +214,7 @@ class SparseData(LocalData):
         part = self.alike()
         part._hold(self.X[rows])
         part.y, part.weight, part._chosen = self.y[rows], self.sample_weights(rows), None
+        part._products = None
         return part
 
     def second_moments(self, h: RowWeights, wanted: Moments) -> Array:
@@ -228,7 +231,11 @@ class SparseData(LocalData):
 
         assert wanted.features is not None
         columns, weights = self._choose(wanted.features), h(slice(0, self.n), self._given)
-        return ColumnProducts(columns, np.ascontiguousarray(weights[:, 0]), centred=wanted.centred)
+        made = ColumnProducts(columns, np.ascontiguousarray(weights[:, 0]), centred=wanted.centred)
+        known = self._products
+        if known is None or not known.same(made):  # else it is laid out already
+            self._products = known = made
+        return known
 
     def _choose(self, features: Array) -> Columns:
         chosen, features = self._chosen, np.sort(features)

@@ -93,6 +93,7 @@ class SparseColumns(SparseData):
         part.__dict__.update({name: own for name, own in self.__dict__.items() if name not in ("_rows", "_longest")})
         part._hold(self.X[rows])
         part.y, part.weight, part._chosen, part._centre = self.y[rows], self.sample_weights(rows), None, None
+        part._products = None
         return part
 
     def summation(self) -> float:

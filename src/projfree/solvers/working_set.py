@@ -22,7 +22,7 @@ from projfree.solvers.restoring import member
 
 #: Models are solved to this part of the gap, those of quadratics to the second where a set is likely to be the last
 #: one: where it has less than so many times as many features as are not zero.
-SHARE, FINE, FEW_NEW = 1e-2, 1e-4, 1.1
+SHARE, FINE, FEW_NEW = 1e-2, 1e-6, 1.1
 #: The multiplier that the first set begins with, over the largest slope at the start.
 FIRST_LEVEL = 0.5
 #: At most as many features that are zero are taken in as are not; where the last ones are inside the ball, by this
