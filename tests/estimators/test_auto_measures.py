@@ -16,8 +16,9 @@ from projfree import (
     as_data,
     minimize,
 )
+from projfree.estimators.auto import Trial
 from projfree.estimators.freedom import freedom, norm_curvature
-from projfree.estimators.left_out import left_out_loss
+from projfree.estimators.left_out import left_out_loss, scale_of
 from projfree.estimators.ridge_models import EigenModel, KrylovModel, quadrature
 from projfree.losses import Logistic
 
@@ -179,3 +180,24 @@ def test_few_rows_go_by_the_restricted_likelihood():
     chosen = ConstrainedRegressor(standardize=False).fit(X, y)
     best = model.point(float(model.penalties[np.argmin(expected)]))
     assert chosen.radius_ == pytest.approx(np.linalg.norm(best), rel=1e-8)
+
+
+def test_degrees_of_freedom_follow_the_curvature_of_the_fit():
+    """A row that is fitted well hardly bends: those of the first model, at zero, would count it in full."""
+    rng = np.random.default_rng(0)
+    X, u = rng.standard_normal((60, 300)), rng.standard_normal(300)
+    y = np.where(X @ u > 0.0, 1.0, -1.0)
+    f = Objective(Logistic(), as_data(X, y))
+    zero = f.evaluate(f.point(np.zeros(300)))
+    H = f.hessian(zero.point)
+    model = EigenModel(H, -zero.slope.gradient)
+    bend = scale_of(f, zero.point)[1]
+    told, corrected = Trial(f, model, 60.0, None), Trial(f, model, 60.0, None, bend)
+    k = int(np.argmin(np.abs(np.log(model.penalties / np.linalg.eigvalsh(H)[-1]))))
+    penalty = float(model.penalties[k])
+    share = scale_of(f, f.point(model.point(penalty)))[1] / bend
+    assert 0.0 < share < 0.9
+    own = np.linalg.eigvalsh(share * H)
+    expected = left_out_loss(f, f.point(model.point(penalty)), float(np.sum(own / (own + penalty))), 60.0)
+    assert corrected(k) == pytest.approx(expected, rel=1e-6)
+    assert corrected(k) < told(k)

@@ -235,9 +235,11 @@ def _others(f: Objective, ball: ConstraintSet, first: Evaluation, n: float) -> R
     x, best, at = first.point, np.inf, 0.0
     found = Ridge(x.w, None)
     spectrum = None
+    # The spectrum of a model that is not formed stays the first one, of the curvatures there.
+    bend = 0.0 if formed else scale_of(f, x)[1]
     for steps in ROUGH_STEPS if tried or many else STEPS:
         H, b, model, spectrum = _modelled(f, x, g, spectrum, LEFT if many else 0.0)
-        trial = Trial(f, model, n, x.intercept)
+        trial = Trial(f, model, n, x.intercept, bend)
         known = at and not many
         near = np.abs(np.log(model.penalties / at)).argmin() if known else model.expected(_cost(f, x, n))
         told = _telling(trial, int(near), len(model.penalties), NONSENSE * abs(first.value))
@@ -263,10 +265,18 @@ def _telling(trial: Trial, k: int, count: int, most: float) -> int:
 
 
 class Trial:
-    """The loss of rows left out for each penalty of a model, computed once."""
+    r"""The loss of rows left out for each penalty of a model, computed once.
 
-    def __init__(self, f: Objective, model: RidgeModel, n: float, intercept: Array | None) -> None:
-        self.f, self.model, self.n, self.intercept = f, model, n, intercept
+    Parameters
+    ----------
+    bend : float
+        The mean curvature of the rows that the model's spectrum belongs to, zero where it belongs to the point that is
+        tried, about. Rows that are fitted well are less curved, so that with the share c of that curvature the degrees
+        of freedom are those of :math:`cH`: as of H with the penalty over c.
+    """
+
+    def __init__(self, f: Objective, model: RidgeModel, n: float, intercept: Array | None, bend: float = 0.0) -> None:
+        self.f, self.model, self.n, self.intercept, self.bend = f, model, n, intercept, bend
         self.known: dict[int, float] = {}
         self.points: dict[int, Point] = {}
 
@@ -276,7 +286,9 @@ class Trial:
             x = self.f.point(self.model.point(penalty), self.intercept)
             here = self.f.evaluate(x, tangent=False)
             self.points[k], self.intercept = here.point, here.intercept
-            self.known[k] = left_out_loss(self.f, x, self.model.freedom(penalty), self.n)
+            left = scale_of(self.f, here.point, here.intercept)[1] if self.bend > 0.0 else 0.0
+            share = min(left / self.bend, 1.0) if left > 0.0 else 1.0
+            self.known[k] = left_out_loss(self.f, x, self.model.freedom(penalty / share), self.n)
         return self.known[k]
 
 
