@@ -273,8 +273,9 @@ class SparseData(LocalData):
         marked.sort_indices()
         marked.eliminate_zeros()
         # These change with any entry; its place alone would cost a product to tell. Rows and columns are added in other
-        # orders, whose roundings the last digits would tell.
-        means = [f"{mean:.9e}" for mean in (self.mean_square, float(values.sum(dtype=np.float64)))]
+        # orders, whose roundings the last digits would tell; those of a sum are relative to what may cancel in it.
+        mean, square = float(values.sum(dtype=np.float64)) / self.n, self.mean_square
+        means = f"{square:.9e} {mean / math.sqrt(square):.9f}"
         parts = (marked.indptr.astype(np.int64), marked.indices.astype(np.int64), marked.data, self.y, self.weight)
         return short_hash(f"sparse {(self.n, self.d)} {values.dtype} {self.y.shape} {means}", *parts)
 
