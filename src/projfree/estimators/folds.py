@@ -6,6 +6,7 @@ import copy
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,8 @@ class MomentFolds:
             for i, (model, grid) in enumerate(zip(models, radii, strict=True)):
                 for k in range(len(self.folds)):
                     begun = time.perf_counter()
-                    found = self._solved(model, self.moments[k], self.table.part(self.folds[k][0]), grid)
+                    rows = partial(self.table.part, self.folds[k][0])
+                    found = self._solved(model, self.moments[k], rows, grid)
                     if not np.all(found.gaps <= model.tol):
                         raise TooCoarseError
                     seconds[i, k] = time.perf_counter() - begun
@@ -121,7 +123,7 @@ class MomentFolds:
     ) -> tuple[ConstrainedModel, RadiusPath]:
         """The model of one of the radii on all rows, with its certificate, and the path of all of them."""
         with single_blas():
-            found = self._solved(model, self.whole, self.table, radii)
+            found = self._solved(model, self.whole, lambda: self.table, radii)
         known = {"start": found.w[at], "gram": self.whole.gram}
         fitted = fit_path(model, self.table, radii[at : at + 1], seed, callbacks=callbacks, **known)[0]
         shaped = [model._shaped(*pair) for pair in zip(found.coefs, found.intercepts, strict=True)]
@@ -130,11 +132,12 @@ class MomentFolds:
         return fitted, RadiusPath(float(model.p), radii, coefs, intercepts, found.multipliers, found.values, found.gaps)
 
     @staticmethod
-    def _solved(model: ConstrainedModel, moments: FoldMoments, table: Table, radii: Array) -> Solutions:
+    def _solved(model: ConstrainedModel, moments: FoldMoments, rows: Callable[[], Table], radii: Array) -> Solutions:
         """The minimisers; where the rounding of the moments hides the tolerance, the rows say how exact they are."""
         found = moments.solve(model.p, radii)
         unproved = np.flatnonzero(~(found.gaps <= model.tol))
         if len(unproved):
+            table = rows()
             problem = model._problem(table, model._losses(table))
             ball = model._ball(table, problem)
             for k in unproved:
