@@ -97,6 +97,22 @@ def test_the_rows_are_made_once_where_they_are_asked_for():
     np.testing.assert_array_equal(again.apply(np.ones(40)), rows.apply(np.ones(40)))
 
 
+def test_other_formats_are_turned_into_columns():
+    X = np.array([[1.0, 2.0], [0.0, 3.0]])
+    np.testing.assert_array_equal(SparseColumns(sp.csr_array(X), np.ones(2)).apply(np.array([1.0, 10.0])), [21.0, 30.0])
+
+
+@pytest.mark.parametrize("outputs", [1, 400])
+def test_as_many_roundings_as_the_longest_sum_are_allowed_for(outputs):
+    """Over a column, over a tile of rows, or over the tiles."""
+    n = 3 * sparse_columns.STEP_NUMBERS
+    data = as_data(sp.csc_array(([1.0], ([0], [0])), shape=(n, 1)), np.ones(n))
+    tile = max(sparse_columns.FEWEST_ROWS, sparse_columns.STEP_NUMBERS // outputs)
+    assert data.summation() >= tile + n / tile
+    full = as_data(sp.csc_array(np.ones((n, 1))), np.ones(n))
+    assert full.summation() >= n
+
+
 @pytest.mark.parametrize("change", ["single precision", "large"])
 def test_others_are_turned_at_once(change, monkeypatch):
     X = sp.random_array((20, 5), density=0.5, rng=np.random.default_rng(0), format="csc")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -17,6 +19,7 @@ from projfree import (
     LpBall,
     Objective,
     ProjectedGradient,
+    Quantile,
     SchattenBall,
     Squared,
     Status,
@@ -24,6 +27,7 @@ from projfree import (
     as_data,
     minimize,
 )
+from projfree.objectives import erm
 from projfree.sets import NormBall
 
 BALL = LpBall(1.5, 1.0)
@@ -124,6 +128,34 @@ def test_only_an_image_that_was_formed_for_the_evaluation_counts_as_recomputed()
     assert f.recomputed(mixture) is None
     assert f.recomputed(f.point(x.w)) is None  # another handle
     assert f.open().recomputed(x) is None
+
+
+def test_a_function_that_says_more_about_points_is_read_anew():
+    """What is remembered of a smoothed loss, or of a class of the user's, is not what the function says."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 5))
+    y = X @ rng.standard_normal(5) + rng.standard_normal(60)
+    exact = Objective(Quantile(0.5, delta=1.0), as_data(X, y)).reported
+    result = minimize(exact, LpBall(1, 1.0), WorkingSet(), max_iter=1)
+    assert result.value == pytest.approx(np.mean(np.maximum(0.5 * (y - X @ result.w), 0.5 * (X @ result.w - y))))
+    assert not result.status.converged
+
+    class Raised(Objective):
+        def evaluate(self, x, also=(), *, tangent=True, keep=False):
+            found = super().evaluate(x, also, tangent=tangent, keep=keep)
+            return replace(found, value=found.value + 1.0)
+
+    raised = Raised(Squared(), as_data(X, y))
+    result = minimize(raised, LpBall(1, 1.0), WorkingSet(), max_iter=3)
+    assert result.value == pytest.approx(np.mean((X @ result.w - y) ** 2) + 1.0)
+
+
+def test_a_search_for_the_intercept_that_a_deadline_cut_short_is_no_recomputation(monkeypatch):
+    f = problem("logistic, intercept").open()
+    x = f.point(np.full(f.shape, 0.1))
+    monkeypatch.setattr(erm, "expired", lambda: True)
+    assert f.evaluate(x).tangent is not None
+    assert f.recomputed(x) is None
 
 
 def test_a_point_that_a_callback_puts_in_the_place_of_the_answer_is_read():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from projfree.checks import Array, shown
+from projfree.runtime import single_blas
 
 #: Entries that one-time checks look at together; bounds their temporary memory.
 PIECE = 1 << 16
@@ -157,9 +159,10 @@ def checked_values(X: Any) -> float | None:
 
     Raises a sentence where an entry is not finite, or where the squares of a row overflow.
     """
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), single_blas():  # the digits do not depend on the number of threads
         # A sum of squares that is finite has finite terms, and so has each row.
-        squares = float(np.dot(X.data, X.data))
+        pieces = [X.data[start : start + PIECE] for start in range(0, X.nnz, PIECE)]
+        squares = math.fsum(float(np.dot(piece, piece)) for piece in pieces)
     if np.isfinite(squares):
         return squares if X.dtype == np.float64 else None
     X = X if X.format == "csr" else by_rows(X)

@@ -272,12 +272,11 @@ class SparseData(LocalData):
         marked = self._some_rows(marked_rows(self.n, 2 * len(values) // self.n))  # an entry has a place and a value
         marked.sort_indices()
         marked.eliminate_zeros()
-        # These change with any entry; its place alone would cost a product to tell. Rows and columns are added in other
-        # orders, whose roundings the last digits would tell; those of a sum are relative to what may cancel in it.
-        mean, square = float(values.sum(dtype=np.float64)) / self.n, self.mean_square
-        means = f"{square:.9e} {mean / math.sqrt(square):.9f}"
+        # The sum of the bits changes with any entry, and is the same by rows and by columns; the place of an entry
+        # alone would cost a product to tell.
+        bits = values.view(f"u{values.itemsize}").sum(dtype=np.uint64)
         parts = (marked.indptr.astype(np.int64), marked.indices.astype(np.int64), marked.data, self.y, self.weight)
-        return short_hash(f"sparse {(self.n, self.d)} {values.dtype} {self.y.shape} {means}", *parts)
+        return short_hash(f"sparse {(self.n, self.d)} {values.dtype} {self.y.shape} {bits}", *parts)
 
     def _some_rows(self, rows: Array) -> sp.csr_array:
         """A copy of some rows."""

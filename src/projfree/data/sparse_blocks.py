@@ -26,6 +26,8 @@ PIECE_NUMBERS, PIECE_ENTRIES = 1 << 20, 1 << 20
 #: Numbers of images that a step works on at a time. They take less than 128 KB: beyond that, a temporary array is new
 #: memory of the system, whose first use costs more than the arithmetic.
 STEP_NUMBERS = 15 << 10
+#: And so many rows at least.
+FEWEST_ROWS = 64
 #: Bytes of a parameter and an adjoint that stay in the cache together.
 CACHE_BYTES = 1 << 19
 #: Entries that are squared at a time while rows are measured: they stay in the cache.
@@ -59,7 +61,7 @@ def pieces(X: sp.csr_array, cut: Blocks, k: int, outputs: int = 1) -> Iterator[s
 
 def steps(rows: slice, outputs: int) -> Iterator[slice]:
     """Some rows in tiles for a step."""
-    return even_slices(rows.start, rows.stop, max(64, STEP_NUMBERS // outputs))
+    return even_slices(rows.start, rows.stop, max(FEWEST_ROWS, STEP_NUMBERS // outputs))
 
 
 def stepped(work: Pass, rows: slice, formed: list[Array], outputs: int) -> tuple[Array | None, Array]:

@@ -17,13 +17,13 @@ from projfree.data.once import Once
 from projfree.data.row_products import RowTile
 from projfree.data.rows import Pass
 from projfree.data.sparse import BLAS_NUMBERS, ENTRY_BYTES, WIDE_BYTES, SparseData
-from projfree.data.sparse_blocks import STEP_NUMBERS, even_slices, stepped
+from projfree.data.sparse_blocks import FEWEST_ROWS, STEP_NUMBERS, even_slices, stepped
 from projfree.runtime import over_blocks, single_blas
 
 if TYPE_CHECKING:
     from projfree.data.chosen_columns import Columns
 
-#: Columns whose adjoints are formed at a time where there are several threads: so many parts of the table.
+#: Into so many parts the columns are cut where several threads form an adjoint.
 PARTS = 8
 
 
@@ -42,7 +42,7 @@ class SparseColumns(SparseData):
     """
 
     def _take(self, X: Any) -> float | None:
-        own = canonical(X)
+        own = canonical(X.tocsc())
         squares = checked_values(own)
         self._given = own
         self._size(own)
@@ -89,18 +89,16 @@ class SparseColumns(SparseData):
         return out
 
     def subset(self, rows: Array) -> SparseData:
-        part = object.__new__(SparseData)
-        part.__dict__.update({name: own for name, own in self.__dict__.items() if name not in ("_rows", "_longest")})
-        part._hold(self.X[rows])
-        part.y, part.weight, part._chosen, part._centre = self.y[rows], self.sample_weights(rows), None, None
-        part._products = None
-        return part
+        by_rows = object.__new__(SparseData)
+        by_rows.__dict__.update(self.__dict__)
+        by_rows._hold(self.X)
+        return by_rows.subset(rows)
 
     def summation(self) -> float:
         # An entry of an adjoint has one term for each entry of its column. Other sums are added in some order within a
-        # tile, and then one tile after the other.
-        tile = min(self.n, STEP_NUMBERS)
-        return float(max(self._longest, tile + math.ceil(self.n / tile)) + 8)
+        # tile, and then one tile after the other; with many outputs tiles have as few rows as the second number.
+        tiles = (min(self.n, STEP_NUMBERS), min(self.n, FEWEST_ROWS))
+        return float(max(self._longest, *(tile + math.ceil(self.n / tile) for tile in tiles)) + 8)
 
     def _chosen_of(self, features: Array) -> Columns:
         from projfree.data.chosen_columns import Columns
@@ -123,10 +121,12 @@ def _transposed(X: sp.csc_array) -> RowTile:
 
 
 def _row_norms(X: sp.csc_array, weight: Array | None) -> tuple[float, float]:
+    """`Data.row_norm` and `Data.mean_square` of a table."""
     squares = np.bincount(X.indices, weights=X.data * X.data, minlength=X.shape[0])
     shares = squares / len(squares) if weight is None else squares * weight  # whose sum does not overflow
     return measures(float(squares.max()), float(shares.sum()))
 
 
 def _mean_row(X: sp.csc_array, weight: Array | None) -> Array:
+    """The weighted mean of the rows."""
     return _transposed(X).image(np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight)

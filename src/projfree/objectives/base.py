@@ -109,7 +109,7 @@ class SmoothFunction(ABC):
         return self.evaluate(x, keep=True)
 
     def recomputed(self, x: Point) -> Evaluation | None:
-        """The evaluation of ``x`` in this workspace, if a fresh workspace would find the same; else None.
+        """The evaluation of ``x`` in this workspace, if it is as good as one in a fresh workspace; else None.
 
         That is so where its image was formed for it from the parameter alone, not mixed from others or held before.
         """

@@ -12,6 +12,7 @@ from projfree.algebra import Minorant, Pattern, Point, zeros
 from projfree.checks import Array, flag, instance
 from projfree.data.base import Data
 from projfree.data.second_moments import Moments
+from projfree.deadline import expired
 from projfree.losses.base import Loss
 from projfree.losses.softmax import Softmax
 from projfree.losses.squared import is_squared
@@ -132,12 +133,14 @@ class Objective(SmoothFunction):
             return known
         if not tangent:
             return self._memory.keep(self._stated(self.intercept_strategy.value(self.workspace, x)))
-        anew = not (x.of or also or self.workspace.holds(x))
+        alone = not (x.of or also or self.workspace.holds(x))
         found = self._stated(self.intercept_strategy.evaluate(self.workspace, x, also, keep=keep))
-        return self._memory.keep(found, anew=anew)
+        # A search for the intercept ends early at a deadline, which the check at exit has not.
+        return self._memory.keep(found, recomputed=alone and not expired())
 
     def recomputed(self, x: Point) -> Evaluation | None:
-        return self._memory.anew(x)
+        # A subclass may say something else about a point than what is remembered here.
+        return self._memory.recomputed(x) if type(self).evaluate is Objective.evaluate else None
 
     def evaluate_near(self, x: Point) -> Evaluation:
         if not (self.convex and isinstance(self.intercept_strategy, Profiled) and self._has_intercept(x)):

@@ -89,7 +89,7 @@ class Memory:
 
     def __init__(self) -> None:
         self._kept: dict[Handle, Evaluation] = {}
-        self._anew: frozenset[Handle] = frozenset()
+        self._recomputed: frozenset[Handle] = frozenset()
 
     def __reduce__(self) -> tuple[type[Memory], tuple[()]]:
         return Memory, ()  # a copy remembers nothing
@@ -102,14 +102,14 @@ class Memory:
         found = self._kept.get(x.handle)
         return None if found is None or (tangent and found.tangent is None) else found
 
-    def anew(self, x: Point) -> Evaluation | None:
+    def recomputed(self, x: Point) -> Evaluation | None:
         """The evaluation of ``x``, if there is one and nothing but the parameter went into it."""
-        return self._kept.get(x.handle) if x.handle in self._anew else None
+        return self._kept.get(x.handle) if x.handle in self._recomputed else None
 
-    def keep(self, found: Evaluation, *, anew: bool = False) -> Evaluation:
+    def keep(self, found: Evaluation, *, recomputed: bool = False) -> Evaluation:
         """Remember an evaluation and those that came with it; returns it.
 
-        ``anew`` says that its image was formed from the parameter for it, not mixed or held before.
+        ``recomputed`` says that its image was formed from the parameter for it, not mixed or held before.
         """
         kept = dict(self._kept)  # replaced at once, so that no other thread sees it half changed
         for each in (*found.also, found):
@@ -118,6 +118,7 @@ class Memory:
         while len(kept) > MOST_EVALUATIONS:
             del kept[next(iter(kept))]
         own = found.point.handle
-        self._anew = frozenset(handle for handle in kept if (anew if handle is own else handle in self._anew))
+        known = self._recomputed
+        self._recomputed = frozenset(key for key in kept if (recomputed if key is own else key in known))
         self._kept = kept
         return found

@@ -109,7 +109,7 @@ def _recomputed(run: Run) -> Evaluation | None:
     if run.unproved or run.f.reported is not run.f or _inside(run) is not run.best.w:
         return None
     found = run.opened.recomputed(run.best)
-    return found if found is not None and found.rest is None and same(found.point.w, run.best.w) else None
+    return found if found is not None and found.rest is None else None
 
 
 def remembered(run: Run) -> Certificate:
