@@ -248,3 +248,15 @@ def test_the_standard_error_is_that_of_a_mean():
     assert scores[0, 2].std(ddof=1) == pytest.approx(0.2)
     scores[0, 1] += 0.001
     assert choose(scores, "one_standard_error") == (0, 1)
+
+
+def test_radii_with_many_minimisers_are_scored_by_what_is_delivered():
+    """Beyond the radius at which the rows are fitted exactly, the walk and a run end at different interpolations."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 120))
+    w = np.where(np.arange(120) < 4, 2.0, 0.0)
+    y = X @ w + 0.1 * rng.standard_normal(40)
+    search = ConstrainedRegressorCV(p=1, radii=[20.0, 40.0], cv=4, standardize=False).fit(X, y)
+    for radius, score in zip(search.radii_[0], search.cv_results_["mean_test_score"], strict=True):
+        single = ConstrainedRegressor(p=1, radius=float(radius), standardize=False)
+        assert score == pytest.approx(np.mean(cross_val_score(single, X, y, cv=4)), abs=0.05)

@@ -27,6 +27,7 @@ from projfree import (
     as_data,
     minimize,
 )
+from projfree.algebra import Point
 from projfree.objectives import erm
 from projfree.sets import NormBall
 
@@ -148,6 +149,21 @@ def test_a_function_that_says_more_about_points_is_read_anew():
     raised = Raised(Squared(), as_data(X, y))
     result = minimize(raised, LpBall(1, 1.0), WorkingSet(), max_iter=3)
     assert result.value == pytest.approx(np.mean((X @ result.w - y) ** 2) + 1.0)
+
+
+@pytest.mark.parametrize("view", [False, True])
+def test_a_point_of_an_array_that_was_written_to_since_is_read_anew(view):
+    f = problem("squares").open()
+    buffer = np.full(f.shape, 0.1)
+    w = buffer[:] if view else buffer
+    w.flags.writeable = not view
+    found = f.evaluate(Point(w))
+    buffer *= 2.0
+    assert f.recomputed(found.point) is None
+    own = f.evaluate(f.point(buffer)).point
+    assert f.recomputed(own) is not None
+    own.w.flags.writeable = True
+    assert f.recomputed(own) is None
 
 
 def test_a_search_for_the_intercept_that_a_deadline_cut_short_is_no_recomputation(monkeypatch):

@@ -13,6 +13,7 @@ from projfree.algebra.pattern import Pattern as Pattern
 from projfree.algebra.point import Handle as Handle
 from projfree.algebra.point import Point as Point
 from projfree.algebra.point import frozen as frozen
+from projfree.algebra.point import is_frozen as is_frozen
 from projfree.algebra.point import mix as mix
 from projfree.algebra.structured import Mixture as Mixture
 from projfree.algebra.structured import Structured as Structured

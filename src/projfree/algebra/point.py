@@ -106,6 +106,13 @@ def _restored(w: Array, intercept: Array | None, mass: float, of: tuple[tuple[fl
     return Point(frozen(w), intercept, mass, of)
 
 
+def is_frozen(w: Array) -> bool:
+    """Whether nobody can write to an array, through what it is a view of either; not known of factors."""
+    if not isinstance(w, np.ndarray) or w.flags.writeable:
+        return False
+    return w.base is None or is_frozen(w.base)
+
+
 def frozen(w: Array) -> Array:
     """The array itself, made read-only; factors and patterns are as they are."""
     if isinstance(w, np.ndarray):

@@ -84,6 +84,9 @@ class SearchMixin(Search, ConstrainedModel):
             try:
                 ways: Any = moment_folds(models, table, folds, judge) or by_runs
                 self._score_grids(ways, models, grids, tell)
+                if ways is not by_runs:
+                    best, at = self._keep_choice()
+                    ways.refuse_ties(models[best], float(self.radii_[best][at]))
             except TooCoarseError:
                 ways = by_runs
                 self._score_grids(ways, models, grids, tell)

@@ -20,6 +20,7 @@ from projfree.estimators.many_scores import AT_ONCE
 from projfree.estimators.paths import RadiusPath, fit_path
 from projfree.estimators.table import Table
 from projfree.losses.squared import Squared, is_squared
+from projfree.numerics.lp_norm import lp_norm
 from projfree.run.callbacks import Callback
 from projfree.run.path import goes_direct
 from projfree.runtime import single_blas
@@ -28,6 +29,8 @@ from projfree.runtime import single_blas
 MOST_FEATURES = 2_000
 #: How many radii the plan is asked for: about as many as a grid has.
 SOME_RADII = 20
+#: A point whose norm is less than this part of the radius lies inside the ball.
+INSIDE = 1.0 - 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +134,18 @@ class MomentFolds:
         coefs, intercepts = (np.stack([np.asarray(one[name]) for one in shaped]) for name in ("coef_", "intercept_"))
         return fitted, RadiusPath(float(model.p), radii, coefs, intercepts, found.multipliers, found.values, found.gaps)
 
+    def refuse_ties(self, model: ConstrainedModel, radius: float) -> None:
+        """Raise `TooCoarseError` where a radius has many minimisers: a run may end at another than was scored.
+
+        So it is where there are more features than rows and the minimiser lies inside the ball.
+        """
+        if self.table.features <= len(self.table.y):
+            return
+        with single_blas():
+            w = self.whole.solve(model.p, np.array([radius])).w[0]
+        if lp_norm(w, model.p) < INSIDE * radius:
+            raise TooCoarseError
+
     @staticmethod
     def _solved(model: ConstrainedModel, moments: FoldMoments, rows: Callable[[], Table], radii: Array) -> Solutions:
         """The minimisers; where the rounding of the moments hides the tolerance, the rows say how exact they are."""
@@ -160,7 +175,7 @@ class MomentFolds:
 
 
 class TooCoarseError(ArithmeticError):
-    """The sums in the moments are rounded by more than the tolerance; rows have to be read instead."""
+    """The sums in the moments are rounded by more than the tolerance, or do not tell which minimiser a run ends at."""
 
 
 def moment_folds(

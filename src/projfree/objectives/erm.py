@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from projfree.algebra import Minorant, Pattern, Point, zeros
+from projfree.algebra import Minorant, Pattern, Point, is_frozen, zeros
 from projfree.checks import Array, flag, instance
 from projfree.data.base import Data
 from projfree.data.second_moments import Moments
@@ -136,11 +136,13 @@ class Objective(SmoothFunction):
         alone = not (x.of or also or self.workspace.holds(x))
         found = self._stated(self.intercept_strategy.evaluate(self.workspace, x, also, keep=keep))
         # A search for the intercept ends early at a deadline, which the check at exit has not.
-        return self._memory.keep(found, recomputed=alone and not expired())
+        return self._memory.keep(found, recomputed=alone and is_frozen(x.w) and not expired())
 
     def recomputed(self, x: Point) -> Evaluation | None:
-        # A subclass may say something else about a point than what is remembered here.
-        return self._memory.recomputed(x) if type(self).evaluate is Objective.evaluate else None
+        # A subclass may say something else about a point than what is remembered here, and whoever makes a point of an
+        # array of his own may have written to it since.
+        same = type(self).evaluate is Objective.evaluate and is_frozen(x.w)
+        return self._memory.recomputed(x) if same else None
 
     def evaluate_near(self, x: Point) -> Evaluation:
         if not (self.convex and isinstance(self.intercept_strategy, Profiled) and self._has_intercept(x)):
