@@ -29,7 +29,8 @@ PARTS = 8
 
 def sparse_data(X: Any, y: Array, sample_weight: Array | None = None, threads: int | None = None) -> SparseData:
     """The data of a sparse table: CSC as it is where that is worth while, all else by rows."""
-    columns = X.format == "csc" and X.dtype == np.float64 and ENTRY_BYTES * X.nnz < WIDE_BYTES
+    double = X.dtype.newbyteorder("=") == np.float64
+    columns = X.format == "csc" and double and ENTRY_BYTES * X.nnz < WIDE_BYTES
     return (SparseColumns if columns else SparseData)(X, y, sample_weight, threads)
 
 
