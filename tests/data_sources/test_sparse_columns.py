@@ -9,15 +9,20 @@ import pytest
 import scipy.sparse as sp
 
 from projfree import GroupBall, Logistic, LpBall, Objective, Softmax, Squared, WorkingSet, as_data, minimize
-from projfree.data import SparseData, sparse, sparse_columns
+from projfree.data import SparseData, sparse_columns
+from projfree.data import sparse as by_rows
 from projfree.data.sparse_columns import SparseColumns
+
+
+def sparse(rng, n, d, density):
+    """Rows with normal entries at some places."""
+    return sp.csr_array(np.where(rng.random((n, d)) < density, rng.standard_normal((n, d)), 0.0))
 
 
 def tables(n=300, d=40, *, weighted=False, seed=0):
     """The same table by columns and by rows, with targets and weights."""
     rng = np.random.default_rng(seed)
-    X = sp.random_array((n, d), density=0.1, rng=rng, format="csr")
-    X.data = rng.standard_normal(X.nnz)
+    X = sparse(rng, n, d, 0.1)
     y, s = np.sign(rng.standard_normal(n)), rng.uniform(0.1, 2.0, n) if weighted else None
     return as_data(sp.csc_array(X), y, s), as_data(X, y, s)
 
@@ -61,7 +66,7 @@ def test_a_run_among_few_columns_never_makes_rows(loss, intercept, never_turned)
 def test_entries_that_cancel_leave_the_same_fingerprint():
     """Their sum is rounding, which rows and columns add up differently."""
     rng = np.random.default_rng(6)
-    A, y = np.where(rng.random((800, 50)) < 0.3, rng.standard_normal((800, 50)), 0.0), np.ones(800)
+    A, y = sparse(rng, 800, 50, 0.3).toarray(), np.ones(800)
     A[0, 0] -= A.sum()
     X = sp.csr_array(A)
     one, other = X.data.sum(), X.tocsc().data.sum()
@@ -71,7 +76,7 @@ def test_entries_that_cancel_leave_the_same_fingerprint():
 
 def test_several_outputs_in_a_run():
     rng = np.random.default_rng(5)
-    X, y = sp.random_array((200, 30), density=0.2, rng=rng, format="csc"), rng.integers(3, size=200)
+    X, y = sparse(rng, 200, 30, 0.2).tocsc(), rng.integers(3, size=200)
     f, g = (Objective(Softmax(), as_data(form, y), fit_intercept=True) for form in (X, X.tocsr()))
     ball = GroupBall(2, 1, 2.0)
     one, other = (minimize(h, ball, tol=1e-7) for h in (f, g))
@@ -79,9 +84,9 @@ def test_several_outputs_in_a_run():
 
 
 def test_threads_do_not_show(identical, monkeypatch):
-    monkeypatch.setattr(sparse, "THREADED_BYTES", 0)
+    monkeypatch.setattr(by_rows, "THREADED_BYTES", 0)
     rng = np.random.default_rng(2)
-    X, y = sp.random_array((500, 30), density=0.3, rng=rng, format="csc"), np.sign(rng.standard_normal(500))
+    X, y = sparse(rng, 500, 30, 0.3).tocsc(), np.sign(rng.standard_normal(500))
     identical(lambda threads: as_data(X, y, threads=threads))
 
 
@@ -115,7 +120,7 @@ def test_as_many_roundings_as_the_longest_sum_are_allowed_for(outputs):
 
 @pytest.mark.parametrize("change", ["single precision", "large"])
 def test_others_are_turned_at_once(change, monkeypatch):
-    X = sp.random_array((20, 5), density=0.5, rng=np.random.default_rng(0), format="csc")
+    X = sparse(np.random.default_rng(0), 20, 5, 0.5).tocsc()
     if change == "large":
         monkeypatch.setattr(sparse_columns, "WIDE_BYTES", 12 * X.nnz)
     else:

@@ -37,7 +37,7 @@ def open_streams() -> None:
     """Let output to a stream that was closed (``>&-``) go nowhere, and no file take its number."""
     for name in ("stdin", "stdout", "stderr"):  # in the order of their numbers
         if getattr(sys, name) is None:
-            stream = open(os.devnull, "r" if name == "stdin" else "w", encoding="utf-8")  # noqa: SIM115
+            stream = open(os.devnull, "r" if name == "stdin" else "w", encoding="utf-8")  # noqa: SIM115 - it stays open
             setattr(sys, name, stream)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -21,24 +21,6 @@ T = TypeVar("T")
 
 class RowsLostError(RuntimeError):
     """Rows cannot be reached, and did not come back in time; a run ends with what it has."""
-
-
-class Measured(Protocol):
-    """What bounds the sums over rows in floating point; each is found when it is asked for.
-
-    Attributes
-    ----------
-    row_norm : float
-        The largest Euclidean norm of a row of A.
-    mean_square : float
-        The weighted mean of the squared norms of the rows of A.
-    """
-
-    @property
-    def row_norm(self) -> float: ...
-
-    @property
-    def mean_square(self) -> float: ...
 
 
 class Data(ABC):

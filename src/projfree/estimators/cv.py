@@ -84,13 +84,14 @@ class SearchMixin(Search, ConstrainedModel):
             try:
                 ways: Any = moment_folds(models, table, folds, judge) or by_runs
                 self._score_grids(ways, models, grids, tell)
-                if ways is not by_runs:
-                    best, at = self._keep_choice()
-                    ways.refuse_ties(models[best], float(self.radii_[best][at]))
             except TooCoarseError:
                 ways = by_runs
                 self._score_grids(ways, models, grids, tell)
-        self._settle(models, ways, seed, watchers)
+        try:
+            self._settle(models, ways, seed, watchers)
+        except TooCoarseError:
+            self._score_grids(by_runs, models, grids, tell)
+            self._settle(models, by_runs, seed, watchers)
         _tell(self, context, "refit", given)
         if context is not None:
             context.call_on_fit_task_end(estimator=self, **given)

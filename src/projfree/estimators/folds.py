@@ -127,24 +127,15 @@ class MomentFolds:
         """The model of one of the radii on all rows, with its certificate, and the path of all of them."""
         with single_blas():
             found = self._solved(model, self.whole, lambda: self.table, radii)
+        wide = self.table.features > len(self.table.y)
+        if wide and lp_norm(found.w[at], model.p) < INSIDE * radii[at]:
+            raise TooCoarseError  # there are many minimisers, and a run may end at another than was scored
         known = {"start": found.w[at], "gram": self.whole.gram}
         fitted = fit_path(model, self.table, radii[at : at + 1], seed, callbacks=callbacks, **known)[0]
         shaped = [model._shaped(*pair) for pair in zip(found.coefs, found.intercepts, strict=True)]
         shaped[at] = {"coef_": fitted.coef_, "intercept_": fitted.intercept_}
         coefs, intercepts = (np.stack([np.asarray(one[name]) for one in shaped]) for name in ("coef_", "intercept_"))
         return fitted, RadiusPath(float(model.p), radii, coefs, intercepts, found.multipliers, found.values, found.gaps)
-
-    def refuse_ties(self, model: ConstrainedModel, radius: float) -> None:
-        """Raise `TooCoarseError` where a radius has many minimisers: a run may end at another than was scored.
-
-        So it is where there are more features than rows and the minimiser lies inside the ball.
-        """
-        if self.table.features <= len(self.table.y):
-            return
-        with single_blas():
-            w = self.whole.solve(model.p, np.array([radius])).w[0]
-        if lp_norm(w, model.p) < INSIDE * radius:
-            raise TooCoarseError
 
     @staticmethod
     def _solved(model: ConstrainedModel, moments: FoldMoments, rows: Callable[[], Table], radii: Array) -> Solutions:

@@ -136,7 +136,7 @@ class Objective(SmoothFunction):
         alone = not (x.of or also or self.workspace.holds(x))
         found = self._stated(self.intercept_strategy.evaluate(self.workspace, x, also, keep=keep))
         # A search for the intercept ends early at a deadline, which the check at exit has not.
-        return self._memory.keep(found, recomputed=alone and is_frozen(x.w) and not expired())
+        return self._memory.keep(found, recomputed=alone and not expired())
 
     def recomputed(self, x: Point) -> Evaluation | None:
         # A subclass may say something else about a point than what is remembered here, and whoever makes a point of an

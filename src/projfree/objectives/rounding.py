@@ -20,7 +20,7 @@ import numpy as np
 
 from projfree.algebra import UNIT, size
 from projfree.checks import Array
-from projfree.data.base import Measured
+from projfree.data.base import Data
 from projfree.sets.base import ConstraintSet, NormBall
 
 #: Operations on one prediction besides its sum of products: a shift, a scale, the intercept.
@@ -39,7 +39,7 @@ class Rounding:
         Each sum over rows and each loss err by at most this many units of rounding of their absolute terms.
     smoothness : float
         The largest second derivative of the loss.
-    rows : Measured
+    rows : Data
         Norms of the rows.
     columns : ndarray of shape (2, ...), optional
         Root mean square and largest size of the entries of each column. With them predictions are bounded entry by
@@ -53,7 +53,7 @@ class Rounding:
     terms: float
     units: float
     smoothness: float
-    rows: Measured
+    rows: Data
     columns: Array | None = None
     steepness: float = math.inf
     floor: float = 0.0

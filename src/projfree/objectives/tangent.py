@@ -19,7 +19,7 @@ import numpy as np
 from projfree.algebra import UNIT
 from projfree.checks import Array
 from projfree.data import layout
-from projfree.data.base import Measured
+from projfree.data.base import Data
 
 #: Far more than all the results of a sum that fell below the smallest normal number can amount to.
 UNDERFLOW = 1e-290
@@ -51,14 +51,14 @@ class Sums:
         """From the vector that `data.layout` describes, without the values of further points."""
         return cls(*packed[: layout.SCALARS].tolist(), *packed[layout.SCALARS :].reshape(layout.PER_OUTPUT, -1))
 
-    def errors(self, units: float, rows: Measured, floor: float = 0.0) -> tuple[float, float]:
+    def errors(self, units: float, rows: Data, floor: float = 0.0) -> tuple[float, float]:
         """Bounds on the rounding of the constant, and on the Euclidean norm of that of the gradient.
 
         Parameters
         ----------
         units : float
             Each sum and each derivative err by at most this many units of rounding of their absolute terms.
-        rows : Measured
+        rows : Data
             By Cauchy-Schwarz its ``mean_square`` bounds the absolute terms of the gradient's sums together with
             ``square``; its ``row_norm`` does the same together with ``slope_size`` where squares underflow.
         floor : float
@@ -78,7 +78,7 @@ class Sums:
         return shift
 
 
-def gradient_error(units: float, square: float, size: float, rows: Measured) -> float:
+def gradient_error(units: float, square: float, size: float, rows: Data) -> float:
     """A bound on the Euclidean norm of the rounding of a gradient; see `Sums.errors`.
 
     Parameters
