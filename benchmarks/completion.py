@@ -8,6 +8,7 @@
     python benchmarks/completion.py rmse --file ratings.tab --method projfree-defaults
     python benchmarks/completion.py memory --ratings 20000000
     python benchmarks/completion.py sweeps --ratings 3000000
+    python benchmarks/completion.py proved 1m --p 1 1.2 --commit
     python benchmarks/completion.py oracle
     python benchmarks/completion.py cold 1m --held-out users --seeds 0 1 2 --commit
 
@@ -135,6 +136,24 @@ def sweeps(args):
         told("sweeps", row | {"GB before": before}, ("ratings",))
 
 
+def proved(args):
+    """Seconds of a fit without implicit features until its relative gap is proved, at the radius that a fit chooses."""
+    from projfree import MatrixCompletion
+
+    given = table(args.size)
+    train = tuple(column[split(len(given[2]), args.test_part, 0)[0]] for column in given)
+    for p in args.p:
+        radius = MatrixCompletion(p=p, implicit=0.0, certify=False).fit(train).radius_
+        begun, worked = time.perf_counter(), time.process_time()
+        model = MatrixCompletion(p=p, radius=radius, implicit=0.0, tol=args.tol).fit(train)
+        seconds, cpu = time.perf_counter() - begun, time.process_time() - worked
+        row = {"data": args.size, "p": p, "tol": args.tol, "radius": radius, "relative gap": model.relative_gap_}
+        row |= {"components": len(model.factors_.sigma), "s": seconds, "CPU s": cpu, "threads": threads()}
+        print(row, flush=True)
+        if args.commit:
+            told("proved", row, ("data", "p", "tol"))
+
+
 def oracle(args):
     from scipy.sparse.linalg import svds
 
@@ -177,7 +196,7 @@ def cold(args):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["rmse", "table", "memory", "sweeps", "oracle", "cold"])
+    parser.add_argument("what", choices=["rmse", "table", "memory", "sweeps", "proved", "oracle", "cold"])
     parser.add_argument("size", nargs="?", default="100k", choices=["100k", "1m", *STAND_INS])
     parser.add_argument("--method", default="projfree", choices=METHODS)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
@@ -188,8 +207,11 @@ if __name__ == "__main__":
     parser.add_argument("--file")
     parser.add_argument("--ratings", type=int, default=1_000_000)
     parser.add_argument("--commit", action="store_true", help="write the figures into benchmarks/results")
+    parser.add_argument("--p", type=float, nargs="+", default=[1.0, 1.2], help="exponents of the norm, for `proved`")
+    parser.add_argument("--tol", type=float, default=1e-2, help="the relative gap, for `proved`")
     parser.add_argument("--held-out", default="users", choices=["users", "films"])
     parser.add_argument("--weights", type=float, nargs="+", default=[1.0], help="of features, to compare")
     arguments = parser.parse_args()
-    told_by = {"rmse": rmse, "table": compared, "memory": memory, "sweeps": sweeps, "oracle": oracle, "cold": cold}
+    told_by = {"rmse": rmse, "table": compared, "memory": memory, "sweeps": sweeps, "proved": proved}
+    told_by |= {"oracle": oracle, "cold": cold}
     told_by[arguments.what](arguments)

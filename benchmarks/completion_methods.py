@@ -46,8 +46,8 @@ OURS = [{"p": p, "weight_power": a, "certify": False} for p in (1.0, 1.1, 1.2) f
 IMPLICIT = {"k": 100, "scale_lam": True, "add_implicit_features": True}
 CMFREC = [
     {**IMPLICIT, "lambda_": penalty, "w_implicit": w}
-    for penalty in (0.05, 0.06, 0.07, 0.08, 0.1)
-    for w in (0.5, 1.0, 2.0)
+    for penalty in (0.05, 0.06, 0.07, 0.08, 0.1, 0.12)
+    for w in (0.5, 1.0, 2.0, 4.0, 8.0)
 ]
 CMFREC_PLAIN = [{"k": 100, "scale_lam": True, "lambda_": penalty} for penalty in (0.03, 0.05, 0.07, 0.1)]
 SURPRISE = [{"n_factors": 100, "n_epochs": 100, "reg_all": penalty} for penalty in (0.02, 0.05, 0.1)]
@@ -62,7 +62,6 @@ METHODS = {
     "projfree-plain": lambda train: projfree(train, weight_power=0.0, certify=False),
     "projfree-no-offsets": lambda train: projfree(train, offsets=(True, False, False), certify=False),
     "projfree-given": lambda train: projfree(train, radius=4617.0, max_sweeps=8, certify=False),
-    "projfree-certified": lambda train: projfree(train, radius=1400.0, p=1.2, rank=60, tol=1e-2),
     "projfree-tuned": Tuned(projfree, OURS),
     "surprise": surprise,
     "surprise-tuned": Tuned(surprise, SURPRISE),

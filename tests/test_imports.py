@@ -20,7 +20,7 @@ STUBS = sorted(SOURCE.rglob("__init__.pyi"))
 
 # A part of the package may import itself and whatever stands in a line above its own.
 LAYERS = [
-    {"checks", "deadline", "display", "first_use", "paper"},
+    {"callers", "checks", "deadline", "display", "first_use", "paper"},
     {"runtime"},
     {"numerics"},
     {"algebra", "persist"},

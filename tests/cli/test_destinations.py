@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from projfree import persist
+from projfree import load, persist
 from projfree.cli import main, models
 from projfree.cli.destinations import written
 from projfree.run.checkpoint import KIND
@@ -101,7 +102,7 @@ def test_a_failed_prediction_leaves_nothing(call, table, tmp_path, unchanged, mo
     with unchanged:
         failed = call("predict", tmp_path / "m", table, "--out", tmp_path / "p.csv")
         assert failed.exit_code == 2
-        assert "p.csv' could not be written (No space left on device); nothing was left behind." in failed.output
+        assert "p.csv' could not be written (No space left on device); no part of it was left behind." in failed.output
         failed = call(*fit(table, tmp_path / "n"))
         assert failed.exit_code == 2
         assert "No space left on device" in failed.output
@@ -256,51 +257,83 @@ def test_a_model_that_another_process_has_saved_in_the_meantime_stays(call, tabl
     assert [path.name for path in out.iterdir()] == ["theirs"]
 
 
-@pytest.mark.parametrize("bytes_left", [500, 5_000])
-def test_a_full_disk_leaves_neither_model_nor_checkpoint_nor_recommendations(
-    call, ratings, tmp_path, unchanged, bytes_left
-):
-    """The smaller limit ends the first checkpoint, the larger one what comes after it."""
+def limited_files(size):
+    """As on a full disk: no file can be longer than this."""
     resource = pytest.importorskip("resource")
-    words = ("complete", ratings, "--rank", 2, "--recommend", 3, "--out", tmp_path / "m")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_left, before[1]))
-    try:
-        with unchanged:
-            failed = call(*words)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    @contextmanager
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    return limit()
+
+
+def test_a_disk_too_full_for_a_first_checkpoint_leaves_nothing(call, ratings, tmp_path, unchanged):
+    words = ("complete", ratings, "--rank", 2, "--recommend", 3, "--out", tmp_path / "m")
+    with limited_files(500), unchanged:
+        failed = call(*words)
     assert failed.exit_code == 2, failed.output
     assert "File too large" in failed.output
     assert [path.name for path in tmp_path.iterdir()] == ["ratings.csv"]
 
 
-@pytest.mark.parametrize("command", ["fit", "complete"])
-def test_a_model_that_cannot_be_written_leaves_nothing(call, table, ratings, tmp_path, unchanged, monkeypatch, command):
-    def full(*args):
-        raise OSError(28, "No space left on device")
+def interrupted(*args):
+    raise KeyboardInterrupt
 
+
+def full(*args):
+    raise OSError(28, "No space left on device")
+
+
+def test_a_model_that_cannot_be_written_leaves_nothing(call, table, tmp_path, unchanged, monkeypatch):
     monkeypatch.setattr("projfree.estimators.save", full)
-    more = ("complete", ratings, "--rank", 2, "--recommend", 3, "--out", tmp_path / "m")
     with unchanged:
-        failed = call(*(fit(table, tmp_path / "m") if command == "fit" else more))
+        failed = call(*fit(table, tmp_path / "m"))
     assert failed.exit_code == 2
-    assert "m' could not be written (No space left on device); nothing was left behind." in failed.output
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["ratings.csv", "table.csv"]
+    assert "m' could not be written (No space left on device); no part of it was left behind." in failed.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["table.csv"]
+
+
+def test_a_completion_that_cannot_be_written_is_not_lost(call, ratings, tmp_path, monkeypatch):
+    words = ("complete", ratings, "--rank", 2, "--recommend", 3, "--out", tmp_path / "m")
+    monkeypatch.setattr("projfree.estimators.save", full)
+    failed = call(*words)
+    assert failed.exit_code == 2
+    assert "m' could not be written (No space left on device); no part of it was left behind." in failed.output
+    assert "The fit is kept; go on with `projfree" in failed.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.checkpoint", "ratings.csv"]
+    monkeypatch.undo()
+    assert call(*words, "--resume").exit_code == 0
+    names = ["m", "m.recommendations.csv", "ratings.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+
+
+@pytest.mark.parametrize("stopped", [full, interrupted])
+def test_recommendations_that_cannot_be_written_leave_the_model(call, ratings, tmp_path, monkeypatch, stopped):
+    monkeypatch.setattr("projfree.cli.complete._write_lists", stopped)
+    failed = call("complete", ratings, "--rank", 2, "--recommend", 3, "--out", tmp_path / "m")
+    assert failed.exit_code == (2 if stopped is full else 130)
+    output = " ".join(failed.output.split())
+    assert "m'; `projfree.load(" in output
+    assert "m').recommend(user, 3)` recommends from it." in output
+    if stopped is full:
+        assert "m.recommendations.csv' could not be written (No space left on device)" in output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m", "ratings.csv"]
+    items, _ = load(tmp_path / "m").recommend(0, 3)
+    assert len(items) == 3
 
 
 def test_a_failed_resumption_keeps_the_checkpoint(call, ratings, tmp_path, monkeypatch):
-    def pressed(*args):
-        raise KeyboardInterrupt
-
-    def full(*args):
-        raise OSError(28, "No space left on device")
-
     words = ("complete", ratings, "--rank", 2, "--out", tmp_path / "m")
-    monkeypatch.setattr("projfree.estimators.save", pressed)
-    interrupted = call(*words)
-    assert interrupted.exit_code == 130
-    assert "Interrupted; go on with:" in interrupted.output
+    monkeypatch.setattr("projfree.estimators.save", interrupted)
+    pressed = call(*words)
+    assert pressed.exit_code == 130
+    assert "Interrupted; go on with:" in pressed.output
     monkeypatch.setattr("projfree.estimators.save", full)
     assert call(*words, "--resume").exit_code == 2
     monkeypatch.undo()

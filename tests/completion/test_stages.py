@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import projfree.deadline as deadline_module
 from projfree.deadline import deadline
-from projfree.estimators.completion import MatrixCompletion, growth, stages
+from projfree.estimators.completion import MatrixCompletion, certifying, growth, stages
 
 SHAPE = (30, 20)
 
@@ -32,35 +32,53 @@ def test_components_grow_until_the_gap_is_small(ratings, monkeypatch):
     monkeypatch.setattr(growth, "EVERY_SIDE", 4)
     assert growth.worth_growing(problem)
     given = (problem, model.factors_, model.strength_, model.radius_, 1e-2)
-    state, _ = growth.grow(*given)
+    state, _, proof = growth.grow(*given)
     f, ball = problem.f, problem.ball(model.radius_)
     x = state.point(f)
     gap = (f.value(x) - f.minorant(x).lower(ball)) / f.value(x)
     assert before > 0.015
     assert 0.0 <= gap <= 1e-2
+    assert proof.relative_gap == pytest.approx(gap, rel=1e-6)
     assert len(state.sigma) > 2
     assert ball.contains(x.w)
     with deadline(0.0):
-        one, _ = growth.grow(*given)
+        one = growth.grow(*given).factors
     assert len(one.sigma) == 2  # no time
     seen = []
-    stopped, _ = growth.grow(*given, callbacks=[lambda run: seen.append(run.iteration) or True])
+    stopped = growth.grow(*given, callbacks=[lambda run: seen.append(run.iteration) or True]).factors
     assert seen == [1]
     assert len(stopped.sigma) <= growth.MORE * 2  # the callback has ended it after one round
     monkeypatch.setattr(growth, "MOST_RANK", 1)
-    same, strength = growth.grow(*given)
+    same, strength, proof = growth.grow(*given)
     assert same is model.factors_  # more than sweeps can bear already
     assert strength == model.strength_
+    assert proof is None
     monkeypatch.undo()
     model.certify_to(1e-3)
     assert model.relative_gap_ <= 1e-3
+
+
+@pytest.mark.parametrize("p", [1.0, 1.2])
+def test_what_more_components_prove_is_not_proved_again(ratings, monkeypatch, p):
+    model = quick(p=p, radius=10.0, rank=2, max_sweeps=60).fit(ratings)
+    exact = quick(p=p, radius=10.0, rank=2, max_sweeps=60).fit(ratings).certify_to(1e-4)
+    monkeypatch.setattr(growth, "EVERY_SIDE", 4)
+    monkeypatch.setattr(certifying, "minimize", None)  # nobody may call it
+    model.certify_to(1e-2)
+    assert model.result_ is None
+    assert 0.0 <= model.relative_gap_ <= 1e-2
+    assert not model.coarse_
+    assert model.norm_ == pytest.approx(model.factors_.norm(p))
+    assert model.norm_ <= model.radius_
+    assert model.bound_ <= exact.value_
+    assert exact.bound_ <= model.value_ == pytest.approx(exact.value_, rel=1e-2)
 
 
 def test_for_the_nuclear_norm_components_grow_along_steeper_directions(ratings, monkeypatch):
     model = quick(p=1.0, radius=30.0, rank=1, max_sweeps=60, certify="sharp").fit(ratings)
     problem, before = model._problem(model.ratings_), model.relative_gap_
     monkeypatch.setattr(growth, "EVERY_SIDE", 4)
-    found, _ = growth.grow(problem, model.factors_, model.strength_, model.radius_, 1e-2)
+    found = growth.grow(problem, model.factors_, model.strength_, model.radius_, 1e-2).factors
     f, ball, x = problem.f, problem.ball(model.radius_), found.point(problem.f)
     gap = (f.value(x) - f.minorant(x).lower(ball)) / f.value(x)
     assert before > 0.02

@@ -68,6 +68,33 @@ def given_command(*more: str) -> str:
 @contextmanager
 def keeping(place: CheckpointPlace) -> Iterator[None]:
     """A run that writes checkpoints as it goes: Ctrl-C leaves the last one, an error none that was not there before."""
+    with _interruptible(place):
+        try:
+            yield
+        except Exception:
+            if not place.there:
+                with suppress(OSError):
+                    place.forget()
+            raise
+
+
+@contextmanager
+def keeping_the_fit(place: CheckpointPlace) -> Iterator[None]:
+    """What is done with a finished fit: where that fails, the last checkpoint stays, and the error tells of it."""
+    with _interruptible(place):
+        try:
+            yield
+        except Exception as error:
+            if persist.exists(place.path):
+                error.add_note(f"The fit is kept; go on with `{resume_command()}`.")
+            raise
+    with suppress(OSError):
+        place.forget()
+
+
+@contextmanager
+def _interruptible(place: CheckpointPlace) -> Iterator[None]:
+    """Ctrl-C leaves the last checkpoint and the command that goes on from it."""
     try:
         yield
     except KeyboardInterrupt:
@@ -75,11 +102,6 @@ def keeping(place: CheckpointPlace) -> Iterator[None]:
         text = f"Interrupted; go on with:\n  {resume_command()}" if there else "Interrupted; nothing was written."
         typer.echo(text, err=True)
         raise typer.Exit(INTERRUPTED) from None
-    except Exception:
-        if not place.there:
-            with suppress(OSError):
-                place.forget()
-        raise
 
 
 def resume_command() -> str:

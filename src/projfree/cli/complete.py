@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import math
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,12 +13,14 @@ import typer
 
 from projfree.checks import Array, shown
 from projfree.cli import options
-from projfree.cli.checkpoints import CheckpointPlace, checkpoint_at, keeping
+from projfree.cli.checkpoints import CheckpointPlace, checkpoint_at, keeping, keeping_the_fit
 from projfree.cli.destinations import new_file_at, new_model_at, refuse_inputs, safe_cell, save_model, written
+from projfree.cli.errors import sentence
 from projfree.cli.features import read_features
 from projfree.cli.fit import split
 from projfree.cli.output import (
     DONE,
+    INTERRUPTED,
     SHORT,
     Debug,
     Force,
@@ -131,11 +131,12 @@ def complete(
         kept.forget()
     watchers = () if quiet or json else (bar(f"complete {data.name}"),)
     with keeping(kept):
-        _fit(model.set_params(columns=there), _part(ratings, fitted), watchers)
+        _fit(model.set_params(columns=there), _part(ratings, fitted), watchers, quiet or json)
         score = model.report(_part(ratings, held), k=recommend or LIST) if len(held) else None
-        with contextlib.nullcontext() if file is None else _recommendations(model, file, recommend, force):
-            save_model(model, out, inputs, force)
-    kept.forget()
+    with keeping_the_fit(kept):
+        save_model(model, out, inputs, force)
+    if file is not None:
+        _write_recommendations(model, file, recommend, force, out)
     if json or not quiet:
         with reporting(out):
             _report(model, score, len(fitted), len(held), out, file, json)
@@ -164,11 +165,16 @@ def _checked_places(inputs: list[Path], out: Path, file: Path | None, *, resume:
     return kept
 
 
-def _fit(model: Any, ratings: tuple[Array, ...], watchers: tuple[Any, ...]) -> None:
+def _fit(model: Any, ratings: tuple[Array, ...], watchers: tuple[Any, ...], quiet: bool) -> None:
+    from sklearn.exceptions import ConvergenceWarning
+
     model.set_params(callbacks=watchers)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the gap is reported
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the gap is reported
         model.fit(ratings)
+    for text in dict.fromkeys(sentence(warning.message) for warning in said if isinstance(warning.message, Warning)):
+        note(text, quiet)
     model.set_params(callbacks=(), checkpoint=None)
 
 
@@ -192,19 +198,27 @@ def _ratings(path: Path, names: list[str], reading: Reading, quiet: bool) -> tup
     return (table.frame[user].to_numpy(), table.frame[item].to_numpy(), numbers(table.frame[rating])), there
 
 
-@contextlib.contextmanager
-def _recommendations(model: Any, path: Path, most: int, force: bool) -> Iterator[None]:
-    """A file next to the model, which appears when the block has ended well: user, place, item, predicted rating."""
-    with written(path, force) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["user", "place", "item", "rating"])
-        found = zip(model.user_ids_.tolist(), *model.recommend(model.user_ids_, most), strict=True)
-        for user, items, scores in found:
-            for place, (item, score) in enumerate(zip(items.tolist(), scores.tolist(), strict=True), 1):
-                if not math.isnan(score):
-                    writer.writerow([safe_cell(user), place, safe_cell(item), f"{score:.4f}"])
-        file.flush()
-        yield
+def _write_recommendations(model: Any, path: Path, most: int, force: bool, out: Path) -> None:
+    """A file next to the model: user, place, item, predicted rating."""
+    saved = f"The model is in {str(out)!r}; `projfree.load({str(out)!r}).recommend(user, {most})` recommends from it."
+    try:
+        with written(path, force) as file:
+            _write_lists(model, csv.writer(file, lineterminator="\n"), most)
+    except KeyboardInterrupt:
+        typer.echo(f"Interrupted; no recommendations were written. {saved}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    except Exception as error:
+        error.add_note(saved)
+        raise
+
+
+def _write_lists(model: Any, writer: Any, most: int) -> None:
+    writer.writerow(["user", "place", "item", "rating"])
+    found = zip(model.user_ids_.tolist(), *model.recommend(model.user_ids_, most), strict=True)
+    for user, items, scores in found:
+        for place, (item, score) in enumerate(zip(items.tolist(), scores.tolist(), strict=True), 1):
+            if not math.isnan(score):
+                writer.writerow([safe_cell(user), place, safe_cell(item), f"{score:.4f}"])
 
 
 def _report(model: Any, score: Any, kept: int, held: int, out: Path, file: Path | None, json: bool) -> None:

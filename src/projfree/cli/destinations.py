@@ -67,7 +67,7 @@ class NotWrittenError(OSError):
 
 def _not_written(out: Path, error: OSError) -> NotWrittenError:
     why = error.strerror or error
-    return NotWrittenError(error.errno, f"{str(out)!r} could not be written ({why}); nothing was left behind.")
+    return NotWrittenError(error.errno, f"{str(out)!r} could not be written ({why}); no part of it was left behind.")
 
 
 def save_model(model: Any, out: Path, inputs: Sequence[Path], force: bool) -> None:
@@ -96,8 +96,6 @@ def written(out: Path, force: bool) -> Iterator[IO[str]]:
             file.flush()
             os.fsync(file.fileno())  # the disk may be full only now
         _published(partial, out, force)
-    except NotWrittenError:  # of something else that goes with this file
-        raise
     except OSError as error:
         raise _not_written(out, error) from error
     finally:

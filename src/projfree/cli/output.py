@@ -97,7 +97,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             if kwargs.get("debug"):
                 typer.echo(traceback.format_exc(), err=True, nl=False)
             if is_bad_input(error):
-                fail(sentence(error))
+                fail(" ".join([sentence(error), *getattr(error, "__notes__", ())]))
             _fault(error, bool(kwargs.get("debug")))
 
     return wrapped

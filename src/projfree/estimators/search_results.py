@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from projfree.callers import outside
 from projfree.checks import Array, all_finite, count, real_array, shown
-from projfree.estimators.callers import outside
 
 log = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.exceptions import ConvergenceWarning
 
+from projfree.callers import outside
 from projfree.checks import shown
-from projfree.estimators.callers import outside
 from projfree.run import Result, Status
 from projfree.run.loop import solved
 from projfree.run.path import carried

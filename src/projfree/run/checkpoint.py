@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from projfree import persist
 from projfree.algebra import Minorant, Point, Structured, pack, unpack
+from projfree.callers import outside
 from projfree.checks import all_finite, count, real_array
 from projfree.objectives.base import SmoothFunction
 from projfree.run.averages import Rung
@@ -36,6 +38,8 @@ class Checkpoint:
     Go on with ``minimize(objective, ball, state=path)``; the checkpoint names its solver, and a solver of the user's
     own is given again. It holds parameters, scalars and averages, never images: after writing one the running solver
     goes on in a fresh workspace, so that the resumed run and the one that wrote it take the same steps to the last bit.
+    Where a later one cannot be written, because the disk is full, the earlier one stays and the run goes on with a
+    warning; a first one that cannot be written ends the run.
 
     Parameters
     ----------
@@ -69,18 +73,38 @@ class Checkpoint:
     def __call__(self, run: Run) -> None:
         """Write the run if its iteration is due."""
         if run.iteration % self.every == 0:
-            tree = self.write(run)
+            tree = self._tree(run)
+            try:
+                self._save(tree)
+            except OSError as error:
+                if not persist.exists(self.path):
+                    raise
+                _warn_of_an_older_one(run, error)
             _apply(run, tree)
 
-    def write(self, run: Run) -> dict[str, Any]:
-        """Write the run as it stands; returns what was written."""
-        tree = snapshot(run) | {"note": self.note}
+    def write(self, run: Run) -> None:
+        """Write the run as it stands."""
+        self._save(self._tree(run))
+
+    def _tree(self, run: Run) -> dict[str, Any]:
+        return snapshot(run) | {"note": self.note}
+
+    def _save(self, tree: dict[str, Any]) -> None:
         persist.save(self.path, tree, kind=KIND)
-        return tree
 
     def rows_lost(self, run: Run) -> None:
         """Write the run as it stands, because its rows are out of reach."""
         self.write(run)
+
+
+def _warn_of_an_older_one(run: Run, error: OSError) -> None:
+    """Say that a run goes on although its checkpoint could not be written; an earlier one is there."""
+    warnings.warn(
+        f"The checkpoint of iteration {run.iteration} is missing: {error.strerror} The run goes on; after a stop it "
+        "would go on from that earlier one, so make room on the disk.",
+        RuntimeWarning,
+        stacklevel=outside(),
+    )
 
 
 def write(path: str | os.PathLike[str], run: Run) -> None:

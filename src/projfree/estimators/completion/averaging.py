@@ -105,7 +105,8 @@ class Averaging(Stages):
     def certify_to(self, tol: float, *, time_limit: float | None = None) -> Self:
         """Go on until the relative gap is at most ``tol``, or a limit is reached; with several models, of each.
 
-        Large matrices get more components first, as many as sweeps can bear; then the convex solver goes on.
+        Large matrices get more components first, as many as sweeps can bear; where that is not enough, the convex
+        solver goes on.
         """
         if self.n_models == 1:
             return super().certify_to(tol, time_limit=time_limit)

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from projfree.estimators.completion.convex_gap import CertifiedModel
 from projfree.estimators.completion.convex_problem import ConvexProblem
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.growth import grow, worth_growing
@@ -41,7 +42,8 @@ class Certifying(Predictor, PreparedRatings):
     def certify_to(self, tol: float, *, time_limit: float | None = None) -> Self:
         """Go on until the relative gap is at most ``tol``, or a limit is reached.
 
-        Large matrices get more components first, as many as sweeps can bear; then the convex solver goes on.
+        Large matrices get more components first, as many as sweeps can bear; where that is not enough, the convex
+        solver goes on.
         """
         self._need_ratings("certify_to", "save it with `ratings=True`")
         problem = self._problem(self._training())
@@ -49,7 +51,11 @@ class Certifying(Predictor, PreparedRatings):
             if worth_growing(problem):
                 announce(given_callbacks(self.callbacks), "more components")
                 given = (self.strength_, self.radius_, tol, given_callbacks(self.callbacks))
-                self.factors_, self.strength_ = grow(problem, self.factors_, *given)
+                self.factors_, self.strength_, proof = grow(problem, self.factors_, *given)
+                if proof is not None and proof.relative_gap <= tol:
+                    self._prove(proof)
+                    self.result_, self.norm_ = None, self.factors_.norm(problem.p)
+                    return self
             announce(given_callbacks(self.callbacks), "convex solver")
             ball = problem.ball(self.radius_)
             result = minimize(
@@ -68,6 +74,11 @@ class Certifying(Predictor, PreparedRatings):
         one_of_many(result)
         warn_if_short(self, result, tol, expected=result.status is Status.CALLBACK)
         return self
+
+    def _prove(self, found: CertifiedModel) -> None:
+        """The attributes of a model and its certificate."""
+        self.factors_, self.value_, self.bound_ = found.factors, found.value, found.bound
+        self.relative_gap_, self.coarse_ = found.relative_gap, found.coarse
 
     def _convex_solver(self, problem: ConvexProblem) -> Any:
         """The solver that was given; else one that takes whole spectra where they are cheap, or needs no images."""

@@ -9,13 +9,13 @@ that are missing are those along which the gradient is larger than along the one
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from projfree.algebra import LowRank
 from projfree.deadline import expired
-from projfree.estimators.completion.convex_gap import relative
+from projfree.estimators.completion.convex_gap import CertifiedModel, certified, relative
 from projfree.estimators.completion.convex_problem import ConvexProblem
 from projfree.estimators.completion.factors import Factors
 from projfree.numerics.krylov import krylov
@@ -23,7 +23,6 @@ from projfree.numerics.lp_norm import conjugate, norming
 from projfree.numerics.subspace import BOUND_SIDE, EVERY_SIDE, Spectrum
 from projfree.run import Status
 from projfree.runtime import single_blas
-from projfree.sets import spectral
 from projfree.solvers.alternating import balanced
 
 #: A round multiplies the components by this, up to the most that sweeps can bear, and sweeps so often.
@@ -33,6 +32,14 @@ MORE, MOST_RANK, SWEEPS = 8, 640, 6
 PART, LARGER, DIMENSIONS, ROOM = 0.02, 1e-3, 100, 1.25
 #: Rounds go on while the gap falls below this part of the last one, and end a little below the tolerance.
 FALLING, BELOW = 0.9, 0.95
+
+
+class Grown(NamedTuple):
+    """A model, the strength of its penalty, and its sharp certificate where the gap looked small enough for one."""
+
+    factors: Factors
+    strength: float
+    proof: CertifiedModel | None
 
 
 def worth_growing(problem: ConvexProblem) -> bool:
@@ -47,19 +54,18 @@ def grow(
     radius: float,
     tol: float,
     callbacks: Sequence[Callable[[Any], bool | None]] = (),
-) -> tuple[Factors, float]:
-    """The model with as many components as the tolerance needs, or the deadline and callbacks allow, and its strength.
-
-    The strength is that of the penalty.
-    """
-    best, least, ended = (model, strength), np.inf, False
+) -> Grown:
+    """The model with as many components as the tolerance needs, or the deadline and callbacks allow."""
+    best, least, ended = Grown(model, strength, None), np.inf, False
     if not 0 < len(model.sigma) <= MOST_RANK:
         return best
     while True:
         model = _at_the_boundary(problem, model, radius)
-        gap, more = _looked_at(problem, model, radius, BELOW * tol)
+        gap, more = _looked_at(problem, model, radius)
+        proof = certified(problem, model, radius) if gap <= BELOW * tol else None
+        gap = gap if proof is None else proof.relative_gap
         falling, rank = gap < FALLING * least, len(model.sigma)
-        best, least = ((model, strength), gap) if gap < least else (best, least)
+        best, least = (Grown(model, strength, proof), gap) if gap < least else (best, least)
         wanted = min(MORE * rank, MOST_RANK, rank + more.rank)
         if gap <= BELOW * tol or ended or expired() or not (falling or wanted > rank):
             return best
@@ -72,11 +78,8 @@ def grow(
         ended = status is Status.CALLBACK
 
 
-def _looked_at(problem: ConvexProblem, model: Factors, radius: float, enough: float) -> tuple[float, LowRank]:
-    """The relative gap of a model, and the components that it lacks, most important first.
-
-    A gap above ``enough`` may be too small: it is worth no proof.
-    """
+def _looked_at(problem: ConvexProblem, model: Factors, radius: float) -> tuple[float, LowRank]:
+    """A relative gap that a model has at the least, and the components that it lacks, most important first."""
     f, unit = problem.f.open(), problem.unit
     x = model.point(f)
     tangent, w, value = f.minorant(x), cast("Any", x.w), f.value(x)
@@ -85,11 +88,7 @@ def _looked_at(problem: ConvexProblem, model: Factors, radius: float, enough: fl
         lowered = gradient.scaled(1.0 / unit.rows, 1.0 / unit.cols)
         level = (tangent.constant - tangent(w)) / max(model.norm(1.0), 1e-300)
         more, least = _lacking(lowered, problem.p, radius, len(model.sigma), level)
-        gap = relative(f, value, tangent.lower(problem.ball(radius), least))
-        if gap <= enough:
-            support = spectral.support(lowered, problem.p, radius)
-            gap = relative(f, value, tangent.lower(problem.ball(radius), support))
-    return gap, more
+    return relative(f, value, tangent.lower(problem.ball(radius), least)), more
 
 
 def _lacking(lowered: Any, p: float, radius: float, rank: int, level: float) -> tuple[LowRank, float]:

@@ -11,8 +11,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from projfree.callers import outside
 from projfree.deadline import remaining
-from projfree.estimators.callers import outside
 from projfree.estimators.completion.certifying import Certifying
 from projfree.estimators.completion.choice import choose, most_sweeps
 from projfree.estimators.completion.convex_gap import certified
@@ -148,9 +148,7 @@ class Stages(Certifying):
         self._warn_if_wide(self.norm_, self.strength_ < WIDE * state.first, problem.least_radius)
         if self.certify:
             announce(given_callbacks(self.callbacks), "certificate")
-            found = certified(problem, self.factors_, self.radius_, self._affordable(problem))
-            self.factors_, self.value_, self.bound_ = found.factors, found.value, found.bound
-            self.relative_gap_, self.coarse_ = found.relative_gap, found.coarse
+            self._prove(certified(problem, self.factors_, self.radius_, self._affordable(problem)))
         if self.tol is not None and not self.relative_gap_ <= self.tol:
             self.certify_to(self.tol)
         return self

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 #: Files of the package, whose frames a warning passes over.
-PACKAGE = str(Path(__file__).parents[1])
+PACKAGE = str(Path(__file__).parent)
 
 
 def outside() -> int:
