@@ -10,12 +10,13 @@ from completion.problems import entries
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projfree import LpBall, MatrixCompletion, SchattenBall, minimize
+from projfree import LpBall, MatrixCompletion, SchattenBall, Squared, minimize
 from projfree.algebra import LowRank, OnPattern, Pattern
 from projfree.algebra.stacked import StackedPattern
 from projfree.data import lines
 from projfree.estimators.completion import convex_gap
 from projfree.estimators.completion.convex_gap import certified
+from projfree.estimators.completion.convex_problem import ConvexProblem, SweepSettings
 from projfree.numerics import subspace
 from projfree.numerics.subspace import Effort
 from projfree.run import Checkpoint
@@ -140,3 +141,40 @@ def test_other_balls_have_a_projection_of_their_own(ball):
     f, _ = problem_of(0.0)
     with pytest.raises(TypeError, match=r"needs a WeightedSchattenBall, got .*; use AcceleratedProjectedGradient"):
         minimize(f, ball, WeightedProjectedGradient())
+
+
+@pytest.mark.parametrize("p", [1.0, 1.2, 1.5, 2.0, 3.0])
+@pytest.mark.parametrize("shape", [(7, 5), (64, 48), (600, 500), (1100, 1050)])
+@pytest.mark.parametrize("left_over", [0.0, 1e-9, 1e-7])
+def test_a_support_is_an_upper_bound_where_parts_cancel(p, shape, left_over):
+    """Entries that are small differences of large ones, as in a gradient where squares of a known matrix vanish."""
+    m, n = shape
+    rng, (rows, cols) = np.random.default_rng(0), np.divmod(np.arange(m * n), n)
+    a, b = rng.integers(1, 9, m) / 8.0, rng.integers(1, 9, n) / 8.0  # with exact products
+    noise = left_over * rng.integers(-4, 5, m * n) / 2.0**20
+    on = OnPattern(Pattern.of(rows, cols, shape)[0], noise - (a[:, None] * b).ravel())
+    exact = (on.values + (a[:, None] * b).ravel()).reshape(shape)
+    g = on + LowRank.of(np.stack([a, a], 1), np.stack([0.5 * b, 0.5 * b], 1))
+    truth = np.linalg.norm(np.linalg.svd(exact, compute_uv=False), np.inf if p == 1.0 else p / (p - 1.0))
+    found = spectral.support(g, p, 3.0)
+    assert found >= 3.0 * truth
+    assert found <= 3.0 * (truth * (1.0 + 1e-6) + 1e-4 * g.scale)
+    answer = spectral.oracle(g, p, 3.0)
+    assert answer.support >= 3.0 * truth
+    assert g.size() >= np.linalg.norm(exact)
+
+
+@pytest.mark.parametrize("shape", [(7, 5), (64, 48), (600, 500)])
+@pytest.mark.parametrize("d", [1e-7, 1e-8, 1e-9])
+def test_no_bound_is_above_a_minimum_of_zero(shape, d):
+    """Constant ratings of all pairs, and almost the matrix that says so: the minimum over the ball is zero."""
+    m, n = shape
+    settings = SweepSettings(Squared(), 1.0, 0.25, 3.0, (True, True, True), 3.0, 1.0)
+    rows, cols = np.divmod(np.arange(m * n), n)
+    problem = ConvexProblem.of(rows, cols, np.full(m * n, 3.0), None, shape, settings)
+    ones = [np.zeros((2 * m, 2)), np.zeros((2 * n, 2))]
+    for side, count in enumerate(shape):
+        ones[side][:count, side], ones[side][count:, 1 - side] = 1.0, 1.0
+    f, radius = problem.f, problem.unit.norm(LowRank.of(*ones)) * (1.0 + d)
+    x = f.point(LowRank.of(ones[0] * (1.0 - d), ones[1]), np.zeros(1 + m + n))
+    assert f.open().evaluate(x).slope.lower(problem.ball(radius)) <= 0.0

@@ -245,6 +245,12 @@ class LowRank(Structured):
     def size(self) -> float:
         return float(np.linalg.norm(self.singular_values())) if self.terms else 0.0
 
+    @property
+    def scale(self) -> float:
+        # Component by component: in a block of a larger matrix many have one factor that is zero there.
+        columns = [(c, np.linalg.norm(f.left, axis=0), np.linalg.norm(f.right, axis=0)) for c, f in self.terms]
+        return float(sum(abs(c) * (left @ right) for c, left, right in columns))
+
     def any(self) -> bool:
         return any(f.left.any() and f.right.any() for _, f in self.terms)
 

@@ -123,6 +123,15 @@ class OnPattern(Structured):
     def size(self) -> float:
         return abs(self.factor) * self.stored.size
 
+    @property
+    def scale(self) -> float:
+        return self.size()
+
+    @property
+    def count(self) -> int:
+        """The number of places."""
+        return self.pattern.count
+
     def any(self) -> bool:
         return self.factor != 0.0 and bool(self.stored.array.any())
 

@@ -104,6 +104,15 @@ class StackedPattern(Structured):
         low, high = (slice(0, m), slice(0, n)), (slice(m, rows), slice(n, cols))
         return [low, (low[0], high[1]), (high[0], low[1])]
 
+    @property
+    def scale(self) -> float:
+        return self.size()
+
+    @property
+    def count(self) -> int:
+        """The number of places of all blocks."""
+        return sum(part.count for part in self.blocks())
+
     def any(self) -> bool:
         return any(part.any() for part in self.blocks())
 

@@ -74,8 +74,13 @@ class Structured:
         return float(sum(part.inner(other) for part in self.parts()))
 
     def size(self) -> float:
-        """The Euclidean (Frobenius) norm."""
+        """The Euclidean (Frobenius) norm; of parts that may cancel an upper bound, as sharp as rounding allows."""
         return float(np.sqrt(max(self.inner(self), 0.0)))
+
+    @property
+    def scale(self) -> float:
+        """What rounding is relative to: the norms of all components, added up, since these may cancel."""
+        return float(sum(part.scale for part in self.parts()))
 
     def any(self) -> bool:
         """Whether any entry may differ from zero."""
@@ -170,12 +175,11 @@ class Mixture(Structured):
             out[at] += mixed[at] @ right.T + right[at] @ mixed.T
         return out
 
-    @property
-    def gram_scale(self) -> float:
-        """What the rounding of the Gram matrix is relative to: the parts may cancel, and so may components."""
-        # Component by component: in a block of a larger matrix many have one factor that is zero there.
-        sizes = [np.linalg.norm(factor, axis=0) for factor in self._low.factors()]
-        return float(self._on.size() + sizes[0] @ sizes[1]) ** 2
+    def size(self) -> float:
+        # Inner products of the parts, which may cancel, err by a unit of rounding for each of their terms.
+        terms = sum(self.shape) + self._low.rank**2 + self._on.count
+        error = terms * float(np.finfo(np.float64).eps) * self.scale**2
+        return float(np.sqrt(max(self.inner(self), 0.0) + error))
 
     def grid(self) -> list[list[Structured]]:
         """The blocks of a stack, row by row; of others there is one."""

@@ -114,8 +114,27 @@ def gram(g: Operator) -> tuple[Array, float]:
         part = g.slab(start, stop) if m >= n else g.column_slab(start, stop).T
         total += part.T @ part
     # Sums of up to max(m, n) products, then the backward error of a symmetric eigensolver; parts may cancel.
-    scale = max(float(np.trace(total)), float(getattr(g, "gram_scale", 0.0)))
-    return total, EPS * (max(m, n) + 8.0 * side) * scale
+    scale = max(float(np.trace(total)), _scale(g) ** 2)
+    return total, EPS * (max(m, n) + 8.0 * side + 4.0 * _components(g)) * scale
+
+
+def _scale(g: Operator) -> float:
+    """What rounding is relative to, which is more than the norm where parts of a matrix cancel."""
+    return float(getattr(g, "scale", 0.0))
+
+
+def _components(g: Operator) -> int:
+    """The number of components of the part in factors."""
+    low = getattr(g, "low", None)
+    return 0 if low is None else int(low.rank)
+
+
+def entry_error(g: Operator, q: float) -> float:
+    """A bound on the Schatten norm of what rounding puts into the entries of a matrix with a part in factors."""
+    components = _components(g)
+    if not components:
+        return 0.0
+    return (components + 4.0) * EPS * _scale(g) * (1.0 if q >= 2.0 else min(g.shape) ** (1.0 / q - 0.5))
 
 
 def _by_gram(g: Operator) -> Spectrum:
@@ -241,10 +260,10 @@ def _largest_by_blocks(g: Operator) -> float:
 
 
 def _norm_of(block: Operator) -> float:
-    if block.size() == 0.0:
+    if not _scale(block) > 0.0:
         return 0.0
     if hasattr(block, "singular_values"):  # in factors
-        return float(block.singular_values()[0]) * (1.0 + 16.0 * EPS * sum(block.shape))
+        return float(block.singular_values()[0]) + 16.0 * EPS * sum(block.shape) * _scale(block)
     return _largest(block)
 
 
@@ -267,12 +286,13 @@ def _by_tail(g: Operator, q: float, found: Spectrum, plain: float, effort: Effor
 
 def tail_bound(g: Operator, q: float, found: Spectrum, frobenius: float, *, fourth: bool = True) -> float:
     """The bound of this module's head, for triples whose ``left`` is orthonormal."""
-    theta, noise = found.values, 64.0 * EPS * sum(g.shape)
+    theta, noise = found.values, 64.0 * EPS * (sum(g.shape) + _components(g))
+    rounding = noise * max(frobenius, _scale(g)) ** 2
     applied = g.times(found.right * theta)  # G G^T P, then what of it is not in P
     applied -= found.left @ (found.left.T @ applied)
     squares = np.maximum(np.linalg.eigvalsh(applied.T @ applied)[::-1], 0.0)
     off = np.sqrt(squares + noise * float(squares.sum()))
-    trace = max(frobenius**2 - float(theta @ theta), 0.0) + noise * frobenius**2
+    trace = max(frobenius**2 - float(theta @ theta), 0.0) + rounding
     square = trace**2
     if q >= 4.0 and fourth and hasattr(g, "gram_square"):
         # From the Schatten-4 norm, which sees the tail much better than the trace does.
@@ -280,7 +300,7 @@ def tail_bound(g: Operator, q: float, found: Spectrum, frobenius: float, *, four
         square = min(square, max(power - float(np.sum(theta**4)) - 2.0 * float(squares.sum()), 0.0) + noise * power)
     top = math.sqrt(square)
     side = 2.0 ** (2.0 / q) * lp_norm(off, q / 2.0) if math.isfinite(q) else float(off[0])
-    return math.sqrt((_joined(theta, trace, square, top, q) + side) * (1.0 + noise) + noise * frobenius**2)
+    return math.sqrt((_joined(theta, trace, square, top, q) + side) * (1.0 + noise) + rounding)
 
 
 def _joined(theta: Array, trace: float, square: float, top: float, q: float) -> float:

@@ -8,12 +8,13 @@ from dataclasses import replace
 from projfree.algebra import UNIT, Point, same
 from projfree.checks import Array
 from projfree.numerics.compilation import compile_seconds
+from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.run.certificate import Certificate
 from projfree.run.progress import Run
 from projfree.run.result import Result
 from projfree.run.status import Status
-from projfree.sets.base import NormBall
+from projfree.sets.base import ConstraintSet, NormBall
 from projfree.solvers.base import State
 
 #: The part of the tolerance at which a gap is worth a recomputation soon after one that disappointed.
@@ -100,7 +101,7 @@ def confirm(run: Run, look_back: bool = True) -> Certificate:
     if bound < f.least:  # as happens where the minimum is hidden by rounding
         bound = f.least
         run.ladder.bound = max(run.ladder.bound, bound)
-    _refuse_contradiction(run)
+    refuse_contradiction(run.f, run.ball, run.value, run.bound, run.ladder.allowance)
     return _certificate(run, at, bound, run.value - bound)
 
 
@@ -142,13 +143,13 @@ def _inside(run: Run) -> Array:
     return best.w
 
 
-def _refuse_contradiction(run: Run) -> None:
+def refuse_contradiction(f: SmoothFunction, ball: ConstraintSet, value: float, bound: float, allowance: float) -> None:
     """A bound above a value that the function takes: what the user said about f or the set is not so."""
-    if run.bound > run.value + 1e-9 * max(abs(run.value), abs(run.bound)) + 4.0 * run.ladder.allowance:
-        name = type(run.f.reported).__name__
+    if bound > value + 1e-9 * max(abs(value), abs(bound)) + 4.0 * allowance:
+        name = type(f.reported).__name__
         raise ValueError(
-            f"the lower bound {run.bound:.10g} exceeds the value {run.value:.10g}: {name} is not convex, or `support` "
-            f"of {run.ball!r} is too small, or either is less accurate than it says (`rtol=`, `support_rtol=`); "
+            f"the lower bound {bound:.10g} exceeds the value {value:.10g}: {name} is not convex, or `support` "
+            f"of {ball!r} is too small, or either is less accurate than it says (`rtol=`, `support_rtol=`); "
             "`check_gradient(f, w)` says whether the gradient is right."
         )
 

@@ -19,6 +19,7 @@ from projfree.numerics.subspace import (
     STEPS,
     Effort,
     Spectrum,
+    entry_error,
     norm_bound,
     spectrum,
     values_below,
@@ -38,12 +39,13 @@ def oracle(g: Structured, p: float, radius: float, warm: Array | None = None, *,
     begin from, the third answer for a matrix nearby.
     """
     _check_finite("lmo(g)", g)
-    size = g.size()
-    if size == 0.0:
+    scale = g.scale
+    if scale == 0.0:
         return Answer(LowRank(g.shape, ()), 0.0, warm)
     if p == 2.0:
+        size = _size_above(g)
         return Answer(g * (-radius / size), radius * size)
-    unit = g / size
+    unit = g / scale
     found = spectrum(unit, lambda s: norming(s[None, :], p)[0], warm, small=small)
     weights = norming(_counted(found, unit)[None, :], p)[0]
     if p < 2.0 and np.prod(g.shape) > DENSE_ENTRIES:  # columns that no step would notice
@@ -53,8 +55,8 @@ def oracle(g: Structured, p: float, radius: float, warm: Array | None = None, *,
     if p > 2.0:  # small singular values count as much as large ones, and their vectors are the least accurate
         vertex = vertex * min(1.0, radius / max(norm(vertex, p), 1e-300))
     q = conjugate(p)
-    upper = found.upper(q) if found.whole else _plain_bound(unit, q)
-    return Answer(vertex, radius * (size * upper), None if found.whole else found.right)
+    upper = (found.upper(q) if found.whole else _plain_bound(unit, q)) + entry_error(unit, q)
+    return Answer(vertex, radius * (scale * upper), None if found.whole else found.right)
 
 
 def support(g: Structured, p: float, radius: float, effort: Effort = EVERY_EFFORT) -> float:
@@ -62,22 +64,27 @@ def support(g: Structured, p: float, radius: float, effort: Effort = EVERY_EFFOR
 
     For p = 1 it is sharp up to 8,192 rows. Less ``effort`` makes it coarser.
     """
-    q, size = conjugate(p), g.size()
-    if not np.isfinite(size):
-        return size
-    if size == 0.0 or p == 2.0:
-        return radius * size
-    unit = g / size
+    q, scale = conjugate(p), g.scale
+    if not np.isfinite(scale) or scale == 0.0:
+        return scale
+    if p == 2.0:
+        return radius * _size_above(g)
+    unit = g / scale
+    return radius * (scale * (_norm_above(unit, p, q, effort) + entry_error(unit, q)))
+
+
+def _norm_above(unit: Structured, p: float, q: float, effort: Effort) -> float:
+    """An upper bound on the Schatten norm of the matrix that the numbers stored would give without rounding."""
     if isinstance(unit, LowRank):
-        return radius * size * lp_norm(unit.singular_values(), q)
-    m, n = g.shape
+        return lp_norm(unit.singular_values(), q)
+    m, n = unit.shape
     largest = LARGEST_SIDE if p == 1.0 and (effort.gram or effort.blocks) else EVERY_SIDE
     if m * n > DENSE_ENTRIES and min(m, n) <= largest:  # the Gram matrix alone, no vectors
         empty = Spectrum(np.zeros((m, 0)), np.zeros(0), np.zeros((n, 0)), False)
-        return radius * size * norm_bound(unit, q, empty, effort)
+        return norm_bound(unit, q, empty, effort)
     # From a start of its own: whoever checks a bound must find the same one, whatever was computed before.
     found = spectrum(unit, lambda s: norming(s[None, :], p)[0])
-    return radius * size * (found.upper(q) if found.whole else norm_bound(unit, q, found, effort))
+    return found.upper(q) if found.whole else norm_bound(unit, q, found, effort)
 
 
 def support_floor(g: Structured, p: float, radius: float, last: Answer | None) -> float:
@@ -138,6 +145,11 @@ def _counted(found: Spectrum, g: Structured) -> Array:
 def _factors(found: Spectrum, values: Array) -> LowRank:
     kept = values != 0.0
     return LowRank.of(found.left[:, kept] * values[kept], found.right[:, kept])
+
+
+def _size_above(g: Structured) -> float:
+    """An upper bound on the Euclidean norm, never zero unless all components are."""
+    return g.size() + entry_error(g, 2.0)
 
 
 def _plain_bound(g: Structured, q: float) -> float:

@@ -14,6 +14,7 @@ from projfree.estimators.completion.factors import Factors
 from projfree.losses.squared import is_squared
 from projfree.numerics.subspace import Effort
 from projfree.objectives.evaluation import Evaluation
+from projfree.run.exit import refuse_contradiction
 from projfree.run.progress import LEAST_SCALE
 from projfree.runtime import single_blas
 from projfree.sets import spectral
@@ -48,7 +49,8 @@ def certified(problem: ConvexProblem, factors: Factors, radius: float, most: flo
         here = f.evaluate(factors.point(f))
         gradient: Any = here.slope.gradient
         lowered = gradient.scaled(1.0 / ball.rows, 1.0 / ball.cols)
-        bound = here.slope.lower(ball, spectral.support(lowered, ball.p, radius, effort))
+        bound, allowance = here.slope.minimum(ball, spectral.support(lowered, ball.p, radius, effort))
+    refuse_contradiction(f, ball, here.value, bound, allowance)
     bound = max(bound, _scaled_back(f, here, bound), f.least)
     found = factors.with_offsets(np.asarray(here.intercept))
     return CertifiedModel(found, here.value, bound, relative(f, here.value, bound), not effort.gram)
