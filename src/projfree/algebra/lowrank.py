@@ -222,8 +222,18 @@ class LowRank(Structured):
 
     def block(self, rows: slice, cols: slice) -> LowRank:
         """Some neighbouring rows and columns."""
-        left, right = self.factors()
-        return LowRank.of(left[rows], right[cols])
+        left, right = (np.concatenate(parts, axis=1) for parts in zip(*self._blocks(rows, cols), strict=True))
+        return LowRank.of(left, right)
+
+    def _blocks(self, rows: slice, cols: slice) -> list[tuple[Array, Array]]:
+        """Factors of some rows and columns, without the components that are zero there."""
+        m, n = len(range(*rows.indices(self.shape[0]))), len(range(*cols.indices(self.shape[1])))
+        found = [(np.zeros((m, 0)), np.zeros((n, 0)))]
+        for c, f in self.terms:
+            left, right = f.left[rows], f.right[cols]
+            there = left.any(axis=0) & right.any(axis=0)
+            found.append((c * left[:, there], right[:, there]))
+        return found
 
     def scaled(self, rows: Array, cols: Array) -> LowRank:
         grown = float(np.max(np.abs(rows)) * np.max(np.abs(cols)))
@@ -239,8 +249,8 @@ class LowRank(Structured):
     def _with(self, part: Any) -> float:
         if not isinstance(part, LowRank):
             return float(part.inner(self))
-        (a, b), (c, d) = self.factors(), part.factors()
-        return float(np.sum((a.T @ c) * (b.T @ d)))
+        pairs = [(a * b, f, g) for a, f in self.terms for b, g in part.terms]
+        return float(sum(c * np.sum((f.left.T @ g.left) * (f.right.T @ g.right)) for c, f, g in pairs))
 
     def size(self) -> float:
         return float(np.linalg.norm(self.singular_values())) if self.terms else 0.0

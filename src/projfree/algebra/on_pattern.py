@@ -106,7 +106,13 @@ class OnPattern(Structured):
         return out
 
     def scaled(self, rows: Array, cols: Array) -> OnPattern:
-        return OnPattern(self.pattern, self.values * rows[self.pattern.rows] * cols[self.pattern.indices])
+        at, out = self.pattern, np.empty(self.pattern.count)
+        for start in range(0, len(out), BLOCK):
+            part = slice(start, start + BLOCK)
+            np.multiply(self.stored.array[part], self.factor, out=out[part])
+            out[part] *= rows[at.rows[part]]
+            out[part] *= cols[at.indices[part]]
+        return OnPattern(at, out)
 
     def inner(self, other: Any) -> float:
         own = self.stored.array

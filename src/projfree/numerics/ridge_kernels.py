@@ -119,6 +119,18 @@ def sums_of_rows(indptr, indices, table, out, start, stop):
 
 
 @compiled(fastmath=FAST)
+def offsets_of_rows(indptr, indices, target, base, theirs, weight, ridge, out, start, stop):
+    """``out[i]``: what `ridge_rows` finds for one coordinate that is one everywhere, in closed form."""
+    for i in range(start, stop):
+        total, size = 0.0, 0.0
+        for t in range(indptr[i], indptr[i + 1]):
+            s = weight[t] if len(weight) else 1.0
+            total += s * (target[t] - base - theirs[indices[t]])
+            size += s
+        out[i] = total / (size + ridge)
+
+
+@compiled(fastmath=FAST)
 def ridge_rows(
     indptr, indices, target, base, theirs, weight, factors, ridge, scale, free, shared, pull, steps, out, start, stop
 ):

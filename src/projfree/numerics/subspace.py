@@ -37,6 +37,10 @@ FIRST_BLOCK, MOST_BLOCK, SHARE = 16, 64, 3e-3
 TOLERANCE, STEPS, WARM_STEPS = 1e-3, 12, 3
 #: A bound is sharp enough when it is this close, relatively, to what is attained.
 SHARP = 2e-3
+#: A larger block is tried, and a first one, where it might lower a bound by this part; flat spectra never do.
+WORTH = 0.1
+#: Before a first one, so many products with a vector say about how large the largest value is, up to this factor.
+LOOKS, LARGER = 3, 2.0
 #: Columns count as orthonormal when their Gram matrix is so close to the identity in every norm.
 DEPENDENCE = 1e-12
 #: Rows that are made dense at a time for a Gram matrix.
@@ -278,10 +282,36 @@ def _by_tail(g: Operator, q: float, found: Spectrum, plain: float, effort: Effor
             return plain, True
         if len(found.values) >= most or expired():
             return plain, False
+        if _hoped_for(g, q, found.values, most, effort) > (1.0 - WORTH) * plain:
+            return plain, False
         basis = _more(found.right, most, g.shape[1])
         for _ in range(2):
             basis = _step(g, basis)[1].right
         found = _step(g, basis)[1]
+
+
+def hopeless(g: Operator, q: float, effort: Effort = EVERY_EFFORT) -> bool:
+    """Whether no block could lower the plain bound by much, though its values all were the largest, and no Gram
+    matrix may be taken.
+    """
+    sharper = effort.fourth and q >= 4.0 and hasattr(g, "gram_square")
+    if sharper or q <= 2.0 or min(g.shape) <= max(1, BOUND_SIDE if effort.gram else EVERY_SIDE):
+        return False
+    x = np.random.default_rng(g.shape[1]).standard_normal((g.shape[1], 1))
+    for _ in range(LOOKS):
+        x = g.transposed_times(g.times(x / max(float(np.linalg.norm(x)), 1e-300)))
+    largest = np.array([LARGER * math.sqrt(float(np.linalg.norm(x)))])
+    return _hoped_for(g, q, largest, min(*g.shape, MOST_BLOCK), effort) > (1.0 - WORTH) * g.size()
+
+
+def _hoped_for(g: Operator, q: float, theta: Array, columns: int, effort: Effort) -> float:
+    """The tail bound of a block with so many columns if its further values were as large as the last one known."""
+    values = np.append(theta, np.full(columns - len(theta), theta[-1]))
+    trace = max(g.size() ** 2 - float(values @ values), 0.0)
+    square = trace**2
+    if q >= 4.0 and effort.fourth and hasattr(g, "gram_square"):
+        square = min(square, max(float(g.gram_square) - float(np.sum(values**4)), 0.0))
+    return math.sqrt(_joined(values, trace, square, math.sqrt(square), q))
 
 
 def tail_bound(g: Operator, q: float, found: Spectrum, frobenius: float, *, fourth: bool = True) -> float:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
@@ -170,6 +171,15 @@ def regressed(f: Sweepable, now: Sides, side: int, ridge: Array, scale: Array) -
     if side == 0:
         return replace(now, left=found, rows=offset, below=extra)
     return replace(now, right=found, cols=offset, beside=extra)
+
+
+def with_offsets_regressed(e: OffsetObjective, now: Sides, side: int) -> Sides:
+    """The sides after the regressions of the offsets of rows (``side`` 0) or columns (1) alone, without a matrix."""
+    lines, theirs = lines_of(e, now, side), (now.cols, now.rows)[side]
+    offset, ridge = np.zeros(len(lines)), 0.5 * e.loss.smoothness * e.ridge
+    if e.kinds[1 + side]:
+        lines.over(partial(lines.offsets, e.base + now.shift, theirs, ridge, offset))
+    return replace(now, rows=offset) if side == 0 else replace(now, cols=offset)
 
 
 def _with_features(

@@ -20,6 +20,7 @@ from projfree.numerics.subspace import (
     Effort,
     Spectrum,
     entry_error,
+    hopeless,
     norm_bound,
     spectrum,
     values_below,
@@ -82,6 +83,8 @@ def _norm_above(unit: Structured, p: float, q: float, effort: Effort) -> float:
     if m * n > DENSE_ENTRIES and min(m, n) <= largest:  # the Gram matrix alone, no vectors
         empty = Spectrum(np.zeros((m, 0)), np.zeros(0), np.zeros((n, 0)), False)
         return norm_bound(unit, q, empty, effort)
+    if hopeless(unit, q, effort):
+        return _plain_bound(unit, q)
     # From a start of its own: whoever checks a bound must find the same one, whatever was computed before.
     found = spectrum(unit, lambda s: norming(s[None, :], p)[0])
     return found.upper(q) if found.whole else norm_bound(unit, q, found, effort)

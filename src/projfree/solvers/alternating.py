@@ -16,7 +16,7 @@ from projfree.numerics.svd import svd
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.implicit import ImplicitObjective
 from projfree.objectives.offsets import OffsetObjective
-from projfree.objectives.regressions import Sides, precision, regressed
+from projfree.objectives.regressions import Sides, precision, regressed, with_offsets_regressed
 from projfree.objectives.shared_squares import gram_matrix
 from projfree.runtime import single_blas
 from projfree.sets.base import ConstraintSet
@@ -222,7 +222,7 @@ def offsets_alone(e: OffsetObjective) -> Sides:
     now = Sides(np.zeros((m, 1)), np.zeros((n, 1)), np.zeros(m), np.zeros(n), 0.0, none, none)
     for _ in range(OFFSET_SWEEPS):
         for side in (0, 1):
-            now = regressed(e, now, side, np.ones(1), np.ones((m, n)[side])).centred(e.kinds)
+            now = with_offsets_regressed(e, now, side).centred(e.kinds)
     return now
 
 

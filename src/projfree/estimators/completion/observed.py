@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from projfree.algebra import Pattern
 from projfree.checks import Array
 
 
 def last_of_each(rows: Array, cols: Array, width: int) -> Array:
     """The places of the pairs that no later pair repeats, in order: a later rating replaces an earlier one."""
-    key = rows.astype(np.int64) * width + cols
-    first_from_behind = np.unique(key[::-1], return_index=True)[1]
-    return np.sort(len(key) - 1 - first_from_behind)
+    order, new = Pattern.sorted_pairs(rows, cols, (int(rows.max(initial=-1)) + 1, width))
+    kept = np.zeros(len(order), dtype=bool)
+    kept[order[np.append(new[1:], True)[: len(order)]]] = True
+    return np.flatnonzero(kept)
 
 
 @dataclass(frozen=True, eq=False)
