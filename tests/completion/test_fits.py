@@ -94,10 +94,11 @@ def test_early_stopping_keeps_the_best_sweep_also_where_patience_did_not_run_out
     errors = []
 
     def watch(run):
-        errors.append(model._error(Factors.of(run.f, run.state).inside(1.0, radius), held))
+        errors.append(judge._error(Factors.of(run.f, run.state).inside(1.0, radius), held))
 
     noisy = entries(30, 20, 300, seed=3, noise=noise)
-    held = np.flatnonzero(quick(early_stopping=True, max_sweeps=1).fit(noisy).held_out_)
+    judge = quick(early_stopping=True, max_sweeps=1).fit(noisy)
+    held = np.flatnonzero(judge.held_out_)
     model = quick(rank=15, radius=radius, early_stopping=True, max_sweeps=9, n_iter_no_change=50, callbacks=watch)
     model.fit(noisy)
     assert model.n_iter_ == 9

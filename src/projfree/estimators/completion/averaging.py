@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
 from projfree.deadline import countdown
 from projfree.estimators.completion.factors import Factors
-from projfree.estimators.completion.held_out import SHARED
 from projfree.estimators.completion.members import Certified, Member
 from projfree.estimators.completion.stages import SHARE, Stages
 from projfree.estimators.completion.stopping import Tally, limited
@@ -22,7 +22,11 @@ VARIANTS = ((0.0, 1.0), (-0.15, 0.5), (0.15, 2.0))
 
 
 class Averaging(Stages):
-    """The part of `MatrixCompletion` that fits one model, or several to average."""
+    """The part of `MatrixCompletion` that fits one model, or several to average.
+
+    A fit works on copies of the estimator, which gets what they have found at the end, all at once: a fit that raises
+    leaves the estimator as it was.
+    """
 
     n_models: int
     members_: tuple[Member, ...]
@@ -34,9 +38,12 @@ class Averaging(Stages):
         members = self.members_ if self.n_models > 1 else (Member.of(self),)
         return tuple(Certified(**{name: getattr(one, name) for name in names}) for one in members)
 
-    def _single(self, p: float | None = None) -> Any:
-        """An estimator with the same settings."""
-        raise NotImplementedError
+    def _unfitted(self) -> Self:
+        """A copy without a model, to be given ratings."""
+        one = copy.copy(self)
+        for name in ("factors_", "members_"):
+            vars(one).pop(name, None)
+        return one
 
     def _models(self) -> list[Any]:
         """The models that are averaged, as estimators of their own with what they share: itself where it is alone."""
@@ -45,25 +52,26 @@ class Averaging(Stages):
         return [self._model(k) for k in range(self.n_models)]
 
     def _model(self, k: int) -> Any:
+        """One of several models: a copy with its own settings and, where it was fitted, its own answer."""
         more, times = VARIANTS[k % len(VARIANTS)]
-        one = self._single().set_params(n_models=1, callbacks=self.callbacks)
-        one.set_params(weight_power=max(self.weight_power + more, 0.0), checkpoint=self.checkpoint)
+        one = self._unfitted()
+        one.n_models, one.weight_power = 1, max(self.weight_power + more, 0.0)
         one.radius = self.radius if k == 0 else None
-        held = vars(self)
-        for name in SHARED:
-            if name in held:
-                setattr(one, name, held[name])
-        one._spread, one._tally, one._seed = times, Tally(), held.get("_seed", 0) + k
+        one._spread, one._tally, one._seed = times, Tally(), vars(self).get("_seed", 0) + k
         one.implicit_ = one.weights[0] if len(one.weights) == 1 else 0.0
-        if k < len(held.get("members_", ())):
-            self.members_[k].hold(one)
+        members = vars(self).get("members_", ())
+        if k < len(members):
+            members[k].hold(one)
         return one
 
-    def _fit_models(self, begun: Sequence[Factors] = ()) -> Self:
-        """Fit each model, from factors where they are given, or from a checkpoint where there is one."""
-        if not begun:
-            vars(self).pop("members_", None)
-        models, left = self._models(), countdown(self.time_limit)
+    def _fit_models(self, fresh: Self, begun: Sequence[Factors] = ()) -> Self:
+        """Fit each model to the ratings of a copy: from factors, from a checkpoint where there is one, or from nothing.
+
+        What was fitted is taken over also where the fit is interrupted; where it began from factors, if that is so of
+        all models.
+        """
+        models, left = fresh._models(), countdown(self.time_limit)
+        last = self._models() if begun else []
         written = None if begun else self._written()
         done = [] if written is None else _finished(written)
         try:
@@ -71,6 +79,8 @@ class Averaging(Stages):
                 if k < len(done):
                     done[k].hold(one)
                     continue
+                if begun:
+                    one.implicit_, one.strength_ = last[k].implicit_, last[k].strength_
                 seconds = left()
                 one.time_limit = None if seconds is None else seconds / (len(models) - k)
                 with limited(one.time_limit):
@@ -81,7 +91,9 @@ class Averaging(Stages):
                         tuple(Member.of(other) for other in models[:k]),
                     )
         finally:
-            self._gather([one for one in models if hasattr(one, "factors_")])
+            found = [one for one in models if hasattr(one, "factors_")]
+            if found and (not begun or len(found) == len(models)):
+                self._gather(fresh, found)
         return self
 
     def _strength_for(self, models: list[Any], k: int) -> float | None:
@@ -92,15 +104,16 @@ class Averaging(Stages):
         found = models[0].strength_ / first
         return float(own * (found if np.isfinite(found) else SHARE))  # no sweep was done where time is up
 
-    def _gather(self, models: list[Any]) -> None:
-        """Take the models over: of what is proved, that with the largest gap."""
-        if not models or models[0] is self:
-            return
-        self.members_ = tuple(Member.of(one) for one in models)
+    def _gather(self, fresh: Any, models: list[Any]) -> None:
+        """Take over what a copy knows of the ratings, and the models: of what is proved, that with the largest gap."""
         worst = max(models, key=lambda one: np.nan_to_num(one.relative_gap_, nan=-np.inf))
-        Member.of(worst).hold(self)
-        self.result_, self.n_iter_ = worst.result_, max(one.n_iter_ for one in models)
-        self.factors_ = Factors.mean([one.factors_ for one in models])
+        found: dict[str, Any] = {"members_": ()}
+        if models[0] is not fresh:
+            found = Member.of(worst).attributes | {"members_": tuple(Member.of(one) for one in models)}
+            found |= {"result_": worst.result_, "n_iter_": max(one.n_iter_ for one in models)}
+            found |= {"factors_": Factors.mean([one.factors_ for one in models])}
+        settings = cast("Any", self).get_params(deep=False)
+        vars(self).update({name: value for name, value in vars(fresh).items() if name not in settings} | found)
 
     def certify_to(self, tol: float, *, time_limit: float | None = None) -> Self:
         """Go on until the relative gap is at most ``tol``, or a limit is reached; with several models, of each.
@@ -114,7 +127,7 @@ class Averaging(Stages):
         for k, one in enumerate(models):
             seconds = left()
             one.certify_to(tol, time_limit=None if seconds is None else seconds / (len(models) - k))
-        self._gather(models)
+        self._gather(self, models)
         return self
 
 

@@ -209,14 +209,18 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         sample_weight : array, optional
             A weight for each rating.
         """
-        self._checked()
+        fresh = self._unfitted()
+        fresh._checked()
         with watched(self.callbacks, self.time_limit):
-            self.prepare(X, y, sample_weight)
-            return self._fit_models()
+            fresh._read(X, y, sample_weight)
+            return self._fit_models(fresh)
 
     def prepare(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
         """Check settings and ratings, and keep the latter."""
         self._checked()
+        self._read(X, y, sample_weight)
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> None:
         ratings = weighted_ratings(X, y, self.columns, sample_weight)
         assert ratings.values is not None
         self.user_ids_, self.item_ids_ = self._ids(ratings)
@@ -224,7 +228,10 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         self._take(Observed.latest(rows, cols, ratings.values, ratings.weight, len(self.item_ids_)))
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Add ratings, of known or new users and items, and go on from the last answer with the same penalty."""
+        """Add ratings, of known or new users and items, and go on from the last answer with the same penalty.
+
+        Where this raises or is interrupted, the model stays what it was, unless sweeps with the new ratings are done.
+        """
         if not hasattr(self, "factors_"):
             return self.fit(X, y, sample_weight)
         old = self._need_ratings("partial_fit", "save it with `ratings=True`")
@@ -234,18 +241,15 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         assert new.values is not None
         refuse_other_kind("users", self.user_ids_, new.users)
         refuse_other_kind("items", self.item_ids_, new.items)
-        models = self._models()
-        users, items = self._ids(new, self._known_ids)
+        fresh = self._unfitted()
+        users, items = fresh._ids(new, self._known_ids)
         places = (self.user_ids_, users, self.item_ids_, items)
-        begun = [one.factors_.merged(*places, implicit=one.implicit_ > 0.0) for one in models]
+        begun = [one.factors_.merged(*places, implicit=one.implicit_ > 0.0) for one in self._models()]
         rows = np.concatenate([np.searchsorted(users, self.user_ids_)[old.rows], np.searchsorted(users, new.users)])
         cols = np.concatenate([np.searchsorted(items, self.item_ids_)[old.cols], np.searchsorted(items, new.items)])
         weight = None if old.weight is None or new.weight is None else np.concatenate([old.weight, new.weight])
-        self.user_ids_, self.item_ids_, implicit = users, items, self.implicit_
+        fresh.user_ids_, fresh.item_ids_ = users, items
         with watched(self.callbacks, self.time_limit):
-            self._take(Observed.latest(rows, cols, np.concatenate([old.values, new.values]), weight, len(items)))
-            self.implicit_ = implicit
-            return self._fit_models(begun)
-
-    def _single(self, p: float | None = None) -> MatrixCompletion:
-        return MatrixCompletion(**self.get_params(deep=False))
+            fresh._take(Observed.latest(rows, cols, np.concatenate([old.values, new.values]), weight, len(items)))
+            fresh.implicit_ = self.implicit_
+            return self._fit_models(fresh, begun)

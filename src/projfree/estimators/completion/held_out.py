@@ -23,11 +23,6 @@ CLEAR = 2.0
 FAINT = 0.05
 #: The largest difference of ratings from their base, and one over the smallest.
 EXTREME = 1e15
-#: What several models of the same ratings share.
-SHARED = (
-    *("user_ids_", "item_ids_", "ratings_", "rating_range_", "base_", "loss_", "held_out_", "n_ratings_"),
-    *("user_features_", "item_features_", "offset_model_", "_split", "_tried"),
-)
 
 
 def _refuse_extreme(values: Array, base: float) -> None:

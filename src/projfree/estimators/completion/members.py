@@ -48,9 +48,12 @@ class Member(Certified):
         held = {field.name: getattr(model, f"{field.name}_") for field in fields(cls) if field.name != "weight_power"}
         return cls(weight_power=float(model.weight_power), **held)
 
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """What an estimator that is this one has."""
+        names = [field.name for field in fields(self) if field.name != "weight_power"]
+        return {"result_": None, **{f"{name}_": getattr(self, name) for name in names}}
+
     def hold(self, model: Any) -> None:
         """Let an estimator be this one."""
-        for field in fields(self):
-            if field.name != "weight_power":
-                setattr(model, f"{field.name}_", getattr(self, field.name))
-        model.result_ = None
+        vars(model).update(self.attributes)

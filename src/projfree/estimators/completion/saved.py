@@ -82,10 +82,10 @@ def check_completion(model: Any) -> None:
         held.setdefault(name, None)  # models of earlier versions have no features
     tables = [_check_features(held[name], ids) for name, ids in _tables(model)]
     sizes = (len(model.user_ids_), len(model.item_ids_), tables[0], tables[1])
-    if "members_" not in held:
+    if not held.setdefault("members_", ()):
         _check_factors(model.factors_, *sizes, model.implicit_ > 0.0)
     _check_offsets(held.setdefault("offset_model_", OffsetModel.within(model.factors_)), *sizes[:2])
-    members = held.get("members_", ())
+    members = held["members_"]
     need(len(members) == (model.n_models if model.n_models != 1 else 0), "members_ are not as many as n_models says")
     for member in members:
         need(isinstance(member, Member), "members_ are no models")

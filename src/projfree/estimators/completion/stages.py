@@ -15,7 +15,7 @@ from projfree.callers import outside
 from projfree.deadline import remaining
 from projfree.estimators.completion.certifying import Certifying
 from projfree.estimators.completion.choice import choose, most_sweeps
-from projfree.estimators.completion.convex_gap import certified
+from projfree.estimators.completion.convex_gap import CertifiedModel, certified
 from projfree.estimators.completion.convex_problem import ConvexProblem, Swept
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.stopping import BestSweep, limited
@@ -167,8 +167,6 @@ class Stages(Certifying):
         # The answer of a penalty minimises over the ball of its own norm.
         own = max(norm * (1.0 + 1e-12), problem.least_radius)
         self.radius_ = own if self.radius is None else float(self.radius)
-        self.factors_ = model.inside(problem.p, self.radius_)
-        self.norm_ = self.factors_.norm(problem.p)
-        self.result_ = None
-        self.value_ = self.bound_ = self.relative_gap_ = float("nan")
-        self.coarse_ = False
+        inside = model.inside(problem.p, self.radius_)
+        nan = float("nan")
+        self._prove(CertifiedModel(inside, nan, nan, nan, False), norm_=inside.norm(problem.p), result_=None)
