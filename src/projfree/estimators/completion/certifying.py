@@ -47,14 +47,14 @@ class Certifying(Predictor, PreparedRatings):
         solver goes on.
         """
         self._need_ratings("certify_to", "save it with `ratings=True`")
-        problem, factors, strength = self._problem(self._training()), self.factors_, self.strength_
+        problem, factors = self._problem(self._training()), self.factors_
         with watched(self.callbacks, time_limit):
             if worth_growing(problem):
                 announce(given_callbacks(self.callbacks), "more components")
                 given = (self.strength_, self.radius_, tol, given_callbacks(self.callbacks))
-                factors, strength, proof = grow(problem, factors, *given)
+                factors, _, proof = grow(problem, factors, *given)
                 if proof is not None and proof.relative_gap <= tol:
-                    self._prove(proof, strength_=strength, norm_=proof.factors.norm(problem.p), result_=None)
+                    self._close(problem, proof, None)
                     return self
             announce(given_callbacks(self.callbacks), "convex solver")
             ball = problem.ball(self.radius_)
@@ -70,10 +70,15 @@ class Certifying(Predictor, PreparedRatings):
         assert result.bound is not None
         factors = Factors.of_point(problem.f, ball, result.w, np.asarray(result.intercept))
         found = CertifiedModel(factors, result.value, result.bound, result.relative_gap, coarse=False)
-        self._prove(found, strength_=strength, norm_=factors.norm(problem.p), result_=result)
+        self._close(problem, found, result)
         one_of_many(result)
         warn_if_short(self, result, tol, expected=result.status is Status.CALLBACK)
         return self
+
+    def _close(self, problem: ConvexProblem, found: CertifiedModel, result: Result | None) -> None:
+        """The attributes of an answer, with the penalty that new users and further ratings get."""
+        strength, norm = problem.strength_of(found.factors), found.factors.norm(problem.p)
+        self._prove(found, strength_=strength, norm_=norm, result_=result)
 
     def _prove(self, found: CertifiedModel, **more: Any) -> None:
         """The attributes of a model and its certificate, and more, all at once: Ctrl-C must not come between them."""

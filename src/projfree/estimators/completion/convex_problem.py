@@ -18,7 +18,15 @@ from projfree.objectives.offsets import OffsetObjective
 from projfree.run import Status
 from projfree.run.loop import driven
 from projfree.sets import WeightedSchattenBall
-from projfree.solvers.alternating import Alternating, AlternatingState, Sweepable, balanced, strongest, unit_of
+from projfree.solvers.alternating import (
+    WEAKEST,
+    Alternating,
+    AlternatingState,
+    Sweepable,
+    balanced,
+    strongest,
+    unit_of,
+)
 
 if TYPE_CHECKING:
     from projfree.run.checkpoint import Written
@@ -112,6 +120,20 @@ class ConvexProblem:
     def strongest(self) -> float:
         """The strength from which on the matrix is zero for p = 1."""
         return strongest(self.f, self.unit)
+
+    def strength_of(self, model: Factors) -> float:
+        r"""The strength of the penalty that a minimiser over the ball of its norm has.
+
+        With the gradient G of the mean over n ratings its matrix has
+        :math:`-n \langle G, X\rangle = 2 \lambda \|Y\|_{S_p}^p`, see `Alternating`.
+        """
+        f, powers = self.f.open(), float(np.sum(model.sigma**self.p))
+        if not powers:
+            return self.strongest()
+        x = model.point(f)
+        gradient: Any = f.minorant(x).gradient
+        found = -0.5 * f.entries.data.n * gradient.inner(x.w) / powers * float(model.sigma.max()) ** (self.p - 1.0)
+        return max(float(found), WEAKEST * (f.entries.data.size_of_targets() or 1.0))
 
     def state(self, factors: Factors, strength: float = float("nan"), seed: int = 0) -> AlternatingState:
         """The sweeps' state of a model."""
