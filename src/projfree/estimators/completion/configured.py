@@ -145,9 +145,13 @@ class Configured:
         return tuple(self._spread * weight for weight in given)
 
     def _problem(
-        self, ratings: Observed, shape: tuple[int, int] | None = None, features: Features | None = None
+        self,
+        ratings: Observed,
+        shape: tuple[int, int] | None = None,
+        features: Features | None = None,
+        total: float | None = None,
     ) -> ConvexProblem:
-        """The problem of some ratings: by default of the users and items of the fit, with their features."""
+        """The problem of some ratings: by default of the users and items of the fit, and of their features."""
         given = SweepSettings(
             loss=self.loss_,
             p=self._exponent,
@@ -161,7 +165,7 @@ class Configured:
         )
         shape = (len(self.user_ids_), len(self.item_ids_)) if shape is None else shape
         targets = self._targets(ratings.values)
-        return ConvexProblem.of(ratings.rows, ratings.cols, targets, ratings.weight, shape, given)
+        return ConvexProblem.of(ratings.rows, ratings.cols, targets, ratings.weight, shape, given, total)
 
     @property
     def _features(self) -> Features:

@@ -42,6 +42,7 @@ class HeldOut(Configured):
     random_state: Any
     held_out_: Array | None
     n_ratings_: int
+    total_weight_: float
     offset_model_: OffsetModel
     _tally: Tally
     _seed: int
@@ -64,8 +65,9 @@ class HeldOut(Configured):
         out = min(max(int(self.validation_fraction * n), 1), n - 1)
         self._split = np.sort(order[out:]), np.sort(order[:out])
         self.held_out_ = np.isin(np.arange(n), self._split[1]) if self.early_stopping and n > 1 else None
-        self.n_ratings_ = len(self._training())
-        self.offset_model_ = OffsetModel.of(self._problem(self._training()).f.entries)
+        training = self._training()
+        self.n_ratings_, self.total_weight_ = len(training), training.total_weight
+        self.offset_model_ = OffsetModel.of(self._problem(training).f.entries)
 
     def _training(self) -> Observed:
         """The ratings that the model is fitted to: all but those held out to stop early."""

@@ -20,7 +20,10 @@ from projfree.estimators.completion.offset_model import OffsetModel
 from projfree.estimators.saved_model import finite, need
 from projfree.losses.base import Loss
 
-NUMBERS = ("radius_", "norm_", "strength_", "value_", "bound_", "relative_gap_", "n_iter_", "n_ratings_", "implicit_")
+NUMBERS = (
+    *("radius_", "norm_", "strength_", "value_", "bound_", "relative_gap_", "n_iter_", "n_ratings_", "implicit_"),
+    "total_weight_",
+)
 
 
 class SavedCompletion:
@@ -72,6 +75,7 @@ def check_completion(model: Any) -> None:
     held = vars(model)
     for name, kind in {"factors_": Factors, "loss_": Loss}.items():
         need(isinstance(held.get(name), kind), f"{name} is no {kind.__name__}")
+    held.setdefault("total_weight_", _total_weight(model))  # models of earlier versions do not say it
     for name in NUMBERS:
         need(isinstance(held.get(name), int | float | np.number), f"{name} is no number")
     need(len(held.get("rating_range_", ())) == 2, "rating_range_ is no range")
@@ -99,6 +103,16 @@ def check_completion(model: Any) -> None:
     loss = model.loss_
     model._checked()
     model.loss_, model.result_ = loss, None  # the scale of a loss is fitted
+
+
+def _total_weight(model: Any) -> Any:
+    """The sum of the weights, of the ratings where they are there, and one each where they are not."""
+    held = vars(model)
+    ratings = held.get("ratings_")
+    if not isinstance(ratings, Observed) or ratings.weight is None:
+        return held.get("n_ratings_")
+    out = held.get("held_out_")
+    return float(np.sum(finite("the weights", ratings.weight if out is None else ratings.weight[~np.asarray(out)])))
 
 
 def _all_numbers(member: Member) -> bool:
