@@ -85,8 +85,43 @@ def test_a_saved_model_without_one_of_its_models_is_damaged(model, tmp_path):
     tree = persist.load(tmp_path / "m", kind="model")
     tree["fitted"]["members_"] = tree["fitted"]["members_"][:2]
     persist.save(tmp_path / "m", tree, kind="model")
-    with pytest.raises(ValueError, match="is damaged: members_ are not as many as n_models says"):
+    with pytest.raises(ValueError, match="is damaged: members_ are not those that its mean is made of"):
         projfree.load(tmp_path / "m")
+
+
+def interrupted(at, **settings):
+    """A fit of three models that ends after so many sweeps."""
+    sweeps = []
+
+    def press(run):
+        sweeps.append(run.iteration)
+        if len(sweeps) == at:
+            raise KeyboardInterrupt
+
+    model = three(**{"radius": 15.0, "max_sweeps": 3, "callbacks": [press], **settings})
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(RATINGS)
+    return model.set_params(callbacks=())
+
+
+@pytest.mark.parametrize(("at", "members"), [(2, 1), (5, 2)])
+def test_what_an_interrupted_fit_leaves_is_a_model(at, members, tmp_path):
+    model = interrupted(at)
+    assert len(model.members_) == len(model.certificates_) == members
+    assert np.isfinite(model.fold_in({3: 5.0})).all()
+    model.save(tmp_path / "m")
+    np.testing.assert_array_equal(projfree.load(tmp_path / "m").predict(PAIRS), model.predict(PAIRS))
+    assert len(model.certify_to(0.5).certificates_) == members
+    assert len(model.partial_fit(([99], [3], [5.0])).certificates_) == members
+    assert len(model.factors_.left) == 31
+    assert len(model.fit(RATINGS).members_) == 3
+
+
+def test_a_model_of_which_nothing_is_proved_does_not_hide_behind_others():
+    model = interrupted(5)
+    assert [np.isnan(found.relative_gap) for found in model.certificates_] == [False, True]
+    assert np.isnan(model.relative_gap_)
+    assert np.isfinite(model.certify_to(0.5).relative_gap_)
 
 
 def test_more_ratings_and_smaller_gaps(tmp_path):

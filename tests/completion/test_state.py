@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from completion.problems import entries
 
+import projfree
+from projfree import persist
 from projfree.estimators.completion import MatrixCompletion, certifying, stages
 
 RATINGS = entries(30, 20, 300, seed=3)
@@ -113,3 +115,49 @@ def test_fewer_models_leave_nothing_of_the_others():
     model = fitted(n_models=3, certify=True)
     assert len(model.set_params(n_models=1).fit(RATINGS).certificates_) == 1
     assert model.members_ == ()
+
+
+OTHER = {"p": 1.4, "weight_power": 0.6, "ridge": 50.0, "offsets": False, "features_weight": 9.0, "loss": "huber"}
+
+
+@pytest.mark.parametrize("models", [1, 2])
+def test_settings_that_are_changed_count_in_the_next_fit(models):
+    """Nothing that is done with a model depends on them."""
+    before, model = (fitted(n_models=models, certify=True) for _ in range(2))
+    model.set_params(**OTHER, n_models=5)
+    unseen = ([99] * 20, np.arange(20))
+    assert model.certificates_ == before.certificates_
+    for call in (lambda one: one.predict(unseen), lambda one: one.fold_in({3: 5.0, 4: 2.0})):
+        np.testing.assert_array_equal(call(model), call(before))
+    for one in (model, before):
+        one.certify_to(1e-3)
+    assert model.certificates_ == before.certificates_
+    for one in (model, before):
+        one.partial_fit(([99], [3], [5.0]))
+    np.testing.assert_array_equal(model.predict(PAIRS), before.predict(PAIRS))
+    assert model.settings_ == before.settings_
+    model.set_params(loss="squared", offsets=True).fit(RATINGS)
+    assert (model.settings_.p, model.settings_.power, len(model.members_)) == (1.4, 0.6, 5)
+
+
+@pytest.mark.parametrize("models", [1, 2])
+def test_files_keep_the_settings_of_the_fit(models, tmp_path):
+    model = fitted(n_models=models)
+    before = model.fold_in({3: 5.0, 4: 2.0})
+    model.set_params(weight_power=0.6).save(tmp_path / "m")
+    again = projfree.load(tmp_path / "m")
+    assert (again.settings_, again.weight_power) == (model.settings_, 0.6)
+    np.testing.assert_array_equal(again.fold_in({3: 5.0, 4: 2.0}), before)
+
+
+def test_files_of_earlier_versions_have_the_settings_of_their_parameters(tmp_path):
+    model = fitted(weight_power=0.4)
+    model.save(tmp_path / "m")
+    tree = persist.load(tmp_path / "m", kind="model")
+    settings = tree["fitted"].pop("settings_")
+    persist.save(tmp_path / "m", tree, kind="model")
+    assert projfree.load(tmp_path / "m").settings_ == model.settings_
+    tree["fitted"]["settings_"] = {**settings, "fields": {**settings["fields"], "p": 3.0}}
+    persist.save(tmp_path / "m", tree, kind="model")
+    with pytest.raises(ValueError, match="is damaged: settings_ are out of range"):
+        projfree.load(tmp_path / "m")

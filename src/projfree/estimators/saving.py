@@ -20,6 +20,7 @@ from projfree import losses, persist, sampling, sets, solvers, steps
 from projfree.algebra import Point
 from projfree.checks import shown
 from projfree.estimators.base import ConstrainedModel
+from projfree.estimators.completion.convex_problem import SweepSettings
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.features import FeatureTable
 from projfree.estimators.completion.members import Member
@@ -65,7 +66,8 @@ TYPES: dict[str, type] = {
     for name, value in ((name, getattr(module, name)) for name in dir(module))
     if isinstance(value, type) and is_dataclass(value)
 } | {
-    cls.__name__: cls for cls in (Result, Certificate, RadiusPath, Factors, FeatureTable, Member, Observed, OffsetModel)
+    cls.__name__: cls
+    for cls in (Result, Certificate, RadiusPath, Factors, FeatureTable, Member, Observed, OffsetModel, SweepSettings)
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Self, cast
 
 import numpy as np
@@ -35,7 +35,7 @@ class Averaging(Stages):
     def certificates_(self) -> tuple[Certified, ...]:
         """The certificate of each model."""
         names = [field.name for field in fields(Certified)]
-        members = self.members_ if self.n_models > 1 else (Member.of(self),)
+        members = self._members or (Member.of(self),)
         return tuple(Certified(**{name: getattr(one, name) for name in names}) for one in members)
 
     def _unfitted(self) -> Self:
@@ -47,21 +47,25 @@ class Averaging(Stages):
 
     def _models(self) -> list[Any]:
         """The models that are averaged, as estimators of their own with what they share: itself where it is alone."""
-        if self.n_models == 1:
-            return [self]
-        return [self._model(k) for k in range(self.n_models)]
+        models = [self._variant(k) for k in range(len(self._members))]
+        for one, member in zip(models, self._members, strict=True):
+            member.hold(one)
+        return models or [self]
 
-    def _model(self, k: int) -> Any:
-        """One of several models: a copy with its own settings and, where it was fitted, its own answer."""
+    @property
+    def _members(self) -> tuple[Member, ...]:
+        """What is kept of several models, which may be fewer than were asked for; none where one was fitted."""
+        members: tuple[Member, ...] = vars(self).get("members_", ())
+        return members
+
+    def _variant(self, k: int) -> Any:
+        """One of several models: a copy with settings of its own."""
         more, times = VARIANTS[k % len(VARIANTS)]
         one = self._unfitted()
-        one.n_models, one.weight_power = 1, max(self.weight_power + more, 0.0)
+        one.settings_ = replace(self.settings_, power=max(self.settings_.power + more, 0.0))
         one.radius = self.radius if k == 0 else None
         one._spread, one._tally, one._seed = times, Tally(), vars(self).get("_seed", 0) + k
         one.implicit_ = one.weights[0] if len(one.weights) == 1 else 0.0
-        members = vars(self).get("members_", ())
-        if k < len(members):
-            members[k].hold(one)
         return one
 
     def _fit_models(self, fresh: Self, begun: Sequence[Factors] = ()) -> Self:
@@ -70,8 +74,9 @@ class Averaging(Stages):
         What was fitted is taken over also where the fit is interrupted; where it began from factors, if that is so of
         all models.
         """
-        models, left = fresh._models(), countdown(self.time_limit)
-        last = self._models() if begun else []
+        last, left = self._models() if begun else [], countdown(self.time_limit)
+        count = len(last) or self.n_models
+        models: list[Any] = [fresh] if count == 1 else [fresh._variant(k) for k in range(count)]
         written = None if begun else self._written()
         done = [] if written is None else _finished(written)
         try:
@@ -81,6 +86,7 @@ class Averaging(Stages):
                     continue
                 if begun:
                     one.implicit_, one.strength_ = last[k].implicit_, last[k].strength_
+                    one.settings_ = replace(one.settings_, power=last[k].settings_.power)
                 seconds = left()
                 one.time_limit = None if seconds is None else seconds / (len(models) - k)
                 with limited(one.time_limit):
@@ -105,8 +111,11 @@ class Averaging(Stages):
         return float(own * (found if np.isfinite(found) else SHARE))  # no sweep was done where time is up
 
     def _gather(self, fresh: Any, models: list[Any]) -> None:
-        """Take over what a copy knows of the ratings, and the models: of what is proved, that with the largest gap."""
-        worst = max(models, key=lambda one: np.nan_to_num(one.relative_gap_, nan=-np.inf))
+        """Take over what a copy knows of the ratings, and the models.
+
+        Of what is proved it is that of the model with the largest gap; one of which nothing is proved has the largest.
+        """
+        worst = max(models, key=lambda one: np.nan_to_num(one.relative_gap_, nan=np.inf))
         found: dict[str, Any] = {"members_": ()}
         if models[0] is not fresh:
             found = Member.of(worst).attributes | {"members_": tuple(Member.of(one) for one in models)}
@@ -121,7 +130,7 @@ class Averaging(Stages):
         Large matrices get more components first, as many as sweeps can bear; where that is not enough, the convex
         solver goes on.
         """
-        if self.n_models == 1:
+        if not self._members:
             return super().certify_to(tol, time_limit=time_limit)
         models, left = self._models(), countdown(time_limit)
         for k, one in enumerate(models):

@@ -109,6 +109,8 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         Whether the bound was kept coarse to save time; ``certify="sharp"`` or `certify_to` prove more.
     implicit_ : float
         The weight of implicit features.
+    settings_ : SweepSettings
+        Loss, exponent, power, ridge and offsets of the fit: what was changed by `set_params` since counts in the next.
     certificates_ : tuple
         What is proved of each model: power, weight, radius, norm, value, bound, gap.
     n_iter_ : int
@@ -223,6 +225,7 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> None:
         ratings = weighted_ratings(X, y, self.columns, sample_weight)
         assert ratings.values is not None
+        self.settings_ = self._asked_settings()
         self.user_ids_, self.item_ids_ = self._ids(ratings)
         rows, cols = np.searchsorted(self.user_ids_, ratings.users), np.searchsorted(self.item_ids_, ratings.items)
         self._take(Observed.latest(rows, cols, ratings.values, ratings.weight, len(self.item_ids_)))
@@ -230,6 +233,8 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Add ratings, of known or new users and items, and go on from the last answer with the same penalty.
 
+        The problem is that of the fit: loss, exponent, offsets, powers, weights and the number of models that were
+        changed by `set_params` since then count in the next `fit`.
         Where this raises or is interrupted, the model stays what it was, unless sweeps with the new ratings are done.
         """
         if not hasattr(self, "factors_"):

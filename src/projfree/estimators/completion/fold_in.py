@@ -33,7 +33,6 @@ class FoldIn(Predictor):
     n_ratings_: int
     total_weight_: float
     strength_: float
-    weight_power: float
     user_features_: FeatureTable | None
     _problem: Callable[..., ConvexProblem]
     _models: Callable[[], list[Any]]
@@ -125,7 +124,7 @@ class FoldIn(Predictor):
         known = np.flatnonzero(cols >= 0)
         at = known[last_of_each(rows[known], cols[known], width)]
         counts = np.bincount(rows[at], minlength=users).astype(np.float64)
-        weights = frequency_weights(counts, self.weight_power, self.n_ratings_ / len(self.user_ids_))
+        weights = frequency_weights(counts, self.settings_.power, self.n_ratings_ / len(self.user_ids_))
         if not len(at):
             return unknown(self.factors_, users)
         # A rating of a new user counts as the mean of the fit does, and squares of what was rated as they did there.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -52,12 +53,13 @@ class HeldOut(Configured):
         """Keep the ratings, and draw what is random in a fit."""
         self.ratings_, values = ratings, ratings.values
         self.rating_range_ = (float(values.min()), float(values.max()))
-        free = not self.loss_.labels and self._kinds[0]
+        free = not self.loss_.labels and self.settings_.kinds[0]
         self.base_ = float(np.average(values, weights=ratings.weight)) if free else 0.0
         _refuse_extreme(values, self.base_)
         self._tried = WEIGHTS if self.loss_.labels or np.abs(values - self.base_).max() >= FAINT else (0.0,)
         self.implicit_ = self.weights[0] if len(self.weights) == 1 else 0.0
         self.loss_ = self._scaled_loss()
+        self.settings_ = replace(self.settings_, loss=self.loss_, base=self.base_)
         self._tally = Tally()
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         n = len(ratings)

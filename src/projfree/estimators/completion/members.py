@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from projfree.estimators.completion.factors import Factors
@@ -46,7 +46,7 @@ class Member(Certified):
     def of(cls, model: Any) -> Member:
         """What a fitted estimator holds."""
         held = {field.name: getattr(model, f"{field.name}_") for field in fields(cls) if field.name != "weight_power"}
-        return cls(weight_power=float(model.weight_power), **held)
+        return cls(weight_power=model.settings_.power, **held)
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -56,4 +56,4 @@ class Member(Certified):
 
     def hold(self, model: Any) -> None:
         """Let an estimator be this one."""
-        vars(model).update(self.attributes)
+        vars(model).update(self.attributes | {"settings_": replace(model.settings_, power=self.weight_power)})

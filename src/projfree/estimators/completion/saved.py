@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 from dataclasses import fields
 from typing import Any, Self
@@ -11,6 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from projfree.estimators.completion.configured import three
+from projfree.estimators.completion.convex_problem import SweepSettings
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.features import FeatureTable
 from projfree.estimators.completion.labels import KINDS
@@ -90,9 +92,10 @@ def check_completion(model: Any) -> None:
         _check_factors(model.factors_, *sizes, model.implicit_ > 0.0)
     _check_offsets(held.setdefault("offset_model_", OffsetModel.within(model.factors_)), *sizes[:2])
     members = held["members_"]
-    need(len(members) == (model.n_models if model.n_models != 1 else 0), "members_ are not as many as n_models says")
+    need(all(isinstance(member, Member) for member in members), "members_ are no models")
+    components = sum(np.shape(member.factors.left)[-1] for member in members)  # those of the mean lie side by side
+    need(not members or components == model.factors_.left.shape[-1], "members_ are not those that its mean is made of")
     for member in members:
-        need(isinstance(member, Member), "members_ are no models")
         _check_factors(member.factors, *sizes, member.implicit > 0.0)
         need(_all_numbers(member), "members_ have no numbers")
     for ids in (model.user_ids_, model.item_ids_):
@@ -103,6 +106,9 @@ def check_completion(model: Any) -> None:
     loss = model.loss_
     model._checked()
     model.loss_, model.result_ = loss, None  # the scale of a loss is fitted
+    if "settings_" not in held:  # models of earlier versions have those of their parameters
+        model.settings_ = model._asked_settings()
+    _check_settings(model.settings_)
 
 
 def _total_weight(model: Any) -> Any:
@@ -118,6 +124,15 @@ def _total_weight(model: Any) -> Any:
 def _all_numbers(member: Member) -> bool:
     rest = [getattr(member, field.name) for field in fields(member) if field.name != "factors"]
     return all(isinstance(value, int | float | np.number) for value in rest)
+
+
+def _check_settings(given: Any) -> None:
+    """Raise where the settings of a problem are none that a fit has."""
+    need(isinstance(given, SweepSettings) and isinstance(given.loss, Loss), "settings_ is no SweepSettings")
+    numbers = (given.p, given.power, given.ridge, given.base, given.implicit, given.features_weight)
+    need(all(isinstance(value, float) and math.isfinite(value) for value in numbers), "settings_ has no numbers")
+    inside = 1.0 <= given.p < 2.0 and given.power >= 0.0 and given.ridge > 0.0 and given.features_weight > 0.0
+    need(inside and three(given.kinds, bool) and given.features == (None, None), "settings_ are out of range")
 
 
 def _tables(model: Any) -> list[tuple[str, Any]]:
