@@ -10,6 +10,7 @@ from completion.problems import entries
 from completion.test_implicit import taste
 
 import projfree
+from projfree import deadline as clock
 from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV, stages
 from projfree.estimators.completion.averaging import VARIANTS
 
@@ -150,18 +151,9 @@ def test_ratings_held_out_are_the_same_for_all():
 @pytest.mark.parametrize("at", [2, 5, 8])
 def test_an_interrupted_fit_goes_on_with_the_model_that_was_interrupted(at, tmp_path, monkeypatch):
     settings = {"max_sweeps": 3, "certify": False, "checkpoint": tmp_path / "c", "radius": 15.0}
-    sweeps = []
-
-    def press(run):
-        sweeps.append(run.iteration)
-        if len(sweeps) == at:
-            raise KeyboardInterrupt
-
-    interrupted = three(**settings, callbacks=[press])
-    with pytest.raises(KeyboardInterrupt):
-        interrupted.fit(RATINGS)
-    assert len(interrupted.members_) == 1 + (at - 1) // 3
-    assert np.isfinite(interrupted.predict(PAIRS)).all()
+    first = interrupted(at, **settings)
+    assert len(first.members_) == 1 + (at - 1) // 3
+    assert np.isfinite(first.predict(PAIRS)).all()
     monkeypatch.setattr(stages, "choose", None)
     later = []
     resumed = three(**settings, callbacks=[lambda run: later.append(run.iteration)]).fit(RATINGS)
@@ -170,10 +162,45 @@ def test_an_interrupted_fit_goes_on_with_the_model_that_was_interrupted(at, tmp_
     np.testing.assert_array_equal(resumed.predict(PAIRS), whole.predict(PAIRS))
 
 
+@pytest.mark.parametrize(
+    ("other", "part"),
+    [
+        ({"radius": 20.0}, "set"),
+        ({"p": 1.2}, "set"),
+        ({"weight_power": 0.5}, "set"),
+        ({"rank": 2}, "solver"),
+        ({"ridge": 9.0}, "objective"),
+        ({"implicit": 0.5}, "implicit|objective"),
+        ({}, "objective"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("at", [5, 8])
+def test_finished_models_of_a_checkpoint_belong_to_their_problem(other, part, at, tmp_path):
+    settings = {"max_sweeps": 3, "certify": False, "checkpoint": tmp_path / "c", "radius": 15.0}
+    interrupted(at, **settings)
+    ratings = RATINGS if other else (*PAIRS, RATINGS[2][::-1])
+    with pytest.raises(ValueError, match=rf"the checkpoint at .* is of another problem: its ({part}) is"):
+        three(**{**settings, **other}).fit(ratings)
+    assert len(three(**{**settings, "n_models": 4}).fit(RATINGS).members_) == 4
+
+
 def test_the_time_limit_is_one_for_all(monkeypatch):
-    given = three(time_limit=1e-9, certify=False, radius=5.0).fit(RATINGS)
-    assert given.n_iter_ == 0
+    """A sweep takes a second: each model gets its part of what is left, and the parameter stays."""
+    now, sweeps = [0.0], []
+    monkeypatch.setattr(clock.time, "monotonic", lambda: now[0])
+
+    def second(run):
+        now[0] += 1.0
+        sweeps.append(run.iteration)
+
+    settings = {"certify": False, "radius": 5.0, "max_sweeps": 50, "callbacks": second}
+    given = three(**settings, time_limit=15.0).fit(RATINGS)
+    assert sweeps == 3 * [1, 2, 3, 4, 5]
     assert len(given.members_) == 3
+    assert given.time_limit == 15.0
+    alone = three(**{**settings, "n_models": 1}, time_limit=15.0).fit(RATINGS)
+    assert (alone.n_iter_, alone.get_params()["time_limit"]) == (15, 15.0)
 
 
 def test_a_search_fits_several_models_at_the_end():

@@ -15,6 +15,8 @@ from projfree.estimators.completion.members import Certified, Member
 from projfree.estimators.completion.stages import SHARE, Stages
 from projfree.estimators.completion.stopping import Tally, limited
 from projfree.run.checkpoint import Written
+from projfree.run.fingerprints import fingerprint, refuse_other
+from projfree.solvers.alternating import Alternating
 
 #: How the models differ from what is asked for: what is added to the power of the frequencies, and what the weight of
 #: implicit features is multiplied by. A further model begins again, with another seed.
@@ -78,7 +80,8 @@ class Averaging(Stages):
         count = len(last) or self.n_models
         models: list[Any] = [fresh] if count == 1 else [fresh._variant(k) for k in range(count)]
         written = None if begun else self._written()
-        done = [] if written is None else _finished(written)
+        origin = {} if self.checkpoint is None or begun else fresh._origin()
+        done = [] if written is None else _finished(written, origin)
         try:
             for k, one in enumerate(models):
                 if k < len(done):
@@ -94,13 +97,19 @@ class Averaging(Stages):
                         begun[k] if begun else None,
                         self._strength_for(models, k) if not begun else one.strength_,
                         written if k == len(done) else None,
-                        tuple(Member.of(other) for other in models[:k]),
+                        _noted(models[:k], origin),
                     )
         finally:
             found = [one for one in models if hasattr(one, "factors_")]
             if found and (not begun or len(found) == len(models)):
                 self._gather(fresh, found)
         return self
+
+    def _origin(self) -> dict[str, str]:
+        """What tells the problem of several models, before anything is chosen, from others."""
+        problem = self._problem(self._training())
+        ball = problem.unit if self.radius is None else problem.ball(float(self.radius))
+        return {**fingerprint(problem.f, ball, Alternating(self.rank)), "implicit": str(self.implicit)}
 
     def _strength_for(self, models: list[Any], k: int) -> float | None:
         """With a given radius, which is that of the first model, the others have its penalty."""
@@ -140,8 +149,20 @@ class Averaging(Stages):
         return self
 
 
-def _finished(written: Written) -> list[Member]:
-    """The models that were finished when a checkpoint was written."""
+def _noted(models: list[Any], origin: dict[str, str]) -> dict[str, Any]:
+    """What a checkpoint holds of finished models, and what they belong to."""
+    if not models or not origin:
+        return {}
+    from projfree.estimators.saving import encode
+
+    return {"members": [encode(Member.of(one), "checkpoint") for one in models], "origin": origin}
+
+
+def _finished(written: Written, origin: dict[str, str]) -> list[Member]:
+    """The models that were finished when a checkpoint was written; raises where they belong to another problem."""
     from projfree.estimators.saving import decode
 
-    return [decode(member) for member in written.note.get("members", ())]
+    members = [decode(member) for member in written.note.get("members", ())]
+    if members:
+        refuse_other(written.name, written.note.get("origin", {}), origin)
+    return members

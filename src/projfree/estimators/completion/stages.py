@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -51,7 +51,7 @@ class Stages(Certifying):
         model: Factors | None = None,
         strength: float | None = None,
         written: Written | None = None,
-        done: Sequence[Any] = (),
+        done: Mapping[str, Any] | None = None,
     ) -> Self:
         """Fit one model: from another one or nothing, with a penalty or a choice, or from a checkpoint.
 
@@ -71,7 +71,8 @@ class Stages(Certifying):
         begun = state is not None if written is None else bool(written.note.get("begun"))
         most = self.most_sweeps(begun) if stopping is None or not stopping.stopped else len(stopping.scores)
         note = {"strength": strength, "implicit": self.implicit_, "begun": begun}
-        kept = self._keeper(note if stopping is None else {**note, "stopping": stopping.note}, done)
+        note |= ({} if stopping is None else {"stopping": stopping.note}) | dict(done or {})
+        kept = self._keeper(note)
         # Early stopping comes first: where another callback interrupts the run, its score is in the checkpoint.
         first = [self._tally] if stopping is None else [self._tally, stopping]
         watching = [*first, *given_callbacks(self.callbacks), *kept]
@@ -119,13 +120,10 @@ class Stages(Certifying):
         kept = None if self.checkpoint is None else Kept(self.checkpoint)
         return None if kept is None or kept.state is None else Written.load(kept.state)
 
-    def _keeper(self, note: dict[str, Any], done: Sequence[Any]) -> list[Kept]:
+    def _keeper(self, note: dict[str, Any]) -> list[Kept]:
         """What writes the sweeps to disk, with the strength that was chosen for them and whether there was a choice."""
         if self.checkpoint is None:
             return []
-        from projfree.estimators.saving import encode
-
-        note["members"] = [encode(member, "checkpoint") for member in done]
         if isinstance(self.checkpoint, Checkpoint):
             return [Kept(replace(self.checkpoint, note=note))]
         return [Kept(Checkpoint(self.checkpoint, every=1, note=note))]
