@@ -143,6 +143,8 @@ class Alternating(Solver):
         assert isinstance(state, AlternatingState)
         f, ball = _known(f, ball)
         strength = self.penalty or state.strength
+        if not len(state.sigma):
+            return replace(self.init(f, ball, state.x, state.seed), strength=strength, first=strength)
         state = replace(state, t=0, strength=strength, first=strength)
         dead = state.sigma <= DEAD * max(float(state.sigma[0]), 1e-300)
         if not dead.any():

@@ -148,11 +148,12 @@ class ConvexProblem:
             t=0, x=factors.point(self.f), seed=seed, strength=strength, first=strength, sigma=factors.sigma
         )
 
-    def restated(self, model: Factors, seed: int = 0) -> AlternatingState:
-        """The state of a model of the same ratings with another weight of what was rated."""
+    def restated(self, model: Factors, seed: int = 0, strength: float = float("nan")) -> AlternatingState:
+        """The state of a model of other weights: of what was rated, or of rows and columns in the norm."""
         sides, ((m, n), (rows, cols)) = model.sides, (self.f.entries.shape, self.f.shape)
         sides = replace(sides, below=_last_of(sides.below, rows - m), beside=_last_of(sides.beside, cols - n))
-        return self.state(Factors.of_sides(self.f, *balanced(sides, self.unit)), seed=seed)
+        sides, sigma = balanced(sides, self.unit) if len(model.sigma) else (sides, model.sigma)
+        return self.state(Factors.of_sides(self.f, sides, sigma), strength, seed)
 
     def penalised(self, rank: int, strength: float, state: AlternatingState | None, **given: Any) -> Swept:
         """Sweeps with a penalty, from a state whose empty components are begun anew, or from random factors."""

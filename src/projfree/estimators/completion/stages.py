@@ -66,7 +66,7 @@ class Stages(Certifying):
         if state is not None:  # of fewer ratings, whose frequencies are others
             state = problem.restated(Factors.of(problem.f, state), self._seed)
         if model is not None:
-            state = problem.state(model, self.strength_, self._seed)
+            state = problem.restated(model, self._seed, self.strength_)
         stopping = self._stopping(problem, written)
         begun = state is not None if written is None else bool(written.note.get("begun"))
         most = self.most_sweeps(begun) if stopping is None or not stopping.stopped else len(stopping.scores)
