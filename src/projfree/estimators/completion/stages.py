@@ -24,6 +24,7 @@ from projfree.estimators.watching import given_callbacks
 from projfree.run import Checkpoint, Status
 from projfree.run.callbacks import announce
 from projfree.run.checkpoint import Written
+from projfree.solvers.alternating import weakest
 
 #: With fewer ratings than this none are held out to choose the radius; the penalty follows no radius but its own share.
 FEW = 20
@@ -143,7 +144,8 @@ class Stages(Certifying):
         if swept.status is Status.INTERRUPTED:
             raise KeyboardInterrupt(f"interrupted after {self.n_iter_} sweeps")
         # A ball that does not hold the answer back lets the penalty fall without end.
-        self._warn_if_wide(self.norm_, self.strength_ < WIDE * state.first, problem.least_radius)
+        fallen = self.strength_ <= max(WIDE * state.first, weakest(problem.f, state.first))
+        self._warn_if_wide(self.norm_, fallen, problem.least_radius)
         if self.certify:
             announce(given_callbacks(self.callbacks), "certificate")
             self._prove(certified(problem, self.factors_, self.radius_, self._affordable(problem)))
