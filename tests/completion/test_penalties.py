@@ -86,3 +86,11 @@ def test_weights_of_ratings_held_out_do_not_count(tmp_path):
     del tree["fitted"]["total_weight_"]
     persist.save(tmp_path / "m", tree, kind="model")
     assert projfree.load(tmp_path / "m").total_weight_ == pytest.approx(model.total_weight_)
+
+
+def test_weights_ten_times_as_large_change_the_part_of_features_alone():
+    plain, larger = (fitted(weight, max_sweeps=20).predict(RATINGS[:2]) for weight in (None, np.full(300, 10.0)))
+    np.testing.assert_allclose(plain, larger, rtol=1e-9)
+    given = [(None, 0.1), (np.full(300, 10.0), 1.0)]
+    tenth, one = (fitted(weight, implicit=w, max_sweeps=20).predict(RATINGS[:2]) for weight, w in given)
+    np.testing.assert_allclose(tenth, one, rtol=1e-6)

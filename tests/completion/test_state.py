@@ -161,3 +161,9 @@ def test_files_of_earlier_versions_have_the_settings_of_their_parameters(tmp_pat
     persist.save(tmp_path / "m", tree, kind="model")
     with pytest.raises(ValueError, match="is damaged: settings_ are out of range"):
         projfree.load(tmp_path / "m")
+
+
+def test_only_what_is_for_users_has_a_public_name():
+    """Names of the file format are private; `prepare`, `weights` and `most_sweeps` are those of a search."""
+    names = {name for name in dir(MatrixCompletion) if not name.startswith("_")}
+    assert not names & {"check_parts", "saved_version", "never_saved"}

@@ -102,8 +102,8 @@ def save(model: ConstrainedModel | Recommender | Pipeline, path: str | os.PathLi
     given = {key: value for key, value in model.get_params(deep=False).items() if key not in NEVER_SAVED}
     parameters = {key: _plain_or_none(value) if key in FOR_FITS else encode(value, key) for key, value in given.items()}
     kept = {key: value for key, value in vars(model).items() if key.endswith("_") and key[0] != "_"}
-    fitted = {key: encode(value, key) for key, value in kept.items() if key not in getattr(model, "never_saved", ())}
-    tree = {"version": getattr(model, "saved_version", 1), "class": name, "parameters": parameters, "fitted": fitted}
+    fitted = {key: encode(value, key) for key, value in kept.items() if key not in getattr(model, "_never_saved", ())}
+    tree = {"version": getattr(model, "_saved_version", 1), "class": name, "parameters": parameters, "fitted": fitted}
     # Whoever reads version 1 alone would predict without the encoder.
     persist.save(path, tree if encoder is None else {**tree, "version": 2, "encoder": pack_encoder(encoder)}, kind=KIND)
 
@@ -170,7 +170,7 @@ def _model(tree: Any) -> Any:
     model = cls(**{key: decode(value) for key, value in given.items()})
     for key, value in fitted.items():
         setattr(model, key, decode(value))
-    getattr(model, "check_parts", partial(check_linear, model))()
+    getattr(model, "_check_parts", partial(check_linear, model))()
     if tree.get("encoder") is None:
         return model
     from sklearn.pipeline import Pipeline

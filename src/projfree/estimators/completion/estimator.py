@@ -209,7 +209,9 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         y : array, optional
             Ratings, where ``X`` has none.
         sample_weight : array, optional
-            A weight for each rating.
+            A weight for each rating. The loss is a weighted mean; the squares of implicit features and of features have
+            their weight over the sum of these weights, and the ridge of offsets is over the number of ratings: weights
+            that are all ten times as large leave the loss and the ridge as they are, and features a tenth of theirs.
         """
         fresh = self._unfitted()
         fresh._checked()

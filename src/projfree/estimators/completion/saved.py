@@ -32,11 +32,11 @@ class SavedCompletion:
     """Saving and loading."""
 
     #: The first version of the file format that has completions.
-    saved_version = 3
+    _saved_version = 3
     #: The run of a convex solver, whose matrix the factors hold.
-    never_saved = ("result_",)
+    _never_saved = ("result_",)
 
-    def check_parts(self) -> None:
+    def _check_parts(self) -> None:
         """Raise where a model that was read from a file is not what a fit leaves."""
         check_completion(self)
 
