@@ -58,11 +58,18 @@ def test_ratings_that_are_refused_change_nothing(ratings, wrong, settings, call)
     np.testing.assert_array_equal(model.predict(PAIRS), known)
 
 
-def test_a_fit_that_is_refused_for_its_settings_keeps_the_loss():
-    model = fitted().set_params(loss="logistic", rank=0)
-    with pytest.raises(ValueError, match="rank"):
-        model.fit(LIKES)
+def test_a_fit_with_another_loss_that_is_refused_keeps_the_old_one():
+    model = fitted().set_params(loss="logistic")
+    with pytest.raises(ValueError, match="needs ratings of two values"):
+        model.fit(RATINGS)
     assert len(np.unique(model.predict(PAIRS))) > 2
+
+
+def test_a_fit_leaves_its_parameters_as_they_are():
+    model = fitted(time_limit=100.0)
+    given = model.get_params()
+    assert model.fit(RATINGS).get_params() == given
+    assert model.time_limit == 100.0
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
