@@ -10,6 +10,7 @@ from completion.problems import entries
 from completion.test_implicit import taste
 
 import projfree
+from projfree import deadline as clock
 from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV, stages
 from projfree.estimators.completion.averaging import VARIANTS
 
@@ -85,8 +86,43 @@ def test_a_saved_model_without_one_of_its_models_is_damaged(model, tmp_path):
     tree = persist.load(tmp_path / "m", kind="model")
     tree["fitted"]["members_"] = tree["fitted"]["members_"][:2]
     persist.save(tmp_path / "m", tree, kind="model")
-    with pytest.raises(ValueError, match="is damaged: members_ are not as many as n_models says"):
+    with pytest.raises(ValueError, match="is damaged: members_ are not those that its mean is made of"):
         projfree.load(tmp_path / "m")
+
+
+def interrupted(at, **settings):
+    """A fit of three models that ends after so many sweeps."""
+    sweeps = []
+
+    def press(run):
+        sweeps.append(run.iteration)
+        if len(sweeps) == at:
+            raise KeyboardInterrupt
+
+    model = three(**{"radius": 15.0, "max_sweeps": 3, "callbacks": [press], **settings})
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(RATINGS)
+    return model.set_params(callbacks=())
+
+
+@pytest.mark.parametrize(("at", "members"), [(2, 1), (5, 2)])
+def test_what_an_interrupted_fit_leaves_is_a_model(at, members, tmp_path):
+    model = interrupted(at)
+    assert len(model.members_) == len(model.certificates_) == members
+    assert np.isfinite(model.fold_in({3: 5.0})).all()
+    model.save(tmp_path / "m")
+    np.testing.assert_array_equal(projfree.load(tmp_path / "m").predict(PAIRS), model.predict(PAIRS))
+    assert len(model.certify_to(0.5).certificates_) == members
+    assert len(model.partial_fit(([99], [3], [5.0])).certificates_) == members
+    assert len(model.factors_.left) == 31
+    assert len(model.fit(RATINGS).members_) == 3
+
+
+def test_a_model_of_which_nothing_is_proved_does_not_hide_behind_others():
+    model = interrupted(5)
+    assert [np.isnan(found.relative_gap) for found in model.certificates_] == [False, True]
+    assert np.isnan(model.relative_gap_)
+    assert np.isfinite(model.certify_to(0.5).relative_gap_)
 
 
 def test_more_ratings_and_smaller_gaps(tmp_path):
@@ -115,18 +151,9 @@ def test_ratings_held_out_are_the_same_for_all():
 @pytest.mark.parametrize("at", [2, 5, 8])
 def test_an_interrupted_fit_goes_on_with_the_model_that_was_interrupted(at, tmp_path, monkeypatch):
     settings = {"max_sweeps": 3, "certify": False, "checkpoint": tmp_path / "c", "radius": 15.0}
-    sweeps = []
-
-    def press(run):
-        sweeps.append(run.iteration)
-        if len(sweeps) == at:
-            raise KeyboardInterrupt
-
-    interrupted = three(**settings, callbacks=[press])
-    with pytest.raises(KeyboardInterrupt):
-        interrupted.fit(RATINGS)
-    assert len(interrupted.members_) == 1 + (at - 1) // 3
-    assert np.isfinite(interrupted.predict(PAIRS)).all()
+    first = interrupted(at, **settings)
+    assert len(first.members_) == 1 + (at - 1) // 3
+    assert np.isfinite(first.predict(PAIRS)).all()
     monkeypatch.setattr(stages, "choose", None)
     later = []
     resumed = three(**settings, callbacks=[lambda run: later.append(run.iteration)]).fit(RATINGS)
@@ -135,10 +162,44 @@ def test_an_interrupted_fit_goes_on_with_the_model_that_was_interrupted(at, tmp_
     np.testing.assert_array_equal(resumed.predict(PAIRS), whole.predict(PAIRS))
 
 
+@pytest.mark.parametrize(
+    ("other", "part"),
+    [
+        ({"radius": 20.0}, "set"),
+        ({"p": 1.2}, "set"),
+        ({"weight_power": 0.5}, "set"),
+        ({"rank": 2}, "solver"),
+        ({"ridge": 9.0}, "objective"),
+        ({"implicit": 0.5}, "implicit|objective"),
+        ({}, "objective"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("at", [5, 8])
+def test_finished_models_of_a_checkpoint_belong_to_their_problem(other, part, at, tmp_path):
+    settings = {"max_sweeps": 3, "certify": False, "checkpoint": tmp_path / "c", "radius": 15.0}
+    interrupted(at, **settings)
+    ratings = RATINGS if other else (*PAIRS, RATINGS[2][::-1])
+    with pytest.raises(ValueError, match=rf"the checkpoint at .* is of another problem: its ({part}) is"):
+        three(**{**settings, **other}).fit(ratings)
+    assert len(three(**{**settings, "n_models": 4}).fit(RATINGS).members_) == 4
+
+
 def test_the_time_limit_is_one_for_all(monkeypatch):
-    given = three(time_limit=1e-9, certify=False, radius=5.0).fit(RATINGS)
-    assert given.n_iter_ == 0
+    """A sweep takes a second: each model gets its part of what is left."""
+    now, sweeps = [0.0], []
+    monkeypatch.setattr(clock.time, "monotonic", lambda: now[0])
+
+    def second(run):
+        now[0] += 1.0
+        sweeps.append(run.iteration)
+
+    settings = {"certify": False, "radius": 5.0, "max_sweeps": 50, "callbacks": second}
+    given = three(**settings, time_limit=15.0).fit(RATINGS)
+    assert sweeps == 3 * [1, 2, 3, 4, 5]
     assert len(given.members_) == 3
+    alone = three(**{**settings, "n_models": 1}, time_limit=15.0).fit(RATINGS)
+    assert alone.n_iter_ == 15
 
 
 def test_a_search_fits_several_models_at_the_end():

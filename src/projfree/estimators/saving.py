@@ -20,6 +20,7 @@ from projfree import losses, persist, sampling, sets, solvers, steps
 from projfree.algebra import Point
 from projfree.checks import shown
 from projfree.estimators.base import ConstrainedModel
+from projfree.estimators.completion.convex_problem import SweepSettings
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.features import FeatureTable
 from projfree.estimators.completion.members import Member
@@ -65,7 +66,8 @@ TYPES: dict[str, type] = {
     for name, value in ((name, getattr(module, name)) for name in dir(module))
     if isinstance(value, type) and is_dataclass(value)
 } | {
-    cls.__name__: cls for cls in (Result, Certificate, RadiusPath, Factors, FeatureTable, Member, Observed, OffsetModel)
+    cls.__name__: cls
+    for cls in (Result, Certificate, RadiusPath, Factors, FeatureTable, Member, Observed, OffsetModel, SweepSettings)
 }
 
 
@@ -100,8 +102,8 @@ def save(model: ConstrainedModel | Recommender | Pipeline, path: str | os.PathLi
     given = {key: value for key, value in model.get_params(deep=False).items() if key not in NEVER_SAVED}
     parameters = {key: _plain_or_none(value) if key in FOR_FITS else encode(value, key) for key, value in given.items()}
     kept = {key: value for key, value in vars(model).items() if key.endswith("_") and key[0] != "_"}
-    fitted = {key: encode(value, key) for key, value in kept.items() if key not in getattr(model, "never_saved", ())}
-    tree = {"version": getattr(model, "saved_version", 1), "class": name, "parameters": parameters, "fitted": fitted}
+    fitted = {key: encode(value, key) for key, value in kept.items() if key not in getattr(model, "_never_saved", ())}
+    tree = {"version": getattr(model, "_saved_version", 1), "class": name, "parameters": parameters, "fitted": fitted}
     # Whoever reads version 1 alone would predict without the encoder.
     persist.save(path, tree if encoder is None else {**tree, "version": 2, "encoder": pack_encoder(encoder)}, kind=KIND)
 
@@ -168,7 +170,7 @@ def _model(tree: Any) -> Any:
     model = cls(**{key: decode(value) for key, value in given.items()})
     for key, value in fitted.items():
         setattr(model, key, decode(value))
-    getattr(model, "check_parts", partial(check_linear, model))()
+    getattr(model, "_check_parts", partial(check_linear, model))()
     if tree.get("encoder") is None:
         return model
     from sklearn.pipeline import Pipeline

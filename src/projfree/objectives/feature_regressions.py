@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from projfree.checks import Array
+from projfree.numerics.ridge_inverse import ridge_inverse
 from projfree.objectives.neighbours import Missing, Neighbours
 
 
@@ -36,9 +37,9 @@ def feature_factors(near: Neighbours, side: int, own: Array, ridge: Array, n: in
     if table is None:
         return np.zeros((0, own.shape[1]))
     pull = weight * table.transposed_times(own)
-    found: Array = pull @ np.linalg.inv(weight * own.T @ own + np.diag(ridge))
+    found: Array = pull @ ridge_inverse(weight * own.T @ own, ridge)
     for column, gram in _grams(near.missing[side], own):
-        found[column] = np.linalg.solve(weight * gram + np.diag(ridge), pull[column])
+        found[column] = ridge_inverse(weight * gram, ridge) @ pull[column]
     return found
 
 
@@ -59,5 +60,5 @@ def from_features(pull: Array, gram: Array, ridge: Array, scale: Array) -> Array
     out = np.empty(pull.shape)
     for size in np.unique(scale):
         at = scale == size
-        out[at] = pull[at] @ np.linalg.inv(gram + size * np.diag(ridge))
+        out[at] = pull[at] @ ridge_inverse(gram, size * ridge)
     return out

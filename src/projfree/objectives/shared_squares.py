@@ -13,6 +13,7 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.data.lines import Lines
+from projfree.numerics.ridge_inverse import ridge_inverse
 from projfree.objectives.feature_regressions import feature_gram, feature_pull
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class SharedSquares:
         both = np.empty((len(other), 2 * k), kind)
         both[:, :k], both[:, k:] = other, beside
         # One small inverse and a product are much faster than solves with as many sides as there are rows.
-        inverse = weight * np.linalg.inv(weight * gram_matrix(other, around.rated[1 - side]) + np.diag(ridge))
+        inverse = weight * ridge_inverse(weight * gram_matrix(other, around.rated[1 - side]), ridge)
         return cls(weight, both, basis, inverse.astype(kind), features)
 
     def sums(self, lines: Lines, start: int, stop: int) -> Array:

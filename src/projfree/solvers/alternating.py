@@ -28,8 +28,8 @@ from projfree.solvers.restoring import member
 LEAST = 1e-6
 #: How strongly the strength of the penalty follows the norm that is wanted, and the most it changes in a sweep.
 FOLLOW, MOST = 0.7, 2.0
-#: Strengths are at least this part of the first, and that of the size of all targets: without any, as where ratings are
-#: constant or the ball is wider than they need, the regressions would have no unique answer.
+#: Strengths are at least this part of the first, and that of the size of all targets, of features too: without any, as
+#: where ratings are constant or the ball is wider than they need, the regressions would have no unique answer.
 WEAKEST = 1e-9
 #: Without a penalty the first one is this part of the strongest.
 FIRST = 0.3
@@ -143,6 +143,8 @@ class Alternating(Solver):
         assert isinstance(state, AlternatingState)
         f, ball = _known(f, ball)
         strength = self.penalty or state.strength
+        if not len(state.sigma):
+            return replace(self.init(f, ball, state.x, state.seed), strength=strength, first=strength)
         state = replace(state, t=0, strength=strength, first=strength)
         dead = state.sigma <= DEAD * max(float(state.sigma[0]), 1e-300)
         if not dead.any():
@@ -165,7 +167,7 @@ class Alternating(Solver):
             now, sigma = swept(f, ball, begun, state.sigma, strength)
         if self.penalty is None:
             strength *= float(np.clip((lp_norm(sigma, ball.p) / ball.radius) ** FOLLOW, 1.0 / MOST, MOST))
-            strength = max(strength, WEAKEST * first)
+            strength = max(strength, weakest(f, first))
         return replace(state, t=state.t + 1, x=now.point(f), strength=strength, first=first, sigma=sigma)
 
 
@@ -234,6 +236,11 @@ def strongest(f: Sweepable, ball: WeightedSchattenBall) -> float:
     gradient = (0.5 * e.data.n * e.slope_at(point)).scaled(1.0 / rows, 1.0 / cols)
     found = leading(gradient, lambda s: np.eye(1, len(s))[0], None)
     return max(float(found.values[0]), WEAKEST * (e.data.size_of_targets() or 1.0))
+
+
+def weakest(f: Sweepable, first: float) -> float:
+    """The strength below which the penalty does not fall that begins with ``first``."""
+    return WEAKEST * max(first, math.sqrt(f.entries.data.n * f.known))
 
 
 def _weights(f: Sweepable, ball: WeightedSchattenBall) -> tuple[Array, Array]:

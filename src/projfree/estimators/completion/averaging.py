@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
-from dataclasses import fields
-from typing import Any, Self
+from dataclasses import fields, replace
+from typing import Any, Self, cast
 
 import numpy as np
 
 from projfree.deadline import countdown
 from projfree.estimators.completion.factors import Factors
-from projfree.estimators.completion.held_out import SHARED
 from projfree.estimators.completion.members import Certified, Member
 from projfree.estimators.completion.stages import SHARE, Stages
 from projfree.estimators.completion.stopping import Tally, limited
 from projfree.run.checkpoint import Written
+from projfree.run.fingerprints import fingerprint, refuse_other
+from projfree.solvers.alternating import Alternating
 
 #: How the models differ from what is asked for: what is added to the power of the frequencies, and what the weight of
 #: implicit features is multiplied by. A further model begins again, with another seed.
@@ -22,7 +24,11 @@ VARIANTS = ((0.0, 1.0), (-0.15, 0.5), (0.15, 2.0))
 
 
 class Averaging(Stages):
-    """The part of `MatrixCompletion` that fits one model, or several to average."""
+    """The part of `MatrixCompletion` that fits one model, or several to average.
+
+    A fit works on copies of the estimator, which gets what they have found at the end, all at once: a fit that raises
+    leaves the estimator as it was.
+    """
 
     n_models: int
     members_: tuple[Member, ...]
@@ -31,46 +37,59 @@ class Averaging(Stages):
     def certificates_(self) -> tuple[Certified, ...]:
         """The certificate of each model."""
         names = [field.name for field in fields(Certified)]
-        members = self.members_ if self.n_models > 1 else (Member.of(self),)
+        members = self._members or (Member.of(self),)
         return tuple(Certified(**{name: getattr(one, name) for name in names}) for one in members)
 
-    def _single(self, p: float | None = None) -> Any:
-        """An estimator with the same settings."""
-        raise NotImplementedError
+    def _unfitted(self) -> Self:
+        """A copy without a model, to be given ratings."""
+        one = copy.copy(self)
+        for name in ("factors_", "members_"):
+            vars(one).pop(name, None)
+        return one
 
     def _models(self) -> list[Any]:
         """The models that are averaged, as estimators of their own with what they share: itself where it is alone."""
-        if self.n_models == 1:
-            return [self]
-        return [self._model(k) for k in range(self.n_models)]
+        models = [self._variant(k) for k in range(len(self._members))]
+        for one, member in zip(models, self._members, strict=True):
+            member.hold(one)
+        return models or [self]
 
-    def _model(self, k: int) -> Any:
+    @property
+    def _members(self) -> tuple[Member, ...]:
+        """What is kept of several models, which may be fewer than were asked for; none where one was fitted."""
+        members: tuple[Member, ...] = vars(self).get("members_", ())
+        return members
+
+    def _variant(self, k: int) -> Any:
+        """One of several models: a copy with settings of its own."""
         more, times = VARIANTS[k % len(VARIANTS)]
-        one = self._single().set_params(n_models=1, callbacks=self.callbacks)
-        one.set_params(weight_power=max(self.weight_power + more, 0.0), checkpoint=self.checkpoint)
+        one = self._unfitted()
+        one.settings_ = replace(self.settings_, power=max(self.settings_.power + more, 0.0))
         one.radius = self.radius if k == 0 else None
-        held = vars(self)
-        for name in SHARED:
-            if name in held:
-                setattr(one, name, held[name])
-        one._spread, one._tally, one._seed = times, Tally(), held.get("_seed", 0) + k
+        one._spread, one._tally, one._seed = times, Tally(), vars(self).get("_seed", 0) + k
         one.implicit_ = one.weights[0] if len(one.weights) == 1 else 0.0
-        if k < len(held.get("members_", ())):
-            self.members_[k].hold(one)
         return one
 
-    def _fit_models(self, begun: Sequence[Factors] = ()) -> Self:
-        """Fit each model, from factors where they are given, or from a checkpoint where there is one."""
-        if not begun:
-            vars(self).pop("members_", None)
-        models, left = self._models(), countdown(self.time_limit)
+    def _fit_models(self, fresh: Self, begun: Sequence[Factors] = ()) -> Self:
+        """Fit each model to the ratings of a copy: from factors, from a checkpoint where there is one, or from nothing.
+
+        What was fitted is taken over also where the fit is interrupted; where it began from factors, if that is so of
+        all models.
+        """
+        last, left = self._models() if begun else [], countdown(self.time_limit)
+        count = len(last) or self.n_models
+        models: list[Any] = [fresh] if count == 1 else [fresh._variant(k) for k in range(count)]
         written = None if begun else self._written()
-        done = [] if written is None else _finished(written)
+        origin = {} if self.checkpoint is None or begun else fresh._origin()
+        done = [] if written is None else _finished(written, origin)
         try:
             for k, one in enumerate(models):
                 if k < len(done):
                     done[k].hold(one)
                     continue
+                if begun:
+                    one.implicit_, one.strength_ = last[k].implicit_, last[k].strength_
+                    one.settings_ = replace(one.settings_, power=last[k].settings_.power)
                 seconds = left()
                 one.time_limit = None if seconds is None else seconds / (len(models) - k)
                 with limited(one.time_limit):
@@ -78,11 +97,19 @@ class Averaging(Stages):
                         begun[k] if begun else None,
                         self._strength_for(models, k) if not begun else one.strength_,
                         written if k == len(done) else None,
-                        tuple(Member.of(other) for other in models[:k]),
+                        _noted(models[:k], origin),
                     )
         finally:
-            self._gather([one for one in models if hasattr(one, "factors_")])
+            found = [one for one in models if hasattr(one, "factors_")]
+            if found and (not begun or len(found) == len(models)):
+                self._gather(fresh, found)
         return self
+
+    def _origin(self) -> dict[str, str]:
+        """What tells the problem of several models, before anything is chosen, from others."""
+        problem = self._problem(self._training())
+        ball = problem.unit if self.radius is None else problem.ball(float(self.radius))
+        return {**fingerprint(problem.f, ball, Alternating(self.rank)), "implicit": str(self.implicit)}
 
     def _strength_for(self, models: list[Any], k: int) -> float | None:
         """With a given radius, which is that of the first model, the others have its penalty."""
@@ -92,15 +119,19 @@ class Averaging(Stages):
         found = models[0].strength_ / first
         return float(own * (found if np.isfinite(found) else SHARE))  # no sweep was done where time is up
 
-    def _gather(self, models: list[Any]) -> None:
-        """Take the models over: of what is proved, that with the largest gap."""
-        if not models or models[0] is self:
-            return
-        self.members_ = tuple(Member.of(one) for one in models)
-        worst = max(models, key=lambda one: np.nan_to_num(one.relative_gap_, nan=-np.inf))
-        Member.of(worst).hold(self)
-        self.result_, self.n_iter_ = worst.result_, max(one.n_iter_ for one in models)
-        self.factors_ = Factors.mean([one.factors_ for one in models])
+    def _gather(self, fresh: Any, models: list[Any]) -> None:
+        """Take over what a copy knows of the ratings, and the models.
+
+        Of what is proved it is that of the model with the largest gap; one of which nothing is proved has the largest.
+        """
+        worst = max(models, key=lambda one: np.nan_to_num(one.relative_gap_, nan=np.inf))
+        found: dict[str, Any] = {"members_": ()}
+        if models[0] is not fresh:
+            found = Member.of(worst).attributes | {"members_": tuple(Member.of(one) for one in models)}
+            found |= {"result_": worst.result_, "n_iter_": max(one.n_iter_ for one in models)}
+            found |= {"factors_": Factors.mean([one.factors_ for one in models])}
+        settings = cast("Any", self).get_params(deep=False)
+        vars(self).update({name: value for name, value in vars(fresh).items() if name not in settings} | found)
 
     def certify_to(self, tol: float, *, time_limit: float | None = None) -> Self:
         """Go on until the relative gap is at most ``tol``, or a limit is reached; with several models, of each.
@@ -108,18 +139,30 @@ class Averaging(Stages):
         Large matrices get more components first, as many as sweeps can bear; where that is not enough, the convex
         solver goes on.
         """
-        if self.n_models == 1:
+        if not self._members:
             return super().certify_to(tol, time_limit=time_limit)
         models, left = self._models(), countdown(time_limit)
         for k, one in enumerate(models):
             seconds = left()
             one.certify_to(tol, time_limit=None if seconds is None else seconds / (len(models) - k))
-        self._gather(models)
+        self._gather(self, models)
         return self
 
 
-def _finished(written: Written) -> list[Member]:
-    """The models that were finished when a checkpoint was written."""
+def _noted(models: list[Any], origin: dict[str, str]) -> dict[str, Any]:
+    """What a checkpoint holds of finished models, and what they belong to."""
+    if not models or not origin:
+        return {}
+    from projfree.estimators.saving import encode
+
+    return {"members": [encode(Member.of(one), "checkpoint") for one in models], "origin": origin}
+
+
+def _finished(written: Written, origin: dict[str, str]) -> list[Member]:
+    """The models that were finished when a checkpoint was written; raises where they belong to another problem."""
     from projfree.estimators.saving import decode
 
-    return [decode(member) for member in written.note.get("members", ())]
+    members = [decode(member) for member in written.note.get("members", ())]
+    if members:
+        refuse_other(written.name, written.note.get("origin", {}), origin)
+    return members

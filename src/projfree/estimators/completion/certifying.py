@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any, Self
 
 import numpy as np
@@ -46,15 +47,14 @@ class Certifying(Predictor, PreparedRatings):
         solver goes on.
         """
         self._need_ratings("certify_to", "save it with `ratings=True`")
-        problem = self._problem(self._training())
+        problem, factors = self._problem(self._training()), self.factors_
         with watched(self.callbacks, time_limit):
             if worth_growing(problem):
                 announce(given_callbacks(self.callbacks), "more components")
                 given = (self.strength_, self.radius_, tol, given_callbacks(self.callbacks))
-                self.factors_, self.strength_, proof = grow(problem, self.factors_, *given)
+                factors, _, proof = grow(problem, factors, *given)
                 if proof is not None and proof.relative_gap <= tol:
-                    self._prove(proof)
-                    self.result_, self.norm_ = None, self.factors_.norm(problem.p)
+                    self._close(problem, proof, None)
                     return self
             announce(given_callbacks(self.callbacks), "convex solver")
             ball = problem.ball(self.radius_)
@@ -64,21 +64,26 @@ class Certifying(Predictor, PreparedRatings):
                 self._convex_solver(problem),
                 tol=tol,
                 max_iter=self.max_iter,
-                start=self.factors_.inside(problem.p, self.radius_ * (1.0 - 1e-12)).point(problem.f).w,
+                start=factors.inside(problem.p, self.radius_ * (1.0 - 1e-12)).point(problem.f).w,
                 callbacks=given_callbacks(self.callbacks),
             )
         assert result.bound is not None
-        self.factors_ = Factors.of_point(problem.f, ball, result.w, np.asarray(result.intercept))
-        self.value_, self.bound_, self.relative_gap_ = result.value, result.bound, result.relative_gap
-        self.result_, self.norm_, self.coarse_ = result, self.factors_.norm(problem.p), False
+        factors = Factors.of_point(problem.f, ball, result.w, np.asarray(result.intercept))
+        found = CertifiedModel(factors, result.value, result.bound, result.relative_gap, coarse=False)
+        self._close(problem, found, result)
         one_of_many(result)
         warn_if_short(self, result, tol, expected=result.status is Status.CALLBACK)
         return self
 
-    def _prove(self, found: CertifiedModel) -> None:
-        """The attributes of a model and its certificate."""
-        self.factors_, self.value_, self.bound_ = found.factors, found.value, found.bound
-        self.relative_gap_, self.coarse_ = found.relative_gap, found.coarse
+    def _close(self, problem: ConvexProblem, found: CertifiedModel, result: Result | None) -> None:
+        """The attributes of an answer, with the penalty that new users and further ratings get."""
+        strength, norm = problem.strength_of(found.factors), found.factors.norm(problem.p)
+        self._prove(found, strength_=strength, norm_=norm, result_=result)
+
+    def _prove(self, found: CertifiedModel, **more: Any) -> None:
+        """The attributes of a model and its certificate, and more, all at once: Ctrl-C must not come between them."""
+        proved = {field.name: getattr(found, field.name) for field in fields(found)}
+        vars(self).update({f"{name}_": value for name, value in proved.items()} | more)
 
     def _convex_solver(self, problem: ConvexProblem) -> Any:
         """The solver that was given; else one that takes whole spectra where they are cheap, or needs no images."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,7 @@ class Configured:
     validation_fraction: float
     time_limit: float | None
     loss_: Loss
+    settings_: SweepSettings
     user_ids_: Array
     item_ids_: Array
     ratings_: Observed
@@ -123,7 +125,7 @@ class Configured:
 
     def _scaled_loss(self) -> Loss:
         """The loss with the scale that the ratings ask for."""
-        if not isinstance(self.loss, str) or self.loss != "huber":
+        if not isinstance(self.loss, str) or self.loss != "huber" or not isinstance(self.loss_, Huber):
             return self.loss_
         values, weight = self.ratings_.values, self.ratings_.weight
         self.loss_ = Huber(HUBER * residual_scale(values, weight))
@@ -131,12 +133,18 @@ class Configured:
         offsets = Factors.of_sides(e, offsets_alone(e), np.zeros(1)).margin(ratings.rows, ratings.cols)
         return Huber(HUBER * residual_scale(values - offsets, weight))
 
-    @property
-    def _kinds(self) -> tuple[bool, bool, bool]:
-        if isinstance(self.offsets, bool):
-            return (self.offsets,) * 3
-        every, users, items = self.offsets
-        return bool(every), bool(users), bool(items)
+    def _asked_settings(self) -> SweepSettings:
+        """What the parameters say of the problem; a model keeps it, because parameters may be changed after a fit."""
+        every, users, items = (self.offsets,) * 3 if isinstance(self.offsets, bool) else self.offsets
+        return SweepSettings(
+            loss=self.loss_,
+            p=self._exponent,
+            power=float(self.weight_power),
+            ridge=float(self.ridge),
+            kinds=(bool(every), bool(users), bool(items)),
+            base=vars(self).get("base_", 0.0),
+            features_weight=float(self.features_weight),
+        )
 
     @property
     def weights(self) -> tuple[float, ...]:
@@ -145,23 +153,23 @@ class Configured:
         return tuple(self._spread * weight for weight in given)
 
     def _problem(
-        self, ratings: Observed, shape: tuple[int, int] | None = None, features: Features | None = None
+        self,
+        ratings: Observed,
+        shape: tuple[int, int] | None = None,
+        features: Features | None = None,
+        total: float | None = None,
     ) -> ConvexProblem:
-        """The problem of some ratings: by default of the users and items of the fit, with their features."""
-        given = SweepSettings(
+        """The problem of some ratings: by default of the users and items of the fit, and of their features."""
+        given = replace(
+            self.settings_,
             loss=self.loss_,
-            p=self._exponent,
-            power=float(self.weight_power),
-            ridge=float(self.ridge),
-            kinds=self._kinds,
             base=self.base_,
             implicit=self.implicit_,
             features=self._features if features is None else features,
-            features_weight=float(self.features_weight),
         )
         shape = (len(self.user_ids_), len(self.item_ids_)) if shape is None else shape
         targets = self._targets(ratings.values)
-        return ConvexProblem.of(ratings.rows, ratings.cols, targets, ratings.weight, shape, given)
+        return ConvexProblem.of(ratings.rows, ratings.cols, targets, ratings.weight, shape, given, total)
 
     @property
     def _features(self) -> Features:

@@ -18,7 +18,15 @@ from projfree.objectives.offsets import OffsetObjective
 from projfree.run import Status
 from projfree.run.loop import driven
 from projfree.sets import WeightedSchattenBall
-from projfree.solvers.alternating import Alternating, AlternatingState, Sweepable, balanced, strongest, unit_of
+from projfree.solvers.alternating import (
+    WEAKEST,
+    Alternating,
+    AlternatingState,
+    Sweepable,
+    balanced,
+    strongest,
+    unit_of,
+)
 
 if TYPE_CHECKING:
     from projfree.run.checkpoint import Written
@@ -66,11 +74,18 @@ class ConvexProblem:
 
     @classmethod
     def of(
-        cls, rows: Array, cols: Array, values: Array, weight: Array | None, shape: tuple[int, int], given: SweepSettings
+        cls,
+        rows: Array,
+        cols: Array,
+        values: Array,
+        weight: Array | None,
+        shape: tuple[int, int],
+        given: SweepSettings,
+        total: float | None = None,
     ) -> ConvexProblem:
-        """The problem of some ratings, of different pairs."""
+        """The problem of some ratings, of different pairs; ``total`` stands for the sum of their weights."""
         data = FactoredEntriesData(Entries(rows, cols, shape, factored=True), given.loss.targets(values), weight)
-        data.total_weight = None if weight is None else float(np.sum(weight))
+        data.total_weight = total if total is not None or weight is None else float(np.sum(weight))
         counts = np.diff(data.pattern.indptr), np.bincount(data.pattern.indices, minlength=shape[1])
         weights = [frequency_weights(count.astype(np.float64), given.power) for count in counts]
         f = OffsetObjective(given.loss, data, given.ridge, given.kinds, given.base)
@@ -113,17 +128,32 @@ class ConvexProblem:
         """The strength from which on the matrix is zero for p = 1."""
         return strongest(self.f, self.unit)
 
+    def strength_of(self, model: Factors) -> float:
+        r"""The strength of the penalty that a minimiser over the ball of its norm has.
+
+        With the gradient G of the mean over n ratings its matrix has
+        :math:`-n \langle G, X\rangle = 2 \lambda \|Y\|_{S_p}^p`, see `Alternating`.
+        """
+        f, powers = self.f.open(), float(np.sum(model.sigma**self.p))
+        if not powers:
+            return self.strongest()
+        x = model.point(f)
+        gradient: Any = f.minorant(x).gradient
+        found = -0.5 * f.entries.data.n * gradient.inner(x.w) / powers * float(model.sigma.max()) ** (self.p - 1.0)
+        return max(float(found), WEAKEST * (f.entries.data.size_of_targets() or 1.0))
+
     def state(self, factors: Factors, strength: float = float("nan"), seed: int = 0) -> AlternatingState:
         """The sweeps' state of a model."""
         return AlternatingState(
             t=0, x=factors.point(self.f), seed=seed, strength=strength, first=strength, sigma=factors.sigma
         )
 
-    def restated(self, model: Factors, seed: int = 0) -> AlternatingState:
-        """The state of a model of the same ratings with another weight of what was rated."""
+    def restated(self, model: Factors, seed: int = 0, strength: float = float("nan")) -> AlternatingState:
+        """The state of a model of other weights: of what was rated, or of rows and columns in the norm."""
         sides, ((m, n), (rows, cols)) = model.sides, (self.f.entries.shape, self.f.shape)
         sides = replace(sides, below=_last_of(sides.below, rows - m), beside=_last_of(sides.beside, cols - n))
-        return self.state(Factors.of_sides(self.f, *balanced(sides, self.unit)), seed=seed)
+        sides, sigma = balanced(sides, self.unit) if len(model.sigma) else (sides, model.sigma)
+        return self.state(Factors.of_sides(self.f, sides, sigma), strength, seed)
 
     def penalised(self, rank: int, strength: float, state: AlternatingState | None, **given: Any) -> Swept:
         """Sweeps with a penalty, from a state whose empty components are begun anew, or from random factors."""

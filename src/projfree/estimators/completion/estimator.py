@@ -109,6 +109,8 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         Whether the bound was kept coarse to save time; ``certify="sharp"`` or `certify_to` prove more.
     implicit_ : float
         The weight of implicit features.
+    settings_ : SweepSettings
+        Loss, exponent, power, ridge and offsets of the fit: what was changed by `set_params` since counts in the next.
     certificates_ : tuple
         What is proved of each model: power, weight, radius, norm, value, bound, gap.
     n_iter_ : int
@@ -207,24 +209,36 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         y : array, optional
             Ratings, where ``X`` has none.
         sample_weight : array, optional
-            A weight for each rating.
+            A weight for each rating. The loss is a weighted mean; the squares of implicit features and of features have
+            their weight over the sum of these weights, and the ridge of offsets is over the number of ratings: weights
+            that are all ten times as large leave the loss and the ridge as they are, and features a tenth of theirs.
         """
-        self._checked()
+        fresh = self._unfitted()
+        fresh._checked()
         with watched(self.callbacks, self.time_limit):
-            self.prepare(X, y, sample_weight)
-            return self._fit_models()
+            fresh._read(X, y, sample_weight)
+            return self._fit_models(fresh)
 
     def prepare(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
         """Check settings and ratings, and keep the latter."""
         self._checked()
+        self._read(X, y, sample_weight)
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> None:
         ratings = weighted_ratings(X, y, self.columns, sample_weight)
         assert ratings.values is not None
+        self.settings_ = self._asked_settings()
         self.user_ids_, self.item_ids_ = self._ids(ratings)
         rows, cols = np.searchsorted(self.user_ids_, ratings.users), np.searchsorted(self.item_ids_, ratings.items)
         self._take(Observed.latest(rows, cols, ratings.values, ratings.weight, len(self.item_ids_)))
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Add ratings, of known or new users and items, and go on from the last answer with the same penalty."""
+        """Add ratings, of known or new users and items, and go on from the last answer with the same penalty.
+
+        The problem is that of the fit: loss, exponent, offsets, powers, weights and the number of models that were
+        changed by `set_params` since then count in the next `fit`.
+        Where this raises or is interrupted, the model stays what it was, unless sweeps with the new ratings are done.
+        """
         if not hasattr(self, "factors_"):
             return self.fit(X, y, sample_weight)
         old = self._need_ratings("partial_fit", "save it with `ratings=True`")
@@ -234,18 +248,15 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         assert new.values is not None
         refuse_other_kind("users", self.user_ids_, new.users)
         refuse_other_kind("items", self.item_ids_, new.items)
-        models = self._models()
-        users, items = self._ids(new, self._known_ids)
+        fresh = self._unfitted()
+        users, items = fresh._ids(new, self._known_ids)
         places = (self.user_ids_, users, self.item_ids_, items)
-        begun = [one.factors_.merged(*places, implicit=one.implicit_ > 0.0) for one in models]
+        begun = [one.factors_.merged(*places, implicit=one.implicit_ > 0.0) for one in self._models()]
         rows = np.concatenate([np.searchsorted(users, self.user_ids_)[old.rows], np.searchsorted(users, new.users)])
         cols = np.concatenate([np.searchsorted(items, self.item_ids_)[old.cols], np.searchsorted(items, new.items)])
         weight = None if old.weight is None or new.weight is None else np.concatenate([old.weight, new.weight])
-        self.user_ids_, self.item_ids_, implicit = users, items, self.implicit_
+        fresh.user_ids_, fresh.item_ids_ = users, items
         with watched(self.callbacks, self.time_limit):
-            self._take(Observed.latest(rows, cols, np.concatenate([old.values, new.values]), weight, len(items)))
-            self.implicit_ = implicit
-            return self._fit_models(begun)
-
-    def _single(self, p: float | None = None) -> MatrixCompletion:
-        return MatrixCompletion(**self.get_params(deep=False))
+            fresh._take(Observed.latest(rows, cols, np.concatenate([old.values, new.values]), weight, len(items)))
+            fresh.implicit_ = self.implicit_
+            return self._fit_models(fresh, begun)

@@ -31,8 +31,8 @@ class FoldIn(Predictor):
     """What is known of new users after a few ratings."""
 
     n_ratings_: int
+    total_weight_: float
     strength_: float
-    weight_power: float
     user_features_: FeatureTable | None
     _problem: Callable[..., ConvexProblem]
     _models: Callable[[], list[Any]]
@@ -124,10 +124,12 @@ class FoldIn(Predictor):
         known = np.flatnonzero(cols >= 0)
         at = known[last_of_each(rows[known], cols[known], width)]
         counts = np.bincount(rows[at], minlength=users).astype(np.float64)
-        weights = frequency_weights(counts, self.weight_power, self.n_ratings_ / len(self.user_ids_))
+        weights = frequency_weights(counts, self.settings_.power, self.n_ratings_ / len(self.user_ids_))
         if not len(at):
             return unknown(self.factors_, users)
-        problem = self._problem(Observed(rows[at], cols[at], values[at], None), (users, width), (table, None))
+        # A rating of a new user counts as the mean of the fit does, and squares of what was rated as they did there.
+        total = len(at) * self.total_weight_ / self.n_ratings_
+        problem = self._problem(Observed(rows[at], cols[at], values[at], None), (users, width), (table, None), total)
         return folded(problem, self.factors_, self.strength_, weights**2)
 
 

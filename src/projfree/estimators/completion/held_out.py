@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,6 @@ CLEAR = 2.0
 FAINT = 0.05
 #: The largest difference of ratings from their base, and one over the smallest.
 EXTREME = 1e15
-#: What several models of the same ratings share.
-SHARED = (
-    *("user_ids_", "item_ids_", "ratings_", "rating_range_", "base_", "loss_", "held_out_", "n_ratings_"),
-    *("user_features_", "item_features_", "offset_model_", "_split", "_tried"),
-)
 
 
 def _refuse_extreme(values: Array, base: float) -> None:
@@ -47,6 +43,7 @@ class HeldOut(Configured):
     random_state: Any
     held_out_: Array | None
     n_ratings_: int
+    total_weight_: float
     offset_model_: OffsetModel
     _tally: Tally
     _seed: int
@@ -56,12 +53,13 @@ class HeldOut(Configured):
         """Keep the ratings, and draw what is random in a fit."""
         self.ratings_, values = ratings, ratings.values
         self.rating_range_ = (float(values.min()), float(values.max()))
-        free = not self.loss_.labels and self._kinds[0]
+        free = not self.loss_.labels and self.settings_.kinds[0]
         self.base_ = float(np.average(values, weights=ratings.weight)) if free else 0.0
         _refuse_extreme(values, self.base_)
         self._tried = WEIGHTS if self.loss_.labels or np.abs(values - self.base_).max() >= FAINT else (0.0,)
         self.implicit_ = self.weights[0] if len(self.weights) == 1 else 0.0
         self.loss_ = self._scaled_loss()
+        self.settings_ = replace(self.settings_, loss=self.loss_, base=self.base_)
         self._tally = Tally()
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         n = len(ratings)
@@ -69,8 +67,9 @@ class HeldOut(Configured):
         out = min(max(int(self.validation_fraction * n), 1), n - 1)
         self._split = np.sort(order[out:]), np.sort(order[:out])
         self.held_out_ = np.isin(np.arange(n), self._split[1]) if self.early_stopping and n > 1 else None
-        self.n_ratings_ = len(self._training())
-        self.offset_model_ = OffsetModel.of(self._problem(self._training()).f.entries)
+        training = self._training()
+        self.n_ratings_, self.total_weight_ = len(training), training.total_weight
+        self.offset_model_ = OffsetModel.of(self._problem(training).f.entries)
 
     def _training(self) -> Observed:
         """The ratings that the model is fitted to: all but those held out to stop early."""

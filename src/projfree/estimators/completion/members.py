@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from projfree.estimators.completion.factors import Factors
@@ -46,11 +46,14 @@ class Member(Certified):
     def of(cls, model: Any) -> Member:
         """What a fitted estimator holds."""
         held = {field.name: getattr(model, f"{field.name}_") for field in fields(cls) if field.name != "weight_power"}
-        return cls(weight_power=float(model.weight_power), **held)
+        return cls(weight_power=model.settings_.power, **held)
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """What an estimator that is this one has."""
+        names = [field.name for field in fields(self) if field.name != "weight_power"]
+        return {"result_": None, **{f"{name}_": getattr(self, name) for name in names}}
 
     def hold(self, model: Any) -> None:
         """Let an estimator be this one."""
-        for field in fields(self):
-            if field.name != "weight_power":
-                setattr(model, f"{field.name}_", getattr(self, field.name))
-        model.result_ = None
+        vars(model).update(self.attributes | {"settings_": replace(model.settings_, power=self.weight_power)})

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from projfree.checks import Array
 from projfree.estimators.completion.cold import Completed
+from projfree.estimators.completion.convex_problem import SweepSettings
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.labels import places
 from projfree.estimators.completion.observed import Observed
@@ -23,7 +24,7 @@ class Predictor:
 
     factors_: Factors
     offset_model_: OffsetModel
-    ridge: float
+    settings_: SweepSettings
     _features: Features
     _last_completed: Completed
     user_ids_: Array
@@ -52,7 +53,7 @@ class Predictor:
         """The model in which nobody is missing; it is made once for factors."""
         made = vars(self).get("_last_completed")
         if made is None or made.model is not self.factors_ or made.offsets is not self.offset_model_:
-            made = Completed.of(self.factors_, self.offset_model_, self._features, float(self.ridge))
+            made = Completed.of(self.factors_, self.offset_model_, self._features, self.settings_.ridge)
             self._last_completed = made
         return made
 

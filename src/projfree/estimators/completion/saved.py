@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 from dataclasses import fields
 from typing import Any, Self
@@ -11,6 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from projfree.estimators.completion.configured import three
+from projfree.estimators.completion.convex_problem import SweepSettings
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.features import FeatureTable
 from projfree.estimators.completion.labels import KINDS
@@ -20,18 +22,21 @@ from projfree.estimators.completion.offset_model import OffsetModel
 from projfree.estimators.saved_model import finite, need
 from projfree.losses.base import Loss
 
-NUMBERS = ("radius_", "norm_", "strength_", "value_", "bound_", "relative_gap_", "n_iter_", "n_ratings_", "implicit_")
+NUMBERS = (
+    *("radius_", "norm_", "strength_", "value_", "bound_", "relative_gap_", "n_iter_", "n_ratings_", "implicit_"),
+    "total_weight_",
+)
 
 
 class SavedCompletion:
     """Saving and loading."""
 
     #: The first version of the file format that has completions.
-    saved_version = 3
+    _saved_version = 3
     #: The run of a convex solver, whose matrix the factors hold.
-    never_saved = ("result_",)
+    _never_saved = ("result_",)
 
-    def check_parts(self) -> None:
+    def _check_parts(self) -> None:
         """Raise where a model that was read from a file is not what a fit leaves."""
         check_completion(self)
 
@@ -72,6 +77,7 @@ def check_completion(model: Any) -> None:
     held = vars(model)
     for name, kind in {"factors_": Factors, "loss_": Loss}.items():
         need(isinstance(held.get(name), kind), f"{name} is no {kind.__name__}")
+    held.setdefault("total_weight_", _total_weight(model))  # models of earlier versions do not say it
     for name in NUMBERS:
         need(isinstance(held.get(name), int | float | np.number), f"{name} is no number")
     need(len(held.get("rating_range_", ())) == 2, "rating_range_ is no range")
@@ -82,13 +88,14 @@ def check_completion(model: Any) -> None:
         held.setdefault(name, None)  # models of earlier versions have no features
     tables = [_check_features(held[name], ids) for name, ids in _tables(model)]
     sizes = (len(model.user_ids_), len(model.item_ids_), tables[0], tables[1])
-    if "members_" not in held:
+    if not held.setdefault("members_", ()):
         _check_factors(model.factors_, *sizes, model.implicit_ > 0.0)
     _check_offsets(held.setdefault("offset_model_", OffsetModel.within(model.factors_)), *sizes[:2])
-    members = held.get("members_", ())
-    need(len(members) == (model.n_models if model.n_models != 1 else 0), "members_ are not as many as n_models says")
+    members = held["members_"]
+    need(all(isinstance(member, Member) for member in members), "members_ are no models")
+    components = sum(np.shape(member.factors.left)[-1] for member in members)  # those of the mean lie side by side
+    need(not members or components == model.factors_.left.shape[-1], "members_ are not those that its mean is made of")
     for member in members:
-        need(isinstance(member, Member), "members_ are no models")
         _check_factors(member.factors, *sizes, member.implicit > 0.0)
         need(_all_numbers(member), "members_ have no numbers")
     for ids in (model.user_ids_, model.item_ids_):
@@ -99,11 +106,33 @@ def check_completion(model: Any) -> None:
     loss = model.loss_
     model._checked()
     model.loss_, model.result_ = loss, None  # the scale of a loss is fitted
+    if "settings_" not in held:  # models of earlier versions have those of their parameters
+        model.settings_ = model._asked_settings()
+    _check_settings(model.settings_)
+
+
+def _total_weight(model: Any) -> Any:
+    """The sum of the weights, of the ratings where they are there, and one each where they are not."""
+    held = vars(model)
+    ratings = held.get("ratings_")
+    if not isinstance(ratings, Observed) or ratings.weight is None:
+        return held.get("n_ratings_")
+    out = held.get("held_out_")
+    return float(np.sum(finite("the weights", ratings.weight if out is None else ratings.weight[~np.asarray(out)])))
 
 
 def _all_numbers(member: Member) -> bool:
     rest = [getattr(member, field.name) for field in fields(member) if field.name != "factors"]
     return all(isinstance(value, int | float | np.number) for value in rest)
+
+
+def _check_settings(given: Any) -> None:
+    """Raise where the settings of a problem are none that a fit has."""
+    need(isinstance(given, SweepSettings) and isinstance(given.loss, Loss), "settings_ is no SweepSettings")
+    numbers = (given.p, given.power, given.ridge, given.base, given.implicit, given.features_weight)
+    need(all(isinstance(value, float) and math.isfinite(value) for value in numbers), "settings_ has no numbers")
+    inside = 1.0 <= given.p < 2.0 and given.power >= 0.0 and given.ridge > 0.0 and given.features_weight > 0.0
+    need(inside and three(given.kinds, bool) and given.features == (None, None), "settings_ are out of range")
 
 
 def _tables(model: Any) -> list[tuple[str, Any]]:

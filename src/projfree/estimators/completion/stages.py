@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -15,7 +15,7 @@ from projfree.callers import outside
 from projfree.deadline import remaining
 from projfree.estimators.completion.certifying import Certifying
 from projfree.estimators.completion.choice import choose, most_sweeps
-from projfree.estimators.completion.convex_gap import certified
+from projfree.estimators.completion.convex_gap import CertifiedModel, certified
 from projfree.estimators.completion.convex_problem import ConvexProblem, Swept
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.stopping import BestSweep, limited
@@ -24,6 +24,7 @@ from projfree.estimators.watching import given_callbacks
 from projfree.run import Checkpoint, Status
 from projfree.run.callbacks import announce
 from projfree.run.checkpoint import Written
+from projfree.solvers.alternating import weakest
 
 #: With fewer ratings than this none are held out to choose the radius; the penalty follows no radius but its own share.
 FEW = 20
@@ -51,7 +52,7 @@ class Stages(Certifying):
         model: Factors | None = None,
         strength: float | None = None,
         written: Written | None = None,
-        done: Sequence[Any] = (),
+        done: Mapping[str, Any] | None = None,
     ) -> Self:
         """Fit one model: from another one or nothing, with a penalty or a choice, or from a checkpoint.
 
@@ -66,12 +67,13 @@ class Stages(Certifying):
         if state is not None:  # of fewer ratings, whose frequencies are others
             state = problem.restated(Factors.of(problem.f, state), self._seed)
         if model is not None:
-            state = problem.state(model, self.strength_, self._seed)
+            state = problem.restated(model, self._seed, self.strength_)
         stopping = self._stopping(problem, written)
         begun = state is not None if written is None else bool(written.note.get("begun"))
         most = self.most_sweeps(begun) if stopping is None or not stopping.stopped else len(stopping.scores)
         note = {"strength": strength, "implicit": self.implicit_, "begun": begun}
-        kept = self._keeper(note if stopping is None else {**note, "stopping": stopping.note}, done)
+        note |= ({} if stopping is None else {"stopping": stopping.note}) | dict(done or {})
+        kept = self._keeper(note)
         # Early stopping comes first: where another callback interrupts the run, its score is in the checkpoint.
         first = [self._tally] if stopping is None else [self._tally, stopping]
         watching = [*first, *given_callbacks(self.callbacks), *kept]
@@ -119,13 +121,10 @@ class Stages(Certifying):
         kept = None if self.checkpoint is None else Kept(self.checkpoint)
         return None if kept is None or kept.state is None else Written.load(kept.state)
 
-    def _keeper(self, note: dict[str, Any], done: Sequence[Any]) -> list[Kept]:
+    def _keeper(self, note: dict[str, Any]) -> list[Kept]:
         """What writes the sweeps to disk, with the strength that was chosen for them and whether there was a choice."""
         if self.checkpoint is None:
             return []
-        from projfree.estimators.saving import encode
-
-        note["members"] = [encode(member, "checkpoint") for member in done]
         if isinstance(self.checkpoint, Checkpoint):
             return [Kept(replace(self.checkpoint, note=note))]
         return [Kept(Checkpoint(self.checkpoint, every=1, note=note))]
@@ -145,7 +144,8 @@ class Stages(Certifying):
         if swept.status is Status.INTERRUPTED:
             raise KeyboardInterrupt(f"interrupted after {self.n_iter_} sweeps")
         # A ball that does not hold the answer back lets the penalty fall without end.
-        self._warn_if_wide(self.norm_, self.strength_ < WIDE * state.first, problem.least_radius)
+        fallen = self.strength_ <= max(WIDE * state.first, weakest(problem.f, state.first))
+        self._warn_if_wide(self.norm_, fallen, problem.least_radius)
         if self.certify:
             announce(given_callbacks(self.callbacks), "certificate")
             self._prove(certified(problem, self.factors_, self.radius_, self._affordable(problem)))
@@ -167,8 +167,6 @@ class Stages(Certifying):
         # The answer of a penalty minimises over the ball of its own norm.
         own = max(norm * (1.0 + 1e-12), problem.least_radius)
         self.radius_ = own if self.radius is None else float(self.radius)
-        self.factors_ = model.inside(problem.p, self.radius_)
-        self.norm_ = self.factors_.norm(problem.p)
-        self.result_ = None
-        self.value_ = self.bound_ = self.relative_gap_ = float("nan")
-        self.coarse_ = False
+        inside = model.inside(problem.p, self.radius_)
+        nan = float("nan")
+        self._prove(CertifiedModel(inside, nan, nan, nan, False), norm_=inside.norm(problem.p), result_=None)

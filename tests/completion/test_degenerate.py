@@ -1,0 +1,76 @@
+"""Problems whose answer has no matrix, or no unique one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from completion.problems import entries
+
+from projfree.estimators.completion import MatrixCompletion
+from projfree.estimators.completion.convex_problem import ConvexProblem
+
+RATINGS = entries(30, 20, 300, seed=3)
+PAIRS = RATINGS[:2]
+CONSTANT = (*PAIRS, np.full(300, 3.0))
+
+
+@pytest.mark.parametrize("settings", [{}, {"radius": 1e-9}, {"n_models": 2}], ids=str)
+def test_a_certified_answer_without_components_can_go_on(settings):
+    model = MatrixCompletion(rank=3, **settings).fit(CONSTANT).certify_to(1e-6)
+    assert len(model.factors_.sigma) == 0
+    np.testing.assert_allclose(model.fold_in({3: 3.0, 4: 3.0}), 3.0, rtol=1e-6)
+    model.partial_fit(([0, 31], [1, 1], [5.0, 4.0]))
+    assert model.factors_.left.shape[1] >= 3  # begun anew
+    assert np.isfinite(model.predict(PAIRS)).all()
+    assert np.isfinite(model.relative_gap_)
+
+
+@pytest.mark.parametrize("p", [1.0, 1.3])
+def test_further_ratings_begin_with_balanced_factors(p, monkeypatch):
+    """Their frequencies change the norm, and with it the singular values that the ridge of p > 1 is made of."""
+    model, seen = MatrixCompletion(p=p, rank=3, radius=9.0, certify=False).fit(RATINGS), []
+    within = ConvexProblem.within
+
+    def noted(self, rank, radius, state, **given):
+        w = state.x.w.low.scaled(self.unit.rows, self.unit.cols).toarray()
+        seen.append((state.sigma, np.linalg.svd(w, compute_uv=False)[:3]))
+        return within(self, rank, radius, state, **given)
+
+    monkeypatch.setattr(ConvexProblem, "within", noted)
+    strength = model.strength_
+    model.partial_fit((np.full(20, 7), np.arange(20), np.full(20, 4.0)))
+    ((sigma, exact),) = seen
+    np.testing.assert_allclose(sigma, exact, rtol=1e-6)
+    assert model.strength_ == pytest.approx(strength, rel=0.5)
+
+
+TABLE = np.random.default_rng(2).standard_normal((30, 3))
+MISSING = np.where(np.random.default_rng(3).random((30, 3)) < 0.2, np.nan, TABLE)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"implicit": 1.0}, {"user_features": TABLE}, {"implicit": 1.0, "user_features": MISSING}],
+    ids=["implicit", "features", "both"],
+)
+@pytest.mark.parametrize(("m", "n"), [(7, 5), (30, 20)])
+def test_constant_ratings_in_a_wide_ball_have_regressions(m, n, settings):
+    """The ratings leave no penalty, and the squares of what was rated have an exact factorisation."""
+    rows, cols = np.divmod(np.arange(m * n), n)
+    if "user_features" in settings:
+        settings = {**settings, "user_features": settings["user_features"][:m]}
+    radius = 4.0 * np.sqrt(m * n)
+    model = MatrixCompletion(radius=radius, rank=5, max_sweeps=200, certify=False, **settings)
+    with pytest.warns(UserWarning, match="larger than these ratings need"):
+        model.fit((rows, cols, np.full(m * n, 3.0)))
+    np.testing.assert_allclose(model.predict((rows, cols)), 3.0, rtol=1e-6)
+    assert np.isfinite(model.factors_.below).all()
+    assert model._problem(model.ratings_).f.value(model.factors_.point(model._problem(model.ratings_).f)) < 0.01
+
+
+@pytest.mark.parametrize("strength", [1e-6, 1e-18, 1e-30])
+def test_sweeps_bear_any_penalty(strength):
+    model = MatrixCompletion(rank=9, implicit=1.0, user_features=MISSING, radius=9.0, certify=False).fit(CONSTANT)
+    problem = model._problem(model.ratings_)
+    state, _ = problem.penalised(9, strength, None, max_iter=30)
+    assert np.isfinite(state.sigma).all()

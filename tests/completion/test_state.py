@@ -1,0 +1,176 @@
+"""What is left of a model when a fit raises or is interrupted: the old model or the new one, and never a mixture."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+from completion.problems import entries
+
+import projfree
+from projfree import persist
+from projfree.estimators.completion import MatrixCompletion, certifying, stages
+
+RATINGS = entries(30, 20, 300, seed=3)
+PAIRS = RATINGS[:2]
+LIKES = (*PAIRS, (RATINGS[2] > 3.0) * 1.0)
+
+
+def fitted(ratings=RATINGS, **settings):
+    return MatrixCompletion(**{"rank": 3, "radius": 9.0, "certify": False, **settings}).fit(ratings)
+
+
+def held(model):
+    """What predictions, folding in and further fits depend on."""
+    return {name: value for name, value in vars(model).items() if name.endswith("_")}
+
+
+def assert_consistent(model):
+    """The ids, the factors and the ratings have the same sizes, and everything can go on."""
+    sizes = len(model.user_ids_), len(model.item_ids_)
+    for factors in [model.factors_, *(member.factors for member in model.members_)]:
+        assert (len(factors.left), len(factors.right)) == (len(factors.rows), len(factors.cols)) == sizes
+    assert (len(model.offset_model_.rows), len(model.offset_model_.cols)) == sizes
+    assert model.ratings_.rows.max() < sizes[0]
+    assert np.isfinite(model.predict((model.user_ids_[:9], model.item_ids_[:9]))).all()
+
+
+@pytest.mark.parametrize(
+    ("ratings", "wrong", "settings"),
+    [
+        (RATINGS, ([-1], [1], [1e20]), {}),
+        (RATINGS, ([-1], [-1], [1e20]), {"n_models": 2}),
+        (RATINGS, ([-1], [1], [1e20]), {"user_features": ([-1, *range(30)], np.arange(31.0)[:, None])}),
+        (LIKES, ([-1], [1], [0.5]), {"loss": "logistic"}),
+    ],
+    ids=["extreme", "several models", "features", "no label"],
+)
+@pytest.mark.parametrize("call", ["fit", "partial_fit"])
+def test_ratings_that_are_refused_change_nothing(ratings, wrong, settings, call):
+    model = fitted(ratings, **settings)
+    before, known = held(model), model.predict(PAIRS)
+    given = wrong if call == "partial_fit" else tuple(np.append(a, b) for a, b in zip(wrong, ratings, strict=True))
+    with pytest.raises(ValueError, match=r"must differ by between|needs ratings of two values"):
+        getattr(model, call)(given)
+    after = held(model)
+    assert {name: id(value) for name, value in after.items()} == {name: id(value) for name, value in before.items()}
+    np.testing.assert_array_equal(model.predict(PAIRS), known)
+
+
+def test_a_fit_with_another_loss_that_is_refused_keeps_the_old_one():
+    model = fitted().set_params(loss="logistic")
+    with pytest.raises(ValueError, match="needs ratings of two values"):
+        model.fit(RATINGS)
+    assert len(np.unique(model.predict(PAIRS))) > 2
+
+
+def test_a_fit_leaves_its_parameters_as_they_are():
+    model = fitted(time_limit=100.0)
+    given = model.get_params()
+    assert model.fit(RATINGS).get_params() == given
+    assert model.time_limit == 100.0
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+@pytest.mark.parametrize(("models", "at"), [*((1, at) for at in (1, 2, 3)), *((3, at) for at in range(1, 10))])
+def test_more_ratings_that_are_interrupted_leave_one_model(models, error, at):
+    model = fitted(n_models=models, max_sweeps=3)
+    before, sweeps = copy.copy(model), []
+
+    def press(run):
+        sweeps.append(run.iteration)
+        if len(sweeps) == at:
+            raise error
+
+    model.set_params(callbacks=[press])
+    with pytest.raises(error):
+        model.partial_fit(([-1, -1], [0, 3], [2.0, 4.0]))
+    assert_consistent(model)
+    if len(model.user_ids_) == 30:  # the old model, all of it
+        assert {name: id(value) for name, value in held(model).items()} == {
+            name: id(value) for name, value in held(before).items()
+        }
+    assert len(model.set_params(callbacks=()).partial_fit(([-1], [0], [2.0])).user_ids_) == 31
+
+
+def test_an_interrupted_choice_leaves_the_old_model(monkeypatch):
+    model = fitted(radius=None)
+    known = model.predict(PAIRS)
+
+    def choose(*given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(stages, "choose", choose)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(entries(25, 20, 200, seed=4))
+    assert_consistent(model)
+    np.testing.assert_array_equal(model.predict(PAIRS), known)
+
+
+def test_a_convex_solver_that_raises_leaves_the_model_and_its_certificate(monkeypatch):
+    model = fitted(certify=True)
+    before = held(model)
+    monkeypatch.setattr(certifying, "worth_growing", lambda problem: True)
+    monkeypatch.setattr(certifying, "grow", lambda problem, factors, strength, *rest: (None, 2.0 * strength, None))
+    with pytest.raises(AttributeError):
+        model.certify_to(1e-6)
+    assert held(model) == before
+
+
+def test_fewer_models_leave_nothing_of_the_others():
+    model = fitted(n_models=3, certify=True)
+    assert len(model.set_params(n_models=1).fit(RATINGS).certificates_) == 1
+    assert model.members_ == ()
+
+
+OTHER = {"p": 1.4, "weight_power": 0.6, "ridge": 50.0, "offsets": False, "features_weight": 9.0, "loss": "huber"}
+
+
+@pytest.mark.parametrize("models", [1, 2])
+def test_settings_that_are_changed_count_in_the_next_fit(models):
+    """Nothing that is done with a model depends on them."""
+    before, model = (fitted(n_models=models, certify=True) for _ in range(2))
+    model.set_params(**OTHER, n_models=5)
+    unseen = ([99] * 20, np.arange(20))
+    assert model.certificates_ == before.certificates_
+    for call in (lambda one: one.predict(unseen), lambda one: one.fold_in({3: 5.0, 4: 2.0})):
+        np.testing.assert_array_equal(call(model), call(before))
+    for one in (model, before):
+        one.certify_to(1e-3)
+    assert model.certificates_ == before.certificates_
+    for one in (model, before):
+        one.partial_fit(([99], [3], [5.0]))
+    np.testing.assert_array_equal(model.predict(PAIRS), before.predict(PAIRS))
+    assert model.settings_ == before.settings_
+    model.set_params(loss="squared", offsets=True).fit(RATINGS)
+    assert (model.settings_.p, model.settings_.power, len(model.members_)) == (1.4, 0.6, 5)
+
+
+@pytest.mark.parametrize("models", [1, 2])
+def test_files_keep_the_settings_of_the_fit(models, tmp_path):
+    model = fitted(n_models=models)
+    before = model.fold_in({3: 5.0, 4: 2.0})
+    model.set_params(weight_power=0.6).save(tmp_path / "m")
+    again = projfree.load(tmp_path / "m")
+    assert (again.settings_, again.weight_power) == (model.settings_, 0.6)
+    np.testing.assert_array_equal(again.fold_in({3: 5.0, 4: 2.0}), before)
+
+
+def test_files_of_earlier_versions_have_the_settings_of_their_parameters(tmp_path):
+    model = fitted(weight_power=0.4)
+    model.save(tmp_path / "m")
+    tree = persist.load(tmp_path / "m", kind="model")
+    settings = tree["fitted"].pop("settings_")
+    persist.save(tmp_path / "m", tree, kind="model")
+    assert projfree.load(tmp_path / "m").settings_ == model.settings_
+    tree["fitted"]["settings_"] = {**settings, "fields": {**settings["fields"], "p": 3.0}}
+    persist.save(tmp_path / "m", tree, kind="model")
+    with pytest.raises(ValueError, match="is damaged: settings_ are out of range"):
+        projfree.load(tmp_path / "m")
+
+
+def test_only_what_is_for_users_has_a_public_name():
+    """Names of the file format are private; `prepare`, `weights` and `most_sweeps` are those of a search."""
+    names = {name for name in dir(MatrixCompletion) if not name.startswith("_")}
+    assert not names & {"check_parts", "saved_version", "never_saved"}
