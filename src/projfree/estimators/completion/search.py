@@ -11,6 +11,7 @@ from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from projfree.checks import Array
 from projfree.deadline import countdown
 from projfree.estimators.completion.estimator import MatrixCompletion
 from projfree.estimators.completion.rating_folds import RatingFold, path_of, radii_of, scores_of
@@ -26,8 +27,9 @@ class MatrixCompletionCV(Search, MatrixCompletion):
 
     For each exponent a path of penalties, from strong to weak and each point begun at the last, is fitted to the
     ratings outside a fold and judged on those inside; a path ends when its score has not improved for two points. Each
-    point stands for the radius that it has on all ratings. Radii that are given are fitted one by one. The best
-    exponent and radius are then fitted to all ratings.
+    point stands for the radius that it has on all ratings. Radii that are given are fitted one by one. What a fold
+    predicts comes from the ratings outside of it alone, so that users of whom it holds all ratings count as new. The
+    best exponent and radius are then fitted to all ratings.
 
     Parameters
     ----------
@@ -150,6 +152,8 @@ validation_fraction, n_iter_no_change, time_limit, clip, columns, callbacks, ran
             if path:
                 self._share_implicit(models)
             folds = self._folds(read_ratings(X, y, self.columns), X, y, sample_weight, split, given, seed)
+            if self.loss_.labels:
+                _refuse_lost_labels(models[0].ratings_.values, folds)
             self._try(models, wanted, path, folds, left)
             best, at = self._keep_choice()
             final = self._single(self._exponents()[best]).set_params(random_state=seed, callbacks=self.callbacks)
@@ -194,7 +198,8 @@ validation_fraction, n_iter_no_change, time_limit, clip, columns, callbacks, ran
         folds = []
         for parts in splitter.split(np.zeros(len(every.values)), every.values, **split):
             rows, held = (np.flatnonzero(np.isin(origin, part)) for part in parts)
-            folds.append(RatingFold(rows, held, scorer, {name: value[origin[held]] for name, value in given.items()}))
+            along = {name: value[origin[held]] for name, value in given.items()}
+            folds.append(RatingFold(rows, held, scorer, along, every.shape))
         return folds
 
     def _try(self, models: list[MatrixCompletion], wanted: Any, path: bool, folds: list[RatingFold], left: Any) -> None:
@@ -231,3 +236,14 @@ validation_fraction, n_iter_no_change, time_limit, clip, columns, callbacks, ran
             return float(super().score(X, y, sample_weight))
         given = read_ratings(X, y, self.columns)
         return self._scored((given.users, given.items), given.values, sample_weight, params)
+
+
+def _refuse_lost_labels(values: Array, folds: list[RatingFold]) -> None:
+    """Raise where the ratings to fit in a fold lack one of the two labels."""
+    for k, fold in enumerate(folds):
+        there = np.unique(values[fold.rows])
+        if len(there) == 1:
+            raise ValueError(
+                f"`cv` must leave ratings of both values to fit, got {there[0]:g} alone in fold {k}; give other folds, "
+                "or fit `MatrixCompletion`, which chooses its radius without any."
+            )
