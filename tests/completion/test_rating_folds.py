@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from completion.problems import entries
+from joblib import parallel_config
 from sklearn.model_selection import GroupKFold, KFold, cross_val_score
 
 from projfree import MatrixCompletion, MatrixCompletionCV
+from projfree import deadline as clock
+from projfree.deadline import deadline, ends
+from projfree.estimators.completion import search as searching
+from projfree.estimators.completion.turns import in_turns
+from projfree.solvers.alternating import Alternating
 
 RADII = [10.0, 30.0, 90.0]
 USERS, ITEMS, Y = RATINGS = entries(40, 25, 400, seed=1, rank=3, noise=0.5)
@@ -105,3 +113,77 @@ def test_folds_that_lose_a_label_are_refused():
     words = r"^`cv` must leave ratings of both values to fit, got 1 alone in fold 1; give other folds, or fit `MatrixCo"
     with pytest.raises(ValueError, match=words):
         search(cv=folds, loss="logistic", scoring=None, **SETTINGS).fit(PAIRS, likes)
+
+
+# ---------------------------------------------------------------- time
+
+
+@pytest.fixture
+def now(monkeypatch):
+    """The time of a clock that stands still, except that a sweep takes a second."""
+    time, step = [0.0], Alternating.step
+    monkeypatch.setattr(clock, "time", SimpleNamespace(monotonic=lambda: time[0]))
+
+    def slow(*given):
+        time[0] += 1.0
+        return step(*given)
+
+    monkeypatch.setattr(Alternating, "step", slow)
+    return time
+
+
+def test_tasks_share_the_time_that_is_left(now):
+    def takes(seconds):
+        now[0] += seconds
+        return ends()
+
+    with deadline(12.0):
+        assert in_turns([lambda: takes(1.0), lambda: takes(0.0), lambda: takes(7.0), lambda: takes(20.0)], None) == [
+            *(pytest.approx(end) for end in (3.0, 1.0 + 11.0 / 3.0, 1.0 + 11.0 / 2.0, 12.0)),
+        ]
+        assert in_turns([ends], None) == [12.0]  # which has passed
+    assert in_turns([ends, ends], None) == [np.inf, np.inf]
+
+
+def test_tasks_elsewhere_end_with_those_here(now):
+    """Threads, like processes, do not know of the deadline of the caller: they are told when it is."""
+    with parallel_config(backend="threading"), deadline(12.0):
+        assert in_turns([ends] * 5, 2) == [4.0, 4.0, 6.0, 6.0, 12.0]
+
+
+@pytest.mark.filterwarnings("ignore:MatrixCompletionCV. the best radius")
+@pytest.mark.parametrize("radii", [20, RADII], ids=["path", "given"])
+@pytest.mark.parametrize("limit", [20.0, 80.0, 1000.0])
+def test_one_limit_for_all_folds_leaves_half_for_the_last_fit(now, radii, limit, monkeypatch):
+    begun, fit = [], MatrixCompletion.fit
+    monkeypatch.setattr(MatrixCompletion, "fit", lambda *given: begun.append(now[0]) or fit(*given))
+    found = search(p=(1.0, 1.2), cv=2, radii=radii, time_limit=limit, **SETTINGS | {"max_sweeps": 15}).fit(PAIRS, Y)
+    assert begun[0] <= 0.5 * limit + 1.0
+    assert now[0] <= limit
+    assert found.n_iter_ == min(15, limit - begun[0])
+    assert np.isfinite(found.radii_).all()
+    assert np.isfinite(found.scores_[:, 0]).all()
+    tried = np.isfinite(found.scores_).sum(axis=1)
+    if limit < 1000.0 and isinstance(radii, int):
+        assert tried.max() <= tried.min() + 1  # every fold has its share
+
+
+def test_exponents_that_there_is_no_time_for_have_no_score(now, monkeypatch):
+    path = searching.path_of
+
+    def slow(model, points):
+        now[0] += 10.0
+        return path(model, points)
+
+    monkeypatch.setattr(searching, "path_of", slow)
+    found = search(p=(1.0, 1.2), cv=2, radii=20, time_limit=8.0, **SETTINGS).fit(PAIRS, Y)
+    np.testing.assert_array_equal(np.isfinite(found.scores_), [[[True, True]], [[False, False]]])
+    assert found.p_ == 1.0
+    assert found.radii_.shape == (2, 1)
+
+
+@pytest.mark.filterwarnings("ignore:MatrixCompletionCV. the best radius")
+def test_radii_that_were_not_fitted_have_no_score(now):
+    found = search(cv=2, time_limit=32.0, **SETTINGS).fit(PAIRS, Y)
+    assert found.radii_.tolist() == [RADII]
+    np.testing.assert_array_equal(np.isfinite(found.scores_), [[[True, True], [True, True], [False, False]]])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array
-from projfree.deadline import deadline
+from projfree.deadline import expired
 from projfree.estimators.completion.choice import FACTOR, along, strengths_of
 from projfree.estimators.completion.factors import Factors
 
@@ -68,23 +68,27 @@ def path_of(model: Any, points: int) -> Array:
     return np.asarray(strengths_of(model._problem(model.ratings_), points) / FACTOR**ABOVE)
 
 
-def radii_of(model: Any, strengths: Array) -> Array:
-    """The radius that each strength means on all ratings."""
+def radii_of(model: Any, strengths: Array, most: int) -> Array:
+    """The radius that each strength means on all ratings, of at most so many."""
     problem, always_better = model._problem(model.ratings_), count()
-    points = along(problem, model.rank, model._seed, lambda _: next(always_better), strengths)
+    points = along(problem, model.rank, model._seed, lambda _: next(always_better), strengths[:most])
     least = problem.least_radius
     return np.array([max(Factors.of(problem.f, point.state).norm(problem.p), least) for point in points])
 
 
-def scores_of(model: Any, ways: Array, path: bool, fold: RatingFold, left: float) -> tuple[list[float], float]:
-    """Scores of strengths along a path, as far as it goes, or of radii one by one; and the seconds it took."""
+def scores_of(model: Any, ways: Array, path: bool, fold: RatingFold, needed: bool) -> tuple[list[float], float]:
+    """Scores of strengths along a path, as far as it goes, or of radii one by one; and the seconds it took.
+
+    There is at least one, also where time is up; none where it is up before and no score is needed.
+    """
+    if expired() and not needed:
+        return [], 0.0
     begun = time.perf_counter()
-    with deadline(left):
-        own = fold.prepared(model)
-        if path:
-            # A penalty on fewer ratings is weaker, as the root of their number.
-            ways = ways * np.sqrt(len(own.ratings_) / len(model.ratings_))
-        scores = list((_along if path else _within)(own, ways, fold.judge(model, own)))
+    own = fold.prepared(model)
+    if path:
+        # A penalty on fewer ratings is weaker, as the root of their number.
+        ways = ways * np.sqrt(len(own.ratings_) / len(model.ratings_))
+    scores = list((_along if path else _within)(own, ways, fold.judge(model, own)))
     return scores, time.perf_counter() - begun
 
 
@@ -99,3 +103,5 @@ def _within(own: Any, radii: Array, score: Callable[[Factors], float]) -> Iterat
         found = problem.within(own.rank, radius, None, seed=own._seed, max_iter=own.most_sweeps(False))
         model = Factors.of(problem.f, found.uninterrupted().state).double(problem.unit)
         yield score(model.inside(problem.p, radius))
+        if expired():
+            return
