@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 
-def ratings(size):
-    """Users, films and ratings of MovieLens, from PROJFREE_DATA; read here, since peers' environments lack projfree."""
+def ratings_by_id(size):
+    """Users and films by their ids in MovieLens, and ratings, from PROJFREE_DATA."""
     folder, name = Path(os.environ["PROJFREE_DATA"]), "ml-100k/u.data*" if size == "100k" else "ml-1m/ratings*.dat*"
     path = next(folder.glob(name))
     if path.suffix == ".zip":
@@ -24,9 +24,13 @@ def ratings(size):
         text = (gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()).decode()
     rows = len(text.splitlines())
     table = np.array(text.replace("::", " ").split(), dtype=np.int64).reshape(rows, -1)
-    users = np.unique(table[:, 0], return_inverse=True)[1]
-    items = np.unique(table[:, 1], return_inverse=True)[1]
-    return users, items, table[:, 2].astype(float)
+    return table[:, 0], table[:, 1], table[:, 2].astype(float)
+
+
+def ratings(size):
+    """Users and films of MovieLens, numbered without gaps, and ratings."""
+    users, items, values = ratings_by_id(size)
+    return np.unique(users, return_inverse=True)[1], np.unique(items, return_inverse=True)[1], values
 
 
 def own_ratings(path):

@@ -41,7 +41,14 @@ class Tuned:
         found = [pieces.get(f"{name} {one}", partial(self.error, train, one)) for one in self.settings]
         best = self.settings[int(np.argmin([error for error, _ in found]))]
         note = f"{best} of {len(found)}, tuning took {sum(seconds for _, seconds in found):.0f} CPU s"
+        at_end = self.at_end(best)
+        note += f", at an end of the grid of {' and '.join(at_end)}" if at_end else ""
         return lambda train: (self.fit(train, **best)[0], note)
+
+    def at_end(self, best):
+        """The names of the numbers that vary among the settings and are the smallest or the largest in the best."""
+        grids = {name: {one[name] for one in self.settings} for name in best}
+        return [name for name, grid in grids.items() if len(grid) > 1 and best[name] in (min(grid), max(grid))]
 
     def given(self, number):
         """The fit with one of the settings, for who has no time to tune."""

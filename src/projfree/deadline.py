@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 
 #: Seconds that a run gets of a time limit which others have used up.
@@ -18,8 +18,7 @@ class Expired(Exception):  # noqa: N818 - no error: the run goes back to where t
     """The deadline has passed inside of work that is worth nothing unless it is finished, such as a Hessian."""
 
 
-@contextmanager
-def deadline(seconds: float) -> Iterator[None]:
+def deadline(seconds: float) -> AbstractContextManager[None]:
     """Let `expired` be True from so many seconds on; within another deadline the earlier of the two counts.
 
     Threads that are started inside do not know of it.
@@ -33,11 +32,35 @@ def deadline(seconds: float) -> Iterator[None]:
     >>> expired()
     False
     """
-    token = _END.set(min(_END.get(), time.monotonic() + seconds))
+    return until(time.monotonic() + seconds)
+
+
+@contextmanager
+def until(end: float) -> Iterator[None]:
+    """A deadline by its reading of the clock, as `ends` tells it.
+
+    Examples
+    --------
+    >>> from projfree.deadline import deadline, ends, expired, until
+    >>> with deadline(60.0):
+    ...     end = ends()
+    >>> with until(end):
+    ...     expired(), ends() == end
+    (False, True)
+    """
+    token = _END.set(min(_END.get(), end))
     try:
         yield
     finally:
         _END.reset(token)
+
+
+def ends() -> float:
+    """The reading of the clock at the deadline, infinity where there is none.
+
+    For threads and for processes on the same machine, which read the same clock and do not know of the deadline.
+    """
+    return _END.get()
 
 
 def expired() -> bool:

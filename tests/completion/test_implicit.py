@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from completion.problems import dense_descent, entries, offset_regression, predictions
 
-from projfree.algebra import LowRank, OnPattern, Pattern
+from projfree.algebra import LowRank, OnPattern, Pattern, on_pattern, stacked
 from projfree.algebra.stacked import StackedPattern
 from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV, stages
-from projfree.estimators.completion.convex_gap import certified, effort_for
+from projfree.estimators.completion.convex_gap import PAIR, certified, effort_for
 from projfree.estimators.completion.convex_problem import ConvexProblem, SweepSettings
 from projfree.estimators.completion.factors import Factors
 from projfree.losses import Huber, Logistic, Squared
@@ -276,24 +276,55 @@ def test_bounds_on_the_norm_of_a_stack_are_above_it(shape, q, monkeypatch):
         assert found[0] <= found[1] * (1 + 1e-3)
 
 
-def test_the_certificate_takes_no_more_products_than_the_fit(monkeypatch):
+@pytest.fixture
+def counted(monkeypatch):
+    """Counts what Gram matrices take, in products of a sweep; large sizes choose how a spectrum is found."""
     monkeypatch.setattr(subspace, "DENSE_ENTRIES", 0)
     for owner in (subspace, spectral):
         monkeypatch.setattr(owner, "EVERY_SIDE", 0)
-    ratings = taste()
-    sharp = MatrixCompletion(rank=4, implicit=1.0, certify="sharp").fit(ratings)
-    capped = MatrixCompletion(rank=4, implicit=1.0, max_sweeps=1).fit(ratings)
-    problem = capped._problem(capped.ratings_)
-    fit = capped._tally.products(problem, 4)
-    assert capped.coarse_ == (not effort_for(problem, fit).gram)
-    assert not sharp.coarse_
-    least, most = (certified(problem, capped.factors_, capped.radius_, cap) for cap in (0.0, np.inf))
-    assert (least.coarse, most.coarse) == (True, False)
-    assert least.bound <= most.bound <= most.value == least.value
+    done = [0.0]
+
+    def counting(G, H, by_rows, own=on_pattern.products):
+        along = np.diff(G.pattern.indptr) if not by_rows else np.bincount(G.pattern.indices)
+        done[0] += PAIR * float(along.astype(float) @ along) * (1.0 if G.stored is H.stored else 2.0)
+        return own(G, H, by_rows)
+
+    for owner in (on_pattern, stacked):
+        monkeypatch.setattr(owner, "products", counting)
+    return done
+
+
+def test_a_bound_takes_no_more_products_than_it_may(counted):
+    model = MatrixCompletion(rank=4, implicit=1.0, max_sweeps=1, certify=False).fit(taste())
+    problem, bounds = model._problem(model.ratings_), []
+    for most in (0.0, *np.geomspace(1e4, 1e9, 11), np.inf):
+        counted[0] = 0.0
+        bounds.append(certified(problem, model.factors_, model.radius_, most))
+        assert counted[0] <= most
+    assert counted[0] > 0.0
+    assert (bounds[0].coarse, bounds[-1].coarse) == (True, False)
+    assert bounds[0].bound <= bounds[-1].bound <= bounds[-1].value == bounds[0].value
     assert effort_for(problem, 0.0) == Effort(False, False, False)
     assert effort_for(problem, np.inf) == Effort()
+
+
+@pytest.mark.parametrize("sweeps", [1, 40])
+def test_the_certificate_takes_no_more_products_than_the_fit(counted, sweeps):
+    """A short fit has a coarse bound, a longer one a sharp bound; who asks for it has that after a short one too."""
+    settings = {"rank": 2, "radius": 20.0, "implicit": 1.0, "max_sweeps": sweeps}
+    model = MatrixCompletion(**settings).fit(taste())
+    taken, fit = counted[0], model._tally.products(model._problem(model.ratings_), 2)
+    assert taken <= fit
+    counted[0] = 0.0
+    sharp = MatrixCompletion(**settings, certify="sharp").fit(taste())
+    assert not sharp.coarse_
+    assert model.coarse_ == (sweeps == 1)
+    assert (counted[0] > fit) == model.coarse_
+
+
+def test_bad_words_on_certificates():
     with pytest.raises(ValueError, match="must be a bool or 'sharp', got 'yes'"):
-        MatrixCompletion(certify="yes").fit(ratings)
+        MatrixCompletion(certify="yes").fit(taste())
 
 
 def test_a_solver_that_needs_images_is_refused_by_the_name_of_the_objective():

@@ -129,6 +129,18 @@ def test_similarity_is_the_cosine_in_the_completed_matrix(model, side):
         similar(99)
 
 
+def test_cosines_of_some_rows_are_held_at_once(model, monkeypatch):
+    everyone, held, own = np.arange(20), [], ranking.best
+    ids, cosines = model.similar_items(everyone, n=4)
+    monkeypatch.setattr(ranking, "BLOCK", 60)
+    monkeypatch.setattr(ranking, "best", lambda scores, n: held.append(scores.shape) or own(scores, n))
+    again, close = model.similar_items(everyone, n=4)
+    assert held == [(3, 20)] * 6 + [(2, 20)]
+    np.testing.assert_array_equal(again, ids)
+    np.testing.assert_allclose(close, cosines)
+    assert [part.shape for part in model.similar_items(everyone[:0], n=4)] == [(0, 4), (0, 4)]
+
+
 def test_similarity_of_what_has_no_factors_is_zero():
     model = quick(radius=None, rank=3).fit((USERS, ITEMS, np.full(300, 4.0)))
     np.testing.assert_array_equal(model.similar_items(3)[1], 0.0)

@@ -97,7 +97,7 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
     user_ids_, item_ids_ : ndarray
         The labels, sorted.
     factors_ : Factors
-        Factors, offsets and singular values.
+        Factors, offsets and singular values; of several models those of each, divided by their number.
     offset_model_ : OffsetModel
         The best offsets without a matrix, and the number of ratings of each user and item.
     radius_, norm_ : float

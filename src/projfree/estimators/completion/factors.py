@@ -59,7 +59,10 @@ class Factors:
 
     @classmethod
     def mean(cls, models: Sequence[Factors]) -> Factors:
-        """The mean of models with one base: their components side by side."""
+        """The mean of models with one base: their components side by side.
+
+        So are their singular values, each divided by the number of models, which are not those of the mean.
+        """
         now, sigma = mean_of([model.sides for model in models]), np.concatenate([model.sigma for model in models])
         parts = (now.left, now.right, now.rows, now.cols, now.shift)
         return cls(*parts, models[0].base, sigma / len(models), now.below, now.beside)

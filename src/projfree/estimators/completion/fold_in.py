@@ -145,7 +145,7 @@ def folded(problem: ConvexProblem, model: Factors, strength: float, scale: Array
 
     Parameters
     ----------
-    problem : Problem
+    problem : ConvexProblem
         Of the new rows' ratings.
     scale : ndarray
         What the penalty is multiplied by for each row.

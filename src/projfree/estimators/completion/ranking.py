@@ -10,8 +10,15 @@ from projfree.checks import Array
 from projfree.estimators.completion.cold import Completed
 from projfree.estimators.completion.observed import Observed
 
-#: Scores that are held at once, of some users and all items.
+#: Scores that are held at once, of some rows and all columns.
 BLOCK = 1 << 22
+
+
+def _blocks(rows: Array, width: int) -> Iterator[Array]:
+    """Some of the rows at a time, so many as scores are held at once; a block without rows where there are none."""
+    size = max(1, BLOCK // max(width, 1))
+    for start in range(0, max(len(rows), 1), size):
+        yield rows[start : start + size]
 
 
 def best(scores: Array, n: int) -> Array:
@@ -35,9 +42,7 @@ def ranked(model: Completed, rows: Array, n: int, seen: Observed | None) -> Iter
     Entries that were observed are left out where ``seen`` is given; what stands in place of missing ones has the score
     NaN.
     """
-    size = max(1, BLOCK // max(len(model.items.counts), 1))
-    for start in range(0, max(len(rows), 1), size):
-        block = rows[start : start + size]
+    for block in _blocks(rows, len(model.items.counts)):
         u = model.block(block)
         if seen is not None:
             u[seen.of_rows(block)] = -np.inf
@@ -56,7 +61,11 @@ def alike(table: Array, other: Array, rows: Array, n: int) -> tuple[Array, Array
     whole = table @ (vectors * np.sqrt(np.maximum(values, 0.0)))
     lengths = np.linalg.norm(whole, axis=1, keepdims=True)
     whole = np.divide(whole, lengths, out=np.zeros_like(whole), where=lengths > 0.0)
-    cosines = whole[rows] @ whole.T
-    cosines[np.arange(len(rows)), rows] = -np.inf
-    top = best(cosines, min(n, len(table) - 1))
-    return top, np.clip(np.take_along_axis(cosines, top, axis=1), -1.0, 1.0)
+    found = []
+    for block in _blocks(rows, len(table)):
+        cosines = whole[block] @ whole.T
+        cosines[np.arange(len(block)), block] = -np.inf
+        top = best(cosines, min(n, len(table) - 1))
+        found.append((top, np.clip(np.take_along_axis(cosines, top, axis=1), -1.0, 1.0)))
+    every, sizes = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return every, sizes

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import math
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 
-from projfree.deadline import countdown
+from projfree.checks import Array
+from projfree.deadline import countdown, remaining
 from projfree.estimators.completion.estimator import MatrixCompletion
 from projfree.estimators.completion.rating_folds import RatingFold, path_of, radii_of, scores_of
 from projfree.estimators.completion.ratings import GivenRatings, read_ratings, weighted_ratings
 from projfree.estimators.completion.stages import CHOOSING
-from projfree.estimators.completion.stopping import watched
+from projfree.estimators.completion.stopping import limited, watched
+from projfree.estimators.completion.turns import in_turns
 from projfree.estimators.search_results import checked_radii
 from projfree.estimators.searching import Search
 
@@ -26,8 +27,9 @@ class MatrixCompletionCV(Search, MatrixCompletion):
 
     For each exponent a path of penalties, from strong to weak and each point begun at the last, is fitted to the
     ratings outside a fold and judged on those inside; a path ends when its score has not improved for two points. Each
-    point stands for the radius that it has on all ratings. Radii that are given are fitted one by one. The best
-    exponent and radius are then fitted to all ratings.
+    point stands for the radius that it has on all ratings. Radii that are given are fitted one by one. What a fold
+    predicts comes from the ratings outside of it alone, so that users of whom it holds all ratings count as new. The
+    best exponent and radius are then fitted to all ratings.
 
     Parameters
     ----------
@@ -45,11 +47,14 @@ class MatrixCompletionCV(Search, MatrixCompletion):
         The radius with the best mean score, or the smallest one within a standard error of it (for the best p).
     n_jobs : int, optional
         Processes of joblib over exponents and folds.
+    time_limit : float, optional
+        As in `MatrixCompletion`, for all fits together; half of what the choice of implicit features leaves is for the
+        final one. Paths that it cuts short, each of which has the same share, are scored as far as they come.
     implicit : "auto" or float
         As in `MatrixCompletion`: by default chosen once, before the folds, and zero where radii are given.
     loss, offsets, ridge, weight_power, user_features, item_features, features_weight, n_models, rank, max_sweeps, \
 tol, solver, max_iter, certify, early_stopping, \
-validation_fraction, n_iter_no_change, time_limit, clip, columns, callbacks, random_state
+validation_fraction, n_iter_no_change, clip, columns, callbacks, random_state
         As in `MatrixCompletion`; what concerns sweeps, certificates, several models and callbacks is for the final fit.
 
     Attributes
@@ -143,17 +148,20 @@ validation_fraction, n_iter_no_change, time_limit, clip, columns, callbacks, ran
         split, given = self._routed(sample_weight, params)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         models = [self._single(p).set_params(random_state=seed) for p in self._exponents()]
-        for model in models:
-            model.prepare(X, y, sample_weight)
         path = isinstance(wanted, int)
         with watched(self.callbacks, self.time_limit):
+            for model in models:
+                model.prepare(X, y, sample_weight)
             if path:
                 self._share_implicit(models)
             folds = self._folds(read_ratings(X, y, self.columns), X, y, sample_weight, split, given, seed)
-            self._try(models, wanted, path, folds, left)
+            if self.loss_.labels:
+                _refuse_lost_labels(models[0].ratings_.values, folds)
+            with limited(CHOOSING * remaining()):
+                self._try(models, wanted, path, folds)
             best, at = self._keep_choice()
             final = self._single(self._exponents()[best]).set_params(random_state=seed, callbacks=self.callbacks)
-            final.set_params(radius=float(self.radii_[best, at]), implicit=models[best].implicit_)
+            final.set_params(radius=float(self.radii_[best, at]), implicit=models[best].implicit_, time_limit=left())
             final.fit(X, y, sample_weight)
         self._take_over(final, final.radius_)
         return self
@@ -194,26 +202,29 @@ validation_fraction, n_iter_no_change, time_limit, clip, columns, callbacks, ran
         folds = []
         for parts in splitter.split(np.zeros(len(every.values)), every.values, **split):
             rows, held = (np.flatnonzero(np.isin(origin, part)) for part in parts)
-            folds.append(RatingFold(rows, held, scorer, {name: value[origin[held]] for name, value in given.items()}))
+            along = {name: value[origin[held]] for name, value in given.items()}
+            folds.append(RatingFold(rows, held, scorer, along, every.shape))
         return folds
 
-    def _try(self, models: list[MatrixCompletion], wanted: Any, path: bool, folds: list[RatingFold], left: Any) -> None:
-        """Score radii or the points of a path in each fold, for each exponent."""
+    def _try(self, models: list[MatrixCompletion], wanted: Any, path: bool, folds: list[RatingFold]) -> None:
+        """Score radii or the points of a path in each fold, for each exponent; needed are scores of the first."""
         ways = [path_of(model, wanted) if path else wanted for model in models]
-        share = math.inf if self.time_limit is None else CHOOSING * left()
-        tasks = (
-            delayed(scores_of)(model, way, path, fold, share)
+        tasks = [
+            partial(scores_of, model, way, path, fold, needed=model is models[0])
             for model, way in zip(models, ways, strict=True)
             for fold in folds
-        )
-        found = Parallel(n_jobs=self.n_jobs)(tasks)
-        most = max(len(scores) for scores, _ in found)
+        ]
+        # Radii take one more path for each exponent, on all ratings.
+        with limited(remaining() * (len(folds) / (len(folds) + 1) if path else 1.0)):
+            found = in_turns(tasks, self.n_jobs)
+        most = max(len(scores) for scores, _ in found) if path else len(wanted)
         padded = [scores + [np.nan] * (most - len(scores)) for scores, _ in found]
         scores = np.swapaxes(np.reshape(padded, (len(models), len(folds), most)), 1, 2)
         seconds = np.reshape([took for _, took in found], (len(models), len(folds)))
-        grids = [radii_of(model, way[:most]) if path else way for model, way in zip(models, ways, strict=True)]
-        reached = min(map(len, grids))  # fewer than were scored where time is up
-        radii = np.stack([grid[:reached] for grid in grids])
+        if path:
+            ways = in_turns([partial(radii_of, *one, most) for one in zip(models, ways, strict=True)], self.n_jobs)
+        reached = min(map(len, ways))  # fewer than were scored where time is up
+        radii = np.stack([way[:reached] for way in ways])
         self._keep_scores(self._exponents(), radii, scores[:, :reached], seconds, given=not path)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
@@ -231,3 +242,14 @@ validation_fraction, n_iter_no_change, time_limit, clip, columns, callbacks, ran
             return float(super().score(X, y, sample_weight))
         given = read_ratings(X, y, self.columns)
         return self._scored((given.users, given.items), given.values, sample_weight, params)
+
+
+def _refuse_lost_labels(values: Array, folds: list[RatingFold]) -> None:
+    """Raise where the ratings to fit in a fold lack one of the two labels."""
+    for k, fold in enumerate(folds):
+        there = np.unique(values[fold.rows])
+        if len(there) == 1:
+            raise ValueError(
+                f"`cv` must leave ratings of both values to fit, got {there[0]:g} alone in fold {k}; give other folds, "
+                "or fit `MatrixCompletion`, which chooses its radius without any."
+            )
