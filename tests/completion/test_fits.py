@@ -15,6 +15,7 @@ from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV,
 from projfree.estimators.completion.convex_gap import certified
 from projfree.estimators.completion.convex_problem import ConvexProblem
 from projfree.estimators.completion.factors import Factors
+from projfree.estimators.completion.stopping import products
 from projfree.solvers.alternating import Alternating
 
 RATINGS = entries(30, 20, 300, seed=3)
@@ -260,7 +261,7 @@ def test_the_certificate_takes_what_the_limit_leaves(limit, part, certify, monke
         now[0] += 1.0
 
     def noted(problem, factors, radius, most):
-        seen.append(most / model._tally.products(problem, 4))
+        seen.append(most / products(model._tally.every, problem, 4))
         return certified(problem, factors, radius, most)
 
     monkeypatch.setattr(stages, "certified", noted)

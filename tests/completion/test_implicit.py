@@ -12,6 +12,7 @@ from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV,
 from projfree.estimators.completion.convex_gap import certified, effort_for
 from projfree.estimators.completion.convex_problem import ConvexProblem, SweepSettings
 from projfree.estimators.completion.factors import Factors
+from projfree.estimators.completion.stopping import products
 from projfree.losses import Huber, Logistic, Squared
 from projfree.numerics import subspace
 from projfree.numerics.subspace import Effort
@@ -284,7 +285,7 @@ def test_the_certificate_takes_no_more_products_than_the_fit(monkeypatch):
     sharp = MatrixCompletion(rank=4, implicit=1.0, certify="sharp").fit(ratings)
     capped = MatrixCompletion(rank=4, implicit=1.0, max_sweeps=1).fit(ratings)
     problem = capped._problem(capped.ratings_)
-    fit = capped._tally.products(problem, 4)
+    fit = products(capped.n_sweeps_, problem, 4)
     assert capped.coarse_ == (not effort_for(problem, fit).gram)
     assert not sharp.coarse_
     least, most = (certified(problem, capped.factors_, capped.radius_, cap) for cap in (0.0, np.inf))

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from projfree.deadline import countdown
+from projfree.estimators.completion.certifying import check_limit
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.held_out import SHARED
 from projfree.estimators.completion.members import Certified, Member
@@ -106,8 +107,9 @@ class Averaging(Stages):
         """Go on until the relative gap is at most ``tol``, or a limit is reached; with several models, of each.
 
         Large matrices get more components first, as many as sweeps can bear; where that is not enough, the convex
-        solver goes on.
+        solver goes on. However it ends, the value is no larger than before, and the bound no smaller.
         """
+        check_limit(time_limit)
         if self.n_models == 1:
             return super().certify_to(tol, time_limit=time_limit)
         models, left = self._models(), countdown(time_limit)

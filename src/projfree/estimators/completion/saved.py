@@ -20,7 +20,10 @@ from projfree.estimators.completion.offset_model import OffsetModel
 from projfree.estimators.saved_model import finite, need
 from projfree.losses.base import Loss
 
-NUMBERS = ("radius_", "norm_", "strength_", "value_", "bound_", "relative_gap_", "n_iter_", "n_ratings_", "implicit_")
+NUMBERS = (
+    *("radius_", "norm_", "strength_", "value_", "bound_", "relative_gap_"),
+    *("n_iter_", "n_sweeps_", "n_ratings_", "implicit_"),
+)
 
 
 class SavedCompletion:
@@ -72,6 +75,7 @@ def check_completion(model: Any) -> None:
     held = vars(model)
     for name, kind in {"factors_": Factors, "loss_": Loss}.items():
         need(isinstance(held.get(name), kind), f"{name} is no {kind.__name__}")
+    held.setdefault("n_sweeps_", 0)  # models of earlier versions have not counted them
     for name in NUMBERS:
         need(isinstance(held.get(name), int | float | np.number), f"{name} is no number")
     need(len(held.get("rating_range_", ())) == 2, "rating_range_ is no range")
