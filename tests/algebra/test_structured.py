@@ -250,3 +250,25 @@ def test_a_dense_giant_is_refused():
         giant.toarray()
     assert repr(giant) == "<100000 x 100000 matrix: zero>"
     assert giant.copy() is giant
+
+
+@pytest.mark.parametrize("shape", [(7, 12), (12, 7), (8, 8)])
+@pytest.mark.parametrize("parts", [(7,), (5, 4, 6), (20,)])
+def test_factors_with_as_many_columns_as_a_side_are_multiplied_out(shape, parts, monkeypatch):
+    """No column is made orthonormal, of which there may be many more than singular values."""
+    rng = np.random.default_rng(sum(parts))
+    pieces = [(rng.standard_normal((shape[0], k)), rng.standard_normal((shape[1], k))) for k in parts]
+    X = sum((LowRank.of(*piece) for piece in pieces), LowRank(shape, ()))
+    dense = sum(left @ right.T for left, right in pieces)
+    monkeypatch.setattr(lowrank, "orthonormal", None)  # nobody may call it
+    u, sigma, v = X.decomposed()
+    assert len(sigma) == min(X.rank, *shape)
+    np.testing.assert_allclose((u * sigma) @ v.T, dense, atol=1e-12)
+    for q in (u, v):
+        np.testing.assert_allclose(q.T @ q, np.eye(len(sigma)), atol=1e-12)
+    np.testing.assert_allclose(X.singular_values(), sigma, rtol=1e-12)
+    np.testing.assert_allclose(X.compressed().toarray(), dense, atol=1e-11)
+    folded = X.folded()
+    assert folded.rank == min(X.rank, *shape)
+    assert folded.cut == X.cut
+    np.testing.assert_allclose(folded.toarray(), dense, atol=1e-12)

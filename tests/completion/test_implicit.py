@@ -12,6 +12,7 @@ from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV,
 from projfree.estimators.completion.convex_gap import PAIR, certified, effort_for
 from projfree.estimators.completion.convex_problem import ConvexProblem, SweepSettings
 from projfree.estimators.completion.factors import Factors
+from projfree.estimators.completion.stopping import products
 from projfree.losses import Huber, Logistic, Squared
 from projfree.numerics import subspace
 from projfree.numerics.subspace import Effort
@@ -313,7 +314,7 @@ def test_the_certificate_takes_no_more_products_than_the_fit(counted, sweeps):
     """A short fit has a coarse bound, a longer one a sharp bound; who asks for it has that after a short one too."""
     settings = {"rank": 2, "radius": 20.0, "implicit": 1.0, "max_sweeps": sweeps}
     model = MatrixCompletion(**settings).fit(taste())
-    taken, fit = counted[0], model._tally.products(model._problem(model.ratings_), 2)
+    taken, fit = counted[0], products(model.n_sweeps_, model._problem(model.ratings_), 2)
     assert taken <= fit
     counted[0] = 0.0
     sharp = MatrixCompletion(**settings, certify="sharp").fit(taste())

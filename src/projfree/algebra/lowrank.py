@@ -11,7 +11,7 @@ from projfree.algebra.pattern import FactoredShape, Pattern
 from projfree.algebra.structured import Structured
 from projfree.checks import Array
 from projfree.numerics.subspace import orthonormal
-from projfree.numerics.svd import svd
+from projfree.numerics.svd import singular_values, svd
 from projfree.runtime import over_rows
 
 #: Mixtures with more columns than this, and than twice what the last compression left, are compressed.
@@ -23,6 +23,9 @@ FACTOR_BYTES, FEWEST_COLUMNS = 1 << 28, 160
 FAINT, SHRINK = 1e-5, 1e-8
 #: What a compression may cut, relative to the Frobenius norm: rounding on small matrices, a little more on large ones.
 SMALL_SIDE, CUT_SMALL, CUT_LARGE = 1024, 1e-13, 1e-7
+
+#: Factors with more columns than this part of the smaller side are multiplied out before they are decomposed.
+WIDE = 0.75
 
 
 class Factor:
@@ -115,8 +118,14 @@ class LowRank(Structured):
         return left, np.concatenate([factor.right for _, factor in self.terms], axis=1)
 
     def decomposed(self) -> tuple[Array, Array, Array]:
-        """The singular value decomposition ``(U, sigma, V)`` with orthonormal columns, by QR of both factors."""
+        """The singular value decomposition ``(U, sigma, V)`` with orthonormal columns, by QR of both factors.
+
+        Where they have about as many columns as the smaller side, or more, the matrix itself is multiplied out.
+        """
         left, right = self.factors()
+        if self._wide:
+            u, sigma, vt = svd(left @ right.T)
+            return u[:, : self.rank], sigma[: self.rank], vt[: self.rank].T
         q, r = orthonormal(left)
         o, s = orthonormal(right)
         u, sigma, vt = svd(r @ s.T)
@@ -125,8 +134,24 @@ class LowRank(Structured):
     def singular_values(self) -> Array:
         """The singular values, largest first."""
         left, right = self.factors()
-        r, s = np.linalg.qr(left)[1], np.linalg.qr(right)[1]
-        return svd(r @ s.T)[1]
+        if self._wide:
+            dense = left @ right.T
+            return singular_values(_triangle(dense if len(left) >= len(right) else dense.T))[: self.rank]
+        return singular_values(_triangle(left) @ _triangle(right).T)
+
+    @property
+    def _wide(self) -> bool:
+        """Whether the matrix takes hardly more memory than its factors, and is decomposed sooner."""
+        return self.rank > WIDE * min(self.shape)
+
+    def folded(self) -> LowRank:
+        """The same matrix with no more columns than its smaller side has rows: where there are more, its entries."""
+        if self.rank <= min(self.shape):
+            return self
+        (left, right), (m, n) = self.factors(), self.shape
+        if m <= n:
+            return LowRank.of(np.eye(m), right @ left.T, self.cut)
+        return LowRank.of(left @ right.T, np.eye(n), self.cut)
 
     @property
     def capacity(self) -> int:
@@ -177,13 +202,18 @@ class LowRank(Structured):
         """
         if not self.terms:
             return self
+        u, sigma, v, lost = self.truncated(cut)
+        return LowRank.of(u * sigma, v, self.cut + lost)
+
+    def truncated(self, cut: float | None = None) -> tuple[Array, Array, Array, float]:
+        """The decomposition without the smallest singular values, up to the relative cut, and the size of what went."""
         allowed = cut if cut is not None else CUT_SMALL if min(self.shape) <= SMALL_SIDE else CUT_LARGE
         u, sigma, v = self.decomposed()
         tail = np.sqrt(np.cumsum(sigma[::-1] ** 2)[::-1])  # of dropping everything from here on
         keep = int(np.count_nonzero(tail > allowed * tail[0])) if len(tail) and tail[0] > 0.0 else 0
         lost = float(tail[keep]) if keep < len(tail) else 0.0
         rounding = 16.0 * float(np.finfo(float).eps) * self.rank * float(tail[0] if len(tail) else 0.0)
-        return LowRank.of(u[:, :keep] * sigma[:keep], v[:, :keep], self.cut + lost + rounding)
+        return u[:, :keep], sigma[:keep], v[:, :keep], lost + rounding
 
     def times(self, block: Array) -> Array:
         return self._sum([c * (f.left @ (f.right.T @ block)) for c, f in self.terms], (self.shape[0], block.shape[1]))
@@ -270,6 +300,11 @@ class LowRank(Structured):
     def describe(self) -> str:
         """A few words."""
         return f"rank {self.rank} at most" if self.terms else "zero"
+
+
+def _triangle(block: Array) -> Array:
+    """The triangular factor of a QR decomposition."""
+    return np.asarray(np.linalg.qr(block, mode="r"))
 
 
 def _root(gram: Array) -> tuple[Array, Array, float]:

@@ -44,6 +44,13 @@ def warn_if_short(model: Any, result: Result, tol: float, expected: bool = False
     if result.status.converged or result.relative_gap <= tol or expected or _at_least_value(model, result, tol):
         return
     kind = "certified relative gap" if result.bound is not None else "relative Frank-Wolfe gap"
+    warn_of_gap(model, result.status, result.n_iter, result.relative_gap, tol, kind)
+
+
+def warn_of_gap(
+    model: Any, status: Status, n_iter: int, gap: float, tol: float, kind: str = "certified relative gap"
+) -> None:
+    """Say how large a gap is, why it is no smaller, and what to do about it."""
     way = {
         Status.MAX_ITER: "raise `max_iter`, loosen `tol`, or try another `solver`",
         Status.TIME_LIMIT: "raise `time_limit`, or loosen `tol`",
@@ -51,10 +58,9 @@ def warn_if_short(model: Any, result: Result, tol: float, expected: bool = False
         Status.SMOOTHED: "give the loss a smaller `delta`, or loosen `tol`",
         Status.TOO_LARGE: "try another `solver`",
         Status.ROWS_LOST: "start workers and fit again, with `checkpoint=` from where it stopped",
-    }.get(result.status, "fit again for a smaller one")
+    }.get(status, "fit again for a smaller one")
     warnings.warn(
-        f"{type(model).__name__} {result.status} ({result.n_iter} iterations): the {kind} is "
-        f"{result.relative_gap:.2g}, above tol={tol:g}; {way}.",
+        f"{type(model).__name__} {status} ({n_iter} iterations): the {kind} is {gap:.2g}, above tol={tol:g}; {way}.",
         ConvergenceWarning,
         stacklevel=outside(),
     )

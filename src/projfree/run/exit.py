@@ -75,8 +75,9 @@ def confirm(run: Run, look_back: bool = True) -> Certificate:
     pass, unless nobody is to look back at it.
     """
     f = run.f.reported.open()  # what is verified was not remembered
-    known = _recomputed(run)
-    looked = f.evaluate(f.point(_inside(run), run.best.intercept)) if known is None else known
+    w = _inside(run)
+    known = _recomputed(run) if w is run.best.w else None
+    looked = f.evaluate(f.point(w, run.best.intercept)) if known is None else known
     x, m = looked.point, looked.slope
     run.best, run.value = x, f.reported_value(looked)
     run.gradient = m.gradient
@@ -107,7 +108,7 @@ def confirm(run: Run, look_back: bool = True) -> Certificate:
 
 def _recomputed(run: Run) -> Evaluation | None:
     """The evaluation of the best point, where a read of the run was what a recomputation would be; else None."""
-    if run.unproved or run.f.reported is not run.f or _inside(run) is not run.best.w:
+    if run.unproved or run.f.reported is not run.f:
         return None
     found = run.opened.recomputed(run.best)
     return found if found is not None and found.rest is None else None

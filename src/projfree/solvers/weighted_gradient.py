@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from projfree.algebra import UNIT, Point
-from projfree.deadline import expired
+from projfree.algebra import UNIT, LowRank, Point
+from projfree.deadline import Expired, expired
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.sets.base import ConstraintSet
@@ -72,23 +72,33 @@ class WeightedProjectedGradient(Solver):
         assert isinstance(state, WeightedState)
         assert weighted is not None
         t, looked = state.t + 1, f.evaluate(state.y)
+        _go_on()
         known = looked.slope.minimum(ball) if t >= state.due else (-math.inf, 0.0)
-        new, M = _descended(f, weighted, looked, state.memory)
-        y, theta = _ahead(weighted, state, looked.point, new.point)
+        _go_on()
+        there = _raised(weighted, looked.point.w)
+        new, M = _descended(f, weighted, looked, there, state.memory)
+        y, theta = _ahead(weighted, state, there, new.point)
         due = max(t + 1, math.ceil(GROWTH * t)) if t >= state.due else state.due
         moved: dict[str, Any] = {"t": t, "x": new.point, "y": y, "theta": theta, "gamma": 1.0 / M, "memory": M}
         learnt: dict[str, Any] = {"evaluation": looked, "found": ((t, new),), "bound": known[0], "allowance": known[1]}
         return replace(state, **moved, **learnt, due=due)
 
 
-def _descended(f: SmoothFunction, ball: WeightedSchattenBall, at: Evaluation, M: float) -> tuple[Evaluation, float]:
+def _go_on() -> None:
+    """Drop the step where the deadline has passed: what is left of it takes whole spectra."""
+    if expired():
+        raise Expired
+
+
+def _descended(
+    f: SmoothFunction, ball: WeightedSchattenBall, at: Evaluation, w: Any, M: float
+) -> tuple[Evaluation, float]:
     """The value after a step from an evaluated point, and the curvature with which f lies below its model there."""
-    w, g = _raised(ball, at.point.w), at.slope.gradient
-    g = _lowered(ball, g)
+    g = _lowered(ball, at.slope.gradient)
     M = M * RELAX if M > 0.0 else f.smoothness()
     for _ in range(TRIALS):
         z = ball.ball.project(w - g / M)
-        new, move = f.evaluate(f.point(_lowered(ball, z), at.intercept), tangent=False), z - w
+        new, move = f.evaluate(f.point(_lowered(ball, z), at.intercept), tangent=False), _folded(z - w)
         model = at.value + g.inner(move) + 0.5 * M * move.inner(move)
         if new.value <= model + 4.0 * UNIT * abs(at.value) or expired():
             break
@@ -96,18 +106,25 @@ def _descended(f: SmoothFunction, ball: WeightedSchattenBall, at: Evaluation, M:
     return new, M
 
 
-def _ahead(ball: WeightedSchattenBall, state: WeightedState, y: Point, new: Point) -> tuple[Point, float]:
+def _ahead(ball: WeightedSchattenBall, state: WeightedState, there: Any, new: Point) -> tuple[Point, float]:
     """The next extrapolated point and its momentum, none where that points uphill."""
     theta = (1.0 + math.sqrt(1.0 + 4.0 * state.theta**2)) / 2.0
     momentum = (state.theta - 1.0) / theta
-    last, here, there = (_raised(ball, each.w) for each in (state.x, new, y))
-    if momentum == 0.0 or (there - here).inner(here - last) > 0.0:
-        return new, theta if momentum == 0.0 else 1.0
+    if momentum == 0.0:
+        return new, theta
+    last, here = _raised(ball, state.x.w), _raised(ball, new.w)
+    if _folded(there - here).inner(_folded(here - last)) > 0.0:
+        return new, 1.0
     return (1.0 + momentum) * new + (-momentum) * state.x, theta
 
 
 def _raised(ball: WeightedSchattenBall, w: Any) -> Any:
-    return w.scaled(ball.rows, ball.cols)
+    return _folded(w.scaled(ball.rows, ball.cols))
+
+
+def _folded(w: Any) -> Any:
+    """The matrix with few columns where it is in factors: sums of three with a whole spectrum would be compressed."""
+    return w.folded() if isinstance(w, LowRank) else w
 
 
 def _lowered(ball: WeightedSchattenBall, w: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, Self, cast
 import numpy as np
 
 from projfree.deadline import countdown
+from projfree.estimators.completion.certifying import check_limit
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.members import Certified, Member
 from projfree.estimators.completion.stages import SHARE, Stages
@@ -137,8 +138,9 @@ class Averaging(Stages):
         """Go on until the relative gap is at most ``tol``, or a limit is reached; with several models, of each.
 
         Large matrices get more components first, as many as sweeps can bear; where that is not enough, the convex
-        solver goes on.
+        solver goes on. However it ends, the value is no larger than before, and the bound no smaller.
         """
+        check_limit(time_limit)
         if not self._members:
             return super().certify_to(tol, time_limit=time_limit)
         models, left = self._models(), countdown(time_limit)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+import math
+from dataclasses import fields, replace
 from typing import Any, Self
 
 import numpy as np
 
-from projfree.estimators.completion.convex_gap import CertifiedModel
+from projfree.checks import positive
+from projfree.deadline import LEAST_LEFT, expired, remaining, unhurried
+from projfree.estimators.completion.convex_gap import CertifiedModel, certified, relative
 from projfree.estimators.completion.convex_problem import ConvexProblem
 from projfree.estimators.completion.factors import Factors
-from projfree.estimators.completion.growth import grow, worth_growing
+from projfree.estimators.completion.growth import Grown, grow, worth_growing
 from projfree.estimators.completion.predictions import Predictor
 from projfree.estimators.completion.prepared import PreparedRatings
 from projfree.estimators.completion.stopping import watched
-from projfree.estimators.solving import warn_if_short
+from projfree.estimators.solving import warn_of_gap
 from projfree.estimators.watching import given_callbacks
 from projfree.numerics.subspace import EVERY_SIDE
 from projfree.run import Result, Status, minimize
@@ -44,46 +47,74 @@ class Certifying(Predictor, PreparedRatings):
         """Go on until the relative gap is at most ``tol``, or a limit is reached.
 
         Large matrices get more components first, as many as sweeps can bear; where that is not enough, the convex
-        solver goes on.
+        solver goes on. However it ends, the value is no larger than before, and the bound no smaller.
         """
         self._need_ratings("certify_to", "save it with `ratings=True`")
-        problem, factors = self._problem(self._training()), self.factors_
+        check_limit(time_limit)
         with watched(self.callbacks, time_limit):
-            if worth_growing(problem):
-                announce(given_callbacks(self.callbacks), "more components")
-                given = (self.strength_, self.radius_, tol, given_callbacks(self.callbacks))
-                factors, _, proof = grow(problem, factors, *given)
-                if proof is not None and proof.relative_gap <= tol:
-                    self._close(problem, proof, None)
-                    return self
-            announce(given_callbacks(self.callbacks), "convex solver")
-            ball = problem.ball(self.radius_)
+            self._go_on_to(self._problem(self._training()), tol)
+        return self
+
+    def _go_on_to(self, problem: ConvexProblem, tol: float) -> None:
+        """Go on with more components and the convex solver; the value never rises and the bound never falls."""
+        callbacks, grown = given_callbacks(self.callbacks), Grown(self.factors_, self.strength_, None)
+        if not math.isfinite(self.value_):
+            self._prove(problem, _soon_certified(problem, self.factors_, self.radius_))
+        if worth_growing(problem) and not expired():
+            announce(callbacks, "more components")
+            grown = grow(problem, self.factors_, self.strength_, self.radius_, tol, callbacks)
+            if grown.proof is not None and grown.proof.relative_gap <= tol:
+                self._prove(problem, grown.proof, strength_=problem.strength_of(grown.proof.factors), result_=None)
+                return
+        if grown.ended or expired():
+            if grown.factors is not self.factors_:
+                self._improve(problem, _soon_certified(problem, grown.factors, self.radius_), self.result_)
+            if not (grown.ended or self.relative_gap_ <= tol):
+                warn_of_gap(self, Status.TIME_LIMIT, 0, self.relative_gap_, tol)
+            return
+        announce(callbacks, "convex solver")
+        self._solve(problem, grown, tol)
+
+    def _solve(self, problem: ConvexProblem, grown: Grown, tol: float) -> None:
+        """Run the convex solver from a model, and take over what it has found and proved."""
+        ball, left = problem.ball(self.radius_), remaining()
+        with unhurried():  # the check at exit is outside of the limit, as that of every run
             result = minimize(
                 problem.f,
                 ball,
                 self._convex_solver(problem),
                 tol=tol,
                 max_iter=self.max_iter,
-                start=factors.inside(problem.p, self.radius_ * (1.0 - 1e-12)).point(problem.f).w,
+                time_limit=None if left == math.inf else max(left, LEAST_LEFT),
+                start=grown.factors.inside(problem.p, self.radius_ * (1.0 - 1e-12)).point(problem.f).w,
                 callbacks=given_callbacks(self.callbacks),
             )
         assert result.bound is not None
-        factors = Factors.of_point(problem.f, ball, result.w, np.asarray(result.intercept))
-        found = CertifiedModel(factors, result.value, result.bound, result.relative_gap, coarse=False)
-        self._close(problem, found, result)
+        found = grown.factors
+        if result.value <= self.value_:  # else its factors are of no use
+            found = Factors.of_point(problem.f, ball, result.w, np.asarray(result.intercept))
+        known = CertifiedModel(found, result.value, result.bound, result.relative_gap, coarse=False)
+        self._improve(problem, known, result)
         one_of_many(result)
-        warn_if_short(self, result, tol, expected=result.status is Status.CALLBACK)
-        return self
+        if not (result.status.converged or result.status is Status.CALLBACK or self.relative_gap_ <= tol):
+            warn_of_gap(self, result.status, result.n_iter, self.relative_gap_, tol)
 
-    def _close(self, problem: ConvexProblem, found: CertifiedModel, result: Result | None) -> None:
-        """The attributes of an answer, with the penalty that new users and further ratings get."""
-        strength, norm = problem.strength_of(found.factors), found.factors.norm(problem.p)
-        self._prove(found, strength_=strength, norm_=norm, result_=result)
+    def _improve(self, problem: ConvexProblem, found: CertifiedModel, result: Result | None) -> None:
+        """Take over a model whose value is no larger, and a bound that is larger; both are of the same ball."""
+        more: dict[str, Any] = {"result_": result}
+        if found.value <= self.value_:
+            more["strength_"] = problem.strength_of(found.factors)  # which new users and further ratings get
+        else:
+            found = replace(found, factors=self.factors_, value=self.value_)
+        if found.bound < self.bound_:
+            found = replace(found, bound=self.bound_, coarse=self.coarse_)
+        gap = relative(problem.f, found.value, found.bound)
+        self._prove(problem, replace(found, relative_gap=gap), **more)
 
-    def _prove(self, found: CertifiedModel, **more: Any) -> None:
+    def _prove(self, problem: ConvexProblem, found: CertifiedModel, **more: Any) -> None:
         """The attributes of a model and its certificate, and more, all at once: Ctrl-C must not come between them."""
-        proved = {field.name: getattr(found, field.name) for field in fields(found)}
-        vars(self).update({f"{name}_": value for name, value in proved.items()} | more)
+        proved = {f"{field.name}_": getattr(found, field.name) for field in fields(found)}
+        vars(self).update(proved | {"norm_": found.factors.norm(problem.p)} | more)
 
     def _convex_solver(self, problem: ConvexProblem) -> Any:
         """The solver that was given; else one that takes whole spectra where they are cheap, or needs no images."""
@@ -92,3 +123,15 @@ class Certifying(Predictor, PreparedRatings):
         if min(problem.f.shape) <= EVERY_SIDE:
             return WeightedProjectedGradient()
         return None if problem.f.neighbours is None else FrankWolfe(ShortStep())
+
+
+def check_limit(time_limit: float | None) -> None:
+    """Raise where a limit of `certify_to` is none."""
+    if time_limit is not None:
+        positive("certify_to(time_limit=...)", time_limit)
+
+
+def _soon_certified(problem: ConvexProblem, model: Factors, radius: float) -> CertifiedModel:
+    """The value of a model with its best offsets, and a coarse bound: what can be had when time is up."""
+    with unhurried():
+        return certified(problem, model.inside(problem.p, radius), radius, 0.0)

@@ -38,6 +38,18 @@ class Tried(NamedTuple):
     state: AlternatingState
 
 
+class Halt:
+    """Whether a callback has ended the choice, or the deadline."""
+
+    def __init__(self) -> None:
+        self.called = False
+
+    def over(self, status: Status | None = None) -> bool:
+        """Whether no further model is tried, after sweeps that have ended with a status."""
+        self.called |= status is Status.CALLBACK
+        return self.called or expired()
+
+
 #: Whether a model with a score is clearly better than offsets alone.
 Clear = Callable[[Factors, float], bool]
 
@@ -57,13 +69,14 @@ def along(
     state: AlternatingState | None = None,
     best: float = -np.inf,
     clear: Clear = lambda model, score: True,
+    halt: Halt | None = None,
 ) -> Iterator[Tried]:
     """One strength after the other, each begun at the last, until the score has not improved for some of them.
 
     That is on ``best``, the score so far; ``clear`` says whether a model with its score is clearly better than offsets
-    alone.
+    alone, and ``halt`` gets to know of callbacks that end it.
     """
-    since, patience = 0, DOUBTFUL
+    since, patience, halt = 0, DOUBTFUL, halt or Halt()
     for strength in strengths.tolist():
         swept = problem.penalised(rank, strength, state, seed=seed, max_iter=SWEEPS, callbacks=callbacks)
         state, status = swept.uninterrupted()
@@ -72,7 +85,7 @@ def along(
         best, since = max(best, now), 0 if now > best else since + 1
         patience = PATIENCE if patience == PATIENCE or clear(model, now) else DOUBTFUL
         yield Tried(strength, problem.f.implicit, now, state)
-        if since >= patience or status is Status.CALLBACK or expired():
+        if halt.over(status) or since >= patience:
             return
 
 
@@ -107,9 +120,10 @@ def choose(
     others are tried at its best strengths, each begun at the model there, while they do not fall far behind; where no
     model is clearly better than none, only the last of them, at the best strength. Where ratings are few, no implicit
     features have a path of their own: its best strength is far from that of others if entries are missing at random.
-    ``better`` says whether a model is clearly better than another one.
+    ``better`` says whether a model is clearly better than another one. A callback that returns True ends all of it.
     """
     first, *others = weights
+    halt = Halt()
     stacked, alone = problem.with_implicit(first), offsets_model(problem)
     none = score(alone)
 
@@ -117,25 +131,25 @@ def choose(
         # A gain may be small enough to be that of sweeps which ended early.
         return found - none >= FAR * abs(none) and better(model, alone)
 
-    points = _path(stacked, rank, seed, score, callbacks, clear)
+    points = _path(stacked, rank, seed, score, callbacks, clear, halt)
     likely = list(points)
     if not clear(Factors.of(stacked.f, likely[0].state), likely[0].score):
         likely, others = likely[:1], others[-1:]
     for weight in others:
         other = problem.with_implicit(weight)
         for point in likely:
-            if expired():
+            if halt.over():
                 break
             begun = other.restated(Factors.of(stacked.f, point.state), seed)
-            points += along(other, rank, seed, score, np.array([point.strength]), callbacks, begun)
+            points += along(other, rank, seed, score, np.array([point.strength]), callbacks, begun, halt=halt)
             if points[-1].score < likely[0].score - FAR * abs(likely[0].score):
                 break
-    if _own_path(weights, problem.f.entries.data.n) and not expired():
-        points += _path(problem.with_implicit(0.0), rank, seed, score, callbacks, clear)
+    if _own_path(weights, problem.f.entries.data.n) and not halt.over():
+        points += _path(problem.with_implicit(0.0), rank, seed, score, callbacks, clear, halt)
     best = max(points, key=lambda point: (point.score, -point.implicit))  # of equal ones the simpler
     chosen = problem.with_implicit(best.implicit)
     model = Factors.of(chosen.f, best.state)
-    if not clear(model, best.score):
+    if not halt.over() and not clear(model, best.score):
         swept = chosen.penalised(rank, best.strength, best.state, seed=seed, max_iter=SWEEPS, callbacks=callbacks)
         model = Factors.of(chosen.f, swept.uninterrupted().state)
     if better(model, alone):
@@ -157,14 +171,15 @@ def _path(
     score: Callable[[Factors], float],
     callbacks: Sequence[Any],
     clear: Clear,
+    halt: Halt,
 ) -> list[Tried]:
     """The best points of the path, best first: a few, since states are large."""
     strengths, given = strengths_of(problem), (problem, rank, seed, score)
-    points = _best(along(*given, strengths, callbacks, clear=clear))
+    points = _best(along(*given, strengths, callbacks, clear=clear, halt=halt))
     best = points[0]
-    if best.strength == strengths[0] and not expired():
+    if best.strength == strengths[0] and not halt.over():
         stronger = strengths[0] / FACTOR ** np.arange(1, 1 + _stronger())
-        points = _best(along(*given, stronger, callbacks, best.state, best.score, clear), points)
+        points = _best(along(*given, stronger, callbacks, best.state, best.score, clear, halt), points)
     return points
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from projfree.checks import Array
 from projfree.data import Entries
 from projfree.data.factored_entries import FactoredEntriesData
+from projfree.deadline import unhurried
 from projfree.estimators.completion.factors import Factors
 from projfree.losses.base import Loss
 from projfree.objectives.implicit import ImplicitObjective
@@ -180,6 +181,13 @@ class ConvexProblem:
             first = solver.init(self.f, ball, self.f.point(ball.centre(self.f.shape)), seed)
         run, status = driven(self.f, ball, solver, written or first, **given)
         return Swept(cast("AlternatingState", run.state), status)
+
+
+def settled(problem: ConvexProblem, model: Factors) -> Factors:
+    """The model with the best offsets beside its matrix; no deadline counts, since that takes less than a sweep."""
+    with unhurried():
+        found = problem.f.open().evaluate(model.point(problem.f), tangent=False)
+    return model.with_offsets(np.asarray(found.intercept))
 
 
 def _last_of(factors: Array, count: int) -> Array:

@@ -79,14 +79,17 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
     validation_fraction, n_iter_no_change : float, int
         See above; the fraction also serves the choice of the radius.
     time_limit : float, optional
-        Seconds after which no further sweep, and no further iteration, is begun.
+        Seconds after which no further sweep, and no further iteration, is begun. What ends a fit comes on top: the best
+        offsets, a certificate for what time is left, and the check at the exit of a convex solver that was begun.
     clip : bool
         Whether predictions are clipped to the range of the ratings seen.
     columns : tuple of str
         Names of the columns of a data frame; numbers where its columns have no others.
     callbacks : sequence of callables
-        Called after every sweep and every convex iteration; one that returns True ends that stage, such as
-        `ProgressBar`, which never does.
+        Called after every sweep and every convex iteration, such as `ProgressBar`. One that returns True ends the fit
+        with the best model so far: during the choice of the radius ("path") the best penalty so far is taken, and the
+        last sweeps, in which it is asked again, follow; during the sweeps the certificate follows, and ``tol`` is given
+        up; with more components or in the convex solver nothing follows. With several models it ends the one at hand.
     checkpoint : path, optional
         A folder that the sweeps are saved to; a fit of the same problem goes on from it.
     random_state : int, RandomState or None
@@ -115,6 +118,9 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         What is proved of each model: power, weight, radius, norm, value, bound, gap.
     n_iter_ : int
         Sweeps done after the choice of the radius, at most ``max_sweeps``; of several models the most.
+    n_sweeps_ : int
+        All sweeps: those of the choice too, and of the fits that `partial_fit` went on from. By default the certificate
+        takes no more products than they did.
     result_ : Result or None
         Of the convex solver, where it ran.
 

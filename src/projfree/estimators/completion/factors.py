@@ -52,7 +52,7 @@ class Factors:
     def of_point(cls, f: Sweepable, ball: WeightedSchattenBall, w: Any, offsets: Array) -> Factors:
         """The model of a convex answer."""
         low = w.low if w.low is not None else LowRank(w.shape, ())
-        left, sigma, right = low.scaled(ball.rows, ball.cols).compressed(1e-9).decomposed()
+        left, sigma, right = low.scaled(ball.rows, ball.cols).truncated(1e-9)[:3]
         root = np.sqrt(sigma)
         low = LowRank.of(left * root / ball.rows[:, None], right * root / ball.cols[:, None])
         return cls.of_sides(f, Sides.of(f, f.point(low, offsets)), sigma)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from projfree.algebra import LowRank
-from projfree.deadline import expired
+from projfree.deadline import expired, unhurried
 from projfree.estimators.completion.convex_gap import CertifiedModel, certified, relative
 from projfree.estimators.completion.convex_problem import ConvexProblem
 from projfree.estimators.completion.factors import Factors
@@ -35,11 +35,15 @@ FALLING, BELOW = 0.9, 0.95
 
 
 class Grown(NamedTuple):
-    """A model, the strength of its penalty, and its sharp certificate where the gap looked small enough for one."""
+    """A model, the strength of its penalty, and its sharp certificate where the gap looked small enough for one.
+
+    ``ended`` says whether a callback has ended the sweeps.
+    """
 
     factors: Factors
     strength: float
     proof: CertifiedModel | None
+    ended: bool = False
 
 
 def worth_growing(problem: ConvexProblem) -> bool:
@@ -59,7 +63,7 @@ def grow(
     best, least, ended = Grown(model, strength, None), np.inf, False
     if not 0 < len(model.sigma) <= MOST_RANK:
         return best
-    while True:
+    while not expired():
         model = _at_the_boundary(problem, model, radius)
         gap, more = _looked_at(problem, model, radius)
         proof = certified(problem, model, radius) if gap <= BELOW * tol else None
@@ -67,8 +71,8 @@ def grow(
         falling, rank = gap < FALLING * least, len(model.sigma)
         best, least = (Grown(model, strength, proof), gap) if gap < least else (best, least)
         wanted = min(MORE * rank, MOST_RANK, rank + more.rank)
-        if gap <= BELOW * tol or ended or expired() or not (falling or wanted > rank):
-            return best
+        if gap <= BELOW * tol or ended or not (falling or wanted > rank):
+            break
         if wanted > rank:
             model = _extended(problem, model, more, wanted)
         begun = problem.state(model, strength)
@@ -76,6 +80,15 @@ def grow(
         state, status = swept.uninterrupted()
         model, strength = Factors.of(problem.f, state).double(problem.unit), state.strength
         ended = status is Status.CALLBACK
+    if model is not best.factors and expired():  # nobody has looked at the last sweeps
+        best = min(best, Grown(model.inside(problem.p, radius), strength, None), key=lambda one: _value(problem, one))
+    return best._replace(ended=ended)
+
+
+def _value(problem: ConvexProblem, one: Grown) -> float:
+    """The value of a model with its best offsets, for which there is always time."""
+    with unhurried():
+        return float(problem.f.value(one.factors.point(problem.f)))
 
 
 def _looked_at(problem: ConvexProblem, model: Factors, radius: float) -> tuple[float, LowRank]:

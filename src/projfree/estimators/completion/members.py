@@ -41,6 +41,7 @@ class Member(Certified):
     factors: Factors
     strength: float
     n_iter: int
+    n_sweeps: int = 0
 
     @classmethod
     def of(cls, model: Any) -> Member:

@@ -23,8 +23,8 @@ from projfree.estimators.saved_model import finite, need
 from projfree.losses.base import Loss
 
 NUMBERS = (
-    *("radius_", "norm_", "strength_", "value_", "bound_", "relative_gap_", "n_iter_", "n_ratings_", "implicit_"),
-    "total_weight_",
+    *("radius_", "norm_", "strength_", "value_", "bound_", "relative_gap_"),
+    *("n_iter_", "n_sweeps_", "n_ratings_", "implicit_", "total_weight_"),
 )
 
 
@@ -77,6 +77,7 @@ def check_completion(model: Any) -> None:
     held = vars(model)
     for name, kind in {"factors_": Factors, "loss_": Loss}.items():
         need(isinstance(held.get(name), kind), f"{name} is no {kind.__name__}")
+    held.setdefault("n_sweeps_", 0)  # models of earlier versions have not counted them
     held.setdefault("total_weight_", _total_weight(model))  # models of earlier versions do not say it
     for name in NUMBERS:
         need(isinstance(held.get(name), int | float | np.number), f"{name} is no number")

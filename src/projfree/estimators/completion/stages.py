@@ -12,13 +12,13 @@ from typing import Any, Self
 import numpy as np
 
 from projfree.callers import outside
-from projfree.deadline import remaining
+from projfree.deadline import remaining, unhurried
 from projfree.estimators.completion.certifying import Certifying
 from projfree.estimators.completion.choice import choose, most_sweeps
 from projfree.estimators.completion.convex_gap import CertifiedModel, certified
-from projfree.estimators.completion.convex_problem import ConvexProblem, Swept
+from projfree.estimators.completion.convex_problem import ConvexProblem, Swept, settled
 from projfree.estimators.completion.factors import Factors
-from projfree.estimators.completion.stopping import BestSweep, limited
+from projfree.estimators.completion.stopping import BestSweep, limited, products
 from projfree.estimators.kept import Kept
 from projfree.estimators.watching import given_callbacks
 from projfree.run import Checkpoint, Status
@@ -46,6 +46,7 @@ class Stages(Certifying):
     n_iter_no_change: int
     checkpoint: str | os.PathLike[str] | Checkpoint | None
     n_iter_: int
+    n_sweeps_: int
 
     def _fit(
         self,
@@ -61,17 +62,19 @@ class Stages(Certifying):
         state = None
         if written is not None:
             strength, self.implicit_ = written.note.get("strength"), written.note.get("implicit", self.implicit_)
+            self._tally.go_on(int(written.note.get("tally", {}).get("sweeps", 0)))
         elif self.radius is None and strength is None:
             strength, self.implicit_, state = self._chosen()
         problem = self._problem(self._training())
         if state is not None:  # of fewer ratings, whose frequencies are others
             state = problem.restated(Factors.of(problem.f, state), self._seed)
         if model is not None:
+            self._tally.go_on(getattr(self, "n_sweeps_", 0))
             state = problem.restated(model, self._seed, self.strength_)
         stopping = self._stopping(problem, written)
         begun = state is not None if written is None else bool(written.note.get("begun"))
         most = self.most_sweeps(begun) if stopping is None or not stopping.stopped else len(stopping.scores)
-        note = {"strength": strength, "implicit": self.implicit_, "begun": begun}
+        note = {"strength": strength, "implicit": self.implicit_, "begun": begun, "tally": self._tally.note}
         note |= ({} if stopping is None else {"stopping": stopping.note}) | dict(done or {})
         kept = self._keeper(note)
         # Early stopping comes first: where another callback interrupts the run, its score is in the checkpoint.
@@ -139,8 +142,9 @@ class Stages(Certifying):
 
     def _finish(self, problem: ConvexProblem, swept: Swept, stopping: BestSweep | None) -> Self:
         state: Any = swept.state if stopping is None or stopping.state is None else stopping.state
-        self.strength_, self.n_iter_ = float(state.strength), swept.state.t
-        self._keep(problem, Factors.of(problem.f, state).double(problem.unit))
+        self.strength_, self.n_iter_, self.n_sweeps_ = float(state.strength), swept.state.t, self._tally.every
+        model = Factors.of(problem.f, state).double(problem.unit)
+        self._keep(problem, model if swept.state.t else settled(problem, model))
         if swept.status is Status.INTERRUPTED:
             raise KeyboardInterrupt(f"interrupted after {self.n_iter_} sweeps")
         # A ball that does not hold the answer back lets the penalty fall without end.
@@ -148,18 +152,25 @@ class Stages(Certifying):
         self._warn_if_wide(self.norm_, fallen, problem.least_radius)
         if self.certify:
             announce(given_callbacks(self.callbacks), "certificate")
-            self._prove(certified(problem, self.factors_, self.radius_, self._affordable(problem)))
-        if self.tol is not None and not self.relative_gap_ <= self.tol:
-            self.certify_to(self.tol)
+            most = self._affordable(problem)
+            with unhurried():  # it takes so many products, and the best offsets less than a sweep does
+                self._prove(problem, certified(problem, self.factors_, self.radius_, most))
+        early = stopping is not None and stopping.stopped
+        if (
+            self.tol is not None
+            and not self.relative_gap_ <= self.tol
+            and (early or swept.status is not Status.CALLBACK)
+        ):
+            self._go_on_to(problem, self.tol)
         return self
 
     def _affordable(self, problem: ConvexProblem) -> float:
         """The products that the bound may take: those of the fit, and what a time limit leaves at the pace of these."""
-        done, left = self._tally.products(problem, len(self.factors_.sigma)), remaining()
-        most = math.inf if self.certify == "sharp" else done
+        rank, left = len(self.factors_.sigma), remaining()
+        most = math.inf if self.certify == "sharp" else products(self._tally.every, problem, rank)
         if self.time_limit is None or left == math.inf:
             return most
-        return min(most, done * left / max(self.time_limit - left, 1e-9))
+        return min(most, products(self._tally.sweeps, problem, rank) * left / max(self.time_limit - left, 1e-9))
 
     def _keep(self, problem: ConvexProblem, model: Factors) -> None:
         """The attributes of a model that no certificate stands for yet."""
@@ -169,4 +180,4 @@ class Stages(Certifying):
         self.radius_ = own if self.radius is None else float(self.radius)
         inside = model.inside(problem.p, self.radius_)
         nan = float("nan")
-        self._prove(CertifiedModel(inside, nan, nan, nan, False), norm_=inside.norm(problem.p), result_=None)
+        self._prove(problem, CertifiedModel(inside, nan, nan, nan, False), result_=None)

@@ -63,15 +63,28 @@ class BestSweep(EarlyStopping):
 
 
 class Tally:
-    """Counts sweeps."""
+    """Counts sweeps, and knows of those that earlier fits of the same model have made."""
 
     def __init__(self) -> None:
         self.sweeps = 0
+        #: What a checkpoint has to hold of it: all sweeps.
+        self.note = {"sweeps": 0}
 
     def __call__(self, run: Run) -> None:
         self.sweeps += 1
+        self.note["sweeps"] += 1
 
-    def products(self, problem: ConvexProblem, rank: int) -> float:
-        """About how many products so many sweeps take: both sides of all ratings, each step of their regressions."""
-        each = STEPS + 2 + (0 if problem.f.neighbours is None else 2)
-        return 2.0 * self.sweeps * problem.f.entries.data.n * rank * each
+    def go_on(self, sweeps: int) -> None:
+        """Count the sweeps that were made before, too."""
+        self.note["sweeps"] += sweeps
+
+    @property
+    def every(self) -> int:
+        """All sweeps."""
+        return self.note["sweeps"]
+
+
+def products(sweeps: int, problem: ConvexProblem, rank: int) -> float:
+    """About how many products so many sweeps take: both sides of all ratings, each step of their regressions."""
+    each = STEPS + 2 + (0 if problem.f.neighbours is None else 2)
+    return 2.0 * sweeps * problem.f.entries.data.n * rank * each
