@@ -36,6 +36,8 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
     loss : {"squared", "huber", "logistic"} or Loss
         Logistic is for ratings of any two values, such as likes. ``"huber"`` takes its scale from the data, as in
         `ConstrainedRegressor`: 1.345 times a robust standard deviation of what offsets alone leave of the ratings.
+        With losses other than squares the base is the median of the ratings, and ratings that are held out count as at
+        most five robust deviations away from it.
     offsets : bool or tuple of three bool
         Whether offsets are fitted: for all, for each user, for each item.
     ridge : float

@@ -16,6 +16,8 @@ from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.observed import Observed
 from projfree.estimators.completion.offset_model import OffsetModel
 from projfree.estimators.completion.stopping import Tally
+from projfree.estimators.robust import residual_scale, weighted_median
+from projfree.losses.squared import is_squared
 
 #: Standard errors by which a matrix must be better than none: it is the best of many that were tried.
 CLEAR = 2.0
@@ -23,10 +25,13 @@ CLEAR = 2.0
 FAINT = 0.05
 #: The largest difference of ratings from their base, and one over the smallest.
 EXTREME = 1e15
+#: Where the loss is not that of squares, held-out ratings count as at most so many robust deviations from the base, or
+#: a single outlier would be most of an error, next to which no model is better than another.
+WILD = 5.0
 #: What several models of the same ratings share.
 SHARED = (
     *("user_ids_", "item_ids_", "ratings_", "rating_range_", "base_", "loss_", "held_out_", "n_ratings_"),
-    *("user_features_", "item_features_", "offset_model_", "_split", "_tried"),
+    *("user_features_", "item_features_", "offset_model_", "_split", "_tried", "_usual"),
 )
 
 
@@ -51,15 +56,18 @@ class HeldOut(Configured):
     _tally: Tally
     _seed: int
     _split: tuple[Array, Array]
+    #: The range that held-out ratings are judged in.
+    _usual: tuple[float, float]
 
     def _take(self, ratings: Observed) -> None:
         """Keep the ratings, and draw what is random in a fit."""
         self.ratings_, values = ratings, ratings.values
         self.rating_range_ = (float(values.min()), float(values.max()))
-        free = not self.loss_.labels and self._kinds[0]
-        self.base_ = float(np.average(values, weights=ratings.weight)) if free else 0.0
+        self.base_ = self._centre(ratings)
+        self._usual = self._usual_range(ratings)
         _refuse_extreme(values, self.base_)
-        self._tried = WEIGHTS if self.loss_.labels or np.abs(values - self.base_).max() >= FAINT else (0.0,)
+        usual = np.clip(values, *self._usual)
+        self._tried = WEIGHTS if self.loss_.labels or np.abs(usual - self.base_).max() >= FAINT else (0.0,)
         self.implicit_ = self.weights[0] if len(self.weights) == 1 else 0.0
         self.loss_ = self._scaled_loss()
         self._tally = Tally()
@@ -71,6 +79,22 @@ class HeldOut(Configured):
         self.held_out_ = np.isin(np.arange(n), self._split[1]) if self.early_stopping and n > 1 else None
         self.n_ratings_ = len(self._training())
         self.offset_model_ = OffsetModel.of(self._problem(self._training()).f.entries)
+
+    def _centre(self, ratings: Observed) -> float:
+        """The base of the offsets: the mean of ratings, their median where the loss is robust, zero without offsets."""
+        if self.loss_.labels or not self._kinds[0]:
+            return 0.0
+        if is_squared(self.loss_):
+            return float(np.average(ratings.values, weights=ratings.weight))
+        return weighted_median(ratings.values, ratings.weight)
+
+    def _usual_range(self, ratings: Observed) -> tuple[float, float]:
+        """The range of ratings that are no outliers: all for squares, which do not know any."""
+        if self.loss_.labels or is_squared(self.loss_):
+            return -math.inf, math.inf
+        values, weight = ratings.values, ratings.weight
+        centre, far = weighted_median(values, weight), WILD * residual_scale(values, weight)
+        return centre - far, centre + far
 
     def _training(self) -> Observed:
         """The ratings that the model is fitted to: all but those held out to stop early."""
@@ -88,18 +112,17 @@ class HeldOut(Configured):
         return model if self.radius is None else model.inside(problem.p, float(self.radius))
 
     def _error(self, model: Factors, part: Array) -> float:
-        """The error on some ratings: root mean square, or the mean loss where ratings are labels."""
+        """The error on some ratings: the root of the mean loss, or the mean loss where ratings are labels."""
         error = float(np.average(self._losses(model, part), weights=self.ratings_.part(part).weight))
         return error if self.loss_.labels else math.sqrt(error)
 
     def _losses(self, model: Factors, part: Array) -> Array:
-        """The squared errors of predictions of some ratings, or the losses where ratings are labels."""
+        """The losses of predictions of some ratings, with outliers drawn in where the loss is robust."""
         held = self.ratings_.part(part)
         u = model.margin(held.rows, held.cols)
         if self.loss_.labels:
             return self.loss_.value(u, self._targets(held.values))
-        squares: Array = (np.clip(u, *self.rating_range_) - held.values) ** 2
-        return squares
+        return self.loss_.value(np.clip(u, *self.rating_range_), np.clip(held.values, *self._usual))
 
     def _clearly_better(self, one: Factors, other: Factors) -> bool:
         """Whether the ratings held out like a model better than another one by a few standard errors."""
