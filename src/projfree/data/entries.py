@@ -117,7 +117,7 @@ class ObservedEntries(LocalData):
         return sums, None if residuals is None else self.scatter(residuals)
 
     def deviation(self, base: float, most: float = math.inf) -> float:
-        """The root mean square of the targets' differences from ``base``, of which none counts as more than ``most``."""
+        """The root mean square of the targets' differences from ``base``, each counted as ``most`` at most."""
         return float(np.linalg.norm(np.clip(self.y - base, -most, most))) / math.sqrt(self.n)
 
     def smoothness(self, *, centred: bool) -> float:

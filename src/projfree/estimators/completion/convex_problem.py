@@ -70,7 +70,6 @@ class ConvexProblem:
     ) -> ConvexProblem:
         """The problem of some ratings, of different pairs."""
         data = FactoredEntriesData(Entries(rows, cols, shape, factored=True), given.loss.targets(values), weight)
-        data.total_weight = None if weight is None else float(np.sum(weight))
         counts = np.diff(data.pattern.indptr), np.bincount(data.pattern.indices, minlength=shape[1])
         weights = [frequency_weights(count.astype(np.float64), given.power) for count in counts]
         f = OffsetObjective(given.loss, data, given.ridge, given.kinds, given.base)

@@ -25,6 +25,8 @@ CLEAR = 2.0
 FAINT = 0.05
 #: The largest difference of ratings from their base, and one over the smallest.
 EXTREME = 1e15
+#: The largest weight of implicit features and of features, in squares of what ratings differ by.
+OUTWEIGHED = 1e15
 #: Where the loss is not that of squares, held-out ratings count as at most so many robust deviations from the base, or
 #: a single outlier would be most of an error, next to which no model is better than another.
 WILD = 5.0
@@ -67,6 +69,7 @@ class HeldOut(Configured):
         self._usual = self._usual_range(ratings)
         _refuse_extreme(values, self.base_)
         usual = np.clip(values, *self._usual)
+        self._refuse_outweighed(float(np.abs(usual - self.base_).max()))
         self._tried = WEIGHTS if self.loss_.labels or np.abs(usual - self.base_).max() >= FAINT else (0.0,)
         self.implicit_ = self.weights[0] if len(self.weights) == 1 else 0.0
         self.loss_ = self._scaled_loss()
@@ -79,6 +82,18 @@ class HeldOut(Configured):
         self.held_out_ = np.isin(np.arange(n), self._split[1]) if self.early_stopping and n > 1 else None
         self.n_ratings_ = len(self._training())
         self.offset_model_ = OffsetModel.of(self._problem(self._training()).f.entries)
+
+    def _refuse_outweighed(self, size: float) -> None:
+        """Raise where ratings differ by so little that their squares are lost beside those of features."""
+        features = any(table is not None for table in self._features)
+        named = {"implicit": self.weights[0] if len(self.weights) == 1 else 0.0}
+        named["features_weight"] = float(self.features_weight) if features else 0.0
+        for name, weight in named.items():
+            if not self.loss_.labels and size > 1e-14 * abs(self.base_) and weight > OUTWEIGHED * size**2:
+                raise ValueError(
+                    f"`MatrixCompletion({name}=...)` must be at most {OUTWEIGHED:g} times the square of what ratings "
+                    f"differ by, got {weight:g} where they differ by {size:.3g}; multiply the ratings by a number."
+                )
 
     def _centre(self, ratings: Observed) -> float:
         """The base of the offsets: the mean of ratings, their median where the loss is robust, zero without offsets."""

@@ -10,13 +10,13 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from projfree.estimators.completion.configured import three
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.features import FeatureTable
 from projfree.estimators.completion.labels import KINDS
 from projfree.estimators.completion.members import Member
 from projfree.estimators.completion.observed import Observed
 from projfree.estimators.completion.offset_model import OffsetModel
+from projfree.estimators.completion.settings import three
 from projfree.estimators.saved_model import finite, need
 from projfree.losses.base import Loss
 
