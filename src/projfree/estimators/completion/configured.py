@@ -66,13 +66,13 @@ class Configured:
         made: Loss = LOSSES[self.loss]()
         return made
 
-    def _scaled_loss(self) -> Loss:
-        """The loss with the scale that the ratings ask for."""
+    def _scaled_loss(self, ratings: Observed) -> Loss:
+        """The loss with the scale that some ratings ask for."""
         if not isinstance(self.loss, str) or self.loss != "huber":
             return self.loss_
-        values, weight = self.ratings_.values, self.ratings_.weight
+        values, weight = ratings.values, ratings.weight
         self.loss_ = Huber(HUBER * residual_scale(values, weight))
-        e, ratings = self._problem(self.ratings_).f.entries, self.ratings_
+        e = self._problem(ratings).f.entries
         offsets = Factors.of_sides(e, offsets_alone(e), np.zeros(1)).margin(ratings.rows, ratings.cols)
         return Huber(HUBER * residual_scale(values - offsets, weight))
 

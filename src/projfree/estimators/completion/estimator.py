@@ -9,11 +9,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from projfree.estimators.completion.averaging import Averaging
+from projfree.estimators.completion.held_out import KnownPairs
 from projfree.estimators.completion.labels import refuse_other_kind
 from projfree.estimators.completion.observed import Observed
 from projfree.estimators.completion.ratings import weighted_ratings
 from projfree.estimators.completion.recommendations import Recommender
 from projfree.estimators.completion.saved import SavedCompletion
+from projfree.estimators.completion.settings import check_settings, refuse_changes, stated
 from projfree.estimators.completion.stopping import watched
 
 
@@ -214,6 +216,7 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         self._checked()
         with watched(self.callbacks, self.time_limit):
             self.prepare(X, y, sample_weight)
+            self._stated = stated(self)
             return self._fit_models()
 
     def prepare(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
@@ -226,10 +229,17 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         self._take(Observed.latest(rows, cols, ratings.values, ratings.weight, len(self.item_ids_)))
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Add ratings, of known or new users and items, and go on from the last answer with the same penalty."""
+        """Add ratings, of known or new users and items, and go on from the last answer with the same penalty.
+
+        The problem stays that of the fit: ``p``, ``loss``, ``offsets``, ``implicit``, ``weight_power``, ``n_models``
+        and the columns of features must be as they were; other settings that have been changed take effect. Pairs that
+        were held out to stop early stay so, and of the new ones a part is.
+        """
         if not hasattr(self, "factors_"):
             return self.fit(X, y, sample_weight)
         old = self._need_ratings("partial_fit", "save it with `ratings=True`")
+        check_settings(self._single(getattr(self, "p_", None)))
+        refuse_changes(self, vars(self).get("_stated", {}))
         if (old.weight is None) != (sample_weight is None):
             raise ValueError("`partial_fit` needs `sample_weight` if, and only if, the first fit had it.")
         new = weighted_ratings(X, y, self.columns, sample_weight)
@@ -243,9 +253,11 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         rows = np.concatenate([np.searchsorted(users, self.user_ids_)[old.rows], np.searchsorted(users, new.users)])
         cols = np.concatenate([np.searchsorted(items, self.item_ids_)[old.cols], np.searchsorted(items, new.items)])
         weight = None if old.weight is None or new.weight is None else np.concatenate([old.weight, new.weight])
+        before = KnownPairs(rows[: len(old)], cols[: len(old)], self.held_out_)
         self.user_ids_, self.item_ids_, implicit = users, items, self.implicit_
         with watched(self.callbacks, self.time_limit):
-            self._take(Observed.latest(rows, cols, np.concatenate([old.values, new.values]), weight, len(items)))
+            latest = Observed.latest(rows, cols, np.concatenate([old.values, new.values]), weight, len(items))
+            self._take(latest, before)
             self.implicit_ = implicit
             return self._fit_models(begun)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -47,6 +47,21 @@ def _refuse_extreme(values: Array, base: float) -> None:
         )
 
 
+class KnownPairs(NamedTuple):
+    """The pairs that a fit had, by their places in a larger matrix, and which of them it held out, if any."""
+
+    rows: Array
+    cols: Array
+    held_out: Array | None
+
+    def among(self, ratings: Observed) -> tuple[Array, Array]:
+        """Which ratings have a known pair, and which one that was held out."""
+        width = 1 + max(int(ratings.cols.max()), int(self.cols.max()))
+        keys, own = (np.asarray(part.rows, np.int64) * width + part.cols for part in (ratings, self))
+        held = own[:0] if self.held_out is None else own[self.held_out]
+        return np.isin(keys, own), np.isin(keys, held)
+
+
 class HeldOut(Configured):
     """The part of `MatrixCompletion` that divides the ratings and judges models on those held out."""
 
@@ -61,27 +76,40 @@ class HeldOut(Configured):
     #: The range that held-out ratings are judged in.
     _usual: tuple[float, float]
 
-    def _take(self, ratings: Observed) -> None:
-        """Keep the ratings, and draw what is random in a fit."""
+    def _take(self, ratings: Observed, before: KnownPairs | None = None) -> None:
+        """Keep the ratings, and draw what is random in a fit; what was held out ``before`` stays so."""
         self.ratings_, values = ratings, ratings.values
         self.rating_range_ = (float(values.min()), float(values.max()))
-        self.base_ = self._centre(ratings)
-        self._usual = self._usual_range(ratings)
+        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        n = len(ratings)
+        self._split = self._drawn(np.arange(n)) if before is None else self._extended(ratings, before)
+        self.held_out_ = np.isin(np.arange(n), self._split[1]) if self.early_stopping and n > 1 else None
+        training = self._training()
+        self.base_ = self._centre(training)
+        self._usual = self._usual_range(training)
         _refuse_extreme(values, self.base_)
         usual = np.clip(values, *self._usual)
         self._refuse_outweighed(float(np.abs(usual - self.base_).max()))
         self._tried = WEIGHTS if self.loss_.labels or np.abs(usual - self.base_).max() >= FAINT else (0.0,)
         self.implicit_ = self.weights[0] if len(self.weights) == 1 else 0.0
-        self.loss_ = self._scaled_loss()
+        self.loss_ = self._scaled_loss(training)
         self._tally = Tally()
-        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        n = len(ratings)
-        order = np.random.default_rng(self._seed).permutation(n)
-        out = min(max(int(self.validation_fraction * n), 1), n - 1)
-        self._split = np.sort(order[out:]), np.sort(order[:out])
-        self.held_out_ = np.isin(np.arange(n), self._split[1]) if self.early_stopping and n > 1 else None
-        self.n_ratings_ = len(self._training())
-        self.offset_model_ = OffsetModel.of(self._problem(self._training()).f.entries)
+        self.n_ratings_ = len(training)
+        self.offset_model_ = OffsetModel.of(self._problem(training).f.entries)
+
+    def _drawn(self, at: Array, least: int = 1) -> tuple[Array, Array]:
+        """Some places divided at random: those to fit, and those to hold out, of which there are some at the least."""
+        n, order = len(at), np.random.default_rng(self._seed).permutation(len(at))
+        out = min(max(int(self.validation_fraction * n), least), n - 1)
+        return at[np.sort(order[out:])], at[np.sort(order[:out])]
+
+    def _extended(self, ratings: Observed, before: KnownPairs) -> tuple[Array, Array]:
+        """The division of ratings of which some were known: these stay on their side, the others are drawn."""
+        known, held = before.among(ratings)
+        fitted, out = self._drawn(np.flatnonzero(~known), least=0 if held.any() else 1)
+        if not held.any() and not len(out):
+            return self._drawn(np.arange(len(ratings)))
+        return np.union1d(fitted, np.flatnonzero(known & ~held)), np.union1d(out, np.flatnonzero(held))
 
     def _refuse_outweighed(self, size: float) -> None:
         """Raise where ratings differ by so little that their squares are lost beside those of features."""

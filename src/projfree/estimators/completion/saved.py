@@ -16,7 +16,7 @@ from projfree.estimators.completion.labels import KINDS
 from projfree.estimators.completion.members import Member
 from projfree.estimators.completion.observed import Observed
 from projfree.estimators.completion.offset_model import OffsetModel
-from projfree.estimators.completion.settings import three
+from projfree.estimators.completion.settings import stated, three
 from projfree.estimators.saved_model import finite, need
 from projfree.losses.base import Loss
 
@@ -52,7 +52,7 @@ class SavedCompletion:
         model: Any = self
         if not ratings:
             model = copy.copy(self)
-            del model.ratings_
+            vars(model).pop("ratings_", None)  # a model that was saved without them has none
             model.held_out_ = None
         save(model, path)
 
@@ -99,6 +99,7 @@ def check_completion(model: Any) -> None:
     loss = model.loss_
     model._checked()
     model.loss_, model.result_ = loss, None  # the scale of a loss is fitted
+    model._stated = stated(model)
 
 
 def _all_numbers(member: Member) -> bool:

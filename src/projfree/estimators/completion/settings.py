@@ -49,6 +49,26 @@ def check_settings(model: Any) -> None:
     _check_seed(model.random_state)
 
 
+#: The settings that state the problem, which `partial_fit` goes on with.
+STATED = ("p", "loss", "offsets", "implicit", "weight_power", "n_models")
+
+
+def stated(model: Any) -> dict[str, Any]:
+    """The settings that state the problem."""
+    return {name: getattr(model, name) for name in STATED}
+
+
+def refuse_changes(model: Any, fitted: dict[str, Any]) -> None:
+    """Raise where a setting that states the problem is not that of the fit."""
+    for name, value in fitted.items():
+        now = getattr(model, name)
+        if now is not value and now != value:
+            raise ValueError(
+                f"`partial_fit` goes on with the problem of the fit, which had {name}={shown(value)}, got "
+                f"{name}={shown(now)}; call `fit` for another one."
+            )
+
+
 def three(values: Any, *kinds: type) -> bool:
     """Whether there are three values of such kinds, in a tuple or a list."""
     return isinstance(values, tuple | list) and len(values) == 3 and all(isinstance(value, kinds) for value in values)
