@@ -120,8 +120,8 @@ def complete(
     model = _model(settings)
     ratings, there = _ratings(data, names, Reading(sep, header), quiet or json)
     of_users, of_items = (
-        read_features(path, name, Reading(sep, header))
-        for path, name in zip((user_features, item_features), there, strict=False)
+        read_features(path, name, Reading(sep, header), text=labels.dtype.kind not in "iufb")
+        for path, name, labels in zip((user_features, item_features), there, ratings, strict=False)
     )
     model.set_params(user_features=of_users, item_features=of_items)
     if resume and not kept.there:
@@ -187,7 +187,7 @@ def _names(columns: str) -> list[str]:
 
 def _ratings(path: Path, names: list[str], reading: Reading, quiet: bool) -> tuple[tuple[Array, ...], tuple[str, ...]]:
     """Users, items and ratings of a file, and the names that their columns have there."""
-    table = read_table(path, reading)
+    table = read_table(path, reading, ids=names[:2])
     if table.remark:
         note(table.remark, quiet)
     user, item, rating = there = tuple(table.column(name, "--columns") for name in names)
@@ -195,7 +195,17 @@ def _ratings(path: Path, names: list[str], reading: Reading, quiet: bool) -> tup
         if table.frame[name].isna().any():
             row = row_of(table.frame[name], int(np.flatnonzero(table.frame[name].isna().to_numpy())[0]))
             raise ValueError(f"column {name!r} of {str(path)!r} is missing in row {row}; leave the row out.")
-    return (table.frame[user].to_numpy(), table.frame[item].to_numpy(), numbers(table.frame[rating])), there
+    columns = table.frame[user].to_numpy(), table.frame[item].to_numpy(), numbers(table.frame[rating])
+    return _part(columns, _last_of_each(table.frame, [user, item], quiet)), there
+
+
+def _last_of_each(frame: Any, pair: list[str], quiet: bool) -> Array:
+    """The rows whose pair no later row has, since the later rating counts; else held-out pairs would be fitted too."""
+    earlier = frame.duplicated(pair, keep="last").to_numpy()
+    if earlier.any():
+        rows = "1 earlier row is" if earlier.sum() == 1 else f"{earlier.sum():,} earlier rows are"
+        note(f"Of pairs that are rated several times the last rating counts; {rows} left out.", quiet)
+    return np.flatnonzero(~earlier)
 
 
 def _write_recommendations(model: Any, path: Path, most: int, force: bool, out: Path) -> None:
