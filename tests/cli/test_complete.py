@@ -147,7 +147,32 @@ def test_resume_of_another_problem_is_one_sentence(interrupted, tmp_path):
     other, _ = interrupted("--resume", "--rank", 3)
     assert other.exit_code == 2
     assert "is of another problem: its solver is Alternating" in other.output
+    assert "begin anew with this folder removed" in " ".join(other.output.split())
     assert persist.exists(tmp_path / "m.checkpoint")
+
+
+def test_ctrl_c_while_a_resumed_run_reads_its_file(interrupted, tmp_path, monkeypatch):
+    def press(*args, **given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "read_table", press)
+    result, _ = interrupted("--resume")
+    assert result.exit_code == 130
+    assert "Interrupted; go on with:" in result.output
+
+
+def test_recommendations_of_a_saved_model(call, ratings, table, tmp_path):
+    words = ("complete", ratings, "--rank", 2, "--recommend", 3, "--out", tmp_path / "m")
+    assert call(*words).exit_code == 0
+    done = call("recommend", tmp_path / "m", "--n", 3, "--out", tmp_path / "r.csv")
+    assert done.exit_code == 0, done.output
+    assert "recommendations written to" in done.output
+    assert (tmp_path / "r.csv").read_text() == (tmp_path / "m.recommendations.csv").read_text()
+    assert call("recommend", tmp_path / "m", "--out", tmp_path / "r.csv").exit_code == 2  # it exists
+    assert call("fit", table, "--target", "y", "--out", tmp_path / "linear", "--quiet").exit_code == 0
+    refused = call("recommend", tmp_path / "linear", "--out", tmp_path / "s.csv")
+    assert refused.exit_code == 2
+    assert "holds a model that recommends nothing" in " ".join(refused.output.split())
 
 
 def test_ctrl_c_during_the_choice_of_the_radius(call, ratings, tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from projfree.estimators.completion import MatrixCompletion
 
@@ -71,3 +72,21 @@ def test_ratings_that_features_outweigh_by_far_are_refused(name, settings):
     with pytest.raises(ValueError, match=rf"^`MatrixCompletion\({name}=...\)` must be at most 1e\+15 times the square"):
         _fit(times=1e-14, **settings)
     assert np.isfinite(_fit(times=1e-7, **settings).predict((ROWS, COLS))).all()
+
+
+def test_the_way_a_matrix_is_stored_does_not_change_the_model():
+    table = sparse.coo_array((VALUES, (ROWS, COLS)), shape=(30, 20))
+    found = [MatrixCompletion(rank=3, certify=False).fit(given) for given in (table.tocsr(), table.tocsc())]
+    assert found[0].radius_ == pytest.approx(found[1].radius_)
+    np.testing.assert_allclose(*(model.predict((ROWS, COLS)) for model in found), rtol=1e-6)
+
+
+def test_a_sparse_vector_is_no_matrix():
+    with pytest.raises(ValueError, match=r"^`X` must be a SciPy sparse matrix, .* got a sparse array of shape \(3,\)"):
+        MatrixCompletion().fit(sparse.coo_array(np.ones(3)))
+
+
+@pytest.mark.parametrize("zero", ["a\0", b"a\0"])
+def test_labels_that_numpy_would_cut_are_refused(zero):
+    with pytest.raises(ValueError, match=r"^`users` must not end in zero characters, which NumPy drops, got"):
+        MatrixCompletion().fit([(zero[:1], 1, 1.0), (zero, 1, 2.0)])

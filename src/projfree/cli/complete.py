@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import shlex
 import warnings
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,8 +14,8 @@ import typer
 
 from projfree.checks import Array, shown
 from projfree.cli import options
-from projfree.cli.checkpoints import CheckpointPlace, checkpoint_at, keeping, keeping_the_fit
-from projfree.cli.destinations import new_file_at, new_model_at, refuse_inputs, safe_cell, save_model, written
+from projfree.cli.checkpoints import CheckpointPlace, checkpoint_at, interruptible, keeping, keeping_the_fit
+from projfree.cli.destinations import new_file_at, new_model_at, refuse_inputs, save_model, written
 from projfree.cli.errors import sentence
 from projfree.cli.features import read_features
 from projfree.cli.fit import split
@@ -32,6 +33,7 @@ from projfree.cli.output import (
     show_fields,
     show_json,
 )
+from projfree.cli.recommend import write_lists
 from projfree.cli.tables import Reading, numbers, read_table
 from projfree.cli.watch import bar
 from projfree.estimators.frame_columns import row_of
@@ -118,11 +120,12 @@ def complete(
     settings: dict[str, Any] = {"p": p, "radius": None if isinstance(size, str) else size, "rank": rank, "tol": tol}
     settings |= {"time_limit": time_limit, "random_state": seed, "checkpoint": str(kept.path), "n_models": models}
     model = _model(settings)
-    ratings, there = _ratings(data, names, Reading(sep, header), quiet or json)
-    of_users, of_items = (
-        read_features(path, name, Reading(sep, header), text=labels.dtype.kind not in "iufb")
-        for path, name, labels in zip((user_features, item_features), there, ratings, strict=False)
-    )
+    with interruptible(kept):
+        ratings, there = _ratings(data, names, Reading(sep, header), quiet or json)
+        of_users, of_items = (
+            read_features(path, name, Reading(sep, header), text=labels.dtype.kind not in "iufb")
+            for path, name, labels in zip((user_features, item_features), there, ratings, strict=False)
+        )
     model.set_params(user_features=of_users, item_features=of_items)
     if resume and not kept.there:
         note(f"{str(kept.path)!r} holds no finished checkpoint, so that the fit begins anew.", quiet or json)
@@ -210,25 +213,17 @@ def _last_of_each(frame: Any, pair: list[str], quiet: bool) -> Array:
 
 def _write_recommendations(model: Any, path: Path, most: int, force: bool, out: Path) -> None:
     """A file next to the model: user, place, item, predicted rating."""
-    saved = f"The model is in {str(out)!r}; `projfree.load({str(out)!r}).recommend(user, {most})` recommends from it."
+    again = shlex.join(["projfree", "recommend", str(out), "--n", str(most), "--out", str(path)])
+    saved = f"The model is in {str(out)!r}; `{again}` recommends from it."
     try:
         with written(path, force) as file:
-            _write_lists(model, csv.writer(file, lineterminator="\n"), most)
+            write_lists(model, csv.writer(file, lineterminator="\n"), most)
     except KeyboardInterrupt:
         typer.echo(f"Interrupted; no recommendations were written. {saved}", err=True)
         raise typer.Exit(INTERRUPTED) from None
     except Exception as error:
         error.add_note(saved)
         raise
-
-
-def _write_lists(model: Any, writer: Any, most: int) -> None:
-    writer.writerow(["user", "place", "item", "rating"])
-    found = zip(model.user_ids_.tolist(), *model.recommend(model.user_ids_, most), strict=True)
-    for user, items, scores in found:
-        for place, (item, score) in enumerate(zip(items.tolist(), scores.tolist(), strict=True), 1):
-            if not math.isnan(score):
-                writer.writerow([safe_cell(user), place, safe_cell(item), f"{score:.4f}"])
 
 
 def _report(model: Any, score: Any, kept: int, held: int, out: Path, file: Path | None, json: bool) -> None:

@@ -38,7 +38,7 @@ def predict(
     if to is not None:
         new_file_at(to, [data, model], force)
     check_path(data)
-    fitted = _loaded(model)
+    fitted = loaded(model)
     classes = _classes(fitted, model) if proba else []
     names, count = ["prediction", *(f"probability of {name}" for name in classes)], 0
     rows = _predicted(fitted, data, Reading(sep, header), proba, quiet or json)
@@ -64,7 +64,8 @@ def predict(
             out().print(f"{count:,} predictions written to {to}", markup=False)
 
 
-def _loaded(path: Path) -> Any:
+def loaded(path: Path) -> Any:
+    """The model in a folder, or a sentence where there is none."""
     from projfree.estimators import load
 
     if not path.is_dir():

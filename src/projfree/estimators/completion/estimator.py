@@ -226,7 +226,8 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         assert ratings.values is not None
         self.user_ids_, self.item_ids_ = self._ids(ratings)
         rows, cols = np.searchsorted(self.user_ids_, ratings.users), np.searchsorted(self.item_ids_, ratings.items)
-        self._take(Observed.latest(rows, cols, ratings.values, ratings.weight, len(self.item_ids_)))
+        latest = Observed.latest(rows, cols, ratings.values, ratings.weight, len(self.item_ids_))
+        self._take(latest, matrix=ratings.shape is not None)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Add ratings, of known or new users and items, and go on from the last answer with the same penalty.

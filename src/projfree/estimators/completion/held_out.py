@@ -76,13 +76,17 @@ class HeldOut(Configured):
     #: The range that held-out ratings are judged in.
     _usual: tuple[float, float]
 
-    def _take(self, ratings: Observed, before: KnownPairs | None = None) -> None:
-        """Keep the ratings, and draw what is random in a fit; what was held out ``before`` stays so."""
+    def _take(self, ratings: Observed, before: KnownPairs | None = None, *, matrix: bool = False) -> None:
+        """Keep the ratings, and draw what is random in a fit; what was held out ``before`` stays so.
+
+        Those of a ``matrix`` are drawn in the order of their places, however it is stored.
+        """
         self.ratings_, values = ratings, ratings.values
         self.rating_range_ = (float(values.min()), float(values.max()))
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         n = len(ratings)
-        self._split = self._drawn(np.arange(n)) if before is None else self._extended(ratings, before)
+        order = np.lexsort((ratings.cols, ratings.rows)) if matrix else np.arange(n)
+        self._split = self._drawn(order) if before is None else self._extended(ratings, before)
         self.held_out_ = np.isin(np.arange(n), self._split[1]) if self.early_stopping and n > 1 else None
         training = self._training()
         self.base_ = self._centre(training)
@@ -101,7 +105,7 @@ class HeldOut(Configured):
         """Some places divided at random: those to fit, and those to hold out, of which there are some at the least."""
         n, order = len(at), np.random.default_rng(self._seed).permutation(len(at))
         out = min(max(int(self.validation_fraction * n), least), n - 1)
-        return at[np.sort(order[out:])], at[np.sort(order[:out])]
+        return np.sort(at[order[out:]]), np.sort(at[order[:out]])
 
     def _extended(self, ratings: Observed, before: KnownPairs) -> tuple[Array, Array]:
         """The division of ratings of which some were known: these stay on their side, the others are drawn."""

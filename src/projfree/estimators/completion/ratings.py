@@ -79,6 +79,8 @@ def read_ratings(X: Any, y: Any, columns: Sequence[str], *, values: bool = True)
     """Ratings, or with ``values=False`` pairs, from any of the forms."""
     form = FORM if values else PAIRS
     if is_sparse(X):
+        if X.ndim != 2:
+            raise form.wrong(f"a sparse array of shape {X.shape}")
         table = X.tocoo()
         shape, parts = (int(X.shape[0]), int(X.shape[1])), [table.row, table.col, table.data]
     else:
