@@ -53,7 +53,7 @@ def test_text_that_looks_like_numbers_in_a_new_file(call, tmp_path):
     assert call("complete", tmp_path / "numbers.csv", "--out", tmp_path / "n").exit_code == 0
     refused = call("predict", tmp_path / "n", tmp_path / "new.csv", "--out", tmp_path / "p.csv")
     assert refused.exit_code == 2
-    assert "`items` must be whole numbers, as in the fit, got text, such as 'up'" in refused.output
+    assert "`users` must be whole numbers, as in the fit, got text, such as '07'" in refused.output
     assert not (tmp_path / "p.csv").exists()
 
 
@@ -72,11 +72,12 @@ def test_recommendations_are_those_of_the_model(call, ratings, tmp_path):
 def test_held_out_ratings_are_reported(call, ratings, tmp_path):
     words = ("complete", ratings, "--rank", 2, "--seed", 3, "--recommend", 4)
     record = json.loads(call(*words, "--json", "--out", tmp_path / "m").output)
-    order, frame = np.random.default_rng(3).permutation(90), pd.read_csv(ratings)
-    found = load(tmp_path / "m").report(frame.iloc[np.sort(order[:9])], k=4)
+    frame = pd.read_csv(ratings).drop_duplicates(["user", "item"], keep="last")
+    order = np.random.default_rng(3).permutation(len(frame))
+    found = load(tmp_path / "m").report(frame.iloc[np.sort(order[: round(0.1 * len(frame))])], k=4)
     for name in ("rmse", "mae", "precision", "recall", "coverage"):
         assert record[name] == pytest.approx(getattr(found, name)), name
-    assert (record["k"], record["held_out_ratings"]) == (4, 9)
+    assert (record["k"], record["held_out_ratings"]) == (4, round(0.1 * len(frame)))
     shown = call(*words, "--out", tmp_path / "n").output
     assert f"held-out RMSE  {found.rmse:.4f}, mean absolute error {found.mae:.4f}" in shown
     assert "lists of 4" in shown
@@ -146,7 +147,32 @@ def test_resume_of_another_problem_is_one_sentence(interrupted, tmp_path):
     other, _ = interrupted("--resume", "--rank", 3)
     assert other.exit_code == 2
     assert "is of another problem: its solver is Alternating" in other.output
+    assert "begin anew with this folder removed" in " ".join(other.output.split())
     assert persist.exists(tmp_path / "m.checkpoint")
+
+
+def test_ctrl_c_while_a_resumed_run_reads_its_file(interrupted, tmp_path, monkeypatch):
+    def press(*args, **given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "read_table", press)
+    result, _ = interrupted("--resume")
+    assert result.exit_code == 130
+    assert "Interrupted; go on with:" in result.output
+
+
+def test_recommendations_of_a_saved_model(call, ratings, table, tmp_path):
+    words = ("complete", ratings, "--rank", 2, "--recommend", 3, "--out", tmp_path / "m")
+    assert call(*words).exit_code == 0
+    done = call("recommend", tmp_path / "m", "--n", 3, "--out", tmp_path / "r.csv")
+    assert done.exit_code == 0, done.output
+    assert "recommendations written to" in done.output
+    assert (tmp_path / "r.csv").read_text() == (tmp_path / "m.recommendations.csv").read_text()
+    assert call("recommend", tmp_path / "m", "--out", tmp_path / "r.csv").exit_code == 2  # it exists
+    assert call("fit", table, "--target", "y", "--out", tmp_path / "linear", "--quiet").exit_code == 0
+    refused = call("recommend", tmp_path / "linear", "--out", tmp_path / "s.csv")
+    assert refused.exit_code == 2
+    assert "holds a model that recommends nothing" in " ".join(refused.output.split())
 
 
 def test_ctrl_c_during_the_choice_of_the_radius(call, ratings, tmp_path, monkeypatch):

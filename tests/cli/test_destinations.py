@@ -13,7 +13,7 @@ import pytest
 
 from projfree import load, persist
 from projfree.cli import main, models
-from projfree.cli.destinations import written
+from projfree.cli.destinations import _not_written, written
 from projfree.run.checkpoint import KIND
 
 
@@ -315,17 +315,29 @@ def test_a_completion_that_cannot_be_written_is_not_lost(call, ratings, tmp_path
 
 @pytest.mark.parametrize("stopped", [full, interrupted])
 def test_recommendations_that_cannot_be_written_leave_the_model(call, ratings, tmp_path, monkeypatch, stopped):
-    monkeypatch.setattr("projfree.cli.complete._write_lists", stopped)
+    monkeypatch.setattr("projfree.cli.complete.write_lists", stopped)
     failed = call("complete", ratings, "--rank", 2, "--recommend", 3, "--out", tmp_path / "m")
     assert failed.exit_code == (2 if stopped is full else 130)
     output = " ".join(failed.output.split())
-    assert "m'; `projfree.load(" in output
-    assert "m').recommend(user, 3)` recommends from it." in output
+    assert "m'; `projfree recommend " in output
+    assert "m --n 3 --out " in output
+    assert "m.recommendations.csv` recommends from it." in output
     if stopped is full:
         assert "m.recommendations.csv' could not be written (No space left on device)" in output
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m", "ratings.csv"]
     items, _ = load(tmp_path / "m").recommend(0, 3)
     assert len(items) == 3
+
+
+def test_a_full_disk_is_told_once(call, ratings, tmp_path, monkeypatch):
+    def write(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("projfree.persist.generations.write", write)
+    with pytest.raises(OSError, match=r"\(No space left on device\); nothing was saved there\.$") as raised:
+        persist.save(tmp_path / "m", {}, kind="some")
+    told = str(_not_written(tmp_path / "m", raised.value))
+    assert told.endswith("m' could not be written (No space left on device); no part of it was left behind.")
 
 
 def test_a_failed_resumption_keeps_the_checkpoint(call, ratings, tmp_path, monkeypatch):

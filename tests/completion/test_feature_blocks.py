@@ -50,7 +50,7 @@ def dense_parts(given):
     low = np.vstack([B[: wide[1]], np.nan_to_num(items.T)])
     s = np.hstack([np.outer(B.any(axis=1), np.full(wide[0], implicit)), weight * ~np.isnan(users)])
     t = np.vstack([np.outer(np.full(wide[1], implicit), B.any(axis=0)), weight * ~np.isnan(items.T)])
-    return right, low, s / sizes.sum(), t / sizes.sum()
+    return right, low, s / len(sizes), t / len(sizes)
 
 
 def dense_value(problem, given, M, b):

@@ -50,7 +50,7 @@ def dense_value(problem, given, M, b):
     B[rows, cols] = 1.0
     loss = np.average(f.loss.value(u, f.loss.targets(y)), weights=s)
     ridge = 0.5 * f.loss.smoothness * f.ridge / len(y) * (b @ b)
-    return loss + ridge + 0.7 / s.sum() * (((B - M[:m, n:]) ** 2).sum() + ((B - M[m:, :n]) ** 2).sum())
+    return loss + ridge + 0.7 / len(s) * (((B - M[:m, n:]) ** 2).sum() + ((B - M[m:, :n]) ** 2).sum())
 
 
 @pytest.mark.parametrize("loss", [Squared(), Huber(0.5), Logistic()], ids=lambda loss: type(loss).__name__)
@@ -129,7 +129,7 @@ def dense_minimum(problem, given, radius):
     D, B, s = np.multiply.outer(unit.rows, unit.cols), np.zeros(SHAPE), sizes / sizes.sum()
     B[rows, cols] = 1.0
     A, fit = offset_regression(rows, cols, s, SHAPE, f.ridge)
-    c, L = 0.7 / sizes.sum(), 2.0 * max(0.7 / sizes.sum(), s.max()) / D.min() ** 2
+    c, L = 0.7 / len(sizes), 2.0 * max(0.7 / len(sizes), s.max()) / D.min() ** 2
 
     def gradient(M):
         rest = y - f.base - M[rows, cols]

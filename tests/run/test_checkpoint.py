@@ -246,6 +246,7 @@ def test_a_run_goes_on_where_a_later_checkpoint_cannot_be_written(tmp_path, monk
     with pytest.warns(RuntimeWarning, match="iteration 6 is missing: `save` could not write.*The run goes on") as said:
         full_disk = minimize(f, BALL, PrimalAveraging(), callbacks=[Checkpoint(tmp_path / "b", EVERY)], **settings)
     assert said[0].filename == __file__
+    assert len(said) == 1
     same(whole, full_disk)
     monkeypatch.undo()
     same(whole, minimize(f, BALL, state=tmp_path / "b", callbacks=[Checkpoint(tmp_path / "b", EVERY)], **settings))

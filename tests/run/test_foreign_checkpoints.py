@@ -46,9 +46,7 @@ def test_a_checkpoint_of_another_problem(f, ball, chosen, part, tmp_path):
     folder = tmp_path / "a"
     minimize(problem("squares"), BALL, PrimalAveraging(), max_iter=4, tol=0.0, callbacks=[Checkpoint(folder, 4)])
     before, (f, passes) = contents(folder), counted(f.open())
-    sentence = (
-        rf"^the checkpoint at .*a is of another problem: its {part} is .*, this one is .*; give the same {part}, or"
-    )
+    sentence = rf"^the checkpoint at .*a is of another problem: its {part} (is .*, this one is|has other numbers)"
     with pytest.raises(ValueError, match=sentence):
         minimize(f, ball, chosen, state=folder, callbacks=[Checkpoint(folder, 1)])
     assert contents(folder) == before

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from projfree.cli import complete, data, explain, fit, listing, predict, reproduce
+from projfree.cli import complete, data, explain, fit, listing, predict, recommend, reproduce
 from projfree.cli.output import open_streams, use_plain_signs
 
 EPILOG = (
@@ -42,6 +42,7 @@ def _root(
 app.command("fit", epilog=fit.EPILOG)(fit.fit)
 app.command("predict", epilog=predict.EPILOG)(predict.predict)
 app.command("complete", epilog=complete.EPILOG)(complete.complete)
+app.command("recommend", epilog=recommend.EPILOG)(recommend.recommend)
 app.command("explain", epilog=explain.EPILOG)(explain.explain)
 app.command("reproduce", epilog=reproduce.EPILOG)(reproduce.reproduce)
 app.add_typer(data.app, name="data")

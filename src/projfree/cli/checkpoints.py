@@ -68,7 +68,7 @@ def given_command(*more: str) -> str:
 @contextmanager
 def keeping(place: CheckpointPlace) -> Iterator[None]:
     """A run that writes checkpoints as it goes: Ctrl-C leaves the last one, an error none that was not there before."""
-    with _interruptible(place):
+    with interruptible(place):
         try:
             yield
         except Exception:
@@ -81,7 +81,7 @@ def keeping(place: CheckpointPlace) -> Iterator[None]:
 @contextmanager
 def keeping_the_fit(place: CheckpointPlace) -> Iterator[None]:
     """What is done with a finished fit: where that fails, the last checkpoint stays, and the error tells of it."""
-    with _interruptible(place):
+    with interruptible(place):
         try:
             yield
         except Exception as error:
@@ -93,7 +93,7 @@ def keeping_the_fit(place: CheckpointPlace) -> Iterator[None]:
 
 
 @contextmanager
-def _interruptible(place: CheckpointPlace) -> Iterator[None]:
+def interruptible(place: CheckpointPlace) -> Iterator[None]:
     """Ctrl-C leaves the last checkpoint and the command that goes on from it."""
     try:
         yield

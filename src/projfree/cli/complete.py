@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import shlex
 import warnings
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,8 +14,8 @@ import typer
 
 from projfree.checks import Array, shown
 from projfree.cli import options
-from projfree.cli.checkpoints import CheckpointPlace, checkpoint_at, keeping, keeping_the_fit
-from projfree.cli.destinations import new_file_at, new_model_at, refuse_inputs, safe_cell, save_model, written
+from projfree.cli.checkpoints import CheckpointPlace, checkpoint_at, interruptible, keeping, keeping_the_fit
+from projfree.cli.destinations import new_file_at, new_model_at, refuse_inputs, save_model, written
 from projfree.cli.errors import sentence
 from projfree.cli.features import read_features
 from projfree.cli.fit import split
@@ -32,6 +33,7 @@ from projfree.cli.output import (
     show_fields,
     show_json,
 )
+from projfree.cli.recommend import write_lists
 from projfree.cli.tables import Reading, numbers, read_table
 from projfree.cli.watch import bar
 from projfree.estimators.frame_columns import row_of
@@ -118,11 +120,12 @@ def complete(
     settings: dict[str, Any] = {"p": p, "radius": None if isinstance(size, str) else size, "rank": rank, "tol": tol}
     settings |= {"time_limit": time_limit, "random_state": seed, "checkpoint": str(kept.path), "n_models": models}
     model = _model(settings)
-    ratings, there = _ratings(data, names, Reading(sep, header), quiet or json)
-    of_users, of_items = (
-        read_features(path, name, Reading(sep, header))
-        for path, name in zip((user_features, item_features), there, strict=False)
-    )
+    with interruptible(kept):
+        ratings, there = _ratings(data, names, Reading(sep, header), quiet or json)
+        of_users, of_items = (
+            read_features(path, name, Reading(sep, header), text=labels.dtype.kind not in "iufb")
+            for path, name, labels in zip((user_features, item_features), there, ratings, strict=False)
+        )
     model.set_params(user_features=of_users, item_features=of_items)
     if resume and not kept.there:
         note(f"{str(kept.path)!r} holds no finished checkpoint, so that the fit begins anew.", quiet or json)
@@ -187,7 +190,7 @@ def _names(columns: str) -> list[str]:
 
 def _ratings(path: Path, names: list[str], reading: Reading, quiet: bool) -> tuple[tuple[Array, ...], tuple[str, ...]]:
     """Users, items and ratings of a file, and the names that their columns have there."""
-    table = read_table(path, reading)
+    table = read_table(path, reading, ids=names[:2])
     if table.remark:
         note(table.remark, quiet)
     user, item, rating = there = tuple(table.column(name, "--columns") for name in names)
@@ -195,30 +198,32 @@ def _ratings(path: Path, names: list[str], reading: Reading, quiet: bool) -> tup
         if table.frame[name].isna().any():
             row = row_of(table.frame[name], int(np.flatnonzero(table.frame[name].isna().to_numpy())[0]))
             raise ValueError(f"column {name!r} of {str(path)!r} is missing in row {row}; leave the row out.")
-    return (table.frame[user].to_numpy(), table.frame[item].to_numpy(), numbers(table.frame[rating])), there
+    columns = table.frame[user].to_numpy(), table.frame[item].to_numpy(), numbers(table.frame[rating])
+    return _part(columns, _last_of_each(table.frame, [user, item], quiet)), there
+
+
+def _last_of_each(frame: Any, pair: list[str], quiet: bool) -> Array:
+    """The rows whose pair no later row has, since the later rating counts; else held-out pairs would be fitted too."""
+    earlier = frame.duplicated(pair, keep="last").to_numpy()
+    if earlier.any():
+        rows = "1 earlier row is" if earlier.sum() == 1 else f"{earlier.sum():,} earlier rows are"
+        note(f"Of pairs that are rated several times the last rating counts; {rows} left out.", quiet)
+    return np.flatnonzero(~earlier)
 
 
 def _write_recommendations(model: Any, path: Path, most: int, force: bool, out: Path) -> None:
     """A file next to the model: user, place, item, predicted rating."""
-    saved = f"The model is in {str(out)!r}; `projfree.load({str(out)!r}).recommend(user, {most})` recommends from it."
+    again = shlex.join(["projfree", "recommend", str(out), "--n", str(most), "--out", str(path)])
+    saved = f"The model is in {str(out)!r}; `{again}` recommends from it."
     try:
         with written(path, force) as file:
-            _write_lists(model, csv.writer(file, lineterminator="\n"), most)
+            write_lists(model, csv.writer(file, lineterminator="\n"), most)
     except KeyboardInterrupt:
         typer.echo(f"Interrupted; no recommendations were written. {saved}", err=True)
         raise typer.Exit(INTERRUPTED) from None
     except Exception as error:
         error.add_note(saved)
         raise
-
-
-def _write_lists(model: Any, writer: Any, most: int) -> None:
-    writer.writerow(["user", "place", "item", "rating"])
-    found = zip(model.user_ids_.tolist(), *model.recommend(model.user_ids_, most), strict=True)
-    for user, items, scores in found:
-        for place, (item, score) in enumerate(zip(items.tolist(), scores.tolist(), strict=True), 1):
-            if not math.isnan(score):
-                writer.writerow([safe_cell(user), place, safe_cell(item), f"{score:.4f}"])
 
 
 def _report(model: Any, score: Any, kept: int, held: int, out: Path, file: Path | None, json: bool) -> None:

@@ -66,7 +66,7 @@ class NotWrittenError(OSError):
 
 
 def _not_written(out: Path, error: OSError) -> NotWrittenError:
-    why = error.strerror or error
+    why = getattr(error.__cause__, "strerror", None) or error.strerror or error  # `save` says more than the system
     return NotWrittenError(error.errno, f"{str(out)!r} could not be written ({why}); no part of it was left behind.")
 
 

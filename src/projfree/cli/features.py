@@ -12,17 +12,19 @@ from projfree.cli.tables import Reading, read_table
 from projfree.estimators.frame_columns import row_of
 
 
-def read_features(path: Path | None, ids: str, reading: Reading) -> tuple[Array, Any] | None:
+def read_features(path: Path | None, ids: str, reading: Reading, *, text: bool) -> tuple[Array, Any] | None:
     """Ids and features of a file; the ids are in the column of this name, or in the first one.
 
+    With ``text`` the ids are text, as those of the ratings are, also where all of them look like numbers.
     Text becomes a column of zeros and ones for each value, a missing text one of its own; missing numbers stay NaN.
     """
     if path is None:
         return None
     from projfree.estimators.table_encoder import TableEncoder
 
-    frame = read_table(path, reading).frame
-    first = ids if ids in frame.columns else frame.columns[0]
+    names = list(read_table(path, reading).frame.columns)
+    first = ids if ids in names else names[0]
+    frame = read_table(path, reading, [first] if text else (), [first]).frame
     if len(frame.columns) < 2:
         raise ValueError(f"{str(path)!r} must have a column of ids and others with features, got {first!r} alone.")
     rest = frame.drop(columns=first)

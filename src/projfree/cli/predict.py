@@ -38,7 +38,7 @@ def predict(
     if to is not None:
         new_file_at(to, [data, model], force)
     check_path(data)
-    fitted = _loaded(model)
+    fitted = loaded(model)
     classes = _classes(fitted, model) if proba else []
     names, count = ["prediction", *(f"probability of {name}" for name in classes)], 0
     rows = _predicted(fitted, data, Reading(sep, header), proba, quiet or json)
@@ -64,7 +64,8 @@ def predict(
             out().print(f"{count:,} predictions written to {to}", markup=False)
 
 
-def _loaded(path: Path) -> Any:
+def loaded(path: Path) -> Any:
+    """The model in a folder, or a sentence where there is none."""
     from projfree.estimators import load
 
     if not path.is_dir():
@@ -81,7 +82,9 @@ def _classes(fitted: Any, path: Path) -> list[Any]:
 def _predicted(fitted: Any, path: Path, reading: Reading, proba: bool, quiet: bool) -> Iterator[list[Any]]:
     """A row for each row of the table, a part of the table at a time."""
     encoder = getattr(fitted, "named_steps", {}).get("encoder")
-    for frame in _frames(path, reading, _text_columns(fitted, encoder), quiet):
+    text = _text_columns(fitted, encoder)
+    ids = [str(name) for name in fitted.columns[:2]] if hasattr(fitted, "user_ids_") else []
+    for frame in _frames(path, reading, text, ids, quiet):
         X = _features(fitted, frame, path)
         for name, k in ({} if encoder is None else encoder.unseen(X)).items():
             have = "row has" if k == 1 else "rows have"
@@ -100,11 +103,11 @@ def _text_columns(fitted: Any, encoder: Any) -> list[str]:
     return [name for name, labels in named if labels is not None and labels.dtype.kind == "U"]
 
 
-def _frames(path: Path, reading: Reading, text: list[str], quiet: bool) -> Iterator[Any]:
+def _frames(path: Path, reading: Reading, text: list[str], ids: list[str], quiet: bool) -> Iterator[Any]:
     if check_path(path) in (".parquet", ".npy"):
         yield from frames_of(path)
         return
-    table = read_table(path, reading, text)
+    table = read_table(path, reading, text, ids)
     if table.remark:
         note(table.remark, quiet)
     yield table.frame

@@ -12,6 +12,7 @@ import numpy as np
 
 from projfree.checks import Array, shown
 from projfree.cli.csv_text import layout_of, refuse_twice
+from projfree.cli.id_columns import as_ids
 from projfree.data.sources.arrow import open_parquet, parquet_files
 from projfree.estimators.frame_columns import column_numbers, row_of
 
@@ -44,12 +45,20 @@ class TableFile:
         return column_of(list(self.frame.columns), name, option, self.path)
 
 
-def column_of(columns: Sequence[str], name: str, option: str, path: Path) -> str:
-    """The column that a user means by a name or a number from 0 on; negative ones count from the end."""
+def place_of(columns: Sequence[str], name: str) -> str | None:
+    """The column with a name or a number, None where there is none."""
     if name in columns:
         return name
     if name.lstrip("-").isdigit() and -len(columns) <= int(name) < len(columns):
         return columns[int(name)]
+    return None
+
+
+def column_of(columns: Sequence[str], name: str, option: str, path: Path) -> str:
+    """The column that a user means by a name or a number from 0 on; negative ones count from the end."""
+    place = place_of(columns, name)
+    if place is not None:
+        return place
     there = ", ".join(columns[:12]) + (", ..." if len(columns) > 12 else "")
     hint = "; give --sep if that is more than one" if len(columns) == 1 else ""
     raise ValueError(f"{option} must be a column of {str(path)!r}, got {shown(name)}; its columns are {there}{hint}.")
@@ -81,13 +90,17 @@ def check_path(path: Path) -> str:
     return kind
 
 
-def read_table(path: Path, reading: Reading | None = None, text: Sequence[str] = ()) -> TableFile:
+def read_table(
+    path: Path, reading: Reading | None = None, text: Sequence[str] = (), ids: Sequence[str] = ()
+) -> TableFile:
     """A table from a file, or a sentence on why there is none.
 
     Parameters
     ----------
     text : sequence of str
         Columns of text files that are not to be taken for numbers.
+    ids : sequence of str
+        Columns of text files that are taken for numbers only if these say the same; those not there are ignored.
     """
     kind = check_path(path)
     try:
@@ -101,23 +114,30 @@ def read_table(path: Path, reading: Reading | None = None, text: Sequence[str] =
     elif kind == ".parquet":
         frame = _parquet(path)
     else:
-        frame, remark = _csv(path, reading, text)
+        frame, remark = _csv(path, reading, text, ids)
     if not len(frame):
         raise ValueError(f"{str(path)!r} has no rows.")
     return TableFile(frame, kind != ".npy", path, remark)
 
 
-def _csv(path: Path, reading: Reading, text: Sequence[str]) -> tuple[Any, str]:
+def _places(columns: Sequence[str], names: Sequence[str]) -> set[str]:
+    """The columns with some names or numbers, of those that are there."""
+    found = (place_of(columns, str(name)) for name in names)
+    return {place for place in found if place is not None}
+
+
+def _csv(path: Path, reading: Reading, text: Sequence[str], ids: Sequence[str]) -> tuple[Any, str]:
     import pandas as pd
 
     try:
         layout = layout_of(path, reading.sep, reading.header)
+        kept, labels = _places(layout.names, text), _places(layout.names, ids)
         frame = pd.read_csv(
             path,
             sep=layout.separator,
             header=0 if layout.header else None,
             names=layout.names,
-            dtype=dict.fromkeys(text, str),
+            dtype=dict.fromkeys(kept | labels, str),
             skipinitialspace=True,
             na_values=[MISSING],
             index_col=False,
@@ -130,6 +150,8 @@ def _csv(path: Path, reading: Reading, text: Sequence[str]) -> tuple[Any, str]:
         ) from error
     except (BadGzipFile, EOFError, pd.errors.ParserError) as error:
         raise ValueError(f"{str(path)!r} cannot be read as text in columns: {_first_line(error)}") from error
+    for name in labels - kept:
+        frame[name] = as_ids(frame[name])
     if len(layout.names) == 1:
         return frame, f"{str(path)!r} has one column, {layout.names[0]!r}; give --sep if that is more than one."
     if not layout.header and reading.header is None:

@@ -116,9 +116,9 @@ class ObservedEntries(LocalData):
                 residuals[rows] = residual
         return sums, None if residuals is None else self.scatter(residuals)
 
-    def deviation(self, base: float) -> float:
-        """The root mean square of the targets' differences from ``base``."""
-        return float(np.linalg.norm(self.y - base)) / math.sqrt(self.n)
+    def deviation(self, base: float, most: float = math.inf) -> float:
+        """The root mean square of the targets' differences from ``base``, each counted as ``most`` at most."""
+        return float(np.linalg.norm(np.clip(self.y - base, -most, most))) / math.sqrt(self.n)
 
     def smoothness(self, *, centred: bool) -> float:
         # A^T S A is diagonal: the weight of each place. Centring only lowers the eigenvalues.

@@ -84,9 +84,9 @@ class FactoredEntriesData(ObservedEntries):
             self._lines[side] = Lines.of(self, side, None, None, curvature)
         return self._lines[side]
 
-    def size_of_targets(self) -> float:
-        """The Euclidean norm of the targets."""
-        return float(np.linalg.norm(self.y))
+    def size_of_targets(self, base: float = 0.0, most: float = np.inf) -> float:
+        """The Euclidean norm of the targets, of which none counts as further than ``most`` from ``base``."""
+        return float(np.linalg.norm(np.clip(self.y, base - most, base + most)))
 
     @cached_property
     def _lines(self) -> dict[int, Lines]:

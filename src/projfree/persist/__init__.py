@@ -61,8 +61,8 @@ def save(path: str | os.PathLike[str], tree: Tree, *, kind: str) -> None:
         generations.refuse_foreign(folder, kind)
         generations.write(folder, text, arrays, kind)
     except OSError as error:
-        sentence = f"`save` could not write to {str(folder)!r} ({error.strerror}); what was saved there is intact."
-        raise OSError(error.errno, sentence) from error
+        left = "what was saved there is intact" if exists(folder) else "nothing was saved there"
+        raise OSError(error.errno, f"`save` could not write to {str(folder)!r} ({error.strerror}); {left}.") from error
 
 
 def load(path: str | os.PathLike[str], *, kind: str) -> Any:

@@ -15,7 +15,7 @@ from projfree.callers import outside
 from projfree.checks import all_finite, count, real_array
 from projfree.objectives.base import SmoothFunction
 from projfree.run.averages import Rung
-from projfree.run.fingerprints import refuse_other
+from projfree.run.fingerprints import ANEW, refuse_other
 from projfree.run.progress import Run
 from projfree.run.solver_record import rebuild, record
 from projfree.run.trace import Trace
@@ -79,7 +79,9 @@ class Checkpoint:
             except OSError as error:
                 if not persist.exists(self.path):
                     raise
-                _warn_of_an_older_one(run, error)
+                if not run.warned:
+                    _warn_of_an_older_one(run, error)
+                run.warned = True
             _apply(run, tree)
 
     def write(self, run: Run) -> None:
@@ -101,7 +103,7 @@ def _warn_of_an_older_one(run: Run, error: OSError) -> None:
     """Say that a run goes on although its checkpoint could not be written; an earlier one is there."""
     warnings.warn(
         f"The checkpoint of iteration {run.iteration} is missing: {error.strerror} The run goes on; after a stop it "
-        "would go on from that earlier one, so make room on the disk.",
+        "would go on from the last one that was written, so make room on the disk.",
         RuntimeWarning,
         stacklevel=outside(),
     )
@@ -146,12 +148,12 @@ class Written:
         """The checkpoint at ``path``."""
         name, tree = f"the checkpoint at {os.fspath(path)}", persist.load(path, kind=KIND)
         if not isinstance(tree, dict) or not isinstance(tree.get("problem", {}), dict):
-            raise ValueError(f"{name} is damaged: it holds no run; begin anew with `start=`.")
+            raise ValueError(f"{name} is damaged: it holds no run; {ANEW}.")
         found = tree.get("version", 1)
         if found != VERSION:
             raise ValueError(
                 f"{name} has the version {found}, and this projfree goes on from version {VERSION}; finish it with the "
-                "projfree that wrote it, or begin anew with `start=`."
+                f"projfree that wrote it, or {ANEW}."
             )
         return cls(name, tree)
 
@@ -173,13 +175,12 @@ class Written:
 
     def restore(self, run: Run) -> None:
         """Put a fresh run where the checkpoint stands, or say that it is of another problem."""
-        refuse_other(self.name, self.problem, run.state.problem)
+        refuse_other(self.name, self.problem, run.state.problem, ANEW)
         try:
             _apply(run, self.tree)
         except Exception as error:  # a file may hold anything
             raise ValueError(
-                f"{self.name} is damaged ({type(error).__name__}: {error}); restore it from a copy, or begin anew with "
-                "`start=`."
+                f"{self.name} is damaged ({type(error).__name__}: {error}); restore it from a copy, or {ANEW}."
             ) from error
 
 

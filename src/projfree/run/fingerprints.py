@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cached_property
@@ -13,6 +14,11 @@ from projfree.algebra.hashing import short_hash
 from projfree.objectives.base import SmoothFunction
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver
+
+#: What to do where a checkpoint is of no use.
+ANEW = "begin anew with this folder removed, or with another one"
+#: What `short_hash` makes of arrays: it tells them apart, and nobody can read it.
+HASH = re.compile(r"\b[0-9a-f]{16}\b")
 
 
 class Fingerprint(Mapping[str, str]):
@@ -48,14 +54,15 @@ def fingerprint(f: SmoothFunction, ball: ConstraintSet, solver: Solver) -> dict[
     }
 
 
-def refuse_other(name: str, theirs: Mapping[str, str], mine: Mapping[str, str]) -> None:
-    """Raise a sentence that names the first part in which the problems differ."""
+def refuse_other(
+    name: str, theirs: Mapping[str, str], mine: Mapping[str, str], anew: str = "begin anew with `start=`"
+) -> None:
+    """Raise a sentence that names the first part in which the problems differ, and what to do otherwise."""
     for part, own in mine.items():
         if theirs.get(part) != own:
-            raise ValueError(
-                f"{name} is of another problem: its {part} is {theirs.get(part)}, this one is {own}; give the same "
-                f"{part}, or begin anew with `start=`."
-            )
+            its, this = (HASH.sub("", str(text)).strip() for text in (theirs.get(part), own))
+            differ = "has other numbers" if its == this else f"is {its}, this one is {this}"
+            raise ValueError(f"{name} is of another problem: its {part} {differ}; give the same {part}, or {anew}.")
 
 
 def _describe(thing: Any) -> str:

@@ -18,7 +18,7 @@ from projfree.objectives.base import SmoothFunction
 from projfree.run.callbacks import Callback, closed, listed
 from projfree.run.certificate import Certificate
 from projfree.run.exit import finish, remembered, verdict
-from projfree.run.fingerprints import Fingerprint, fingerprint, refuse_other
+from projfree.run.fingerprints import ANEW, Fingerprint, fingerprint, refuse_other
 from projfree.run.progress import Run
 from projfree.run.result import Result
 from projfree.run.status import Status
@@ -233,7 +233,8 @@ def _solver_of(f: SmoothFunction, ball: ConstraintSet, earlier: State | Written)
     name, solver = ("`state`", earlier.solver) if isinstance(earlier, State) else (earlier.name, earlier.solver())
     assert solver is not None
     # First, because a solver's own sentence about another problem would only confuse.
-    refuse_other(name, earlier.problem, fingerprint(f, ball, solver))
+    anew = () if isinstance(earlier, State) else (ANEW,)
+    refuse_other(name, earlier.problem, fingerprint(f, ball, solver), *anew)
     return solver
 
 

@@ -70,6 +70,8 @@ class Run:
         plan: Plan | None = None,
     ) -> None:
         self.plan = plan
+        # Whether somebody was told that a checkpoint is missing.
+        self.warned = False
         # The gradient at the best point and the support of the set there, once they were recomputed.
         self.gradient: Array | None = None
         self.support = math.nan

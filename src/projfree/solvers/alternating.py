@@ -212,9 +212,10 @@ def _root(gram: Array) -> tuple[Array, Array]:
 def unit_of(e: OffsetObjective) -> float:
     """The root mean square of the targets without their base, in steps of 1,024: one for ratings of usual sizes.
 
-    Factors begin with its root, so that the sweeps do the same for ratings in any unit.
+    Factors begin with its root, so that the sweeps do the same for ratings in any unit. Targets do not count as more
+    than the loss lets them pull, or a single outlier would be the unit of all.
     """
-    size = e.data.deviation(e.base)
+    size = e.data.deviation(e.base, _most_pull(e))
     return float(1024.0 ** round(math.log(size, 1024.0))) if size > 0.0 else 1.0
 
 
@@ -235,7 +236,12 @@ def strongest(f: Sweepable, ball: WeightedSchattenBall) -> float:
     point = e.point(LowRank.of(now.left, now.right), now.offsets)
     gradient = (0.5 * e.data.n * e.slope_at(point)).scaled(1.0 / rows, 1.0 / cols)
     found = leading(gradient, lambda s: np.eye(1, len(s))[0], None)
-    return max(float(found.values[0]), WEAKEST * (e.data.size_of_targets() or 1.0))
+    return max(float(found.values[0]), WEAKEST * (e.data.size_of_targets(e.base, _most_pull(e)) or 1.0))
+
+
+def _most_pull(e: OffsetObjective) -> float:
+    """The residual from which on a loss has its largest slope: without bound for squares."""
+    return e.loss.steepness / e.loss.smoothness
 
 
 def weakest(f: Sweepable, first: float) -> float:

@@ -15,7 +15,7 @@ from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.members import Certified, Member
 from projfree.estimators.completion.stages import SHARE, Stages
 from projfree.estimators.completion.stopping import Tally, limited
-from projfree.run.checkpoint import Written
+from projfree.run.checkpoint import ANEW, Written
 from projfree.run.fingerprints import fingerprint, refuse_other
 from projfree.solvers.alternating import Alternating
 
@@ -166,5 +166,5 @@ def _finished(written: Written, origin: dict[str, str]) -> list[Member]:
 
     members = [decode(member) for member in written.note.get("members", ())]
     if members:
-        refuse_other(written.name, written.note.get("origin", {}), origin)
+        refuse_other(written.name, written.note.get("origin", {}), origin, ANEW)
     return members

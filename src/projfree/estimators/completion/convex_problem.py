@@ -75,18 +75,10 @@ class ConvexProblem:
 
     @classmethod
     def of(
-        cls,
-        rows: Array,
-        cols: Array,
-        values: Array,
-        weight: Array | None,
-        shape: tuple[int, int],
-        given: SweepSettings,
-        total: float | None = None,
+        cls, rows: Array, cols: Array, values: Array, weight: Array | None, shape: tuple[int, int], given: SweepSettings
     ) -> ConvexProblem:
-        """The problem of some ratings, of different pairs; ``total`` stands for the sum of their weights."""
+        """The problem of some ratings, of different pairs."""
         data = FactoredEntriesData(Entries(rows, cols, shape, factored=True), given.loss.targets(values), weight)
-        data.total_weight = total if total is not None or weight is None else float(np.sum(weight))
         counts = np.diff(data.pattern.indptr), np.bincount(data.pattern.indices, minlength=shape[1])
         weights = [frequency_weights(count.astype(np.float64), given.power) for count in counts]
         f = OffsetObjective(given.loss, data, given.ridge, given.kinds, given.base)

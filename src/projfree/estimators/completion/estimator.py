@@ -9,11 +9,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from projfree.estimators.completion.averaging import Averaging
+from projfree.estimators.completion.held_out import KnownPairs
 from projfree.estimators.completion.labels import refuse_other_kind
 from projfree.estimators.completion.observed import Observed
 from projfree.estimators.completion.ratings import weighted_ratings
 from projfree.estimators.completion.recommendations import Recommender
 from projfree.estimators.completion.saved import SavedCompletion
+from projfree.estimators.completion.settings import check_settings, refuse_changes, stated
 from projfree.estimators.completion.stopping import watched
 
 
@@ -36,6 +38,8 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
     loss : {"squared", "huber", "logistic"} or Loss
         Logistic is for ratings of any two values, such as likes. ``"huber"`` takes its scale from the data, as in
         `ConstrainedRegressor`: 1.345 times a robust standard deviation of what offsets alone leave of the ratings.
+        With losses other than squares the base is the median of the ratings, and ratings that are held out count as at
+        most five robust deviations away from it.
     offsets : bool or tuple of three bool
         Whether offsets are fitted: for all, for each user, for each item.
     ridge : float
@@ -215,14 +219,14 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         y : array, optional
             Ratings, where ``X`` has none.
         sample_weight : array, optional
-            A weight for each rating. The loss is a weighted mean; the squares of implicit features and of features have
-            their weight over the sum of these weights, and the ridge of offsets is over the number of ratings: weights
-            that are all ten times as large leave the loss and the ridge as they are, and features a tenth of theirs.
+            A weight for each rating, of which only the ratios count: the loss is a weighted mean, and the squares of
+            implicit features, those of features and the ridge of offsets are over the number of ratings.
         """
         fresh = self._unfitted()
         fresh._checked()
         with watched(self.callbacks, self.time_limit):
             fresh._read(X, y, sample_weight)
+            fresh._stated = stated(self)
             return self._fit_models(fresh)
 
     def prepare(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
@@ -236,18 +240,24 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         self.settings_ = self._asked_settings()
         self.user_ids_, self.item_ids_ = self._ids(ratings)
         rows, cols = np.searchsorted(self.user_ids_, ratings.users), np.searchsorted(self.item_ids_, ratings.items)
-        self._take(Observed.latest(rows, cols, ratings.values, ratings.weight, len(self.item_ids_)))
+        latest = Observed.latest(rows, cols, ratings.values, ratings.weight, len(self.item_ids_))
+        self._take(latest, matrix=ratings.shape is not None)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Add ratings, of known or new users and items, and go on from the last answer with the same penalty.
 
-        The problem is that of the fit: loss, exponent, offsets, powers, weights and the number of models that were
-        changed by `set_params` since then count in the next `fit`.
+        The problem stays that of the fit: ``p``, ``loss``, ``offsets``, ``implicit``, ``weight_power``, ``n_models``
+        and the columns of features must be as they were; other settings that have been changed take effect. Pairs that
+        were held out to stop early stay so, and of the new ones a part is.
         Where this raises or is interrupted, the model stays what it was, unless sweeps with the new ratings are done.
         """
         if not hasattr(self, "factors_"):
             return self.fit(X, y, sample_weight)
         old = self._need_ratings("partial_fit", "save it with `ratings=True`")
+        asked = self._unfitted()
+        asked.p = vars(self).get("p_", self.p)  # a search has chosen one
+        check_settings(asked)
+        refuse_changes(self, vars(self).get("_stated", {}))
         if (old.weight is None) != (sample_weight is None):
             raise ValueError("`partial_fit` needs `sample_weight` if, and only if, the first fit had it.")
         new = weighted_ratings(X, y, self.columns, sample_weight)
@@ -261,8 +271,10 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         rows = np.concatenate([np.searchsorted(users, self.user_ids_)[old.rows], np.searchsorted(users, new.users)])
         cols = np.concatenate([np.searchsorted(items, self.item_ids_)[old.cols], np.searchsorted(items, new.items)])
         weight = None if old.weight is None or new.weight is None else np.concatenate([old.weight, new.weight])
+        before = KnownPairs(rows[: len(old)], cols[: len(old)], self.held_out_)
         fresh.user_ids_, fresh.item_ids_ = users, items
         with watched(self.callbacks, self.time_limit):
-            fresh._take(Observed.latest(rows, cols, np.concatenate([old.values, new.values]), weight, len(items)))
+            latest = Observed.latest(rows, cols, np.concatenate([old.values, new.values]), weight, len(items))
+            fresh._take(latest, before)
             fresh.implicit_ = self.implicit_
             return self._fit_models(fresh, begun)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -70,11 +70,7 @@ class FeatureTable:
     def like(self, name: str, given: Any) -> OnPattern:
         """Rows of others in the same units, which must have the same columns."""
         table, names = table_of(name, given)
-        if table.shape[1] != len(self.names) or (is_frame(given) and names != self.names):
-            raise ValueError(
-                f"`{name}` must have the {len(self.names)} columns of the fit, {_listed(self.names)}, got "
-                f"{table.shape[1]}: {_listed(names)}."
-            )
+        refuse_other_columns(name, self, names)
         dense = table if not is_sparse(table) or not self.centre.any() else table.toarray()
         return FeatureTable._in_units(dense, self.names, self.centre, self.scale).on
 
@@ -100,6 +96,17 @@ def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
 
 
+def refuse_other_columns(name: str, fitted: FeatureTable | None, names: tuple[str, ...]) -> None:
+    """Raise where features have other columns than those of the fit, or where this had none."""
+    if fitted is None:
+        raise ValueError(f"`{name}` must be left out, since the model was fitted without them.")
+    if len(names) != len(fitted.names) or names not in (fitted.names, _numbered(names)):
+        raise ValueError(
+            f"`{name}` must have the {len(fitted.names)} columns of the fit, {_listed(fitted.names)}, got "
+            f"{len(names)}: {_listed(names)}."
+        )
+
+
 def table_of(name: str, given: Any) -> tuple[Any, tuple[str, ...]]:
     """A table of numbers, finite or missing, dense or sparse, and the names of its columns."""
     names = None
@@ -111,7 +118,12 @@ def table_of(name: str, given: Any) -> tuple[Any, tuple[str, ...]]:
     else:
         table = np.asarray(given, np.float64) if names is not None else real_array(name, given).astype(np.float64)
     table = _usable(name, table)
-    return table, tuple(f"x{j}" for j in range(table.shape[1])) if names is None else names
+    return table, _numbered(range(table.shape[1])) if names is None else names
+
+
+def _numbered(columns: Sequence[Any]) -> tuple[str, ...]:
+    """The names of columns that have none."""
+    return tuple(f"x{j}" for j in range(len(columns)))
 
 
 def _usable(name: str, table: Any) -> Any:
@@ -133,7 +145,7 @@ def read_features(name: str, given: Any, column: str) -> tuple[Array, Any, tuple
     A frame has its ids in the column that is called as in the ratings, or as its index; a mapping has a row for each
     id; a tuple is ``(ids, table)``; the rows of an array alone are those of the ids 0, 1, and so on.
     """
-    if isinstance(given, Mapping):
+    if isinstance(given, Mapping) and not is_sparse(given):  # some sparse matrices are mappings too
         given = list(given), _of_one_length(name, given)
     if isinstance(given, tuple) and len(given) == 2:
         ids, given = given

@@ -31,7 +31,6 @@ class FoldIn(Predictor):
     """What is known of new users after a few ratings."""
 
     n_ratings_: int
-    total_weight_: float
     strength_: float
     user_features_: FeatureTable | None
     _problem: Callable[..., ConvexProblem]
@@ -127,9 +126,7 @@ class FoldIn(Predictor):
         weights = frequency_weights(counts, self.settings_.power, self.n_ratings_ / len(self.user_ids_))
         if not len(at):
             return unknown(self.factors_, users)
-        # A rating of a new user counts as the mean of the fit does, and squares of what was rated as they did there.
-        total = len(at) * self.total_weight_ / self.n_ratings_
-        problem = self._problem(Observed(rows[at], cols[at], values[at], None), (users, width), (table, None), total)
+        problem = self._problem(Observed(rows[at], cols[at], values[at], None), (users, width), (table, None))
         return folded(problem, self.factors_, self.strength_, weights**2)
 
 

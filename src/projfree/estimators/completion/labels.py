@@ -38,6 +38,9 @@ def _of_one_kind(name: str, given: Any) -> list[Any]:
         _refuse_missing(name, [is_missing(label) for label in found], found)
         names = " and ".join(sorted({type(label).__name__ for label in found}))
         raise TypeError(f"`{name}` must be labels of one type, got {names}; convert them first, e.g. to strings.")
+    cut = next((label for label in found if label[-1:] in ("\0", b"\0")), None) if kinds <= {"text", bytes} else None
+    if cut is not None:
+        raise ValueError(f"`{name}` must not end in zero characters, which NumPy drops, got {shown(cut)}.")
     if kinds == {"number"} and any(abs(label) >= LIMIT for label in found):
         raise _too_large(name, next(label for label in found if abs(label) >= LIMIT))
     return found

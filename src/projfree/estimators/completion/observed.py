@@ -54,10 +54,5 @@ class Observed:
         weight = None if self.weight is None else self.weight[at]
         return Observed(self.rows[at], self.cols[at], self.values[at], weight)
 
-    @property
-    def total_weight(self) -> float:
-        """The sum of the weights, one each where there are none."""
-        return float(len(self) if self.weight is None else np.sum(self.weight))
-
     def __len__(self) -> int:
         return len(self.values)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array
-from projfree.estimators.completion.features import FeatureTable, read_features, refuse_missing
+from projfree.estimators.completion.features import FeatureTable, read_features, refuse_missing, refuse_other_columns
 from projfree.estimators.completion.held_out import HeldOut
 from projfree.estimators.completion.ratings import GivenRatings
 
@@ -43,6 +43,8 @@ class PreparedRatings(HeldOut):
             return ids
         labels, table, names = read_features(name, given, self.columns[side])
         refuse_missing(name, of, labels, ids)
+        if later:
+            refuse_other_columns(name, kept, names)
         order = np.argsort(labels, kind="stable")
         setattr(self, f"{name}_", FeatureTable.of(table[order], names))
         return labels[order]

@@ -26,6 +26,8 @@ class RatingsForm(NamedTuple):
         return ValueError(f"`{self.name}` must be {self.words}, got {got}.")
 
 
+#: The size of the largest weight, so that sums of weighted ratings neither overflow nor lose digits.
+LARGEST = (1e-100, 1e100)
 TABLES = "a SciPy sparse matrix, a data frame with the named columns, "
 FORM = RatingsForm("X", f"{TABLES}(user, item, rating) triples, or a tuple of arrays (users, items, ratings)")
 PAIRS = RatingsForm(
@@ -63,6 +65,11 @@ def weighted_ratings(X: Any, y: Any, columns: Sequence[str], sample_weight: Any)
         return given
     checked_weights(sample_weight, len(given.users))
     weight = plain_array("sample_weight", sample_weight).astype(np.float64, copy=False)
+    if not LARGEST[0] <= float(weight.max()) <= LARGEST[1]:
+        raise ValueError(
+            f"`sample_weight` must have its largest between {LARGEST[0]:g} and {LARGEST[1]:g}, got {weight.max():g}; "
+            "multiply all by a number, since their ratios alone count."
+        )
     assert given.values is not None
     at = weight > 0.0
     return GivenRatings(given.users[at], given.items[at], given.values[at], given.shape, weight[at], np.flatnonzero(at))
@@ -72,6 +79,8 @@ def read_ratings(X: Any, y: Any, columns: Sequence[str], *, values: bool = True)
     """Ratings, or with ``values=False`` pairs, from any of the forms."""
     form = FORM if values else PAIRS
     if is_sparse(X):
+        if X.ndim != 2:
+            raise form.wrong(f"a sparse array of shape {X.shape}")
         table = X.tocoo()
         shape, parts = (int(X.shape[0]), int(X.shape[1])), [table.row, table.col, table.data]
     else:

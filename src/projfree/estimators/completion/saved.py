@@ -11,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from projfree.estimators.completion.configured import three
 from projfree.estimators.completion.convex_problem import SweepSettings
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.features import FeatureTable
@@ -19,12 +18,13 @@ from projfree.estimators.completion.labels import KINDS
 from projfree.estimators.completion.members import Member
 from projfree.estimators.completion.observed import Observed
 from projfree.estimators.completion.offset_model import OffsetModel
+from projfree.estimators.completion.settings import stated, three
 from projfree.estimators.saved_model import finite, need
 from projfree.losses.base import Loss
 
 NUMBERS = (
     *("radius_", "norm_", "strength_", "value_", "bound_", "relative_gap_"),
-    *("n_iter_", "n_sweeps_", "n_ratings_", "implicit_", "total_weight_"),
+    *("n_iter_", "n_sweeps_", "n_ratings_", "implicit_"),
 )
 
 
@@ -57,7 +57,7 @@ class SavedCompletion:
         model: Any = self
         if not ratings:
             model = copy.copy(self)
-            del model.ratings_
+            vars(model).pop("ratings_", None)  # a model that was saved without them has none
             model.held_out_ = None
         save(model, path)
 
@@ -78,7 +78,6 @@ def check_completion(model: Any) -> None:
     for name, kind in {"factors_": Factors, "loss_": Loss}.items():
         need(isinstance(held.get(name), kind), f"{name} is no {kind.__name__}")
     held.setdefault("n_sweeps_", 0)  # models of earlier versions have not counted them
-    held.setdefault("total_weight_", _total_weight(model))  # models of earlier versions do not say it
     for name in NUMBERS:
         need(isinstance(held.get(name), int | float | np.number), f"{name} is no number")
     need(len(held.get("rating_range_", ())) == 2, "rating_range_ is no range")
@@ -110,16 +109,7 @@ def check_completion(model: Any) -> None:
     if "settings_" not in held:  # models of earlier versions have those of their parameters
         model.settings_ = model._asked_settings()
     _check_settings(model.settings_)
-
-
-def _total_weight(model: Any) -> Any:
-    """The sum of the weights, of the ratings where they are there, and one each where they are not."""
-    held = vars(model)
-    ratings = held.get("ratings_")
-    if not isinstance(ratings, Observed) or ratings.weight is None:
-        return held.get("n_ratings_")
-    out = held.get("held_out_")
-    return float(np.sum(finite("the weights", ratings.weight if out is None else ratings.weight[~np.asarray(out)])))
+    model._stated = stated(model)
 
 
 def _all_numbers(member: Member) -> bool:
