@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -118,7 +119,21 @@ class ObservedEntries(LocalData):
 
     def deviation(self, base: float, most: float = math.inf) -> float:
         """The root mean square of the targets' differences from ``base``, each counted as ``most`` at most."""
-        return float(np.linalg.norm(np.clip(self.y - base, -most, most))) / math.sqrt(self.n)
+        squares = (float(np.sum(np.clip(self.y[part] - base, -most, most) ** 2)) for part in self._parts())
+        return math.sqrt(math.fsum(squares) / self.n)
+
+    def mean_loss(self, value: Callable[[Array, Array], Array], u: float) -> float:
+        """The weighted mean of a loss where all predictions are one number."""
+        total, count = 0.0, 0.0
+        for part in self._parts():
+            losses = value(np.full(part.stop - part.start, u), self.y[part])
+            total += float(losses.sum() if self.weight is None else self.weight[part] @ losses)
+            count += float(len(losses) if self.weight is None else self.weight[part].sum())
+        return total / count
+
+    def _parts(self) -> Iterator[slice]:
+        """Ranges of entries, so that nothing as long as all of them is formed."""
+        return (slice(start, min(start + self.block_rows, self.n)) for start in range(0, self.n, self.block_rows))
 
     def smoothness(self, *, centred: bool) -> float:
         # A^T S A is diagonal: the weight of each place. Centring only lowers the eigenvalues.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from projfree.algebra import Point
@@ -75,6 +75,11 @@ class OffsetObjective(Objective):
     def entries(self) -> OffsetObjective:
         """The part of the objective that is a loss at observed entries: all of it."""
         return self
+
+    @cached_property
+    def value_without_offsets(self) -> float:
+        """The mean loss where every prediction is the base."""
+        return self.data.mean_loss(self.loss.value, self.base)
 
     def slope_at(self, x: Point) -> Any:
         """The gradient at a point with its own offsets, which need not be the best ones; one read."""

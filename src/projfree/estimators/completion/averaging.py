@@ -15,8 +15,8 @@ from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.members import Certified, Member
 from projfree.estimators.completion.stages import SHARE, Stages
 from projfree.estimators.completion.stopping import Tally, limited
-from projfree.run.checkpoint import ANEW, Written
-from projfree.run.fingerprints import fingerprint, refuse_other
+from projfree.run.checkpoint import Written
+from projfree.run.fingerprints import ANEW, fingerprint, refuse_other
 from projfree.solvers.alternating import Alternating
 
 #: How the models differ from what is asked for: what is added to the power of the frequencies, and what the weight of

@@ -108,9 +108,14 @@ class Configured:
             implicit=self.implicit_,
             features=self._features if features is None else features,
         )
-        shape = (len(self.user_ids_), len(self.item_ids_)) if shape is None else shape
+        shape = self._shape if shape is None else shape
         targets = self._targets(ratings.values)
         return ConvexProblem.of(ratings.rows, ratings.cols, targets, ratings.weight, shape, given)
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        """The numbers of users and of items."""
+        return len(self.user_ids_), len(self.item_ids_)
 
     @property
     def _features(self) -> Features:

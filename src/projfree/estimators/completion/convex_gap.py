@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from projfree.run.exit import refuse_contradiction
 from projfree.run.progress import LEAST_SCALE
 from projfree.runtime import single_blas
 from projfree.sets import spectral
+from projfree.sets.weighted_schatten import WeightedSchattenBall
 from projfree.solvers.alternating import Sweepable
 
 #: The scale of the relative gap is at least this part of the value without a matrix, as in every run.
@@ -43,17 +44,26 @@ class CertifiedModel:
 
 def certified(problem: ConvexProblem, factors: Factors, radius: float, most: float = math.inf) -> CertifiedModel:
     """The certificate of a model in the ball of a radius, for about ``most`` products."""
-    f, ball = problem.f.open(), problem.ball(radius)
-    effort = effort_for(problem, most)
+    f, ball, effort = problem.f, problem.ball(radius), effort_for(problem, most)
     with single_blas():
-        here = f.evaluate(factors.point(f))
-        gradient: Any = here.slope.gradient
-        lowered = gradient.scaled(1.0 / ball.rows, 1.0 / ball.cols)
-        bound, allowance = here.slope.minimum(ball, spectral.support(lowered, ball.p, radius, effort))
+        here = _in_coordinates_of(ball, f, factors)
+        support = spectral.support(cast("Any", here.slope.gradient), ball.p, radius, effort)
+        bound, allowance = here.slope.minimum(ball, support)
     refuse_contradiction(f, ball, here.value, bound, allowance)
     bound = max(bound, _scaled_back(f, here, bound), f.least)
     found = factors.with_offsets(np.asarray(here.intercept))
     return CertifiedModel(found, here.value, bound, relative(f, here.value, bound), not effort.gram)
+
+
+def _in_coordinates_of(ball: WeightedSchattenBall, f: Sweepable, factors: Factors) -> Evaluation:
+    """The evaluation of a model, with the gradient in the coordinates in which the norm has no weights.
+
+    It keeps neither the other gradient nor the images of the ratings, each of which takes as much memory as these.
+    """
+    here = f.open().evaluate(factors.point(f))
+    gradient: Any = here.slope.gradient
+    lowered = gradient.scaled(1.0 / ball.rows, 1.0 / ball.cols)
+    return replace(here, tangent=replace(here.slope, gradient=lowered))
 
 
 def _scaled_back(f: Sweepable, here: Evaluation, bound: float) -> float:
@@ -89,7 +99,6 @@ def relative(f: Sweepable, value: float, bound: float) -> float:
     """The gap over the value, or over a millionth of the value without a matrix."""
     e = f.entries
     # That is at most the loss without offsets, so that the search for them is worth it only where it could matter.
-    losses = e.loss.value(np.full(e.data.n, e.base), e.data.y)
-    most = float(np.average(losses, weights=e.data.weight)) + f.known
+    most = e.value_without_offsets + f.known
     floor = LEAST * abs(float(f.value(f.point(LowRank(f.shape, ()))))) if abs(value) < LEAST * most else 0.0
     return (value - bound) / max(abs(value), floor, LEAST_SCALE)

@@ -107,9 +107,7 @@ class ConvexProblem:
 
     def reach(self, strength: float) -> WeightedSchattenBall:
         """A ball that holds the minimiser with a penalty: the penalty there is at most the loss at zero."""
-        f, data = self.f.entries, self.f.entries.data
-        total = data.n * float(np.average(f.loss.value(np.full(data.n, f.base), data.y), weights=data.weight))
-        total += self.f.known * data.n
+        total = self.f.entries.data.n * (self.f.entries.value_without_offsets + self.f.known)
         return self.ball(max(0.5 * self.p * total / strength, self.least_radius))
 
     @property

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
+from projfree.algebra import Pattern
 from projfree.checks import Array
 from projfree.estimators.completion.choice import WEIGHTS
 from projfree.estimators.completion.configured import Configured
@@ -81,7 +82,7 @@ class HeldOut(Configured):
         self.rating_range_ = (float(values.min()), float(values.max()))
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         n = len(ratings)
-        order = np.lexsort((ratings.cols, ratings.rows)) if matrix else np.arange(n)
+        order = np.arange(n) if not matrix else Pattern.sorted_pairs(ratings.rows, ratings.cols, self._shape)[0]
         self._split = self._drawn(order) if before is None else self._extended(ratings, before)
         self.held_out_ = np.isin(np.arange(n), self._split[1]) if self.early_stopping and n > 1 else None
         training = self._training()
@@ -102,7 +103,10 @@ class HeldOut(Configured):
         """Some places divided at random: those to fit, and those to hold out, of which there are some at the least."""
         n, order = len(at), np.random.default_rng(self._seed).permutation(len(at))
         out = min(max(int(self.validation_fraction * n), least), n - 1)
-        return np.sort(at[order[out:]]), np.sort(at[order[:out]])
+        fitted = np.zeros(int(at.max(initial=-1)) + 1, dtype=bool)
+        fitted[at[order[out:]]] = True
+        kind = np.int32 if len(fitted) < 2**31 else np.int64  # there are as many as ratings
+        return np.flatnonzero(fitted).astype(kind), np.sort(at[order[:out]]).astype(kind)
 
     def _extended(self, ratings: Observed, before: KnownPairs) -> tuple[Array, Array]:
         """The division of ratings of which some were known: these stay on their side, the others are drawn."""

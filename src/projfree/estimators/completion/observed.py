@@ -20,6 +20,11 @@ def last_of_each(rows: Array, cols: Array, width: int) -> Array:
     return np.flatnonzero(kept)
 
 
+def _short(places: Array) -> Array:
+    """Places as integers of 32 bits where these are enough: there are as many as ratings."""
+    return places.astype(np.int32, copy=False) if places.max(initial=0) < 2**31 else places
+
+
 @dataclass(frozen=True, eq=False)
 class Observed:
     """Ratings by their places: rows and columns of the matrix, values, and weights where there are some."""
@@ -32,6 +37,7 @@ class Observed:
     @classmethod
     def latest(cls, rows: Array, cols: Array, values: Array, weight: Array | None, width: int) -> Observed:
         """Of each pair the last rating."""
+        rows, cols = (_short(side) for side in (rows, cols))
         every, kept = cls(rows, cols, values, weight), last_of_each(rows, cols, width)
         return every if len(kept) == len(values) else every.part(kept)
 
