@@ -8,6 +8,7 @@
     python benchmarks/completion.py rmse --file ratings.tab --method projfree-defaults
     python benchmarks/completion.py memory --ratings 20000000
     python benchmarks/completion.py sweeps --ratings 3000000
+    python benchmarks/completion.py fit --ratings 20000000
     python benchmarks/completion.py proved 1m --p 1 1.2 --commit
     python benchmarks/completion.py oracle
     python benchmarks/completion.py cold 1m --held-out users --seeds 0 1 2 --commit
@@ -154,6 +155,21 @@ def sweeps(args):
         told("sweeps", row | {"GB before": before}, ("ratings",))
 
 
+def fit(args):
+    """Seconds of the processor of a whole fit with all its defaults, and the peak of memory."""
+    from projfree import MatrixCompletion
+
+    given = synthetic(args.ratings)
+    before, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, time.process_time()
+    model = MatrixCompletion().fit(given)
+    cpu, peak = time.process_time() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    row = {"ratings": args.ratings, "CPU s": cpu, "peak GB": peak, "GB before": before}
+    row |= {"relative gap": model.relative_gap_, "threads": threads()}
+    print(row, flush=True)
+    if args.commit:
+        told("fits", row, ("ratings",))
+
+
 def proved(args):
     """Seconds of a fit without implicit features until its relative gap is proved, at the radius that a fit chooses."""
     from projfree import MatrixCompletion
@@ -211,7 +227,7 @@ def cold(args):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["rmse", "table", "memory", "sweeps", "proved", "oracle", "cold"])
+    parser.add_argument("what", choices=["rmse", "table", "memory", "sweeps", "fit", "proved", "oracle", "cold"])
     parser.add_argument("size", nargs="?", default="100k", choices=["100k", "1m", *STAND_INS])
     parser.add_argument("--method", default="projfree", choices=METHODS)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
@@ -228,6 +244,6 @@ if __name__ == "__main__":
     parser.add_argument("--weights", type=float, nargs="+", default=[1.0], help="of features, to compare")
     arguments = parser.parse_args()
     started()
-    told_by = {"rmse": rmse, "table": compared, "memory": memory, "sweeps": sweeps, "proved": proved}
+    told_by = {"rmse": rmse, "table": compared, "memory": memory, "sweeps": sweeps, "fit": fit, "proved": proved}
     told_by |= {"oracle": oracle, "cold": cold}
     told_by[arguments.what](arguments)

@@ -84,6 +84,11 @@ REPORTS = {
                 "sweeps",
             ),
             Shown(
+                "Whole fits with all defaults, the choice of the radius, implicit features and the certificate among them, on such "
+                "ratings (`benchmarks/completion.py fit --ratings N --commit`)",
+                "fits",
+            ),
+            Shown(
                 "Fits of ratings alone until the relative gap is proved, at the radius that a fit without a tolerance "
                 "chooses (`benchmarks/completion.py proved 1m --commit`)",
                 "proved",

@@ -29,6 +29,7 @@ from projfree.algebra import (
     unpack,
     zeros,
 )
+from projfree.algebra import pattern as pattern_module
 
 SHAPE = (7, 5)
 
@@ -272,3 +273,34 @@ def test_factors_with_as_many_columns_as_a_side_are_multiplied_out(shape, parts,
     assert folded.rank == min(X.rank, *shape)
     assert folded.cut == X.cut
     np.testing.assert_allclose(folded.toarray(), dense, atol=1e-12)
+
+
+@given(st.integers(0, 2**16), st.integers(1, 30), st.integers(1, 9), st.integers(1, 9))
+def test_pairs_are_sorted_by_counting_as_by_comparing(seed, count, m, n):
+    rng = np.random.default_rng(seed)
+    rows, cols = rng.integers(0, m, count), rng.integers(0, n, count).astype(np.int32)
+    plain, order, place = Pattern.of(rows, cols, (m, n))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pattern_module, "MANY", 0)
+        counted, same_order, same_place = Pattern.of(rows, cols, (m, n))
+        np.testing.assert_array_equal(counted.by_column[2], np.argsort(counted.indices, kind="stable"))
+    np.testing.assert_array_equal(order, np.lexsort((cols, rows)))  # which is stable
+    for one, other in ((order, same_order), (plain.indptr, counted.indptr), (plain.indices, counted.indices)):
+        np.testing.assert_array_equal(one, other)
+    distinct, inverse = np.unique(rows * n + cols, return_inverse=True)
+    np.testing.assert_array_equal(plain.rows * n + plain.indices, distinct)
+    assert (place is None) == (same_place is None) == (len(distinct) == count)
+    if place is not None:
+        np.testing.assert_array_equal(place, inverse[order])
+        np.testing.assert_array_equal(place, same_place)
+
+
+def test_a_block_has_no_components_that_are_zero_there():
+    left, right = np.zeros((6, 3)), np.ones((5, 3))
+    left[:2, 0], left[2:, 1], right[3:, 1] = 1.0, 2.0, 0.0
+    low = 2.0 * LowRank.of(left, right) + LowRank.of(np.ones((6, 1)), np.ones((5, 1)))
+    for rows, cols, rank in ((slice(2), slice(5), 2), (slice(2, 6), slice(3), 2), (slice(2, 6), slice(3, 5), 1)):
+        part = low.block(rows, cols)
+        assert part.rank == rank
+        np.testing.assert_allclose(part.toarray(), low.toarray()[rows, cols])
+    assert LowRank((6, 5), ()).block(slice(2), slice(3)).toarray().shape == (2, 3)

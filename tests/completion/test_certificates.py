@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 
 import numpy as np
 import pytest
@@ -178,3 +179,32 @@ def test_no_bound_is_above_a_minimum_of_zero(shape, d):
     f, radius = problem.f, problem.unit.norm(LowRank.of(*ones)) * (1.0 + d)
     x = f.point(LowRank.of(ones[0] * (1.0 - d), ones[1]), np.zeros(1 + m + n))
     assert f.open().evaluate(x).slope.lower(problem.ball(radius)) <= 0.0
+
+
+def low_plus_noise(strength):
+    """Two large singular values of a size, above many small ones, on a full pattern and in factors."""
+    m, n = 300, 200
+    rng, (rows, cols) = np.random.default_rng(0), np.divmod(np.arange(m * n), n)
+    low = [np.linalg.qr(rng.standard_normal((side, 2)))[0] for side in (m, n)]
+    noise = rng.standard_normal((m, n))
+    on = OnPattern(Pattern.of(rows, cols, (m, n))[0], (noise / np.linalg.norm(noise)).ravel())
+    g = on + strength * LowRank.of(*low)
+    return g, np.linalg.svd(g.toarray(), compute_uv=False)
+
+
+@pytest.mark.parametrize(("strength", "worth"), [(0.0, False), (1e-3, False), (3.0, True)])
+def test_blocks_are_enlarged_where_a_bound_may_gain_by_it(strength, worth, monkeypatch):
+    """Of two large values a block of two leaves a small tail; of a flat spectrum it leaves nearly all."""
+    for owner, name in itertools.product((subspace, spectral), ("DENSE_ENTRIES", "EVERY_SIDE")):
+        monkeypatch.setattr(owner, name, 0)
+    monkeypatch.setattr(subspace, "FIRST_BLOCK", 1)
+    monkeypatch.setattr(subspace, "MOST_BLOCK", 2)
+    g, values = low_plus_noise(strength)
+    steps, step = [], subspace._step
+    monkeypatch.setattr(subspace, "_step", lambda *given: steps.append(given[1].shape[1]) or step(*given))
+    found = spectral.support(g, 1.5, 1.0, Effort(False, False, False))
+    truth = float(np.sum(values**3) ** (1.0 / 3.0))
+    assert found >= truth
+    assert (found <= 1.2 * truth) == worth
+    assert (max(steps, default=0) == subspace.MOST_BLOCK) == worth
+    assert bool(steps) == worth

@@ -29,8 +29,9 @@ from projfree import (
 from projfree.algebra import LowRank, OnPattern, lowrank
 from projfree.numerics import subspace
 from projfree.objectives.offsets import OffsetObjective
+from projfree.objectives.regressions import regressed, with_offsets_regressed
 from projfree.sets import WeightedSchattenBall, spectral
-from projfree.solvers.alternating import Alternating
+from projfree.solvers.alternating import Alternating, offsets_alone
 
 SHAPE = (12, 9)
 SOLVERS = (
@@ -259,3 +260,21 @@ def test_sweeps_refuse_two_entries_at_one_place():
     f, ball = OffsetObjective(Squared(), data), WeightedSchattenBall(1.0, 1.0, np.ones(2), np.ones(2))
     with pytest.raises(TypeError, match="need one entry a place; merge entries at the same place"):
         next(iterate(f, ball, Alternating(rank=1)))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("loss", [Squared(), Huber(0.5)])
+@pytest.mark.parametrize("kinds", [(True, True, True), (True, False, True), (False, True, False)])
+def test_offsets_alone_are_those_of_regressions_with_a_matrix_of_zero(weighted, loss, kinds):
+    rows, cols, y = entries(count=80)
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y)) if weighted else None
+    data = as_data(Entries(rows, cols, (12, 9), factored=True), y, weight)
+    f = OffsetObjective(loss, data, ridge=2.0, kinds=kinds, base=3.0)
+    now = offsets_alone(f)
+    for side in (0, 1):
+        again = regressed(f, now, side, np.ones(1), np.ones((12, 9)[side]))
+        quick = with_offsets_regressed(f, now, side)
+        np.testing.assert_allclose(quick.rows, again.rows, atol=1e-9)
+        np.testing.assert_allclose(quick.cols, again.cols, atol=1e-9)
+    assert now.rows.any() == kinds[1]
+    assert now.cols.any() == kinds[2]

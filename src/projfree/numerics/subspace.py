@@ -300,14 +300,17 @@ def hopeless(g: Operator, q: float, effort: Effort = EVERY_EFFORT) -> bool:
     x = np.random.default_rng(g.shape[1]).standard_normal((g.shape[1], 1))
     for _ in range(LOOKS):
         x = g.transposed_times(g.times(x / max(float(np.linalg.norm(x)), 1e-300)))
-    largest = np.array([LARGER * math.sqrt(float(np.linalg.norm(x)))])
-    return _hoped_for(g, q, largest, min(*g.shape, MOST_BLOCK), effort) > (1.0 - WORTH) * g.size()
+    largest, most = math.sqrt(float(np.linalg.norm(x))), min(*g.shape, MOST_BLOCK)
+    hopes = [_hoped_for(g, q, np.array([times * largest]), most, effort) for times in (1.0, LARGER)]
+    return min(hopes) > (1.0 - WORTH) * g.size()
 
 
 def _hoped_for(g: Operator, q: float, theta: Array, columns: int, effort: Effort) -> float:
     """The tail bound of a block with so many columns if its further values were as large as the last one known."""
-    values = np.append(theta, np.full(columns - len(theta), theta[-1]))
-    trace = max(g.size() ** 2 - float(values @ values), 0.0)
+    left = max(g.size() ** 2 - float(theta @ theta), 0.0)
+    more = min(columns - len(theta), int(left / max(float(theta[-1]) ** 2, 1e-300)))  # there are no more of that size
+    values = np.append(theta, np.full(more, theta[-1]))
+    trace = max(left - more * float(theta[-1]) ** 2, 0.0)
     square = trace**2
     if q >= 4.0 and effort.fourth and hasattr(g, "gram_square"):
         square = min(square, max(float(g.gram_square) - float(np.sum(values**4)), 0.0))
