@@ -84,7 +84,7 @@ REPORTS = {
                 "sweeps",
             ),
             Shown(
-                "Whole fits with all defaults, the choice of the radius, implicit features and the certificate among them, on such "
+                "Whole fits with all defaults, choice and certificate included, on such "
                 "ratings (`benchmarks/completion.py fit --ratings N --commit`)",
                 "fits",
             ),
