@@ -208,3 +208,17 @@ def test_blocks_are_enlarged_where_a_bound_may_gain_by_it(strength, worth, monke
     assert (found <= 1.2 * truth) == worth
     assert (max(steps, default=0) == subspace.MOST_BLOCK) == worth
     assert bool(steps) == worth
+
+
+def test_a_small_table_has_a_sharp_bound_whatever_it_may_take():
+    quick, sharp = (
+        MatrixCompletion(radius=5.0, rank=2, max_sweeps=1, certify=how).fit(TABLE) for how in (True, "sharp")
+    )
+    assert (quick.coarse_, quick.bound_) == (sharp.coarse_, sharp.bound_) == (False, sharp.bound_)
+
+
+def test_a_table_too_large_for_a_sharp_bound_says_so(monkeypatch):
+    monkeypatch.setattr(subspace, "DENSE_ENTRIES", 0)
+    for side in ("LARGEST_SIDE", "BOUND_SIDE", "EVERY_SIDE"):
+        monkeypatch.setattr(subspace, side, 10)
+    assert MatrixCompletion(radius=5.0, rank=2, max_sweeps=1, certify="sharp").fit(TABLE).coarse_

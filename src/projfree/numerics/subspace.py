@@ -228,6 +228,14 @@ class Effort(NamedTuple):
 EVERY_EFFORT = Effort()
 
 
+def is_sharp(shape: tuple[int, ...], p: float, effort: Effort) -> bool:
+    """Whether the bound of the dual norm of p comes from a whole spectrum, or for p = 1 from its largest value."""
+    m, n = shape
+    if m * n <= DENSE_ENTRIES:
+        return True
+    return effort.gram and min(m, n) <= (LARGEST_SIDE if p == 1.0 else BOUND_SIDE)
+
+
 def norm_bound(g: Operator, q: float, found: Spectrum, effort: Effort = EVERY_EFFORT) -> float:
     r"""A proven upper bound on :math:`\|G\|_{S_q}`, from the Gram matrix or from leading triples."""
     side, frobenius = min(g.shape), g.size()

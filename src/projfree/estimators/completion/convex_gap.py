@@ -12,7 +12,7 @@ from projfree.algebra import UNIT, LowRank
 from projfree.estimators.completion.convex_problem import ConvexProblem
 from projfree.estimators.completion.factors import Factors
 from projfree.losses.squared import is_squared
-from projfree.numerics.subspace import Effort
+from projfree.numerics.subspace import Effort, is_sharp
 from projfree.objectives.evaluation import Evaluation
 from projfree.run.exit import refuse_contradiction
 from projfree.run.progress import LEAST_SCALE
@@ -32,7 +32,7 @@ PAIR, CHOLESKY, SPECTRUM = 5.0, 1.0 / 18.0, 1.0 / 3.0
 class CertifiedModel:
     """A model inside the ball with its best offsets, its value, and a proven bound on the minimum over the ball.
 
-    The bound is ``coarse`` where a sharp one would have taken too many products.
+    The bound is ``coarse`` where a sharp one would have taken too many products, or the matrix is too large for one.
     """
 
     factors: Factors
@@ -51,8 +51,9 @@ def certified(problem: ConvexProblem, factors: Factors, radius: float, most: flo
         bound, allowance = here.slope.minimum(ball, support)
     refuse_contradiction(f, ball, here.value, bound, allowance)
     bound = max(bound, _scaled_back(f, here, bound), f.least)
+    coarse = not is_sharp(f.shape, ball.p, effort)
     found = factors.with_offsets(np.asarray(here.intercept))
-    return CertifiedModel(found, here.value, bound, relative(f, here.value, bound), not effort.gram)
+    return CertifiedModel(found, here.value, bound, relative(f, here.value, bound), coarse)
 
 
 def _in_coordinates_of(ball: WeightedSchattenBall, f: Sweepable, factors: Factors) -> Evaluation:

@@ -113,7 +113,8 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         The objective, a proven lower bound on its minimum over the ball, and their relative distance; NaN where not
         certified.
     coarse_ : bool
-        Whether the bound was kept coarse to save time; ``certify="sharp"`` or `certify_to` prove more.
+        Whether the bound was kept coarse to save time, so that ``certify="sharp"`` and `certify_to` prove more, or the
+        smaller side is too long for a sharp one: more than 8,192 for p = 1, else more than 5,000.
     implicit_ : float
         The weight of implicit features.
     settings_ : SweepSettings
