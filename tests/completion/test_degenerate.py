@@ -6,18 +6,29 @@ import numpy as np
 import pytest
 from completion.problems import entries
 
+from projfree.algebra import LowRank
 from projfree.estimators.completion import MatrixCompletion
 from projfree.estimators.completion.convex_problem import ConvexProblem
+from projfree.estimators.completion.factors import Factors
 
 RATINGS = entries(30, 20, 300, seed=3)
 PAIRS = RATINGS[:2]
 CONSTANT = (*PAIRS, np.full(300, 3.0))
 
 
-@pytest.mark.parametrize("settings", [{}, {"radius": 1e-9}, {"n_models": 2}], ids=str)
+def _empty(model):
+    """The point without a matrix, as the convex solver gives it, and what it is a point of."""
+    problem, offsets = model._problem(model.ratings_), model.factors_
+    f = problem.f
+    return f, problem.ball(model.radius_), LowRank(f.shape, ()), offsets.point(f).intercept
+
+
+@pytest.mark.parametrize("settings", [{}, {"radius": 1e-9}], ids=str)
 def test_a_certified_answer_without_components_can_go_on(settings):
-    model = MatrixCompletion(rank=3, **settings).fit(CONSTANT).certify_to(1e-6)
+    model = MatrixCompletion(rank=3, **settings).fit(CONSTANT)
+    model.factors_ = Factors.of_point(*_empty(model))
     assert len(model.factors_.sigma) == 0
+    model.certify_to(1e-6)
     np.testing.assert_allclose(model.fold_in({3: 3.0, 4: 3.0}), 3.0, rtol=1e-6)
     model.partial_fit(([0, 31], [1, 1], [5.0, 4.0]))
     assert model.factors_.left.shape[1] >= 3  # begun anew

@@ -10,7 +10,7 @@ from completion.problems import entries
 
 import projfree
 from projfree import persist
-from projfree.estimators.completion import MatrixCompletion, certifying, stages
+from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV, certifying, stages
 
 RATINGS = entries(30, 20, 300, seed=3)
 PAIRS = RATINGS[:2]
@@ -174,3 +174,68 @@ def test_only_what_is_for_users_has_a_public_name():
     """Names of the file format are private; `prepare`, `weights` and `most_sweeps` are those of a search."""
     names = {name for name in dir(MatrixCompletion) if not name.startswith("_")}
     assert not names & {"check_parts", "saved_version", "never_saved"}
+
+
+def test_a_search_that_fails_leaves_all_as_it_was():
+    search = MatrixCompletionCV(p=(1.0,), radii=[5.0, 15.0], cv=3, rank=3, loss="huber").fit(RATINGS)
+    before, kept = search.predict(PAIRS), {name: value for name, value in vars(search).items() if name.endswith("_")}
+    bad = (*PAIRS, np.where(np.arange(len(PAIRS[0])) == 3, np.nan, RATINGS[2]))
+    with pytest.raises(ValueError, match=r"finite|NaN"):
+        search.fit(bad)
+
+    def press(run):
+        raise KeyboardInterrupt
+
+    search.set_params(callbacks=[press])
+    with pytest.raises(KeyboardInterrupt):
+        search.fit((*PAIRS, RATINGS[2][::-1]))
+    assert all(vars(search)[name] is value for name, value in kept.items())
+    np.testing.assert_array_equal(search.predict(PAIRS), before)
+    search.set_params(callbacks=()).certify_to(1e-2)
+    assert search.bound_ <= search.value_
+
+
+def test_a_search_refuses_settings_that_are_changed_before_further_ratings():
+    search = MatrixCompletionCV(p=(1.0,), radii=[5.0, 15.0], cv=3, rank=3).fit(RATINGS)
+    for changed in ({"weight_power": 0.5}, {"loss": "huber"}, {"ridge": 50.0}, {"p": (1.2,)}):
+        before = search.get_params(deep=False)
+        with pytest.raises(ValueError, match="`partial_fit` goes on with the problem of the fit"):
+            search.set_params(**changed).partial_fit(([0], [1], [2.0]))
+        search.set_params(**{name: before[name] for name in changed})
+    search.partial_fit(([0], [1], [2.0]))
+
+
+def test_files_say_with_what_further_ratings_go_on(tmp_path):
+    fitted(p=1.2).set_params(p=1.7).save(tmp_path / "m")
+    with pytest.raises(ValueError, match=r"which had p=1\.2, got p=1\.7"):
+        projfree.load(tmp_path / "m").partial_fit(([0], [1], [2.0]))
+
+
+def test_the_penalty_of_a_certified_answer_does_not_grow_with_outliers():
+    values = RATINGS[2].copy()
+    values[5] = 1e12
+    model = MatrixCompletion(loss="huber", radius=5.0, rank=3).fit((*PAIRS, values))
+    swept = model.strength_
+    assert model.certify_to(1e-3).strength_ < 10.0 * swept
+
+
+@pytest.mark.parametrize("first", [0.0, 1.0])
+def test_a_checkpoint_of_other_implicit_features_is_refused(first, tmp_path):
+    def press(run):
+        if run.iteration == 2:
+            raise KeyboardInterrupt
+
+    given = {"rank": 3, "radius": 5.0, "checkpoint": tmp_path / "c"}
+    with pytest.raises(KeyboardInterrupt):
+        MatrixCompletion(**given, implicit=first, callbacks=[press]).fit(RATINGS)
+    with pytest.raises(ValueError, match=rf"its implicit is {first:g}, this one is 0.3; give the same implicit"):
+        MatrixCompletion(**given, implicit=0.3).fit(RATINGS)
+    assert MatrixCompletion(**given, implicit=first).fit(RATINGS).implicit_ == first
+
+
+def test_further_ratings_leave_the_checkpoint_of_the_fit(tmp_path):
+    given = {"rank": 3, "radius": 5.0, "checkpoint": tmp_path / "c"}
+    model = MatrixCompletion(**given).fit(RATINGS)
+    before = model.predict(PAIRS)
+    model.partial_fit(([0, 1], [1, 1], [2.0, 4.0]))
+    np.testing.assert_array_equal(MatrixCompletion(**given).fit(RATINGS).predict(PAIRS), before)

@@ -21,6 +21,8 @@ MOST_COLUMNS = 512
 FACTOR_BYTES, FEWEST_COLUMNS = 1 << 28, 160
 #: There, singular values below this part of the first go too, and the rest shrinks by so much.
 FAINT, SHRINK = 1e-5, 1e-8
+#: Inner products of sums with more pairs of terms than this are taken of their factors side by side, which are copies.
+MANY_TERMS = 64
 #: What a compression may cut, relative to the Frobenius norm: rounding on small matrices, a little more on large ones.
 SMALL_SIDE, CUT_SMALL, CUT_LARGE = 1024, 1e-13, 1e-7
 
@@ -279,6 +281,9 @@ class LowRank(Structured):
     def _with(self, part: Any) -> float:
         if not isinstance(part, LowRank):
             return float(part.inner(self))
+        if len(self.terms) * len(part.terms) > MANY_TERMS:  # few large products are faster than many small ones
+            (a, b), (c, d) = self.factors(), part.factors()
+            return float(np.sum((a.T @ c) * (b.T @ d)))
         pairs = [(a * b, f, g) for a, f in self.terms for b, g in part.terms]
         return float(sum(c * np.sum((f.left.T @ g.left) * (f.right.T @ g.right)) for c, f, g in pairs))
 

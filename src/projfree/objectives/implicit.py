@@ -3,11 +3,11 @@ r"""Matrix completion that also completes which entries were observed, and featu
 With B the 0/1 matrix of the observed places, known everywhere, and X, S and T blocks of one larger matrix,
 
 .. math:: \min_{M = \begin{pmatrix} X & S \\ T & \cdot \end{pmatrix}} f(X)
-          + \frac{w}{\sum_i s_i} \bigl( \|B - S\|_F^2 + \|B - T\|_F^2 \bigr),
+          + \frac{w}{n} \bigl( \|B - S\|_F^2 + \|B - T\|_F^2 \bigr),
 
-where f is the loss at the observed entries, offsets minimised out, and :math:`s_i` are its weights before they are
-normalised. Rows of X and S share factors, and so do columns of X and T: what somebody looked at says something about
-what they like. The added terms have as many entries as the matrix and are never formed: for factors
+where f is the weighted mean of the loss at the n observed entries, offsets minimised out. Rows of X and S share
+factors, and so do columns of X and T: what somebody looked at says something about what they like. The added terms
+have as many entries as the matrix and are never formed: for factors
 
 .. math:: \|B - U Q^T\|_F^2 = |B| - 2 \sum_{(i,j) \in B} U_i \cdot Q_j + \operatorname{tr}(U^T U\, Q^T Q),
 
@@ -74,7 +74,7 @@ class ImplicitObjective(SmoothFunction):
         least = positive if features == (None, None) else partial(at_least, lowest=0.0)
         self.entries, self.implicit = entries, least("ImplicitObjective(weight=...)", weight)
         self.features_weight = positive("ImplicitObjective(features_weight=...)", features_weight)
-        total = float(entries.data.n if entries.data.total_weight is None else entries.data.total_weight)
+        total = float(entries.data.n)
         self.scale = self.implicit / total
         self.neighbours = Neighbours(entries.data.pattern, self.scale, features, self.features_weight / total)
         (m, n), (below, beside) = entries.shape, self.neighbours.extra

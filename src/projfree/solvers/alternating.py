@@ -236,7 +236,12 @@ def strongest(f: Sweepable, ball: WeightedSchattenBall) -> float:
     point = e.point(LowRank.of(now.left, now.right), now.offsets)
     gradient = (0.5 * e.data.n * e.slope_at(point)).scaled(1.0 / rows, 1.0 / cols)
     found = leading(gradient, lambda s: np.eye(1, len(s))[0], None)
-    return max(float(found.values[0]), WEAKEST * (e.data.size_of_targets(e.base, _most_pull(e)) or 1.0))
+    return max(float(found.values[0]), least_strength(e))
+
+
+def least_strength(e: OffsetObjective) -> float:
+    """The least strength that any model has, by the size of the targets, each as far as the loss lets it pull."""
+    return WEAKEST * (e.data.size_of_targets(e.base, _most_pull(e)) or 1.0)
 
 
 def _most_pull(e: OffsetObjective) -> float:

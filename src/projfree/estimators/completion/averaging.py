@@ -81,7 +81,8 @@ class Averaging(Stages):
         count = len(last) or self.n_models
         models: list[Any] = [fresh] if count == 1 else [fresh._variant(k) for k in range(count)]
         written = None if begun else self._written()
-        origin = {} if self.checkpoint is None or begun else fresh._origin()
+        several = count > 1 or (written is not None and written.note.get("members"))
+        origin = fresh._origin() if several and self.checkpoint is not None and not begun else {}
         done = [] if written is None else _finished(written, origin)
         try:
             for k, one in enumerate(models):
@@ -89,7 +90,9 @@ class Averaging(Stages):
                     done[k].hold(one)
                     continue
                 if begun:
-                    one.implicit_, one.strength_ = last[k].implicit_, last[k].strength_
+                    one.implicit_, one.strength_, one.n_sweeps_ = (
+                        getattr(last[k], name) for name in ("implicit_", "strength_", "n_sweeps_")
+                    )
                     one.settings_ = replace(one.settings_, power=last[k].settings_.power)
                 seconds = left()
                 one.time_limit = None if seconds is None else seconds / (len(models) - k)
@@ -144,10 +147,12 @@ class Averaging(Stages):
         if not self._members:
             return super().certify_to(tol, time_limit=time_limit)
         models, left = self._models(), countdown(time_limit)
-        for k, one in enumerate(models):
-            seconds = left()
-            one.certify_to(tol, time_limit=None if seconds is None else seconds / (len(models) - k))
-        self._gather(self, models)
+        try:
+            for k, one in enumerate(models):
+                seconds = left()
+                one.certify_to(tol, time_limit=None if seconds is None else seconds / (len(models) - k))
+        finally:
+            self._gather(self, models)
         return self
 
 

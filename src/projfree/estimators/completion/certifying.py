@@ -16,12 +16,13 @@ from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.growth import Grown, grow, worth_growing
 from projfree.estimators.completion.predictions import Predictor
 from projfree.estimators.completion.prepared import PreparedRatings
-from projfree.estimators.completion.stopping import watched
+from projfree.estimators.completion.stopping import products, watched
 from projfree.estimators.solving import warn_of_gap
 from projfree.estimators.watching import given_callbacks
 from projfree.numerics.subspace import EVERY_SIDE
 from projfree.run import Result, Status, minimize
 from projfree.run.callbacks import announce
+from projfree.run.exit import refuse_contradiction
 from projfree.run.result import one_of_many
 from projfree.solvers import FrankWolfe
 from projfree.solvers.weighted_gradient import WeightedProjectedGradient
@@ -41,6 +42,7 @@ class Certifying(Predictor, PreparedRatings):
     bound_: float
     relative_gap_: float
     coarse_: bool
+    n_sweeps_: int
     result_: Result | None
 
     def certify_to(self, tol: float, *, time_limit: float | None = None) -> Self:
@@ -59,16 +61,19 @@ class Certifying(Predictor, PreparedRatings):
         """Go on with more components and the convex solver; the value never rises and the bound never falls."""
         callbacks, grown = given_callbacks(self.callbacks), Grown(self.factors_, self.strength_, None)
         if not math.isfinite(self.value_):
-            self._prove(problem, _soon_certified(problem, self.factors_, self.radius_))
+            self._prove(problem, self._soon_certified(problem, self.factors_))
+        if self.relative_gap_ <= tol:
+            return
         if worth_growing(problem) and not expired():
             announce(callbacks, "more components")
             grown = grow(problem, self.factors_, self.strength_, self.radius_, tol, callbacks)
-            if grown.proof is not None and grown.proof.relative_gap <= tol:
-                self._prove(problem, grown.proof, strength_=problem.strength_of(grown.proof.factors), result_=None)
+            if grown.proof is not None:
+                self._improve(problem, grown.proof, None)
+            if self.relative_gap_ <= tol:
                 return
         if grown.ended or expired():
-            if grown.factors is not self.factors_:
-                self._improve(problem, _soon_certified(problem, grown.factors, self.radius_), self.result_)
+            if grown.proof is None and grown.factors is not self.factors_:
+                self._improve(problem, self._soon_certified(problem, grown.factors), self.result_)
             if not (grown.ended or self.relative_gap_ <= tol):
                 warn_of_gap(self, Status.TIME_LIMIT, 0, self.relative_gap_, tol)
             return
@@ -108,6 +113,7 @@ class Certifying(Predictor, PreparedRatings):
             found = replace(found, factors=self.factors_, value=self.value_)
         if found.bound < self.bound_:
             found = replace(found, bound=self.bound_, coarse=self.coarse_)
+        refuse_contradiction(problem.f, problem.ball(self.radius_), found.value, found.bound, 0.0)
         gap = relative(problem.f, found.value, found.bound)
         self._prove(problem, replace(found, relative_gap=gap), **more)
 
@@ -115,6 +121,12 @@ class Certifying(Predictor, PreparedRatings):
         """The attributes of a model and its certificate, and more, all at once: Ctrl-C must not come between them."""
         proved = {f"{field.name}_": getattr(found, field.name) for field in fields(found)}
         vars(self).update(proved | {"norm_": found.factors.norm(problem.p)} | more)
+
+    def _soon_certified(self, problem: ConvexProblem, model: Factors) -> CertifiedModel:
+        """The certificate of a model for what can be had when time is up: the products of the sweeps so far."""
+        with unhurried():
+            most = products(self.n_sweeps_, problem, len(model.sigma))
+            return certified(problem, model.inside(problem.p, self.radius_), self.radius_, most)
 
     def _convex_solver(self, problem: ConvexProblem) -> Any:
         """The solver that was given; else one that takes whole spectra where they are cheap, or needs no images."""
@@ -129,9 +141,3 @@ def check_limit(time_limit: float | None) -> None:
     """Raise where a limit of `certify_to` is none."""
     if time_limit is not None:
         positive("certify_to(time_limit=...)", time_limit)
-
-
-def _soon_certified(problem: ConvexProblem, model: Factors, radius: float) -> CertifiedModel:
-    """The value of a model with its best offsets, and a coarse bound: what can be had when time is up."""
-    with unhurried():
-        return certified(problem, model.inside(problem.p, radius), radius, 0.0)

@@ -20,11 +20,11 @@ from projfree.run import Status
 from projfree.run.loop import driven
 from projfree.sets import WeightedSchattenBall
 from projfree.solvers.alternating import (
-    WEAKEST,
     Alternating,
     AlternatingState,
     Sweepable,
     balanced,
+    least_strength,
     strongest,
     unit_of,
 )
@@ -131,7 +131,7 @@ class ConvexProblem:
         x = model.point(f)
         gradient: Any = f.minorant(x).gradient
         found = -0.5 * f.entries.data.n * gradient.inner(x.w) / powers * float(model.sigma.max()) ** (self.p - 1.0)
-        return max(float(found), WEAKEST * (f.entries.data.size_of_targets() or 1.0))
+        return max(float(found), least_strength(f.entries))
 
     def state(self, factors: Factors, strength: float = float("nan"), seed: int = 0) -> AlternatingState:
         """The sweeps' state of a model."""

@@ -227,7 +227,7 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         fresh._checked()
         with watched(self.callbacks, self.time_limit):
             fresh._read(X, y, sample_weight)
-            fresh._stated = stated(self)
+            fresh.stated_ = stated(self)
             return self._fit_models(fresh)
 
     def prepare(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
@@ -247,9 +247,9 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Add ratings, of known or new users and items, and go on from the last answer with the same penalty.
 
-        The problem stays that of the fit: ``p``, ``loss``, ``offsets``, ``implicit``, ``weight_power``, ``n_models``
-        and the columns of features must be as they were; other settings that have been changed take effect. Pairs that
-        were held out to stop early stay so, and of the new ones a part is.
+        The problem stays that of the fit: ``p``, ``loss``, ``offsets``, ``ridge``, ``implicit``, ``weight_power``,
+        ``features_weight``, ``n_models`` and the columns of features must be as they were; other settings that have
+        been changed take effect. Pairs that were held out to stop early stay so, and of the new ones a part is.
         Where this raises or is interrupted, the model stays what it was, unless sweeps with the new ratings are done.
         """
         if not hasattr(self, "factors_"):
@@ -258,7 +258,7 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         asked = self._unfitted()
         asked.p = vars(self).get("p_", self.p)  # a search has chosen one
         check_settings(asked)
-        refuse_changes(self, vars(self).get("_stated", {}))
+        refuse_changes(self, vars(self).get("stated_", {}))
         if (old.weight is None) != (sample_weight is None):
             raise ValueError("`partial_fit` needs `sample_weight` if, and only if, the first fit had it.")
         new = weighted_ratings(X, y, self.columns, sample_weight)

@@ -18,7 +18,7 @@ from projfree.estimators.completion.labels import KINDS
 from projfree.estimators.completion.members import Member
 from projfree.estimators.completion.observed import Observed
 from projfree.estimators.completion.offset_model import OffsetModel
-from projfree.estimators.completion.settings import stated, three
+from projfree.estimators.completion.settings import STATED, stated, three
 from projfree.estimators.saved_model import finite, need
 from projfree.losses.base import Loss
 
@@ -109,7 +109,8 @@ def check_completion(model: Any) -> None:
     if "settings_" not in held:  # models of earlier versions have those of their parameters
         model.settings_ = model._asked_settings()
     _check_settings(model.settings_)
-    model._stated = stated(model)
+    kept = held.setdefault("stated_", stated(model))  # models of earlier versions do not say it
+    need(isinstance(kept, dict) and set(kept) <= set(STATED), "stated_ names other settings")
 
 
 def _all_numbers(member: Member) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from functools import partial
 from typing import Any, Self
 
@@ -15,6 +16,7 @@ from projfree.deadline import countdown, remaining
 from projfree.estimators.completion.estimator import MatrixCompletion
 from projfree.estimators.completion.rating_folds import RatingFold, path_of, radii_of, scores_of
 from projfree.estimators.completion.ratings import GivenRatings, read_ratings, weighted_ratings
+from projfree.estimators.completion.settings import stated
 from projfree.estimators.completion.stages import CHOOSING
 from projfree.estimators.completion.stopping import limited, watched
 from projfree.estimators.completion.turns import in_turns
@@ -142,6 +144,12 @@ validation_fraction, n_iter_no_change, clip, columns, callbacks, random_state
         **params
             ``groups`` for the splitter; with metadata routing anything that splitter and scorer ask for.
         """
+        fresh = copy.copy(self)  # so that a search that raises or is interrupted leaves all as it was
+        fresh._choose(X, y, sample_weight, params)
+        self.__dict__.update(fresh.__dict__)
+        return self
+
+    def _choose(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> None:
         self._check_rule()
         self._checked()
         wanted, left = checked_radii(self.radii), countdown(self.time_limit)
@@ -155,7 +163,7 @@ validation_fraction, n_iter_no_change, clip, columns, callbacks, random_state
             if path:
                 self._share_implicit(models)
             folds = self._folds(read_ratings(X, y, self.columns), X, y, sample_weight, split, given, seed)
-            if self.loss_.labels:
+            if models[0].loss_.labels:
                 _refuse_lost_labels(models[0].ratings_.values, folds)
             with limited(CHOOSING * remaining()):
                 self._try(models, wanted, path, folds)
@@ -164,7 +172,7 @@ validation_fraction, n_iter_no_change, clip, columns, callbacks, random_state
             final.set_params(radius=float(self.radii_[best, at]), implicit=models[best].implicit_, time_limit=left())
             final.fit(X, y, sample_weight)
         self._take_over(final, final.radius_)
-        return self
+        self.stated_ = stated(self)
 
     def _single(self, p: float | None = None) -> MatrixCompletion:
         return MatrixCompletion(**self._parameters(p), radius=None)
@@ -173,9 +181,7 @@ validation_fraction, n_iter_no_change, clip, columns, callbacks, random_state
         if not self._exponents():
             raise ValueError("`MatrixCompletionCV(p=...)` must name at least one exponent, got none.")
         for p in self._exponents():
-            single = self._single(p)
-            single._checked()
-        self.loss_ = single.loss_
+            self._single(p)._checked()
 
     @property
     def _exponent(self) -> float:

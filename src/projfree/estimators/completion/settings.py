@@ -50,7 +50,7 @@ def check_settings(model: Any) -> None:
 
 
 #: The settings that state the problem, which `partial_fit` goes on with.
-STATED = ("p", "loss", "offsets", "implicit", "weight_power", "n_models")
+STATED = ("p", "loss", "offsets", "ridge", "implicit", "weight_power", "features_weight", "n_models")
 
 
 def stated(model: Any) -> dict[str, Any]:

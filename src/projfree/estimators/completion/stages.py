@@ -24,6 +24,7 @@ from projfree.estimators.watching import given_callbacks
 from projfree.run import Checkpoint, Status
 from projfree.run.callbacks import announce
 from projfree.run.checkpoint import Written
+from projfree.run.fingerprints import ANEW, refuse_other
 from projfree.solvers.alternating import weakest
 
 #: With fewer ratings than this none are held out to choose the radius; the penalty follows no radius but its own share.
@@ -61,7 +62,7 @@ class Stages(Certifying):
         """
         state = None
         if written is not None:
-            strength, self.implicit_ = written.note.get("strength"), written.note.get("implicit", self.implicit_)
+            strength, self.implicit_ = written.note.get("strength"), self._implicit_of(written)
             self._tally.go_on(int(written.note.get("tally", {}).get("sweeps", 0)))
         elif self.radius is None and strength is None:
             strength, self.implicit_, state = self._chosen()
@@ -76,7 +77,7 @@ class Stages(Certifying):
         most = self.most_sweeps(begun) if stopping is None or not stopping.stopped else len(stopping.scores)
         note = {"strength": strength, "implicit": self.implicit_, "begun": begun, "tally": self._tally.note}
         note |= ({} if stopping is None else {"stopping": stopping.note}) | dict(done or {})
-        kept = self._keeper(note)
+        kept = self._keeper(note) if model is None else []  # a fit would take further ratings' for its own
         # Early stopping comes first: where another callback interrupts the run, its score is in the checkpoint.
         first = [self._tally] if stopping is None else [self._tally, stopping]
         watching = [*first, *given_callbacks(self.callbacks), *kept]
@@ -97,6 +98,13 @@ class Stages(Certifying):
         if written is not None:
             stopping.go_on(written.note.get("stopping", {}), problem, self._seed)
         return stopping
+
+    def _implicit_of(self, written: Written) -> float:
+        """The weight of implicit features that a checkpoint was written with; raises where another one is asked for."""
+        found = float(written.note.get("implicit", self.implicit_))
+        if not isinstance(self.implicit, str):
+            refuse_other(written.name, {"implicit": f"{found:g}"}, {"implicit": f"{self.weights[0]:g}"}, ANEW)
+        return found
 
     def most_sweeps(self, begun: bool) -> int:
         """The largest number of sweeps, from the state that a choice has left or from nothing."""
