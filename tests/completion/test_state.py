@@ -239,3 +239,16 @@ def test_further_ratings_leave_the_checkpoint_of_the_fit(tmp_path):
     before = model.predict(PAIRS)
     model.partial_fit(([0, 1], [1, 1], [2.0, 4.0]))
     np.testing.assert_array_equal(MatrixCompletion(**given).fit(RATINGS).predict(PAIRS), before)
+
+
+def test_a_checkpoint_with_early_stopping_is_refused_for_other_users(tmp_path):
+    def press(run):
+        if run.iteration == 2:
+            raise KeyboardInterrupt
+
+    given = {"rank": 3, "radius": 5.0, "early_stopping": True, "checkpoint": tmp_path / "c"}
+    with pytest.raises(KeyboardInterrupt):
+        MatrixCompletion(**given, callbacks=[press]).fit(RATINGS)
+    more = tuple(np.append(column, last) for column, last in zip(RATINGS, (77, 3, 2.0), strict=True))
+    with pytest.raises(ValueError, match="is of another problem: its shape is"):
+        MatrixCompletion(**given).fit(more)

@@ -28,6 +28,9 @@ from projfree.solvers import FrankWolfe
 from projfree.solvers.weighted_gradient import WeightedProjectedGradient
 from projfree.steps import ShortStep
 
+#: What a value may err by, relative to that without a model: a bound above it by more belongs to another problem.
+ROUNDING = 1e-12
+
 
 class Certifying(Predictor, PreparedRatings):
     """The part of `MatrixCompletion` that closes the gap."""
@@ -113,7 +116,8 @@ class Certifying(Predictor, PreparedRatings):
             found = replace(found, factors=self.factors_, value=self.value_)
         if found.bound < self.bound_:
             found = replace(found, bound=self.bound_, coarse=self.coarse_)
-        refuse_contradiction(problem.f, problem.ball(self.radius_), found.value, found.bound, 0.0)
+        rounding = ROUNDING * (problem.f.entries.value_without_offsets + problem.f.known)
+        refuse_contradiction(problem.f, problem.ball(self.radius_), found.value, found.bound, rounding)
         gap = relative(problem.f, found.value, found.bound)
         self._prove(problem, replace(found, relative_gap=gap), **more)
 

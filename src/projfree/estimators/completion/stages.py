@@ -96,6 +96,7 @@ class Stages(Certifying):
             return None
         stopping = BestSweep(self._judge(problem), self.n_iter_no_change)
         if written is not None:
+            refuse_other(written.name, written.problem, {"shape": str(problem.f.shape)}, ANEW)
             stopping.go_on(written.note.get("stopping", {}), problem, self._seed)
         return stopping
 
