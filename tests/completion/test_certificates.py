@@ -181,11 +181,11 @@ def test_no_bound_is_above_a_minimum_of_zero(shape, d):
     assert f.open().evaluate(x).slope.lower(problem.ball(radius)) <= 0.0
 
 
-def low_plus_noise(strength):
-    """Two large singular values of a size, above many small ones, on a full pattern and in factors."""
+def low_plus_noise(strength, columns=2):
+    """A few large singular values of a size, above many small ones, on a full pattern and in factors."""
     m, n = 300, 200
     rng, (rows, cols) = np.random.default_rng(0), np.divmod(np.arange(m * n), n)
-    low = [np.linalg.qr(rng.standard_normal((side, 2)))[0] for side in (m, n)]
+    low = [np.linalg.qr(rng.standard_normal((side, columns)))[0] for side in (m, n)]
     noise = rng.standard_normal((m, n))
     on = OnPattern(Pattern.of(rows, cols, (m, n))[0], (noise / np.linalg.norm(noise)).ravel())
     g = on + strength * LowRank.of(*low)
@@ -222,3 +222,20 @@ def test_a_table_too_large_for_a_sharp_bound_says_so(monkeypatch):
     for side in ("LARGEST_SIDE", "BOUND_SIDE", "EVERY_SIDE"):
         monkeypatch.setattr(subspace, side, 10)
     assert MatrixCompletion(radius=5.0, rank=2, max_sweeps=1, certify="sharp").fit(TABLE).coarse_
+
+
+@pytest.mark.parametrize(("strength", "worth"), [(0.0, False), (3.0, True)])
+def test_a_tail_bound_asks_for_a_larger_block_where_it_may_gain_by_it(strength, worth, monkeypatch):
+    monkeypatch.setattr(subspace, "MOST_BLOCK", 6)
+    monkeypatch.setattr(subspace, "EVERY_SIDE", 0)
+    g, values = low_plus_noise(strength, 6)
+    found = subspace._step(g, np.eye(g.shape[1])[:, :1])[1]
+    for _ in range(5):
+        found = subspace._step(g, found.right)[1]
+    steps, step = [], subspace._step
+    monkeypatch.setattr(subspace, "_step", lambda *given: steps.append(given[1].shape[1]) or step(*given))
+    bound, _ = subspace._by_tail(g, 3.0, found, g.size(), Effort(False, False, False))
+    truth = float(np.sum(values**3) ** (1.0 / 3.0))
+    assert bound >= truth
+    assert (bound <= 1.1 * truth) == worth
+    assert steps == [6, 6, 6] * worth
