@@ -9,7 +9,7 @@ THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_
 PYTEST := $(THREADS) $(BIN)/python -m pytest -n $(WORKERS)
 SOURCES := src tests benchmarks benchmark_norm_ball examples tools docs
 
-.PHONY: test test-all test-minimum slow mutants lint types install format reproduce bench bench-commit bench-dask docs docs-serve docs-links clean
+.PHONY: test test-all test-minimum slow lint types install format reproduce bench bench-commit bench-dask docs docs-serve docs-links clean
 
 test: lint types
 	$(PYTEST) -m "not slow"
@@ -28,10 +28,6 @@ test-minimum:
 		-e ".[io,plots]" hypothesis polars pytest pytest-xdist
 	$(THREADS) $(MINIMUM)/bin/python -m pytest -n $(WORKERS) -m "not slow" tests/cli tests/data_sources tests/datasets \
 		tests/estimators tests/persist tests/test_public.py tests/test_readme.py
-
-# Puts faults into copies of the code and sees whether the tests find them; ONLY="workspace ladder" tries some of them.
-mutants: $(STAMP)
-	$(BIN)/python tools/mutants.py $(ONLY)
 
 lint: $(STAMP)
 	$(BIN)/ruff check $(wildcard $(SOURCES))

@@ -61,7 +61,7 @@ def test_what_the_sdist_holds(packages: tuple[Path, Path]) -> None:
         names = {name.split("/", 1)[1] for name in sdist.getnames() if "/" in name}
     assert {"pyproject.toml", "LICENSE", "CITATION.cff", "SECURITY.md", "tests/test_public.py", "docs/conf.py"} <= names
     # What tests of the release read.
-    assert {".github/workflows/ci.yml", "benchmark_norm_ball/objective.py", "tools/mutants.toml"} <= names
+    assert {".github/workflows/ci.yml", "benchmark_norm_ball/objective.py", "tools/package_readme.py"} <= names
     assert not [
         name for name in names if name.startswith(("docs/_build", "docs/gallery", "docs/api/", "benchmarks/scratch"))
     ]
