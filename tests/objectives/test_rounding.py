@@ -151,7 +151,7 @@ def test_the_terms_of_a_bound():
     v, b = np.array([3.0, 4.0]), np.asarray(10.0)
     e = UNIT * (12.0 * 15.0 + 8.0 * 10.0)
     assert summed.image(v, b) == pytest.approx(e, rel=1e-12, abs=0.0)
-    assert summed.bound(0.25, v, b, far) == pytest.approx(2.0 * e * (far + 15.0 + 80.0 + 0.5 * e), rel=1e-12, abs=0.0)
+    assert summed.bound(0.25, v, b, far) == pytest.approx(e + 2.0 * e * (far + 15.0 + 0.5 * e), rel=1e-12, abs=0.0)
 
 
 def test_sizes_of_columns():

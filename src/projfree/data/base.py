@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -21,6 +22,21 @@ T = TypeVar("T")
 
 class RowsLostError(RuntimeError):
     """Rows cannot be reached, and did not come back in time; a run ends with what it has."""
+
+
+@dataclass(frozen=True)
+class TableErrors:
+    """How far residuals of targets and features from other columns are from the exact ones.
+
+    Root mean squares over the rows, of targets and of features in the Frobenius norm: of all errors but those within
+    the span of the other columns, and of what is left within it. Least squares feel the first as they are, and the
+    second, at a right angle to the exact residuals, only by their squares.
+    """
+
+    targets: float = 0.0
+    features: float = 0.0
+    targets_left: float = 0.0
+    features_left: float = 0.0
 
 
 class Data(ABC):
@@ -49,6 +65,8 @@ class Data(ABC):
         Whether each row of A has a single entry, so that squares have a diagonal matrix.
     reweighs : bool
         Whether `reweighted` and `split` give views of the rows with other weights.
+    table_errors : TableErrors
+        How far the table may be from the one that it stands for; zero unless columns were replaced by residuals.
     round_numbers : float
         The time of a round trip to the rows, in numbers that memory gives in it; zero where they are here.
 
@@ -67,6 +85,7 @@ class Data(ABC):
     stored: int | None = None
     diagonal: bool = False
     reweighs: bool = False
+    table_errors: TableErrors = TableErrors()
     round_numbers: float = 0.0
     n: int
     row_norm: float

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import inspect
 import math
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from projfree.checks import Array, refuse_masked, shown
+from projfree.algebra import UNIT
+from projfree.checks import Array, is_sparse, refuse_masked, shown
 from projfree.estimators.fit_certificate import FitCertificate
 from projfree.estimators.frame_columns import refuse_columns
 from projfree.estimators.given_data import features_at, is_path
 from projfree.estimators.sklearn_callbacks import CallbackSupportMixin
-from projfree.estimators.table import take_column
+from projfree.estimators.table import Table, take_column
 from projfree.losses.base import Loss
 from projfree.run import Certificate, Result, Verification
 from projfree.sets import ConstraintSet
+
+#: Scales that differ by more than this part belong to other columns, as a value that does belongs to another model.
+SCALED = 1e-3
 
 
 class Answers(CallbackSupportMixin, BaseEstimator):
@@ -79,6 +84,7 @@ class Answers(CallbackSupportMixin, BaseEstimator):
     result_: Result
     radius_: float | None
     standardize_: bool
+    fit_params_: dict[str, Any]
     multiplier_: float | None
     ball_: ConstraintSet
     loss_: Loss
@@ -101,12 +107,33 @@ class Answers(CallbackSupportMixin, BaseEstimator):
         other = type(self)(**self.get_params(deep=False)) if not hasattr(self, "_single") else self._single()
         for name in names:
             setattr(other, name, getattr(self, name))
-        other.standardize = getattr(self, "standardize_", self.standardize)
+        for name, value in self.fit_params_.items():
+            setattr(other, name, value)
         table = other._table(X, y, sample_weight)
         if self.held_out_ is not None and len(self.held_out_) == len(table.y):
             table = table.part(np.flatnonzero(~self.held_out_))
         problem = other._problem(table, self.loss_)
-        return self.result_.certificate.verify(objective=problem.objective)
+        checked = self.result_.certificate.verify(objective=problem.objective)
+        if problem.scaling is not None:  # a scaling that is not that of these columns makes another problem
+            other.standardize = True
+            own = other._problem(table, self.loss_).scaling
+            same = own is not None and np.allclose(own[1], problem.scaling[1], rtol=SCALED, atol=0.0)
+            checked = replace(checked, ok=checked.ok and same)
+        if problem.eliminated:  # then the objective knows nothing of the coefficients of free columns
+            checked = replace(checked, ok=checked.ok and self._attains(checked.value, table))
+        return checked
+
+    def _attains(self, value: float, table: Table) -> bool:
+        """Whether the coefficients have this mean square on the columns as they were given, up to rounding."""
+        X, y = np.asarray(table.X.toarray() if is_sparse(table.X) else table.X, dtype=np.float64), table.y
+        s = np.ones(len(y)) if table.weight is None else table.weight
+        terms = np.abs(X) @ np.abs(self.coef_.T) + np.abs(self.intercept_) + np.abs(y)
+        own, error = (
+            math.sqrt(np.tensordot(s / s.sum(), part * part, axes=1).sum())
+            for part in (y - self._scores_of(X, None), UNIT * (X.shape[1] + 4.0) * terms)
+        )
+        # The residuals of the fit were rounded as well, by about as much.
+        return abs(own - math.sqrt(value)) <= 2.0 * error + UNIT * len(y) * own
 
     def save(self, path: Any) -> None:
         """Write the fitted model to a folder, without pickle; `projfree.estimators.load` reads it back."""

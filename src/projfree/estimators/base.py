@@ -15,7 +15,7 @@ from projfree.deadline import countdown
 from projfree.estimators.answers import Answers
 from projfree.estimators.balls import inside, labels, make_ball, radius_of
 from projfree.estimators.columns import free_columns
-from projfree.estimators.problem import Problem, make_problem
+from projfree.estimators.problem import Problem, Scaling, make_problem
 from projfree.estimators.sklearn_callbacks import Bridge, EarlyStopping, context_of
 from projfree.estimators.solving import checked_solver, solved_after, warn_if_short
 from projfree.estimators.table import Table
@@ -86,8 +86,13 @@ class ConstrainedModel(Answers):
             table, loss, intercept=flag("fit_intercept", self.fit_intercept), standardize=scaled, free=free
         )
 
-    def _standardizes(self, table: Table) -> bool:
-        """Whether columns are scaled: as asked for, or with "auto" where they are on different scales."""
+    def _standardizes(self, table: Table) -> bool | Scaling:
+        """Whether columns are scaled: as asked for, or with "auto" where they are on different scales.
+
+        `verify` asks for the scaling of the fit.
+        """
+        if isinstance(self.standardize, tuple):
+            return self.standardize
         if not isinstance(self.standardize, str):
             return flag("standardize", self.standardize)
         if self.standardize != "auto":
@@ -237,12 +242,18 @@ class ConstrainedModel(Answers):
         coef, intercept = problem.raw(x.w, f.evaluate(x, tangent=False).intercept)
         return {**self._shaped(coef, intercept), "n_iter_": run.iteration, "loss_": f.loss}
 
+    def _data_params(self, scaling: Scaling | None) -> dict[str, Any]:
+        """The settings that say how a fit reads its rows, which `verify` uses even if they are changed later."""
+        given = {name: getattr(self, name) for name in ("fit_intercept", "free", "task")}
+        return {**given, "standardize": scaling or False}
+
     def _adopt(self, prepared: PreparedFit, result: Result) -> None:
         """Take over what a run found."""
         problem, ball = prepared.problem, prepared.ball
         for name, value in self._shaped(*problem.raw(result.w, result.intercept)).items():
             setattr(self, name, value)
         self.loss_, self.ball_, self.radius_ = problem.objective.loss, ball, radius_of(ball)
-        self.standardize_ = problem.standardized
+        self.standardize_ = problem.scaling is not None
+        self.fit_params_ = self._data_params(problem.scaling)
         self.result_, self.n_iter_ = result, max(1, result.n_iter)
         self.multiplier_ = result.multiplier

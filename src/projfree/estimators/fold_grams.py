@@ -96,8 +96,8 @@ class FoldMoments:
     ----------
     gram : Gram
         Of the features in their own units.
-    scale : ndarray of shape (d,)
-        What the features are divided by.
+    scaling : tuple of ndarray of shape (d,)
+        What the features are shifted and divided by.
     form : QuadraticForm
         The mean squared error in the coefficients of the divided features.
     intercept : bool
@@ -105,23 +105,24 @@ class FoldMoments:
     """
 
     gram: Gram
-    scale: Array
+    scaling: tuple[Array, Array]
     form: QuadraticForm
     intercept: bool
     #: Of the divided features.
     scaled: Gram
 
     @classmethod
-    def of(cls, gram: Gram, *, intercept: bool, standardize: bool, centred: bool = True) -> FoldMoments | None:
-        """None where deviations drown in the rounding of the sums; ``centred`` where fits on the rows centre them."""
-        scale, scaled = np.ones(gram.d), gram
+    def of(cls, gram: Gram, *, intercept: bool, standardize: bool) -> FoldMoments | None:
+        """None where deviations drown in the rounding of the sums."""
+        shift, scale, scaled = np.zeros(gram.d), np.ones(gram.d), gram
         if standardize:
             about = np.diag(gram.moment(gram.mean))
             if np.any(about <= LEAST_VARIATION * np.diag(gram.moment(gram.shift[: gram.d]))):
                 return None
             scale = np.sqrt(about)
-            scaled = gram.standardized(gram.mean if intercept and centred else np.zeros(gram.d), scale)
-        return cls(gram, scale, gram_form(scaled, intercept), intercept, scaled)
+            shift = gram.mean if intercept else shift
+            scaled = gram.standardized(shift, scale)
+        return cls(gram, (shift, scale), gram_form(scaled, intercept), intercept, scaled)
 
     def solve(self, p: float, radii: Array) -> Solutions:
         """The minimisers over the l_p balls of these radii, in the units of the features."""
@@ -138,7 +139,7 @@ class FoldMoments:
 
     def raw(self, w: Array, _: Any) -> tuple[Array, Array]:
         """Coefficients and intercept in the units of the features."""
-        coef = w / self.scale.reshape(-1, *[1] * (w.ndim - 1))
+        coef = w / self.scaling[1].reshape(-1, *[1] * (w.ndim - 1))
         return coef, self.gram.intercept(coef) if self.intercept else np.zeros(w.shape[1:])
 
     def of_rows(self, result: Result) -> Result:

@@ -177,7 +177,10 @@ def moment_folds(
         return None
     if not all(_direct(model, table) for model in models):
         return None
-    settings = {"intercept": bool(models[0].fit_intercept), "standardize": models[0]._standardizes(table)}
+    settings: dict[str, Any] = {
+        "intercept": bool(models[0].fit_intercept),
+        "standardize": models[0]._standardizes(table),
+    }
     with single_blas():
         whole, each = fold_grams(table, folds)
         moments = [FoldMoments.of(gram, **settings) for gram in each]

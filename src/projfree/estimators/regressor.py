@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from projfree.checks import Array, is_sparse, of_size, refuse_masked, shown
+from projfree.checks import Array, of_size, refuse_masked, shown
 from projfree.data import Data
 from projfree.data.gram import Gram
 from projfree.estimators.base import ConstrainedModel, PreparedFit
@@ -296,7 +296,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
             self._features(X, reset=False)
         table = self._table(X, y, sample_weight)
         gram = grown(self._gram, table)
-        fit_moments(self, gram, centred=not is_sparse(table.X))
+        fit_moments(self, gram)
         self._gram = gram
         return self
 

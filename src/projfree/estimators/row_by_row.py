@@ -53,19 +53,16 @@ def _counted(outputs: tuple[int, ...]) -> str:
     return f"{outputs[0]} columns" if outputs else "a single column"
 
 
-def fit_moments(model: Any, gram: Gram, *, centred: bool) -> None:
-    """Minimise the mean squared error of all rows so far, and take over what is found.
-
-    ``centred`` says whether `fit` would centre such rows, so that `verify` on them speaks of the same intercept.
-    """
+def fit_moments(model: Any, gram: Gram) -> None:
+    """Minimise the mean squared error of all rows so far, and take over what is found."""
     from projfree.estimators.base import PreparedFit
 
     table = Table(np.zeros((0, gram.d)), np.zeros((0, *gram.outputs)), deviations=_deviations(gram))
     scaled = model._standardizes(table)
-    moments = FoldMoments.of(gram, intercept=bool(model.fit_intercept), standardize=scaled, centred=centred)
+    moments = FoldMoments.of(gram, intercept=bool(model.fit_intercept), standardize=scaled)
     if moments is None:
         raise ValueError("`standardize=True` needs columns that vary; leave out constant ones, or use `fit`.")
-    problem = Problem(moments.form, moments.raw, scaled)  # type: ignore[arg-type]  # all that is asked of it a form can answer
+    problem = Problem(moments.form, moments.raw, None)  # type: ignore[arg-type]  # all that is asked of it a form can answer
     ball = model._ball(table, problem)
     before = model.result_.w if hasattr(model, "result_") else None
     if model._penalty is not None:
@@ -86,6 +83,7 @@ def fit_moments(model: Any, gram: Gram, *, centred: bool) -> None:
     model.loss_, model.ball_, model.radius_ = Squared(), ball, radius_of(ball)
     model.result_, model.n_iter_, model.multiplier_ = result, max(1, result.n_iter), result.multiplier
     model.standardize_ = scaled
+    model.fit_params_ = model._data_params(moments.scaling if scaled else None)
     model.validation_scores_ = model.held_out_ = None
     warn_if_short(model, result, model.tol)
 

@@ -263,6 +263,10 @@ class SmoothFunction(ABC):
         """How far ``b`` is from the best intercepts where predictions are up to ``largest``, added over outputs."""
         return 0.0
 
+    def intercept_fits(self, b: Array, largest: float) -> bool:
+        """Whether ``b`` may be the best intercept of a point whose predictions are up to ``largest``."""
+        return True
+
     def recheck(self, w: Any, intercept: Any, z: Any, z_intercept: Any) -> tuple[Evaluation, Evaluation]:
         """The value at ``w`` and the tangent at ``z``, with intercepts as given where the function has some."""
         f = self.open()

@@ -178,6 +178,9 @@ class Objective(SmoothFunction):
     def intercept_reach(self, b: Array | None, largest: float) -> float:
         return self.intercept_strategy.reach(b, largest)
 
+    def intercept_fits(self, b: Array, largest: float) -> bool:
+        return self.intercept_strategy.fits(b, largest)
+
     def rounding(self, *, fine: bool = False) -> Rounding | None:
         """How far values and bounds move where the rows are summed in another way; a fine one reads the columns."""
         if not self.intercept_strategy.measured:

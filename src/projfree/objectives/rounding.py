@@ -112,10 +112,9 @@ class Rounding:
         far : float
             How far predictions are from those of the point, anywhere in the set, intercepts included.
         """
-        e, slope = self.image(w, b), self._slope(value)
-        far = far + self.extent(w) + FEW * _length(b)
+        e, slope, far = self.image(w, b), self._slope(value), far + self.extent(w)
         sums = UNIT * self.units * (abs(value) + self.floor + slope * far)
-        return sums + self.smoothness * e * (far + 0.5 * e)
+        return sums + slope * e + self.smoothness * e * (far + 0.5 * e)
 
     def _slope(self, value: float) -> float:
         """The root mean square of the derivative of a loss that is never negative, at most."""
@@ -155,7 +154,7 @@ class SteepRounding(Rounding):
 
     def bound(self, value: float, w: Array, b: Array | None, far: float) -> float:
         # Derivatives are those of predictions that are moved by rounding, besides the errors of images.
-        e, far = self.image(w, b) + UNIT * self.units, far + self.extent(w) + FEW * _length(b)
+        e, far = self.image(w, b) + UNIT * self.units, far + self.extent(w)
         moved = self._moved(value, e)
         return UNIT * self.units * (abs(value) + self.floor + moved * far) + moved * e * (far + 0.5 * e)
 

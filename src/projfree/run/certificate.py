@@ -102,25 +102,20 @@ class Certificate:
             In place of the data, for objectives that are not the mean of a loss, and for data that was centred or
             scaled.
         """
-        f, feasible = self._objective(X, y, sample_weight, objective), self._feasible()
-        from projfree.run.recheck import recheck
+        from projfree.run.recheck import feasible, recheck
 
-        found = recheck(self, f)
+        f, inside = self._objective(X, y, sample_weight, objective), feasible(self.ball, self.w)
+        found, least = recheck(self, f), f.least
         if self.bound is None:
             gap, proved = self.ball.gap(found.gradient, self.w), found.fits
         else:
-            # A bound above the value is no proof of anything.
-            gap = found.value - found.bound
-            proved = found.fits and self.bound - found.bound <= found.bound_noise and gap >= -found.noise
+            # A bound above the value is no proof of anything; that no loss is smaller than its least value needs none.
+            bound = max(found.bound, least)
+            gap = found.value - bound
+            proved = found.fits and self.bound <= max(found.bound + found.bound_noise, least) and gap >= -found.noise
         agrees = abs(found.value - self.value) <= found.value_noise
-        good = feasible is not False and agrees and proved and gap <= self.gap + found.noise < math.inf
-        return Verification(feasible, found.value, None if self.bound is None else found.bound, gap, bool(good))
-
-    def _feasible(self) -> bool | None:
-        try:
-            return self.ball.contains(self.w)
-        except NotImplementedError:
-            return None
+        good = inside is not False and agrees and proved and gap <= self.gap + found.noise < math.inf
+        return Verification(inside, found.value, None if self.bound is None else bound, gap, bool(good))
 
     def _objective(self, X: Any, y: Any, sample_weight: Any, objective: SmoothFunction | None) -> SmoothFunction:
         if objective is not None:

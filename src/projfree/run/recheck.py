@@ -18,6 +18,8 @@ from projfree.sets.base import ConstraintSet
 if TYPE_CHECKING:
     from projfree.run.certificate import Certificate
 
+#: Accelerated methods evaluate x + b (x - y) with x and y in the set and b < 1: within three times a ball.
+EXTRAPOLATED = 2.0
 #: Numbers recomputed in another order agree to this, relatively to the value, beyond what their terms explain.
 AGREEMENT = 1e-10
 
@@ -26,7 +28,8 @@ AGREEMENT = 1e-10
 class Recheck:
     """What was recomputed: value, bound and gradient, and by how much rounding lets value and bound differ.
 
-    ``fits`` says whether the intercept of the witness belongs to the data.
+    ``fits`` says whether the witness may be one of this problem: it lies in the set or near it, and its intercept may
+    be the best one of a point of the set. A witness far away would excuse any claim by its own rounding.
     """
 
     value: float
@@ -59,10 +62,9 @@ def _of_rows(claim: Certificate, f: SmoothFunction, rounding: Rounding) -> Reche
         fine = f.rounding(fine=True)
         assert fine is not None
         of_value, of_bound = _rounding(claim.ball, f, x, z, fine)
-    fits = _fits(claim.witness_intercept, z.intercept, rounding.extent(z.point.w) + math.sqrt(abs(z.value)))
-    of_bound += _support_rounding(claim.ball, m, support)
-    lower = max(m.lower(claim.ball, support), f.least)
-    return Recheck(value, lower, m.gradient, agreement + of_value, agreement + of_bound, fits)
+    fits = feasible(claim.ball, claim.witness, EXTRAPOLATED) is not False and _fits(claim, f, z, rounding)
+    of_bound += of_value + _support_rounding(claim.ball, m, support)
+    return Recheck(value, m.lower(claim.ball, support), m.gradient, agreement + of_value, agreement + of_bound, fits)
 
 
 def _rounding(
@@ -85,11 +87,22 @@ def _support_rounding(ball: ConstraintSet, m: Minorant, support: float) -> float
     return min(2.0 * ball.support_error(m.gradient, support) + 8.0 * UNIT * size, AGREEMENT * size)
 
 
-def _fits(given: Array | None, best: Array | None, scale: float) -> bool:
-    """Whether an intercept is the best one, for squares, where that is known without a search."""
+def feasible(ball: ConstraintSet, w: Array, *slack: float) -> bool | None:
+    """Whether a point lies in the set, up to a relative slack if one is given; None where the set cannot tell."""
+    try:
+        return ball.contains(w, *slack)
+    except NotImplementedError:
+        return None
+
+
+def _fits(claim: Certificate, f: SmoothFunction, z: Evaluation, rounding: Rounding) -> bool:
+    """Whether an intercept is the best one for squares, and for other losses the best one of some point of the set."""
+    given, best = claim.witness_intercept, z.intercept
     if given is None or best is None:
         return True
-    return bool(np.all(np.abs(best - given) <= AGREEMENT * (np.abs(best) + scale)))
+    scale = rounding.extent(z.point.w) + math.sqrt(abs(z.value))
+    known = bool(np.all(np.abs(best - given) <= AGREEMENT * (np.abs(best) + scale)))
+    return known and f.intercept_fits(given, rounding.extents(claim.ball, f.shape)[1])
 
 
 def _of_function(claim: Certificate, f: SmoothFunction) -> Recheck:

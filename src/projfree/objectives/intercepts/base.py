@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from projfree.algebra import Minorant, Point, zeros
+from projfree.algebra import UNIT, Minorant, Point, zeros
 from projfree.checks import Array
 from projfree.data import layout
 from projfree.data.base import Data
@@ -71,6 +71,14 @@ class Intercept(ABC):
             return 0.0
         apart, factor = self.spread()
         return float(np.abs(b - self.constant).sum()) + b.size * (apart + factor * largest)
+
+    def fits(self, b: Array, largest: float) -> bool:
+        """Whether ``b`` may be the best intercept of a point whose predictions are up to ``largest``."""
+        if self.constant is None:
+            return False
+        apart, factor = self.spread()
+        slack = UNIT * self.units * (np.abs(self.constant) + largest)
+        return bool(np.all(np.abs(b - self.constant) <= (apart + factor * largest) * (1.0 + UNIT * self.units) + slack))
 
     def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:
         """The intercept at each of the points."""
@@ -162,4 +170,10 @@ class NoIntercept(Intercept):
 
     def minorant(self, sums: Sums, rest: Array, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
         constant_error, gradient_error = self.errors(sums)
-        return Minorant(sums.value - sums.along, g, constant_error, gradient_error), None
+        # For squares: rows that are off by e move the tangent by the derivative times e, by Cauchy-Schwarz; what is
+        # left of other columns adds its square to the values, where (a + b t)^2 <= 2 a^2 + 2 b^2 t^2.
+        off, slope = self.data.table_errors, math.sqrt(sums.square)
+        constant_error += slope * off.targets + 2.0 * off.targets_left**2
+        gradient_error += slope * off.features
+        m = Minorant(sums.value - sums.along, g, constant_error, gradient_error, 2.0 * off.features_left**2)
+        return m, None

@@ -1,0 +1,72 @@
+"""Free columns of least squares: the model, the bound and the check, however large the columns are."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from estimators.problems import exact_least_squares
+
+from projfree import ConstrainedRegressor, ConstrainedRegressorCV
+
+N = 120
+
+
+def unix_time(rng):
+    t, x, noise = 1.7e12 + rng.uniform(0.0, 3.15e10, N), rng.standard_normal(N), 0.1 * rng.standard_normal(N)
+    return t, x, 1e-9 * (t - 1.7e12) + x + noise
+
+
+def huge(rng):
+    t, x, noise = 1e14 * rng.standard_normal(N), rng.standard_normal(N), 0.1 * rng.standard_normal(N)
+    return t, x, 1e-14 * t + x + 7.0 + noise
+
+
+def shifted(rng):
+    t, x, noise = 1e6 + rng.standard_normal(N), rng.standard_normal(N), 0.1 * rng.standard_normal(N)
+    return t, 1e7 + x, 1e9 + t + x + noise
+
+
+@pytest.mark.parametrize("columns", [unix_time, huge, shifted])
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_bound_is_below_what_can_be_attained_and_the_model_attains_it(columns, standardize, weighted):
+    t, x, y = columns(np.random.default_rng(3))
+    X, weight = np.column_stack([t, x]), np.full(N, 2.0) if weighted else None
+    least = exact_least_squares(X, y)
+    model = ConstrainedRegressor(p=1.5, radius=5.0, free=[0], standardize=standardize).fit(X, y, weight)
+    assert Fraction(model.result_.bound) <= least
+    assert model.result_.value == pytest.approx(float(least), rel=1e-8)
+    own = np.mean((y - model.predict(X)) ** 2)
+    assert own == pytest.approx(float(least), rel=1e-3)  # raw columns of 1e9 leave no more digits
+    assert model.verify(X, y, weight).ok
+
+
+def test_a_search_has_the_same_model():
+    t, x, y = unix_time(np.random.default_rng(3))
+    X = np.column_stack([t, x])
+    model = ConstrainedRegressorCV(p=1.5, free=[0]).fit(X, y)
+    assert model.score(X, y) > 0.99
+    assert Fraction(model.result_.bound) <= exact_least_squares(X, y)
+
+
+@pytest.mark.parametrize("what", ["coef_", "intercept_"])
+def test_other_coefficients_are_refused(what):
+    t, x, y = unix_time(np.random.default_rng(3))
+    X = np.column_stack([t, x])
+    model = ConstrainedRegressor(p=1.5, radius=0.5, free=[0]).fit(X, y)
+    assert model.verify(X, y).ok
+    setattr(model, what, getattr(model, what) * 1.001)
+    assert not model.verify(X, y).ok
+
+
+def test_columns_that_others_explain_get_no_coefficient():
+    rng = np.random.default_rng(5)
+    level = rng.integers(0, 3, N)
+    dummies, x = np.eye(3)[level], rng.standard_normal(N)
+    X, y = np.column_stack([dummies, x]), x + level + 0.1 * rng.standard_normal(N)
+    model = ConstrainedRegressor(radius=5.0, free=[0, 1, 2]).fit(X, y)
+    kept = ConstrainedRegressor(radius=5.0, free=[0, 1]).fit(np.delete(X, 2, axis=1), y)
+    assert model.coef_[2] == 0.0
+    np.testing.assert_allclose(model.predict(X), kept.predict(np.delete(X, 2, axis=1)), rtol=1e-10)
