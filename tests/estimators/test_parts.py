@@ -1,9 +1,12 @@
 """Fits on parts of the rows, and on rows outside memory."""
 
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from estimators.problems import exact_least_squares
 
 from projfree import ConstrainedClassifier, ConstrainedRegressor, ConstrainedRegressorCV, as_data
 from projfree.estimators import given_data
@@ -155,3 +158,15 @@ def test_rows_of_a_fit_are_not_kept(caplog):
     model.fit(X, Y)
     model.partial_fit(X[30:], Y[30:])
     np.testing.assert_allclose(model.coef_, ConstrainedRegressor(radius=1.0).fit(X[30:], Y[30:]).coef_, atol=1e-5)
+
+
+@pytest.mark.parametrize("offset", [1.7e12, 1e15])
+@pytest.mark.parametrize("standardize", [False, True])
+def test_bounds_of_parts_stay_below_the_optimum_at_large_targets(offset, standardize):
+    y = Y + offset
+    least = exact_least_squares(X, y)
+    model = ConstrainedRegressor(radius=5.0, standardize=standardize)
+    for rows in PARTS:
+        model.partial_fit(X[rows], y[rows])
+    assert Fraction(model.result_.bound) <= least
+    assert model.result_.value == pytest.approx(float(least), rel=1e-6)

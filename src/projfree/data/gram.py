@@ -129,11 +129,13 @@ class Gram:
         out.shift = (self.shift - np.concatenate([shift, np.zeros(extra)])) / by[:-1]
         return out
 
-    def _about(self, centre: Array) -> Array:
-        """M for another centre: z changes by a multiple of its last entry, which is one."""
-        move = np.zeros(len(self.matrix))
-        move[:-1] = self.shift - centre
-        last = self.matrix[-1]
+    def _about(self, centre: Array | None) -> Array:
+        """M for another centre, or for the exact mean: z changes by a multiple of its last entry, which is one.
+
+        The mean itself would be rounded; its distance from the present centre is rounded by far less.
+        """
+        move, last = np.zeros(len(self.matrix)), self.matrix[-1]
+        move[:-1] = self.shift - centre if centre is not None else -last[:-1] / self.total_weight
         cross = last + 0.5 * last[-1] * move
         moved: Array = self.matrix + np.multiply.outer(move, cross)
         moved += np.multiply.outer(cross, move)
@@ -182,7 +184,7 @@ class Gram:
 
         Its value for several outputs is summed over them; `intercept` recovers the intercept.
         """
-        M = self._about(self._means() if fit_intercept else np.zeros_like(self.shift)) * (2.0 / self.total_weight)
+        M = self._about(None if fit_intercept else np.zeros_like(self.shift)) * (2.0 / self.total_weight)
         H, b = M[: self.d, : self.d], M[: self.d, self.d : -1].reshape(self.d, *self.outputs)
         return (H + H.T) / 2.0, b, 0.5 * float(np.add.reduce(M.diagonal()[self.d : -1]))
 
