@@ -70,3 +70,12 @@ def test_columns_that_others_explain_get_no_coefficient():
     kept = ConstrainedRegressor(radius=5.0, free=[0, 1]).fit(np.delete(X, 2, axis=1), y)
     assert model.coef_[2] == 0.0
     np.testing.assert_allclose(model.predict(X), kept.predict(np.delete(X, 2, axis=1)), rtol=1e-10)
+
+
+@pytest.mark.parametrize("column", [0, 1])
+def test_entries_whose_squares_overflow_are_refused(column):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((N, 2)), rng.standard_normal(N)
+    X[:, column] *= 1e300
+    with pytest.raises(ValueError, match=r"`X` has entries as large as .*; rescale its columns"):
+        ConstrainedRegressor(radius=1.0, free=[0]).fit(X, y)

@@ -120,7 +120,7 @@ def test_more_features_than_rows_go_through_moments_also_where_all_targets_are_m
     expected = [cross_val_score(ConstrainedRegressor(p=1, radius=r, tol=1e-8), X, y, cv=3) for r in radii]
     monkeypatch.setattr(ways.PathFolds, "scores", None)
     search = ConstrainedRegressorCV(p=1, radii=radii, cv=3).fit(X, y)
-    assert search.path_.values[-1] <= 1e-20
+    assert abs(search.path_.values[-1]) <= 1e-12  # zero up to the rounding of moments
     assert search.path_.gaps.max() <= 1e-6
     few = 3  # beyond these radii folds meet all targets, in many ways
     np.testing.assert_allclose(search.scores_[0][:few], np.array(expected)[:few], atol=1e-3)

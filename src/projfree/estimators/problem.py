@@ -64,12 +64,11 @@ def make_problem(
     Squares minimise out free columns and the intercepts of tasks beforehand (Frisch and Waugh): the residuals of
     features and targets from a regression on them are what is left. Other losses keep free columns as coordinates.
     """
+    data, scaling = table.data, None  # this checks the sizes of entries and the weights, whatever is done with them
     if table.task is not None:
         return _tasks(table, loss, intercept, standardize, free)
     if free and is_squared(loss):
         return _partialled(table, loss, intercept, standardize, free)
-    data = table.data
-    scaling = None
     if standardize:  # a view, also of sparse rows; centring keeps the intercept small, and with it its rounding
         scaling = _scaling(data, standardize, centre=intercept)
         data = data.standardized(*scaling)

@@ -185,13 +185,16 @@ class Objective(SmoothFunction):
         """How far values and bounds move where the rows are summed in another way; a fine one reads the columns."""
         if not self.intercept_strategy.measured:
             return None
-        data, columns = self.data, None
+        data, columns, deviations = self.data, None, None
         if fine and data.products:
             columns = data.column_sizes()
             self.workspace.meter.rows += data.n
+            if isinstance(self.intercept_strategy, Centred):
+                deviations = data.column_deviation(0.0)
+                self.workspace.meter.rows += data.n
         loss, units, floor = self.loss, self.intercept_strategy.units, self.intercept_strategy.floor
         kind = Rounding if math.isfinite(loss.smoothness) else SteepRounding
-        return kind(data.products, units, loss.smoothness, data, columns, loss.steepness, floor)
+        return kind(data.products, units, loss.smoothness, data, columns, loss.steepness, floor, deviations)
 
     def reported_value(self, found: Evaluation) -> float:
         value, x = found.value, found.point

@@ -48,6 +48,9 @@ class Rounding:
         The largest derivative of the loss, which may be infinite.
     floor : float
         The weighted mean of the loss's floor.
+    deviations : ndarray, optional
+        Standard deviations of the columns, for squares with an intercept: predictions are then compared about their
+        means.
     """
 
     terms: float
@@ -57,6 +60,7 @@ class Rounding:
     columns: Array | None = None
     steepness: float = math.inf
     floor: float = 0.0
+    deviations: Array | None = None
 
     @property
     def root(self) -> float:
@@ -90,11 +94,20 @@ class Rounding:
         mean, most = (ball.support(self._spread(k, shape)) for k in range(2))
         return min(mean, norms[0]), min(most, norms[1])
 
+    def apart(self, ball: ConstraintSet, w: Array) -> float:
+        """How far the predictions of ``w`` are from those of any vector of the set, about their means, at most."""
+        if self.deviations is None:
+            return math.inf
+        sizes = _for_entries(self.deviations, w.shape)
+        most = ball.reach(w.shape) * size(sizes)
+        if isinstance(ball, NormBall) and not ball.spectral:
+            most = min(most, ball.support(sizes))
+        return most + float(np.sum(sizes * np.abs(w)))
+
     def _spread(self, k: int, shape: tuple[int, ...]) -> Array:
         """A measure of the columns for each entry of a parameter."""
         assert self.columns is not None
-        sizes = self.columns[k]
-        return np.broadcast_to(sizes.reshape(sizes.shape + (1,) * (len(shape) - sizes.ndim)), shape).copy()
+        return _for_entries(self.columns[k], shape)
 
     def value(self, value: float, w: Array, b: Array | None) -> float:
         """The error of the value at a point, at most."""
@@ -102,7 +115,7 @@ class Rounding:
         moved = min(self._slope(value) * e + 0.5 * self.smoothness * e * e, self.steepness * e if e else 0.0)
         return UNIT * self.units * (abs(value) + self.floor) + moved
 
-    def bound(self, value: float, w: Array, b: Array | None, far: float) -> float:
+    def bound(self, value: float, w: Array, b: Array | None, far: float, apart: float = math.inf) -> float:
         """By how much the bound proved by the tangent at a point moves, at most, up to the rounding of the support.
 
         Parameters
@@ -110,11 +123,13 @@ class Rounding:
         value, w, b
             Of the point.
         far : float
-            How far predictions are from those of the point, anywhere in the set, intercepts included.
+            The largest size of predictions anywhere in the set, intercepts included.
+        apart : float
+            How far predictions are from those of the point, where that is known to be less.
         """
         e, slope, far = self.image(w, b), self._slope(value), far + self.extent(w)
         sums = UNIT * self.units * (abs(value) + self.floor + slope * far)
-        return sums + slope * e + self.smoothness * e * (far + 0.5 * e)
+        return sums + slope * e + self.smoothness * e * (min(far, apart) + 0.5 * e)
 
     def _slope(self, value: float) -> float:
         """The root mean square of the derivative of a loss that is never negative, at most."""
@@ -152,7 +167,7 @@ class SteepRounding(Rounding):
         e = self.image(w, b)
         return UNIT * self.units * (abs(value) + self.floor) + self._moved(value, e) * e
 
-    def bound(self, value: float, w: Array, b: Array | None, far: float) -> float:
+    def bound(self, value: float, w: Array, b: Array | None, far: float, apart: float = math.inf) -> float:
         # Derivatives are those of predictions that are moved by rounding, besides the errors of images.
         e, far = self.image(w, b) + UNIT * self.units, far + self.extent(w)
         moved = self._moved(value, e)
@@ -161,6 +176,11 @@ class SteepRounding(Rounding):
     def _moved(self, value: float, e: float) -> float:
         """The mean of the sizes of first and second derivatives within ``e`` of the predictions."""
         return 3.0 * (abs(value) + self.floor) * math.exp(min(e, 700.0))
+
+
+def _for_entries(sizes: Array, shape: tuple[int, ...]) -> Array:
+    """A measure of each column, repeated for all outputs."""
+    return np.broadcast_to(sizes.reshape(sizes.shape + (1,) * (len(shape) - sizes.ndim)), shape).copy()
 
 
 def _length(b: Array | None) -> float:

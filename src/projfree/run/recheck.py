@@ -78,7 +78,8 @@ def _rounding(
     mean, most = rounding.extents(ball, f.shape)
     far = mean + f.intercept_reach(z.intercept, most)
     of_value = rounding.value(x.value, x.point.w, x.intercept)
-    return 2.0 * of_value, 2.0 * rounding.bound(z.value, z.point.w, z.intercept, far)
+    apart = rounding.apart(ball, z.point.w)
+    return 2.0 * of_value, 2.0 * rounding.bound(z.value, z.point.w, z.intercept, far, apart)
 
 
 def _support_rounding(ball: ConstraintSet, m: Minorant, support: float) -> float:

@@ -1,0 +1,72 @@
+"""Random fits of estimators: no bound is refuted, and true certificates are verified on every storage."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from agreement.fits import LOSSES, better, draw_fit
+
+STORAGES = {
+    "C": np.ascontiguousarray,
+    "Fortran": np.asfortranarray,
+    "CSR": sp.csr_array,
+    "CSC": sp.csc_array,
+    "frame": pd.DataFrame,
+}
+TOL, ITERATIONS = 1e-6, 200
+
+
+def check(seed: int) -> None:
+    fit = draw_fit(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # rounding may hide the last digits of a gap
+        tight = fit.exact_value(fit.fitted(tol=1e-12, max_iter=ITERATIONS))
+        model = fit.fitted(tol=TOL, max_iter=ITERATIONS)
+    result, own = model.result_, fit.exact_value(model)
+    least = min(own, tight)
+    assert Decimal(result.bound) <= least, f"{fit}: bound above a feasible value by {Decimal(result.bound) - least:.3e}"
+    order = np.random.default_rng(seed).permutation(len(fit.y))
+    weight = None if fit.weight is None else fit.weight[order]
+    for name, storage in STORAGES.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a frame has names, the fit had none
+            assert model.verify(storage(fit.X), fit.y, fit.weight).ok, f"{fit}: {name}"
+            assert model.verify(storage(fit.X[order]), fit.y[order], weight).ok, f"{fit}: {name}, other order"
+    # Squares are compared about their means; for other losses the rounding of an intercept grows with the columns.
+    offset = max(fit.y_offset, fit.x_offset)
+    if offset <= 1e9 and (fit.squares or not fit.x_offset) and result.relative_gap <= TOL:
+        for forged in better(result.certificate):
+            model.result_ = replace(result, certificate=forged)
+            assert not model.verify(fit.X, fit.y, fit.weight).ok, f"{fit}: {forged}"
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_fits(seed: int) -> None:
+    check(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(60, 660))
+def test_more_fits(seed: int) -> None:
+    check(seed)
+
+
+def test_the_fits_cover_everything() -> None:
+    fits = [draw_fit(seed) for seed in range(60)]
+    assert {getattr(f.model, "loss", "logistic") for f in fits} >= set(LOSSES) - {"logistic"}
+    assert any(hasattr(f.model, "predict_proba") for f in fits)
+    for holds in (
+        lambda f: f.parts,
+        lambda f: f.parts and f.y_offset > 1e10,
+        lambda f: f.free and f.x_offset > 1e10,
+        lambda f: f.free and f.model.standardize,
+        lambda f: f.y_offset > 1e10 and f.model.loss != "squared",
+        lambda f: f.weight is not None and f.x_offset,
+    ):
+        assert any(holds(f) for f in fits)
