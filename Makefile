@@ -9,13 +9,17 @@ THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_
 PYTEST := $(THREADS) $(BIN)/python -m pytest -n $(WORKERS)
 SOURCES := src reproduction tests benchmarks benchmark_norm_ball examples tools docs
 
-.PHONY: test test-all test-minimum slow lint types install format reproduce bench bench-commit bench-dask docs docs-serve docs-links clean
+.PHONY: test test-all test-reproduction test-minimum slow lint types install format reproduce bench bench-commit bench-dask docs docs-serve docs-links clean
 
 test: lint types
 	$(PYTEST) -m "not slow"
 
 test-all: lint types
 	$(PYTEST)
+
+# All tests of the reproduction; `make test` runs the fast ones.
+test-reproduction: $(STAMP)
+	$(PYTEST) tests/reproduction
 
 slow: $(STAMP)
 	$(PYTEST) -m slow

@@ -14,6 +14,7 @@ from reproduction.drawing import state_map
 from reproduction.report import build
 from reproduction.report.page import page as whole_page
 
+pytestmark = pytest.mark.slow
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PROBE = """<script>
 const complain = (words) => { document.documentElement.dataset.complaint = words; };

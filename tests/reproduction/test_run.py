@@ -1,29 +1,26 @@
-"""The store, the runner and the report on a tiny run."""
+"""The store and the runner on a tiny run, the words and the maps of the report."""
 
 from __future__ import annotations
 
 import math
-import os
-import re
 import time
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from judged import MINUS, table, without_figure
+from judged import MINUS, table
 from tiny_run import FACTS, TINY_EXPERIMENTS
 
-from reproduction import EXPERIMENTS, Origin, Verdict
+from reproduction import EXPERIMENTS, Verdict
 from reproduction.base import Panel, Task
 from reproduction.checks_drawn import holds_map, ratio_bars
 from reproduction.drawing import map_panel
 from reproduction.report import build
-from reproduction.report.build import judged_report
 from reproduction.report.findings import judged
 from reproduction.report.interactive import cells, figure
 from reproduction.report.page import told_apart
-from reproduction.report.preface import HEADLINES, against, circumstances, citation
+from reproduction.report.preface import HEADLINES, circumstances, citation
 from reproduction.report.static import file_stem, save
 from reproduction.runner import key_of, planned, run
 from reproduction.store import DONE, FILE, TIMES, Store, read_store
@@ -43,10 +40,7 @@ def test_the_table_is_flat_and_complete(tiny):
     assert np.isfinite(table.loc[table["measure"] == "step", "value"]).all()
 
 
-def test_every_claim_that_was_measured_has_a_figure_in_a_quick_report_too(tiny):
-    assert without_figure(judged_report(TINY_EXPERIMENTS, tiny, "python -m reproduction")) == []
-
-
+@pytest.mark.slow
 def test_a_clock_that_runs_ten_times_faster_changes_no_verdict(tiny, tmp_path, monkeypatch):
     for name in ("perf_counter", "process_time"):
         real = getattr(time, name)
@@ -60,6 +54,7 @@ def test_a_clock_that_runs_ten_times_faster_changes_no_verdict(tiny, tmp_path, m
             assert a.finding == b.finding
 
 
+@pytest.mark.slow
 def test_parts_merge_to_the_table_of_one_run(tiny, tmp_path):
     for k in (2, 1, 3):  # in any order
         store = Store.resumed(tmp_path, FACTS)
@@ -168,45 +163,6 @@ def test_known_facts_come_out(tiny):
     assert "at 7,000 rows the sample stops growing at t = 10" in found["stochastic-rate", "sample"].reason
 
 
-def test_the_files_of_a_report(tiny):
-    build(TINY_EXPERIMENTS[:1], tiny, "python -m reproduction --quick")
-    text = (tiny / "report.html").read_text(encoding="utf-8")
-    markup = re.sub(r"<script.*?</script>", "", text, flags=re.S)
-    assert not re.search(r'(src|href)="(https?:|//)', markup)
-    names = {path.name for path in (tiny / "figures").iterdir()}
-    assert {"rates-completion-2.svg", "rates-completion-2.png"} <= names
-
-
-def test_the_summary_comes_before_any_table(tiny):
-    build(TINY_EXPERIMENTS, tiny, "python -m reproduction --quick", figures=False)
-    for name, first in (("report.html", "<table"), ("summary.md", "| claim |")):
-        text = (tiny / name).read_text(encoding="utf-8")
-        assert "statements of the paper" in text[: text.index(first)]
-        assert "Rector-Brooks" in text
-        assert "FWPLR" in text
-    for origin in Origin:
-        assert f"What {origin.value}" in (tiny / "report.html").read_text(encoding="utf-8")
-
-
-def test_the_summary_says_what_fails_and_prints_every_rule(tiny):
-    report = judged_report(TINY_EXPERIMENTS, tiny, "python -m reproduction --quick")
-    text = report.summary()
-    first, rest = text[: text.index("| claim |")], text[text.index("| claim |") :]
-    for one in against(report.found):
-        assert f"**{one.finding.verdict.value}**: {one.claim.text}" in first
-    for one in report.found:
-        assert one.claim.rule in rest
-        assert one.finding.numbers in rest
-
-
-def test_links_of_the_page_lead_somewhere(tiny):
-    build(TINY_EXPERIMENTS, tiny, "python -m reproduction --quick", figures=False)
-    markup = re.sub(r"<script.*?</script>", "", (tiny / "report.html").read_text(encoding="utf-8"), flags=re.S)
-    targets = set(re.findall(r'href="#([^"]+)"', markup))
-    assert len(targets) > 30
-    assert targets <= set(re.findall(r'id="([^"]+)"', markup))
-
-
 def test_titles_of_figures_are_told_apart():
     titles = [
         "Errors, least squares, r = 0.5",
@@ -257,14 +213,6 @@ def test_names_of_files_are_plain():
         assert file_stem(experiment.name, panel) == f"{experiment.name}-race-l1.1-inf-1-2-s"
 
 
-def test_the_report_says_how_busy_the_machine_was(tiny):
-    build(TINY_EXPERIMENTS, tiny, "python -m reproduction --quick", figures=False)
-    for name in ("report.html", "summary.md"):
-        text = (tiny / name).read_text(encoding="utf-8")
-        assert re.search(r"Measuring took \d+ minutes\.", text)
-        assert ("the load average of the system was" in text) == hasattr(os, "getloadavg")
-
-
 @pytest.mark.parametrize(
     ("load", "elsewhere", "said"),
     [
@@ -282,32 +230,5 @@ def test_the_words_about_load_follow_the_load(load, elsewhere, said):
     assert " on 1 core, of which" in circumstances({"cores": "1", "load": load})
 
 
-def test_the_load_is_told_apart_where_times_were_measured(tiny, tmp_path):
-    store = Store.resumed(tiny, FACTS)
-    for row in store.rows:
-        if row["measure"] == DONE:
-            row["note"] = "1.1" if row["experiment"] == "iteration-time" else "25.0"
-    store.path = tmp_path / FILE
-    store.write()
-    facts = judged_report(TINY_EXPERIMENTS, tmp_path, "python -m reproduction --quick").facts
-    assert (facts["load"], facts["load elsewhere"]) == ("1.1 to 1.1", "25.0 to 25.0")
-
-
-def test_the_summary_shows_the_figures_that_there_are(tiny):
-    report = judged_report(TINY_EXPERIMENTS, tiny, "python -m reproduction --quick")
-    links = re.findall(r"!\[[^\]]+\]\(figures/([\w.-]+)\.svg\)", report.summary())
-    assert len(links) == sum(map(len, report.panels.values())) > 5
-    assert "![" not in report.summary(figures=False)
-
-
 def test_headlines_are_claims():
     assert set(HEADLINES) <= {(e.name, c.key) for e in EXPERIMENTS for c in e.claims}
-
-
-def test_a_figure_on_generated_data_says_so(tiny):
-    table, _ = read_store(tiny / FILE)
-    for experiment in TINY_EXPERIMENTS:
-        for panel in filter(None, experiment.panels(table[table["experiment"] == experiment.name])):
-            assert panel.alt
-            if panel.key.startswith("completion") and "stand-in" in str(panel.series[0].name):
-                assert "stand-in" in panel.note
