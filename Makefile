@@ -7,15 +7,19 @@ STAMP := $(VENV)/.installed
 WORKERS ?= 2
 THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 PYTEST := $(THREADS) $(BIN)/python -m pytest -n $(WORKERS)
-SOURCES := src tests benchmarks benchmark_norm_ball examples tools docs
+SOURCES := src reproduction tests benchmarks benchmark_norm_ball examples tools docs
 
-.PHONY: test test-all test-minimum slow lint types install format reproduce bench bench-commit bench-dask docs docs-serve docs-links clean
+.PHONY: test test-all test-reproduction test-minimum slow lint types install format reproduce bench bench-commit bench-dask docs docs-serve docs-links clean
 
 test: lint types
 	$(PYTEST) -m "not slow"
 
 test-all: lint types
 	$(PYTEST)
+
+# All tests of the reproduction; `make test` runs the fast ones.
+test-reproduction: $(STAMP)
+	$(PYTEST) tests/reproduction
 
 slow: $(STAMP)
 	$(PYTEST) -m slow
@@ -49,7 +53,7 @@ format: $(STAMP)
 	$(BIN)/ruff format $(wildcard $(SOURCES))
 
 reproduce: $(STAMP)
-	$(BIN)/projfree reproduce --quick --force --out reproduction
+	$(BIN)/python -m reproduction --quick --force --out reproduction-report
 
 # Some peers ask for older versions of NumPy, so they live in an environment of their own.
 PEERS := .venv-peers
@@ -92,4 +96,4 @@ bench-dask: $(STAMP)
 
 clean:
 	rm -rf $(VENV) $(MINIMUM) $(PEERS) build dist docs/_build docs/_drawn docs/api docs/gallery docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests benchmarks examples tools -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src reproduction tests benchmarks examples tools -name __pycache__ -type d -prune -exec rm -rf {} +

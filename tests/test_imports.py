@@ -30,13 +30,12 @@ LAYERS = [
     {"solvers"},
     {"run"},
     {"estimators", "testing"},
-    {"experiments"},
     {"cli"},
     {"__main__"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
-# Side branches: real data serve experiments, not the mathematics; the laws serve tests, ours and other people's.
-ONLY_FOR = {"datasets": {"datasets", "experiments", "cli"}, "testing": {"testing"}}
+# Side branches: real data serve the command, not the mathematics; the laws serve tests, ours and other people's.
+ONLY_FOR = {"datasets": {"datasets", "cli"}, "testing": {"testing"}}
 HEAVY = ["numba", "sklearn", "dask", "pandas", "matplotlib", "pyarrow", "plotly", "cvxpy"]
 
 
@@ -83,12 +82,18 @@ def test_imports_go_one_way(file):
             assert allowed(part, target), f"{part} must not import {target}"
 
 
+@pytest.mark.parametrize("file", FILES + STUBS, ids=name_of)
+def test_nothing_imports_the_reproduction(file):
+    """It lies beside the package, and is not installed with it."""
+    assert not [name for name in imported(parsed(file)) if name.partition(".")[0] == "reproduction"]
+
+
 def test_the_rule_itself():
     assert allowed("solvers", "steps")
     assert not allowed("steps", "solvers")
     assert not allowed("losses", "sets")
     assert not allowed("objectives", "datasets")
-    assert allowed("experiments", "datasets")
+    assert allowed("cli", "datasets")
     assert not allowed("cli", "testing")
 
 

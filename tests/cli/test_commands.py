@@ -173,18 +173,18 @@ def test_get_offline_is_a_sentence(monkeypatch, tmp_path):
     assert "cannot be reached (ConnectionError); go online" in result.output
 
 
-@pytest.mark.parametrize("command", ["fit", "predict", "complete", "explain", "reproduce", "list"])
+@pytest.mark.parametrize("command", ["fit", "predict", "complete", "explain", "list"])
 def test_help_has_an_example(command):
     result = call(command, "--help")
     assert result.exit_code == 0
     assert f"projfree {command}" in result.output.replace("Usage: projfree", "")
 
 
-def test_reproduce_refuses_an_experiment_that_does_not_exist(tmp_path):
-    result = call("reproduce", "nonsense", "--out", tmp_path / "r")
+def test_the_reproduction_is_in_the_repository():
+    result = call("reproduce", "rates", "--quick", "--out", "r")
     assert result.exit_code == 2
-    assert "there is no experiment 'nonsense'; there are rates, iteration-time" in result.output
-    assert not (tmp_path / "r").exists()
+    assert "clone the repository and run `make reproduce`." in result.stderr
+    assert "reproduce" not in call("--help").output
 
 
 @pytest.fixture

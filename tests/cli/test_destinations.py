@@ -137,16 +137,6 @@ def test_complete_refuses_what_exists(call, ratings, tmp_path, unchanged):
     assert call(*words, "--force").exit_code == 0
 
 
-def test_reproduce_refuses_results_that_exist(call, tmp_path, unchanged):
-    (tmp_path / "r").mkdir()
-    (tmp_path / "r" / "report.html").write_text("hours of work")
-    with unchanged:
-        refused = call("reproduce", "rates", "--out", tmp_path / "r")
-        assert refused.exit_code == 2
-        said = "r' holds files but no results.parquet; choose another folder, or write into it with --force"
-        assert said in refused.output
-
-
 # ------------------------------------------------------------------ the checkpoint beside a model
 
 

@@ -91,7 +91,8 @@ def test_every_command_is_on_its_page() -> None:
     from projfree.cli.app import app
 
     page = (DOCS / "cli.md").read_text(encoding="utf-8")
-    for name, command in get_command(app).commands.items():
+    shown = {name: command for name, command in get_command(app).commands.items() if not command.hidden}
+    for name, command in shown.items():
         for full in [f"{name} {below}" for below in getattr(command, "commands", {})] or [name]:
             assert f"```{{command}} {full}\n" in page
 

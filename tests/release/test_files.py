@@ -28,7 +28,7 @@ def test_the_address_of_the_repository_stands_in_two_files() -> None:
     citation = yaml.safe_load((TOP / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["repository-code"] == address
     texts = [TOP / "README.md", TOP / "SECURITY.md", TOP / "CONTRIBUTING.md", *WORKFLOWS]
-    folders = ("docs", "src", "examples", "benchmarks", "benchmark_norm_ball", "tools")
+    folders = ("docs", "src", "reproduction", "examples", "benchmarks", "benchmark_norm_ball", "tools")
     texts += [path for folder in folders for kind in ("py", "md") for path in (TOP / folder).rglob(f"*.{kind}")]
     assert [path for path in texts if address in path.read_text(encoding="utf-8")] == []
 

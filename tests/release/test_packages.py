@@ -51,7 +51,7 @@ def test_what_the_wheel_says_and_holds(packages: tuple[Path, Path]) -> None:
     assert "projfree/datasets/files/ATTRIBUTION.md" in names
     assert any("licenses/" in name and name.endswith("ATTRIBUTION.md") for name in names)
     assert packages[0].name.endswith("-py3-none-any.whl")  # no compiler is needed
-    assert not [name for name in names if name.startswith(("tests/", "benchmark", "examples/"))]
+    assert not [name for name in names if name.startswith(("tests/", "benchmark", "examples/", "reproduction/"))]
     assert {url.split(",")[0] for url in told.get_all("Project-URL")} >= {"Homepage", "Documentation", "Issues"}
     assert "/blob/main/docs/tour.md" in told.get_payload()
 
@@ -61,7 +61,12 @@ def test_what_the_sdist_holds(packages: tuple[Path, Path]) -> None:
         names = {name.split("/", 1)[1] for name in sdist.getnames() if "/" in name}
     assert {"pyproject.toml", "LICENSE", "CITATION.cff", "SECURITY.md", "tests/test_public.py", "docs/conf.py"} <= names
     # What tests of the release read.
-    assert {".github/workflows/ci.yml", "benchmark_norm_ball/objective.py", "tools/package_readme.py"} <= names
+    assert {
+        ".github/workflows/ci.yml",
+        "benchmark_norm_ball/objective.py",
+        "reproduction/report/assets/page.html",
+        "tools/package_readme.py",
+    } <= names
     assert not [
         name for name in names if name.startswith(("docs/_build", "docs/gallery", "docs/api/", "benchmarks/scratch"))
     ]

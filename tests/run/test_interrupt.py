@@ -20,14 +20,12 @@ from projfree import (
     LpBall,
     PrimalAveraging,
     QuadraticForm,
-    Run,
     Status,
     minimize,
     path,
 )
 from projfree.data import DenseData
 from projfree.data.rows import Step
-from projfree.experiments.problems import certified
 
 BALL = LpBall(1.5, 1.0)
 PACKAGE = str(Path(projfree.__file__).parent)
@@ -168,9 +166,3 @@ def test_one_run_among_many_ends_them_all():
     f = problem("logistic, intercept")
     with pytest.raises(KeyboardInterrupt):
         path(f, BALL, [0.5, 1.0, 2.0], solver=PrimalAveraging(), tol=0.0, callbacks=[interrupt_at(6)])
-
-
-def test_a_minimum_of_an_experiment_is_never_half_found(monkeypatch):
-    monkeypatch.setattr(Run, "advance", lambda run: (_ for _ in ()).throw(KeyboardInterrupt))
-    with pytest.raises(KeyboardInterrupt):
-        certified(problem("logistic, intercept"), BALL, 1e-6, 10)

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from projfree.cli import complete, data, explain, fit, listing, predict, recommend, reproduce
-from projfree.cli.output import open_streams, use_plain_signs
+from projfree.cli import complete, data, explain, fit, listing, predict, recommend
+from projfree.cli.output import fail, open_streams, use_plain_signs
 
 EPILOG = (
-    "Exit codes: 0 done; 1 done, but a tolerance was not reached or an experiment failed; 2 bad input, nothing "
-    "written; 3 a fault of projfree, nothing written; 130 interrupted, the command that goes on is printed."
+    "Exit codes: 0 done; 1 done, but a tolerance was not reached; 2 bad input, nothing written; "
+    "3 a fault of projfree, nothing written; 130 interrupted, the command that goes on is printed."
 )
 app = typer.Typer(
     name="projfree",
@@ -44,9 +44,14 @@ app.command("predict", epilog=predict.EPILOG)(predict.predict)
 app.command("complete", epilog=complete.EPILOG)(complete.complete)
 app.command("recommend", epilog=recommend.EPILOG)(recommend.recommend)
 app.command("explain", epilog=explain.EPILOG)(explain.explain)
-app.command("reproduce", epilog=reproduce.EPILOG)(reproduce.reproduce)
 app.add_typer(data.app, name="data")
 app.command("list", epilog=listing.EPILOG)(listing.listing)
+
+
+@app.command("reproduce", hidden=True, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+def _reproduce() -> None:
+    """The reproduction of the paper is in the repository; clone it and run `make reproduce`."""
+    fail("the reproduction of the paper is not installed; clone the repository and run `make reproduce`.")
 
 
 def main() -> None:

@@ -60,11 +60,6 @@ def _finished(path: Path, kind: str) -> bool:
     return persist.exists(path)
 
 
-def given_command(*more: str) -> str:
-    """The command that was given, with ``more`` words at its end."""
-    return shlex.join(["projfree", *(word for word in sys.argv[1:] if word not in more), *more])
-
-
 @contextmanager
 def keeping(place: CheckpointPlace) -> Iterator[None]:
     """A run that writes checkpoints as it goes: Ctrl-C leaves the last one, an error none that was not there before."""
@@ -106,4 +101,4 @@ def interruptible(place: CheckpointPlace) -> Iterator[None]:
 
 def resume_command() -> str:
     """The command that was given, with --resume."""
-    return given_command("--resume")
+    return shlex.join(["projfree", *(word for word in sys.argv[1:] if word != "--resume"), "--resume"])

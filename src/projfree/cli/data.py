@@ -12,7 +12,7 @@ from projfree.cli.output import Json, err, fail, guarded, out, show_json
 from projfree.datasets.download import HOMES, cache_folder, fetch
 from projfree.datasets.lookup import present
 
-app = typer.Typer(no_args_is_help=True, help="List, get and locate the data sets of the experiments.")
+app = typer.Typer(no_args_is_help=True, help="List, get and locate data sets.")
 PACKAGED = {
     "adult": "48,842 x 14, UCI Adult, CC BY 4.0",
     "year-sample": "7,000 x 90, rows of UCI YearPredictionMSD, CC BY 4.0",

@@ -7,7 +7,7 @@ import re
 from types import TracebackType
 
 #: Modules whose own sentences are about what the user gave.
-SPEAKERS = ("projfree.", "sklearn.utils.validation", "sklearn.utils.multiclass")
+SPEAKERS = ("projfree.", "reproduction.", "sklearn.utils.validation", "sklearn.utils.multiclass")
 SENTENCES = (ValueError, TypeError, LookupError, ImportError, RuntimeError, MemoryError)
 #: Arguments of the library that have an option of another name.
 RENAMED = {"fit_intercept": "intercept", "radii": "radius", "groups": "feature-groups", "random_state": "seed"}
