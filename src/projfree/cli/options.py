@@ -206,14 +206,6 @@ MaxIter = Annotated[int, typer.Option(help="The largest number of iterations.", 
 TimeLimit = Annotated[
     float | None, typer.Option(help="Seconds after which the fit ends.", show_default=False, rich_help_panel=RUN)
 ]
-Cluster = Annotated[
-    str | None,
-    typer.Option(
-        help="Have a cluster of Dask read Parquet files: tcp://host:port, or local[:workers] for one on this machine.",
-        show_default=False,
-        rich_help_panel=RUN,
-    ),
-]
 Resume = Annotated[
     bool, typer.Option("--resume", help="Go on from the checkpoint of an interrupted run.", rich_help_panel=RUN)
 ]
