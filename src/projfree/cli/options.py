@@ -206,9 +206,6 @@ MaxIter = Annotated[int, typer.Option(help="The largest number of iterations.", 
 TimeLimit = Annotated[
     float | None, typer.Option(help="Seconds after which the fit ends.", show_default=False, rich_help_panel=RUN)
 ]
-Resume = Annotated[
-    bool, typer.Option("--resume", help="Go on from the checkpoint of an interrupted run.", rich_help_panel=RUN)
-]
 ModelFolder = Annotated[
     Path, typer.Option("--out", help="The folder of the model.", show_default=False, rich_help_panel=OUTPUT)
 ]

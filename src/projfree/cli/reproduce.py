@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,7 +11,6 @@ from typing import Annotated, Any
 
 import typer
 
-from projfree.cli.checkpoints import given_command, resume_command
 from projfree.cli.output import DONE, SHORT, Debug, Force, Json, Quiet, err, fail, guarded
 from projfree.cli.reproduce_folder import held, kept, refuse_results
 from projfree.cli.reproduce_output import Show, show_findings
@@ -82,7 +82,7 @@ def reproduce(
         there = {row["experiment"] for row in store.rows}
         read = {name for wanted in names or [] for name in known[wanted].reads if name not in there}
         chosen = [known[name] for name in known if not names or name in names or name in read]
-        with kept(store.path, resume_command()), show:
+        with kept(store.path, given_command("--resume")), show:
             failures = run(chosen, mode, store, show.progress, which)
             show.note("report")
             found = build(EXPERIMENTS, to, command(mode, to), show.note, figures=figures)
@@ -96,6 +96,11 @@ def reproduce(
 def command(mode: str, folder: Path) -> str:
     """What repeats a run."""
     return f"projfree reproduce --{mode} --out {shlex.quote(str(folder))}"
+
+
+def given_command(*more: str) -> str:
+    """The command that was given, with ``more`` words at its end."""
+    return shlex.join(["projfree", *(word for word in sys.argv[1:] if word not in more), *more])
 
 
 def judge_again(folder: Path, figures: bool, show: Show) -> Any:
