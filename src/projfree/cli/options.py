@@ -47,13 +47,17 @@ Target = Annotated[
 Sep = Annotated[
     str | None,
     typer.Option(
-        help="What stands between fields of a text file; guessed by default.", show_default=False, rich_help_panel=TABLE
+        help="The character between fields of a text file, or tab or space; a comma by default, a tab for .tsv.",
+        show_default=False,
+        rich_help_panel=TABLE,
     ),
 ]
 Header = Annotated[
     bool | None,
     typer.Option(
-        "--header/--no-header", help="Whether a text file begins with names; guessed by default.", rich_help_panel=TABLE
+        "--header/--no-header",
+        help="Whether a text file begins with names; by default where no field of its first line is a number.",
+        rich_help_panel=TABLE,
     ),
 ]
 LossName = Annotated[
