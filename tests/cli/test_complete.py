@@ -106,7 +106,7 @@ class Pressed:
 @pytest.fixture
 def interrupted(call, ratings, tmp_path, monkeypatch):
     """A run that was interrupted in its second sweep, and a function that runs it with further words."""
-    words = ("complete", ratings, "--rank", 2, "--out", tmp_path / "m")
+    words = ("complete", ratings, "--rank", 2, "--checkpoint", tmp_path / "c", "--out", tmp_path / "m")
 
     def run(*more, at=None):
         bar = Pressed(at)
@@ -115,50 +115,29 @@ def interrupted(call, ratings, tmp_path, monkeypatch):
 
     result, bar = run(at=2)
     assert result.exit_code == 130
-    assert "Interrupted; go on with:" in result.output
+    assert re.search("Interrupted; the same command goes on from .*c'", result.output)
     assert "path" in bar.seen
-    assert persist.exists(tmp_path / "m.checkpoint")
+    assert persist.exists(tmp_path / "c")
     assert not persist.exists(tmp_path / "m")
     return run
 
 
-def test_resume_goes_on_after_the_choice_of_the_radius(interrupted, call, ratings, tmp_path):
-    resumed, bar = interrupted("--resume")
+def test_the_same_command_goes_on_after_the_choice_of_the_radius(interrupted, call, ratings, tmp_path):
+    resumed, bar = interrupted()
     assert resumed.exit_code == 0, resumed.output
     assert bar.seen == ["sweeps"]  # the third of three
-    assert not (tmp_path / "m.checkpoint").exists()
     assert call("complete", ratings, "--rank", 2, "--out", tmp_path / "whole").exit_code == 0
     one, two = (load(tmp_path / name) for name in ("m", "whole"))
     np.testing.assert_array_equal(one.factors_.left, two.factors_.left)
     assert one.n_iter_ == two.n_iter_ == 3
 
 
-def test_a_checkpoint_is_read_only_with_resume(interrupted, tmp_path):
-    refused, _ = interrupted()
-    assert refused.exit_code == 2
-    assert "holds an interrupted run; go on with --resume, or begin anew and lose it with --force" in refused.output
-    anew, bar = interrupted("--force")
-    assert anew.exit_code == 0
-    assert bar.seen[0] == "path"
-    assert bar.seen.count("sweeps") == 3
-
-
-def test_resume_of_another_problem_is_one_sentence(interrupted, tmp_path):
-    other, _ = interrupted("--resume", "--rank", 3)
+def test_the_checkpoint_of_another_problem_is_one_sentence(interrupted, tmp_path):
+    other, _ = interrupted("--rank", 3)
     assert other.exit_code == 2
     assert "is of another problem: its solver is Alternating" in other.output
     assert "begin anew with this folder removed" in " ".join(other.output.split())
-    assert persist.exists(tmp_path / "m.checkpoint")
-
-
-def test_ctrl_c_while_a_resumed_run_reads_its_file(interrupted, tmp_path, monkeypatch):
-    def press(*args, **given):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(command, "read_table", press)
-    result, _ = interrupted("--resume")
-    assert result.exit_code == 130
-    assert "Interrupted; go on with:" in result.output
+    assert persist.exists(tmp_path / "c")
 
 
 def test_recommendations_of_a_saved_model(call, ratings, table, tmp_path):
@@ -180,10 +159,26 @@ def test_ctrl_c_during_the_choice_of_the_radius(call, ratings, tmp_path, monkeyp
         raise KeyboardInterrupt
 
     monkeypatch.setattr(command, "bar", lambda label: press)
-    result = call("complete", ratings, "--rank", 2, "--out", tmp_path / "m")
+    words = ("complete", ratings, "--rank", 2, "--checkpoint", tmp_path / "c")
+    result = call(*words, "--out", tmp_path / "m")
     assert result.exit_code == 130
     assert "Interrupted; nothing was written." in result.output
     assert sorted(p.name for p in tmp_path.iterdir()) == ["ratings.csv"]
+
+
+def test_a_checkpoint_never_replaces_something_else(call, ratings, tmp_path, unchanged):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "weights.bin").write_text("mine")
+    words = ("complete", ratings, "--rank", 2, "--out", tmp_path / "m", "--force")
+    with unchanged:
+        for place, sentence in (
+            ("mine", "holds 'weights.bin'; choose another path"),
+            ("ratings.csv", "is a file; choose another path"),
+            ("m", "would overwrite what is read from"),
+        ):
+            refused = call(*words, "--checkpoint", tmp_path / place)
+            assert refused.exit_code == 2, refused.output
+            assert sentence in refused.output, refused.output
 
 
 # ---------------------------------------------------------------- the bar

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from contextlib import contextmanager
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -14,7 +13,6 @@ import pytest
 from projfree import load, persist
 from projfree.cli import main, models
 from projfree.cli.destinations import _not_written, written
-from projfree.run.checkpoint import KIND
 
 
 def fit(table, out, *more):
@@ -137,70 +135,6 @@ def test_complete_refuses_what_exists(call, ratings, tmp_path, unchanged):
     assert call(*words, "--force").exit_code == 0
 
 
-# ------------------------------------------------------------------ the checkpoint beside a model
-
-
-def test_a_folder_of_the_user_at_the_place_of_the_checkpoint(call, table, tmp_path, unchanged):
-    mine = tmp_path / "m.checkpoint"
-    mine.mkdir()
-    (mine / "weights.bin").write_text("mine")
-    with unchanged:
-        for more in ((), ("--force",), ("--resume",)):
-            refused = call(*fit(table, tmp_path / "m", *more))
-            assert refused.exit_code == 2
-            assert "m.checkpoint', where an interrupted run is kept, holds something else" in refused.output
-
-
-@pytest.mark.parametrize("what", ["file", "link", "other kind"])
-def test_other_things_at_the_place_of_the_checkpoint(call, table, tmp_path, unchanged, what):
-    place = tmp_path / "m.checkpoint"
-    if what == "file":
-        place.write_text("mine")
-    elif what == "link":
-        persist.save(tmp_path / "elsewhere", {}, kind=KIND)
-        place.symlink_to(tmp_path / "elsewhere")
-    else:
-        persist.save(place, {}, kind="something else")
-    with unchanged:
-        refused = call(*fit(table, tmp_path / "m", "--force"))
-        assert refused.exit_code == 2
-        assert "holds something else" in refused.output
-
-
-def test_an_interrupted_run_is_not_lost_unasked(call, table, tmp_path, unchanged):
-    persist.save(tmp_path / "m.checkpoint", {"state": 1}, kind=KIND)
-    with unchanged:
-        refused = call(*fit(table, tmp_path / "m"))
-        assert refused.exit_code == 2
-        assert "m.checkpoint' holds an interrupted run; go on with --resume, or begin anew" in refused.output
-    assert call(*fit(table, tmp_path / "m", "--force")).exit_code == 0
-    assert not (tmp_path / "m.checkpoint").exists()
-
-
-def test_what_somebody_put_into_the_checkpoint_survives(call, table, tmp_path):
-    persist.save(tmp_path / "m.checkpoint", {"state": 1}, kind=KIND)
-    (tmp_path / "m.checkpoint" / "notes.txt").write_text("mine")
-    assert call(*fit(table, tmp_path / "m", "--force")).exit_code == 0
-    assert [p.name for p in (tmp_path / "m.checkpoint").iterdir()] == ["notes.txt"]
-
-
-@pytest.mark.parametrize("command", ["fit", "complete"])
-def test_resume_after_a_kill_during_the_first_checkpoint_begins_anew(call, table, ratings, tmp_path, command):
-    left: Path = tmp_path / "m.checkpoint" / "generation-0123456789abcdef"
-    left.mkdir(parents=True)
-    (left / "tree.json").write_text("{")
-    words = fit(table, tmp_path / "m") if command == "fit" else ("complete", ratings, "--out", tmp_path / "m")
-    resumed = call(*words, "--resume")
-    assert resumed.exit_code == 0, resumed.output
-    assert persist.exists(tmp_path / "m")
-    assert not (tmp_path / "m.checkpoint").exists()
-
-
-def test_resume_is_checked_before_anything_is_read(call, tmp_path):
-    refused = call(*fit(tmp_path / "none.csv", tmp_path / "m", "--resume"))
-    assert "there is no checkpoint at" in refused.output
-
-
 def overtaken(out, force):
     with written(out, force) as file:
         file.write("ours")
@@ -264,7 +198,7 @@ def limited_files(size):
 
 
 def test_a_disk_too_full_for_a_first_checkpoint_leaves_nothing(call, ratings, tmp_path, unchanged):
-    words = ("complete", ratings, "--rank", 2, "--recommend", 3, "--out", tmp_path / "m")
+    words = ("complete", ratings, "--rank", 2, "--checkpoint", tmp_path / "c", "--out", tmp_path / "m")
     with limited_files(500), unchanged:
         failed = call(*words)
     assert failed.exit_code == 2, failed.output
@@ -290,17 +224,15 @@ def test_a_model_that_cannot_be_written_leaves_nothing(call, table, tmp_path, un
 
 
 def test_a_completion_that_cannot_be_written_is_not_lost(call, ratings, tmp_path, monkeypatch):
-    words = ("complete", ratings, "--rank", 2, "--recommend", 3, "--out", tmp_path / "m")
+    words = ("complete", ratings, "--rank", 2, "--checkpoint", tmp_path / "c", "--out", tmp_path / "m")
     monkeypatch.setattr("projfree.estimators.save", full)
     failed = call(*words)
     assert failed.exit_code == 2
     assert "m' could not be written (No space left on device); no part of it was left behind." in failed.output
-    assert "The fit is kept; go on with `projfree" in failed.output
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.checkpoint", "ratings.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["c", "ratings.csv"]
     monkeypatch.undo()
-    assert call(*words, "--resume").exit_code == 0
-    names = ["m", "m.recommendations.csv", "ratings.csv"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    assert call(*words).exit_code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["c", "m", "ratings.csv"]
 
 
 @pytest.mark.parametrize("stopped", [full, interrupted])
@@ -328,19 +260,6 @@ def test_a_full_disk_is_told_once(call, ratings, tmp_path, monkeypatch):
         persist.save(tmp_path / "m", {}, kind="some")
     told = str(_not_written(tmp_path / "m", raised.value))
     assert told.endswith("m' could not be written (No space left on device); no part of it was left behind.")
-
-
-def test_a_failed_resumption_keeps_the_checkpoint(call, ratings, tmp_path, monkeypatch):
-    words = ("complete", ratings, "--rank", 2, "--out", tmp_path / "m")
-    monkeypatch.setattr("projfree.estimators.save", interrupted)
-    pressed = call(*words)
-    assert pressed.exit_code == 130
-    assert "Interrupted; go on with:" in pressed.output
-    monkeypatch.setattr("projfree.estimators.save", full)
-    assert call(*words, "--resume").exit_code == 2
-    monkeypatch.undo()
-    assert call(*words, "--resume").exit_code == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["m", "ratings.csv"]
 
 
 PRESSED = """

@@ -1,4 +1,4 @@
-"""Tables: what is guessed, what is refused, and what a second look would have shown to be wrong data."""
+"""Tables: how they are read, what is refused, and what becomes of text and missing values."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from projfree.cli.csv_text import layout_of
-from projfree.cli.tables import read_table
+from projfree.cli.tables import Reading, read_table
 from projfree.estimators import load
 
 
@@ -20,9 +19,12 @@ def fit(path, out, *more):
 
 
 REFUSED = {
-    "longer rows": ("a,b,y\n1,2,3,4\n5,6,7,8\n", r"row 1 of '.*' has 4 fields where the header names 3"),
-    "a longer row": ("a,b,y\n1,2,3\n5,6,7,8\n", r"row 2 of '.*' has 4 fields where the header names 3 \(line 3\)"),
-    "a shorter row": ("a,b,y\n1,2,3\n\n5,6\n", r"row 2 of '.*' has 2 fields where the header names 3"),
+    "longer rows": ("a,b,y\n1,2,3,4\n5,6,7,8\n", r"rows of '.*' have more fields than its first line, which has 3"),
+    "a longer row": (
+        "a,b,y\n1,2,3\n5,6,7,8\n",
+        r"cannot be read as text in columns: .*Expected 3 fields in line 3, saw 4",
+    ),
+    "a shorter row": ("a,b,y\n1,2,3\n\n5,6\n", r"column 'y' is missing or infinite in row 2"),
     "target twice": ("a,y,y\n1,2,3\n4,5,6\n", r"has the column 'y' twice, in places 1 and 2"),
     "feature twice": ("a,a,y\n1,2,3\n4,5,6\n", r"has the column 'a' twice, in places 0 and 1"),
     "a mistake": ("a,y\n1,2\n2,3\n3,4\nx7,5\n5,6\n", r"column 'a' must hold numbers, got 'x7' in row 4"),
@@ -32,18 +34,8 @@ REFUSED = {
     ),
     "no numbers": ("a,y\n,1\n,2\n", r"column 'a' is missing or infinite in row 1"),
     "infinite": ("a,y\n1,1\ninf,2\n", r"column 'a' is missing or infinite in row 2"),
-    "not text": (b"a,y\n\xff\xfe,1\n", r"must be text in UTF-8, got the byte 0xff; convert it, e.g. with iconv"),
-    "decimal commas": (
-        "a;y\n1,5;2\n2;3\n-1.000,25;4\n",
-        r"column 'a' holds numbers with commas, such as '1,5' in row 1; write them with a decimal point",
-    ),
-    "a target with decimal commas": (
-        "a;y\n1;2\n2;1,5\n3;2,5\n4;3,5\n",
-        r"column 'y' holds numbers with commas, such as '1,5' in row 2",
-    ),
-    "dates": ("a,y\n2020-01-01,1\n2020-01-02 10:30,2\n", r"column 'a' holds dates, such as '2020-01-01' in row 1"),
-    "dates with the year last": ("a,y\n,0\n31.12.2020,1\n1.1.2021,2\n", r"column 'a' holds dates, such as '31.12"),
-    "dates as targets": ("a,y\n1,1/2/2020\n2,3/2/2020\n", r"column 'y' holds dates, such as '1/2/2020' in row 1"),
+    "not text": (b"a,y\n\xff\xfe,1\n", r"cannot be read as text in columns: 'utf-8' codec can't decode byte 0xff"),
+    "blank": ("\n\n", r"cannot be read as text in columns: No columns to parse"),
 }
 
 
@@ -54,14 +46,6 @@ def test_text_files_that_are_refused(call, tmp_path, text, sentence):
     assert result.exit_code == 2, result.output
     assert re.search(sentence, result.output), result.output
     assert not (tmp_path / "m").exists()
-
-
-def test_what_looks_like_numbers_or_dates_can_be_categories(call, tmp_path):
-    (tmp_path / "t.csv").write_text('a,b,y\n"1,2",2020-01-01,1\n"3,4",2020-02-01,2\n"1,2",2020-02-01,3\n')
-    result = call(*fit(tmp_path / "t.csv", tmp_path / "m", "--one-hot", "a,b"))
-    assert result.exit_code == 0, result.output
-    (tmp_path / "versions.csv").write_text("a,y\n1.2.3,1\n1.2.4,2\n2.0.1,3\n")
-    assert call(*fit(tmp_path / "versions.csv", tmp_path / "n")).exit_code == 0
 
 
 def test_a_file_that_is_not_zipped_is_named(call, tmp_path):
@@ -115,16 +99,16 @@ def test_parquet_columns_of_one_name(call, tmp_path):
     assert not (tmp_path / "m").exists()
 
 
-# ------------------------------------------------------------------ guesses
+# ------------------------------------------------------------------ separators and headers
 
 
-@pytest.mark.parametrize("sep", [",", ";", "\t", "|"])
+@pytest.mark.parametrize(("name", "sep", "given"), [("t.csv", ",", None), ("t.tsv", "\t", None), ("t.txt", ";", ";")])
 @pytest.mark.parametrize("zipped", [False, True])
-def test_separators_are_guessed(tmp_path, table, sep, zipped):
-    text = table.read_text().replace(",", sep)
-    path = tmp_path / ("t.csv.gz" if zipped else "t.csv")
-    path.write_bytes(gzip.compress(text.encode()) if zipped else text.encode())
-    read = read_table(path)
+def test_separators(tmp_path, table, name, sep, given, zipped):
+    text = table.read_text().replace(",", sep).encode("utf-8-sig")
+    path = tmp_path / (name + ".gz" if zipped else name)
+    path.write_bytes(gzip.compress(text) if zipped else text)
+    read = read_table(path, Reading(given))
     pd.testing.assert_frame_equal(read.frame, pd.read_csv(table))
     assert not read.remark
 
@@ -139,20 +123,16 @@ def test_a_header_that_looks_like_one_column(call, tmp_path):
     assert "--sep must be one character, or tab or space, got 'ab'" in refused.output
 
 
-HEADERS = {
-    "names": ("a,b,y\n1,2,3\n", True),
-    "no names": ("39, State-gov,1\n38, Private,2\n", False),
-    "from 0": ("0,1,2,y\n5,6,7,8\n", True),
-    "from 1": ("1,2,3\n5,6,7\n", True),
-    "numbers": ("5,1,2\n1,6,7\n", False),
-}
-
-
-@pytest.mark.parametrize(("text", "headed"), HEADERS.values(), ids=HEADERS)
-def test_headers_are_guessed(tmp_path, text, headed):
+@pytest.mark.parametrize(("text", "headed"), [("a, b,y\n1,2,3\n", True), ("39, State-gov,1\n38, Private,2\n", False)])
+def test_a_first_line_with_a_number_is_no_header(tmp_path, text, headed):
     (tmp_path / "t.csv").write_text(text)
-    assert layout_of(tmp_path / "t.csv", None, None).header is headed
-    assert layout_of(tmp_path / "t.csv", None, not headed).header is not headed
+    read = read_table(tmp_path / "t.csv")
+    assert list(read.frame.columns) == (["a", "b", "y"] if headed else ["0", "1", "2"])
+    assert len(read.frame) == (1 if headed else 2)
+    assert ("has no header, so its columns are 0 to 2 (--header if not)" in read.remark) is not headed
+    other = read_table(tmp_path / "t.csv", Reading(header=not headed))
+    assert len(other.frame) == (2 if headed else 1)
+    assert not other.remark
 
 
 # ------------------------------------------------------------------ text and missing values

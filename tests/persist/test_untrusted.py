@@ -149,33 +149,3 @@ def test_save_removes_a_link_and_not_what_it_points_to(saved, tmp_path):
     persist.save(saved, {"t": 4}, kind="test")
     assert sorted(file.name for file in mine.iterdir()) == ["arrays.npz", "tree.json"]
     assert not (saved / "generation-0123456789abcdef").is_symlink()
-
-
-def test_remove_takes_what_save_wrote_and_nothing_else(saved, tmp_path):
-    (saved / "notes.txt").write_text("mine")
-    persist.remove(saved, kind="test")
-    assert [file.name for file in saved.iterdir()] == ["notes.txt"]
-    persist.remove(saved, kind="test")
-    assert (saved / "notes.txt").read_text() == "mine"
-    persist.save(tmp_path / "other", {}, kind="test")
-    with pytest.raises(ValueError, match="holds a 'test', not a 'model'"):
-        persist.remove(tmp_path / "other", kind="model")
-    persist.remove(tmp_path / "other", kind="test")
-    assert not (tmp_path / "other").exists()
-
-
-@posix
-def test_remove_leaves_a_link(saved, tmp_path):
-    (tmp_path / "link").symlink_to(saved)
-    persist.remove(tmp_path / "link", kind="test")
-    assert persist.load(tmp_path / "link", kind="test")["t"] == 3
-
-
-def test_a_first_save_that_was_killed(saved, tmp_path):
-    assert not persist.unfinished(saved)
-    assert not persist.unfinished(tmp_path / "none")
-    (saved / "projfree.json").unlink()
-    assert persist.unfinished(saved)
-    assert not persist.exists(saved)
-    persist.remove(saved, kind="test")
-    assert not saved.exists()

@@ -12,7 +12,7 @@ from projfree.cli.output import fail, open_streams, use_plain_signs
 
 EPILOG = (
     "Exit codes: 0 done; 1 done, but a tolerance was not reached; 2 bad input, nothing written; "
-    "3 a fault of projfree, nothing written; 130 interrupted, the command that goes on is printed."
+    "3 a fault of projfree, nothing written; 130 interrupted."
 )
 app = typer.Typer(
     name="projfree",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 from collections.abc import Callable
@@ -10,7 +9,6 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any, get_type_hints
 
 from projfree.cli import options
-from projfree.cli.clusters import cluster_at, cluster_rows
 from projfree.cli.file_rows import rows_of
 from projfree.cli.models import AnyRows, Settings
 from projfree.cli.streaming import streamed_rows, too_large
@@ -38,7 +36,6 @@ class Asked:
     one_hot: options.OneHot = "auto"
     sep: options.Sep = None
     header: options.Header = None
-    cluster: options.Cluster = None
 
     def settings(self, cv: int = 0, **run: Any) -> Settings:
         """The checked options of the model, with those of its run."""
@@ -60,11 +57,9 @@ class Asked:
         settings.check()
         return settings
 
-    def rows(self, on: contextlib.ExitStack) -> AnyRows:
-        """The rows: on a cluster that ``on`` closes, in memory or, where they do not fit, where they are."""
+    def rows(self) -> AnyRows:
+        """The rows: in memory or, where they do not fit, where they are."""
         loss = self.loss.value
-        if self.cluster is not None:
-            return cluster_rows(on.enter_context(cluster_at(self.cluster)), self.data, self.target, loss, self.drop)
         if too_large(self.data):
             return streamed_rows(self.data, self.target, loss, self.drop)
         impute = None if self.impute is None else self.impute.value

@@ -12,10 +12,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from projfree import persist
 from projfree.checks import Array, shown
 from projfree.cli import options
-from projfree.cli.checkpoints import CheckpointPlace, checkpoint_at, interruptible, keeping, keeping_the_fit
-from projfree.cli.destinations import new_file_at, new_model_at, refuse_inputs, save_model, written
+from projfree.cli.destinations import new_file_at, new_model_at, save_model, written
 from projfree.cli.errors import sentence
 from projfree.cli.features import read_features
 from projfree.cli.fit import split
@@ -47,7 +47,7 @@ EPILOG = (
     "Examples:\n\nprojfree complete ratings.csv --out model --recommend 10\n\n"
     "projfree complete ratings.parquet --columns who,what,stars --p 1.2 --radius 50 --out model\n\n"
     "projfree complete ratings.csv --user-features people.csv --models 3 --out model\n\n"
-    "Ctrl-C leaves a checkpoint next to --out and prints the command that goes on."
+    "projfree complete ratings.csv --checkpoint sweeps --out model   # after Ctrl-C, the same command goes on"
 )
 
 
@@ -99,7 +99,14 @@ def complete(
     seed: Annotated[
         int, typer.Option(help="Of the ratings held out and the first factors.", rich_help_panel=options.RUN)
     ] = 0,
-    resume: options.Resume = False,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help="A folder that the sweeps are saved to; the same command goes on from it.",
+            show_default=False,
+            rich_help_panel=options.RUN,
+        ),
+    ] = None,
     force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -115,29 +122,32 @@ def complete(
     options.refuse_below("--time-limit", time_limit, 0.0, strictly=True)
     size, names = options.radius_of(radius), _names(columns)
     file = out.with_name(out.name + ".recommendations.csv") if recommend else None
-    inputs = [path for path in (data, user_features, item_features) if path is not None]
-    kept = _checked_places(inputs, out, file, resume=resume, force=force)
+    inputs = [path for path in (data, user_features, item_features, checkpoint) if path is not None]
+    new_model_at(out, inputs, force, KIND)
+    if file is not None:
+        new_file_at(file, inputs, force)
+    if checkpoint is not None:
+        persist.check(checkpoint, kind=CHECKPOINT)
     settings: dict[str, Any] = {"p": p, "radius": None if isinstance(size, str) else size, "rank": rank, "tol": tol}
-    settings |= {"time_limit": time_limit, "random_state": seed, "checkpoint": str(kept.path), "n_models": models}
+    settings |= {"time_limit": time_limit, "random_state": seed, "checkpoint": checkpoint, "n_models": models}
     model = _model(settings)
-    with interruptible(kept):
-        ratings, there = _ratings(data, names, Reading(sep, header), quiet or json)
-        of_users, of_items = (
-            read_features(path, name, Reading(sep, header), text=labels.dtype.kind not in "iufb")
-            for path, name, labels in zip((user_features, item_features), there, ratings, strict=False)
-        )
+    ratings, there = _ratings(data, names, Reading(sep, header), quiet or json)
+    of_users, of_items = (
+        read_features(path, name, Reading(sep, header), text=labels.dtype.kind not in "iufb")
+        for path, name, labels in zip((user_features, item_features), there, ratings, strict=False)
+    )
     model.set_params(user_features=of_users, item_features=of_items)
-    if resume and not kept.there:
-        note(f"{str(kept.path)!r} holds no finished checkpoint, so that the fit begins anew.", quiet or json)
     fitted, held = split(len(ratings[2]), hold_out, seed)
-    if not kept.there:
-        kept.forget()
     watchers = () if quiet or json else (bar(f"complete {data.name}"),)
-    with keeping(kept):
+    try:
         _fit(model.set_params(columns=there), _part(ratings, fitted), watchers, quiet or json)
-        score = model.report(_part(ratings, held), k=recommend or LIST) if len(held) else None
-    with keeping_the_fit(kept):
-        save_model(model, out, inputs, force)
+    except KeyboardInterrupt:
+        if checkpoint is None or not persist.exists(checkpoint):
+            raise
+        typer.echo(f"Interrupted; the same command goes on from {str(checkpoint)!r}.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    score = model.report(_part(ratings, held), k=recommend or LIST) if len(held) else None
+    save_model(model, out, inputs, force)
     if file is not None:
         _write_recommendations(model, file, recommend, force, out)
     if json or not quiet:
@@ -157,15 +167,6 @@ def _model(settings: dict[str, Any]) -> Any:
     model = MatrixCompletion(**settings)
     model._checked()
     return model
-
-
-def _checked_places(inputs: list[Path], out: Path, file: Path | None, *, resume: bool, force: bool) -> CheckpointPlace:
-    new_model_at(out, inputs, force, KIND)
-    if file is not None:
-        new_file_at(file, inputs, force)
-    kept = checkpoint_at(out, CHECKPOINT, resume=resume, force=force)
-    refuse_inputs(kept.path, inputs)
-    return kept
 
 
 def _fit(model: Any, ratings: tuple[Array, ...], watchers: tuple[Any, ...], quiet: bool) -> None:

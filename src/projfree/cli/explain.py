@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 
 import numpy as np
 import typer
 
 from projfree.cli.asked import Asked, asking
-from projfree.cli.clusters import ClusterRows
 from projfree.cli.file_rows import FileRows
 from projfree.cli.models import AnyRows, Settings, model_of
 from projfree.cli.output import Debug, Json, guarded, note, show_json
@@ -22,12 +20,10 @@ EPILOG = "Example:\n\nprojfree explain train.csv --target y --loss logistic --p 
 @asking
 def explain(asked: Asked, json: Json = False, debug: Debug = False) -> None:
     """Say which solver would be used for this data, why, and what it is expected to cost; nothing is run."""
-    settings = asked.settings()
-    with contextlib.ExitStack() as on:
-        rows = asked.rows(on)
-        for remark in rows.remarks:
-            note(remark, json)
-        made = _explained(settings, rows, asked.data)
+    settings, rows = asked.settings(), asked.rows()
+    for remark in rows.remarks:
+        note(remark, json)
+    made = _explained(settings, rows, asked.data)
     if not json:
         typer.echo(made.explain())
         if asked.radius == "auto":
@@ -42,9 +38,6 @@ def explain(asked: Asked, json: Json = False, debug: Debug = False) -> None:
 
 def _explained(settings: Settings, rows: AnyRows, path: Path) -> Plan:
     """The plan for the rows."""
-    if isinstance(rows, ClusterRows):
-        explained: Plan = model_of(settings, rows, path).explain(rows.whole)
-        return explained
     every = np.arange(rows.n)
     rows = rows.fitted_on(every) if isinstance(rows, FileRows) else rows
     model = model_of(settings, rows, path)

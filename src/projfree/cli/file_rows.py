@@ -12,7 +12,7 @@ import numpy as np
 from projfree.checks import Array, shown
 from projfree.cli.options import CLASSES
 from projfree.cli.tables import Reading, column_of, numbers, read_table
-from projfree.estimators.frame_columns import refuse_written_otherwise, row_of
+from projfree.estimators.frame_columns import row_of
 from projfree.estimators.table_encoder import TableEncoder
 
 
@@ -81,8 +81,6 @@ def targets_of(values: Any, loss: str) -> tuple[Array, str]:
     chosen = loss if loss != "auto" else "logistic" if words and values.dtype.kind not in "mMc" else "squared"
     if chosen not in CLASSES:
         return _regression(values), chosen
-    if loss == "auto" and values.dtype.kind not in "biuf":
-        refuse_written_otherwise(values)
     if values.isna().any():
         row = row_of(values, int(np.flatnonzero(values.isna().to_numpy())[0]))
         raise ValueError(f"column {values.name!r} is missing in row {row}; leave the row out, e.g. with --impute drop.")

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array
-from projfree.cli.clusters import ClusterRows
 from projfree.cli.file_rows import FileRows, groups_of
 from projfree.cli.options import CLASSES
 from projfree.cli.streaming import StreamedRows
 from projfree.losses import BY_NAME
 
-AnyRows = FileRows | StreamedRows | ClusterRows
+AnyRows = FileRows | StreamedRows
 
 
 @dataclass(frozen=True)
@@ -73,23 +72,11 @@ def model_of(settings: Settings, rows: AnyRows, path: Path) -> Any:
 def _sources(rows: AnyRows) -> list[str]:
     if isinstance(rows, FileRows):
         return rows.encoder.sources()
-    if isinstance(rows, ClusterRows):
-        return rows.columns
     return rows.source.columns or [str(j) for j in range(rows.source.d)]
 
 
-def watched(model: Any, callbacks: tuple[Any, ...], state: str | None) -> Any:
-    """The model with callbacks of its run, and the checkpoint that it goes on from."""
-    model.set_params(callbacks=callbacks)
-    if state is not None:
-        model.set_params(checkpoint=state)
-    return model
-
-
-def fit_rows(model: Any, rows: AnyRows, train: Any) -> Any:
+def fit_rows(model: Any, rows: AnyRows, train: Array) -> Any:
     """The model fitted on some rows; the labels of classes are those of the file."""
-    if isinstance(rows, ClusterRows):
-        return model.fit(train)
     if isinstance(rows, FileRows):
         return model.fit(rows.part(train), rows.y[train])
     data, labels = rows.data(train)
@@ -108,10 +95,8 @@ def with_encoder(model: Any, rows: AnyRows) -> Any:
     return Pipeline([("encoder", rows.encoder), ("model", model)])
 
 
-def held_out_score(model: Any, rows: AnyRows, test: Any) -> float | None:
+def held_out_score(model: Any, rows: AnyRows, test: Array) -> float | None:
     """The model's own score on rows that the fit did not see; None where there are none, or too few for it."""
-    if isinstance(rows, ClusterRows):
-        return None if test is None else float(model.score(test))
     if len(test) < (1 if score_kind(rows.loss) == "accuracy" else 2):  # one target explains no variation
         return None
     if isinstance(rows, FileRows):

@@ -47,13 +47,17 @@ Target = Annotated[
 Sep = Annotated[
     str | None,
     typer.Option(
-        help="What stands between fields of a text file; guessed by default.", show_default=False, rich_help_panel=TABLE
+        help="The character between fields of a text file, or tab or space; a comma by default, a tab for .tsv.",
+        show_default=False,
+        rich_help_panel=TABLE,
     ),
 ]
 Header = Annotated[
     bool | None,
     typer.Option(
-        "--header/--no-header", help="Whether a text file begins with names; guessed by default.", rich_help_panel=TABLE
+        "--header/--no-header",
+        help="Whether a text file begins with names; by default where no field of its first line is a number.",
+        rich_help_panel=TABLE,
     ),
 ]
 LossName = Annotated[
@@ -205,17 +209,6 @@ HoldOut = Annotated[
 MaxIter = Annotated[int, typer.Option(help="The largest number of iterations.", rich_help_panel=RUN)]
 TimeLimit = Annotated[
     float | None, typer.Option(help="Seconds after which the fit ends.", show_default=False, rich_help_panel=RUN)
-]
-Cluster = Annotated[
-    str | None,
-    typer.Option(
-        help="Have a cluster of Dask read Parquet files: tcp://host:port, or local[:workers] for one on this machine.",
-        show_default=False,
-        rich_help_panel=RUN,
-    ),
-]
-Resume = Annotated[
-    bool, typer.Option("--resume", help="Go on from the checkpoint of an interrupted run.", rich_help_panel=RUN)
 ]
 ModelFolder = Annotated[
     Path, typer.Option("--out", help="The folder of the model.", show_default=False, rich_help_panel=OUTPUT)

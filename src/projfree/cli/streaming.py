@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array
-from projfree.cli.csv_text import refuse_twice
 from projfree.cli.file_rows import targets_of
 from projfree.cli.options import CLASSES
-from projfree.cli.tables import check_path, column_of
+from projfree.cli.tables import check_path, column_of, refuse_twice
 from projfree.data import ChunkedData
 from projfree.data.sources import NpySource, ParquetSource, Source
 from projfree.data.sources.arrow import open_parquet, parquet_files

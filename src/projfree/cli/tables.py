@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from gzip import BadGzipFile
@@ -11,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array, shown
-from projfree.cli.csv_text import layout_of, refuse_twice
 from projfree.cli.id_columns import as_ids
 from projfree.data.sources.arrow import open_parquet, parquet_files
 from projfree.estimators.frame_columns import column_numbers, row_of
@@ -24,7 +24,7 @@ MISSING = "?"
 
 @dataclass(frozen=True)
 class Reading:
-    """How a file is to be read; None where that is to be guessed."""
+    """How a text file is read: the separator, None for the usual one, and whether it has a header, None to guess."""
 
     sep: str | None = None
     header: bool | None = None
@@ -62,6 +62,15 @@ def column_of(columns: Sequence[str], name: str, option: str, path: Path) -> str
     there = ", ".join(columns[:12]) + (", ..." if len(columns) > 12 else "")
     hint = "; give --sep if that is more than one" if len(columns) == 1 else ""
     raise ValueError(f"{option} must be a column of {str(path)!r}, got {shown(name)}; its columns are {there}{hint}.")
+
+
+def refuse_twice(names: Sequence[str], path: Path) -> None:
+    """Raise where two columns have one name: a second target would become a feature."""
+    for j, name in enumerate(names):
+        if name in names[:j]:
+            raise ValueError(
+                f"{str(path)!r} has the column {name!r} twice, in places {names.index(name)} and {j}; rename one."
+            )
 
 
 def numbers(column: Any) -> Array:
@@ -129,37 +138,39 @@ def _places(columns: Sequence[str], names: Sequence[str]) -> set[str]:
 def _csv(path: Path, reading: Reading, text: Sequence[str], ids: Sequence[str]) -> tuple[Any, str]:
     import pandas as pd
 
+    given: dict[str, Any] = {"sep": _separator(reading.sep, path), "skipinitialspace": True, "low_memory": False}
     try:
-        layout = layout_of(path, reading.sep, reading.header)
-        kept, labels = _places(layout.names, text), _places(layout.names, ids)
-        frame = pd.read_csv(
-            path,
-            sep=layout.separator,
-            header=0 if layout.header else None,
-            names=layout.names,
-            dtype=dict.fromkeys(kept | labels, str),
-            skipinitialspace=True,
-            na_values=[MISSING],
-            index_col=False,
-            low_memory=False,
-        )
-    except UnicodeDecodeError as error:
+        first = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **given).iloc[0]
+        header = pd.to_numeric(first, errors="coerce").isna().all() if reading.header is None else reading.header
+        names = [name.strip() for name in first] if header else [str(j) for j in range(len(first))]
+        refuse_twice(names, path)
+        kept, labels = _places(names, text), _places(names, ids)
+        given |= {"dtype": dict.fromkeys(kept | labels, str), "na_values": [MISSING], "index_col": False}
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            frame = pd.read_csv(path, header=0 if header else None, names=names, **given)
+    except pd.errors.ParserWarning as error:
         raise ValueError(
-            f"{str(path)!r} must be text in UTF-8, got the byte {error.object[error.start]:#x}; convert it, e.g. with "
-            "iconv -f latin1 -t utf-8."
+            f"the rows of {str(path)!r} have more fields than its first line, which has {len(names)}; repair it, or "
+            "give --sep."
         ) from error
-    except (BadGzipFile, EOFError, pd.errors.ParserError) as error:
+    except (UnicodeDecodeError, BadGzipFile, EOFError, pd.errors.EmptyDataError, pd.errors.ParserError) as error:
         raise ValueError(f"{str(path)!r} cannot be read as text in columns: {_first_line(error)}") from error
     for name in labels - kept:
         frame[name] = as_ids(frame[name])
-    if len(layout.names) == 1:
-        return frame, f"{str(path)!r} has one column, {layout.names[0]!r}; give --sep if that is more than one."
-    if not layout.header and reading.header is None:
-        return (
-            frame,
-            f"{str(path)!r} has no header, so its columns are 0 to {len(layout.names) - 1} (--header if not).",
-        )
-    return frame, ""
+    if header or reading.header is not None:
+        return frame, ""
+    return frame, f"{str(path)!r} has no header, so its columns are 0 to {len(names) - 1} (--header if not)."
+
+
+def _separator(sep: str | None, path: Path) -> str:
+    """The character between fields: what --sep says, else a tab in .tsv files and a comma in others."""
+    if sep is None:
+        return "\t" if ".tsv" in path.name.lower() else ","
+    separator = {"tab": "\t", "space": " "}.get(sep, sep)
+    if len(separator) != 1:
+        raise ValueError(f"--sep must be one character, or tab or space, got {shown(sep)}.")
+    return separator
 
 
 def _parquet(path: Path) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -26,9 +25,6 @@ HELD = {
     "complex": "complex numbers",
 }
 WAYS = {"categories": "OneHotEncoder()", "text": "OneHotEncoder()", "missing values": "SimpleImputer()"}
-
-#: A day as text: the year first, or the year last and in full, perhaps with a time.
-_DAY = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})([ T]\d{1,2}:\d{2}.*)?")
 
 
 def kind_of(column: Any) -> str:
@@ -66,32 +62,6 @@ def refuse_dates(column: Any) -> None:
             f"column {column.name!r} holds {column.dtype} (row {row_of(column, 0)}: {column.iloc[0]}), neither "
             "numbers nor text; convert it, or leave it out."
         )
-
-
-def refuse_written_otherwise(column: Any) -> None:
-    """Raise where the text of a column is numbers with commas, or dates: as categories they would mean nothing."""
-    text = column[column.notna()].astype(str).str.strip()
-    for what, way, places in (
-        ("numbers with commas", "write them with a decimal point and no other sign", _with_commas(text)),
-        ("dates", "convert it to numbers, or leave it out", _days(text)),
-    ):
-        if len(places):
-            example, row = shown(text.iloc[int(places[0])]), row_of(text, int(places[0]))
-            raise ValueError(f"column {column.name!r} holds {what}, such as {example} in row {row}; {way}.")
-
-
-def _with_commas(text: Any) -> Array:
-    """The places of commas where all of a column would be numbers without them."""
-    import pandas as pd
-
-    plain = pd.to_numeric(text.str.replace(",", "", regex=False), errors="coerce").notna()
-    return np.flatnonzero(text.str.contains(",", regex=False).to_numpy() & plain.all())
-
-
-def _days(text: Any) -> Array:
-    """All places where all of a column is dates."""
-    found = text.str.fullmatch(_DAY)
-    return np.flatnonzero(found.to_numpy() & found.all())
 
 
 def refuse_target_dates(y: Array) -> None:

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from projfree.checks import Array, shown
-from projfree.estimators.frame_columns import column_numbers, kind_of, refuse_dates, refuse_written_otherwise, row_of
+from projfree.estimators.frame_columns import column_numbers, kind_of, refuse_dates, row_of
 
 #: A column of text with more levels than this, or with as many as half of its rows, is no category.
 MOST_LEVELS = 1_000
@@ -124,7 +124,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return False
         if self.one_hot == "none" or 2 * parsed.sum() > len(parsed):
             column_numbers(column)  # raises
-        refuse_written_otherwise(column)
         return True
 
     def _levels(self, column: Any) -> list[str]:

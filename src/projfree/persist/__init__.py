@@ -22,7 +22,7 @@ from projfree.persist import generations
 from projfree.persist.encoding import Tree, encode
 from projfree.persist.generations import POINTER, VERSION, damaged, read_pointer
 
-__all__ = ["VERSION", "Tree", "check", "exists", "kind_of", "load", "remove", "save", "unfinished"]
+__all__ = ["VERSION", "Tree", "check", "exists", "kind_of", "load", "save"]
 
 #: How often `load` looks again when a writer replaces the content under its eyes.
 _RETRIES = 10
@@ -91,24 +91,6 @@ def load(path: str | os.PathLike[str], *, kind: str) -> Any:
 def exists(path: str | os.PathLike[str]) -> bool:
     """Whether a finished save lies at ``path``; a kill during the very first `save` leaves none."""
     return (Path(path) / POINTER).is_file()
-
-
-def unfinished(path: str | os.PathLike[str]) -> bool:
-    """Whether a first `save` to ``path`` was begun and killed: there is nothing to load, and a new save replaces it."""
-    return generations.unfinished(Path(path))
-
-
-def remove(path: str | os.PathLike[str], *, kind: str) -> None:
-    """Remove what `save` wrote to ``path``; whatever else is there stays, and so does a link.
-
-    Nothing is done where no save of ours is found.
-
-    Raises
-    ------
-    ValueError
-        Where the save is of another kind.
-    """
-    generations.remove(Path(path), kind)
 
 
 def check(path: str | os.PathLike[str], *, kind: str) -> None:

@@ -160,22 +160,3 @@ def _remove(entry: Path) -> None:
         for name in (TREE, ARRAYS):
             (entry / name).unlink(missing_ok=True)
         entry.rmdir()
-
-
-def unfinished(folder: Path) -> bool:
-    """Whether a first save was begun in ``folder`` and not finished: it holds our leftovers and nothing else."""
-    if folder.is_symlink() or not folder.is_dir():
-        return False
-    names = [entry.name for entry in folder.iterdir()]
-    return bool(names) and all(_is_leftover(name) for name in names)
-
-
-def remove(folder: Path, kind: str) -> None:
-    """Remove what `write` has left in ``folder``, and the folder if nothing else is in it."""
-    if folder.is_symlink() or not (unfinished(folder) or read_pointer(folder, kind) is not None):
-        return
-    with locked(folder):
-        (folder / POINTER).unlink(missing_ok=True)
-        _sweep(folder)
-    with contextlib.suppress(OSError):
-        folder.rmdir()  # only if empty

@@ -18,7 +18,7 @@ from projfree.data.dask import jobs
 from projfree.data.dask.meeting import Meeting
 from projfree.data.dask.order_statistics import middle
 from projfree.data.dask.partition import Facts
-from projfree.data.dask.recipe import InFold, InPart, Recipe, Times
+from projfree.data.dask.recipe import InFold, Recipe, Times
 from projfree.data.dask.rounds import Rounds
 from projfree.data.dask.workspace import DaskWorkspace
 from projfree.data.gram import LEAST_WEIGHT, MOST_WEIGHT, Gram
@@ -29,9 +29,7 @@ from projfree.data.spectrum import largest_eigenvalue
 from projfree.data.standardized import StandardizedView
 
 T = TypeVar("T")
-#: Numbers that memory gives in a second, as the plan counts.
-NUMBERS_A_SECOND = 1e9
-#: The time of a round that does nothing, in such numbers: 10 ms, as `RoundModel` has it.
+#: The time of a round that does nothing, in numbers read from memory: 10 ms, as `RoundModel` has it.
 ROUND_NUMBERS = 1e7
 
 
@@ -113,20 +111,6 @@ class DaskData(Data):
 
     def side_by_side(self, works: Sequence[Callable[[], T]]) -> list[T]:
         return Meeting(self.rounds).hold(works)
-
-    def parted(self, share: float, seed: int) -> tuple[DaskData, DaskData]:
-        """The rows outside and inside of a random share of each partition, as views."""
-        outside, inside = self._weighed_by(*(InPart(self.recipe.weigh, seed, share, side) for side in (False, True)))
-        return outside, inside
-
-    def about_rounds(self) -> str:
-        """What a round costs, in a sentence."""
-        numbers, size = 8 * (self.d + 20), sum(one.nbytes for one in self.facts)
-        return (
-            f"{self.n:,} rows in {len(self.facts)} partitions, {size / 1e6:,.1f} MB in the workers' memory: a round "
-            f"takes about {1e3 * self.round_numbers / NUMBERS_A_SECOND:.0f} ms besides the read of the rows, and "
-            f"brings back at most {len(self.facts)} sums of {numbers / 1e3:,.1f} kB for each output."
-        )
 
     def _weighed_by(self, *weighs: Any) -> list[DaskData]:
         """A view for each of some weights, which one round measures."""

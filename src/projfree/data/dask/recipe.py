@@ -66,23 +66,6 @@ class InFold:
         return weight
 
 
-@dataclass(frozen=True)
-class InPart:
-    """Other weights, zero outside of a random share of each partition, or inside of it."""
-
-    inner: Any
-    seed: int
-    share: float
-    inside: bool
-
-    def __call__(self, rows: Partition) -> Array:
-        n, rng = rows.facts.n, np.random.default_rng([self.seed, rows.facts.number])
-        # Rounded at random, so that the share is right where partitions have few rows.
-        drawn = rng.permutation(n) < np.floor(self.share * n + rng.uniform())
-        weight: Array = np.where(drawn == self.inside, self.inner(rows), 0.0)
-        return weight
-
-
 @dataclass(frozen=True, eq=False)
 class Recipe:
     """What makes a view of a partition; small, so that it travels with each round.
