@@ -52,6 +52,18 @@ def test_forgeries_are_refused_at_every_offset(loss, offset, max_iter):
     assert not any(forged.verify(X, y).ok for forged in claims(own))
 
 
+@pytest.mark.parametrize("offset", [0.0, 1e3])  # beyond, deviances are no larger than the rounding of their terms
+@pytest.mark.parametrize("loss", ["poisson", "gamma"])
+def test_forgeries_of_deviances(loss, offset):
+    y = np.round(np.exp(0.3 * Y)) + 1.0 + offset
+    model = ConstrainedRegressor(p=1.5, loss=loss, radius=1.0, standardize=False, tol=1e-5).fit(X, y)
+    result = model.result_
+    assert model.verify(X, y).ok
+    for forged in claims(result.certificate):
+        model.result_ = replace(result, certificate=forged)
+        assert not model.verify(X, y).ok
+
+
 @pytest.mark.parametrize("offset", OFFSETS)
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_one_changed_row_is_noticed(loss, offset):
