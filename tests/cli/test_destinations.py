@@ -21,6 +21,10 @@ def fit(table, out, *more):
     return ("fit", table, "--target", "y", "--radius", 2, "--out", out, *more)
 
 
+def complete(ratings, out, *more):
+    return ("complete", ratings, "--radius", 2, "--rank", 2, "--out", out, *more)
+
+
 def test_fit_refuses_what_exists_before_it_reads_anything(call, table, tmp_path, unchanged):
     assert call(*fit(table, tmp_path / "m")).exit_code == 0
     (tmp_path / "thesis").mkdir()
@@ -150,19 +154,19 @@ def test_reproduce_refuses_results_that_exist(call, tmp_path, unchanged):
 # ------------------------------------------------------------------ the checkpoint beside a model
 
 
-def test_a_folder_of_the_user_at_the_place_of_the_checkpoint(call, table, tmp_path, unchanged):
+def test_a_folder_of_the_user_at_the_place_of_the_checkpoint(call, ratings, tmp_path, unchanged):
     mine = tmp_path / "m.checkpoint"
     mine.mkdir()
     (mine / "weights.bin").write_text("mine")
     with unchanged:
         for more in ((), ("--force",), ("--resume",)):
-            refused = call(*fit(table, tmp_path / "m", *more))
+            refused = call(*complete(ratings, tmp_path / "m", *more))
             assert refused.exit_code == 2
             assert "m.checkpoint', where an interrupted run is kept, holds something else" in refused.output
 
 
 @pytest.mark.parametrize("what", ["file", "link", "other kind"])
-def test_other_things_at_the_place_of_the_checkpoint(call, table, tmp_path, unchanged, what):
+def test_other_things_at_the_place_of_the_checkpoint(call, ratings, tmp_path, unchanged, what):
     place = tmp_path / "m.checkpoint"
     if what == "file":
         place.write_text("mine")
@@ -172,42 +176,40 @@ def test_other_things_at_the_place_of_the_checkpoint(call, table, tmp_path, unch
     else:
         persist.save(place, {}, kind="something else")
     with unchanged:
-        refused = call(*fit(table, tmp_path / "m", "--force"))
+        refused = call(*complete(ratings, tmp_path / "m", "--force"))
         assert refused.exit_code == 2
         assert "holds something else" in refused.output
 
 
-def test_an_interrupted_run_is_not_lost_unasked(call, table, tmp_path, unchanged):
+def test_an_interrupted_run_is_not_lost_unasked(call, ratings, tmp_path, unchanged):
     persist.save(tmp_path / "m.checkpoint", {"state": 1}, kind=KIND)
     with unchanged:
-        refused = call(*fit(table, tmp_path / "m"))
+        refused = call(*complete(ratings, tmp_path / "m"))
         assert refused.exit_code == 2
         assert "m.checkpoint' holds an interrupted run; go on with --resume, or begin anew" in refused.output
-    assert call(*fit(table, tmp_path / "m", "--force")).exit_code == 0
+    assert call(*complete(ratings, tmp_path / "m", "--force")).exit_code == 0
     assert not (tmp_path / "m.checkpoint").exists()
 
 
-def test_what_somebody_put_into_the_checkpoint_survives(call, table, tmp_path):
+def test_what_somebody_put_into_the_checkpoint_survives(call, ratings, tmp_path):
     persist.save(tmp_path / "m.checkpoint", {"state": 1}, kind=KIND)
     (tmp_path / "m.checkpoint" / "notes.txt").write_text("mine")
-    assert call(*fit(table, tmp_path / "m", "--force")).exit_code == 0
+    assert call(*complete(ratings, tmp_path / "m", "--force")).exit_code == 2
     assert [p.name for p in (tmp_path / "m.checkpoint").iterdir()] == ["notes.txt"]
 
 
-@pytest.mark.parametrize("command", ["fit", "complete"])
-def test_resume_after_a_kill_during_the_first_checkpoint_begins_anew(call, table, ratings, tmp_path, command):
+def test_resume_after_a_kill_during_the_first_checkpoint_begins_anew(call, ratings, tmp_path):
     left: Path = tmp_path / "m.checkpoint" / "generation-0123456789abcdef"
     left.mkdir(parents=True)
     (left / "tree.json").write_text("{")
-    words = fit(table, tmp_path / "m") if command == "fit" else ("complete", ratings, "--out", tmp_path / "m")
-    resumed = call(*words, "--resume")
+    resumed = call(*complete(ratings, tmp_path / "m", "--resume"))
     assert resumed.exit_code == 0, resumed.output
     assert persist.exists(tmp_path / "m")
     assert not (tmp_path / "m.checkpoint").exists()
 
 
 def test_resume_is_checked_before_anything_is_read(call, tmp_path):
-    refused = call(*fit(tmp_path / "none.csv", tmp_path / "m", "--resume"))
+    refused = call(*complete(tmp_path / "none.csv", tmp_path / "m", "--resume"))
     assert "there is no checkpoint at" in refused.output
 
 

@@ -117,7 +117,6 @@ def test_cross_validation_chooses_radius_and_p(call, table, tmp_path):
     [
         (("--cv", 3, "--radius", 2), "--cv chooses the radius; leave out --radius"),
         (("--cv", 1), "--cv must be 0 or at least 2, got 1"),
-        (("--cv", 3, "--resume"), "--resume is for single fits"),
         (("--p", "1,2"), "--p must be one number unless --cv chooses, got 1,2"),
         (("--p", "x"), "--p must be at least 1, got x"),
         (("--q", 2), "--q is for --norm group"),

@@ -128,7 +128,7 @@ def in_session(number):
 
 
 @pytest.mark.slow
-def test_ctrl_c_in_a_terminal_keeps_the_state_and_ends_the_workers(tmp_path, interruptible):
+def test_ctrl_c_in_a_terminal_ends_the_workers(tmp_path, interruptible):
     """The signal reaches the command and its workers alike."""
     rng, rows = np.random.default_rng(0), tmp_path / "rows"
     rows.mkdir()
@@ -151,6 +151,5 @@ def test_ctrl_c_in_a_terminal_keeps_the_state_and_ends_the_workers(tmp_path, int
         assert run.wait(60.0) == 130, said
     assert time.monotonic() - begun < 20.0
     assert not in_session(run.pid)
-    assert "Go on with:" in said[-1], said
-    assert (tmp_path / "model.checkpoint").is_dir()
+    assert "Interrupted; nothing was written." in said[-1], said
     assert "Traceback" not in "".join(said)

@@ -13,39 +13,22 @@ import typer
 from projfree.checks import Array
 from projfree.cli import options
 from projfree.cli.asked import Asked, asking
-from projfree.cli.checkpoints import CheckpointPlace, checkpoint_at, resume_command
 from projfree.cli.clusters import ClusterRows
-from projfree.cli.destinations import new_model_at, refuse_inputs, save_model
+from projfree.cli.destinations import new_model_at, save_model
 from projfree.cli.file_rows import FileRows
 from projfree.cli.fit_report import report
-from projfree.cli.models import AnyRows, Settings, fit_rows, held_out_score, model_of, watched, with_encoder
-from projfree.cli.output import (
-    DONE,
-    INTERRUPTED,
-    SHORT,
-    Debug,
-    Force,
-    Json,
-    Quiet,
-    Verbose,
-    err,
-    guarded,
-    note,
-    reporting,
-)
+from projfree.cli.models import fit_rows, held_out_score, model_of, with_encoder
+from projfree.cli.output import DONE, SHORT, Debug, Force, Json, Quiet, Verbose, guarded, note, reporting
 from projfree.cli.watch import bar, logged
 from projfree.data import Data
 from projfree.run.callbacks import IterationLines
-from projfree.run.checkpoint import KIND as CHECKPOINT
-from projfree.run.checkpoint import OnInterrupt
 
 EPILOG = (
     "Examples:\n\n"
     "projfree fit train.csv --target y --p 1.5 --radius 10 --out model\n\n"
     "projfree fit people.parquet --target income --cv 5 --out model --json\n\n"
     "projfree fit folder --target y --cluster local:4 --out model   # Parquet files, read by workers\n\n"
-    "projfree fit adult.data.gz --target -1 --out model   # text columns, '?', no header\n\n"
-    "Ctrl-C saves a checkpoint next to --out and prints the command that goes on."
+    "projfree fit adult.data.gz --target -1 --out model   # text columns, '?', no header"
 )
 
 
@@ -59,7 +42,6 @@ def fit(
     time_limit: options.TimeLimit = None,
     hold_out: options.HoldOut = 0.2,
     seed: options.Seed = 0,
-    resume: options.Resume = False,
     force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -67,44 +49,33 @@ def fit(
     debug: Debug = False,
 ) -> None:
     """Fit a linear model whose coefficients lie in a ball; say how far from optimal it can be, and how it scores."""
+    from projfree.estimators.saving import KIND
+
     options.refuse_share("--hold-out", hold_out)
     options.refuse_below("--max-iter", max_iter, 1)
     options.refuse_below("--time-limit", time_limit, 0.0, strictly=True)
     options.refuse_below("--seed", seed, 0)
     settings, data = asked.settings(cv, max_iter=max_iter, time_limit=time_limit, random_state=seed), asked.data
-    kept = _checked_places(data, out, settings, resume=resume, force=force)
+    new_model_at(out, [data], force, KIND)
     with contextlib.ExitStack() as on:  # ends workers that were started, however the fit ends
         rows = asked.rows(on)
         for remark in rows.remarks:
             note(remark, quiet or json)
-        if resume and not kept.there:
-            note(f"{str(kept.path)!r} holds no finished checkpoint, so that the fit begins anew.", quiet or json)
         train, test = rows.parts(hold_out, seed) if isinstance(rows, ClusterRows) else split(rows.n, hold_out, seed)
         rows = rows.fitted_on(train) if isinstance(rows, FileRows) else rows
-        model, keeper = model_of(settings, rows, data), OnInterrupt(kept.path)
-        if cv:  # a search shows its folds itself, and leaves nothing to go on from
+        model = model_of(settings, rows, data)
+        if cv:  # a search shows its folds itself
             model.set_params(verbose=2 if verbose else 0 if quiet or json else 1)
         else:
-            watchers = _watchers(data, verbose, quiet or json)
-            watched(model, (*watchers, keeper), str(kept.path) if kept.there else None)
-        model = _fitted(model, rows, train, keeper, verbose)
+            model.set_params(callbacks=_watchers(data, verbose, quiet or json))
+        with warnings.catch_warnings(), logged(verbose):
+            warnings.simplefilter("ignore")  # the status is reported
+            model = fit_rows(model, rows, train)
         score = held_out_score(model, rows, test)
     save_model(with_encoder(model, rows), out, [], force)
-    kept.forget()
     with reporting(out):
         report(model, score, out, rows.loss, counted(train), counted(test), json=json, quiet=quiet)
     raise typer.Exit(DONE if model.result_.status.converged else SHORT)
-
-
-def _checked_places(data: Path, out: Path, settings: Settings, *, resume: bool, force: bool) -> CheckpointPlace:
-    from projfree.estimators.saving import KIND
-
-    if resume and settings.cv:
-        raise ValueError("--resume is for single fits; a search with --cv begins anew.")
-    new_model_at(out, [data], force, KIND)
-    kept = checkpoint_at(out, CHECKPOINT, resume=resume, force=force)
-    refuse_inputs(kept.path, [data])
-    return kept
 
 
 def split(n: int, share: float, seed: int) -> tuple[Array, Array]:
@@ -123,20 +94,3 @@ def _watchers(data: Path, verbose: bool, silent: bool) -> tuple[Any, ...]:
     if verbose:
         return (IterationLines(),)
     return () if silent else (bar(f"fit {data.name}"),)
-
-
-def _fitted(model: Any, rows: AnyRows, train: Any, keeper: OnInterrupt, verbose: bool) -> Any:
-    with warnings.catch_warnings(), logged(verbose):
-        warnings.simplefilter("ignore")  # the status is reported
-        try:
-            return fit_rows(model, rows, train)
-        except KeyboardInterrupt:
-            _interrupted(keeper)
-
-
-def _interrupted(keeper: OnInterrupt) -> None:
-    if keeper.wrote:
-        typer.echo(f"Interrupted; the state is in {str(keeper.path)!r}. Go on with:\n  {resume_command()}", err=True)
-    else:
-        err().print("Interrupted before there was anything to keep; nothing was written.")
-    raise typer.Exit(INTERRUPTED)

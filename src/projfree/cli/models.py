@@ -78,14 +78,6 @@ def _sources(rows: AnyRows) -> list[str]:
     return rows.source.columns or [str(j) for j in range(rows.source.d)]
 
 
-def watched(model: Any, callbacks: tuple[Any, ...], state: str | None) -> Any:
-    """The model with callbacks of its run, and the checkpoint that it goes on from."""
-    model.set_params(callbacks=callbacks)
-    if state is not None:
-        model.set_params(checkpoint=state)
-    return model
-
-
 def fit_rows(model: Any, rows: AnyRows, train: Any) -> Any:
     """The model fitted on some rows; the labels of classes are those of the file."""
     if isinstance(rows, ClusterRows):

@@ -11,7 +11,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from projfree import persist
 from projfree.callers import outside
+from projfree.checks import shown
 from projfree.deadline import remaining, unhurried
 from projfree.estimators.completion.certifying import Certifying
 from projfree.estimators.completion.choice import choose, most_sweeps
@@ -19,7 +21,6 @@ from projfree.estimators.completion.convex_gap import CertifiedModel, certified
 from projfree.estimators.completion.convex_problem import ConvexProblem, Swept, settled
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.stopping import BestSweep, limited, products
-from projfree.estimators.kept import Kept
 from projfree.estimators.watching import given_callbacks
 from projfree.run import Checkpoint, Status
 from projfree.run.callbacks import announce
@@ -77,10 +78,10 @@ class Stages(Certifying):
         most = self.most_sweeps(begun) if stopping is None or not stopping.stopped else len(stopping.scores)
         note = {"strength": strength, "implicit": self.implicit_, "begun": begun, "tally": self._tally.note}
         note |= ({} if stopping is None else {"stopping": stopping.note}) | dict(done or {})
-        kept = self._keeper(note) if model is None else []  # a fit would take further ratings' for its own
-        # Early stopping comes first: where another callback interrupts the run, its score is in the checkpoint.
-        first = [self._tally] if stopping is None else [self._tally, stopping]
-        watching = [*first, *given_callbacks(self.callbacks), *kept]
+        # A later `fit` must not go on from the checkpoint of a `partial_fit`, so that none is written.
+        checkpoint = self._checkpoint(note) if model is None else None
+        own = [one for one in (self._tally, stopping, checkpoint) if one is not None]
+        watching = [*own, *given_callbacks(self.callbacks)]
         settings: dict[str, Any] = {"callbacks": watching, "seed": self._seed, "written": written, "max_iter": most}
         announce(given_callbacks(self.callbacks), "sweeps", most)
         if self.radius is None:
@@ -130,16 +131,19 @@ class Stages(Certifying):
 
     def _written(self) -> Written | None:
         """The checkpoint to go on from, where there is one."""
-        kept = None if self.checkpoint is None else Kept(self.checkpoint)
-        return None if kept is None or kept.state is None else Written.load(kept.state)
+        found = self._checkpoint({})
+        return None if found is None or not persist.exists(found.path) else Written.load(found.path)
 
-    def _keeper(self, note: dict[str, Any]) -> list[Kept]:
-        """What writes the sweeps to disk, with the strength that was chosen for them and whether there was a choice."""
-        if self.checkpoint is None:
-            return []
-        if isinstance(self.checkpoint, Checkpoint):
-            return [Kept(replace(self.checkpoint, note=note))]
-        return [Kept(Checkpoint(self.checkpoint, every=1, note=note))]
+    def _checkpoint(self, note: dict[str, Any]) -> Checkpoint | None:
+        """The callback that writes the sweeps to disk with a note, None where no checkpoint was asked for."""
+        given = self.checkpoint
+        if given is None:
+            return None
+        if not isinstance(given, str | os.PathLike | Checkpoint):
+            raise TypeError(
+                f"`MatrixCompletion(checkpoint=...)` must be a folder or a `Checkpoint`, got {shown(given)}."
+            )
+        return replace(given if isinstance(given, Checkpoint) else Checkpoint(given, every=1), note=note)
 
     def _warn_if_wide(self, norm: float, fallen: bool, least: float) -> None:
         if self.radius is not None and fallen and self.radius > least and norm < 0.9 * self.radius:
