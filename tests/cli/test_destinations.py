@@ -19,6 +19,10 @@ def fit(table, out, *more):
     return ("fit", table, "--target", "y", "--radius", 2, "--out", out, *more)
 
 
+def complete(ratings, out, *more):
+    return ("complete", ratings, "--radius", 2, "--rank", 2, "--out", out, *more)
+
+
 def test_fit_refuses_what_exists_before_it_reads_anything(call, table, tmp_path, unchanged):
     assert call(*fit(table, tmp_path / "m")).exit_code == 0
     (tmp_path / "thesis").mkdir()

@@ -43,6 +43,7 @@ def test_settings_out_of_range_are_named(settings, sentence):
     [
         ({"solver": "x"}, r"solver=...\)` must be None or a Solver such as `CorrectivePrimalAveraging\(\)`, got 'x'"),
         ({"early_stopping": "no"}, r"early_stopping=...\)` must be True or False, got 'no'"),
+        ({"checkpoint": 3}, r"checkpoint=...\)` must be a folder or a `Checkpoint`, got 3"),
         ({"clip": "no"}, r"clip=...\)` must be True or False, got 'no'"),
     ],
 )

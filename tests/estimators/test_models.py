@@ -2,7 +2,6 @@
 
 import inspect
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -28,7 +27,6 @@ from projfree import (
     Huber,
     LpBall,
     Minibatch,
-    OpenLoop,
     PrimalAveraging,
     Weighted,
 )
@@ -256,32 +254,6 @@ def test_short_runs_warn_with_the_gap(table):
         model.set_params(max_iter=10**6, time_limit=1e-9, tol=1e-15).fit(X, y)
 
 
-def test_early_stopping(table):
-    X, y, _ = table
-    model = ConstrainedClassifier(
-        solver=FrankWolfe(), radius=50.0, early_stopping=True, n_iter_no_change=4, random_state=0, tol=1e-12
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model.fit(X, y > 2)
-    scores = model.validation_scores_
-    assert len(scores) == model.n_iter_ < 1000
-    assert max(scores[-4:]) <= max(scores[:-4])
-    assert model.result_.status.name == "CALLBACK"
-    assert ConstrainedRegressor(early_stopping=True, random_state=0).fit(X, y).score(X, y) > 0.3
-
-
-@pytest.mark.parametrize("solver", [FrankWolfe(OpenLoop()), PrimalAveraging(), FrankWolfe()], ids=repr)
-def test_scores_of_held_out_rows_do_not_depend_on_an_offset(table, solver):
-    """Each iterate is scored with its own intercept, which takes up whatever is added to all targets."""
-    X, y, _ = table
-    settings = {"solver": solver, "radius": 5.0, "early_stopping": True, "random_state": 0, "max_iter": 6, "tol": 0.0}
-    with pytest.warns(ConvergenceWarning, match="raise `max_iter`"):
-        plain, moved = (ConstrainedRegressor(**settings).fit(X, y + c).validation_scores_ for c in (0.0, 1e3))
-    assert len(plain) > 1
-    np.testing.assert_allclose(moved, plain, atol=1e-7)
-
-
 def test_pickles_are_small_and_complete():
     rng = np.random.default_rng(5)
     X = rng.standard_normal((20_000, 5))
@@ -355,8 +327,6 @@ SENTENCES = [
     ({"fit_intercept": "False"}, r"^`fit_intercept` must be True or False, got 'False'\.$"),
     ({"positive": "no"}, r"^`positive` must be True or False, got 'no'\.$"),
     ({"standardize": None}, r"^`standardize` must be True or False, got None\.$"),
-    ({"early_stopping": "no"}, r"^`early_stopping` must be True or False, got 'no'\.$"),
-    ({"early_stopping": True, "validation_fraction": 2.0}, r"^`validation_fraction` must be below 1, got 2\.0\.$"),
     ({"callbacks": 3}, r"^`callbacks` must be a function of the run, or a sequence of such functions, got 3; leave"),
     ({"max_iter": 0}, r"^`max_iter` must be a whole number of at least 1, got 0\.$"),
 ]

@@ -65,8 +65,8 @@ def test_what_parts_cannot_do_is_said():
     with pytest.raises(AttributeError, match="has no attribute 'partial_fit'") as caught:
         ConstrainedRegressor("huber").partial_fit(X, Y)
     assert "`partial_fit` keeps moments, which serve squares alone, got `loss='huber'`" in str(caught.value.__cause__)
-    with pytest.raises(ValueError, match=r"^`partial_fit` keeps no rows, and `early_stopping` needs them, got True"):
-        ConstrainedRegressor(early_stopping=True).partial_fit(X, Y)
+    with pytest.raises(ValueError, match=r"^`partial_fit` keeps no rows, and `free` needs them, got \[0\]; use `fit`"):
+        ConstrainedRegressor(free=[0]).partial_fit(X, Y)
     model = ConstrainedRegressor(radius=1.0).partial_fit(X, Y)
     before = model.coef_.copy()
     with pytest.raises(ValueError, match="3 features"):

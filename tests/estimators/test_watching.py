@@ -1,4 +1,4 @@
-"""What goes along with a fit: what is shown, called and kept, and which rows are held out."""
+"""What goes along with a fit: what is shown and called."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from projfree import (
-    Checkpoint,
     ConstrainedClassifier,
     ConstrainedClassifierCV,
     ConstrainedRegressor,
@@ -17,8 +16,6 @@ from projfree import (
     minimize,
     plan,
 )
-from projfree.estimators import load
-from projfree.persist import exists
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((80, 5))
@@ -51,8 +48,6 @@ def test_what_is_no_callback_is_refused():
         TypeError, match=r"^`callbacks` must be a function of the run, or a sequence of such functions, got 3;"
     ):
         ConstrainedRegressor(callbacks=[3]).fit(X, Y)
-    with pytest.raises(TypeError, match=r"^`checkpoint` must be a folder or a `Checkpoint`, got 3\.$"):
-        ConstrainedRegressor(checkpoint=3).fit(X, Y)
     with pytest.raises(ValueError, match=r"^`verbose` must be 0, 1 \(a progress bar\) or 2"):
         ConstrainedRegressor(verbose="much").fit(X, Y)
 
@@ -76,62 +71,6 @@ def test_verbose(capsys, monkeypatch):
     assert out == ""
     assert "certified gap" in err
     assert "left" in err
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("kind", [ConstrainedRegressor, ConstrainedClassifier])
-def test_a_fit_goes_on_from_its_checkpoint(kind, tmp_path):
-    y = Y if kind is ConstrainedRegressor else Y > 0
-    folder = tmp_path / "kept"
-    begun = kind(**SLOW, max_iter=20, checkpoint=Checkpoint(folder, every=10)).fit(X, y)
-    assert exists(folder)
-    went_on = kind(**SLOW, max_iter=30, checkpoint=str(folder), callbacks=note)
-    seen.clear()
-    went_on.fit(X, y)
-    assert seen == [21]  # the callback ends it after one more
-    assert went_on.n_iter_ == 21
-    assert went_on.result_.value <= begun.result_.value + 1e-6
-    with pytest.raises(ValueError, match=r"another problem|other"):
-        kind(**SLOW, checkpoint=folder).fit(X[:60], y[:60])
-    begun.save(tmp_path / "model")
-    assert load(tmp_path / "model").checkpoint is None
-
-
-def test_an_interrupted_fit_is_kept(tmp_path):
-    def press(run):
-        if run.iteration == 5:
-            raise KeyboardInterrupt
-
-    model = ConstrainedRegressor(**SLOW, callbacks=press, checkpoint=tmp_path / "kept")
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, Y)
-    assert exists(tmp_path / "kept")
-    seen.clear()
-    ConstrainedRegressor(**SLOW, callbacks=note, checkpoint=tmp_path / "kept").fit(X, Y)
-    assert seen[0] in (5, 6)
-
-
-@pytest.mark.parametrize("kind", [ConstrainedRegressorCV, ConstrainedClassifierCV])
-def test_searches_refuse_a_checkpoint(kind):
-    with pytest.raises(TypeError, match=rf"^`{kind.__name__}` fits many models, and a checkpoint holds one"):
-        kind(checkpoint="folder")
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("kind", [ConstrainedRegressor, ConstrainedClassifier])
-def test_rows_that_were_held_out_are_known(kind, weighted):
-    y = Y if kind is ConstrainedRegressor else Y > 0
-    s = rng.uniform(0.5, 2.0, size=80) if weighted else None
-    model = kind(**{**SLOW, "tol": 1e-8}, early_stopping=True, random_state=3).fit(X, y, s)
-    held = model.held_out_
-    assert held.shape == (80,)
-    assert held.sum() == 8
-    assert model.verify(X, y, s).ok
-    own = None if s is None else s[~held]
-    assert model.verify(X[~held], y[~held], own).ok
-    again = model.score(X[held], y[held], None if s is None else s[held])
-    assert np.abs(model.validation_scores_ - again).min() <= 1e-9
-    assert kind(**{**SLOW, "tol": 1e-2}).fit(X, y).held_out_ is None
 
 
 def test_short_texts():

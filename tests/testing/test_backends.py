@@ -183,7 +183,7 @@ def test_fits(settings):
     np.testing.assert_allclose(model.coef_, other.coef_, atol=2e-3)
 
 
-@pytest.mark.parametrize("setting", [{"early_stopping": True}, {"free": [0]}, {"task": 0}], ids=repr)
+@pytest.mark.parametrize("setting", [{"free": [0]}, {"task": 0}], ids=repr)
 def test_fits_that_look_at_single_rows_say_so(setting):
     X, y, s = backends.table(Logistic(), 0)
     with pytest.raises(ValueError, match="looks at single rows"):

@@ -41,11 +41,6 @@ class Answers(CallbackSupportMixin, BaseEstimator):
                 f"`{cls.__name__}` takes the groups of features as `feature_groups`, got `groups`; the `groups` of "
                 "scikit-learn belong to rows and go to the `fit` of a search."
             )
-        if "checkpoint" in given and "checkpoint" not in inspect.signature(cls).parameters:
-            raise TypeError(
-                f"`{cls.__name__}` fits many models, and a checkpoint holds one; leave `checkpoint` out, and give it "
-                "to a fit with the radius that was chosen."
-            )
         made: Self = super().__new__(cls)
         return made
 
@@ -67,12 +62,8 @@ class Answers(CallbackSupportMixin, BaseEstimator):
     feature_groups: Any
     free: Any
     task: Any
-    early_stopping: bool
-    validation_fraction: float
-    n_iter_no_change: int
     verbose: Any
     callbacks: Any
-    checkpoint: Any
 
     #: The losses that scikit-learn has with a penalty.
     _penalised_losses: tuple[str, ...] = ()
@@ -88,7 +79,6 @@ class Answers(CallbackSupportMixin, BaseEstimator):
     multiplier_: float | None
     ball_: ConstraintSet
     loss_: Loss
-    held_out_: Array | None
 
     @property
     def certificate_(self) -> Certificate:
@@ -97,11 +87,7 @@ class Answers(CallbackSupportMixin, BaseEstimator):
         return FitCertificate.of(self)
 
     def verify(self, X: Any, y: Any, sample_weight: Any = None) -> Verification:
-        """Check the certificate of the fit against the data it was fitted on, in one read.
-
-        With early stopping the certificate is about the rows that were not held out: of all rows those in
-        ``held_out_`` are left out.
-        """
+        """Check the certificate of the fit against the data it was fitted on, in one read."""
         check_is_fitted(self, "coef_")
         names = [name for name in vars(self) if name.endswith("_")]
         other = type(self)(**self.get_params(deep=False)) if not hasattr(self, "_single") else self._single()
@@ -110,8 +96,6 @@ class Answers(CallbackSupportMixin, BaseEstimator):
         for name, value in self.fit_params_.items():
             setattr(other, name, value)
         table = other._table(X, y, sample_weight)
-        if self.held_out_ is not None and len(self.held_out_) == len(table.y):
-            table = table.part(np.flatnonzero(~self.held_out_))
         problem = other._problem(table, self.loss_)
         checked = self.result_.certificate.verify(objective=problem.objective)
         if problem.scaling is not None:  # a scaling that is not that of these columns makes another problem

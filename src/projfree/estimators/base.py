@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -16,7 +16,7 @@ from projfree.estimators.answers import Answers
 from projfree.estimators.balls import inside, labels, make_ball, radius_of
 from projfree.estimators.columns import free_columns
 from projfree.estimators.problem import Problem, Scaling, make_problem
-from projfree.estimators.sklearn_callbacks import Bridge, EarlyStopping, context_of
+from projfree.estimators.sklearn_callbacks import Bridge, context_of
 from projfree.estimators.solving import checked_solver, solved_after, warn_if_short
 from projfree.estimators.table import Table
 from projfree.estimators.watching import given_callbacks, shown_by
@@ -25,9 +25,6 @@ from projfree.run import Result, Run
 from projfree.run.result import one_of_many
 from projfree.sets import ConstraintSet, WithFree
 from projfree.solvers.plan import Plan, plan
-
-if TYPE_CHECKING:
-    from projfree.estimators.kept import Kept
 
 #: Free coefficients of losses other than squares may be this many times as large as the targets and rows suggest.
 FREE_FACTOR = 1e4
@@ -59,16 +56,8 @@ class ConstrainedModel(Answers):
         """The problem with the scale of its loss found, where it has one."""
         return prepared
 
-    def _hold_out(self, table: Table, rng: Any) -> tuple[Array, Array]:
-        """Rows to fit and rows to score for early stopping."""
-        raise NotImplementedError
-
     def _shaped(self, coef: Array, intercept: Array) -> dict[str, Any]:
         """``coef_`` and ``intercept_`` from coefficients of shape (d,) or (d, k)."""
-        raise NotImplementedError
-
-    def _held_out_score(self, table: Table, scores: Array) -> float:
-        """How good predictions are, larger being better."""
         raise NotImplementedError
 
     # ------------------------------------------------------------------ rows
@@ -183,39 +172,20 @@ class ConstrainedModel(Answers):
         }
 
     def _fit_table(self, table: Table, given: dict[str, Any]) -> Any:
-        rng = check_random_state(self.random_state)
-        seed = int(rng.randint(2**31 - 1))
-        held, self.held_out_ = None, None
-        if flag("early_stopping", self.early_stopping):
-            if positive("validation_fraction", self.validation_fraction) >= 1.0:
-                raise ValueError(f"`validation_fraction` must be below 1, got {shown(self.validation_fraction)}.")
-            rows, others = self._hold_out(table, rng)
-            self.held_out_ = np.isin(np.arange(len(table.y)), others)
-            table, held = table.part(rows), table.part(others)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         prepared = self._prepared(table)
         context = context_of(self, count("max_iter", self.max_iter))
-        stopping = self._stopping(prepared.problem, held)
-        kept: Kept | None = None
-        if self.checkpoint is not None:
-            from projfree.estimators.kept import Kept
-
-            kept = Kept(self.checkpoint)
         callbacks: list[Any] = [*shown_by(self.verbose), *given_callbacks(self.callbacks)]
-        callbacks += [one for one in (stopping, kept) if one is not None]
         if context is not None:
             context.call_on_fit_task_begin(estimator=self, **given)
             if getattr(self, "_skl_callbacks", None):
                 callbacks.append(Bridge(self, context, lambda run: self._as_of(prepared.problem, run), given))
-        settings = self._settings(seed, prepared)
-        if kept is not None:
-            settings["state"] = kept.state
-        result = solved_after(prepared, settings, callbacks)
+        result = solved_after(prepared, self._settings(seed, prepared), callbacks)
         if self._penalty is not None and prepared.start is not None and not prepared.start.any():
             from projfree.estimators.sklearn_penalty import at_zero
 
             result = at_zero(result)
         self._adopt(prepared, result)
-        self.validation_scores_ = None if stopping is None else np.array(stopping.scores)
         one_of_many(result)  # with all that was found kept, Ctrl-C ends whatever has asked for this fit
         if context is not None:
             context.call_on_fit_task_end(estimator=self, **given, reconstruction_attributes=self._fitted)
@@ -226,15 +196,6 @@ class ConstrainedModel(Answers):
     def _fitted(self) -> dict[str, Any]:
         """What makes a copy of the estimator ready to predict."""
         return {k: v for k, v in vars(self).items() if k.endswith("_") and not k.startswith("_")}
-
-    def _stopping(self, problem: Problem, held: Table | None) -> EarlyStopping | None:
-        if held is None:
-            return None
-
-        def score(run: Run) -> float:
-            return self._held_out_score(held, self._scores_of(held.X, held.task, self._as_of(problem, run)))
-
-        return EarlyStopping(score, count("n_iter_no_change", self.n_iter_no_change), 0.0)
 
     def _as_of(self, problem: Problem, run: Run) -> dict[str, Any]:
         """The attributes that a fit would leave if it ended now."""

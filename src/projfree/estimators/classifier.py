@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.metrics import accuracy_score
-from sklearn.model_selection import train_test_split
 from sklearn.utils import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -64,10 +62,8 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         Weights of classes, as in scikit-learn; they multiply the sample weights.
     solver, tol, max_iter, time_limit, standardize, warm_start, random_state
         As in `ConstrainedRegressor`.
-    positive, feature_groups, free, task, early_stopping, validation_fraction, n_iter_no_change, verbose, callbacks
+    positive, feature_groups, free, task, verbose, callbacks
         As in `ConstrainedRegressor`; ``task`` needs two classes.
-    checkpoint : path or Checkpoint, optional
-        As in `ConstrainedRegressor`.
 
     Attributes
     ----------
@@ -75,9 +71,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         The labels.
     coef_ : ndarray of shape (1, n_features), (n_classes, n_features) or (n_tasks, n_features)
     intercept_ : ndarray of shape (1,), (n_classes,) or (n_tasks,)
-    n_iter_, result_, certificate_, multiplier_, radius_, standardize_, ball_, loss_
-        As in `ConstrainedRegressor`.
-    validation_scores_, held_out_, tasks_
+    n_iter_, result_, certificate_, multiplier_, radius_, standardize_, ball_, loss_, tasks_
         As in `ConstrainedRegressor`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -117,12 +111,8 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         feature_groups: Any = None,
         free: Any = None,
         task: Any = None,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 5,
         verbose: int = 0,
         callbacks: Any = (),
-        checkpoint: Any = None,
     ) -> None:
         self.loss = loss
         self.norm = norm
@@ -143,12 +133,8 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         self.feature_groups = feature_groups
         self.free = free
         self.task = task
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
         self.verbose = verbose
         self.callbacks = callbacks
-        self.checkpoint = checkpoint
 
     #: The losses that scikit-learn has with a penalty.
     _penalised_losses = ("logistic", "softmax")
@@ -313,25 +299,6 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
     def _scores_of(self, X: Any, task: Array | None, fitted: dict[str, Any] | None = None) -> Array:
         u = super()._scores_of(X, task, fitted)
         return u[:, 0] if u.ndim == 2 and u.shape[1] == 1 else u
-
-    def _hold_out(self, table: Table, rng: Any) -> tuple[Array, Array]:
-        rows, held = train_test_split(
-            np.arange(len(table.y)),
-            test_size=self.validation_fraction,
-            random_state=rng,
-            stratify=self._index(table.y),
-        )
-        return np.sort(rows), np.sort(held)
-
-    def _index(self, y: Array) -> Array:
-        """Class indices from encoded targets."""
-        if y.ndim == 2:
-            return np.asarray(y.argmax(axis=1))
-        return y if y.dtype.kind in "iu" else (y > 0).astype(np.intp)
-
-    def _held_out_score(self, table: Table, scores: Array) -> float:
-        guess = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return float(accuracy_score(self._index(table.y), guess, sample_weight=table.weight))
 
     def _output_names(self, k: int) -> list[Any]:
         if self.task is not None:

@@ -129,8 +129,6 @@ class ConstrainedClassifierCV(SearchMixin, ConstrainedClassifier):
         self.callbacks = callbacks
 
     warm_start = False
-    early_stopping = False
-    checkpoint = None
 
     @with_callbacks
     def fit(

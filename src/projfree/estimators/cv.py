@@ -148,10 +148,6 @@ class SearchMixin(Search, ConstrainedModel):
         self._take_over(fitted, float(radii[at]))
         warn_if_short(self, self.result_, self.tol, expected=self.result_.status.name == "CALLBACK")
 
-    def _take_over(self, chosen: Any, radius: float) -> None:
-        super()._take_over(chosen, radius)
-        self.validation_scores_, self.held_out_ = None, None
-
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None, **params: Any) -> float:
         """The score by ``scoring``: by default R2 of predictions, or the accuracy of labels.
 

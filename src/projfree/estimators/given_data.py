@@ -18,8 +18,8 @@ from projfree.data.frames import is_dask
 from projfree.data.rows import Rows, Step
 from projfree.estimators.table import Table
 
-#: Settings that look at single rows, and what they are where they do not.
-BY_ROW = {"task": None, "early_stopping": False, "free": None, "class_weight": None}
+#: Settings that look at single rows.
+BY_ROW = ("task", "free", "class_weight")
 
 
 def from_outside(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
@@ -49,11 +49,9 @@ def given_data(model: Any, data: Data, y: Any, sample_weight: Any) -> Table:
         raise TypeError(f"`{name}.fit(data)` takes targets and weights from the data; leave `y` and the weights out.")
     if len(data.shape(())) != 1:
         raise TypeError(f"`{name}.fit(data)` needs a table of features, got {type(data).__name__}.")
-    for setting, plain in BY_ROW.items():
-        value = getattr(model, setting, plain)
-        if setting == "class_weight" and data.reweighs:
-            continue
-        if value is not plain and value != plain:
+    for setting in BY_ROW:
+        value = getattr(model, setting, None)
+        if value is not None and not (setting == "class_weight" and data.reweighs):
             raise ValueError(
                 f"`{setting}` looks at single rows, which {type(data).__name__} does not show, got {shown(value)}; "
                 "leave it out, or fit on arrays."

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.metrics import r2_score
-from sklearn.model_selection import train_test_split
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
@@ -95,7 +93,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
     warm_start : bool
         Whether a fit begins at the coefficients of the last one, pulled into the ball.
     random_state : int, RandomState or None
-        For solvers that draw rows, and for the rows that early stopping holds out.
+        For solvers that draw rows.
     positive : bool
         Whether coefficients must not be negative (l_p and group balls).
     feature_groups : sequence, optional
@@ -106,19 +104,12 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
     task : int or str, optional
         The column of ``X`` that holds the task of each row. Each task then has its own coefficients (and its own
         intercept), a column of the matrix that the ball holds; the column is no feature.
-    early_stopping : bool
-        Whether a part of the rows is held out and the fit ends when its score there stops improving.
-    validation_fraction, n_iter_no_change : float and int
-        That part, and for how many iterations the score may stay without improvement.
     verbose : int
         0 is silent, 1 shows a progress bar with the certified gap and the time left on a terminal, 2 writes a line for
         each iteration; both to the standard error stream.
     callbacks : callable or sequence of callables
         Each is called with the `Run` after every iteration; one that returns True ends it. Copies of the estimator
         have copies of them.
-    checkpoint : path or Checkpoint, optional
-        A folder that the run is written to, every 100 iterations by default and on Ctrl-C; a fit of the same problem
-        goes on from there. The folder stays.
 
     Attributes
     ----------
@@ -138,10 +129,6 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         Whether columns were scaled.
     ball_, loss_ : ConstraintSet and Loss
         As used.
-    validation_scores_ : ndarray or None
-        Scores on the rows that early stopping held out, by iteration.
-    held_out_ : ndarray of bool of shape (n,), or None
-        Which rows early stopping held out.
     tasks_ : ndarray
         The labels of the tasks, where there are some.
     n_features_in_ : int
@@ -204,13 +191,9 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         feature_groups: Any = None,
         free: Any = None,
         task: Any = None,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 5,
         quantile: float = 0.5,
         verbose: int = 0,
         callbacks: Any = (),
-        checkpoint: Any = None,
     ) -> None:
         self.loss = loss
         self.norm = norm
@@ -230,13 +213,9 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         self.feature_groups = feature_groups
         self.free = free
         self.task = task
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
         self.quantile = quantile
         self.verbose = verbose
         self.callbacks = callbacks
-        self.checkpoint = checkpoint
 
     #: The moments of the rows of `partial_fit`.
     _gram: Gram | None = None
@@ -386,13 +365,3 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
 
     def _shaped(self, coef: Array, intercept: Array) -> dict[str, Any]:
         return {"coef_": coef.T.copy(), "intercept_": float(intercept) if np.ndim(intercept) == 0 else intercept}
-
-    def _hold_out(self, table: Table, rng: Any) -> tuple[Array, Array]:
-        rows, held = train_test_split(np.arange(len(table.y)), test_size=self.validation_fraction, random_state=rng)
-        return np.sort(rows), np.sort(held)
-
-    def _held_out_score(self, table: Table, scores: Array) -> float:
-        loss = self._losses(table)
-        if has_deviance(loss):
-            return explained_deviance(loss, table.y, scores, table.weight)
-        return float(r2_score(table.y, scores, sample_weight=table.weight))

@@ -130,8 +130,6 @@ class ConstrainedRegressorCV(SearchMixin, ConstrainedRegressor):
         self.quantile = quantile
 
     warm_start = False
-    early_stopping = False
-    checkpoint = None
 
     @with_callbacks
     def fit(

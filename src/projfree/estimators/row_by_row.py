@@ -21,15 +21,15 @@ from projfree.losses.squared import Squared
 from projfree.run import minimize
 from projfree.run.result import one_of_many
 
-#: Settings that need single rows, and what they are where they do not.
-BY_ROW = {"task": None, "free": None, "early_stopping": False}
+#: Settings that need single rows.
+BY_ROW = ("task", "free")
 
 
 def check_moments(model: Any) -> None:
     """Raise where the moments of the rows are not all that the fit needs."""
-    for name, plain in BY_ROW.items():
+    for name in BY_ROW:
         value = getattr(model, name)
-        if value is not plain and value != plain:
+        if value is not None:
             raise ValueError(f"`partial_fit` keeps no rows, and `{name}` needs them, got {shown(value)}; use `fit`.")
 
 
@@ -84,7 +84,6 @@ def fit_moments(model: Any, gram: Gram) -> None:
     model.result_, model.n_iter_, model.multiplier_ = result, max(1, result.n_iter), result.multiplier
     model.standardize_ = scaled
     model.fit_params_ = model._data_params(moments.scaling if scaled else None)
-    model.validation_scores_ = model.held_out_ = None
     warn_if_short(model, result, model.tol)
 
 

@@ -23,7 +23,6 @@ from projfree.estimators.base import ConstrainedModel
 from projfree.estimators.completion.convex_problem import SweepSettings
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.features import FeatureTable
-from projfree.estimators.completion.members import Member
 from projfree.estimators.completion.observed import Observed
 from projfree.estimators.completion.offset_model import OffsetModel
 from projfree.estimators.paths import RadiusPath
@@ -45,7 +44,8 @@ if TYPE_CHECKING:
 
     from projfree.estimators.completion.recommendations import Recommender
 
-KIND, VERSION = "model", 3
+#: The version is raised whenever the tree changes; no other version is read.
+KIND, VERSION = "model", 4
 CLASSES = (
     "ConstrainedRegressor",
     "ConstrainedClassifier",
@@ -56,7 +56,6 @@ CLASSES = (
 )
 #: What only a fit needs: written where it is plain, left out where it is an object.
 FOR_FITS = ("cv", "scoring", "random_state")
-#: What goes along with a run and is not written: functions, and a folder that a loaded model must not write to.
 #: Parts of a result that no saved model has.
 DROPPED = {Result: ("state", "plan"), Certificate: ()}
 
@@ -67,7 +66,7 @@ TYPES: dict[str, type] = {
     if isinstance(value, type) and is_dataclass(value)
 } | {
     cls.__name__: cls
-    for cls in (Result, Certificate, RadiusPath, Factors, FeatureTable, Member, Observed, OffsetModel, SweepSettings)
+    for cls in (Result, Certificate, RadiusPath, Factors, FeatureTable, Observed, OffsetModel, SweepSettings)
 }
 
 
@@ -103,9 +102,8 @@ def save(model: ConstrainedModel | Recommender | Pipeline, path: str | os.PathLi
     parameters = {key: _plain_or_none(value) if key in FOR_FITS else encode(value, key) for key, value in given.items()}
     kept = {key: value for key, value in vars(model).items() if key.endswith("_") and key[0] != "_"}
     fitted = {key: encode(value, key) for key, value in kept.items() if key not in getattr(model, "_never_saved", ())}
-    tree = {"version": getattr(model, "_saved_version", 1), "class": name, "parameters": parameters, "fitted": fitted}
-    # Whoever reads version 1 alone would predict without the encoder.
-    persist.save(path, tree if encoder is None else {**tree, "version": 2, "encoder": pack_encoder(encoder)}, kind=KIND)
+    tree = {"version": VERSION, "class": name, "parameters": parameters, "fitted": fitted}
+    persist.save(path, tree if encoder is None else {**tree, "encoder": pack_encoder(encoder)}, kind=KIND)
 
 
 def _parts(model: Any) -> tuple[TableEncoder | None, Any]:
@@ -128,7 +126,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     FileNotFoundError
         Where there is none.
     ValueError
-        Where the folder is damaged, holds something else, or was written by a newer version.
+        Where the folder is damaged, holds something else, or was written by a version with another format.
 
     Examples
     --------
@@ -142,10 +140,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     True
     """
     tree = persist.load(path, kind=KIND)
-    if isinstance(tree, dict) and type(tree.get("version")) is int and tree["version"] > VERSION:
+    if isinstance(tree, dict) and type(tree.get("version")) is int and tree["version"] != VERSION:
         raise ValueError(
-            f"{str(path)!r} holds a model of version {tree['version']}, and this projfree reads up to {VERSION}; "
-            "upgrade projfree."
+            f"{str(path)!r} holds a model of format version {tree['version']}, and this projfree reads version "
+            f"{VERSION}; load it with the projfree that wrote it, or fit again."
         )
     try:
         return _model(tree)

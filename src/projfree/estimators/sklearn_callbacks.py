@@ -1,4 +1,4 @@
-"""What happens between iterations of a fit: callbacks of scikit-learn, and early stopping."""
+"""Callbacks of scikit-learn, which are called between the iterations of a fit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ except ImportError:  # scikit-learn before 1.9
         return method
 
 
-__all__ = ["Bridge", "CallbackSupportMixin", "EarlyStopping", "context_of", "with_callbacks"]
+__all__ = ["Bridge", "CallbackSupportMixin", "context_of", "with_callbacks"]
 
 
 def context_of(model: Any, subtasks: int) -> Any:
@@ -54,33 +54,3 @@ class Bridge:
         ready = {"estimator": self.model, **self.given}
         step.call_on_fit_task_begin(**ready)
         return bool(step.call_on_fit_task_end(**ready, reconstruction_attributes=lambda: self.attributes(run)))
-
-
-class EarlyStopping:
-    """Ends a run when the score on rows that were held out has not improved for some iterations.
-
-    Parameters
-    ----------
-    score : callable
-        ``score(run)``, the score of the point of the run on the rows that were held out.
-    patience : int
-        Iterations without improvement.
-    least : float
-        An improvement is more than this.
-    """
-
-    def __init__(self, score: Callable[[Run], float], patience: int, least: float) -> None:
-        self.score, self.patience, self.least = score, patience, least
-        self.scores: list[float] = []
-        self.stopped = False
-
-    def __call__(self, run: Run) -> bool:
-        self.scores.append(self.score(run))
-        self.stopped = self.over()
-        return self.stopped
-
-    def over(self) -> bool:
-        """Whether the last scores are no better than those before them."""
-        best = max(self.scores[: -self.patience], default=float("-inf"))
-        recent = self.scores[-self.patience :]
-        return len(self.scores) > self.patience and max(recent) <= best + self.least

@@ -30,7 +30,7 @@ def checked_solver(solver: Any) -> Any:
 def solved_after(prepared: PreparedFit, settings: dict[str, Any], callbacks: list[Any]) -> Result:
     """The run of a fit; it goes on from one over a smaller ball where the plan is to use the same solver."""
     f, ball, before = prepared.problem.objective, prepared.ball, prepared.run
-    if before is None or settings["solver"] != "auto" or settings.get("state") is not None:
+    if before is None or settings["solver"] != "auto":
         return solved(f, ball, start=prepared.start, callbacks=callbacks, **settings)
     made = plan(f, ball, settings["tol"])
     if made.solver != before.solver or not ball.contains(before.state.x.w):
@@ -57,7 +57,7 @@ def warn_of_gap(
         Status.PRECISION: "loosen `tol`",
         Status.SMOOTHED: "give the loss a smaller `delta`, or loosen `tol`",
         Status.TOO_LARGE: "try another `solver`",
-        Status.ROWS_LOST: "start workers and fit again, with `checkpoint=` from where it stopped",
+        Status.ROWS_LOST: "start workers and fit again",
     }.get(status, "fit again for a smaller one")
     warnings.warn(
         f"{type(model).__name__} {status} ({n_iter} iterations): the {kind} is {gap:.2g}, above tol={tol:g}; {way}.",

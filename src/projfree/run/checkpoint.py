@@ -84,10 +84,6 @@ class Checkpoint:
                 run.warned = True
             _apply(run, tree)
 
-    def write(self, run: Run) -> None:
-        """Write the run as it stands."""
-        self._save(self._tree(run))
-
     def _tree(self, run: Run) -> dict[str, Any]:
         return snapshot(run) | {"note": self.note}
 
@@ -96,7 +92,7 @@ class Checkpoint:
 
     def rows_lost(self, run: Run) -> None:
         """Write the run as it stands, because its rows are out of reach."""
-        self.write(run)
+        self._save(self._tree(run))
 
 
 def _warn_of_an_older_one(run: Run, error: OSError) -> None:
@@ -107,33 +103,6 @@ def _warn_of_an_older_one(run: Run, error: OSError) -> None:
         RuntimeWarning,
         stacklevel=outside(),
     )
-
-
-def write(path: str | os.PathLike[str], run: Run) -> None:
-    """Write a run that ends here to a folder, atomically."""
-    Checkpoint(path).write(run)
-
-
-class OnInterrupt:
-    """A callback that writes the run to a folder where it is interrupted, before the exit check counts as its work."""
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path, self.wrote = path, False
-
-    def __call__(self, run: Run) -> Any:
-        """Nothing to do while all is well."""
-
-    def interrupted(self, run: Run) -> None:
-        """Write the run as it stands, unless it had not begun."""
-        if run.iteration > 0:
-            self.write(run)
-            self.wrote = True
-
-    def write(self, run: Run) -> None:
-        """Write the run."""
-        write(self.path, run)
-
-    rows_lost = interrupted
 
 
 @dataclass(frozen=True)

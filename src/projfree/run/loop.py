@@ -274,8 +274,6 @@ def _drive(run: Run, callbacks: Sequence[Callback]) -> tuple[Status, Certificate
     except Expired:  # in the middle of a step, which is dropped
         return Status.TIME_LIMIT, None
     except KeyboardInterrupt:
-        for callback in callbacks:  # before the exit check counts as work of the run
-            getattr(callback, "interrupted", lambda run: None)(run)
         return Status.INTERRUPTED, None
     except RowsLostError as error:
         log.warning("%s", error)

@@ -10,7 +10,6 @@ from typing import Any, cast
 from projfree.algebra import LowRank
 from projfree.deadline import deadline
 from projfree.estimators.completion.convex_problem import ConvexProblem
-from projfree.estimators.sklearn_callbacks import EarlyStopping
 from projfree.estimators.watching import given_callbacks
 from projfree.objectives.regressions import STEPS, Sides
 from projfree.run import Run
@@ -30,24 +29,40 @@ def watched(callbacks: Any, seconds: float | None) -> Iterator[None]:
         yield
 
 
-class BestSweep(EarlyStopping):
-    """Ends the sweeps when the score has not improved for some of them, and keeps the state with the best one."""
+class BestSweep:
+    """Early stopping of the sweeps, which keeps the state with the best score.
+
+    Parameters
+    ----------
+    score : callable
+        ``score(run)``, the score on the ratings that were held out, larger being better.
+    patience : int
+        Sweeps without improvement after which the run ends.
+    """
 
     def __init__(self, score: Callable[[Run], float], patience: int) -> None:
-        super().__init__(score, patience, 0.0)
+        self.score, self.patience = score, patience
+        self.scores: list[float] = []
+        self.stopped = False
         self.state: AlternatingState | None = None
         #: What a checkpoint has to hold of it: the scores, and the model of the best one.
         self.note: dict[str, Any] = {}
 
     def __call__(self, run: Run) -> bool:
-        stopped = super().__call__(run)
+        self.scores.append(self.score(run))
+        self.stopped = self._over()
         state = cast("AlternatingState", run.state)
         if self.scores[-1] >= max(self.scores):
             self.state, sides = state, Sides.of(cast("Sweepable", run.f), state.x)
             self.note["best"] = {"lefts": sides.lefts, "rights": sides.rights, "offsets": sides.offsets}
             self.note["best"] |= {"t": state.t, "strength": state.strength, "first": state.first, "sigma": state.sigma}
         self.note["scores"] = list(self.scores)
-        return stopped
+        return self.stopped
+
+    def _over(self) -> bool:
+        """Whether the last scores are no better than those before them."""
+        best = max(self.scores[: -self.patience], default=-math.inf)
+        return len(self.scores) > self.patience and max(self.scores[-self.patience :]) <= best
 
     def go_on(self, note: dict[str, Any], problem: ConvexProblem, seed: int) -> None:
         """Take over what a checkpoint holds, so that all sweeps are judged and not those after it alone."""
@@ -59,7 +74,7 @@ class BestSweep(EarlyStopping):
         self.state = AlternatingState(x=x, seed=seed, **numbers)
         self.scores = list(note["scores"])
         self.note.update(note)
-        self.stopped = self.over()
+        self.stopped = self._over()
 
 
 class Tally:
