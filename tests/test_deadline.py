@@ -222,10 +222,10 @@ def test_backtracking_ends_at_the_limit(clock):
         return 5e11 * float(w @ w) - float(w.sum()), 1e12 * w - 1.0
 
     ball, solver = LpBall(2, radius=1.0), AcceleratedProjectedGradient(BacktrackingGradient())
-    minimize(BlackBox(steep, (2,)), ball, solver, max_iter=1)
+    minimize(BlackBox(steep, (2,), convex=True), ball, solver, max_iter=1)
     assert calls > 35
     calls = 0
-    result = minimize(BlackBox(steep, (2,)), ball, solver, time_limit=2.0)
+    result = minimize(BlackBox(steep, (2,), convex=True), ball, solver, time_limit=2.0)
     assert result.status is Status.TIME_LIMIT
     assert calls <= 8
     assert ball.contains(result.w)

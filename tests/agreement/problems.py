@@ -138,7 +138,7 @@ def _black_box(loss: Loss, t: Table, f: Objective) -> BlackBox:
         value, slope = _long(loss, X @ w.astype(np.longdouble), y)
         return float(np.sum(s * value)), np.asarray(X.T @ (slope.T * s).T, dtype=np.float64)
 
-    return BlackBox(fun, f.shape, smoothness=f.smoothness())
+    return BlackBox(fun, f.shape, smoothness=f.smoothness(), convex=True)
 
 
 def _long(loss: Loss, u: Array, y: Array) -> tuple[Array, Array]:

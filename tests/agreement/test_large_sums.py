@@ -68,7 +68,7 @@ def test_functions_in_single_precision(seed):
         return r @ r, np.float32(2.0) * r
 
     ball = LpBall(2, radius=0.5 * float(np.linalg.norm(a)))
-    result = minimize(BlackBox(fun, shape=5), ball, PrimalAveraging(), tol=1e-8, max_iter=200)
+    result = minimize(BlackBox(fun, shape=5, convex=True), ball, PrimalAveraging(), tol=1e-8, max_iter=200)
     exact = (float(np.linalg.norm(a.astype(float))) - ball.radius) ** 2
     assert result.bound <= exact
 

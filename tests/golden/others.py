@@ -66,7 +66,7 @@ def perturbed(f):
 
 
 def called():
-    return BlackBox(hyperbola, 4, smoothness=9.0, name="hyperbola")
+    return BlackBox(hyperbola, 4, smoothness=9.0, name="hyperbola", convex=True)
 
 
 def along(f, ball, radii):

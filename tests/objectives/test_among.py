@@ -76,7 +76,7 @@ def test_forms_and_what_is_perturbed(shape):
 
 
 def test_calls_have_none():
-    f = BlackBox(lambda w: (w @ w, 2 * w), 2)
+    f = BlackBox(lambda w: (w @ w, 2 * w), 2, convex=True)
     assert not f.has_curvature
     with pytest.raises(TypeError, match=r"BlackBox has no curvature among points; use `corrections=0`\."):
         f.curvature_among(f.point(np.ones(2)), ())

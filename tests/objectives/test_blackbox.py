@@ -27,7 +27,7 @@ def bowl():
 
 @pytest.fixture
 def f(bowl):
-    return BlackBox(bowl, (3,))
+    return BlackBox(bowl, (3,), convex=True)
 
 
 def test_value_and_tangent_cost_one_call(f, bowl):
@@ -59,7 +59,7 @@ def test_the_function_may_write_to_its_argument():
         w[:] = np.nan
         return value, gradient
 
-    f = BlackBox(careless, 2)
+    f = BlackBox(careless, 2, convex=True)
     x = f.point([1.0, 2.0])
     f.value(x)
     np.testing.assert_array_equal(x.w, [1.0, 2.0])
@@ -93,14 +93,14 @@ def test_triangles_need_images(f):
 
 
 def test_matrices(bowl):
-    f = BlackBox(bowl, (2, 2))
+    f = BlackBox(bowl, (2, 2), convex=True)
     assert f.minorant(f.point(np.eye(2))).gradient.shape == (2, 2)
 
 
 def test_single_precision_and_lists_are_widened():
-    f = BlackBox(lambda w: (np.float32(w @ w), (2 * w).astype(np.float32)), 2)
+    f = BlackBox(lambda w: (np.float32(w @ w), (2 * w).astype(np.float32)), 2, convex=True)
     assert f.minorant(f.point([1.0, 2.0])).gradient.dtype == np.float64
-    g = BlackBox(lambda w: (1, [0, 1]), 2)
+    g = BlackBox(lambda w: (1, [0, 1]), 2, convex=True)
     np.testing.assert_array_equal(g.minorant(g.point([1.0, 2.0])).gradient, [0.0, 1.0])
 
 
@@ -117,7 +117,7 @@ ANSWERS = {
 @pytest.mark.parametrize(("fun", "sentence"), ANSWERS.values(), ids=ANSWERS)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the bad function itself warns
 def test_bad_answers(fun, sentence):
-    f = BlackBox(fun, (2,))
+    f = BlackBox(fun, (2,), convex=True)
     x = f.point(np.ones(2))
     with pytest.raises(ValueError, match=sentence):
         f.value(x)
@@ -128,27 +128,45 @@ def test_bad_answers(fun, sentence):
     "answer", [None, 3.0, (1j, np.ones(2)), (np.ones(2), np.ones(2)), (1.0, np.ones(2), 0), np.ones(3)], ids=repr
 )
 def test_what_is_no_value_and_gradient_is_refused(answer):
-    f = BlackBox(lambda w: answer, 2)
+    f = BlackBox(lambda w: answer, 2, convex=True)
     with pytest.raises(TypeError, match=r"`fun\(w\)` must return two things, .* got .*; return them as `value, grad"):
         f.value(f.point(np.ones(2)))
 
 
 def test_an_object_gradient_is_refused():
-    f = BlackBox(lambda w: (0.0, w.astype(object)), 2)
+    f = BlackBox(lambda w: (0.0, w.astype(object)), 2, convex=True)
     with pytest.raises(TypeError, match=r"`fun\(w\)\[1\]` must hold real numbers, got dtype object"):
         f.value(f.point(np.ones(2)))
 
 
 def test_settings_are_checked(bowl):
     with pytest.raises(ValueError, match=r"`BlackBox\(shape=\.\.\.\)` must be a whole number of at least 1, got 0\."):
-        BlackBox(bowl, (3, 0))
+        BlackBox(bowl, (3, 0), convex=True)
     with pytest.raises(ValueError, match=r"`BlackBox\(smoothness=\.\.\.\)` must be positive and finite, got -1\.0\."):
-        BlackBox(bowl, 3, smoothness=-1.0)
+        BlackBox(bowl, 3, smoothness=-1.0, convex=True)
     with pytest.raises(
         ValueError, match=r"BlackBox has no `smoothness`; .* `BacktrackingGradient\(\)` for projected gradients\."
     ):
-        BlackBox(bowl, 3).smoothness()
-    assert BlackBox(bowl, 3, smoothness=2).smoothness() == 2.0
+        BlackBox(bowl, 3, convex=True).smoothness()
+    assert BlackBox(bowl, 3, smoothness=2, convex=True).smoothness() == 2.0
+
+
+def test_convexity_must_be_stated(bowl):
+    with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'convex'"):
+        BlackBox(bowl, 3)
+    with pytest.raises(TypeError, match=r"`BlackBox\(convex=\.\.\.\)` must be True or False, got 'no'\."):
+        BlackBox(bowl, 3, convex="no")
+
+
+def test_numbers_whose_squares_overflow_have_a_tangent():
+    f = BlackBox(lambda w: (1e300 * float(w @ w), 2e300 * w), 2, convex=True)
+    assert -2.1e300 < f.minorant(f.point([0.6, 0.8])).lower(LpBall(2, radius=0.5)) <= -2e300
+
+
+def test_a_tangent_that_overflows_is_refused():
+    f = BlackBox(lambda w: (1e300, np.full(2, 1e300)), 2, convex=True)
+    with pytest.raises(ValueError, match=r"the tangent of `fun\(w\)` must be finite, got .* divide the function by"):
+        f.value(f.point([1e100, 0.0]))
 
 
 def test_no_rows_to_sample_from(f):
@@ -157,15 +175,15 @@ def test_no_rows_to_sample_from(f):
 
 
 def test_the_name_tells_functions_apart(bowl):
-    prints = {BlackBox(bowl, 3, name=name).fingerprint() for name in ("a", "b")}
-    assert len(prints | {BlackBox(bowl, 4, name="a").fingerprint()}) == 3
+    prints = {BlackBox(bowl, 3, name=name, convex=True).fingerprint() for name in ("a", "b")}
+    assert len(prints | {BlackBox(bowl, 4, name="a", convex=True).fingerprint()}) == 3
 
 
 @pytest.mark.parametrize("rtol", [1e-3, 1e-8])
 def test_the_error_that_a_gradient_may_have_lowers_the_bound(rtol):
     """A linear function whose gradient is too small by as much as was said: its minimum is lower than it seems."""
     slope, ball = np.array([3.0, -4.0]), LpBall(2, radius=2.0)
-    f = BlackBox(lambda w: (float(slope @ w), slope / (1.0 + rtol)), 2, rtol=rtol)
+    f = BlackBox(lambda w: (float(slope @ w), slope / (1.0 + rtol)), 2, rtol=rtol, convex=True)
     bound = f.minorant(f.point(np.zeros(2))).lower(ball)
     assert bound <= -10.0
     assert bound >= -10.0 * (1.0 + 2.0 * rtol)

@@ -40,7 +40,7 @@ FUNCTIONS = {
     "logistic, intercept": lambda: Objective(Logistic(), as_data(X, SIGNS), fit_intercept=True),
     "logistic, sparse": lambda: Objective(Logistic(), as_data(sp.csr_array(X), SIGNS), fit_intercept=True),
     "form": lambda: QuadraticForm(H, X.T @ Y),
-    "calls": lambda: BlackBox(lambda w: (np.cosh(w).sum(), np.sinh(w)), D),
+    "calls": lambda: BlackBox(lambda w: (np.cosh(w).sum(), np.sinh(w)), D, convex=True),
     "perturbed": lambda: Perturbed(Objective(Logistic(), as_data(X, SIGNS), fit_intercept=True), 0.3, np.ones(D)),
 }
 every = pytest.mark.parametrize("name", FUNCTIONS)

@@ -63,7 +63,10 @@ def test_a_run_without_progress_names_the_check():
     result = minimize(f, LpBall(2, radius=1.0), FrankWolfe(Backtracking()), max_iter=20)
     assert result.status is Status.STALLED
     assert "check_gradient(f, w)" in str(result.status)
-    assert minimize(BlackBox(squares, (5,)), LpBall(2, radius=1.0), FrankWolfe(), max_iter=3).status is Status.MAX_ITER
+    assert (
+        minimize(BlackBox(squares, (5,), convex=True), LpBall(2, radius=1.0), FrankWolfe(), max_iter=3).status
+        is Status.MAX_ITER
+    )
 
 
 def test_a_resumed_run_knows_where_it_began(tmp_path):
@@ -77,7 +80,7 @@ def test_a_resumed_run_knows_where_it_began(tmp_path):
 
 
 def test_the_advice_about_rules_works():
-    f, ball = BlackBox(squares, (5,)), LpBall(2, radius=0.5)
+    f, ball = BlackBox(squares, (5,), convex=True), LpBall(2, radius=0.5)
     with pytest.raises(
         ValueError, match=r"`Backtracking\(\)` for Frank-Wolfe, `BacktrackingGradient\(\)` for projected"
     ):
@@ -90,7 +93,7 @@ def test_single_precision_is_noticed_behind_doubles():
         value, gradient = squares(w, dtype=np.float32)
         return float(value), gradient.astype(np.float64)
 
-    f = BlackBox(single, (5,))
+    f = BlackBox(single, (5,), convex=True)
     m = f.minorant(f.point(RNG.standard_normal(5)))
     assert f.precision == np.finfo(np.float32).eps
     assert m.gradient_error >= 16 * np.finfo(np.float32).eps * np.linalg.norm(m.gradient) * (1 - 1e-12)
@@ -99,9 +102,9 @@ def test_single_precision_is_noticed_behind_doubles():
 
 
 def test_whole_numbers_and_doubles_are_not_taken_for_single_precision():
-    whole = BlackBox(lambda w: (float(w @ w), 2 * w), (3,))
+    whole = BlackBox(lambda w: (float(w @ w), 2 * w), (3,), convex=True)
     whole.evaluate(whole.point(np.array([1.0, 2.0, 3.0])))
-    double = BlackBox(squares, (5,))
+    double = BlackBox(squares, (5,), convex=True)
     double.evaluate(double.point(np.ones(5)))
     for f in (whole, double):
         assert f.precision == np.finfo(np.float64).eps

@@ -58,7 +58,9 @@ BENT = {
     "saddle": lambda: QuadraticForm(np.diag([1.0, -2.0, 0.5]), np.array([1.0, 0.1, 0.5])),
 }
 CALLS = {
-    "calls": lambda: BlackBox(lambda w: (np.sum(np.logaddexp(0, w)), 1 / (1 + np.exp(-w))), 3, smoothness=0.25),
+    "calls": lambda: BlackBox(
+        lambda w: (np.sum(np.logaddexp(0, w)), 1 / (1 + np.exp(-w))), 3, smoothness=0.25, convex=True
+    ),
 }
 
 every_convex = pytest.mark.parametrize("name", FUNCTIONS)

@@ -39,7 +39,7 @@ def plain():
 FUNCTIONS = {
     "objective": plain,
     "quadratic": lambda: QuadraticForm(X.T @ X, X.T @ Y),
-    "blackbox": lambda: BlackBox(lambda w: (np.cosh(w).sum(), np.sinh(w)), 3, smoothness=2.0),
+    "blackbox": lambda: BlackBox(lambda w: (np.cosh(w).sum(), np.sinh(w)), 3, smoothness=2.0, convex=True),
 }
 every = pytest.mark.parametrize("name", FUNCTIONS)
 

@@ -148,7 +148,7 @@ def functions():
         "sparse, intercept": Objective(Logistic(), as_data(sp.csr_array(X), y), fit_intercept=True),
         "squares": Objective(Squared(), as_data(X, y), fit_intercept=True),
         "form": QuadraticForm(np.diag([1.0, 2.0, 3.0, 4.0]), np.ones(4)),
-        "box": BlackBox(lambda w: (w @ w, 2 * w), shape=4),
+        "box": BlackBox(lambda w: (w @ w, 2 * w), shape=4, convex=True),
         "perturbed": Perturbed(Objective(Squared(), as_data(*other)), 0.1, np.ones(4)),
     }
 

@@ -27,7 +27,7 @@ def compiling_box():
             took.append(time.perf_counter() - begun)
         return float(w @ w), 2.0 * w
 
-    return BlackBox(fun, 3, smoothness=2.0), took
+    return BlackBox(fun, 3, smoothness=2.0, convex=True), took
 
 
 def run(f):

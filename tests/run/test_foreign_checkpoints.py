@@ -55,7 +55,7 @@ def test_a_checkpoint_of_another_problem(f, ball, chosen, part, tmp_path):
 
 def test_blackboxes_are_told_apart_by_name(tmp_path):
     def bowl(name, **settings):
-        f = BlackBox(lambda w: (float(w @ w), 2 * w), 3, name=name)
+        f = BlackBox(lambda w: (float(w @ w), 2 * w), 3, name=name, convex=True)
         return minimize(f, BALL, PrimalAveraging(), max_iter=2, **settings)
 
     bowl("bowl", start=np.full(3, 0.1), callbacks=[Checkpoint(tmp_path / "a", 1)])
@@ -68,7 +68,7 @@ def test_functions_and_sets_without_a_name_are_all_different(tmp_path):
     """Their averages of tangents bound no other function, and nothing but the object itself tells them apart."""
 
     def bowl():
-        return BlackBox(lambda w: (float(w @ w), 2 * w), 3)
+        return BlackBox(lambda w: (float(w @ w), 2 * w), 3, convex=True)
 
     f, start = bowl(), np.full(3, 0.1)
     result = minimize(f, BALL, PrimalAveraging(), max_iter=2, start=start, callbacks=[Checkpoint(tmp_path / "a", 1)])

@@ -140,7 +140,7 @@ def fun(w):
         print("sleeping", flush=True)
         time.sleep(60)
     return float(np.sum((w - 1) ** 2)), 2 * (w - 1)
-result = minimize(BlackBox(fun, 3), LpBall(2, 1.0), PrimalAveraging(), tol=0.0)
+result = minimize(BlackBox(fun, 3, convex=True), LpBall(2, 1.0), PrimalAveraging(), tol=0.0)
 assert result.value == np.sum((result.w - 1) ** 2)
 assert result.bound <= 3 * (1 - 3**-0.5) ** 2 <= result.value * (1 + 1e-12)
 print(result.status.name, result.n_iter, flush=True)

@@ -10,7 +10,6 @@ import pytest
 from solvers.catalogue import CONVEX, SAMPLED, SOLVERS, X, Y, counted, pairs, problem, solver
 
 from projfree import (
-    BlackBox,
     FrankWolfe,
     LastGradient,
     LpBall,
@@ -146,13 +145,6 @@ def test_sets_whose_centre_is_not_zero():
     result = minimize(f, Simplex(), tol=1e-9)
     assert result.value == pytest.approx(1 / 5, rel=1e-9)
     assert result.relative_gap == result.gap / result.value
-
-
-def test_a_false_promise_of_convexity_shows():
-    """A tangent of a function that bends down lies above it: its bound contradicts the value."""
-    hill = BlackBox(lambda w: (-float(w @ w), -2 * w), 2)
-    with pytest.raises(ValueError, match=r"the lower bound .* exceeds the value .*: BlackBox is not convex, or"):
-        minimize(hill, LpBall(2, 1.0), FrankWolfe(OpenLoop()), start=[0.1, 0.0], max_iter=5)
 
 
 def test_the_answer_is_a_copy():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 
@@ -61,7 +62,9 @@ def time_limit():
         time.sleep(0.005)
         return float(w @ w), 2 * w
 
-    return minimize(BlackBox(slow, 3), BALL, FrankWolfe(OpenLoop()), start=np.full(3, 0.2), tol=0.0, time_limit=0.03)
+    return minimize(
+        BlackBox(slow, 3, convex=True), BALL, FrankWolfe(OpenLoop()), start=np.full(3, 0.2), tol=0.0, time_limit=0.03
+    )
 
 
 def callback():
@@ -95,7 +98,27 @@ def stalled():
     return minimize(uphill, BALL, FrankWolfe(Backtracking()), start=np.array([0.1, 0.2]), max_iter=5)
 
 
+def not_convex():
+    return minimize(BlackBox(lambda w: (-float(w @ w), -2.0 * w), 2, convex=True), BALL, start=np.array([0.1, 0.2]))
+
+
+def not_finite():
+    return minimize(steep(), LpBall(1.5, 1.0), PrimalAveraging())
+
+
+def steep(finite=0.2):
+    """A convex function that is not finite further away from zero than so much."""
+
+    def fun(w):
+        far = np.linalg.norm(w) > finite
+        return (math.inf, np.full(2, math.nan)) if far else (float(w @ w + w.sum()), 2.0 * w + 1.0)
+
+    return BlackBox(fun, 2, convex=True)
+
+
 ENDS = (
+    not_convex,
+    not_finite,
     converged,
     stationary,
     precision,
@@ -147,6 +170,42 @@ def test_stationary_speaks_of_the_returned_point():
     m = f.minorant(f.point(result.w, result.intercept))
     gap = np.vdot(m.gradient, result.w) + BALL.support(m.gradient)
     assert gap <= 1e-4 * result.value * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("solver", ["auto", FrankWolfe(OpenLoop()), FrankWolfe(), PrimalAveraging()], ids=repr)
+def test_a_function_that_overflows_returns_the_best_point_before(solver, caplog):
+    """The answer has a finite value, a bound, and a certificate that holds."""
+    f = steep()
+    result = minimize(f, BALL, solver, start=np.array([0.1, 0.1]))
+    assert result.status is Status.NOT_FINITE
+    assert "not finite in the iteration after `n_iter`" in str(result.status)
+    assert f"iteration {result.n_iter + 1}: `fun(w)` must return a finite value" in caplog.text
+    assert result.value <= f.value(f.point([0.1, 0.1]))
+    assert -math.inf < result.bound <= result.value
+    assert result.certificate.verify(objective=f).ok
+
+
+def test_an_overflow_at_the_last_iterate_alone_keeps_the_best_point():
+    result = minimize(steep(), BALL, PrimalAveraging(), max_iter=1)
+    assert result.status is Status.NOT_FINITE
+    assert result.n_iter == 1
+    assert result.value == 0.0
+
+
+def test_a_function_that_is_not_finite_at_the_start_is_refused():
+    with pytest.raises(ValueError, match=r"`fun\(w\)` must return a finite value .* got inf"):
+        minimize(steep(), BALL, start=np.array([0.5, 0.0]))
+
+
+def test_the_centre_need_not_have_a_finite_value():
+    """It only sets the scale of gaps; here it lies on a barrier."""
+
+    def fun(w):
+        with np.errstate(divide="ignore"):
+            return float(np.sum(1.0 / w)), -1.0 / w**2
+
+    result = minimize(BlackBox(fun, 2, convex=True), BALL, start=np.array([0.3, 0.3]), tol=1e-4)
+    assert result.status is Status.CONVERGED
 
 
 def test_precision_is_the_limit():

@@ -59,7 +59,7 @@ PROBLEMS = {
     "huber, intercept": lambda: Objective(Huber(0.5), as_data(X, Y + 5), fit_intercept=True),
     "softmax, intercept": lambda: Objective(Softmax(), as_data(X, np.arange(60) % 3), fit_intercept=True),
     "form": lambda: QuadraticForm(X.T @ X / 60, X.T @ Y / 60),
-    "calls": lambda: BlackBox(hyperbola, 4, smoothness=9.0, name="hyperbola"),
+    "calls": lambda: BlackBox(hyperbola, 4, smoothness=9.0, name="hyperbola", convex=True),
     "perturbed": lambda: Perturbed(Objective(Squared(), as_data(X, Y)), 1e-3, np.ones(4)),
     "biweight": lambda: Objective(BiWeight(), as_data(X, Y)),
     "sigmoid, intercept": lambda: Objective(SquaredSigmoid(), as_data(X, np.sign(Y + 1)), fit_intercept=True),

@@ -159,7 +159,11 @@ def test_a_deadline_ends_a_step_early():
 @pytest.mark.parametrize(
     ("f", "ball", "words"),
     [
-        (BlackBox(lambda w: (w @ w, 2 * w), 4, smoothness=2.0, name="bowl"), LpBall(2, 1.0), "BlackBox.*FrankWolfe"),
+        (
+            BlackBox(lambda w: (w @ w, 2 * w), 4, smoothness=2.0, name="bowl", convex=True),
+            LpBall(2, 1.0),
+            "BlackBox.*FrankWolfe",
+        ),
         (Objective(Squared(), as_data(X, Y)), LpBall(1, 1.0), "1 < p < inf.*Accelerated"),
         (Objective(Squared(), as_data(X, Y)), LpBall(np.inf, 1.0), "1 < p < inf.*Accelerated"),
         (Objective(Squared(), as_data(X, Y)), Box(-1.0, 1.0), "1 < p < inf.*Accelerated"),

@@ -125,7 +125,7 @@ def test_a_hessian_serves_more_than_once():
 
 def test_refusals():
     with pytest.raises(TypeError, match="ConstrainedNewton needs the Hessian"):
-        minimize(BlackBox(lambda w: (w @ w, 2 * w), 2), LpBall(2, 1.0), ConstrainedNewton())
+        minimize(BlackBox(lambda w: (w @ w, 2 * w), 2, convex=True), LpBall(2, 1.0), ConstrainedNewton())
     with pytest.raises(ValueError, match="needs a quick projection"):
         minimize(
             Objective(Squared(), as_data(X, np.column_stack([Y, Y]))), GroupBall(1.5, 1.2, 1.0), ConstrainedNewton()

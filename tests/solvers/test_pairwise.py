@@ -222,7 +222,9 @@ def test_a_lazy_step_proves_no_bound():
 
 
 def test_a_black_box():
-    f = BlackBox(lambda w: (np.mean((X @ w - Y) ** 2), 2 * X.T @ (X @ w - Y) / 80), D, name="squares by calls")
+    f = BlackBox(
+        lambda w: (np.mean((X @ w - Y) ** 2), 2 * X.T @ (X @ w - Y) / 80), D, name="squares by calls", convex=True
+    )
     solver = PairwiseFrankWolfe(Backtracking())
     result = minimize(f, LpBall(1, 2.0), solver, tol=1e-6)
     assert result.status.converged
@@ -279,7 +281,7 @@ def test_where_it_is_planned():
     assert isinstance(plan(QuadraticForm(np.eye(3), np.ones((3, 3))), Birkhoff()).solver, PairwiseFrankWolfe)
     assert not any(isinstance(c.solver, PairwiseFrankWolfe) for c in plan(f, LpBall(1, 1.0)).choices)
     assert not any(isinstance(c.solver, PairwiseFrankWolfe) for c in plan(f, KSupportBall(2, 1.0)).choices)
-    calls = BlackBox(lambda w: (w @ w, 2 * w), 3, name="square")
+    calls = BlackBox(lambda w: (w @ w, 2 * w), 3, name="square", convex=True)
     few = OracleSet(LpBall(1, 1.0).lmo, polytope=True, name="few")
     assert plan(calls, few).solver == PairwiseFrankWolfe(Backtracking())
 

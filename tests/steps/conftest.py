@@ -22,7 +22,7 @@ FUNCTIONS: dict[str, Callable[[], SmoothFunction]] = {
     "logistic, intercept": lambda: Objective(Logistic(), as_data(X, np.sign(Y)), fit_intercept=True),
     "huber": lambda: Objective(Huber(0.5), as_data(X, Y)),
     "form": lambda: QuadraticForm(X.T @ X, X.T @ Y),
-    "calls": lambda: BlackBox(lambda w: (np.sum(r := np.sqrt(1 + w * w)), w / r), 3, smoothness=1.0),
+    "calls": lambda: BlackBox(lambda w: (np.sum(r := np.sqrt(1 + w * w)), w / r), 3, smoothness=1.0, convex=True),
     "biweight": lambda: Objective(BiWeight(1.0), as_data(X, Y)),
     "saddle": lambda: QuadraticForm(np.diag([1.0, -1.0, 2.0]), np.array([1.0, 0.5, 0.0])),
 }

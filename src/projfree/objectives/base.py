@@ -307,6 +307,11 @@ class SmoothFunction(ABC):
         return found.value
 
     @property
+    def contradicted(self) -> bool:
+        """Whether a tangent was found above a value elsewhere, so that the function is not convex."""
+        return False
+
+    @property
     def pattern(self) -> Pattern | None:
         """The places of observed entries, where gradients live on them."""
         return None

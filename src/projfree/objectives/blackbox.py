@@ -11,13 +11,18 @@ from uuid import uuid4
 import numpy as np
 
 from projfree.algebra import UNIT, Minorant, Point, inner
-from projfree.checks import Array, at_least, count, positive, real_array, shown
+from projfree.algebra.minorant import size
+from projfree.checks import Array, at_least, count, flag, positive, real_array, shown
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation, Memory
 from projfree.objectives.hull import Hull, Local
 
 #: The unit in the last place of single precision.
 SINGLE = float(np.finfo(np.float32).eps)
+
+
+class NotFiniteError(ValueError):
+    """A user's function has returned NaN or infinity, or numbers whose tangent overflows."""
 
 
 class BlackBox(SmoothFunction):
@@ -30,7 +35,8 @@ class BlackBox(SmoothFunction):
     shape : tuple of int
         Shape of the parameter; a single number for vectors.
     convex : bool
-        Your word that the function is convex; certificates rest on it.
+        Whether the function is convex, which you must state: bounds rest on it. A run that finds a tangent above a
+        value elsewhere ends with the status `Status.NOT_CONVEX` and without a bound.
     smoothness : float, optional
         An upper bound on the Lipschitz constant of the gradient, for the rules that need one.
     rtol : float, optional
@@ -43,7 +49,7 @@ class BlackBox(SmoothFunction):
     Examples
     --------
     >>> from projfree import BlackBox
-    >>> f = BlackBox(lambda w: (w @ w, 2 * w), shape=(2,))
+    >>> f = BlackBox(lambda w: (w @ w, 2 * w), shape=(2,), convex=True)
     >>> f.value(f.point([3.0, 4.0]))
     25.0
     """
@@ -54,18 +60,20 @@ class BlackBox(SmoothFunction):
         self,
         fun: Callable[[Array], tuple[Any, Any]],
         shape: tuple[int, ...] | int,
-        convex: bool = True,
+        *,
+        convex: bool,
         smoothness: float | None = None,
         name: str = "",
         rtol: float | None = None,
     ) -> None:
         sides = (shape,) if isinstance(shape, int) else tuple(shape)
-        self.fun, self.convex, self.name = fun, bool(convex), name
+        self.fun, self.convex, self.name = fun, flag("BlackBox(convex=...)", convex), name
         self.shape = tuple(count("BlackBox(shape=...)", side) for side in sides)
         self._smoothness = None if smoothness is None else positive("BlackBox(smoothness=...)", smoothness)
         self._rtol = None if rtol is None else at_least("BlackBox(rtol=...)", rtol, 0.0)
         self._coarsest, self._single, self._long = 0.0, True, False
-        self._calls, self._memory = 0, Memory()
+        self._calls, self._memory, self._contradicted = 0, Memory(), False
+        self._largest = 0.0
         self._token = f"without a name, {uuid4().hex[:8]}"
 
     @property
@@ -75,7 +83,7 @@ class BlackBox(SmoothFunction):
 
     def open(self) -> Self:
         f = copy(self)
-        f._calls, f._memory = 0, Memory()
+        f._calls, f._memory, f._contradicted = 0, Memory(), False
         return f
 
     def knows(self, x: Point) -> bool:
@@ -88,8 +96,27 @@ class BlackBox(SmoothFunction):
         known = self._memory.recall(x, tangent)
         if known is None:
             value, gradient = self._call(x)
-            known = self._memory.keep(Evaluation(x.alone(None), value, self._tangent(x.w, value, gradient)))
+            known = Evaluation(x.alone(None), value, self._tangent(x.w, value, gradient))
+            self._largest = max(self._largest, abs(value))
+            self._contradicted = self._contradicted or any(self._contradict(known, other) for other in self._memory)
+            self._memory.keep(known)
         return known
+
+    def _contradict(self, a: Evaluation, b: Evaluation) -> bool:
+        """Whether the tangent at one of two points lies above the value at the other, so that f is not convex.
+
+        What is left of a difference beyond half of the digits of its terms is no rounding.
+        """
+        tolerance, step = math.sqrt(max(self._error, UNIT)), b.point.w - a.point.w
+        for here, there, rise in ((a, b, inner(a.slope.gradient, step)), (b, a, -inner(b.slope.gradient, step))):
+            terms = self._largest + size(here.slope.gradient) * size(step)
+            if here.value + rise > there.value + tolerance * terms:
+                return True
+        return False
+
+    @property
+    def contradicted(self) -> bool:
+        return self._contradicted
 
     def _call(self, x: Point) -> tuple[float, Array]:
         self._calls += 1
@@ -100,8 +127,9 @@ class BlackBox(SmoothFunction):
         self._single = self._single and _is_single(gradient) and _is_single(np.asarray(value, dtype=np.float64))
         with np.errstate(over="ignore"):
             self._long = self._long or bool((gradient.astype(np.float16) != gradient).any())
-        if gradient.shape != self.shape or not math.isfinite(value) or not np.isfinite(gradient).all():
-            raise ValueError(
+        wrong_shape = gradient.shape != self.shape
+        if wrong_shape or not math.isfinite(value) or not np.isfinite(gradient).all():
+            raise (ValueError if wrong_shape else NotFiniteError)(
                 f"`fun(w)` must return a finite value and a finite gradient of shape {self.shape}, "
                 f"got {shown(value)} and shape {gradient.shape}; check the function at the point it was given."
             )
@@ -113,12 +141,21 @@ class BlackBox(SmoothFunction):
         # Short numbers, such as whole ones, are exact in any precision and say nothing.
         return max(self._coarsest, SINGLE if self._single and self._long else 0.0)
 
+    @property
+    def _error(self) -> float:
+        """The relative error of what the function returns."""
+        return 16.0 * self.precision if self._rtol is None else self._rtol
+
     def _tangent(self, w: Array, value: float, gradient: Array) -> Minorant:
-        along = inner(gradient, w)
-        size = float(np.linalg.norm(gradient) * np.linalg.norm(w))
-        rtol = 16.0 * self.precision if self._rtol is None else self._rtol
-        error = UNIT * (4.0 * abs(value) + (w.size + 4.0) * size) + rtol * (abs(value) + size)
-        return Minorant(value - along, gradient, error, rtol * float(np.linalg.norm(gradient)))
+        constant, rtol = value - inner(gradient, w), self._error
+        product = size(gradient) * size(w)
+        error = UNIT * (4.0 * abs(value) + (w.size + 4.0) * product) + rtol * (abs(value) + product)
+        if not (math.isfinite(constant) and math.isfinite(error)):
+            raise NotFiniteError(
+                f"the tangent of `fun(w)` must be finite, got the value {shown(value)} and a gradient of norm "
+                f"{size(gradient):.3g}, which overflow; divide the function by a constant."
+            )
+        return Minorant(constant, gradient, error, rtol * size(gradient))
 
     def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
         if len(points) > 2:

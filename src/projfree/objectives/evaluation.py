@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -96,6 +97,9 @@ class Memory:
 
     def __contains__(self, handle: Handle) -> bool:
         return handle in self._kept
+
+    def __iter__(self) -> Iterator[Evaluation]:
+        return iter(self._kept.values())
 
     def recall(self, x: Point, tangent: bool) -> Evaluation | None:
         """The evaluation of ``x``, if there is one and it has what is asked for."""

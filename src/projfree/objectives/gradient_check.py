@@ -75,7 +75,7 @@ def check_gradient(f: SmoothFunction | Callable[[Array], tuple[Any, Any]], w: An
     the gradient is wrong: its entry (1,) is 2, and differences of the value give 4; ...
     """
     w = np.asarray(w, dtype=np.float64)
-    g: SmoothFunction = f if isinstance(f, SmoothFunction) else BlackBox(f, w.shape)
+    g: SmoothFunction = f if isinstance(f, SmoothFunction) else BlackBox(f, w.shape, convex=False)
     here = g.evaluate(g.point(w))
     gradient, eps = here.slope.gradient, max(float(np.finfo(float).eps), getattr(g, "precision", 0.0))
     scale = max(float(np.abs(gradient).max(initial=0.0)), 1e-300)

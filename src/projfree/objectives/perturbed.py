@@ -141,6 +141,10 @@ class Perturbed(SmoothFunction):
         return self.f.reference(ball)
 
     @property
+    def contradicted(self) -> bool:
+        return self.f.contradicted
+
+    @property
     def pattern(self) -> Pattern | None:
         return self.f.pattern
 

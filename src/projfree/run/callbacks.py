@@ -215,7 +215,7 @@ class IterationLines:
 
             self._console = Console(stderr=True)
         gap = f"{run.relative_gap:.2e}" if math.isfinite(run.relative_gap) else "-"
-        bound = f"{run.bound:.8g}" if run.f.convex and math.isfinite(run.bound) else "-"
+        bound = f"{run.bound:.8g}" if run.convex and math.isfinite(run.bound) else "-"
         text = f"iteration {run.iteration:6d}  passes {run.passes:<6.4g}  value {run.value:<13.8g}  bound {bound:<13}  "
         text += f"relative gap {gap}"
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)

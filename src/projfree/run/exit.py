@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import replace
+
+import numpy as np
 
 from projfree.algebra import UNIT, Point, same
 from projfree.checks import Array
 from projfree.numerics.compilation import compile_seconds
 from projfree.objectives.base import SmoothFunction
-from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.blackbox import BlackBox, NotFiniteError
+from projfree.objectives.evaluation import MOST_EVALUATIONS, Evaluation
 from projfree.run.certificate import Certificate
 from projfree.run.progress import Run
 from projfree.run.result import Result
@@ -29,6 +33,8 @@ def verdict(run: Run) -> tuple[Status, Certificate] | None:
     A run counts as converged only once its claim has been recomputed from the point alone. A recomputation that
     disappoints is not repeated before some passes have gone by, or the claim has become much better.
     """
+    if _refuted(run):
+        return Status.NOT_CONVEX, confirm(run)
     begun = run.iteration > 0
     done = begun and (run.state.done or run.state.too_large)
     if not done and (not begun or (run.passes < run.next_confirm and not _claims(run, MUCH))):
@@ -38,6 +44,8 @@ def verdict(run: Run) -> tuple[Status, Certificate] | None:
     if not (proven or _claims(run, LIKELY)):
         return None
     certificate = confirm(run, look_back=proven)
+    if _refuted(run):
+        return Status.NOT_CONVEX, certificate
     relative = certificate.gap / run.scale
     if relative <= run.tol:
         return _reached(run), certificate
@@ -58,13 +66,18 @@ def _claims(run: Run, part: float) -> bool:
     return found is not None and found.rest is not None and run.state.gap <= part * run.tol * run.scale
 
 
+def _refuted(run: Run) -> bool:
+    """Whether values contradict the user's statement that the function is convex."""
+    return run.f.convex and not run.convex
+
+
 def _reached(run: Run) -> Status:
-    return Status.CONVERGED if run.f.convex else Status.STATIONARY
+    return Status.CONVERGED if run.convex else Status.STATIONARY
 
 
 def floor(run: Run) -> float:
     """The relative gap below which rounding, or how much of the function was smoothed, decides, not the solver."""
-    return 2.0 * (run.ladder.allowance + run.f.excess) / run.scale if run.f.convex else 0.0
+    return 2.0 * (run.ladder.allowance + run.f.excess) / run.scale if run.convex else 0.0
 
 
 def confirm(run: Run, look_back: bool = True) -> Certificate:
@@ -74,7 +87,7 @@ def confirm(run: Run, look_back: bool = True) -> Certificate:
     the point itself is tried first; where it does not reach the tolerance, that at the ladder's witness costs one more
     pass, unless nobody is to look back at it.
     """
-    f = run.f.reported.open()  # what is verified was not remembered
+    f = run.opened.reported.open()  # what is verified was not remembered
     w = _inside(run)
     known = _recomputed(run) if w is run.best.w else None
     looked = f.evaluate(f.point(w, run.best.intercept)) if known is None else known
@@ -85,10 +98,20 @@ def confirm(run: Run, look_back: bool = True) -> Certificate:
         _prove_anew(run)
     if run.f.excess and run.scale > abs(run.value):  # gaps are relative to the centre, whose value was only bounded
         run.centre_value = f.value(f.point(f.reference(run.ball)))
-    if not f.convex:
-        run.work_before += f.work
-        run.latest_gap = run.ball.gap(m.gradient, x.w)
-        return _certificate(run, x, None, run.latest_gap)
+    at, bound = _bound(run, f, looked, look_back) if run.convex else (x, -math.inf)
+    run.work_before += f.work
+    if run.convex:
+        return _certificate(run, at, bound, run.value - bound)
+    if run.f.convex:
+        run.ladder.forget()
+        run.trace.withdraw()
+    run.latest_gap = run.ball.gap(m.gradient, x.w)
+    return _certificate(run, x, None, run.latest_gap)
+
+
+def _bound(run: Run, f: SmoothFunction, looked: Evaluation, look_back: bool) -> tuple[Point, float]:
+    """A witness and the bound that the tangent there proves, in the workspace of the check at exit."""
+    x, m = looked.point, looked.slope
     if not run.unproved:
         run.ladder.evaluate(run.state.answer)
     run.support = run.ball.support(-m.gradient)
@@ -98,12 +121,26 @@ def confirm(run: Run, look_back: bool = True) -> Certificate:
         there = f.evaluate(f.point(witness, x.intercept))
         other = run.ladder.offer(there.slope, there.point.w)
         at, bound = (there.point, other) if other > bound else (at, bound)
-    run.work_before += f.work
     if bound < f.least:  # as happens where the minimum is hidden by rounding
         bound = f.least
         run.ladder.bound = max(run.ladder.bound, bound)
-    refuse_contradiction(run.f, run.ball, run.value, run.bound, run.ladder.allowance)
-    return _certificate(run, at, bound, run.value - bound)
+    if isinstance(f, BlackBox) and not m.gradient.any():
+        _look_elsewhere(run, f)
+    run.contradicted = f.contradicted
+    if run.convex:
+        refuse_contradiction(run.f, run.ball, run.value, run.bound, run.ladder.allowance)
+    return at, bound
+
+
+def _look_elsewhere(run: Run, f: BlackBox) -> None:
+    """Compare the value at a zero gradient, where solvers stay, with those at a few vertices.
+
+    A maximum or a saddle that was said to be a minimum would not show otherwise.
+    """
+    rng = np.random.default_rng(run.state.seed)
+    for _ in range(MOST_EVALUATIONS - 1):  # as many as are remembered with it
+        with suppress(NotFiniteError):  # infinity is above any tangent
+            f.evaluate(f.point(run.ball.lmo(rng.standard_normal(f.shape))))
 
 
 def _recomputed(run: Run) -> Evaluation | None:
@@ -120,7 +157,7 @@ def remembered(run: Run) -> Certificate:
         run.ladder.forget()
     if math.isnan(run.centre_value):
         run.centre_value = 0.0  # gaps are then relative to the value itself
-    return _certificate(run, run.best, run.bound if run.f.convex else None, run.gap)
+    return _certificate(run, run.best, run.bound if run.convex else None, run.gap)
 
 
 def _prove_anew(run: Run) -> None:
@@ -181,18 +218,25 @@ def finish(run: Run, status: Status, certificate: Certificate | None, compiled: 
     keep : bool
         Whether another run may go on from the state.
     """
-    f = run.f.reported
+    f, interrupted = run.f.reported, status is Status.INTERRUPTED
     if certificate is None:
-        run.settle()
-        certificate = confirm(run)
+        try:
+            run.settle()
+        except NotFiniteError:
+            status = Status.NOT_FINITE
+        certificate = confirm(run, look_back=status is not Status.NOT_FINITE)
         limited = status in (Status.MAX_ITER, Status.TIME_LIMIT) and math.isfinite(certificate.gap)
         if limited and certificate.gap <= run.tol * run.scale:
             status = _reached(run)  # the last look shows that the tolerance was reached at the limit
+        if _refuted(run):
+            status = Status.NOT_CONVEX
+        if interrupted:  # which ends other runs too
+            status = Status.INTERRUPTED
     ended = status in (Status.MAX_ITER, Status.PRECISION)
     if ended and not f.has_images and run.iteration and not run.value < run.first_value:
         status = Status.STALLED
     # Where f is convex, with the support that the bound was made of.
-    support = run.support if f.convex else None
+    support = run.support if run.convex else None
     multiplier = None if run.gradient is None else run.ball.multiplier(run.gradient, support)
     w, state = run.best.w.copy(), run.state
     if keep:
@@ -203,10 +247,10 @@ def finish(run: Run, status: Status, certificate: Certificate | None, compiled: 
         w=w,
         intercept=None if run.best.intercept is None else run.best.intercept.copy(),
         value=run.value,
-        bound=run.bound if f.convex else None,
+        bound=run.bound if run.convex else None,
         gap=run.gap,
         relative_gap=run.relative_gap,
-        smallest_gap=None if f.convex else min(run.smallest_gap, (run.latest_gap, run.iteration)),
+        smallest_gap=None if run.convex else min(run.smallest_gap, (run.latest_gap, run.iteration)),
         n_iter=run.iteration,
         n_passes=run.passes,
         seconds=run.seconds,

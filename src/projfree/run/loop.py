@@ -15,6 +15,7 @@ from projfree.data.base import RowsLostError
 from projfree.deadline import Expired, deadline, expired
 from projfree.numerics.compilation import compile_seconds
 from projfree.objectives.base import SmoothFunction
+from projfree.objectives.blackbox import NotFiniteError
 from projfree.run.callbacks import Callback, closed, listed
 from projfree.run.certificate import Certificate
 from projfree.run.exit import finish, remembered, verdict
@@ -275,6 +276,9 @@ def _drive(run: Run, callbacks: Sequence[Callback]) -> tuple[Status, Certificate
         return Status.TIME_LIMIT, None
     except KeyboardInterrupt:
         return Status.INTERRUPTED, None
+    except NotFiniteError as error:
+        log.warning("iteration %d: %s", run.iteration + 1, error)
+        return Status.NOT_FINITE, None
     except RowsLostError as error:
         log.warning("%s", error)
         if not run.iteration or not math.isfinite(run.value):

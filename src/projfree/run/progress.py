@@ -11,6 +11,7 @@ from projfree.checks import Array
 from projfree.deadline import expired
 from projfree.numerics.compilation import working_clock
 from projfree.objectives.base import SmoothFunction
+from projfree.objectives.blackbox import NotFiniteError
 from projfree.objectives.evaluation import Evaluation
 from projfree.run.ladder import Ladder
 from projfree.run.trace import Trace
@@ -85,6 +86,8 @@ class Run:
         self.latest_gap, self.smallest_gap = math.inf, (math.inf, 0)
         self.centre_value, self.first_value = math.nan, math.inf
         self.next_check, self.next_confirm = CHECK_EVERY, 0.0
+        #: Whether the check at exit has found that the function is not convex.
+        self.contradicted = False
         #: Whether bounds and averages came from a file, so that only what is proved anew at the end counts.
         self.unproved = False
         #: The rows of the trace whose value or gap may still become known, by iteration.
@@ -106,6 +109,11 @@ class Run:
         return self.opened.work + self.work_before
 
     @property
+    def convex(self) -> bool:
+        """Whether tangents bound the function: it is said to be convex, and no value contradicts that."""
+        return self.f.convex and not (self.contradicted or self.opened.contradicted)
+
+    @property
     def bound(self) -> float:
         """The best lower bound proved so far."""
         return self.ladder.bound
@@ -113,14 +121,17 @@ class Run:
     @property
     def gap(self) -> float:
         """The certified gap of the best point, or the latest Frank-Wolfe gap where the objective is not convex."""
-        return self.value - self.bound if self.f.convex else self.latest_gap
+        return self.value - self.bound if self.convex else self.latest_gap
 
     @property
     def scale(self) -> float:
         """What gaps are relative to."""
         if math.isnan(self.centre_value):
             f = self.opened
-            self.centre_value = f.evaluate(f.point(f.reference(self.ball)), tangent=False).reported.value
+            try:
+                self.centre_value = f.evaluate(f.point(f.reference(self.ball)), tangent=False).reported.value
+            except NotFiniteError:  # a function that is not defined there: gaps are relative to the value itself
+                self.centre_value = 0.0
         centre, terms = abs(self.centre_value), self.f.term_size
         if centre <= ROUNDED * terms:  # there is nothing to explain: any value as small is rounding
             return max(abs(self.value), terms, LEAST_SCALE)
@@ -135,10 +146,12 @@ class Run:
     def advance(self) -> None:
         """One step of the solver, and what it teaches."""
         begun = working_clock()
+        if not (self.iteration or self.f.has_images or same(self.state.x.w, self.f.reference(self.ball))):
+            _ = self.scale  # how large a user's function is at the centre tells what is rounding at a good start
         try:
             stepped = self.solver.step(self.opened, self.ball, self.state)
         except ValueError as error:
-            if not self.unproved:
+            if not self.unproved or isinstance(error, NotFiniteError):
                 raise
             raise ValueError(  # numbers of a file that look well may lead beyond the range of floats
                 f"the checkpoint leads to a step that fails ({error}); restore it from a copy, or begin anew with "
@@ -175,7 +188,7 @@ class Run:
         """
         if self.solver.times_tangents:
             return True
-        taken = self.f.convex and state.evaluation is not None and self.solver.tangents_suffice and bool(state.found)
+        taken = self.convex and state.evaluation is not None and self.solver.tangents_suffice and bool(state.found)
         return taken and self.round_set
 
     def _shortened(self, state: State) -> State:
@@ -184,7 +197,7 @@ class Run:
         return state if short is state.x.w else replace(state, x=self.f.point(short, state.x.intercept))
 
     def _learn(self, state: State) -> None:
-        if self.f.convex and state.evaluation is not None:
+        if self.convex and state.evaluation is not None:
             # The oracle call of a run on a perturbed function bounds that function, not the reported one.
             found = state.evaluation.reported
             own = found.tangent is state.evaluation.tangent
@@ -208,9 +221,9 @@ class Run:
     def _check(self, x: Point) -> Evaluation:
         """Take a tangent at the iterate: the bound that serves an interior optimum too."""
         found, before = self.opened.evaluate(x), self.bound
-        if self.f.convex:
+        if self.convex:
             self.ladder.try_tangent(found.reported.slope, x.w, self.state.answer)
-        idle = self.f.convex and self.bound <= before
+        idle = self.convex and self.bound <= before
         self.next_check = self.after(self.passes, IDLE_GROWTH if idle else CHECK_GROWTH)
         return found
 
@@ -219,7 +232,7 @@ class Run:
         row = self.rows.get(iteration)
         if row is not None:
             self.trace.fill(row, value=found.value)
-            if self.f.convex:
+            if self.convex:
                 self.trace.fill(row, gap=found.value - self.trace.at(row, "bound"))
         if iteration == 0:
             self.first_value = found.value
@@ -227,7 +240,7 @@ class Run:
             self.centre_value = found.value
         if found.value < self.value:
             self.best, self.value = found.point, found.value
-        if not self.f.convex and found.tangent is not None:
+        if not self.convex and found.tangent is not None:
             self._note(self.ball.gap(found.slope.gradient, found.point.w) if math.isnan(gap) else gap, iteration)
 
     def _note(self, gap: float, iteration: int) -> None:
@@ -251,7 +264,7 @@ class Run:
                 iteration=now,
                 passes=self.passes,
                 seconds=self.seconds,
-                bound=self.bound if self.f.convex else math.nan,
+                bound=self.bound if self.convex else math.nan,
                 gamma=self.state.gamma,
             )
 

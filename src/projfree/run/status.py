@@ -24,6 +24,14 @@ class Status(Enum):
     STALLED = (
         "stopped without progress: no step lowered the value; `check_gradient(f, w)` says whether the gradient is right"
     )
+    NOT_CONVEX = (
+        "stopped because the function is not convex: a tangent lies above a value elsewhere, so there is no bound; "
+        "state `convex=False`, or look for a wrong gradient with `check_gradient(f, w)`"
+    )
+    NOT_FINITE = (
+        "stopped because the function returned a value or a gradient that is not finite in the iteration after "
+        "`n_iter`; the best point before it is the answer"
+    )
     TOO_LARGE = "stopped by the solver, for which the problem is too large"
     MAX_ITER = "stopped after the largest number of iterations"
     TIME_LIMIT = "stopped by the time limit"

@@ -63,6 +63,11 @@ class Trace:
         for name, value in values.items():
             self._rows[place][COLUMNS.index(name)] = float(value)
 
+    def withdraw(self) -> None:
+        """Forget all bounds, and the gaps to them."""
+        for place in range(len(self)):
+            self.fill(place, bound=np.nan, gap=np.nan)
+
     def at(self, place: int, name: str) -> float:
         """One entry."""
         return self._rows[place][COLUMNS.index(name)]
