@@ -55,7 +55,6 @@ METHODS = {
     "projfree": lambda train: projfree(train, certify=False),
     "projfree-defaults": projfree,
     "projfree-sharp": lambda train: projfree(train, certify="sharp"),
-    "projfree-three": lambda train: projfree(train, n_models=3, certify=False),
     "projfree-ratings": lambda train: projfree(train, implicit=0.0, certify=False),
     "projfree-1.1": lambda train: projfree(train, p=1.1, certify=False),
     "projfree-1.2": lambda train: projfree(train, p=1.2, certify=False),

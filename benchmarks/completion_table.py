@@ -6,7 +6,6 @@ from record import commit, committed
 
 METHODS = {
     "projfree": "one model, its radius and implicit features chosen by the fit",
-    "projfree-three": "the mean of three models",
     "cmfrec-tuned": "cmfrec, 100 factors, implicit features, penalty and their weight tuned",
     "surprise-tuned": "Surprise SVD, 100 factors, 100 epochs, penalty tuned",
 }

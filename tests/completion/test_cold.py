@@ -47,7 +47,7 @@ def root(errors):
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("settings", [{"radius": 60.0}, {"implicit": 1.0}, {"n_models": 2}], ids=str)
+@pytest.mark.parametrize("settings", [{"radius": 60.0}, {"implicit": 1.0}], ids=str)
 def test_cold_pairs_are_no_worse_than_biases(seed, settings):
     (train, *held), _ = shared_taste(seed)
     model, offsets = MatrixCompletion(rank=6, certify=False, clip=False, **settings).fit(train), biases(train)
@@ -75,12 +75,12 @@ def test_features_help_where_they_say_something_and_hardly_hurt_where_not():
     assert noise < 1.02 * plain
 
 
-@pytest.fixture(scope="module", params=[1, 2])
-def known(request):
+@pytest.fixture(scope="module")
+def known():
     """A model of whose users and items some have no ratings, and features of users."""
     (train, *_), features = shared_taste(0)
     table = sp.coo_array((train[2], train[:2]), shape=SHAPE)
-    return MatrixCompletion(rank=4, certify=False, user_features=features, n_models=request.param).fit(table), features
+    return MatrixCompletion(rank=4, certify=False, user_features=features).fit(table), features
 
 
 def test_every_call_says_the_same(known, tmp_path, monkeypatch):
@@ -115,15 +115,6 @@ def test_a_first_rating_later_ends_the_cold(known):
     expected = f.margin(held[0][mine], held[1][mine])
     np.testing.assert_allclose(model.decision_function((held[0][mine], held[1][mine])), expected, rtol=1e-12)
     assert root(model.predict((held[0][mine], held[1][mine])) - held[2][mine]) < root(before - held[2][mine])
-
-
-def test_models_of_earlier_versions_predict_as_they_did(known):
-    model, _ = known
-    old = vars(model).pop("offset_model_")
-    check_completion(model)
-    pairs = np.array([50, 3]), np.array([4, 5])
-    np.testing.assert_array_equal(model.decision_function(pairs), model.factors_.margin(*pairs))
-    model.offset_model_ = old
 
 
 def test_offsets_that_are_not_those_of_the_users_are_refused(known):

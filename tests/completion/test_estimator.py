@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from completion.problems import entries, predictions
 
 from projfree import ProgressBar
-from projfree.estimators.completion import MatrixCompletion, growth
+from projfree.estimators.completion import MatrixCompletion
 from projfree.estimators.completion.convex_problem import ConvexProblem, SweepSettings
 from projfree.objectives.regressions import Sides
 
@@ -70,10 +70,9 @@ def test_the_gap_is_proved_and_can_be_closed(ratings):
 
 
 @pytest.mark.parametrize("p", [1.0, 1.2])
-def test_ratings_that_are_all_the_same(p, monkeypatch):
+def test_ratings_that_are_all_the_same(p):
     rng = np.random.default_rng(0)
     constant = (rng.integers(0, 30, 200), rng.integers(0, 20, 200), np.full(200, 4.0))
-    monkeypatch.setattr(growth, "EVERY_SIDE", 4)
     model = MatrixCompletion(p=p, radius=1.0, rank=3, max_sweeps=3).fit(constant).certify_to(1e-6)
     assert model.value_ <= 1e-12
     np.testing.assert_allclose(model.predict(constant[:2]), 4.0)

@@ -204,13 +204,6 @@ def test_a_scikit_learn_estimator():
     assert search.user_features_.names == ("x0", "x1", "x2", "x3")
 
 
-def test_several_models_with_features():
-    model = fitted(n_models=2, implicit=1.0).fit(WARM)
-    row = USERS[3]
-    each = [one.fold_in((), user_features=row) for one in model.set_params(clip=False)._models()]
-    np.testing.assert_allclose(model.fold_in((), user_features=row), np.mean(each, axis=0), rtol=1e-10)
-
-
 @pytest.mark.parametrize(
     ("features", "error", "words"),
     [

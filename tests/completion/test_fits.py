@@ -234,9 +234,9 @@ def test_one_limit_for_the_choice_the_sweeps_and_the_certificate(monkeypatch):
     assert model.n_iter_ > 0
 
 
-@pytest.mark.parametrize("call", ["fit", "certify_to", "several", "search", "partial_fit", "wide"])
+@pytest.mark.parametrize("call", ["fit", "certify_to", "search", "partial_fit", "wide"])
 def test_warnings_name_the_line_of_the_caller(call):
-    short = quick(tol=None if call == "certify_to" else 1e-9, max_iter=1, n_models=2 if call == "several" else 1)
+    short = quick(tol=None if call == "certify_to" else 1e-9, max_iter=1)
     if call == "search":
         short = MatrixCompletionCV(rank=4, radii=[15.0], cv=2, tol=1e-9, max_iter=1)
     with warnings.catch_warnings(record=True) as seen:

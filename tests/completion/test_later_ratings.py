@@ -32,7 +32,6 @@ def _fitted(**settings):
         ({"implicit": 0.5}, r"which had implicit='auto', got implicit=0.5"),
         ({"offsets": False}, r"which had offsets=True, got offsets=False"),
         ({"weight_power": 0.5}, r"which had weight_power=0.25, got weight_power=0.5"),
-        ({"n_models": 2}, r"which had n_models=1, got n_models=2"),
     ],
 )
 def test_another_problem_is_refused_and_the_model_stays(changed, sentence):

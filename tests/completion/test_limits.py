@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 import projfree.deadline as deadline_module
 from projfree.algebra import LowRank
 from projfree.deadline import Expired, deadline
-from projfree.estimators.completion import MatrixCompletion, certifying, growth, stages
+from projfree.estimators.completion import MatrixCompletion, certifying, stages
 from projfree.estimators.completion.convex_gap import certified
 from projfree.estimators.completion.stopping import products
 from projfree.run import minimize
@@ -48,12 +48,9 @@ def kept(model):
 # ---------------------------------------------------------------- time
 
 
-@pytest.mark.parametrize("grows", [False, True])
-def test_a_limit_that_is_up_leaves_the_model_as_it_was(grows, monkeypatch):
+def test_a_limit_that_is_up_leaves_the_model_as_it_was():
     model = quick().fit(RATINGS)
     before, factors = kept(model), model.factors_
-    if grows:
-        monkeypatch.setattr(growth, "EVERY_SIDE", 4)
     with pytest.warns(ConvergenceWarning, match=r"stopped by the time limit .* above tol=1e-09; raise `time_limit`"):
         model.certify_to(1e-9, time_limit=1e-9)
     assert kept(model) == before
@@ -62,11 +59,8 @@ def test_a_limit_that_is_up_leaves_the_model_as_it_was(grows, monkeypatch):
 
 @pytest.mark.parametrize("after", [1, 2, 5])
 @pytest.mark.parametrize("solver", [None, WeightedProjectedGradient()], ids=str)
-@pytest.mark.parametrize("grows", [False, True])
-def test_a_limit_in_the_middle_makes_nothing_worse(after, solver, grows, monkeypatch):
+def test_a_limit_in_the_middle_makes_nothing_worse(after, solver, monkeypatch):
     """The value does not rise, the bound does not fall, and both are those of the model that is kept."""
-    if grows:
-        monkeypatch.setattr(growth, "EVERY_SIDE", 4)
     model = quick(p=1.2, rank=2, solver=solver).fit(RATINGS)
     value, bound, gap, *_ = kept(model)
     model.callbacks = clock = Clock(monkeypatch, after)
@@ -122,7 +116,6 @@ def test_without_any_time_there_are_the_best_offsets(settings, tol):
     np.testing.assert_allclose(model.predict(PAIRS), offsets.predict(PAIRS), rtol=1e-6)
 
 
-@pytest.mark.parametrize("n_models", [1, 2])
 @pytest.mark.parametrize(
     ("limit", "error", "sentence"),
     [
@@ -131,29 +124,10 @@ def test_without_any_time_there_are_the_best_offsets(settings, tol):
         ("x", TypeError, r"^`certify_to\(time_limit=...\)` must be a real number, got 'x' of type str\.$"),
     ],
 )
-def test_a_limit_that_is_none_is_refused(n_models, limit, error, sentence):
-    model = quick(n_models=n_models, max_sweeps=1).fit(RATINGS)
+def test_a_limit_that_is_none_is_refused(limit, error, sentence):
+    model = quick(max_sweeps=1).fit(RATINGS)
     with pytest.raises(error, match=sentence):
         model.certify_to(0.5, time_limit=limit)
-
-
-def test_more_components_are_not_looked_for_when_time_is_up(monkeypatch):
-    model = quick().fit(RATINGS)
-    monkeypatch.setattr(growth, "_looked_at", None)
-    given = (model._problem(model.ratings_), model.factors_, model.strength_, model.radius_, 1e-9)
-    with deadline(0.0):
-        assert growth.grow(*given).factors is model.factors_
-
-
-def test_sweeps_that_end_with_the_time_are_kept_where_they_are_better(monkeypatch):
-    model = quick(p=1.2, rank=1).fit(RATINGS)
-    problem = model._problem(model.ratings_)
-    clock = Clock(monkeypatch, growth.SWEEPS)
-    with deadline(60.0):
-        found = growth.grow(problem, model.factors_, model.strength_, model.radius_, 1e-9, callbacks=[clock])
-    assert len(clock.seen) == growth.SWEEPS
-    assert len(found.factors.sigma) > 1
-    assert problem.f.value(found.factors.point(problem.f)) < model.value_
 
 
 def test_a_step_with_whole_spectra_is_dropped_when_time_is_up():
@@ -195,9 +169,8 @@ def noting(monkeypatch):
     return seen
 
 
-@pytest.mark.parametrize("n_models", [1, 2])
-def test_a_resumed_fit_has_the_certificate_of_the_whole_one(n_models, tmp_path, monkeypatch):
-    settings, calls = {"radius": None, "max_sweeps": 7, "n_models": n_models}, []
+def test_a_resumed_fit_has_the_certificate_of_the_whole_one(tmp_path, monkeypatch):
+    settings, calls = {"radius": None, "max_sweeps": 7}, []
 
     def press(run):
         calls.append(run.max_iter)
@@ -209,25 +182,24 @@ def test_a_resumed_fit_has_the_certificate_of_the_whole_one(n_models, tmp_path, 
     with pytest.raises(KeyboardInterrupt):
         quick(**settings, checkpoint=tmp_path / "c", callbacks=press).fit(RATINGS)
     resumed = quick(**settings, checkpoint=tmp_path / "c").fit(RATINGS)
-    assert seen[:n_models] == seen[n_models:]
+    assert seen[0] == seen[1]
     assert (resumed.bound_, resumed.coarse_, resumed.n_sweeps_) == (whole.bound_, whole.coarse_, whole.n_sweeps_)
     assert whole.n_sweeps_ > 7
 
 
-@pytest.mark.parametrize("n_models", [1, 2])
 @pytest.mark.parametrize("saved", [False, True])
-def test_more_ratings_count_the_sweeps_before_them(n_models, saved, tmp_path, monkeypatch):
-    model = quick(n_models=n_models, radius=None, max_sweeps=5).fit(RATINGS)
-    before = [member.n_sweeps for member in model.members_] if n_models > 1 else [model.n_sweeps_]
-    assert min(before) > 5
+def test_more_ratings_count_the_sweeps_before_them(saved, tmp_path, monkeypatch):
+    model = quick(radius=None, max_sweeps=5).fit(RATINGS)
+    before = model.n_sweeps_
+    assert before > 5
     if saved:
         model.save(tmp_path / "m")
         model = MatrixCompletion.load(tmp_path / "m")
     seen = noting(monkeypatch)
     model.partial_fit([(0, 1, 3.0)])
-    assert [most / products(1, model._problem(model.ratings_), 4) for most in seen] == [each + 5 for each in before]
+    assert [most / products(1, model._problem(model.ratings_), 4) for most in seen] == [before + 5]
     model.fit(RATINGS)  # begins anew
-    assert [member.n_sweeps for member in model.members_] == before if n_models > 1 else model.n_sweeps_ == before[0]
+    assert model.n_sweeps_ == before
 
 
 # ---------------------------------------------------------------- callbacks
@@ -307,16 +279,13 @@ def test_early_stopping_does_not_end_the_fit():
     assert watch.calls["convex solver"] > 0
 
 
-@pytest.mark.parametrize("grows", [False, True])
-def test_true_ends_what_certify_to_does(grows, monkeypatch):
-    if grows:
-        monkeypatch.setattr(growth, "EVERY_SIDE", 4)
+def test_true_ends_what_certify_to_does():
     model = quick(p=1.2, rank=2).fit(RATINGS)
     value, bound, *_ = kept(model)
-    model.callbacks = watch = Watch("more components" if grows else "convex solver", 2)
+    model.callbacks = watch = Watch("convex solver", 2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.certify_to(1e-9)
-    assert watch.calls == ({"more components": 2} if grows else {"convex solver": 2})
+    assert watch.calls == {"convex solver": 2}
     assert model.value_ <= value
     assert model.bound_ >= bound

@@ -7,7 +7,7 @@ import pytest
 from completion.problems import entries
 
 import projfree
-from projfree.estimators.completion import MatrixCompletion, certifying, growth
+from projfree.estimators.completion import MatrixCompletion
 
 RATINGS = entries(30, 20, 300, seed=3)
 
@@ -37,15 +37,6 @@ def test_a_convex_answer_has_the_penalty_of_sweeps_that_have_converged(p, loss, 
     by_multiplier = 0.5 * 300 * model.result_.multiplier * (sigma[0] / norm) ** (p - 1.0)
     assert model.strength_ == pytest.approx(by_multiplier, rel=1e-4)
     assert_users_get_their_rows_back(model, 1e-3)
-
-
-def test_an_answer_of_more_components_has_its_own_penalty(monkeypatch):
-    swept = fitted()
-    monkeypatch.setattr(certifying, "worth_growing", lambda problem: True)
-    monkeypatch.setattr(growth, "SWEEPS", 200)
-    model = fitted(rank=2, max_sweeps=1).certify_to(1e-3)
-    assert model.result_ is None  # no convex solver was needed
-    assert model.strength_ == pytest.approx(swept.strength_, rel=1e-2)
 
 
 def test_a_ball_wider_than_the_answer_leaves_a_positive_penalty():

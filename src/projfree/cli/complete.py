@@ -46,7 +46,7 @@ SCORES = ("rmse", "mae", "precision", "recall", "coverage", "k")
 EPILOG = (
     "Examples:\n\nprojfree complete ratings.csv --out model --recommend 10\n\n"
     "projfree complete ratings.parquet --columns who,what,stars --p 1.2 --radius 50 --out model\n\n"
-    "projfree complete ratings.csv --user-features people.csv --models 3 --out model\n\n"
+    "projfree complete ratings.csv --user-features people.csv --out model\n\n"
     "Ctrl-C leaves a checkpoint next to --out and prints the command that goes on."
 )
 
@@ -68,9 +68,6 @@ def complete(
         str, typer.Option(help="The radius, or auto: chosen on held-out ratings.", rich_help_panel=options.MODEL)
     ] = "auto",
     rank: Annotated[int, typer.Option(help="Components of the factors.", rich_help_panel=options.MODEL)] = 40,
-    models: Annotated[
-        int, typer.Option(help="Models that are fitted and averaged; 3 predict better.", rich_help_panel=options.MODEL)
-    ] = 1,
     user_features: Annotated[
         Path | None,
         typer.Option(
@@ -108,7 +105,6 @@ def complete(
     """Complete a matrix of ratings over a Schatten ball; score it on ratings it has not seen."""
     options.refuse_share("--hold-out", hold_out)
     options.refuse_below("--rank", rank, 1)
-    options.refuse_below("--models", models, 1)
     options.refuse_below("--recommend", recommend, 0)
     options.refuse_below("--seed", seed, 0)
     options.refuse_below("--tol", tol, 0.0)
@@ -118,7 +114,7 @@ def complete(
     inputs = [path for path in (data, user_features, item_features) if path is not None]
     kept = _checked_places(inputs, out, file, resume=resume, force=force)
     settings: dict[str, Any] = {"p": p, "radius": None if isinstance(size, str) else size, "rank": rank, "tol": tol}
-    settings |= {"time_limit": time_limit, "random_state": seed, "checkpoint": str(kept.path), "n_models": models}
+    settings |= {"time_limit": time_limit, "random_state": seed, "checkpoint": str(kept.path)}
     model = _model(settings)
     with interruptible(kept):
         ratings, there = _ratings(data, names, Reading(sep, header), quiet or json)
@@ -231,18 +227,16 @@ def _report(model: Any, score: Any, kept: int, held: int, out: Path, file: Path 
     if json:
         record = {"value": model.value_, "bound": model.bound_, "relative_gap": gap, "radius": model.radius_}
         record |= {"sweeps": model.n_iter_, "ratings": kept, "held_out_ratings": held, "model": str(out)}
-        record["models"] = model.n_models
         record |= {name: getattr(score, name, None) for name in SCORES}
         show_json({**record, "recommendations": None if file is None else str(file)})
         return
     coarse = ", a coarse bound; --tol proves more" if model.coarse_ else ""
-    largest = f", the largest of {model.n_models} models" if model.n_models > 1 else ""
     fields = {
         "ratings": f"{kept:,} to fit, {held:,} held out, {len(model.user_ids_):,} x {len(model.item_ids_):,}",
         "radius": f"{model.radius_:.6g}",
         "value": f"{model.value_:.6g}",
         "lower bound": f"{model.bound_:.6g}" if math.isfinite(model.bound_) else "not computed",
-        "certified gap": f"{gap:.2g} relative{largest}{coarse}" if math.isfinite(gap) else "not computed",
+        "certified gap": f"{gap:.2g} relative{coarse}" if math.isfinite(gap) else "not computed",
         **({} if score is None else _scores(score)),
         "model": str(out),
         **({"recommended": str(file)} if file is not None else {}),

@@ -23,7 +23,6 @@ from projfree.estimators.base import ConstrainedModel
 from projfree.estimators.completion.convex_problem import SweepSettings
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.features import FeatureTable
-from projfree.estimators.completion.members import Member
 from projfree.estimators.completion.observed import Observed
 from projfree.estimators.completion.offset_model import OffsetModel
 from projfree.estimators.paths import RadiusPath
@@ -67,7 +66,7 @@ TYPES: dict[str, type] = {
     if isinstance(value, type) and is_dataclass(value)
 } | {
     cls.__name__: cls
-    for cls in (Result, Certificate, RadiusPath, Factors, FeatureTable, Member, Observed, OffsetModel, SweepSettings)
+    for cls in (Result, Certificate, RadiusPath, Factors, FeatureTable, Observed, OffsetModel, SweepSettings)
 }
 
 
@@ -103,7 +102,7 @@ def save(model: ConstrainedModel | Recommender | Pipeline, path: str | os.PathLi
     parameters = {key: _plain_or_none(value) if key in FOR_FITS else encode(value, key) for key, value in given.items()}
     kept = {key: value for key, value in vars(model).items() if key.endswith("_") and key[0] != "_"}
     fitted = {key: encode(value, key) for key, value in kept.items() if key not in getattr(model, "_never_saved", ())}
-    tree = {"version": getattr(model, "_saved_version", 1), "class": name, "parameters": parameters, "fitted": fitted}
+    tree = {"version": VERSION, "class": name, "parameters": parameters, "fitted": fitted}
     # Whoever reads version 1 alone would predict without the encoder.
     persist.save(path, tree if encoder is None else {**tree, "version": 2, "encoder": pack_encoder(encoder)}, kind=KIND)
 

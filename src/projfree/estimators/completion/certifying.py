@@ -13,7 +13,6 @@ from projfree.deadline import LEAST_LEFT, expired, remaining, unhurried
 from projfree.estimators.completion.convex_gap import CertifiedModel, certified, relative
 from projfree.estimators.completion.convex_problem import ConvexProblem
 from projfree.estimators.completion.factors import Factors
-from projfree.estimators.completion.growth import Grown, grow, worth_growing
 from projfree.estimators.completion.predictions import Predictor
 from projfree.estimators.completion.prepared import PreparedRatings
 from projfree.estimators.completion.stopping import products, watched
@@ -51,8 +50,8 @@ class Certifying(Predictor, PreparedRatings):
     def certify_to(self, tol: float, *, time_limit: float | None = None) -> Self:
         """Go on until the relative gap is at most ``tol``, or a limit is reached.
 
-        Large matrices get more components first, as many as sweeps can bear; where that is not enough, the convex
-        solver goes on. However it ends, the value is no larger than before, and the bound no smaller.
+        The convex solver goes on from the model. However it ends, the value is no larger than before, and the bound no
+        smaller.
         """
         self._need_ratings("certify_to", "save it with `ratings=True`")
         check_limit(time_limit)
@@ -61,30 +60,19 @@ class Certifying(Predictor, PreparedRatings):
         return self
 
     def _go_on_to(self, problem: ConvexProblem, tol: float) -> None:
-        """Go on with more components and the convex solver; the value never rises and the bound never falls."""
-        callbacks, grown = given_callbacks(self.callbacks), Grown(self.factors_, self.strength_, None)
+        """Go on with the convex solver; the value never rises and the bound never falls."""
         if not math.isfinite(self.value_):
             self._prove(problem, self._soon_certified(problem, self.factors_))
         if self.relative_gap_ <= tol:
             return
-        if worth_growing(problem) and not expired():
-            announce(callbacks, "more components")
-            grown = grow(problem, self.factors_, self.strength_, self.radius_, tol, callbacks)
-            if grown.proof is not None:
-                self._improve(problem, grown.proof, None)
-            if self.relative_gap_ <= tol:
-                return
-        if grown.ended or expired():
-            if grown.proof is None and grown.factors is not self.factors_:
-                self._improve(problem, self._soon_certified(problem, grown.factors), self.result_)
-            if not (grown.ended or self.relative_gap_ <= tol):
-                warn_of_gap(self, Status.TIME_LIMIT, 0, self.relative_gap_, tol)
+        if expired():
+            warn_of_gap(self, Status.TIME_LIMIT, 0, self.relative_gap_, tol)
             return
-        announce(callbacks, "convex solver")
-        self._solve(problem, grown, tol)
+        announce(given_callbacks(self.callbacks), "convex solver")
+        self._solve(problem, tol)
 
-    def _solve(self, problem: ConvexProblem, grown: Grown, tol: float) -> None:
-        """Run the convex solver from a model, and take over what it has found and proved."""
+    def _solve(self, problem: ConvexProblem, tol: float) -> None:
+        """Run the convex solver from the model, and take over what it has found and proved."""
         ball, left = problem.ball(self.radius_), remaining()
         with unhurried():  # the check at exit is outside of the limit, as that of every run
             result = minimize(
@@ -94,11 +82,11 @@ class Certifying(Predictor, PreparedRatings):
                 tol=tol,
                 max_iter=self.max_iter,
                 time_limit=None if left == math.inf else max(left, LEAST_LEFT),
-                start=grown.factors.inside(problem.p, self.radius_ * (1.0 - 1e-12)).point(problem.f).w,
+                start=self.factors_.inside(problem.p, self.radius_ * (1.0 - 1e-12)).point(problem.f).w,
                 callbacks=given_callbacks(self.callbacks),
             )
         assert result.bound is not None
-        found = grown.factors
+        found = self.factors_
         if result.value <= self.value_:  # else its factors are of no use
             found = Factors.of_point(problem.f, ball, result.w, np.asarray(result.intercept))
         known = CertifiedModel(found, result.value, result.bound, result.relative_gap, coarse=False)

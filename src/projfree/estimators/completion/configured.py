@@ -49,8 +49,6 @@ class Configured:
     user_features_: FeatureTable | None
     item_features_: FeatureTable | None
     implicit_: float
-    #: What weights of implicit features are multiplied by; several models differ in it.
-    _spread: float = 1.0
     #: The weights that are tried by default.
     _tried: tuple[float, ...] = WEIGHTS
 
@@ -94,8 +92,7 @@ class Configured:
     @property
     def weights(self) -> tuple[float, ...]:
         """The weights of implicit features to choose from."""
-        given = self._tried if isinstance(self.implicit, str) else (float(self.implicit),)
-        return tuple(self._spread * weight for weight in given)
+        return self._tried if isinstance(self.implicit, str) else (float(self.implicit),)
 
     def _problem(
         self, ratings: Observed, shape: tuple[int, int] | None = None, features: Features | None = None

@@ -133,18 +133,13 @@ class ConvexProblem:
         found = -0.5 * f.entries.data.n * gradient.inner(x.w) / powers * float(model.sigma.max()) ** (self.p - 1.0)
         return max(float(found), least_strength(f.entries))
 
-    def state(self, factors: Factors, strength: float = float("nan"), seed: int = 0) -> AlternatingState:
-        """The sweeps' state of a model."""
-        return AlternatingState(
-            t=0, x=factors.point(self.f), seed=seed, strength=strength, first=strength, sigma=factors.sigma
-        )
-
     def restated(self, model: Factors, seed: int = 0, strength: float = float("nan")) -> AlternatingState:
         """The state of a model of other weights: of what was rated, or of rows and columns in the norm."""
         sides, ((m, n), (rows, cols)) = model.sides, (self.f.entries.shape, self.f.shape)
         sides = replace(sides, below=_last_of(sides.below, rows - m), beside=_last_of(sides.beside, cols - n))
         sides, sigma = balanced(sides, self.unit) if len(model.sigma) else (sides, model.sigma)
-        return self.state(Factors.of_sides(self.f, sides, sigma), strength, seed)
+        x = sides.point(self.f)
+        return AlternatingState(t=0, x=x, seed=seed, strength=strength, first=strength, sigma=sigma)
 
     def penalised(self, rank: int, strength: float, state: AlternatingState | None, **given: Any) -> Swept:
         """Sweeps with a penalty, from a state whose empty components are begun anew, or from random factors."""

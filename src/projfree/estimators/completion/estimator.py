@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from projfree.estimators.completion.averaging import Averaging
 from projfree.estimators.completion.held_out import KnownPairs
 from projfree.estimators.completion.labels import refuse_other_kind
 from projfree.estimators.completion.observed import Observed
@@ -16,10 +15,11 @@ from projfree.estimators.completion.ratings import weighted_ratings
 from projfree.estimators.completion.recommendations import Recommender
 from projfree.estimators.completion.saved import SavedCompletion
 from projfree.estimators.completion.settings import check_settings, refuse_changes, stated
+from projfree.estimators.completion.stages import Stages
 from projfree.estimators.completion.stopping import watched
 
 
-class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, BaseEstimator):
+class MatrixCompletion(Recommender, Stages, SavedCompletion, RegressorMixin, BaseEstimator):
     r"""Complete a matrix from some of its entries, over a ball of a weighted Schatten norm.
 
     .. math:: \min_{\|D_r^a X D_c^a\|_{S_p} \le r,\ b}\ \frac1n\sum_i \ell(X_{u_i v_i} + b_0 + b_{u_i} + b_{v_i}, y_i)
@@ -59,11 +59,8 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         along with the ratings wherever they have as many rows.
     features_weight : float
         The weight of a feature, in ratings.
-    n_models : int
-        How many models are fitted, with other seeds, powers and weights of implicit features; the prediction is their
-        mean, see Notes. Three are a little better than one.
     rank : int
-        Components of the sweeps, of each model. A certified answer may have more.
+        Components of the sweeps. A certified answer may have more.
     max_sweeps : int, optional
         The largest number of sweeps after the choice of the radius, by default 3, since the choice leaves little to
         do, or 15 where there was none; ``n_iter_`` says how many were done.
@@ -93,7 +90,7 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         Called after every sweep and every convex iteration, such as `ProgressBar`. One that returns True ends the fit
         with the best model so far: during the choice of the radius ("path") the best penalty so far is taken, and the
         last sweeps, in which it is asked again, follow; during the sweeps the certificate follows, and ``tol`` is given
-        up; with more components or in the convex solver nothing follows. With several models it ends the one at hand.
+        up; in the convex solver nothing follows.
     checkpoint : path, optional
         A folder that the sweeps are saved to; a fit of the same problem goes on from it.
     random_state : int, RandomState or None
@@ -104,7 +101,7 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
     user_ids_, item_ids_ : ndarray
         The labels, sorted.
     factors_ : Factors
-        Factors, offsets and singular values; of several models those of each, divided by their number.
+        Factors, offsets and singular values.
     offset_model_ : OffsetModel
         The best offsets without a matrix, and the number of ratings of each user and item.
     radius_, norm_ : float
@@ -119,10 +116,8 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         The weight of implicit features.
     settings_ : SweepSettings
         Loss, exponent, power, ridge and offsets of the fit: what was changed by `set_params` since counts in the next.
-    certificates_ : tuple
-        What is proved of each model: power, weight, radius, norm, value, bound, gap.
     n_iter_ : int
-        Sweeps done after the choice of the radius, at most ``max_sweeps``; of several models the most.
+        Sweeps done after the choice of the radius, at most ``max_sweeps``.
     n_sweeps_ : int
         All sweeps: those of the choice too, and of the fits that `partial_fit` went on from. By default the certificate
         takes no more products than they did.
@@ -142,12 +137,6 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
     Features of users are further columns of S, those of items further rows of T, with the weight ``features_weight``:
     dense columns are centred, and all are divided by their size. Missing ones have the weight zero. Users and items
     without ratings have no part in B.
-
-    Of several models the first has the settings as they are given; the others have a smaller and a larger
-    ``weight_power``, half and twice the weight w, other first factors, and choose their radius themselves. Where a
-    radius is given it is that of the first, and the others have its penalty. Each solves a convex problem of its own
-    and has a certificate of its own; ``radius_``, ``value_``, ``bound_``, ``relative_gap_`` and what else is proved are
-    those of the model with the largest gap. ``factors_`` are those of the mean.
 
     Where a user rates an item twice, the later rating counts. Pairs in which a user or an item has no ratings, or was
     never seen, are predicted by the best offsets without a matrix (``offset_model_``), since those beside a matrix lack
@@ -177,7 +166,6 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         user_features: Any = None,
         item_features: Any = None,
         features_weight: float = 1.0,
-        n_models: int = 1,
         rank: int = 40,
         max_sweeps: int | None = None,
         tol: float | None = None,
@@ -195,8 +183,8 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         random_state: Any = 0,
     ) -> None:
         self.p, self.radius, self.loss, self.offsets, self.ridge = p, radius, loss, offsets, ridge
-        self.implicit, self.n_models = implicit, n_models
-        self.user_features, self.item_features, self.features_weight = user_features, item_features, features_weight
+        self.implicit, self.user_features, self.item_features = implicit, user_features, item_features
+        self.features_weight = features_weight
         self.weight_power, self.rank, self.max_sweeps, self.tol = weight_power, rank, max_sweeps, tol
         self.solver, self.max_iter, self.certify = solver, max_iter, certify
         self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
@@ -228,7 +216,7 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         with watched(self.callbacks, self.time_limit):
             fresh._read(X, y, sample_weight)
             fresh.stated_ = stated(self)
-            return self._fit_models(fresh)
+            return self._take_fit(fresh)
 
     def prepare(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
         """Check settings and ratings, and keep the latter."""
@@ -248,8 +236,8 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         """Add ratings, of known or new users and items, and go on from the last answer with the same penalty.
 
         The problem stays that of the fit: ``p``, ``loss``, ``offsets``, ``ridge``, ``implicit``, ``weight_power``,
-        ``features_weight``, ``n_models`` and the columns of features must be as they were; other settings that have
-        been changed take effect. Pairs that were held out to stop early stay so, and of the new ones a part is.
+        ``features_weight`` and the columns of features must be as they were; other settings that have been changed
+        take effect. Pairs that were held out to stop early stay so, and of the new ones a part is.
         Where this raises or is interrupted, the model stays what it was, unless sweeps with the new ratings are done.
         """
         if not hasattr(self, "factors_"):
@@ -258,7 +246,7 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         asked = self._unfitted()
         asked.p = vars(self).get("p_", self.p)  # a search has chosen one
         check_settings(asked)
-        refuse_changes(self, vars(self).get("stated_", {}))
+        refuse_changes(self)
         if (old.weight is None) != (sample_weight is None):
             raise ValueError("`partial_fit` needs `sample_weight` if, and only if, the first fit had it.")
         new = weighted_ratings(X, y, self.columns, sample_weight)
@@ -268,7 +256,7 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
         fresh = self._unfitted()
         users, items = fresh._ids(new, self._known_ids)
         places = (self.user_ids_, users, self.item_ids_, items)
-        begun = [one.factors_.merged(*places, implicit=one.implicit_ > 0.0) for one in self._models()]
+        begun = self.factors_.merged(*places, implicit=self.implicit_ > 0.0)
         rows = np.concatenate([np.searchsorted(users, self.user_ids_)[old.rows], np.searchsorted(users, new.users)])
         cols = np.concatenate([np.searchsorted(items, self.item_ids_)[old.cols], np.searchsorted(items, new.items)])
         weight = None if old.weight is None or new.weight is None else np.concatenate([old.weight, new.weight])
@@ -278,4 +266,4 @@ class MatrixCompletion(Recommender, Averaging, SavedCompletion, RegressorMixin, 
             latest = Observed.latest(rows, cols, np.concatenate([old.values, new.values]), weight, len(items))
             fresh._take(latest, before)
             fresh.implicit_ = self.implicit_
-            return self._fit_models(fresh, begun)
+            return self._take_fit(fresh, begun)

@@ -57,16 +57,6 @@ class Factors:
         low = LowRank.of(left * root / ball.rows[:, None], right * root / ball.cols[:, None])
         return cls.of_sides(f, Sides.of(f, f.point(low, offsets)), sigma)
 
-    @classmethod
-    def mean(cls, models: Sequence[Factors]) -> Factors:
-        """The mean of models with one base: their components side by side.
-
-        So are their singular values, each divided by the number of models, which are not those of the mean.
-        """
-        now, sigma = mean_of([model.sides for model in models]), np.concatenate([model.sigma for model in models])
-        parts = (now.left, now.right, now.rows, now.cols, now.shift)
-        return cls(*parts, models[0].base, sigma / len(models), now.below, now.beside)
-
     @property
     def sides(self) -> Sides:
         """Factors and offsets as the sweeps have them."""
@@ -135,14 +125,6 @@ def triangle(parts: Sequence[Array], weights: Array) -> Array:
             scale = weights[done : done + len(rows), None]
             r, done = np.linalg.qr(np.concatenate([r, rows * scale]))[1], done + len(rows)
     return r
-
-
-def mean_of(each: Sequence[Sides]) -> Sides:
-    """The mean of models: their components side by side, without the factors of what surrounds their matrices."""
-    left, right = (np.concatenate([getattr(one, name) for one in each], axis=1) for name in ("left", "right"))
-    rows, cols = (np.mean([getattr(one, name) for one in each], axis=0) for name in ("rows", "cols"))
-    none = np.zeros((0, left.shape[1]))
-    return Sides(left / len(each), right, rows, cols, float(np.mean([one.shift for one in each])), none, none)
 
 
 def _first_placed(values: Array, at: Array, count: int) -> Array:

@@ -14,7 +14,7 @@ from projfree.checks import Array, is_sparse, real_array
 from projfree.data.frames import is_frame
 from projfree.estimators.completion.cold import ModelLines
 from projfree.estimators.completion.convex_problem import ConvexProblem, frequency_weights
-from projfree.estimators.completion.factors import Factors, mean_of
+from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.features import FeatureTable
 from projfree.estimators.completion.labels import places
 from projfree.estimators.completion.observed import Observed, last_of_each
@@ -34,7 +34,6 @@ class FoldIn(Predictor):
     strength_: float
     user_features_: FeatureTable | None
     _problem: Callable[..., ConvexProblem]
-    _models: Callable[[], list[Any]]
 
     def fold_in(self, ratings: Any = (), user_features: Any = None) -> Array:
         """Predictions of all items, in the order of ``item_ids_``, for a new user who has rated some of them, or none.
@@ -107,27 +106,20 @@ class FoldIn(Predictor):
         return places(self.item_ids_, items, "items")
 
     def _folded(self, rows: Array, items: Array, values: Array, users: int, table: OnPattern | None = None) -> Sides:
-        """The sides with rows for new users, of the mean where there are several models."""
-        each = [one._folded_alone(rows, items, values, users, table) for one in self._models()]
-        now = each[0] if len(each) == 1 else mean_of(each)
-        known = np.bincount(rows[self._item_places(items) >= 0], minlength=users) > 0
-        if known.all():
-            return now
-        there = self._completed.users.expected(table, users)
-        left = np.where(known[:, None], now.left, there.factors)
-        return replace(now, left=left, rows=np.where(known, now.rows, there.offsets))
-
-    def _folded_alone(self, rows: Array, items: Array, values: Array, users: int, table: OnPattern | None) -> Sides:
         """The sides with rows for new users; a later rating of a pair replaces an earlier one."""
-        cols, width = self._item_places(items), len(self.item_ids_)
+        cols, width, now = self._item_places(items), len(self.item_ids_), unknown(self.factors_, users)
         known = np.flatnonzero(cols >= 0)
         at = known[last_of_each(rows[known], cols[known], width)]
-        counts = np.bincount(rows[at], minlength=users).astype(np.float64)
-        weights = frequency_weights(counts, self.settings_.power, self.n_ratings_ / len(self.user_ids_))
-        if not len(at):
-            return unknown(self.factors_, users)
-        problem = self._problem(Observed(rows[at], cols[at], values[at], None), (users, width), (table, None))
-        return folded(problem, self.factors_, self.strength_, weights**2)
+        counts = np.bincount(rows[at], minlength=users)
+        if len(at):
+            weights = frequency_weights(counts, self.settings_.power, self.n_ratings_ / len(self.user_ids_))
+            problem = self._problem(Observed(rows[at], cols[at], values[at], None), (users, width), (table, None))
+            now = folded(problem, self.factors_, self.strength_, weights**2)
+        if counts.all():
+            return now
+        there = self._completed.users.expected(table, users)
+        left = np.where(counts[:, None] > 0, now.left, there.factors)
+        return replace(now, left=left, rows=np.where(counts > 0, now.rows, there.offsets))
 
 
 def _one_row(given: Any) -> Any:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree.checks import Array
-from projfree.estimators.completion.factors import Factors
 from projfree.objectives.offsets import OffsetObjective
 from projfree.solvers.alternating import offsets_alone
 
@@ -27,9 +26,3 @@ class OffsetModel:
         """The offsets of some ratings."""
         now, at = offsets_alone(e), e.data.pattern
         return cls(now.rows, now.cols, now.shift, np.diff(at.indptr), np.bincount(at.indices, minlength=e.shape[1]))
-
-    @classmethod
-    def within(cls, model: Factors) -> OffsetModel:
-        """Those of a model that was saved without any, as if everybody had a rating."""
-        ones = (np.ones(len(part), dtype=np.int64) for part in (model.rows, model.cols))
-        return cls(model.rows, model.cols, model.shift, *ones)

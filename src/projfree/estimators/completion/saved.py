@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 import os
-from dataclasses import fields
 from typing import Any, Self
 
 import numpy as np
@@ -15,10 +14,9 @@ from projfree.estimators.completion.convex_problem import SweepSettings
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.features import FeatureTable
 from projfree.estimators.completion.labels import KINDS
-from projfree.estimators.completion.members import Member
 from projfree.estimators.completion.observed import Observed
 from projfree.estimators.completion.offset_model import OffsetModel
-from projfree.estimators.completion.settings import STATED, stated, three
+from projfree.estimators.completion.settings import STATED, three
 from projfree.estimators.saved_model import finite, need
 from projfree.losses.base import Loss
 
@@ -31,8 +29,6 @@ NUMBERS = (
 class SavedCompletion:
     """Saving and loading."""
 
-    #: The first version of the file format that has completions.
-    _saved_version = 3
     #: The run of a convex solver, whose matrix the factors hold.
     _never_saved = ("result_",)
 
@@ -77,27 +73,17 @@ def check_completion(model: Any) -> None:
     held = vars(model)
     for name, kind in {"factors_": Factors, "loss_": Loss}.items():
         need(isinstance(held.get(name), kind), f"{name} is no {kind.__name__}")
-    held.setdefault("n_sweeps_", 0)  # models of earlier versions have not counted them
     for name in NUMBERS:
         need(isinstance(held.get(name), int | float | np.number), f"{name} is no number")
     need(len(held.get("rating_range_", ())) == 2, "rating_range_ is no range")
     finite("rating_range_", np.asarray(held["rating_range_"], dtype=np.float64))
     need(three(model.columns, str, int), "its columns have no names")
     need(isinstance(model.offsets, bool) or three(model.offsets, bool), "its offsets are unknown")
-    for name, _ in _tables(model):
-        held.setdefault(name, None)  # models of earlier versions have no features
-    tables = [_check_features(held[name], ids) for name, ids in _tables(model)]
-    sizes = (len(model.user_ids_), len(model.item_ids_), tables[0], tables[1])
-    if not held.setdefault("members_", ()):
-        _check_factors(model.factors_, *sizes, model.implicit_ > 0.0)
-    _check_offsets(held.setdefault("offset_model_", OffsetModel.within(model.factors_)), *sizes[:2])
-    members = held["members_"]
-    need(all(isinstance(member, Member) for member in members), "members_ are no models")
-    components = sum(np.shape(member.factors.left)[-1] for member in members)  # those of the mean lie side by side
-    need(not members or components == model.factors_.left.shape[-1], "members_ are not those that its mean is made of")
-    for member in members:
-        _check_factors(member.factors, *sizes, member.implicit > 0.0)
-        need(_all_numbers(member), "members_ have no numbers")
+    tables = ((model.user_features_, model.user_ids_), (model.item_features_, model.item_ids_))
+    of_users, of_items = (_check_features(table, ids) for table, ids in tables)
+    sizes = (len(model.user_ids_), len(model.item_ids_))
+    _check_factors(model.factors_, *sizes, of_users, of_items, model.implicit_ > 0.0)
+    _check_offsets(model.offset_model_, *sizes)
     for ids in (model.user_ids_, model.item_ids_):
         need(isinstance(ids, np.ndarray) and ids.ndim == 1 and ids.dtype.kind in KINDS, "its labels are no labels")
     if "ratings_" in held:
@@ -106,16 +92,8 @@ def check_completion(model: Any) -> None:
     loss = model.loss_
     model._checked()
     model.loss_, model.result_ = loss, None  # the scale of a loss is fitted
-    if "settings_" not in held:  # models of earlier versions have those of their parameters
-        model.settings_ = model._asked_settings()
     _check_settings(model.settings_)
-    kept = held.setdefault("stated_", stated(model))  # models of earlier versions do not say it
-    need(isinstance(kept, dict) and set(kept) <= set(STATED), "stated_ names other settings")
-
-
-def _all_numbers(member: Member) -> bool:
-    rest = [getattr(member, field.name) for field in fields(member) if field.name != "factors"]
-    return all(isinstance(value, int | float | np.number) for value in rest)
+    need(isinstance(model.stated_, dict) and set(model.stated_) == set(STATED), "stated_ names other settings")
 
 
 def _check_settings(given: Any) -> None:
@@ -125,10 +103,6 @@ def _check_settings(given: Any) -> None:
     need(all(isinstance(value, float) and math.isfinite(value) for value in numbers), "settings_ has no numbers")
     inside = 1.0 <= given.p < 2.0 and given.power >= 0.0 and given.ridge > 0.0 and given.features_weight > 0.0
     need(inside and three(given.kinds, bool) and given.features == (None, None), "settings_ are out of range")
-
-
-def _tables(model: Any) -> list[tuple[str, Any]]:
-    return [("user_features_", model.user_ids_), ("item_features_", model.item_ids_)]
 
 
 def _check_features(table: Any, ids: Any) -> int:

@@ -54,10 +54,10 @@ class MatrixCompletionCV(Search, MatrixCompletion):
         final one. Paths that it cuts short, each of which has the same share, are scored as far as they come.
     implicit : "auto" or float
         As in `MatrixCompletion`: by default chosen once, before the folds, and zero where radii are given.
-    loss, offsets, ridge, weight_power, user_features, item_features, features_weight, n_models, rank, max_sweeps, \
+    loss, offsets, ridge, weight_power, user_features, item_features, features_weight, rank, max_sweeps, \
 tol, solver, max_iter, certify, early_stopping, \
 validation_fraction, n_iter_no_change, clip, columns, callbacks, random_state
-        As in `MatrixCompletion`; what concerns sweeps, certificates, several models and callbacks is for the final fit.
+        As in `MatrixCompletion`; what concerns sweeps, certificates and callbacks is for the final fit.
 
     Attributes
     ----------
@@ -109,7 +109,6 @@ validation_fraction, n_iter_no_change, clip, columns, callbacks, random_state
         user_features: Any = None,
         item_features: Any = None,
         features_weight: float = 1.0,
-        n_models: int = 1,
         rank: int = 40,
         max_sweeps: int | None = None,
         tol: float | None = None,
@@ -126,7 +125,7 @@ validation_fraction, n_iter_no_change, clip, columns, callbacks, random_state
         random_state: Any = 0,
     ) -> None:
         self.p, self.radii, self.cv, self.scoring, self.rule, self.n_jobs = p, radii, cv, scoring, rule, n_jobs
-        self.loss, self.offsets, self.ridge, self.implicit, self.n_models = loss, offsets, ridge, implicit, n_models
+        self.loss, self.offsets, self.ridge, self.implicit = loss, offsets, ridge, implicit
         self.user_features, self.item_features, self.features_weight = user_features, item_features, features_weight
         self.weight_power, self.rank, self.max_sweeps, self.tol = weight_power, rank, max_sweeps, tol
         self.solver, self.max_iter, self.certify = solver, max_iter, certify

@@ -31,7 +31,7 @@ def check_settings(model: Any) -> None:
     if model.tol is not None:
         _from_zero("MatrixCompletion(tol=...)", model.tol)
     _check_tuples(model)
-    counts = ("rank", "n_models", "max_iter", "n_iter_no_change", "max_sweeps")
+    counts = ("rank", "max_iter", "n_iter_no_change", "max_sweeps")
     for name in counts if model.max_sweeps is not None else counts[:-1]:
         count(f"MatrixCompletion({name}=...)", getattr(model, name))
     share = positive("MatrixCompletion(validation_fraction=...)", model.validation_fraction)
@@ -50,7 +50,7 @@ def check_settings(model: Any) -> None:
 
 
 #: The settings that state the problem, which `partial_fit` goes on with.
-STATED = ("p", "loss", "offsets", "ridge", "implicit", "weight_power", "features_weight", "n_models")
+STATED = ("p", "loss", "offsets", "ridge", "implicit", "weight_power", "features_weight")
 
 
 def stated(model: Any) -> dict[str, Any]:
@@ -58,9 +58,9 @@ def stated(model: Any) -> dict[str, Any]:
     return {name: getattr(model, name) for name in STATED}
 
 
-def refuse_changes(model: Any, fitted: dict[str, Any]) -> None:
+def refuse_changes(model: Any) -> None:
     """Raise where a setting that states the problem is not that of the fit."""
-    for name, value in fitted.items():
+    for name, value in model.stated_.items():
         now = getattr(model, name)
         if now is not value and now != value:
             raise ValueError(

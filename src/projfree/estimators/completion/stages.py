@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 import warnings
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -50,18 +50,29 @@ class Stages(Certifying):
     n_iter_: int
     n_sweeps_: int
 
-    def _fit(
-        self,
-        model: Factors | None = None,
-        strength: float | None = None,
-        written: Written | None = None,
-        done: Mapping[str, Any] | None = None,
-    ) -> Self:
-        """Fit one model: from another one or nothing, with a penalty or a choice, or from a checkpoint.
+    def _unfitted(self) -> Self:
+        """A copy without a model, to be given ratings."""
+        one = copy.copy(self)
+        vars(one).pop("factors_", None)
+        return one
 
-        Checkpoints also hold what is ``done``, the models that are finished.
+    def _take_fit(self, fresh: Self, model: Factors | None = None) -> Self:
+        """Fit a copy that has been given ratings, and take over what it has found, all at once.
+
+        A fit that raises before there is a model leaves the estimator as it was.
         """
-        state = None
+        try:
+            fresh._fit(model)
+        finally:
+            if hasattr(fresh, "factors_"):
+                settings = cast("Any", self).get_params(deep=False)
+                vars(self).update({name: value for name, value in vars(fresh).items() if name not in settings})
+        return self
+
+    def _fit(self, model: Factors | None) -> None:
+        """Fit the ratings: from a model and with its penalty; else from a checkpoint, or from nothing."""
+        state, written = None, self._written() if model is None else None
+        strength = None if model is None else self.strength_
         if written is not None:
             strength, self.implicit_ = written.note.get("strength"), self._implicit_of(written)
             self._tally.go_on(int(written.note.get("tally", {}).get("sweeps", 0)))
@@ -71,13 +82,13 @@ class Stages(Certifying):
         if state is not None:  # of fewer ratings, whose frequencies are others
             state = problem.restated(Factors.of(problem.f, state), self._seed)
         if model is not None:
-            self._tally.go_on(getattr(self, "n_sweeps_", 0))
+            self._tally.go_on(self.n_sweeps_)
             state = problem.restated(model, self._seed, self.strength_)
         stopping = self._stopping(problem, written)
         begun = state is not None if written is None else bool(written.note.get("begun"))
         most = self.most_sweeps(begun) if stopping is None or not stopping.stopped else len(stopping.scores)
         note = {"strength": strength, "implicit": self.implicit_, "begun": begun, "tally": self._tally.note}
-        note |= ({} if stopping is None else {"stopping": stopping.note}) | dict(done or {})
+        note |= {} if stopping is None else {"stopping": stopping.note}
         # A later `fit` must not go on from the checkpoint of a `partial_fit`, so that none is written.
         checkpoint = self._checkpoint(note) if model is None else None
         own = [one for one in (self._tally, stopping, checkpoint) if one is not None]
@@ -89,7 +100,7 @@ class Stages(Certifying):
             swept = problem.penalised(self.rank, strength, state, **settings)
         else:
             swept = problem.within(self.rank, float(self.radius), state, **settings)
-        return self._finish(problem, swept, stopping)
+        self._finish(problem, swept, stopping)
 
     def _stopping(self, problem: ConvexProblem, written: Written | None) -> BestSweep | None:
         """What stops the sweeps early, with what a checkpoint holds of it."""
@@ -153,7 +164,7 @@ class Stages(Certifying):
                 stacklevel=outside(),
             )
 
-    def _finish(self, problem: ConvexProblem, swept: Swept, stopping: BestSweep | None) -> Self:
+    def _finish(self, problem: ConvexProblem, swept: Swept, stopping: BestSweep | None) -> None:
         state: Any = swept.state if stopping is None or stopping.state is None else stopping.state
         self.strength_, self.n_iter_, self.n_sweeps_ = float(state.strength), swept.state.t, self._tally.every
         model = Factors.of(problem.f, state).double(problem.unit)
@@ -175,7 +186,6 @@ class Stages(Certifying):
             and (early or swept.status is not Status.CALLBACK)
         ):
             self._go_on_to(problem, self.tol)
-        return self
 
     def _affordable(self, problem: ConvexProblem) -> float:
         """The products that the bound may take: those of the fit, and what a time limit leaves at the pace of these."""
