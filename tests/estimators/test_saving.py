@@ -21,6 +21,7 @@ from projfree import (
     persist,
 )
 from projfree.estimators import load, save
+from projfree.estimators.saving import VERSION
 
 
 def fitted():
@@ -84,17 +85,18 @@ def test_damaged_newer_and_foreign_files(tmp_path):
     save(model, tmp_path / "newer")
     pointer = tmp_path / "newer" / "projfree.json"
     pointer.write_text(json.dumps(json.loads(pointer.read_text()) | {"version": 99}))
-    with pytest.raises(ValueError, match=r"format version 99, and this projfree reads up to .*; upgrade projfree\.$"):
+    with pytest.raises(ValueError, match=r"format version 99, and this projfree reads version 1; read it with"):
         load(tmp_path / "newer")
-    tree = {"version": 4, "class": "ConstrainedRegressor", "parameters": {}, "fitted": {}}
-    persist.save(tmp_path / "model2", tree, kind="model")
-    with pytest.raises(ValueError, match=r"holds a model of version 4, and this projfree reads up to 3"):
-        load(tmp_path / "model2")
-    persist.save(tmp_path / "other", {"version": 1, "class": "os.system"}, kind="model")
+    tree = {"version": VERSION, "class": "ConstrainedRegressor", "parameters": {}, "fitted": {}}
+    for other in (VERSION - 1, VERSION + 1):
+        persist.save(tmp_path / "model2", tree | {"version": other}, kind="model")
+        with pytest.raises(ValueError, match=rf"a model of format version {other}, and this projfree reads version"):
+            load(tmp_path / "model2")
+    persist.save(tmp_path / "other", {"version": VERSION, "class": "os.system"}, kind="model")
     with pytest.raises(ValueError, match=r"is damaged: it holds no model"):
         load(tmp_path / "other")
     strange = {"loss": {"type": "Popen", "fields": {}}}
-    persist.save(tmp_path / "strange", tree | {"version": 1, "parameters": strange}, kind="model")
+    persist.save(tmp_path / "strange", tree | {"parameters": strange}, kind="model")
     with pytest.raises(ValueError, match=r"needs 'Popen', which this projfree does not know; upgrade projfree\.$"):
         load(tmp_path / "strange")
     persist.save(tmp_path / "checkpoint", {}, kind="checkpoint")

@@ -53,7 +53,7 @@ def test_other_kind(saved):
 def test_newer_version(saved):
     pointer = json.loads((saved / "projfree.json").read_text())
     (saved / "projfree.json").write_text(json.dumps(pointer | {"version": persist.VERSION + 1}))
-    with pytest.raises(ValueError, match=r"state' has format version 2, and this projfree reads up to 1; upgrade"):
+    with pytest.raises(ValueError, match=r"state' has format version 2, and this projfree reads version 1; read it"):
         persist.load(saved, kind="checkpoint")
     with pytest.raises(ValueError, match="format version 2"):
         persist.save(saved, {}, kind="checkpoint")

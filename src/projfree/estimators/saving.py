@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 
     from projfree.estimators.completion.recommendations import Recommender
 
-KIND, VERSION = "model", 3
+#: The version is raised whenever the tree changes; no other version is read.
+KIND, VERSION = "model", 4
 CLASSES = (
     "ConstrainedRegressor",
     "ConstrainedClassifier",
@@ -55,7 +56,6 @@ CLASSES = (
 )
 #: What only a fit needs: written where it is plain, left out where it is an object.
 FOR_FITS = ("cv", "scoring", "random_state")
-#: What goes along with a run and is not written: functions, and a folder that a loaded model must not write to.
 #: Parts of a result that no saved model has.
 DROPPED = {Result: ("state", "plan"), Certificate: ()}
 
@@ -103,8 +103,7 @@ def save(model: ConstrainedModel | Recommender | Pipeline, path: str | os.PathLi
     kept = {key: value for key, value in vars(model).items() if key.endswith("_") and key[0] != "_"}
     fitted = {key: encode(value, key) for key, value in kept.items() if key not in getattr(model, "_never_saved", ())}
     tree = {"version": VERSION, "class": name, "parameters": parameters, "fitted": fitted}
-    # Whoever reads version 1 alone would predict without the encoder.
-    persist.save(path, tree if encoder is None else {**tree, "version": 2, "encoder": pack_encoder(encoder)}, kind=KIND)
+    persist.save(path, tree if encoder is None else {**tree, "encoder": pack_encoder(encoder)}, kind=KIND)
 
 
 def _parts(model: Any) -> tuple[TableEncoder | None, Any]:
@@ -127,7 +126,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     FileNotFoundError
         Where there is none.
     ValueError
-        Where the folder is damaged, holds something else, or was written by a newer version.
+        Where the folder is damaged, holds something else, or was written by a version with another format.
 
     Examples
     --------
@@ -141,10 +140,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     True
     """
     tree = persist.load(path, kind=KIND)
-    if isinstance(tree, dict) and type(tree.get("version")) is int and tree["version"] > VERSION:
+    if isinstance(tree, dict) and type(tree.get("version")) is int and tree["version"] != VERSION:
         raise ValueError(
-            f"{str(path)!r} holds a model of version {tree['version']}, and this projfree reads up to {VERSION}; "
-            "upgrade projfree."
+            f"{str(path)!r} holds a model of format version {tree['version']}, and this projfree reads version "
+            f"{VERSION}; load it with the projfree that wrote it, or fit again."
         )
     try:
         return _model(tree)

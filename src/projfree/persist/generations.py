@@ -46,10 +46,10 @@ def read_pointer(folder: Path, kind: str | None) -> dict[str, Any] | None:
         raise damaged(folder, f"{POINTER} is not JSON") from error
     if not isinstance(pointer, dict) or pointer.get("format") != "projfree" or type(pointer.get("version")) is not int:
         raise damaged(folder, f"{POINTER} is not one that projfree wrote")
-    if pointer["version"] > VERSION:
+    if pointer["version"] != VERSION:
         raise ValueError(
-            f"{str(folder)!r} has format version {pointer['version']}, and this projfree reads up to {VERSION}; "
-            "upgrade projfree."
+            f"{str(folder)!r} has format version {pointer['version']}, and this projfree reads version {VERSION}; "
+            "read it with the projfree that wrote it."
         )
     if kind is not None and pointer.get("kind") != kind:
         raise ValueError(f"{str(folder)!r} holds a {shown(pointer.get('kind'))}, not a {kind!r}; check the path.")
