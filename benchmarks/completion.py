@@ -9,7 +9,7 @@
     python benchmarks/completion.py memory --ratings 20000000
     python benchmarks/completion.py sweeps --ratings 3000000
     python benchmarks/completion.py fit --ratings 20000000
-    python benchmarks/completion.py proved 1m --p 1 1.2 --commit
+    python benchmarks/completion.py proved 1m --p 1 --commit
     python benchmarks/completion.py oracle
     python benchmarks/completion.py cold 1m --held-out users --seeds 0 1 2 --commit
 
@@ -238,7 +238,7 @@ if __name__ == "__main__":
     parser.add_argument("--file")
     parser.add_argument("--ratings", type=int, default=1_000_000)
     parser.add_argument("--commit", action="store_true", help="write the figures into benchmarks/results")
-    parser.add_argument("--p", type=float, nargs="+", default=[1.0, 1.2], help="exponents of the norm, for `proved`")
+    parser.add_argument("--p", type=float, nargs="+", default=[1.0], help="exponents of the norm, for `proved`")
     parser.add_argument("--tol", type=float, default=1e-2, help="the relative gap, for `proved`")
     parser.add_argument("--held-out", default="users", choices=["users", "films"])
     parser.add_argument("--weights", type=float, nargs="+", default=[1.0], help="of features, to compare")

@@ -93,11 +93,18 @@ Weights = Callable[[Array], Array]
 
 
 def spectrum(
-    g: Operator, weights: Weights, start: Array | None = None, *, small: int | None = None, steps: int = WARM_STEPS
+    g: Operator,
+    weights: Weights,
+    start: Array | None = None,
+    *,
+    small: int | None = None,
+    steps: int = WARM_STEPS,
+    most: int | None = None,
 ) -> Spectrum:
     """The whole spectrum where a side is ``small`` (or `EVERY_SIDE`), else leading triples that ``weights`` counts.
 
-    These are found from the orthonormal columns ``start``, if there are any, in at most so many ``steps``.
+    These are found from the orthonormal columns ``start``, if there are any, in at most so many ``steps``; there are
+    at most ``most`` (or `MOST_BLOCK`) of them.
     """
     m, n = g.shape
     if m * n <= DENSE_ENTRIES:
@@ -105,7 +112,7 @@ def spectrum(
         return Spectrum(u, s, vt.T, True)
     if min(m, n) <= (EVERY_SIDE if small is None else small):
         return _by_gram(g)
-    return leading(g, weights, start, steps)
+    return leading(g, weights, start, steps, most)
 
 
 def gram(g: Operator) -> tuple[Array, float]:
@@ -152,10 +159,12 @@ def _by_gram(g: Operator) -> Spectrum:
     return Spectrum(vectors, values, g.transposed_times(vectors) * inverse, True, error)
 
 
-def leading(g: Operator, weights: Weights, start: Array | None, steps: int = WARM_STEPS) -> Spectrum:
+def leading(
+    g: Operator, weights: Weights, start: Array | None, steps: int = WARM_STEPS, most: int | None = None
+) -> Spectrum:
     """Leading singular triples by block subspace iteration from ``start``; the block grows while its end counts."""
     m, n = g.shape
-    most = min(m, n, MOST_BLOCK)
+    most = min(m, n, MOST_BLOCK if most is None else most)
     basis = _more(start, min(FIRST_BLOCK, most), n)
     found = Spectrum(np.zeros((m, 0)), np.zeros(0), np.zeros((n, 0)), False)
     for _ in range(STEPS if start is None else steps):

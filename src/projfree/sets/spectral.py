@@ -15,7 +15,6 @@ from projfree.numerics.subspace import (
     EVERY_EFFORT,
     EVERY_SIDE,
     LARGEST_SIDE,
-    MOST_BLOCK,
     STEPS,
     Effort,
     Spectrum,
@@ -103,7 +102,10 @@ def support_floor(g: Structured, p: float, radius: float, last: Answer | None) -
 
 
 def projection(w: Structured, p: float, radius: float) -> Any:
-    """The Euclidean projection; where no side is small, of the leading part of ``w``, which is feasible too."""
+    """The Euclidean projection; where no side is small, of the leading part of ``w``, which is feasible too.
+
+    That part has as many components as the projection, as far as these fit in the memory of an iterate.
+    """
     _check_finite("project(w)", w)
     size = w.size()
     if p == 2.0:
@@ -112,7 +114,8 @@ def projection(w: Structured, p: float, radius: float) -> Any:
         u, s, v = w.decomposed()
         found = Spectrum(u, s, v, True)
     else:
-        found = spectrum(w, lambda s: project(s, p, radius), _near(w), steps=STEPS)
+        most = LowRank(w.shape, ()).capacity // 2  # an iterate and the last one are in memory
+        found = spectrum(w, lambda s: project(s, p, radius), _near(w), steps=STEPS, most=most)
     if found.whole and lp_norm(found.values, p) <= radius:
         return w if isinstance(w, LowRank) else _factors(found, _counted(found, w))
     return _factors(found, project(_counted(found, w), p, radius))
@@ -125,7 +128,7 @@ def _near(w: Structured) -> Array | None:
     """
     if w.low is None or min(w.shape) <= EVERY_SIDE:
         return None
-    return w.low.decomposed()[2][:, :MOST_BLOCK]
+    return w.low.decomposed()[2]
 
 
 def norm(w: Structured, p: float) -> float:

@@ -18,14 +18,11 @@ from projfree.estimators.completion.prepared import PreparedRatings
 from projfree.estimators.completion.stopping import products, watched
 from projfree.estimators.solving import warn_of_gap
 from projfree.estimators.watching import given_callbacks
-from projfree.numerics.subspace import EVERY_SIDE
 from projfree.run import Result, Status, minimize
 from projfree.run.callbacks import announce
 from projfree.run.exit import refuse_contradiction
 from projfree.run.result import one_of_many
-from projfree.solvers import FrankWolfe
 from projfree.solvers.weighted_gradient import WeightedProjectedGradient
-from projfree.steps import ShortStep
 
 #: What a value may err by, relative to that without a model: a bound above it by more belongs to another problem.
 ROUNDING = 1e-12
@@ -78,7 +75,7 @@ class Certifying(Predictor, PreparedRatings):
             result = minimize(
                 problem.f,
                 ball,
-                self._convex_solver(problem),
+                WeightedProjectedGradient() if self.solver is None else self.solver,
                 tol=tol,
                 max_iter=self.max_iter,
                 time_limit=None if left == math.inf else max(left, LEAST_LEFT),
@@ -119,14 +116,6 @@ class Certifying(Predictor, PreparedRatings):
         with unhurried():
             most = products(self.n_sweeps_, problem, len(model.sigma))
             return certified(problem, model.inside(problem.p, self.radius_), self.radius_, most)
-
-    def _convex_solver(self, problem: ConvexProblem) -> Any:
-        """The solver that was given; else one that takes whole spectra where they are cheap, or needs no images."""
-        if self.solver is not None:
-            return self.solver
-        if min(problem.f.shape) <= EVERY_SIDE:
-            return WeightedProjectedGradient()
-        return None if problem.f.neighbours is None else FrankWolfe(ShortStep())
 
 
 def check_limit(time_limit: float | None) -> None:

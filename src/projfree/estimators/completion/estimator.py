@@ -67,8 +67,7 @@ class MatrixCompletion(Recommender, Stages, SavedCompletion, RegressorMixin, Bas
     tol : float, optional
         Go on as `certify_to` does until the relative gap is at most this. By default the gap is computed, not reduced.
     solver : Solver, optional
-        The convex solver. By default accelerated projected gradients where one side, that of implicit features
-        included, has up to 1,024 rows, else `CorrectivePrimalAveraging`, or with implicit features `FrankWolfe`.
+        The convex solver, by default accelerated projected gradients.
     max_iter : int
         Iterations of the convex solver at most.
     certify : bool or "sharp"
