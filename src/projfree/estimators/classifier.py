@@ -8,18 +8,24 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import train_test_split
-from sklearn.utils import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from projfree.checks import Array, refuse_masked, shown
 from projfree.data import Data
 from projfree.estimators.base import ConstrainedModel
-from projfree.estimators.given_data import Encode, class_weighted, from_outside, given_data, on_cluster
+from projfree.estimators.given_data import (
+    Encode,
+    class_weighted,
+    from_outside,
+    given_data,
+    on_cluster,
+    weights_of_classes,
+)
 from projfree.estimators.lazily import lazy_on_dask
 from projfree.estimators.sklearn_callbacks import with_callbacks
-from projfree.estimators.table import Table, take_column
+from projfree.estimators.table import Table, row_weights, take_column
 from projfree.losses import Logistic, Softmax, SquaredHinge, SquaredSigmoid
 from projfree.losses.base import Loss
 
@@ -263,14 +269,14 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         return Table(data.with_targets(Encode(self.classes_, self._chosen().coupled)), table.y)
 
     def _weights(self, X: Any, index: Array, sample_weight: Any) -> Array | None:
-        weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        weight = row_weights(sample_weight, X)
         if self.class_weight is None:
             return weight
         if self.class_weight == "balanced":  # scikit-learn takes weights of rows here since 1.7
             total = np.bincount(index, weights=weight, minlength=len(self.classes_))
             per_class = total.sum() / (len(self.classes_) * np.where(total > 0, total, 1.0))
         else:
-            per_class = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[index])
+            per_class = weights_of_classes(self.class_weight, self.classes_)
         by_row: Array = per_class[index]
         return by_row if weight is None else by_row * weight
 

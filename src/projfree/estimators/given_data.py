@@ -136,6 +136,18 @@ class ClassFactors:
         return factors
 
 
+def weights_of_classes(class_weight: Any, classes: Array) -> Array:
+    """The weight of each class from a dictionary, none of them negative."""
+    factors: Array = compute_class_weight(class_weight, classes=classes, y=classes)
+    if factors.min() < 0.0:
+        label = classes[factors.argmin()]
+        raise ValueError(
+            f"`class_weight` must hold no negative weight, got {factors.min():g} for the class {shown(label)}; "
+            "drop its rows, or give it a positive weight."
+        )
+    return factors
+
+
 def class_weighted(data: Data, classes: Array, class_weight: Any) -> Data:
     """The rows with weights multiplied by those of their classes, as scikit-learn has them."""
     if class_weight == "balanced":
@@ -143,5 +155,5 @@ def class_weighted(data: Data, classes: Array, class_weight: Any) -> Data:
         shares = data.open().fold(ClassShares(classes), (nothing,))
         factors = 1.0 / (len(classes) * np.where(shares > 0.0, shares, 1.0))
     else:
-        factors = compute_class_weight(class_weight, classes=classes, y=classes)
+        factors = weights_of_classes(class_weight, classes)
     return data.reweighted(ClassFactors(classes, factors))

@@ -11,7 +11,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from projfree.checks import Array, is_sparse, of_size, refuse_masked, shown
 from projfree.data import Data
@@ -23,7 +23,7 @@ from projfree.estimators.given_data import from_outside, given_data, on_cluster
 from projfree.estimators.lazily import lazy_on_dask
 from projfree.estimators.robust import BIWEIGHT, HUBER, residual_scale, rough_fit, scale_of_fit
 from projfree.estimators.sklearn_callbacks import with_callbacks
-from projfree.estimators.table import Table, take_column
+from projfree.estimators.table import Table, row_weights, take_column
 from projfree.losses import BiWeight, Gamma, Huber, Poisson, Quantile, Squared
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
@@ -318,8 +318,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         if not has_deviance(self.loss_):
             return float(super().score(X, y, sample_weight))
         y = self.loss_.targets(column_or_outputs(y))
-        weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
-        return explained_deviance(self.loss_, y, self._linear(X), weight)
+        return explained_deviance(self.loss_, y, self._linear(X), row_weights(sample_weight, X))
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
         if type(X) is not np.ndarray:
@@ -335,7 +334,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         y = of_size("y", np.asarray(y, dtype=np.float64), LEAST_TARGET)
         if labels is not None and y.ndim != 1:
             raise ValueError(f"`task` needs one target a row, got `y` of shape {y.shape}.")
-        weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        weight = row_weights(sample_weight, X)
         task, tasks = self._task_places(labels, reset=True)
         return Table(X, y, weight, task, tasks)
 
