@@ -378,8 +378,8 @@ def test_sentences_of_the_classifier(table):
         ConstrainedClassifier(Huber(1.0)).fit(X, y > 3)
     with pytest.raises(ValueError, match=r"^`y` must hold at least two classes, got the one class 1 only\.$"):
         ConstrainedClassifier().fit(X, np.ones(120, int))
-    with pytest.raises(ValueError, match=r"^`y` must hold labels of one kind, got NoneType and str; drop or relabel"):
-        ConstrainedClassifier().fit(X, np.array(["a", None, "b"] * 40, dtype=object))
+    with pytest.raises(ValueError, match=r"^`y` must hold labels of one kind, got int and str; drop or relabel"):
+        ConstrainedClassifier().fit(X, np.array(["a", 3, "b"] * 40, dtype=object))
 
 
 @pytest.mark.parametrize("groups", [[0, 0, 1, 1, 2, 2], [[0, 1], [2, 3], [4, 5]]])

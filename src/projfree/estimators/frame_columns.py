@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from projfree.checks import Array, shown
+from projfree.checks import Array, is_missing, shown
 
 #: Parts of the names of types, in pandas and polars, and what such columns hold.
 HELD = {
@@ -92,6 +92,20 @@ def _days(text: Any) -> Array:
     """All places where all of a column is dates."""
     found = text.str.fullmatch(_DAY)
     return np.flatnonzero(found.to_numpy() & found.all())
+
+
+def refuse_missing_targets(y: Any) -> None:
+    """Raise where a target is missing: None, NaN among other objects, or what pandas has instead of these."""
+    if y is None:  # scikit-learn names the estimator that needs targets
+        return
+    found = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)
+    if found.dtype.kind == "O":
+        for k, label in enumerate(found.ravel()):
+            if is_missing(label):
+                where = f" at index {k}" if found.ndim == 1 else ""
+                raise ValueError(
+                    f"`y` must hold a target for each row, got {shown(label)}{where}; drop or impute such rows first."
+                )
 
 
 def refuse_target_dates(y: Array) -> None:
