@@ -21,6 +21,7 @@ from projfree.estimators.given_data import (
     from_outside,
     given_data,
     on_cluster,
+    scored_columns,
     weights_of_classes,
 )
 from projfree.estimators.lazily import lazy_on_dask
@@ -186,12 +187,16 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         return self
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> float:
-        """The accuracy; of a Dask collection or of `Data` from sums that are formed where the rows are."""
+        """The accuracy; of a Dask collection or of `Data` from sums that are formed where the rows are.
+
+        ``X`` may be a path, and ``y`` the name of a column, as for `fit`.
+        """
         check_is_fitted(self, "coef_")
         from projfree.estimators.data_scores import accuracy, scored_data
 
         X, y, sample_weight = on_cluster(client, X, y, sample_weight)
         data = scored_data(X, y, sample_weight)
+        y, sample_weight = scored_columns(self, X, y, sample_weight)
         return float(super().score(X, y, sample_weight)) if data is None else accuracy(self, data)
 
     @lazy_on_dask

@@ -19,7 +19,7 @@ from projfree.data.gram import Gram
 from projfree.estimators.base import ConstrainedModel, PreparedFit
 from projfree.estimators.deviance import column_or_outputs, explained_deviance, has_deviance
 from projfree.estimators.frame_columns import refuse_target_dates
-from projfree.estimators.given_data import from_outside, given_data, on_cluster
+from projfree.estimators.given_data import from_outside, given_data, on_cluster, scored_columns
 from projfree.estimators.lazily import lazy_on_dask
 from projfree.estimators.robust import BIWEIGHT, HUBER, residual_scale, rough_fit, scale_of_fit
 from projfree.estimators.sklearn_callbacks import with_callbacks
@@ -307,7 +307,10 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         return self.loss_.mean(scores)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> float:
-        """R2; for Poisson and Gamma losses D2, the part of the deviance that is explained, the mean over outputs."""
+        """R2; for Poisson and Gamma losses D2, the part of the deviance that is explained, the mean over outputs.
+
+        ``X`` may be a path, and ``y`` the name of a column, as for `fit`.
+        """
         from projfree.estimators.data_scores import explained, scored_data
 
         check_is_fitted(self, "coef_")
@@ -315,10 +318,11 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         data = scored_data(X, y, sample_weight)
         if data is not None:
             return explained(self, data, deviance=has_deviance(self.loss_))
+        y, sample_weight = scored_columns(self, X, y, sample_weight)
         if not has_deviance(self.loss_):
             return float(super().score(X, y, sample_weight))
         y = self.loss_.targets(column_or_outputs(y))
-        return explained_deviance(self.loss_, y, self._linear(X), row_weights(sample_weight, X))
+        return explained_deviance(self.loss_, y, self._linear(X), row_weights(sample_weight, y))
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
         if type(X) is not np.ndarray:
