@@ -191,6 +191,13 @@ def test_a_new_user_in_every_form(model):
         model.fold_in({"up": 3.0})
 
 
+@pytest.mark.parametrize("ratings", [{999: 3.0}, [(999, 3.0), (1000, 1.0)], pd.Series({999: 3.0})], ids=["1", "2", "3"])
+def test_a_new_user_who_has_rated_nothing_of_the_fit_is_refused(model, ratings):
+    """The answer would be that for a user without ratings, as if nothing had been given."""
+    with pytest.raises(ValueError, match=r"^`ratings` must hold an item of the fit, got \[999.*\]; for a user without"):
+        model.fold_in(ratings)
+
+
 def test_a_later_rating_of_a_new_user_replaces_an_earlier_one(model):
     once = model.transform([(1, 3, 5.0), (1, 4, 2.0), (2, 3, 1.0)])[1]
     for first in ([(1, 3, 1.0)], [(1, 3, 1.0), (1, 3, 2.0)]):

@@ -64,6 +64,14 @@ class TestOpening:
         with pytest.raises(FileNotFoundError, match=f"There is no file .*{name}"):
             as_data(tmp_path / name, ZEROS)
 
+    def test_an_empty_name_is_not_the_current_folder(self, tmp_path, parquet, monkeypatch):
+        monkeypatch.chdir(parquet.parent)
+        with pytest.raises(
+            ValueError, match=r"^`X` must name a \.npy or Parquet file or a folder, got ''; the current"
+        ):
+            as_data("", ZEROS)
+        assert as_data(".", ZEROS).n == len(ZEROS)
+
     def test_empty_folder(self, tmp_path):
         with pytest.raises(FileNotFoundError, match=r"holds no \.parquet files"):
             as_data(tmp_path, ZEROS)

@@ -29,6 +29,7 @@ from projfree import (
     Minibatch,
     PrimalAveraging,
     Weighted,
+    as_data,
 )
 
 
@@ -348,8 +349,8 @@ def test_sentences_of_the_classifier(table):
         ConstrainedClassifier(Huber(1.0)).fit(X, y > 3)
     with pytest.raises(ValueError, match=r"^`y` must hold at least two classes, got the one class 1 only\.$"):
         ConstrainedClassifier().fit(X, np.ones(120, int))
-    with pytest.raises(ValueError, match=r"^`y` must hold labels of one kind, got NoneType and str; drop or relabel"):
-        ConstrainedClassifier().fit(X, np.array(["a", None, "b"] * 40, dtype=object))
+    with pytest.raises(ValueError, match=r"^`y` must hold labels of one kind, got int and str; drop or relabel"):
+        ConstrainedClassifier().fit(X, np.array(["a", 3, "b"] * 40, dtype=object))
 
 
 @pytest.mark.parametrize("groups", [[0, 0, 1, 1, 2, 2], [[0, 1], [2, 3], [4, 5]]])
@@ -375,3 +376,17 @@ def test_units_of_columns_do_not_matter_to_tasks_that_are_standardized(table, mo
     scores = (lambda m, Z: m.decision_function(Z)) if isinstance(model, ConstrainedClassifier) else type(one).predict
     np.testing.assert_allclose(scores(two, other), scores(one, own), atol=1e-3)
     assert np.std(scores(one, own)) > 0.1
+
+
+@pytest.mark.parametrize("constant", [0.0, 0.1, 2.3, 7.0, 1e5])
+@pytest.mark.parametrize("loss", ["poisson", "gamma"])
+def test_the_score_of_constant_targets(table, loss, constant):
+    """As of scikit-learn's `r2_score`: one where all of them are predicted, else zero; without a warning."""
+    X, y, s = table
+    same = np.full(len(y), constant)
+    varied = ConstrainedRegressor(loss, radius=0.5).fit(X, np.exp(0.1 * y))
+    if constant or loss == "poisson":
+        assert varied.score(X, same) == varied.score(X, same, s) == varied.score(as_data(X, same)) == 0.0
+    if constant:
+        exact = ConstrainedRegressor(loss, radius=0.5).fit(X, same)
+        assert exact.score(X, same) == exact.score(X, same, s) == exact.score(as_data(X, same)) == 1.0

@@ -7,8 +7,16 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from estimators.problems import exact_least_squares
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold
 
-from projfree import ConstrainedClassifier, ConstrainedRegressor, ConstrainedRegressorCV, as_data
+from projfree import (
+    ConstrainedClassifier,
+    ConstrainedClassifierCV,
+    ConstrainedRegressor,
+    ConstrainedRegressorCV,
+    as_data,
+)
 from projfree.estimators import given_data
 
 rng = np.random.default_rng(0)
@@ -134,8 +142,89 @@ def test_what_paths_cannot_be_predicted_is_said(tmp_path):
     with pytest.raises(FileNotFoundError):
         model.predict(tmp_path / "nowhere.npy")
     tasks = ConstrainedRegressor(radius=0.7, task=3).fit(np.column_stack([X[:, :3], np.arange(len(X)) % 2]), Y)
-    with pytest.raises(ValueError, match=r"^`ConstrainedRegressor\.predict\(path\)` does not see the tasks"):
+    with pytest.raises(ValueError, match=r"^ConstrainedRegressor does not see the tasks of single rows in a file"):
         tasks.predict(tmp_path / "few.npy")
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """Rows as a Parquet file with targets, labels and weights, as a .npy file, and as a frame of features."""
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    labels, counts = (Y > 0).astype(float), np.floor(np.exp(0.5 * Y))
+    frame.assign(target=Y, second=-Y, label=labels, counts=counts, weight=S).to_parquet(tmp_path / "x.parquet")
+    np.save(tmp_path / "x.npy", X)
+    return tmp_path / "x.parquet", tmp_path / "x.npy", frame
+
+
+MODELS = {
+    "squared": (ConstrainedRegressor(radius=0.7), "target", Y),
+    "poisson": (ConstrainedRegressor("poisson", radius=0.7), "counts", np.floor(np.exp(0.5 * Y))),
+    "logistic": (ConstrainedClassifier(radius=0.7), "label", (Y > 0).astype(float)),
+    "outputs": (ConstrainedRegressor(radius=0.7), ["target", "second"], np.column_stack([Y, -Y])),
+    "search": (ConstrainedRegressorCV(radii=3), "target", Y),
+    "search, scored": (ConstrainedRegressorCV(radii=3, scoring="neg_mean_absolute_error"), "target", Y),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*that was tried, and .* ones may score better:UserWarning")
+@pytest.mark.parametrize(("model", "name", "y"), MODELS.values(), ids=MODELS)
+def test_files_are_scored_by_the_names_of_their_columns(stored, model, name, y):
+    path, plain, frame = stored
+    model = clone(model).fit(frame, y)
+    for given, weight in ((None, None), ("weight", S), (S, S)):
+        assert model.score(str(path), name, given) == pytest.approx(model.score(frame, y, weight), rel=1e-12)
+    assert model.score(plain, y, S) == pytest.approx(model.score(frame, y, S), rel=1e-12)
+    with pytest.raises(ValueError, match=r"^`score\(path, y\)` needs targets: an array, or with Parquet the name"):
+        model.score(path)
+    with pytest.raises(ValueError, match=r"x\.npy has no names of columns"):
+        model.score(plain, "target")
+
+
+FOLDS = {
+    "default": ({}, {}, None),
+    "three, weights by name": ({"cv": 3}, {}, "weight"),
+    "groups, weights": ({"cv": GroupKFold(4)}, {"groups": np.arange(len(Y)) % 4}, S),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*that was tried, and .* ones may score better:UserWarning")
+@pytest.mark.parametrize(("settings", "params", "given"), FOLDS.values(), ids=FOLDS)
+@pytest.mark.parametrize(
+    ("kind", "targets"),
+    [
+        (ConstrainedRegressorCV, {"y": Y}),
+        (ConstrainedClassifierCV, {"y": (Y > 0).astype(float)}),
+        (ConstrainedRegressorCV, {"y": Y, "z": -Y}),
+    ],
+    ids=["regressor", "classifier", "outputs"],
+)
+def test_searches_on_files_are_those_on_arrays(tmp_path, kind, targets, settings, params, given):
+    """With the same folds, whoever makes them, and the same weights."""
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    named = {**targets, "weight": S} if isinstance(given, str) else targets
+    frame.assign(**named).to_parquet(tmp_path / "x.parquet")
+    np.save(tmp_path / "x.npy", X)
+    several = len(targets) > 1
+    y, name = (np.column_stack(list(targets.values())), list(targets)) if several else (targets["y"], "y")
+    weight = None if given is None else S
+    search = kind(radii=[0.2, 0.5, 1.0], tol=1e-9, **settings)
+    expected = clone(search).fit(frame, y, weight, **params)
+    for source in ((str(tmp_path / "x.parquet"), name, given), (tmp_path / "x.npy", y, weight)):
+        found = clone(search).fit(*source, **params)
+        np.testing.assert_allclose(found.scores_, expected.scores_, atol=1e-6)
+        np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-5)
+        assert found.radius_ == expected.radius_
+        assert found.verify(*source).ok
+
+
+def test_what_searches_cannot_do_on_files_is_said(stored):
+    path, _, _ = stored
+    with pytest.raises(ValueError, match=r"^`scoring` must be None or 'r2' where rows are not at hand"):
+        ConstrainedRegressorCV(scoring="neg_mean_absolute_error").fit(path, "target")
+    with pytest.raises(ValueError, match=r"^`cv` must be at most the number of rows"):
+        ConstrainedRegressorCV(cv=1000).fit(path, "target")
+    with pytest.raises(ValueError, match=r"^`fit\(path, y\)` needs targets"):
+        ConstrainedRegressorCV().fit(path)
 
 
 def test_large_memory_maps_are_read_out_of_core(tmp_path, monkeypatch):

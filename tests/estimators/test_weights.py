@@ -92,3 +92,36 @@ def test_the_weighted_median_and_scale(pairs):
     repeated = np.repeat(values, weight.astype(int))
     assert weighted_median(values, weight) == pytest.approx(np.median(repeated), abs=1e-9)
     assert residual_scale(values, weight) == pytest.approx(residual_scale(repeated), rel=1e-9)
+
+
+NEGATIVE = {"one": np.where(np.arange(N) == 7, -1.0, 1.0), "all": np.full(N, -1.0)}
+REFUSAL = r"^`sample_weight` must be non-negative with a positive sum, got -1 to -?1; drop the rows that should not"
+
+
+@pytest.mark.parametrize("weight", NEGATIVE.values(), ids=NEGATIVE)
+@pytest.mark.parametrize(("kind", "y", "more"), CASES.values(), ids=CASES)
+def test_negative_weights_are_refused(kind, y, more, weight):
+    with pytest.raises(ValueError, match=REFUSAL):
+        kind(**{"radius": 0.8, **more}).fit(X, y, weight)
+
+
+@pytest.mark.parametrize("weight", NEGATIVE.values(), ids=NEGATIVE)
+def test_negative_weights_are_refused_by_searches_and_scores(weight):
+    counts = np.floor(np.exp(Y - Y.max() + 2.0))
+    poisson = ConstrainedRegressor("poisson", radius=0.8).fit(X, counts)
+    for use in (
+        ConstrainedRegressorCV("huber", radii=2).fit,
+        ConstrainedRegressorCV(radii=2, free=[1]).fit,
+        ConstrainedRegressor(radius=1.0).partial_fit,
+        poisson.score,
+    ):
+        with pytest.raises(ValueError, match=REFUSAL):
+            use(X, counts, weight)
+    with pytest.raises(ValueError, match=REFUSAL):
+        ConstrainedClassifierCV(radii=2).fit(X, LABELS, weight)
+
+
+def test_negative_weights_of_classes_are_refused():
+    model = ConstrainedClassifier(radius=1.0, class_weight={0: 1.0, 1: -2.0})
+    with pytest.raises(ValueError, match=r"^`class_weight` must hold no negative weight, got -2 for the class 1; drop"):
+        model.fit(X, LABELS)

@@ -58,8 +58,12 @@ class ChunkedData(DenseTable):
             raise ValueError(f"`y` must have one entry for each row of {source.name}, {self.n}, got {len(y)}.")
         self.y, self.weight = checked_targets(y, self.n), checked_weights(sample_weight, self.n)
         self._buffers_kept: list[tuple[Array, Array]] = []
-        self._marked: list[Array] | None = []
         source.batch_bytes = self.memory // 8
+        self._measure()
+
+    def _measure(self) -> None:
+        """Read all rows once."""
+        self._marked: list[Array] | None = []
         self._mean, self._total = Once(None, np.zeros(self.d)), Once(None, 0.0)  # added up while rows are measured
         self._scan()
         self._marks, self._marked = np.concatenate(self._marked), None
@@ -151,6 +155,16 @@ class ChunkedData(DenseTable):
         part.weight = self.sample_weights(rows)
         part.cut, part.nbytes = Blocks.of(len(rows)), len(rows) * self._row_bytes
         part._marks = np.empty((0, self.d))
+        return part
+
+    def part(self, rows: Array) -> ChunkedData:
+        """The given increasing rows as data of their own, which are measured; those of `subset` stand for all rows."""
+        part = self.subset(rows)
+        weight = None if self.weight is None else self.weight[rows]
+        part.weight = checked_weights(weight, len(rows))
+        if self.total_weight is not None and weight is not None:
+            part.total_weight = self.total_weight * float(weight.sum())
+        part._measure()
         return part
 
     def fingerprint(self) -> str:

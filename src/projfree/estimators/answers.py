@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from projfree.algebra import UNIT
 from projfree.checks import Array, is_sparse, refuse_masked, shown
 from projfree.estimators.fit_certificate import FitCertificate
-from projfree.estimators.frame_columns import refuse_columns
+from projfree.estimators.frame_columns import refuse_columns, refuse_missing_targets
 from projfree.estimators.given_data import features_at, is_path
 from projfree.estimators.sklearn_callbacks import CallbackSupportMixin
 from projfree.estimators.table import Table, take_column
@@ -184,6 +184,7 @@ class Answers(CallbackSupportMixin, BaseEstimator):
             self.n_features_in_ = X.shape[1]
             self.__dict__.pop("feature_names_in_", None)
             return X, y
+        refuse_missing_targets(y)
         types = [np.float64, np.float32]
         found: tuple[Any, Array] = validate_data(self, refuse_columns(X), y, accept_sparse="csr", dtype=types, **rules)
         return found

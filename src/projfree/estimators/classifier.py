@@ -6,18 +6,25 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from projfree.checks import Array, refuse_masked, shown
 from projfree.data import Data
 from projfree.estimators.base import ConstrainedModel
-from projfree.estimators.given_data import Encode, class_weighted, from_outside, given_data, on_cluster
+from projfree.estimators.given_data import (
+    Encode,
+    class_weighted,
+    from_outside,
+    given_data,
+    on_cluster,
+    scored_columns,
+    weights_of_classes,
+)
 from projfree.estimators.lazily import lazy_on_dask
 from projfree.estimators.sklearn_callbacks import with_callbacks
-from projfree.estimators.table import Table, take_column
+from projfree.estimators.table import Table, row_weights, take_column
 from projfree.losses import Logistic, Softmax, SquaredHinge, SquaredSigmoid
 from projfree.losses.base import Loss
 
@@ -166,12 +173,16 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         return self
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> float:
-        """The accuracy; of a Dask collection or of `Data` from sums that are formed where the rows are."""
+        """The accuracy; of a Dask collection or of `Data` from sums that are formed where the rows are.
+
+        ``X`` may be a path, and ``y`` the name of a column, as for `fit`.
+        """
         check_is_fitted(self, "coef_")
         from projfree.estimators.data_scores import accuracy, scored_data
 
         X, y, sample_weight = on_cluster(client, X, y, sample_weight)
         data = scored_data(X, y, sample_weight)
+        y, sample_weight = scored_columns(self, X, y, sample_weight)
         return float(super().score(X, y, sample_weight)) if data is None else accuracy(self, data)
 
     @lazy_on_dask
@@ -249,14 +260,14 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         return Table(data.with_targets(Encode(self.classes_, self._chosen().coupled)), table.y)
 
     def _weights(self, X: Any, index: Array, sample_weight: Any) -> Array | None:
-        weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        weight = row_weights(sample_weight, X)
         if self.class_weight is None:
             return weight
         if self.class_weight == "balanced":  # scikit-learn takes weights of rows here since 1.7
             total = np.bincount(index, weights=weight, minlength=len(self.classes_))
             per_class = total.sum() / (len(self.classes_) * np.where(total > 0, total, 1.0))
         else:
-            per_class = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[index])
+            per_class = weights_of_classes(self.class_weight, self.classes_)
         by_row: Array = per_class[index]
         return by_row if weight is None else by_row * weight
 

@@ -138,8 +138,8 @@ class ConstrainedClassifierCV(SearchMixin, ConstrainedClassifier):
 
         Parameters
         ----------
-        X : array, SciPy sparse or data frame of shape (n, d), Dask collection or Data
-        y : array of shape (n,)
+        X : array, SciPy sparse or data frame of shape (n, d), Dask collection, path or Data
+        y : array of shape (n,), or with Parquet the name of a column
         sample_weight : array of shape (n,), optional
         client : distributed.Client, optional
             As in `ConstrainedClassifier.fit`.

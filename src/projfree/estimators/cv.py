@@ -17,8 +17,9 @@ from projfree.data.frames import is_dask
 from projfree.estimators.base import ConstrainedModel
 from projfree.estimators.data_folds import data_folds
 from projfree.estimators.data_scores import scorer_of
+from projfree.estimators.fold_grams import FoldRows
 from projfree.estimators.folds import PathFolds, Scoring, TooCoarseError, moment_folds
-from projfree.estimators.given_data import from_outside, on_cluster
+from projfree.estimators.given_data import from_outside, on_cluster, scored_columns
 from projfree.estimators.paths import FitInterrupted, RadiusPath, grid
 from projfree.estimators.plots import plot_path, plot_scores
 from projfree.estimators.search_results import (
@@ -47,21 +48,16 @@ class SearchMixin(Search, ConstrainedModel):
 
     def _search(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any], client: Any) -> Any:
         self._check_rule()
-        X, y, sample_weight = on_cluster(client, X, y, sample_weight)
-        if isinstance(X, Data) or is_dask(X):
-            return self._search_data(X, y, sample_weight)
+        X, y, sample_weight = from_outside(*on_cluster(client, X, y, sample_weight))
+        if isinstance(X, Data):
+            return self._search_data(X, y, sample_weight, params)
         wanted, shown_along = checked_radii(self.radii), shown_by(self.verbose, label="final fit", transient=True)
         watchers = [*shown_along, *given_callbacks(self.callbacks)]
         table = self._table(X, y, sample_weight)
         X, y = indexable(X, y)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         split, score = self._routed(sample_weight, params)
-        splitter = check_cv(self.cv, y, classifier=is_classifier(self))
-        if self.cv is None or isinstance(self.cv, int | np.integer):
-            _refuse_few_rows(type(self).__name__, splitter.get_n_splits(), len(y))
-        folds = list(splitter.split(X, y, **split))
-        if is_classifier(self) and self.fit_intercept:
-            _refuse_lost_classes(type(self).__name__, np.asarray(y), folds)
+        folds = self._fold_rows(X, y, split)
         models = [self._single(p) for p in self._exponents()]
         for model in models:  # decided once, so that a radius means the same in every fold
             model.standardize = self._standardizes(table)
@@ -97,16 +93,26 @@ class SearchMixin(Search, ConstrainedModel):
             context.call_on_fit_task_end(estimator=self, **given)
         return self
 
-    def _search_data(self, X: Any, y: Any, sample_weight: Any) -> Any:
+    def _fold_rows(self, X: Any, y: Any, split: dict[str, Any]) -> list[FoldRows]:
+        """The rows to fit and those to score of each fold."""
+        splitter = check_cv(self.cv, y, classifier=is_classifier(self))
+        if self.cv is None or isinstance(self.cv, int | np.integer):
+            _refuse_few_rows(type(self).__name__, splitter.get_n_splits(), len(y))
+        folds = list(splitter.split(X, y, **split))
+        if is_classifier(self) and self.fit_intercept:
+            _refuse_lost_classes(type(self).__name__, np.asarray(y), folds)
+        return folds
+
+    def _search_data(self, data: Data, y: Any, sample_weight: Any, params: dict[str, Any]) -> Any:
         """The search on a data class, whose folds are views of its rows."""
-        data = from_outside(X, y, sample_weight)[0]
-        table = self._table(*((data, y, sample_weight) if data is X else (data, None, None)))
+        table = self._table(data, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         models = [self._single(p) for p in self._exponents()]
         for model in models:
             model.standardize = self._standardizes(table)
+        split = self._routed(None, params)[0]
         # Without a seed the folds are the same in every fit, as they are in memory.
-        ways = data_folds(self, data, table, 0 if self.random_state is None else seed)
+        ways = data_folds(self, data, table, 0 if self.random_state is None else seed, split)
         grids = np.stack([grid(model, table, checked_radii(self.radii)) for model in models])
         with closing(PartsBar(len(models) * len(ways.folds) if self.verbose == 1 else None)) as bar:
             self._score_grids(ways, models, grids, bar)
@@ -153,8 +159,8 @@ class SearchMixin(Search, ConstrainedModel):
 
         Parameters
         ----------
-        X : array, SciPy sparse or data frame of shape (n, d), Dask collection or Data
-        y : array of shape (n,) or (n, k)
+        X : array, SciPy sparse or data frame of shape (n, d), Dask collection, path or Data
+        y : array of shape (n,) or (n, k), or with Parquet the name of a column
         sample_weight : array of shape (n,), optional
         client : distributed.Client, optional
             As in `fit`.
@@ -167,7 +173,7 @@ class SearchMixin(Search, ConstrainedModel):
             return float(super().score(X, y, sample_weight))
         if self.scoring is None:
             return float(super().score(X, y, sample_weight))
-        return self._scored(X, y, sample_weight, params)
+        return self._scored(X, *scored_columns(self, X, y, sample_weight), params)
 
     # ------------------------------------------------------------------ pictures
 

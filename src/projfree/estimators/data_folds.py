@@ -14,6 +14,7 @@ from sklearn import config_context, get_config
 
 from projfree.checks import Array, count
 from projfree.data import Data
+from projfree.data.chunked import ChunkedData
 from projfree.estimators.base import ConstrainedModel
 from projfree.estimators.data_scores import scorer_of
 from projfree.estimators.paths import RadiusPath, fit_path
@@ -63,8 +64,12 @@ class DataFolds:
         return fitted[at], RadiusPath.of(float(model.p), radii, fitted)
 
 
-def data_folds(search: Any, data: Data, table: Table, seed: int) -> DataFolds:
-    """The folds of a search; rows are dealt to them where they are."""
+def data_folds(search: Any, data: Data, table: Table, seed: int, split: dict[str, Any]) -> DataFolds:
+    """The folds of a search: of files those of arrays, else rows are dealt to them at random where they are."""
+    judge = scorer_of(search._single(), search.scoring)
+    if isinstance(data, ChunkedData):  # its targets are in memory
+        rows = search._fold_rows(np.zeros((data.n, 1)), data.y, split)
+        return DataFolds(table, [(table.X.part(fitted), data.part(held)) for fitted, held in rows], judge, seed)
     if not data.reweighs:
         raise TypeError(
             f"{type(search).__name__} splits rows, and {type(data).__name__} does not let it; give it arrays."
@@ -72,5 +77,4 @@ def data_folds(search: Any, data: Data, table: Table, seed: int) -> DataFolds:
     folds = FOLDS if search.cv is None else count("cv", search.cv, lowest=2)
     held = [inside for _, inside in data.split(folds, seed)]
     rows = [outside for outside, _ in table.X.split(folds, seed)]
-    judge = scorer_of(search._single(), search.scoring)
     return DataFolds(table, list(zip(rows, held, strict=True)), judge, seed)

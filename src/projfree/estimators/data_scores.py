@@ -13,6 +13,7 @@ from projfree.checks import Array, shown
 from projfree.data import Data, as_data
 from projfree.data.frames import is_dask
 from projfree.data.rows import Rows, Step
+from projfree.estimators.deviance import deviances, explained_part
 from projfree.estimators.lazily import refuse_other_columns
 from projfree.losses.base import Loss
 from projfree.objectives.row_steps import weigh
@@ -46,16 +47,15 @@ class Squares(Step):
 
 @dataclass(frozen=True, eq=False)
 class Deviances(Step):
-    """Weighted losses of predictions, and of the mean, for each output."""
+    """Weighted deviances of predictions and of the mean, and their rounding, for each output."""
 
     loss: Loss
     b: Array
     mean: Array
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        u = images[0] + self.b
-        losses = (self.loss.value(v, rows.y) for v in (u, np.broadcast_to(self.mean, u.shape)))
-        return None, np.ravel([np.atleast_1d(weigh(each, rows.s).sum(axis=0)) for each in losses])
+        terms = deviances(self.loss, images[0] + self.b, rows.y, self.mean)
+        return None, np.ravel([np.atleast_1d(weigh(each, rows.s).sum(axis=0)) for each in terms])
 
 
 def scored_data(X: Any, y: Any, sample_weight: Any) -> Data | None:
@@ -77,11 +77,8 @@ def explained(model: Any, data: Data, *, deviance: bool) -> float:
     """The part of the squares, or of the deviance, that predictions explain; the mean over outputs."""
     refuse_other_columns(model, data)
     w, b = _parameters(model, flat=False)
-    mean = data.mean_target()
-    step = Deviances(model.loss_, b, np.log(mean)) if deviance else Squares(model.loss_, b, mean)
-    left, spread = _folded(data, step, w).reshape(2, -1)
-    ratio = np.divide(left, spread, out=np.where(left > 0.0, 1.0, 0.0), where=spread > 0.0)
-    return float(np.mean(1.0 - ratio))
+    step = (Deviances if deviance else Squares)(model.loss_, b, data.mean_target())
+    return explained_part(*_folded(data, step, w).reshape(3 if deviance else 2, -1))
 
 
 def _parameters(model: Any, *, flat: bool) -> tuple[Array, Array]:

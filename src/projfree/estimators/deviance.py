@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from projfree.algebra import UNIT
 from projfree.checks import Array
 from projfree.losses.base import Loss
+from projfree.losses.poisson import log_of
 
 
 def column_or_outputs(y: Any) -> Array:
@@ -27,6 +29,24 @@ def explained_deviance(loss: Loss, y: Array, u: Array, weight: Array | None = No
 
     As in scikit-learn's `PoissonRegressor` and `GammaRegressor`; the mean over outputs where there are several.
     """
-    mean = np.log(np.average(y, axis=0, weights=weight))
-    own, null = (np.average(loss.value(v, y), axis=0, weights=weight) for v in (u, np.broadcast_to(mean, y.shape)))
-    return float(np.mean(1.0 - own / null))
+    terms = deviances(loss, u, y, np.average(y, axis=0, weights=weight))
+    return explained_part(*(np.average(each, axis=0, weights=weight) for each in terms))
+
+
+def deviances(loss: Loss, u: Array, y: Array, mean: Array) -> tuple[Array, Array, Array]:
+    """For each row the deviance of a linear prediction, that of the mean of the targets, and the rounding of both."""
+    null = np.broadcast_to(log_of(mean), u.shape)
+    floor = loss.floor(y)
+    rounding = np.zeros(u.shape) if floor is None else 2.0 * UNIT * loss.rounding * floor
+    return loss.value(u, y), np.where(mean > 0.0, loss.value(null, y), 0.0), rounding
+
+
+def explained_part(own: Array, null: Array, rounding: Array | float = 0.0) -> float:
+    """One less the ratio of two losses, the mean over outputs; what is no more than rounding counts as zero.
+
+    Constant targets leave nothing to explain: as for `r2_score` of scikit-learn, the part is 1 where all of them are
+    predicted, and 0 elsewhere.
+    """
+    own, null = np.where(own > rounding, own, 0.0), np.where(null > rounding, null, 0.0)
+    ratio = np.divide(own, null, out=np.where(own > 0.0, 1.0, 0.0), where=null > 0.0)
+    return float(np.mean(1.0 - ratio))

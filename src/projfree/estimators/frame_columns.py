@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from projfree.checks import Array, shown
+from projfree.checks import Array, is_missing, shown
 
 #: Parts of the names of types, in pandas and polars, and what such columns hold.
 HELD = {
@@ -62,6 +62,20 @@ def refuse_dates(column: Any) -> None:
             f"column {column.name!r} holds {column.dtype} (row {row_of(column, 0)}: {column.iloc[0]}), neither "
             "numbers nor text; convert it, or leave it out."
         )
+
+
+def refuse_missing_targets(y: Any) -> None:
+    """Raise where a target is missing: None, NaN among other objects, or what pandas has instead of these."""
+    if y is None:  # scikit-learn names the estimator that needs targets
+        return
+    found = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)
+    if found.dtype.kind == "O":
+        for k, label in enumerate(found.ravel()):
+            if is_missing(label):
+                where = f" at index {k}" if found.ndim == 1 else ""
+                raise ValueError(
+                    f"`y` must hold a target for each row, got {shown(label)}{where}; drop or impute such rows first."
+                )
 
 
 def refuse_target_dates(y: Array) -> None:

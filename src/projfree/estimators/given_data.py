@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import compute_class_weight
@@ -17,6 +17,9 @@ from projfree.data.blocks import CHUNK_BYTES, MEMORY
 from projfree.data.frames import is_dask
 from projfree.data.rows import Rows, Step
 from projfree.estimators.table import Table
+
+if TYPE_CHECKING:
+    from projfree.data.sources.base import Source
 
 #: Settings that look at single rows.
 BY_ROW = ("task", "free", "class_weight")
@@ -69,20 +72,36 @@ def is_path(X: Any) -> bool:
     return isinstance(X, str | os.PathLike)
 
 
-def features_at(model: Any, path: Any) -> Iterator[Array]:
-    """The features of the rows of a file or folder, a chunk at a time, each good until the next one is asked for.
+def source_at(model: Any, path: Any, y: Any = None, sample_weight: Any = None) -> tuple[Source, Any, Any]:
+    """What a file or folder holds of the features of a model, and the targets and weights that may be columns of it.
 
-    Of Parquet those columns are read that the model was fitted on, by name; others, such as targets, may be there.
+    Of Parquet those columns are features that the model was fitted on, by name; others may be there.
     """
-    name = type(model).__name__
     if getattr(model, "task", None) is not None:
-        raise ValueError(f"`{name}.predict(path)` does not see the tasks of single rows; read {shown(path)} yourself.")
+        raise ValueError(
+            f"{type(model).__name__} does not see the tasks of single rows in a file; read {shown(path)} yourself."
+        )
     from projfree.data.sources.open import opened
 
     names = None if str(path).endswith(".npy") else getattr(model, "feature_names_in_", None)
-    found = opened(path, None, None, None if names is None else list(names))
+    found = opened(path, y, sample_weight, None if names is None else list(names))
     assert found is not None
-    source = found[0]
+    return found
+
+
+def scored_columns(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any]:
+    """Targets and weights of a score; those of a path may be names of columns."""
+    if not is_path(X):
+        return y, sample_weight
+    if y is None:
+        raise ValueError("`score(path, y)` needs targets: an array, or with Parquet the name of a column.")
+    return source_at(model, X, y, sample_weight)[1:]
+
+
+def features_at(model: Any, path: Any) -> Iterator[Array]:
+    """The features of the rows of a file or folder, a chunk at a time, each good until the next one is asked for."""
+    name = type(model).__name__
+    source = source_at(model, path)[0]
     if source.d != model.n_features_in_:
         raise ValueError(f"{source.name} has {source.d} features, but {name} was fitted on {model.n_features_in_}.")
     rows = max(1, CHUNK_BYTES // (source.d * source.dtype.itemsize))
@@ -134,6 +153,18 @@ class ClassFactors:
         return factors
 
 
+def weights_of_classes(class_weight: Any, classes: Array) -> Array:
+    """The weight of each class from a dictionary, none of them negative."""
+    factors: Array = compute_class_weight(class_weight, classes=classes, y=classes)
+    if factors.min() < 0.0:
+        label = classes[factors.argmin()]
+        raise ValueError(
+            f"`class_weight` must hold no negative weight, got {factors.min():g} for the class {shown(label)}; "
+            "drop its rows, or give it a positive weight."
+        )
+    return factors
+
+
 def class_weighted(data: Data, classes: Array, class_weight: Any) -> Data:
     """The rows with weights multiplied by those of their classes, as scikit-learn has them."""
     if class_weight == "balanced":
@@ -141,5 +172,5 @@ def class_weighted(data: Data, classes: Array, class_weight: Any) -> Data:
         shares = data.open().fold(ClassShares(classes), (nothing,))
         factors = 1.0 / (len(classes) * np.where(shares > 0.0, shares, 1.0))
     else:
-        factors = compute_class_weight(class_weight, classes=classes, y=classes)
+        factors = weights_of_classes(class_weight, classes)
     return data.reweighted(ClassFactors(classes, factors))

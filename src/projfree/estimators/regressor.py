@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from projfree.checks import Array, of_size, refuse_masked, shown
 from projfree.data import Data
@@ -17,11 +17,11 @@ from projfree.data.gram import Gram
 from projfree.estimators.base import ConstrainedModel, PreparedFit
 from projfree.estimators.deviance import column_or_outputs, explained_deviance, has_deviance
 from projfree.estimators.frame_columns import refuse_target_dates
-from projfree.estimators.given_data import from_outside, given_data, on_cluster
+from projfree.estimators.given_data import from_outside, given_data, on_cluster, scored_columns
 from projfree.estimators.lazily import lazy_on_dask
 from projfree.estimators.robust import BIWEIGHT, HUBER, residual_scale, rough_fit, scale_of_fit
 from projfree.estimators.sklearn_callbacks import with_callbacks
-from projfree.estimators.table import Table, take_column
+from projfree.estimators.table import Table, row_weights, take_column
 from projfree.losses import BiWeight, Gamma, Huber, Poisson, Quantile, Squared
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
@@ -286,7 +286,10 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         return self.loss_.mean(scores)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> float:
-        """R2; for Poisson and Gamma losses D2, the part of the deviance that is explained, the mean over outputs."""
+        """R2; for Poisson and Gamma losses D2, the part of the deviance that is explained, the mean over outputs.
+
+        ``X`` may be a path, and ``y`` the name of a column, as for `fit`.
+        """
         from projfree.estimators.data_scores import explained, scored_data
 
         check_is_fitted(self, "coef_")
@@ -294,11 +297,11 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         data = scored_data(X, y, sample_weight)
         if data is not None:
             return explained(self, data, deviance=has_deviance(self.loss_))
+        y, sample_weight = scored_columns(self, X, y, sample_weight)
         if not has_deviance(self.loss_):
             return float(super().score(X, y, sample_weight))
         y = self.loss_.targets(column_or_outputs(y))
-        weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
-        return explained_deviance(self.loss_, y, self._linear(X), weight)
+        return explained_deviance(self.loss_, y, self._linear(X), row_weights(sample_weight, y))
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
         if type(X) is not np.ndarray:
@@ -314,7 +317,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         y = of_size("y", np.asarray(y, dtype=np.float64), LEAST_TARGET)
         if labels is not None and y.ndim != 1:
             raise ValueError(f"`task` needs one target a row, got `y` of shape {y.shape}.")
-        weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        weight = row_weights(sample_weight, X)
         task, tasks = self._task_places(labels, reset=True)
         return Table(X, y, weight, task, tasks)
 

@@ -139,8 +139,8 @@ class ConstrainedRegressorCV(SearchMixin, ConstrainedRegressor):
 
         Parameters
         ----------
-        X : array, SciPy sparse or data frame of shape (n, d), Dask collection or Data
-        y : array of shape (n,) or (n, k)
+        X : array, SciPy sparse or data frame of shape (n, d), Dask collection, path or Data
+        y : array of shape (n,) or (n, k), or with Parquet the name of a column
         sample_weight : array of shape (n,), optional
         client : distributed.Client, optional
             As in `ConstrainedRegressor.fit`.

@@ -7,9 +7,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import _check_sample_weight
 
 from projfree.checks import Array, is_missing, shown
 from projfree.data import Data, as_data
+from projfree.data.local import checked_weights
 
 #: Columns whose standard deviations differ more than this many times are on different scales.
 UNEVEN = 10.0
@@ -58,6 +60,15 @@ class Table:
     def total(self) -> float:
         """The sum of the weights."""
         return float(self.X.shape[0] if self.weight is None else self.weight.sum())
+
+
+def row_weights(sample_weight: Any, X: Any) -> Array | None:
+    """The weights of the rows of ``X`` as numbers, none of them negative; None where there are none."""
+    if sample_weight is None:
+        return None
+    weight: Array = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    checked_weights(weight, len(weight))
+    return weight
 
 
 def take_column(X: Any, column: int | str) -> tuple[Any, Array]:

@@ -140,6 +140,8 @@ def _seen(status: os.stat_result) -> tuple[int, int, int, int]:
 
 def existing(path: str | os.PathLike[str]) -> Path:
     """``path``, or a sentence that there is no such file."""
+    if not os.fspath(path):  # of which `Path` makes the current folder
+        raise ValueError("`X` must name a .npy or Parquet file or a folder, got ''; the current folder is '.'.")
     found = Path(path)
     if not found.exists():
         raise FileNotFoundError(f"There is no file {shown(str(path))}; `X` names a .npy or Parquet file or a folder.")

@@ -37,7 +37,7 @@ class SourceRows(Source):
     def __init__(self, source: Source, rows: Array) -> None:
         self.source, self.rows = source, np.asarray(rows)
         self.name, self.n, self.d, self.dtype = f"a sample of {source.name}", len(rows), source.d, source.dtype
-        self.fortran, self.run = source.fortran, source.run
+        self.fortran, self.run, self.columns = source.fortran, source.run, source.columns
 
     def read(self, start: int, stop: int, out: Array) -> Array:
         return self.source.take(self.rows[start:stop], out)

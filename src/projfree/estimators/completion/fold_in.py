@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from projfree.algebra import OnPattern
-from projfree.checks import Array, is_sparse, real_array
+from projfree.checks import Array, is_sparse, real_array, shown
 from projfree.data.frames import is_frame
 from projfree.estimators.completion.cold import ModelLines
 from projfree.estimators.completion.convex_problem import ConvexProblem, frequency_weights
@@ -42,8 +42,9 @@ class FoldIn(Predictor):
         ----------
         ratings : mapping, series, pairs, frame or tuple of arrays
             ``{item: rating}``, a series of ratings with the items as its index, pairs ``(item, rating)``, a frame with
-            the columns of items and ratings, or ``(items, ratings)``. Items that the fit has not seen are ignored; a
-            later rating of the same item replaces an earlier one. There may be none, as where features alone are known.
+            the columns of items and ratings, or ``(items, ratings)``. Items that the fit has not seen are ignored, but
+            one must be of the fit; a later rating of the same item replaces an earlier one. There may be no ratings,
+            as where features alone are known.
         user_features : vector or frame with one row, optional
             The features of the user, in the columns of the fit, where this had some.
 
@@ -56,8 +57,13 @@ class FoldIn(Predictor):
         items, values = read_own_ratings(ratings, self.columns)
         table = self._new_features(user_features if is_frame(user_features) else _one_row(user_features), 1)
         whole, f = self._completed, self.factors_
-        if not (self._item_places(items) >= 0).any():
+        if not len(items):
             return self._as_ratings(whole.across(whole.users.expected(table, 1), np.arange(len(f.cols)))[0])
+        if not (self._item_places(items) >= 0).any():
+            raise ValueError(
+                f"`ratings` must hold an item of the fit, got {shown(items.tolist())}; for a user without ratings give "
+                "none, as in `fold_in({})`."
+            )
         now = self._folded(np.zeros(len(items), dtype=np.int64), items, values, 1, table)
         u = f.base + now.shift + now.rows[0] + f.cols + f.right @ now.left[0]
         cold = np.flatnonzero(whole.items.counts == 0)
