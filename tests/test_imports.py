@@ -116,7 +116,14 @@ def test_linear_models_load_no_other_estimators():
 
 def test_a_name_loads_what_it_needs_and_no_more():
     """Half of the package serves problems that are not the usual ones; those who have others do not wait for it."""
-    others = {"algebra.lowrank", "data.sources", "estimators.auto", "persist", "run.checkpoint", "sets.schatten"}
+    others = {
+        "algebra.lowrank",
+        "data.sources",
+        "estimators.regularization",
+        "persist",
+        "run.checkpoint",
+        "sets.schatten",
+    }
     others |= {"solvers.frank_wolfe", "solvers.pairwise", "solvers.primal_averaging", "steps.gradient"}
     loaded = modules_after("from projfree import ConstrainedRegressor; ConstrainedRegressor")
     assert not loaded & {f"projfree.{name}" for name in others}

@@ -44,7 +44,7 @@ def test_streams_that_are_closed(tmp_path, closed):
 
 def test_one_row_that_is_held_out_has_no_score(tmp_path):
     (tmp_path / "rows.csv").write_text("a,y\n1,1\n2,3\n3,2\n4,5\n5,4\n")
-    words = ["fit", str(tmp_path / "rows.csv"), "--target", "y", "--out", str(tmp_path / "model")]
+    words = ["fit", str(tmp_path / "rows.csv"), "--target", "y", "--radius", "1", "--out", str(tmp_path / "model")]
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0
     assert "4 to fit, 1 held out" in result.output

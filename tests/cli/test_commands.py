@@ -82,7 +82,7 @@ def test_fit_classes_with_text_labels(folder, tmp_path):
         (["none.csv", "--target", "y"], "none.csv' does not exist"),
         (
             ["numbers.parquet", "--target", "y", "--radius", "big"],
-            "--radius must be a positive number or auto, got 'big'",
+            "--radius must be a positive number, got 'big'",
         ),
         (["numbers.parquet", "--target", "y", "--p", "0.5"], "--p must be at least 1, got 0.5"),
         (["numbers.parquet", "--target", "y", "--hold-out", "1"], "--hold-out must be at least 0 and less than 1"),

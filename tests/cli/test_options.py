@@ -46,14 +46,16 @@ def test_the_held_out_score_is_that_of_the_rows_held_out(call, table, classes, t
     assert record["score"] != pytest.approx(score(seen["y"], model.predict(seen[list("abc")])))
 
 
-@pytest.mark.parametrize("cv", [(), ("--cv", 2)], ids=["fit", "cv"])
-def test_features_are_scaled_where_their_scales_differ(call, table, tmp_path, cv):
-    frame = pd.read_csv(table)
-    frame.assign(a=100.0 * frame["a"]).to_csv(tmp_path / "uneven.csv", index=False)
-    ways = {"m": (tmp_path / "uneven.csv",), "e": (table,), "n": (tmp_path / "uneven.csv", "--no-standardize")}
-    for name, (path, *more) in ways.items():
-        assert call(*fit(path, tmp_path / name, *cv, *more)).exit_code == 0
-    assert [load(tmp_path / name).standardize_ for name in ways] == [True, False, False]
+def test_without_a_radius_cross_validation_chooses_one_on_scaled_features(call, table, tmp_path):
+    ways = {"m": (), "n": ("--no-standardize",), "r": ("--radius", 2), "z": ("--cv", 0)}
+    for name, more in ways.items():
+        assert call(*fit(table, tmp_path / name, *more)).exit_code == 0
+    models = [load(tmp_path / name) for name in ways]
+    assert [model.standardize_ for model in models] == [True, False, False, False]
+    assert [hasattr(model, "cv_results_") for model in models] == [True, True, False, False]
+    assert models[0].scores_.shape[2] == 5
+    assert models[2].radius_ == 2.0
+    assert models[3].alpha == 1.0
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -179,11 +181,11 @@ def test_a_fault_inside_is_not_called_bad_input(call, table, tmp_path, monkeypat
         return {}["missing"]
 
     monkeypatch.setattr(ConstrainedRegressor, "fit", broken)
-    result = call(*fit(table, tmp_path / "m"))
+    result = call(*fit(table, tmp_path / "m", "--radius", 1))
     assert result.exit_code == 3
     assert "Fault of projfree: KeyError: 'missing'; nothing was written; run it again with --debug" in result.output
     assert "Traceback" not in result.output
-    assert "Traceback" in call(*fit(table, tmp_path / "m", "--debug")).output
+    assert "Traceback" in call(*fit(table, tmp_path / "m", "--radius", 1, "--debug")).output
 
 
 @pytest.mark.parametrize("kind", [ValueError, TypeError, ZeroDivisionError, AttributeError])
@@ -195,7 +197,7 @@ def test_errors_of_other_libraries_are_faults(call, table, tmp_path, monkeypatch
 
     raised.__globals__["__name__"] = __name__
     monkeypatch.setattr(ConstrainedRegressor, "fit", lambda *given: raised("operands could not be broadcast"))
-    assert call(*fit(table, tmp_path / "m")).exit_code == 3
+    assert call(*fit(table, tmp_path / "m", "--radius", 1)).exit_code == 3
 
 
 def test_debug_shows_the_traceback_of_bad_input(call, table, tmp_path):
@@ -206,7 +208,7 @@ def test_explain_runs_nothing_whatever_the_loss(call, table, classes, monkeypatc
     def refuse(*given, **more):
         raise AssertionError("something was run")
 
-    for module in ("projfree.run.loop", "projfree.estimators.solving"):
+    for module in ("projfree.run.loop", "projfree.estimators.base"):
         monkeypatch.setattr(f"{module}.solved", refuse)
     monkeypatch.setattr("projfree.estimators.robust.minimize", refuse)
     assert projfree.run.loop.solved is refuse

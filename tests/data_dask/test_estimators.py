@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import dataclass
 from itertools import pairwise
 
 import dask
@@ -32,6 +33,7 @@ from projfree import (
 from projfree.data import Data
 from projfree.data.dask import DaskData
 from projfree.data.dask.rounds import LocalRounds
+from projfree.data.rows import Step
 from projfree.estimators.given_data import class_weighted
 
 CHUNK = 70
@@ -258,9 +260,15 @@ def test_folds_are_the_same_in_every_fit(problem):
     assert (scores[0] != scores[2]).any()
 
 
-def test_folds_share_no_rows_and_leave_none_out(problem):
-    from projfree.estimators.left_out import Counted
+@dataclass(frozen=True)
+class Counted(Step):
+    """The number of rows with some weight."""
 
+    def block(self, rows, *images):
+        return None, np.array([np.count_nonzero(np.broadcast_to(rows.s, len(images[0])))], dtype=np.float64)
+
+
+def test_folds_share_no_rows_and_leave_none_out(problem):
     X, y = cut(problem["X"], problem["target"])
     zero = np.zeros(5)
     sides = [as_data(X, y).split(4, seed=3), as_data(X, y, cut(problem["weight"])[0]).split(4, seed=3)]

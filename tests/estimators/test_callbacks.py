@@ -59,7 +59,7 @@ def test_a_callback_may_stop_the_fit(table):
 def test_scoring_monitor(table):
     X, y = table
     monitor = callback.ScoringMonitor(scoring="r2")
-    model = ConstrainedRegressor(solver=FrankWolfe(), tol=1e-3).set_callbacks(monitor).fit(X, y)
+    model = ConstrainedRegressor(radius=1.5, solver=FrankWolfe(), tol=1e-3).set_callbacks(monitor).fit(X, y)
     rows = [row for row in monitor.get_logs().data if row["task_name"] == "iteration"]
     assert len(rows) == model.n_iter_
 

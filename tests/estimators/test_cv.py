@@ -5,10 +5,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from sklearn.linear_model import Ridge
 from sklearn.metrics import make_scorer, mean_absolute_error
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import StandardScaler, scale
 
 from projfree import ConstrainedClassifierCV, ConstrainedRegressor, ConstrainedRegressorCV, LpBall
 from projfree.estimators.search_results import choose
@@ -54,12 +55,14 @@ def test_the_answer_is_a_plain_fit_with_the_chosen_radius(table):
     assert np.all(path.gaps <= 1e-10)
 
 
-def test_the_default_grid_spans_the_cheap_radius(table):
+def test_the_default_grid_spans_the_norm_of_a_ridge_regression(table):
     X, y, _ = table
     search = ConstrainedRegressorCV(p=[1, 2], radii=5, standardize=True).fit(X, y)
     assert search.radii_.shape == (2, 5)
-    auto = ConstrainedRegressor(p=2, radius="auto", standardize=True).fit(X, y).radius_
-    np.testing.assert_allclose(search.radii_[1], np.geomspace(auto / 30, auto * 30, 5))
+    coef = Ridge().fit(scale(X), y).coef_
+    for p, radii in zip((1, 2), search.radii_, strict=True):
+        middle = np.linalg.norm(coef, p)
+        np.testing.assert_allclose(radii, np.geomspace(middle / 30, middle * 30, 5))
 
 
 def test_rules():
@@ -161,7 +164,7 @@ def test_plots(table):
 def test_fewer_rows_than_folds_are_refused_with_a_way_out(kind, rows):
     X, y = np.eye(4)[:rows], np.arange(rows) % 2
     way = kind.__name__.removesuffix("CV")
-    rule = f"`cv` must be at most the number of rows, n_samples={rows}, got 5 folds; give fewer, or fit {way}, which"
+    rule = f"`cv` must be at most the number of rows, n_samples={rows}, got 5 folds; give fewer, or fit {way} with"
     with pytest.raises(ValueError, match=rule):
         kind().fit(X, y)
 
@@ -176,7 +179,7 @@ def test_folds_that_lack_a_class_are_refused_with_a_way_out(table):
         ConstrainedClassifierCV(radii=RADII).fit(X, labels)
     first = np.arange(90)
     halves = [(first[y > 0.0], first[y <= 0.0])]
-    with pytest.raises(ValueError, match=r"got none of 'no', which has .* fit ConstrainedClassifier, which chooses"):
+    with pytest.raises(ValueError, match=r"got none of 'no', which has .* fit ConstrainedClassifier with a radius"):
         ConstrainedClassifierCV(radii=RADII, cv=halves).fit(X, np.where(y > 0.0, "yes", "no"))
     assert ConstrainedClassifierCV(radii=RADII, fit_intercept=False).fit(X, labels).radius_ > 0.0
 

@@ -46,8 +46,8 @@ def test_parts_are_the_whole(given, table, weight):
     np.testing.assert_allclose(parts.predict(Z), whole.predict(Z), atol=1e-5)
 
 
-@pytest.mark.parametrize("given", [{}, {"p": 1}, {"p": 1.5}, {"alpha": 3.0}, {"alpha": 0.5, "p": 1}], ids=str)
-def test_parts_choose_the_radius_and_the_scale_of_the_whole(given):
+@pytest.mark.parametrize("given", [{}, {"p": 1}, {"p": 1.5}, {"alpha": 3.0}, {"standardize": True, "p": 1}], ids=str)
+def test_parts_have_the_radius_of_the_whole(given):
     Z = X * [1.0, 30.0, 1.0, 1.0]
     s = np.random.default_rng(1).integers(0, 3, len(Y)).astype(float)
     s[30] = 1.0  # alone in its part
@@ -55,7 +55,7 @@ def test_parts_choose_the_radius_and_the_scale_of_the_whole(given):
     for rows in PARTS:
         parts.partial_fit(Z[rows], Y[rows], s[rows])
     assert parts.radius_ == pytest.approx(whole.radius_, rel=1e-6)
-    assert parts.standardize_ is whole.standardize_ is ("alpha" not in given)
+    assert parts.standardize_ is whole.standardize_ is ("standardize" in given)
     np.testing.assert_allclose(parts.predict(Z), whole.predict(Z), atol=1e-3)
     assert parts.verify(Z, Y, s).ok
 

@@ -161,8 +161,8 @@ def test_a_grid_goes_on_beyond_its_ends(kind, monkeypatch, caplog):
     wide = kind(radii=30, scoring=scoring, cv=3).fit(X, y)
     assert wide.extended_ == (0, 0)
     for factor, side in ((1e-3, 1), (1e3, 0)):
-        monkeypatch.setattr("projfree.estimators.auto.BELOW", 2.0 / factor)
-        monkeypatch.setattr("projfree.estimators.auto.ABOVE", 2.0 * factor)
+        monkeypatch.setattr("projfree.estimators.paths.BELOW", 2.0 / factor)
+        monkeypatch.setattr("projfree.estimators.paths.ABOVE", 2.0 * factor)
         with caplog.at_level(logging.INFO, logger="projfree.estimators.search_results"):
             search = kind(radii=4, scoring=scoring, cv=3).fit(X, y)
         assert search.extended_[side] > 0
@@ -176,8 +176,8 @@ def test_a_grid_goes_on_beyond_its_ends(kind, monkeypatch, caplog):
 
 
 def test_a_grid_does_not_go_on_forever(monkeypatch):
-    monkeypatch.setattr("projfree.estimators.auto.BELOW", 1e7)
-    monkeypatch.setattr("projfree.estimators.auto.ABOVE", 1e-6)
+    monkeypatch.setattr("projfree.estimators.paths.BELOW", 1e7)
+    monkeypatch.setattr("projfree.estimators.paths.ABOVE", 1e-6)
     rng = np.random.default_rng(0)
     X = rng.standard_normal((50, 2))
     with pytest.warns(UserWarning, match=r"^ConstrainedRegressorCV: the best radius, .* larger `radii`, or scale"):

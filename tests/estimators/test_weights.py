@@ -27,8 +27,10 @@ TASKS = {"task": 4, "norm": "group"}
 
 CASES = {
     "squares": (ConstrainedRegressor, Y, {}),
-    "squares, automatic": (ConstrainedRegressor, Y, {"radius": "auto"}),
-    "squares, automatic and scaled": (ConstrainedRegressor, Y, {"radius": "auto", "standardize": True}),
+    "squares, penalised": (ConstrainedRegressor, Y, {"radius": None}),
+    "squares, penalised and scaled": (ConstrainedRegressor, Y, {"radius": None, "standardize": True}),
+    "lasso, penalised": (ConstrainedRegressor, Y, {"radius": None, "p": 1.0}),
+    "p = 1.5, penalised": (ConstrainedRegressor, Y, {"radius": None, "p": 1.5}),
     "scaled": (ConstrainedRegressor, Y, {"standardize": True}),
     "lasso": (ConstrainedRegressor, Y, {"p": 1.0}),
     "free": (ConstrainedRegressor, Y, {"free": [1]}),
@@ -40,7 +42,8 @@ CASES = {
     "tasks, scaled, no intercept": (ConstrainedRegressor, Y, {**TASKS, "standardize": True, "fit_intercept": False}),
     "tasks, huber": (ConstrainedRegressor, Y, {"task": 4, "loss": "huber", "standardize": True}),
     "logistic": (ConstrainedClassifier, LABELS, {}),
-    "logistic, automatic": (ConstrainedClassifier, LABELS, {"radius": "auto", "standardize": True}),
+    "logistic, penalised": (ConstrainedClassifier, LABELS, {"radius": None, "standardize": True}),
+    "logistic, penalised and balanced": (ConstrainedClassifier, LABELS, {"radius": None, "class_weight": "balanced"}),
     "logistic, balanced": (ConstrainedClassifier, LABELS, {"class_weight": "balanced"}),
     "logistic, weights of classes": (ConstrainedClassifier, LABELS, {"class_weight": {0: 1.0, 1: 2.5}}),
     "logistic, tasks": (ConstrainedClassifier, LABELS, {"task": 4, "standardize": True, "tol": 1e-8}),

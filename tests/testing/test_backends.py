@@ -164,7 +164,7 @@ SETTINGS = [
     {"p": 1.0},
     {"standardize": True},
     {"standardize": True, "fit_intercept": False},
-    {"radius": "auto"},
+    {"radius": None},
     {"solver": CorrectivePrimalAveraging(), "standardize": True},
 ]
 

@@ -14,6 +14,9 @@ from projfree.cli.models import AnyRows, Settings
 from projfree.cli.streaming import streamed_rows, too_large
 from projfree.cli.tables import Reading
 
+#: As in scikit-learn.
+FOLDS = 5
+
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
@@ -27,7 +30,7 @@ class Asked:
     p: options.Exponent = None
     q: options.AcrossGroups = None
     feature_groups: options.FeatureGroups = None
-    radius: options.Radius = "auto"
+    radius: options.Radius = None
     tol: options.Tol = 1e-6
     standardize: options.Standardize = None
     intercept: options.Intercept = True
@@ -37,8 +40,8 @@ class Asked:
     sep: options.Sep = None
     header: options.Header = None
 
-    def settings(self, cv: int = 0, **run: Any) -> Settings:
-        """The checked options of the model, with those of its run."""
+    def settings(self, cv: int | None = 0, **run: Any) -> Settings:
+        """The checked options of the model, with those of its run; the folds are `FOLDS` where nothing else is said."""
         options.refuse_below("--tol", self.tol, 0.0)
         options.refuse_below("--q", self.q, 1.0)
         level = options.level_of(self.quantile, self.loss.value)
@@ -51,7 +54,7 @@ class Asked:
             standardize=self.standardize,
             intercept=self.intercept,
             feature_groups=self.feature_groups,
-            cv=cv,
+            cv=(FOLDS if self.radius is None else 0) if cv is None else cv,
             more={**run, **level},
         )
         settings.check()

@@ -116,7 +116,7 @@ def complete(
     options.refuse_below("--seed", seed, 0)
     options.refuse_below("--tol", tol, 0.0)
     options.refuse_below("--time-limit", time_limit, 0.0, strictly=True)
-    size, names = options.radius_of(radius), _names(columns)
+    size, names = None if radius == "auto" else options.radius_of(radius), _names(columns)
     file = out.with_name(out.name + ".recommendations.csv") if recommend else None
     inputs = [path for path in (data, user_features, item_features, checkpoint) if path is not None]
     new_model_at(out, inputs, force, KIND)
@@ -124,7 +124,7 @@ def complete(
         new_file_at(file, inputs, force)
     if checkpoint is not None:
         persist.check(checkpoint, kind=CHECKPOINT)
-    settings: dict[str, Any] = {"p": p, "radius": None if isinstance(size, str) else size, "rank": rank, "tol": tol}
+    settings: dict[str, Any] = {"p": p, "radius": size, "rank": rank, "tol": tol}
     settings |= {"time_limit": time_limit, "random_state": seed, "checkpoint": checkpoint}
     model = _model(settings)
     ratings, there = _ratings(data, names, Reading(sep, header), quiet or json)

@@ -26,8 +26,8 @@ def explain(asked: Asked, json: Json = False, debug: Debug = False) -> None:
     made = _explained(settings, rows, asked.data)
     if not json:
         typer.echo(made.explain())
-        if asked.radius == "auto":
-            typer.echo("  the fit will choose the radius; the plan does not depend on it")
+        if asked.radius is None:
+            typer.echo("  the fit will choose the radius by cross-validation; the plan does not depend on it")
         return
     choices = [
         {"solver": repr(c.solver), "reads": c.reads, "work": c.work, "memory": c.memory, "why": c.why}

@@ -34,7 +34,7 @@ EPILOG = (
 def fit(
     asked: Asked,
     out: options.ModelFolder,
-    cv: options.Folds = 0,
+    cv: options.Folds = None,
     max_iter: options.MaxIter = 10_000,
     time_limit: options.TimeLimit = None,
     hold_out: options.HoldOut = 0.2,
@@ -58,7 +58,7 @@ def fit(
     train, test = split(rows.n, hold_out, seed)
     rows = rows.fitted_on(train) if isinstance(rows, FileRows) else rows
     model = model_of(settings, rows, data)
-    if cv:  # a search shows its folds itself
+    if settings.cv:  # a search shows its folds itself
         model.set_params(verbose=2 if verbose else 0 if quiet or json else 1)
     else:
         model.set_params(callbacks=_watchers(data, verbose, quiet or json))

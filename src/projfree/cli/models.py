@@ -24,9 +24,9 @@ class Settings:
     norm: str
     p: list[float]
     q: float | None
-    radius: float | str
+    radius: float | None
     tol: float
-    #: None to decide by the deviations of the features.
+    #: None to scale the features where a search chooses the radius.
     standardize: bool | None
     intercept: bool
     feature_groups: str | None
@@ -38,7 +38,7 @@ class Settings:
         """Raise where options contradict each other."""
         if self.cv == 1 or self.cv < 0:
             raise ValueError(f"--cv must be 0 or at least 2, got {self.cv}.")
-        if self.cv and self.radius != "auto":
+        if self.cv and self.radius is not None:
             raise ValueError("--cv chooses the radius; leave out --radius, or leave out --cv.")
         if self.feature_groups is not None and self.norm != "group":
             raise ValueError("--feature-groups is for --norm group.")
@@ -51,7 +51,7 @@ def model_of(settings: Settings, rows: AnyRows, path: Path) -> Any:
     from projfree import estimators
 
     if settings.cv and isinstance(rows, StreamedRows):
-        raise ValueError(f"--cv needs rows in memory, and {str(path)!r} is too large; give --radius.")
+        raise ValueError(f"--cv, the default, needs rows in memory, and {str(path)!r} is too large; give --radius.")
     name = "ConstrainedClassifier" if rows.loss in CLASSES else "ConstrainedRegressor"
     kind = getattr(estimators, name + ("CV" if settings.cv else ""))
     size = {"cv": settings.cv, "p": settings.p} if settings.cv else {"radius": settings.radius, "p": settings.p[0]}
@@ -61,7 +61,7 @@ def model_of(settings: Settings, rows: AnyRows, path: Path) -> Any:
         norm=settings.norm,
         q=settings.q,
         tol=settings.tol,
-        standardize="auto" if settings.standardize is None else settings.standardize,
+        standardize=bool(settings.cv) if settings.standardize is None else settings.standardize,
         fit_intercept=settings.intercept,
         feature_groups=groups,
         **size,

@@ -104,13 +104,20 @@ FeatureGroups = Annotated[
     ),
 ]
 Radius = Annotated[
-    str, typer.Option(help="The radius of the ball, or auto: chosen from the data.", rich_help_panel=MODEL)
+    str | None,
+    typer.Option(
+        help="The radius of the ball; without one, 5-fold cross-validation chooses it.",
+        show_default=False,
+        rich_help_panel=MODEL,
+    ),
 ]
 Folds = Annotated[
-    int,
+    int | None,
     typer.Option(
         "--cv",
-        help="Choose the radius and p by cross-validation with so many folds; 0 for none.",
+        help="Choose the radius and p by cross-validation with so many folds; 0 for the penalty of scikit-learn, alpha "
+        "or C of 1.",
+        show_default=False,
         rich_help_panel=MODEL,
     ),
 ]
@@ -137,8 +144,8 @@ Standardize = Annotated[
     bool | None,
     typer.Option(
         "--standardize/--no-standardize",
-        help="Centre and scale the features; the radius is then on scaled ones. By default where their deviations "
-        "differ more than tenfold.",
+        help="Centre and scale the features; the radius is then on scaled ones. By default where cross-validation "
+        "chooses it.",
         show_default=False,
         rich_help_panel=FEATURES,
     ),
@@ -149,17 +156,17 @@ Intercept = Annotated[
 Seed = Annotated[int, typer.Option(help="Of the rows held out.", rich_help_panel=RUN)]
 
 
-def radius_of(text: str) -> float | str:
-    """The radius option as a number or "auto"."""
-    if text == "auto":
-        return text
+def radius_of(text: str | None) -> float | None:
+    """The radius option as a number, None where there is none."""
+    if text is None:
+        return None
     value = _number(text)
     if not 0 < value < math.inf:
-        raise ValueError(f"--radius must be a positive number or auto, got {shown(text)}.")
+        raise ValueError(f"--radius must be a positive number, got {shown(text)}; leave it out to have it chosen.")
     return value
 
 
-def exponents_of(text: str | None, cv: int) -> list[float]:
+def exponents_of(text: str | None, cv: int | None) -> list[float]:
     """The exponents of --p: one, or with --cv those to choose from."""
     if text is None:
         return list(EXPONENTS) if cv else [2.0]

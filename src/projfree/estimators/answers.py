@@ -65,9 +65,6 @@ class Answers(CallbackSupportMixin, BaseEstimator):
     verbose: Any
     callbacks: Any
 
-    #: The losses that scikit-learn has with a penalty.
-    _penalised_losses: tuple[str, ...] = ()
-
     # What a fit leaves.
     coef_: Array
     intercept_: Any

@@ -12,6 +12,8 @@ from projfree.checks import Array, shown
 from projfree.sets import ConstraintSet, LpBall, NormBall, Positive, WithFree
 
 NORMS = ("lp", "group", "schatten")
+#: The radius that stands for zero, as balls need a positive one: no point of such a ball has another value than zero.
+ZERO_RADIUS = float(np.finfo(np.float64).tiny)
 
 
 def make_ball(
@@ -65,7 +67,12 @@ def radius_of(ball: ConstraintSet) -> float | None:
     """The radius of a ball, None where the set has none."""
     inner = ball.ball if isinstance(ball, WithFree) else ball
     radius = getattr(inner, "radius", None)
-    return None if radius is None else float(radius)
+    return None if radius is None else 0.0 if radius == ZERO_RADIUS else float(radius)
+
+
+def ball_through(ball: ConstraintSet, w: Array) -> ConstraintSet:
+    """The ball with ``w`` on its boundary."""
+    return ball.resized(own_norm(ball, w) or ZERO_RADIUS)
 
 
 def own_norm(ball: ConstraintSet, w: Array) -> float:
@@ -74,7 +81,7 @@ def own_norm(ball: ConstraintSet, w: Array) -> float:
         return own_norm(ball.ball, ball.split(w)[0])
     inner = ball.ball if isinstance(ball, Positive) else ball
     if not isinstance(inner, NormBall):
-        raise TypeError(f"`radius='auto'` and radius grids need a norm ball, got {shown(ball)}; give the set a size.")
+        raise TypeError(f"penalties and radius grids need a norm ball, got {shown(ball)}; give the set a size.")
     return inner.norm(w)
 
 

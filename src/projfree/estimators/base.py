@@ -10,18 +10,19 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from projfree.checks import Array, count, flag, positive, shown
+from projfree.checks import Array, count, flag, positive
 from projfree.deadline import countdown
 from projfree.estimators.answers import Answers
 from projfree.estimators.balls import inside, labels, make_ball, radius_of
 from projfree.estimators.columns import free_columns
 from projfree.estimators.problem import Problem, Scaling, make_problem
 from projfree.estimators.sklearn_callbacks import Bridge, context_of
-from projfree.estimators.solving import checked_solver, solved_after, warn_if_short
+from projfree.estimators.solving import checked_solver, warn_if_short
 from projfree.estimators.table import Table
 from projfree.estimators.watching import given_callbacks, shown_by
 from projfree.losses.base import Loss
 from projfree.run import Result, Run
+from projfree.run.loop import solved
 from projfree.run.result import one_of_many
 from projfree.sets import ConstraintSet, WithFree
 from projfree.solvers.plan import Plan, plan
@@ -32,13 +33,16 @@ FREE_FACTOR = 1e4
 
 @dataclass(frozen=True, eq=False)
 class PreparedFit:
-    """A problem that waits for its solver, what is left of the time limit, and a run over a ball within this one."""
+    """A problem that waits for its solver, and what is left of the time limit.
+
+    ``penalised`` says that ``start`` is the minimiser of a penalised problem, which is left to be certified.
+    """
 
     problem: Problem
     ball: ConstraintSet
     start: Array | None
     left: Callable[[], float | None] = field(default_factory=lambda: countdown(None))
-    run: Result | None = None
+    penalised: bool = False
 
 
 class ConstrainedModel(Answers):
@@ -76,29 +80,16 @@ class ConstrainedModel(Answers):
         )
 
     def _standardizes(self, table: Table) -> bool | Scaling:
-        """Whether columns are scaled: as asked for, or with "auto" where they are on different scales.
-
-        `verify` asks for the scaling of the fit.
-        """
+        """Whether columns are scaled; `verify` asks for the scaling of the fit."""
         if isinstance(self.standardize, tuple):
             return self.standardize
-        if not isinstance(self.standardize, str):
-            return flag("standardize", self.standardize)
-        if self.standardize != "auto":
-            raise ValueError(f"`standardize` must be True, False or 'auto', got {shown(self.standardize)}.")
-        return self._penalty is None and table.uneven
+        return flag("standardize", self.standardize)
 
     def _ball(self, table: Table, problem: Problem) -> ConstraintSet:
-        """The set, with the radius that was asked for, or 1 where that is still to be found."""
+        """The set, with the radius that was asked for, or 1 where a penalty decides it."""
         f, free = problem.objective, problem.free
         shape = (f.shape[0] - len(free), *f.shape[1:])
-        if isinstance(self.radius, str) and self.radius != "auto":
-            raise ValueError(f"`radius` must be a positive number or 'auto', got {shown(self.radius)}.")
-        if self._penalty is not None:
-            from projfree.estimators.sklearn_penalty import check_penalty
-
-            check_penalty(self)
-        given = not self._automatic and not isinstance(self.norm, ConstraintSet)
+        given = self.radius is not None and not isinstance(self.norm, ConstraintSet)
         radius = positive("radius", self.radius) if given else 1.0
         groups = self._kept_groups(table)
         ball = make_ball(
@@ -108,15 +99,14 @@ class ConstrainedModel(Answers):
             ball = WithFree(ball, free, self._free_bound(table))
         return ball
 
-    @property
-    def _penalty(self) -> tuple[str, Any] | None:
-        """The name and the value of a penalty that says the radius, None where there is none."""
-        return None
+    def _penalty_weight(self, total: float) -> float:
+        """The weight of the penalty beside the mean loss, given the sum of the sample weights."""
+        raise NotImplementedError
 
     @property
-    def _automatic(self) -> bool:
-        """Whether the radius is to be found from the data; a set is taken as it is."""
-        return isinstance(self.radius, str) and self.radius == "auto" and not isinstance(self.norm, ConstraintSet)
+    def _is_penalised(self) -> bool:
+        """Whether a penalty decides the radius: none was given, and the set is not given either."""
+        return self.radius is None and not isinstance(self.norm, ConstraintSet)
 
     def _kept_groups(self, table: Table) -> Any:
         """The labels without those of free columns."""
@@ -130,25 +120,22 @@ class ConstrainedModel(Answers):
 
     def _prepared(self, table: Table) -> PreparedFit:
         limit = None if self.time_limit is None else positive("time_limit", self.time_limit)
-        left = countdown(limit)  # the choice of a radius takes from the same time
+        left = countdown(limit)  # the penalised problem takes from the same time
         problem = self._problem(table, self._losses(table))
         ball = self._ball(table, problem)
-        before, run = self.result_.w if self.warm_start and hasattr(self, "result_") else None, None
-        if self._penalty is not None:
-            from projfree.estimators.sklearn_penalty import penalised_radius
-
-            data = problem.objective.data
-            total = data.n if data.total_weight is None else data.total_weight
-            choice = penalised_radius(self, problem.objective, ball, float(total))
-            ball, before = ball.resized(choice.radius), choice.start
-        elif self._automatic:
-            from projfree.estimators.auto import choose_within
-
-            choice = choose_within(limit, problem.objective, ball)
-            run = choice.run if before is None else None
-            ball, before = ball.resized(choice.radius), choice.start if before is None else before
+        before = self.result_.w if self.warm_start and hasattr(self, "result_") else None
+        if self._is_penalised:
+            return self._penalised(table, PreparedFit(problem, ball, before, left))
         start = inside(ball, before, problem.objective.shape)
-        return self._refined(table, PreparedFit(problem, ball, start, left, run))
+        return self._refined(table, PreparedFit(problem, ball, start, left))
+
+    def _penalised(self, table: Table, prepared: PreparedFit) -> PreparedFit:
+        """The minimiser of the penalised problem, and the ball that it lies on the boundary of."""
+        from projfree.estimators.regularization import penalised_fit
+
+        data = prepared.problem.objective.data
+        total = float(data.n if data.total_weight is None else data.total_weight)
+        return penalised_fit(prepared, self._penalty_weight(total))
 
     def explain(self, X: Any, y: Any = None, sample_weight: Any = None) -> Plan:
         """What `fit` would do with these rows: a `Plan`, from the shape of the problem alone; nothing is run.
@@ -180,11 +167,9 @@ class ConstrainedModel(Answers):
             context.call_on_fit_task_begin(estimator=self, **given)
             if getattr(self, "_skl_callbacks", None):
                 callbacks.append(Bridge(self, context, lambda run: self._as_of(prepared.problem, run), given))
-        result = solved_after(prepared, self._settings(seed, prepared), callbacks)
-        if self._penalty is not None and prepared.start is not None and not prepared.start.any():
-            from projfree.estimators.sklearn_penalty import at_zero
-
-            result = at_zero(result)
+        f, ball, settings = prepared.problem.objective, prepared.ball, self._settings(seed, prepared)
+        settings |= {"start": prepared.start, "callbacks": callbacks, "certify": prepared.penalised}
+        result = solved(f, ball, **settings)
         self._adopt(prepared, result)
         one_of_many(result)  # with all that was found kept, Ctrl-C ends whatever has asked for this fit
         if context is not None:

@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from projfree.checks import Array, refuse_masked, shown
+from projfree.checks import Array, positive, refuse_masked, shown
 from projfree.data import Data
 from projfree.estimators.base import ConstrainedModel
 from projfree.estimators.given_data import (
@@ -55,14 +55,19 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
     norm : {"lp", "group", "schatten"} or ConstraintSet
         The norm of the ball. With a column for each class the coefficients are a matrix, features x classes: its rows
         are the groups of ``"group"``, and ``"schatten"`` acts on its singular values. A set is taken as it is, with its
-        own radius; ``p``, ``q`` and ``radius`` play no part then.
+        own radius; ``p``, ``q``, ``radius`` and ``C`` play no part then.
     p, q : float
         The exponent of the norm; for ``"group"`` the one within groups, and q (1 by default) the one across them.
-    radius : float or "auto"
-        The radius of the ball. ``"auto"`` chooses one from the data, see the notes of `ConstrainedRegressor`.
-    C : float, optional
-        In place of a radius, that of scikit-learn's `LogisticRegression`, with its l2 penalty for p=2 and l1 for p=1:
-        the fit is then its fit, and ``radius_`` is the norm of its coefficients.
+    radius : float, optional
+        The radius of the ball. It is used in place of ``C`` where it is given.
+    C : float
+        Without a radius, the weight of the loss beside a penalty: the fit minimises
+
+        .. math:: C \sum_i s_i\,\ell(\langle x_i, w\rangle + b, y_i) + \frac1k \|w\|^k , \qquad k = \min(p, 2) ,
+
+        with q in place of p for groups, and ``radius_`` is the norm of its coefficients, over whose ball the
+        certificate is. That is `LogisticRegression` of scikit-learn, with its l2 penalty for p = 2 and l1 for p = 1.
+        The default of 1 is scikit-learn's, and no better: choose it, or the radius, by cross-validation.
     fit_intercept : bool
         Whether an intercept for each output, which the ball does not hold, is minimised out.
     class_weight : dict, "balanced" or None
@@ -103,15 +108,15 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         norm: Any = "lp",
         p: float = 2.0,
         q: float | None = None,
-        radius: Any = "auto",
-        C: float | None = None,
+        radius: float | None = None,
+        C: float = 1.0,
         fit_intercept: bool = True,
         class_weight: Any = None,
         solver: Any = "auto",
         tol: float = 1e-6,
         max_iter: int = 10_000,
         time_limit: float | None = None,
-        standardize: Any = "auto",
+        standardize: Any = False,
         warm_start: bool = False,
         random_state: Any = None,
         positive: bool = False,
@@ -143,13 +148,8 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         self.verbose = verbose
         self.callbacks = callbacks
 
-    #: The losses that scikit-learn has with a penalty.
-    _penalised_losses = ("logistic", "softmax")
-
-    @property
-    def _penalty(self) -> tuple[str, Any] | None:
-        C = getattr(self, "C", None)  # searches have none
-        return None if C is None else ("C", C)
+    def _penalty_weight(self, total: float) -> float:
+        return 1.0 / (positive("C", self.C) * total)
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> ConstrainedClassifier:

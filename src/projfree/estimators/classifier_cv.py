@@ -19,10 +19,10 @@ class ConstrainedClassifierCV(SearchMixin, ConstrainedClassifier):
     p : float or sequence of float
         The exponent of the norm, or several to choose from.
     radii : int or array
-        The radii to try, or how many. A number asks for a geometric grid around ``radius="auto"`` of all rows, from
-        that radius divided by 30 to 30 times it, for each p; where the best radius is at an end, the grid goes on
-        there, at most three times and each time by a factor of 30. Radii that are given are all that is tried; where
-        the best one is at an end, a warning says so.
+        The radii to try, or how many. A number asks for a geometric grid around the norm of the coefficients of a
+        ridge penalty on all rows, from that norm divided by 30 to 30 times it, for each p; where the best radius is at
+        an end, the grid goes on there, at most three times and each time by a factor of 30. Radii that are given are
+        all that is tried; where the best one is at an end, a warning says so.
     cv : int, splitter or iterable, optional
         As in scikit-learn; 5 folds by default, stratified.
     scoring : str or callable, optional
@@ -94,7 +94,7 @@ class ConstrainedClassifierCV(SearchMixin, ConstrainedClassifier):
         tol: float = 1e-6,
         max_iter: int = 10_000,
         time_limit: float | None = None,
-        standardize: Any = "auto",
+        standardize: Any = False,
         random_state: Any = None,
         positive: bool = False,
         feature_groups: Any = None,

@@ -197,7 +197,7 @@ def _refuse_few_rows(name: str, folds: int, rows: int) -> None:
     if folds > rows:
         raise ValueError(
             f"`cv` must be at most the number of rows, n_samples={rows}, got {folds} folds; give fewer, or fit "
-            f"{name.removesuffix('CV')}, which chooses its radius without any."
+            f"{name.removesuffix('CV')} with a radius."
         )
 
 
@@ -210,8 +210,8 @@ def _refuse_lost_classes(name: str, y: Array, folds: list[Any]) -> None:
             label, rows = classes[lost[0]], counts[lost[0]]
             raise ValueError(
                 f"`cv` must leave rows of every class to fit, got none of {shown(label)}, which has {rows} in all, in "
-                f"fold {k}; give other folds, leave the class out, or fit {name.removesuffix('CV')}, which chooses its "
-                "radius without any."
+                f"fold {k}; give other folds, leave the class out, or fit {name.removesuffix('CV')} with a "
+                "radius."
             )
 
 

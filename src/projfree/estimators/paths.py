@@ -12,14 +12,20 @@ import numpy as np
 from projfree.checks import Array
 from projfree.data.gram import Gram
 from projfree.display import html_table
-from projfree.estimators.auto import radius_grid
-from projfree.estimators.balls import inside
+from projfree.estimators.balls import inside, own_norm
 from projfree.estimators.base import ConstrainedModel, PreparedFit
 from projfree.estimators.table import Table
+from projfree.objectives import Objective
 from projfree.objectives.gram_form import know_form
 from projfree.run import Path, path
 from projfree.run.callbacks import Callback
 from projfree.run.path import PathInterrupted
+from projfree.sets import ConstraintSet, LpBall, WithFree
+
+#: The default grid goes from the norm of a ridge regression divided by the first number to it times the second,
+BELOW, ABOVE = 30.0, 30.0
+#: with the penalty of ``alpha=1``, as `Ridge` has it by default.
+PENALTY = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,10 +134,23 @@ def _models(model: ConstrainedModel, prepared: PreparedFit, found: Path) -> list
 
 
 def grid(model: ConstrainedModel, table: Table, radii: Any) -> Array:
-    """The radii of a path: those given, in increasing order, or so many around the cheap choice for these rows."""
+    """The radii of a path: those given, in increasing order, or so many around a ridge regression of these rows."""
     if isinstance(radii, int | np.integer):
         problem = model._problem(table, model._losses(table))
         model.radius = 1.0
         return radius_grid(problem.objective, model._ball(table, problem), int(radii))
     chosen: Array = radii
     return chosen
+
+
+def radius_grid(f: Objective, ball: ConstraintSet, count: int) -> Array:
+    """``count`` radii in geometric progression around the norm of a ridge regression of all rows."""
+    from projfree.estimators.regularization import penalised_point
+
+    total = float(f.data.n if f.data.total_weight is None else f.data.total_weight)
+    euclidean: ConstraintSet = LpBall(2.0, 1.0)
+    if isinstance(ball, WithFree):
+        euclidean = WithFree(euclidean, ball.free, ball.bound)
+    norm = own_norm(ball, penalised_point(f, euclidean, PENALTY / total))
+    middle = norm if 0.0 < norm < np.inf else 1.0
+    return np.geomspace(middle / BELOW, middle * ABOVE, count) if count > 1 else np.array([middle])

@@ -11,14 +11,16 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from projfree.checks import Array, of_size, refuse_masked, shown
+from projfree.checks import Array, of_size, positive, refuse_masked, shown
 from projfree.data import Data
 from projfree.data.gram import Gram
+from projfree.estimators.balls import radius_of
 from projfree.estimators.base import ConstrainedModel, PreparedFit
 from projfree.estimators.deviance import column_or_outputs, explained_deviance, has_deviance
 from projfree.estimators.frame_columns import refuse_target_dates
 from projfree.estimators.given_data import from_outside, given_data, on_cluster, scored_columns
 from projfree.estimators.lazily import lazy_on_dask
+from projfree.estimators.problem import Problem
 from projfree.estimators.robust import BIWEIGHT, HUBER, residual_scale, rough_fit, scale_of_fit
 from projfree.estimators.sklearn_callbacks import with_callbacks
 from projfree.estimators.table import Table, row_weights, take_column
@@ -54,10 +56,11 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
     ----------
     loss : {"squared", "huber", "biweight", "poisson", "gamma", "quantile"} or Loss
         ``"huber"`` and ``"biweight"`` take their scale from the data: 1.345 and 3.787 times a robust standard
-        deviation (1.4826 times the median absolute deviation) of the residuals of a first Huber fit over the same ball,
-        and at least a thousandth of what the targets alone would give. At these multiples they lose 5 % of efficiency
-        on Gaussian residuals. Give ``Huber(delta)`` or ``BiWeight(scale)`` to fix it. The bi-weight is not convex: its
-        fit starts at that of Huber's loss and ends at a stationary point. ``"poisson"`` (targets of at least 0) and
+        deviation (1.4826 times the median absolute deviation) of the residuals of a first Huber fit, scaled by the
+        targets, over the same ball or with the same penalty, and at least a thousandth of what the targets alone would
+        give. At these multiples they lose 5 % of efficiency on Gaussian residuals. Give ``Huber(delta)`` or
+        ``BiWeight(scale)`` to fix it. The bi-weight is not convex: its fit starts at that of Huber's loss, whose ball
+        it takes where there is no radius, and ends at a stationary point. ``"poisson"`` (targets of at least 0) and
         ``"gamma"`` (positive ones) are half the deviances of models whose mean is the exponential of the linear
         prediction: `predict` gives means, and `score` the part of the deviance that is explained. ``"quantile"`` is
         the loss of ``quantile``. It is smoothed, less and less until that accounts for half of ``tol``; the gap is that
@@ -67,15 +70,23 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
     norm : {"lp", "group", "schatten"} or ConstraintSet
         The norm of the ball. With 2-D ``y`` the coefficients are a matrix, features x outputs: its rows are the groups
         of ``"group"``, and ``"schatten"`` acts on its singular values. A set is taken as it is, with its own radius;
-        ``p``, ``q`` and ``radius`` play no part then.
+        ``p``, ``q``, ``radius`` and ``alpha`` play no part then.
     p, q : float
         The exponent of the norm; for ``"group"`` the one within groups, and q (1 by default) the one across them.
-    radius : float or "auto"
-        The radius of the ball. ``"auto"`` chooses the one whose fit should predict new rows best, see the notes.
-    alpha : float, optional
-        In place of a radius, the penalty of scikit-learn's `Ridge` (p=2), `Lasso` (p=1) or `MultiTaskLasso`
-        (``norm="group"``) for squares, and of `PoissonRegressor` and `GammaRegressor` (p=2) for these losses: the fit
-        is then theirs, and ``radius_`` is the norm of its coefficients.
+    radius : float, optional
+        The radius of the ball. It is used in place of ``alpha`` where it is given.
+    alpha : float
+        Without a radius, the weight of a penalty: the fit minimises
+
+        .. math:: \sum_i s_i\,\ell(\langle x_i, w\rangle + b, y_i) + \frac{2\alpha}{k} \|w\|^k , \qquad
+                  k = \min(p, 2) ,
+
+        with q in place of p for groups, and ``radius_`` is the norm of its coefficients, over whose ball the
+        certificate is. With n the sum of the weights, squares give `Ridge(alpha)` of scikit-learn for p = 2,
+        `Lasso(alpha / n)` for p = 1 and `MultiTaskLasso(alpha / n)` for ``norm="group"``; the Poisson and Gamma losses
+        give `PoissonRegressor(2 alpha / n)` and `GammaRegressor(2 alpha / n)`. The loss of the quantile and the outer
+        part of Huber's are not squares, so that ``alpha`` has units there. The default of 1 is scikit-learn's, and no
+        better: choose it, or the radius, by cross-validation.
     fit_intercept : bool
         Whether an intercept, which the ball does not hold, is minimised out.
     solver : "auto" or Solver
@@ -83,13 +94,11 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
     tol : float
         The relative gap at which the fit ends, proven for convex losses.
     max_iter, time_limit : int and float
-        The most iterations of a fit, and seconds of it and of those before it, which find a radius or the scale of a
-        loss.
-    standardize : bool or "auto"
+        The most iterations of a fit, and seconds of it and of those before it, which solve a penalised problem or find
+        the scale of a loss.
+    standardize : bool
         Whether features are centred (with an intercept, unless ``X`` is sparse) and divided by their standard
         deviations, as a view. The radius is then one on the scaled coefficients; ``coef_`` is in the units of ``X``.
-        ``"auto"`` does so where the deviations of columns that are not constant differ more than tenfold, and never
-        with ``alpha``.
     warm_start : bool
         Whether a fit begins at the coefficients of the last one, pulled into the ball.
     random_state : int, RandomState or None
@@ -135,31 +144,6 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
     feature_names_in_ : ndarray of str
         Where ``X`` has names.
 
-    Notes
-    -----
-    ``radius="auto"`` holds out no rows. It minimises what the loss of rows left out would be,
-
-    .. math:: \frac1N \sum_i s_i\,\ell\big(u_i + \gamma\,\ell'(u_i, y_i), y_i\big) , \qquad
-              \frac1N \sum_i s_i\,\frac{\gamma \ell''_i}{1 + \gamma \ell''_i} = \frac{\mathrm{df}}N ,
-
-    with :math:`u_i` the fitted predictions, N the sum of the weights (at least the number of rows with some weight) and
-    :math:`\mathrm{df} = \mathrm{tr}\,(H + P)^{-1} H` the degrees of freedom, from the curvatures H of the loss and P
-    of the norm. For squares this is generalised cross-validation [1]_; for others an approximate leave-one-out [2]_
-    with one leverage for all rows; squares of fewer than 50 rows go by the restricted likelihood, which errs less there
-    [3]_. First the best ridge penalty is found, from the spectrum of the Gram matrix or from
-    Krylov spaces; other losses with eight rows for each parameter take the penalty that a quadratic model at the
-    answer leads one to expect. Over other balls some radii around the norm of that answer are tried, unless there are
-    200 rows for each parameter, or for squares 200 times the share of variance that stays unexplained: no ball could
-    then gain more than 0.005 in R2. A weight of two equals a repeated row. Columns of very few rows, or fits that
-    interpolate, leave little to choose by; `ConstrainedRegressorCV` then looks at held-out rows.
-
-    References
-    ----------
-    .. [1] Craven and Wahba (1979), Smoothing noisy data with spline functions, Numerische Mathematik 31.
-    .. [2] Rad and Maleki (2020), A scalable estimate of the out-of-sample prediction error via approximate
-       leave-one-out cross-validation, JRSS B 82.
-    .. [3] Reiss and Ogden (2009), Smoothing parameter selection for a class of semiparametric linear models, JRSS B 71.
-
     Examples
     --------
     >>> import numpy as np
@@ -177,14 +161,14 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         norm: Any = "lp",
         p: float = 2.0,
         q: float | None = None,
-        radius: Any = "auto",
-        alpha: float | None = None,
+        radius: float | None = None,
+        alpha: float = 1.0,
         fit_intercept: bool = True,
         solver: Any = "auto",
         tol: float = 1e-6,
         max_iter: int = 10_000,
         time_limit: float | None = None,
-        standardize: Any = "auto",
+        standardize: Any = False,
         warm_start: bool = False,
         random_state: Any = None,
         positive: bool = False,
@@ -221,13 +205,8 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
     _gram: Gram | None = None
     _searches = False
 
-    #: The losses that scikit-learn has with a penalty.
-    _penalised_losses = ("squared", "poisson", "gamma")
-
-    @property
-    def _penalty(self) -> tuple[str, Any] | None:
-        alpha = getattr(self, "alpha", None)  # searches have none
-        return None if alpha is None else ("alpha", alpha)
+    def _penalty_weight(self, total: float) -> float:
+        return 2.0 * positive("alpha", self.alpha) / total
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> ConstrainedRegressor:
@@ -346,20 +325,50 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         loss = self._losses(table)  # Huber's, at which a fit of the bi-weight begins
         return BiWeight(BIWEIGHT / HUBER * loss.delta) if self.loss == "biweight" and isinstance(loss, Huber) else loss
 
+    def _penalised(self, table: Table, prepared: PreparedFit) -> PreparedFit:
+        loss = prepared.problem.objective.loss
+        if self._sharpens:
+            from projfree.estimators.sharpening import sharpened_penalty
+
+            data = prepared.problem.objective.data
+            weight = self._penalty_weight(float(data.n if data.total_weight is None else data.total_weight))
+            found = sharpened_penalty(lambda loss: self._problem(table, loss), prepared, weight, self.tol)
+            return found if found.penalised else self._refined(table, found)
+        if isinstance(loss, BiWeight):
+            return self._over_huber(table, prepared, loss)
+        first = super()._penalised(table, prepared)
+        if self.loss not in ("huber", "biweight") or first.start is None:
+            return first
+        f = first.problem.objective
+        scale = self._scale_of(table, first.problem, first.start, f.evaluate(f.point(first.start)).intercept)
+        if self.loss == "biweight":
+            return self._over_huber(table, first, BiWeight(BIWEIGHT * scale))
+        return super()._penalised(table, replace(first, problem=self._problem(table, Huber(HUBER * scale))))
+
+    def _over_huber(self, table: Table, prepared: PreparedFit, loss: BiWeight) -> PreparedFit:
+        """The bi-weight over the ball of the penalised Huber fit with the matching scale, where it begins."""
+        huber = self._problem(table, Huber(HUBER / BIWEIGHT * loss.scale))
+        found = super()._penalised(table, replace(prepared, problem=huber))
+        return replace(found, problem=self._problem(table, loss), penalised=radius_of(found.ball) == 0.0)
+
     def _refined(self, table: Table, prepared: PreparedFit) -> PreparedFit:
         if self._sharpens:
             from projfree.estimators.sharpening import sharpened
 
             problem, start = sharpened(lambda loss: self._problem(table, loss), prepared, self.tol, self.max_iter)
-            return replace(prepared, problem=problem, start=start, run=None)
+            return replace(prepared, problem=problem, start=start)
         if self.loss not in ("huber", "biweight"):
             return prepared
         problem = prepared.problem
         first = rough_fit(problem.objective, prepared.ball, prepared.start, self.tol, prepared.left())
-        fitted = self._shaped(*problem.raw(one_of_many(first).w, first.intercept))
-        scale = scale_of_fit(table.y, self._scores_of(table.X, table.task, fitted), table.weight)
+        scale = self._scale_of(table, problem, one_of_many(first).w, first.intercept)
         loss = Huber(HUBER * scale) if self.loss == "huber" else BiWeight(BIWEIGHT * scale)
-        return replace(prepared, problem=self._problem(table, loss), start=first.w, run=None)
+        return replace(prepared, problem=self._problem(table, loss), start=first.w)
+
+    def _scale_of(self, table: Table, problem: Problem, w: Array, intercept: Any) -> float:
+        """The robust scale of the residuals of a fit."""
+        fitted = self._shaped(*problem.raw(w, intercept))
+        return scale_of_fit(table.y, self._scores_of(table.X, table.task, fitted), table.weight)
 
     @property
     def _sharpens(self) -> bool:

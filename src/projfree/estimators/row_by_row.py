@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from projfree.checks import Array, shown
+from projfree.checks import shown
 from projfree.data import Data, as_data
 from projfree.data.frames import is_dask
 from projfree.data.gram import Gram
-from projfree.estimators.auto import choose_from_form
 from projfree.estimators.balls import inside, radius_of
-from projfree.estimators.fold_grams import LEAST_VARIATION, FoldMoments
+from projfree.estimators.fold_grams import FoldMoments
 from projfree.estimators.problem import Problem
-from projfree.estimators.sklearn_penalty import at_zero, penalised_radius
+from projfree.estimators.regularization import penalised_fit
 from projfree.estimators.solving import warn_if_short
 from projfree.estimators.table import Table
 from projfree.losses.squared import Squared
-from projfree.run import minimize
+from projfree.run.loop import solved
 from projfree.run.result import one_of_many
 
 #: Settings that need single rows.
@@ -57,7 +57,7 @@ def fit_moments(model: Any, gram: Gram) -> None:
     """Minimise the mean squared error of all rows so far, and take over what is found."""
     from projfree.estimators.base import PreparedFit
 
-    table = Table(np.zeros((0, gram.d)), np.zeros((0, *gram.outputs)), deviations=_deviations(gram))
+    table = Table(np.zeros((0, gram.d)), np.zeros((0, *gram.outputs)))
     scaled = model._standardizes(table)
     moments = FoldMoments.of(gram, intercept=bool(model.fit_intercept), standardize=scaled)
     if moments is None:
@@ -65,19 +65,13 @@ def fit_moments(model: Any, gram: Gram) -> None:
     problem = Problem(moments.form, moments.raw, None)  # type: ignore[arg-type]  # all that is asked of it a form can answer
     ball = model._ball(table, problem)
     before = model.result_.w if hasattr(model, "result_") else None
-    if model._penalty is not None:
-        choice = penalised_radius(model, moments.form, ball, gram.total_weight)
-        ball, before = ball.resized(choice.radius), choice.start
-    elif model._automatic:
-        intercepts = moments.form.b[0].size if model.fit_intercept else 0
-        choice = choose_from_form(moments.form, ball, max(gram.total_weight, float(gram.n)), intercepts)
-        ball, before = ball.resized(choice.radius), choice.start
-    start = inside(ball, before, moments.form.shape)
-    settings = model._settings(0, PreparedFit(problem, ball, start))
+    prepared = PreparedFit(problem, ball, inside(ball, before, moments.form.shape))
+    if model._is_penalised:
+        prepared = penalised_fit(replace(prepared, start=None), model._penalty_weight(gram.total_weight))
+        ball = prepared.ball
+    settings = {**model._settings(0, prepared), "start": prepared.start, "callbacks": ()}
     # Ctrl-C leaves the model as it was, without the new rows, so that the call can be repeated.
-    result = moments.of_rows(one_of_many(minimize(moments.form, ball, **settings, start=start)))
-    if model._penalty is not None and start is not None and not start.any():
-        result = at_zero(result)
+    result = moments.of_rows(one_of_many(solved(moments.form, ball, **settings, certify=prepared.penalised)))
     for name, value in model._shaped(*moments.raw(result.w, None)).items():
         setattr(model, name, value)
     model.loss_, model.ball_, model.radius_ = Squared(), ball, radius_of(ball)
@@ -85,12 +79,6 @@ def fit_moments(model: Any, gram: Gram) -> None:
     model.standardize_ = scaled
     model.fit_params_ = model._data_params(moments.scaling if scaled else None)
     warn_if_short(model, result, model.tol)
-
-
-def _deviations(gram: Gram) -> Array:
-    """Standard deviations of the columns, nan for those that are constant up to the rounding of the sums."""
-    about, raw = np.diag(gram.moment(gram.mean)), np.diag(gram.moment(gram.shift[: gram.d]))
-    return np.where(about > LEAST_VARIATION * raw, np.sqrt(np.maximum(about, 0.0)), np.nan)
 
 
 def refuse_data(X: Any) -> None:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from projfree.checks import Array
+from projfree.estimators.balls import radius_of
 from projfree.estimators.problem import Problem
+from projfree.estimators.regularization import norm_power, penalised_fit
 from projfree.losses import Quantile
 from projfree.run import Status, minimize
 from projfree.run.result import one_of_many
@@ -25,8 +27,36 @@ MOST = 12
 LEAST = 1e-6
 #: A gap of this part of the tolerance is met again by the fit that begins where it was met, and proves it anew.
 CLEARLY = 0.5
+#: A smoothing of this part of mu r leaves the multiplier, and with it the radius, about as it is.
+SMOOTHING_SHARE = 1e-3
 #: And a tolerance as at least this, so that the parabola keeps a width.
 LEAST_TOL = 1e-12
+
+
+def sharpened_penalty(
+    make: Callable[[Quantile], Problem], prepared: PreparedFit, weight: float, tol: float
+) -> PreparedFit:
+    """The minimiser of a penalised quantile loss and its ball: smoothing counts as a gap, and is made as small.
+
+    ``penalised`` is true where all coefficients are zero, with a problem that is smoothed by half of the tolerance.
+    """
+    f, power = prepared.problem.objective, norm_power(prepared.ball)
+    loss: Any = f.loss
+    width = loss.delta / f.excess
+    centre = float(f.reported.value(f.point(np.zeros(f.shape))))
+    found, excess, last = prepared, FIRST * centre, 0.5 * max(tol, LEAST_TOL) * centre
+    for _ in range(MOST):
+        if not excess > 0.0:
+            break
+        found = penalised_fit(replace(found, problem=make(replace(loss, delta=width * excess))), weight)
+        radius = radius_of(found.ball) or 0.0
+        due = max(SMOOTHING_SHARE * weight * radius**power, LEAST * last)
+        if excess <= due or not found.penalised:
+            break
+        excess = max(excess / SHARPER, due)
+    if found.penalised and radius_of(found.ball) == 0.0:
+        return replace(found, problem=make(replace(loss, delta=width * last)))
+    return replace(found, problem=prepared.problem, penalised=False)
 
 
 def sharpened(

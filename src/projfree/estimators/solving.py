@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
 from projfree.callers import outside
 from projfree.checks import shown
 from projfree.run import Result, Status
-from projfree.run.loop import solved
-from projfree.run.path import carried
 from projfree.solvers.base import Solver
-from projfree.solvers.plan import plan
-
-if TYPE_CHECKING:
-    from projfree.estimators.base import PreparedFit
 
 
 def checked_solver(solver: Any) -> Any:
@@ -25,18 +18,6 @@ def checked_solver(solver: Any) -> Any:
     if isinstance(solver, Solver) or (isinstance(solver, str) and solver == "auto"):
         return solver
     raise TypeError(f"`solver` must be 'auto' or a Solver such as `PrimalAveraging()`, got {shown(solver)}.")
-
-
-def solved_after(prepared: PreparedFit, settings: dict[str, Any], callbacks: list[Any]) -> Result:
-    """The run of a fit; it goes on from one over a smaller ball where the plan is to use the same solver."""
-    f, ball, before = prepared.problem.objective, prepared.ball, prepared.run
-    if before is None or settings["solver"] != "auto":
-        return solved(f, ball, start=prepared.start, callbacks=callbacks, **settings)
-    made = plan(f, ball, settings["tol"])
-    if made.solver != before.solver or not ball.contains(before.state.x.w):
-        return solved(f, ball, start=prepared.start, callbacks=callbacks, **settings)
-    settings = {**settings, "solver": made.solver, "state": carried(f, ball, before)}
-    return replace(solved(f, ball, start=None, callbacks=callbacks, **settings), plan=made)
 
 
 def warn_if_short(model: Any, result: Result, tol: float, expected: bool = False) -> None:

@@ -13,9 +13,6 @@ from projfree.checks import Array, is_missing, shown
 from projfree.data import Data, as_data
 from projfree.data.local import checked_weights
 
-#: Columns whose standard deviations differ more than this many times are on different scales.
-UNEVEN = 10.0
-
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -30,8 +27,6 @@ class Table:
     task: Array | None = None
     #: How many tasks there are, also where a part of the rows has fewer.
     tasks: int = 0
-    #: The standard deviations of columns where they are known, nan for constant ones.
-    deviations: Array | None = None
 
     @property
     def features(self) -> int:
@@ -48,13 +43,6 @@ class Table:
     def data(self) -> Data:
         """The rows as a data class."""
         return self.X if isinstance(self.X, Data) else as_data(self.X, self.y, self.weight)
-
-    @cached_property
-    def uneven(self) -> bool:
-        """Whether the weighted standard deviations of columns differ more than tenfold, constant ones left aside."""
-        deviations = self.data.column_deviation(np.nan) if self.deviations is None else self.deviations
-        known = deviations[deviations > 0.0]
-        return bool(len(known)) and float(known.max()) > UNEVEN * float(known.min())
 
     @property
     def total(self) -> float:

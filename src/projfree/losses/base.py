@@ -92,10 +92,6 @@ class Loss(ABC):
         intercept in closed form (`intercept_step`), and rules that need a constant refuse where they have none.
         """
 
-    def smoothed_for(self, value: float) -> Loss:
-        """A smoothed loss with the width that suits residuals of this mean loss; others as they are."""
-        return self
-
     @abstractmethod
     def value(self, u: Array, y: Array) -> Array:
         """The loss of each entry, or of each row where the outputs are coupled, accurate relative to its size."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -120,10 +120,6 @@ class Quantile(Loss):
     @property
     def exact(self) -> Loss:
         return Pinball(self.quantile)
-
-    def smoothed_for(self, value: float) -> Quantile:
-        """As wide as residuals with this mean loss, so that the parabola holds a good part of them."""
-        return replace(self, delta=value / (self.quantile * (1.0 - self.quantile))) if value > 0.0 else self
 
     def value(self, u: Array, y: Array) -> Array:
         r = y - u

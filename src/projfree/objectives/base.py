@@ -15,7 +15,6 @@ from projfree.objectives.workload import Workload
 
 if TYPE_CHECKING:
     from projfree.losses.base import Loss
-    from projfree.numerics.lanczos import Lanczos
     from projfree.numerics.symmetric import Symmetric
     from projfree.objectives.hessian_products import HessianProducts
     from projfree.objectives.hull import Hull
@@ -153,11 +152,6 @@ class SmoothFunction(ABC):
         For functions that are not convex, the curvature of a convex quadratic model that touches them at ``x``.
         """
         raise TypeError(f"{type(self).__name__} has no Hessian; use CorrectivePrimalAveraging or FrankWolfe.")
-
-    @property
-    def known_krylov(self) -> tuple[Lanczos, float] | None:
-        """A Krylov space of a quadratic that was found before, see `Lanczos.begun`, and the value at zero."""
-        return None
 
     def bend(self, x: Point) -> Bend:
         """`hessian`, and how the intercept follows the parameter where `evaluate_near` takes one as given."""

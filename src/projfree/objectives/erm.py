@@ -16,7 +16,6 @@ from projfree.deadline import expired
 from projfree.losses.base import Loss
 from projfree.losses.softmax import Softmax
 from projfree.losses.squared import is_squared
-from projfree.numerics.lanczos import Lanczos
 from projfree.objectives.base import SmoothFunction, rows_at
 from projfree.objectives.curvature import bend, curvature, shared_curvature
 from projfree.objectives.evaluation import Bend, Evaluation, Memory
@@ -280,14 +279,6 @@ class Objective(SmoothFunction):
 
     def quadratic_form(self) -> QuadraticForm | None:
         return form_of(self) if self.has_quadratic_form else None
-
-    def keep_krylov(self, space: Lanczos, value: float) -> None:
-        """Keep a Krylov space of the quadratic, which begins at minus the gradient at zero, and the value there."""
-        self.shared["krylov"] = space, value
-
-    @property
-    def known_krylov(self) -> tuple[Lanczos, float] | None:
-        return self.shared.get("krylov")
 
     @property
     def has_quadratic_form(self) -> bool:

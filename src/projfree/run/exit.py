@@ -57,6 +57,12 @@ def verdict(run: Run) -> tuple[Status, Certificate] | None:
     return None
 
 
+def certified(run: Run) -> tuple[Status, Certificate | None] | None:
+    """The certificate of the start of a run, None where it does not reach the tolerance."""
+    certificate = confirm(run, look_back=False)
+    return (_reached(run), certificate) if certificate.gap <= run.tol * run.scale else None
+
+
 def _claims(run: Run, part: float) -> bool:
     """Whether a step without a search for the intercept has a gap of this part of the tolerance.
 

@@ -18,7 +18,7 @@ from projfree.objectives.base import SmoothFunction
 from projfree.objectives.blackbox import NotFiniteError
 from projfree.run.callbacks import Callback, closed, listed
 from projfree.run.certificate import Certificate
-from projfree.run.exit import finish, remembered, verdict
+from projfree.run.exit import certified, finish, remembered, verdict
 from projfree.run.fingerprints import ANEW, Fingerprint, fingerprint, refuse_other
 from projfree.run.progress import Run
 from projfree.run.result import Result
@@ -148,8 +148,12 @@ def solved(
     record: int = 1,
     state: State | str | os.PathLike[str] | None = None,
     keep: bool = False,
+    certify: bool = False,
 ) -> Result:
-    """`minimize`; unless the state is to be kept, that of the result is of no run, and none goes on from it."""
+    """`minimize`; unless the state is to be kept, that of the result is of no run, and none goes on from it.
+
+    With ``certify`` the start may be the answer: it is checked first, and no step is made where it meets the tolerance.
+    """
     at_least("tol", tol, 0.0)
     earlier, compiled = None if state is None else _earlier(state), compile_seconds()
     solver, made = _checked(objective, ball, solver, tol, earlier)
@@ -163,7 +167,7 @@ def solved(
         earlier.restore(run)
     with closed(callbacks), single_blas(_small(objective, ball)):
         with deadline(limit):
-            ended = _drive(run, callbacks)
+            ended = (certified(run) if certify else None) or _drive(run, callbacks)
         result = finish(run, *ended, compiled, keep=keep)
     if result.compile_seconds > 0.0:
         log.info("compiled in %.1f s, once: the next process finds the code on disk", result.compile_seconds)

@@ -160,10 +160,7 @@ def _digits(state: KrylovState, found: Small, radius: float) -> float:
 
 
 def _begun(f: SmoothFunction, state: KrylovState) -> KrylovState:
-    """The state with the space that is known, or of dimension zero, from the value and the gradient at zero."""
-    if f.known_krylov is not None:
-        space, value = f.known_krylov
-        return replace(state, constant=value, **vars(space))
+    """The state with a space of dimension zero, from the value and the gradient at zero."""
     zero = f.evaluate(f.point(np.zeros(f.shape)))
     space = Lanczos.begun(-zero.slope.gradient.ravel())
     return replace(state, constant=zero.value, **vars(space))

@@ -1,0 +1,323 @@
+r"""`alpha` and `C`: the penalised model that an estimator without a radius fits.
+
+With the mean loss f and a norm,
+
+.. math:: \min_w\ f(w) + \frac{\lambda}{k} \|w\|^k , \qquad k = \min(p, 2) ,
+
+where p is the outer exponent of the norm. The minimiser w also minimises f over the ball of radius :math:`r = \|w\|`,
+whose multiplier is :math:`\mu = \lambda r^{k-1}`, so that a certificate over that ball proves it.
+
+Newton's method solves the problem for p = 2, and a working set for p = 1 and for groups that are rows. Elsewhere the
+radius is the root of :math:`\mu(r) = \lambda r^{k-1}`, where the multiplier :math:`\mu(r)` of the ball decreases in r.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from projfree.checks import Array
+from projfree.deadline import Expired, deadline, expired
+from projfree.estimators.balls import ZERO_RADIUS, ball_through, inside, own_norm
+from projfree.numerics.flat_quadratic import minimise_penalised
+from projfree.objectives.base import SmoothFunction
+from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.hessian_products import HessianProducts
+from projfree.run import Result, minimize
+from projfree.run.result import one_of_many
+from projfree.runtime import single_blas
+from projfree.sets import ConstraintSet, GroupBall, Positive, WithFree
+from projfree.solvers.model import MOST_PARAMETERS
+
+if TYPE_CHECKING:
+    from projfree.estimators.base import PreparedFit
+
+log = logging.getLogger(__name__)
+
+#: Newton's method ends where the gap is this part of the value, so that predictions are exact to about its root; a
+#: working set where its conditions hold up to this part of the penalty. Both take so many steps at the latest.
+GAP, ACCURACY, STEPS = 1e-10, 1e-11, 60
+#: A point is a minimiser if its optimality conditions hold up to this part; else the root is looked for.
+SETTLED = 1e-6
+#: A Hessian of so few parameters takes no longer than the products of a few steps; larger ones are formed where so many
+#: products do not solve for a step.
+FORMED, PRODUCTS = 50, 500
+#: Features that a step of the working set adds, at least; and as many as are in use.
+SMALLEST = 100
+#: The relative accuracy of a radius.
+RADIUS_ACCURACY = 1e-6
+#: The gap of a solve as a part of mu r at most; its root is about the error of mu, so that it falls with the square of
+#: the last change of the radius, down to the second number. A solve takes so many iterations at most.
+GAP_SHARE, LEAST_SHARE, ITERATIONS = 1e-3, 1e-8, 1_000
+#: A radius grows or shrinks by this factor at most from one solve to the next, of which there are at most so many.
+FACTOR, SOLVES = 10.0, 50
+#: Values that differ by this part are equal.
+ROUNDING = 1e-13
+
+
+def penalised_fit(prepared: PreparedFit, weight: float) -> PreparedFit:
+    """Solve the penalised problem in half of the time limit; what is left is to certify it over its ball."""
+    f, ball, limit = prepared.problem.objective, prepared.ball, prepared.left()
+    start = None if prepared.start is None or prepared.start.shape != f.shape else prepared.start
+    # Entered once here, because every Hessian of a small problem would enter it.
+    with deadline(math.inf if limit is None else 0.5 * limit), single_blas(f.shape[0] <= MOST_PARAMETERS):
+        try:
+            w, late = penalised_point(f, ball, weight, start), expired()
+        except Expired:  # before there was anything to go on with
+            w, late = np.zeros(f.shape), True
+    if late:
+        log.warning("`time_limit` ended before the penalised problem was solved; raise it, or give a radius.")
+        if not own_norm(ball, w) > 0.0:
+            return replace(prepared, start=None)
+    return replace(prepared, ball=ball_through(ball, w), start=w, penalised=True)
+
+
+def norm_power(ball: ConstraintSet) -> float:
+    """The exponent k of the penalty: the outer exponent of the norm, but at most two."""
+    inner: Any = ball.ball if isinstance(ball, WithFree) else ball
+    inner = inner.ball if isinstance(inner, Positive) else inner
+    return min(float(inner.q if isinstance(inner, GroupBall) else inner.p), 2.0)
+
+
+def penalised_point(f: SmoothFunction, ball: ConstraintSet, weight: float, start: Array | None = None) -> Array:
+    """The minimiser of f plus ``weight / k`` times the k-th power of the norm of a ball, whatever its radius.
+
+    Entries that the ball leaves free are not penalised. ``start`` is a point near the minimiser.
+    """
+    begin = np.zeros(f.shape) if start is None else start
+    inner = ball.ball if isinstance(ball, WithFree) else ball
+    lp = inner.as_lp((f.shape[0] - len(ball.free_features()), *f.shape[1:]))
+    rows = _plain_rows(f, ball)
+    settled = False
+    if lp is not None and lp.p == 2.0 and (f.has_hessian or f.quadratic):
+        penalty = np.full(f.shape, weight)
+        penalty[ball.free_features()] = 0.0
+        begin, settled = newton_point(f, penalty, begin)
+    elif rows is not None:
+        begin, settled = flat_point(f, weight, begin, rows=rows)
+    return begin if settled or expired() else root_point(f, ball, weight, begin)
+
+
+def _plain_rows(f: SmoothFunction, ball: ConstraintSet) -> bool | None:
+    """Whether the norm adds the norms of rows (or the sizes of entries) and `flat_point` applies; None elsewhere."""
+    flat = None if ball.has_free else ball.as_flat(f.shape)
+    if flat is None or not (f.has_hessian and f.convex and flat.signed) or f.excess or (flat.costs != 1.0).any():
+        return None
+    if flat.groups is None:
+        return False
+    rows = f.has_quadratic_form and len(flat.costs) == f.shape[0] and flat.exponent == 2.0
+    return True if rows else None
+
+
+def newton_point(f: SmoothFunction, penalty: Array, start: Array) -> tuple[Array, bool]:
+    r"""Newton's method on f plus half of the sum of ``penalty * w**2``, and whether it has reached the minimum.
+
+    The sum is :math:`\lambda`-strongly convex, so that a gradient s proves a gap of at most
+    :math:`\|s\|^2 / (2 \lambda)`.
+    """
+    d, weight, form = f.shape[0], float(penalty.max()), None
+    if f.has_quadratic_form and d <= (MOST_PARAMETERS if f.rows is None or d <= f.rows else FORMED):
+        form = f.quadratic_form()
+    if form is not None:
+        solve = _factorised(form.H + np.diag(penalty.reshape(d, -1)[:, 0]))
+        w = solve(form.b.reshape(d, -1)).reshape(f.shape)
+        if np.linalg.norm(form.H @ w + penalty * w - form.b) <= SETTLED * np.linalg.norm(form.b):
+            return w, True
+    here = f.evaluate(f.point(start), keep=True)
+    first, scale = float(np.linalg.norm(here.slope.gradient)), None
+    formed = form is None and math.prod(f.shape) <= FORMED and f.has_hessian
+    for _ in range(STEPS):
+        w, slope = here.point.w, here.slope.gradient + penalty * here.point.w
+        size, goal = float(np.linalg.norm(slope)), math.sqrt(2.0 * weight * GAP * abs(here.value)) + ROUNDING * first
+        if size <= goal or expired():
+            break
+        try:
+            step = None
+            if not formed:
+                products = f.hessian_at(here.point)
+                scale = products.diagonal() + penalty if scale is None else scale
+                # Newton converges superlinearly if the residual falls with the slope.
+                rtol = max(0.1 * goal / size, 0.0 if f.quadratic else min(0.1, math.sqrt(size / first)))
+                step = _conjugate_gradients(products, penalty, slope, scale, rtol)
+            if step is None and f.has_hessian and w.size <= MOST_PARAMETERS:
+                formed = True
+                step = _factorised(f.hessian(here.point) + np.diag(penalty.ravel()))(slope.ravel()).reshape(f.shape)
+        except Expired:
+            break
+        there = None if step is None else _descent(f, here, w - step, lambda v: 0.5 * float(np.vdot(penalty * v, v)))
+        if there is None:
+            break
+        here = there
+    return here.point.w, size <= max(goal, SETTLED * first)
+
+
+def _conjugate_gradients(
+    products: HessianProducts, penalty: Array, slope: Array, scale: Array, rtol: float
+) -> Array | None:
+    """A step up to a relative residual, None where that takes too many products."""
+    from scipy.sparse import diags_array
+    from scipy.sparse.linalg import LinearOperator, cg
+
+    shape, own = slope.shape, penalty.ravel()
+    H = LinearOperator(2 * (own.size,), lambda v: products.product(v.reshape(shape)).ravel() + own * v, dtype=float)
+    M = diags_array(1.0 / np.where(scale > 0.0, scale, 1.0).ravel())
+    found, left = cg(H, slope.ravel(), rtol=min(rtol, 0.1), maxiter=PRODUCTS, M=M)
+    return None if left else found.reshape(slope.shape)
+
+
+def _factorised(H: Array) -> Callable[[Array], Array]:
+    """A solver for a positive matrix; singular ones, as collinear free columns make them, have a pseudo-inverse."""
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq
+
+    try:
+        factor = cho_factor(H, lower=True)
+    except LinAlgError:
+        return lambda b: lstsq(H, b)[0]
+    return lambda b: cho_solve(factor, b)
+
+
+def _descent(f: SmoothFunction, here: Evaluation, new: Array, penalty: Callable[[Array], float]) -> Evaluation | None:
+    """The evaluation at the first of ever shorter steps towards ``new`` that descends; None where none does."""
+    old, start = here.value + penalty(here.point.w), here.point.w
+    share = 1.0
+    while share > ROUNDING and (new != start).any():
+        w = start + share * (new - start) if share < 1.0 else new
+        there = f.evaluate(f.point(w, here.point.intercept), keep=True)
+        if there.value + penalty(w) <= old + ROUNDING * abs(old):
+            return there
+        share *= 0.5
+    return None
+
+
+def flat_point(f: SmoothFunction, level: float, start: Array, *, rows: bool) -> tuple[Array, bool]:
+    """The minimiser of f plus ``level`` times the sum of the sizes of entries or norms of rows, and whether it is."""
+    first = f.evaluate(f.point(start))
+    here = _flat_steps(f, first, level, rows)
+    if _flat_slope(here, level, rows) > SETTLED * level and not expired():
+        # Too many features at once make the face singular. From larger penalties they come in a few at a time.
+        here = f.evaluate(f.point(np.zeros(f.shape)))
+        highest = max(float(np.max(_sizes(here.slope.gradient, rows))), level)
+        for penalty in np.geomspace(highest, level, 2 + math.ceil(math.log(highest / level, 2.0))):
+            here = _flat_steps(f, here, float(penalty), rows)
+    return here.point.w, _flat_slope(here, level, rows) <= SETTLED * level
+
+
+def _flat_steps(f: SmoothFunction, here: Evaluation, level: float, rows: bool) -> Evaluation:
+    """Newton's method on the features in use and the steepest others."""
+    for _ in range(STEPS):
+        w, g = here.point.w, here.slope.gradient
+        if _flat_slope(here, level, rows) <= ACCURACY * level or expired():
+            break
+        features = _working_set(w, g, level)
+        if not len(features):
+            break
+        try:
+            H = f.hessian_among(here.point, features)
+        except Expired:
+            break
+        part = w[features] if len(H) == len(features) else w[features].ravel()
+        b = H @ part - g[features].reshape(part.shape)
+        new = w.copy()
+        new[features] = minimise_penalised(H, b, part, level, rows=rows).reshape(new[features].shape)
+        there = _descent(f, here, new, lambda v: level * float(_sizes(v, rows).sum()))
+        if there is None:
+            break
+        here = there
+    return here
+
+
+def _working_set(w: Array, g: Array, level: float) -> Array:
+    """The features in use, and as many others with slopes above the level, the steepest first."""
+    used = w.reshape(len(w), -1).any(axis=1)
+    slope = np.linalg.norm(g.reshape(len(g), -1), axis=1)
+    others = np.flatnonzero(~used & (slope > level * (1.0 - ROUNDING)))
+    others = others[np.argsort(-slope[others], kind="stable")[: max(SMALLEST, 2 * int(used.sum()))]]
+    return np.sort(np.concatenate([np.flatnonzero(used), others]))
+
+
+def _sizes(w: Array, rows: bool) -> Array:
+    return np.linalg.norm(w.reshape(len(w), -1), axis=1) if rows else np.abs(w)
+
+
+def _flat_slope(here: Evaluation, level: float, rows: bool) -> float:
+    """How far the optimality conditions are from being met."""
+    w, g = here.point.w, here.slope.gradient
+    sizes = _sizes(w, rows)
+    by = np.where(sizes > 0.0, sizes, 1.0).reshape(len(w), *([1] * (w.ndim - 1)) if rows else sizes.shape[1:])
+    on, off = _sizes(g + level * w / by, rows), np.maximum(_sizes(g, rows) - level, 0.0)
+    return float(np.max(np.where(sizes > 0.0, on, off), initial=0.0))
+
+
+def root_point(f: SmoothFunction, ball: ConstraintSet, weight: float, start: Array) -> Array:
+    r"""The minimiser over the ball of radius r with :math:`\mu(r) = \lambda r^{k-1}`, from solves at several radii.
+
+    With :math:`\lambda(r) = \mu(r) / r^{k-1}`, which decreases in r, :math:`r^{1-k}` is about linear in
+    :math:`\lambda`: exactly so where r is small, and for k = 2 nearly so elsewhere (More and Sorensen, 1983). For k = 1
+    it is r itself that is about linear. So the next radius comes from the line through the last two, or from bisection
+    where that leaves the bracket.
+    """
+    power = norm_power(ball)
+    zero = _at_zero(f, ball)
+    steepest = ball.resized(1.0).multiplier(zero.slope.gradient) or 0.0
+    if not steepest > (weight if power == 1.0 else 0.0):
+        return zero.point.w
+    linear = 1.0 if power == 1.0 else 1.0 - power  # r to this exponent is about linear
+    # The root is below: the penalty is at most what f loses, and its slope at most that of f at zero.
+    low, high = 0.0, float(power * max(zero.value - f.least, 0.0) / weight) ** (1.0 / power)
+    high = high if power == 1.0 else min(high, (steepest / weight) ** (1.0 / (power - 1.0)))
+    if not high > 0.0:
+        return zero.point.w
+    norm, w, value = own_norm(ball, start), start, zero.value
+    radius = norm if norm > 0.0 else min(high, _first_radius(f, ball, zero, steepest))
+    before, share = (steepest, 0.0) if power == 1.0 else None, GAP_SHARE
+    for _ in range(SOLVES):
+        found = _solved(f, ball.resized(radius), w, share * weight * radius**power / (abs(value) or 1.0))
+        w, value = found.w, found.value
+        norm = min(own_norm(ball, w) or radius, radius)  # a rough solve may end at zero, where it began
+        level = (found.multiplier or 0.0) / radius ** (power - 1.0)
+        slack = 0.0 if share == LEAST_SHARE else math.sqrt(share)  # of rough multipliers
+        low, high = (
+            (max(low, radius - slack * radius), high) if level > weight else (low, min(high, norm + slack * norm))
+        )
+        here = level, norm**linear
+        slope = 1.0 / steepest if before is None or before[0] == level else (before[1] - here[1]) / (before[0] - level)
+        x, before = here[1] + slope * (weight - level), here
+        new = x ** (1.0 / linear) if x > 0.0 else math.inf if level > weight else 0.0
+        new = min(max(new, radius / FACTOR), radius * FACTOR)
+        if not low <= new <= high:
+            new = math.sqrt(low * high) if low > 0.0 else 0.5 * high
+        change, exact = abs(new / radius - 1.0), share == LEAST_SHARE
+        if expired() or (exact and (change <= RADIUS_ACCURACY or high <= low * (1.0 + RADIUS_ACCURACY))):
+            break
+        share, radius = min(max(change**2, LEAST_SHARE), GAP_SHARE), new
+    return w
+
+
+def _at_zero(f: SmoothFunction, ball: ConstraintSet) -> Evaluation:
+    """The evaluation at zero, where entries that the ball leaves free are at their minimum."""
+    zero = f.evaluate(f.point(np.zeros(f.shape)))
+    if not ball.has_free:
+        return zero
+    found = _solved(f, ball.resized(ZERO_RADIUS), None, GAP_SHARE)
+    w = np.zeros(f.shape)
+    w[ball.free_features()] = found.w[ball.free_features()]
+    return f.evaluate(f.point(w, found.intercept))
+
+
+def _first_radius(f: SmoothFunction, ball: ConstraintSet, zero: Evaluation, steepest: float) -> float:
+    """How far it is to the minimum of a quadratic model along the first vertex; one where no curvature is known."""
+    if not (f.has_hessian or f.quadratic):
+        return 1.0
+    vertex = ball.resized(1.0).lmo(zero.slope.gradient)
+    vertex[ball.free_features()] = 0.0
+    curvature = float(np.vdot(vertex, f.hessian_at(zero.point).product(vertex)))
+    return steepest / curvature if curvature > 0.0 else 1.0
+
+
+def _solved(f: SmoothFunction, ball: ConstraintSet, start: Array | None, tol: float) -> Result:
+    return one_of_many(minimize(f, ball, start=inside(ball, start, f.shape), tol=tol, max_iter=ITERATIONS, record=0))
