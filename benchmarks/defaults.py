@@ -1,13 +1,11 @@
-"""Default models against scikit-learn's defaults and against the best radius of a fine grid, on data of many kinds.
+"""The default models beside the models of scikit-learn that minimise the same function.
 
-    python benchmarks/defaults.py [--only NAME ...] [--splits 5] [--grid 61] [--limit 20] [--commit]
+    python benchmarks/defaults.py [--only NAME ...] [--repeat 5] [--commit]
 
-Scores are R2 or accuracy on held-out rows, the means of random splits (stratified for classes). The grid goes from a
-hundred-thousandth of the norm of the fit without a ball to that norm and is the same for all splits; it depends on no
-choice of ours. The best radius is the one of the grid with the best mean score on the held-out rows themselves, which
-no method can know: the difference to it is what is lost by choosing from the training rows alone. The cost is the
-processor time of a default fit over that of a fit with the same radius, summed over the splits; fits end after
-``--limit`` seconds, and the table marks rows where one did.
+Peers are `Ridge`, `Lasso`, and `LogisticRegression` with a tolerance at which its predictions agree with ours. Times
+are the smallest of interleaved fits, in wall-clock seconds on one thread. The difference is the largest one of the
+linear predictions on the rows of the fit, over the largest of them. Scores are R2 or accuracy on rows that were held
+out. The texts are generated: words have Zipf's frequencies, which depend on the class.
 """
 
 from __future__ import annotations
@@ -15,150 +13,151 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from common import console
-from defaults_data import Case, cases
 from record import commit, machine
 from rich.table import Table
-from sklearn.linear_model import LogisticRegression, RidgeCV
-from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.linear_model import Lasso, LogisticRegression, Ridge
+from sklearn.preprocessing import scale
 from threadpoolctl import threadpool_limits
 
 from projfree import ConstrainedClassifier, ConstrainedRegressor
 
-#: Grids go from this part of the norm of the fit without a ball to that norm.
-REACH = 1e-5
-#: The penalty of the fit without a ball for classes, which has no finite norm where they can be separated.
-WEAK = 1e4
-#: Fits of the grid end at this gap, which no score notices.
-TOL = 1e-3
-#: Sizes at which the cost is measured, rows by features.
-SIZES = ((1_000, 20), (20_000, 50), (20_000, 500))
+#: The share of rows that are held out for the scores.
+HELD = 0.3
 
 
-def timed(model: Any, X: Any, y: np.ndarray) -> tuple[Any, float]:
-    begun = time.process_time()
-    return model.fit(X, y), time.process_time() - begun
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A data set."""
+
+    name: str
+    X: Any
+    y: np.ndarray
+
+    @property
+    def classes(self) -> int:
+        return len(np.unique(self.y)) if self.y.dtype.kind in "iub" else 0
 
 
-def peer(case: Case) -> Any:
-    """What scikit-learn's documentation would begin with, on scaled columns."""
-    scaler = MaxAbsScaler() if hasattr(case.X, "tocsr") else StandardScaler()
-    return make_pipeline(scaler, LogisticRegression(max_iter=10_000) if case.classifies else RidgeCV())
+def gaussian(n: int, d: int, *, classes: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Features without correlation, and a target of which they explain half."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d))
+    u = X @ rng.standard_normal(d) / np.sqrt(d) + rng.standard_normal(n)
+    return X, (u > 0).astype(int) if classes else u
 
 
-def unbounded(case: Case, norm: dict[str, Any]) -> float:
-    """The norm of the fit without a ball to all rows, on the columns as a default model scales them."""
-    kind = ConstrainedClassifier if case.classifies else ConstrainedRegressor
-    model = kind(**norm, max_iter=20, tol=0.1).fit(case.X, case.y)
-    X = case.X.toarray() if hasattr(case.X, "toarray") else case.X
-    X = StandardScaler(with_std=model.standardize_).fit_transform(X)
-    if case.classifies:
-        W = LogisticRegression(C=WEAK, max_iter=10_000).fit(X, case.y).coef_.T
-    else:
-        W = np.linalg.lstsq(X, case.y - case.y.mean(axis=0), rcond=None)[0]
-    return float(model.ball_.norm(W.reshape(model.result_.w.shape)))
+def words(n: int = 7_000, d: int = 40_000, length: int = 100, seed: int = 0) -> tuple[sp.csr_array, np.ndarray]:
+    """Counts of words of Zipf's frequencies; those of one class are moved by a factor each."""
+    rng = np.random.default_rng(seed)
+    common = 1.0 / np.arange(1, d + 1)
+    shares = [np.cumsum(q / q.sum()) for q in (common, common * np.exp(0.5 * rng.standard_normal(d)))]
+    y = rng.integers(0, 2, n)
+    drawn = [np.searchsorted(shares[one], rng.random(1 + rng.poisson(length))) for one in y]
+    rows = np.repeat(np.arange(n, dtype=np.int32), [len(each) for each in drawn])
+    columns = np.minimum(np.concatenate(drawn), d - 1).astype(np.int32)
+    X = sp.csr_array(sp.coo_array((np.ones(len(rows)), (rows, columns)), shape=(n, d)))
+    return X, y
 
 
-def measured(case: Case, norm: dict[str, Any], given: argparse.Namespace) -> dict[str, Any]:
-    """Mean scores and the cost for one norm."""
-    kind, split = (
-        (ConstrainedClassifier, StratifiedShuffleSplit) if case.classifies else (ConstrainedRegressor, ShuffleSplit)
-    )
-    ours, theirs, grids, radii, seconds, cut = [], [], [], [], np.zeros(2), False
-    top = unbounded(case, norm)
-    grid = np.geomspace(REACH * top, top, given.grid)
-    for rows, held in split(given.splits, test_size=0.3, random_state=0).split(np.zeros(len(case.y)), case.y):
-        X, y, Xt, yt = case.X[rows], case.y[rows], case.X[held], case.y[held]
-        model, spent = timed(kind(**norm, time_limit=given.limit), X, y)
-        alone, least = timed(kind(**norm, radius=model.radius_, time_limit=given.limit), X, y)
-        cut = cut or "TIME_LIMIT" in {fit.result_.status.name for fit in (model, alone)}
-        seconds += spent, least
-        ours.append(model.score(Xt, yt))
-        theirs.append(peer(case).fit(X, y).score(Xt, yt))
-        radii.append(model.radius_)
-        warm = kind(**norm, tol=TOL, warm_start=True, time_limit=given.limit)
-        grids.append([warm.set_params(radius=float(r)).fit(X, y).score(Xt, yt) for r in grid])
-    mean = np.mean(grids, axis=0)
+def cases() -> Iterator[Case]:
+    diabetes, cancer, wine, digits = load_diabetes(), load_breast_cancer(), load_wine(), load_digits()
+    yield Case("diabetes", scale(diabetes.data), diabetes.target)
+    yield Case("breast cancer", scale(cancer.data), cancer.target)
+    yield Case("wine", scale(wine.data), wine.target)
+    yield Case("digits", digits.data / 16.0, digits.target)
+    for n, d in ((1_000, 20), (20_000, 50), (20_000, 300), (200_000, 10)):
+        yield Case("numbers", *gaussian(n, d, classes=False))
+        yield Case("two classes", *gaussian(n, d, classes=True))
+    X, y = words()
+    yield Case("text, counts", X, y)
+    yield Case("text, tf-idf", sp.csr_array(TfidfTransformer(sublinear_tf=True).fit_transform(X)), y)
+
+
+def peer(case: Case, p: float, n: int) -> tuple[str, Any]:
+    """The model of scikit-learn for ``n`` rows, with its name."""
+    if not case.classes:
+        return ("Ridge", Ridge()) if p == 2 else ("Lasso", Lasso(alpha=1.0 / n, tol=1e-8, max_iter=100_000))
+    if p == 2:
+        solver = "newton-cholesky" if case.X.shape[1] < 1_000 else "lbfgs"
+        return solver, LogisticRegression(solver=solver, tol=1e-10 if solver != "lbfgs" else 1e-6, max_iter=10_000)
+    if case.classes == 2:  # which has no intercept here, since it would penalise it
+        given = {"solver": "liblinear", "fit_intercept": False, "tol": 1e-6, "max_iter": 10_000}
+        return "liblinear", LogisticRegression(penalty="l1", **given)
+    return "saga", LogisticRegression(penalty="l1", solver="saga", tol=1e-6, max_iter=10_000)
+
+
+def linear(model: Any, X: Any) -> np.ndarray:
+    """Linear predictions; softmax does not see their mean."""
+    u = np.asarray(X @ model.coef_.T + model.intercept_)
+    return u - u.mean(axis=1, keepdims=True) if u.ndim == 2 and u.shape[1] > 1 else u.ravel()
+
+
+def measured(case: Case, p: float, repeat: int) -> dict[str, Any]:
+    order = np.random.default_rng(1).permutation(len(case.y))
+    held, rows = np.split(order, [int(HELD * len(order))])
+    X, y, Xt, yt = case.X[rows], case.y[rows], case.X[held], case.y[held]
+    name, theirs = peer(case, p, len(y))
+    kind = ConstrainedClassifier if case.classes else ConstrainedRegressor
+    ours = kind(p=p, fit_intercept=name != "liblinear")
+    seconds = []
+    for _ in range(repeat):
+        pair = []
+        for model in (ours, theirs):
+            begun = time.perf_counter()
+            model.fit(X, y)
+            pair.append(time.perf_counter() - begun)
+        seconds.append(pair)
+    best, expected = np.min(seconds, axis=0), linear(theirs, X)
     return {
         "data": case.name,
-        "kind": case.kind,
-        "norm": norm,
-        "ours": float(np.mean(ours)),
-        "best": float(max(mean.max(), np.mean(ours))),
-        "best radius": float(grid[mean.argmax()]),
-        "scikit-learn": float(np.mean(theirs)),
-        "radius": float(np.exp(np.mean(np.log(radii)))),
-        "cost": float(seconds[0] / seconds[1]),
-        "fit seconds": float(seconds[1] / given.splits),
-        "cut at the limit": bool(cut),
+        "rows": X.shape[0],
+        "features": X.shape[1],
+        "p": p,
+        "peer": name,
+        "seconds": float(best[0]),
+        "peer seconds": float(best[1]),
+        "ratio": float(best[0] / best[1]),
+        "difference": float(np.abs(linear(ours, X) - expected).max() / np.abs(expected).max()),
+        "score": float(ours.score(Xt, yt)),
+        "peer score": float(theirs.score(Xt, yt)),
+        "radius": float(ours.radius_),
+        "relative gap": float(ours.result_.relative_gap),
     }
-
-
-def costs(repeat: int = 5) -> list[dict[str, Any]]:
-    """The smallest times of interleaved fits, with and without the choice of the radius."""
-    rng, found = np.random.default_rng(0), []
-    for n, d in SIZES:
-        X = rng.standard_normal((n, d))
-        u = X @ rng.standard_normal(d)
-        y = u + 0.5 * u.std() * rng.standard_normal(n)
-        for kind, target in ((ConstrainedRegressor, y), (ConstrainedClassifier, (y > 0).astype(int))):
-            for p in (1.0, 1.5, 2.0):
-                radius = kind(p=p).fit(X, target).radius_
-                pairs = [
-                    (timed(kind(p=p), X, target)[1], timed(kind(p=p, radius=radius), X, target)[1])
-                    for _ in range(repeat if n * d < 5_000_000 else 1)
-                ]
-                spent, alone = np.min(pairs, axis=0)
-                found.append({"rows": n, "features": d, "model": kind.__name__, "p": p, "cost": float(spent / alone)})
-    return found
-
-
-def show(rows: list[dict[str, Any]], sizes: list[dict[str, Any]]) -> None:
-    """The tables."""
-    table = Table("data", "kind", "norm", "ours", "best", "lost", "scikit-learn", "radius", "best radius", "cost")
-    for row in rows:
-        norm = " ".join(str(v) if k == "norm" else f"{k}={v:g}" for k, v in row["norm"].items())
-        scores = [f"{row[k]:.3f}" for k in ("ours", "best")]
-        sized = [f"{row[k]:.3g}" for k in ("radius", "best radius")]
-        lost, cost = row["best"] - row["ours"], f"{row['cost']:.2f}" + ("*" if row["cut at the limit"] else "")
-        table.add_row(
-            row["data"], row["kind"], norm, *scores, f"{lost:.3f}", f"{row['scikit-learn']:.3f}", *sized, cost
-        )
-    out = console()
-    out.print(table)
-    lost, cost = np.array([(row["best"] - row["ours"], row["cost"]) for row in rows]).T
-    out.print(f"lost to the best radius: median {np.median(lost):.4f}, largest {lost.max():.4f}")
-    out.print(f"cost: median {np.median(cost):.2f}, largest {cost.max():.2f} (* a fit ended at the time limit)")
-    for row in sizes:
-        out.print(f"{row['rows']:,} x {row['features']}, {row['model']}, p={row['p']:g}: {row['cost']:.2f} times a fit")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="*", default=[])
-    parser.add_argument("--splits", type=int, default=5)
-    parser.add_argument("--grid", type=int, default=61)
-    parser.add_argument("--limit", type=float, default=20.0)
+    parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--commit", action="store_true")
     given = parser.parse_args()
     rows = []
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for case in cases():
-            if given.only and case.name not in given.only:
-                continue
-            for norm in case.norms:
-                rows.append(measured(case, norm, given))
-                print(rows[-1], flush=True)
-        sizes = [] if given.only else costs()
-    show(rows, sizes)
+            for p in (2.0, 1.0):
+                if not given.only or case.name in given.only:
+                    rows.append(measured(case, p, given.repeat))
+                    print(rows[-1], flush=True)
+    table = Table("data", "rows", "features", "p", "peer", "ms", "peer's", "ratio", "difference", "score", "peer's")
+    for row in rows:
+        times = [f"{1e3 * row[k]:.1f}" for k in ("seconds", "peer seconds")]
+        scores = [f"{row[k]:.3f}" for k in ("score", "peer score")]
+        sizes = [f"{row[k]:,}" for k in ("rows", "features")]
+        ratio, difference = f"{row['ratio']:.2f}", f"{row['difference']:.0e}"
+        table.add_row(row["data"], *sizes, f"{row['p']:g}", row["peer"], *times, ratio, difference, *scores)
+    console().print(table)
     if given.commit:
-        commit("defaults", {"machine": machine(), "settings": vars(given), "scores": rows, "costs": sizes})
+        commit("defaults", {"machine": machine(), "settings": vars(given), "models": rows})
 
 
 if __name__ == "__main__":
