@@ -253,6 +253,9 @@ def test_features(call, tmp_path):
     features = load(tmp_path / "with gaps").user_features_
     assert features.names == ("sex=(missing)", "sex=F", "sex=M", "age")
     assert np.isnan(features.on.toarray()[:, 3]).nonzero()[0].tolist() == [3, 7]
+    (tmp_path / "commas.csv").write_text('who,age\n1,"2,5"\n2,"3,5"\n')
+    refused = call(*words, "--user-features", tmp_path / "commas.csv", "--out", tmp_path / "o")
+    assert "column 'age' holds numbers with decimal commas, such as '2,5'" in refused.output
     (tmp_path / "ids.csv").write_text("who\n1\n2\n")
     refused = call(*words, "--user-features", tmp_path / "ids.csv", "--out", tmp_path / "o")
     assert "must have a column of ids and others with features, got 'who' alone" in refused.output

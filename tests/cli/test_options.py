@@ -16,6 +16,7 @@ from sklearn.metrics import accuracy_score, r2_score
 
 import projfree.run.loop
 from projfree.cli.fit import split
+from projfree.cli.models import model_of
 from projfree.estimators import load
 from projfree.losses import BY_NAME
 
@@ -114,12 +115,22 @@ def test_cross_validation_chooses_radius_and_p(call, table, tmp_path):
     assert "by cross-validation" in call(*fit(table, tmp_path / "n", "--cv", 3, "--p", "1")).output
 
 
+@pytest.mark.parametrize("more", [(), ("--p", "1,2")], ids=["one p", "several"])
+def test_the_default_search_is_that_of_five_folds(call, table, tmp_path, more):
+    for name, cv in {"m": (), "n": ("--cv", 5)}.items():
+        result = call(*fit(table, tmp_path / name, *more, *cv))
+        assert result.exit_code == 0, result.output
+    default, given = load(tmp_path / "m"), load(tmp_path / "n")
+    assert list(default.p) == list(given.p) == ([1, 2] if more else [2])
+    np.testing.assert_array_equal(default.scores_, given.scores_)
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (("--cv", 3, "--radius", 2), "--cv chooses the radius; leave out --radius"),
         (("--cv", 1), "--cv must be 0 or at least 2, got 1"),
-        (("--p", "1,2"), "--p must be one number unless --cv chooses, got 1,2"),
+        (("--p", "1,2", "--radius", 2), "--p must be one number with --radius and with --cv 0, got 1,2; leave"),
         (("--p", "x"), "--p must be at least 1, got x"),
         (("--q", 2), "--q is for --norm group"),
         (("--feature-groups", "auto"), "--feature-groups is for --norm group"),
@@ -221,6 +232,14 @@ def test_explain_runs_nothing_whatever_the_loss(call, table, classes, monkeypatc
         assert call("explain", classes, "--target", "y", "--loss", loss, "--radius", 2).exit_code == 0
 
 
+def test_explain_scales_features_and_takes_exponents_as_fit_does(call, table, monkeypatch):
+    made = []
+    monkeypatch.setattr("projfree.cli.explain.model_of", lambda *given: made.append(model_of(*given)) or made[-1])
+    for more in ((), ("--radius", 2), ("--p", "1,2")):
+        assert call("explain", table, "--target", "y", *more).exit_code == 0
+    assert [model.standardize for model in made] == [True, False, True]
+
+
 # ------------------------------------------------------------------ terminals, spreadsheets, shells
 
 
@@ -297,6 +316,20 @@ def test_a_table_larger_than_memory_is_streamed(call, table, classes, tmp_path, 
         assert said[0] == said[1]
     elif kind == "parquet":
         np.testing.assert_allclose(np.array(said[0], float), np.array(said[1], float), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "labels"])
+def test_a_table_larger_than_memory_is_searched(call, table, classes, tmp_path, monkeypatch, kind):
+    frame = pd.read_csv(classes if kind == "labels" else table)
+    frame.to_parquet(tmp_path / "t.parquet")
+    monkeypatch.setattr("projfree.cli.asked.too_large", lambda path: True)
+    result = call(*fit(tmp_path / "t.parquet", tmp_path / "m", "--json"))
+    assert result.exit_code == 0, result.output
+    record, model = json.loads(result.stdout), load(tmp_path / "m")
+    assert (model.standardize_, model.scores_.shape[2], model.radius_) == (True, 5, record["radius"])
+    held = frame.iloc[split(100, 0.2, 0)[1]]
+    assert record["score"] == pytest.approx(model.score(held[list("abc")], held["y"]))
+    assert record["score"] > 0.8
 
 
 def _columns_only(read):

@@ -18,6 +18,7 @@ def fit(path, out, *more):
     return ("fit", path, "--target", "y", "--radius", 2, "--out", out, "--hold-out", 0, *more)
 
 
+COMMAS = "column '{}' holds numbers with decimal commas, such as '1,5'; write them with a decimal point, or leave"
 REFUSED = {
     "longer rows": ("a,b,y\n1,2,3,4\n5,6,7,8\n", r"rows of '.*' have more fields than its first line, which has 3"),
     "a longer row": (
@@ -36,6 +37,8 @@ REFUSED = {
     "infinite": ("a,y\n1,1\ninf,2\n", r"column 'a' is missing or infinite in row 2"),
     "not text": (b"a,y\n\xff\xfe,1\n", r"cannot be read as text in columns: 'utf-8' codec can't decode byte 0xff"),
     "blank": ("\n\n", r"cannot be read as text in columns: No columns to parse"),
+    "a target with commas": ('a,y\n1,3\n2,"1,5"\n3,3\n4,"1,5"\n', COMMAS.format("y")),
+    "a feature with commas": ('a,y\n"1,5",3\n,4\n"1,5",5\n"-2,5e3",6\n', COMMAS.format("a")),
 }
 
 

@@ -27,7 +27,7 @@ class Asked:
     loss: options.LossName = options.LossChoice.auto
     quantile: options.Level = None
     norm: options.Norm = options.NormChoice.lp
-    p: options.Exponent = None
+    p: options.Exponent = "2"
     q: options.AcrossGroups = None
     feature_groups: options.FeatureGroups = None
     radius: options.Radius = None
@@ -40,10 +40,11 @@ class Asked:
     sep: options.Sep = None
     header: options.Header = None
 
-    def settings(self, cv: int | None = 0, **run: Any) -> Settings:
-        """The checked options of the model, with those of its run; the folds are `FOLDS` where nothing else is said."""
+    def settings(self, cv: int | None = None, **run: Any) -> Settings:
+        """The checked options of the model, with those of its run; without folds and radius there are `FOLDS` folds."""
         options.refuse_below("--tol", self.tol, 0.0)
         options.refuse_below("--q", self.q, 1.0)
+        cv = (FOLDS if self.radius is None else 0) if cv is None else cv
         level = options.level_of(self.quantile, self.loss.value)
         settings = Settings(
             norm=self.norm.value,
@@ -54,7 +55,7 @@ class Asked:
             standardize=self.standardize,
             intercept=self.intercept,
             feature_groups=self.feature_groups,
-            cv=(FOLDS if self.radius is None else 0) if cv is None else cv,
+            cv=cv,
             more={**run, **level},
         )
         settings.check()

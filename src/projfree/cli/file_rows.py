@@ -11,7 +11,7 @@ import numpy as np
 
 from projfree.checks import Array, shown
 from projfree.cli.options import CLASSES
-from projfree.cli.tables import Reading, column_of, numbers, read_table
+from projfree.cli.tables import Reading, column_of, numbers, read_table, refuse_commas
 from projfree.estimators.frame_columns import row_of
 from projfree.estimators.table_encoder import TableEncoder
 
@@ -64,6 +64,8 @@ def rows_of(
     X = frame.drop(columns=[column, *gone])
     if not len(X.columns):
         raise ValueError(f"{str(path)!r} has no columns besides {', '.join([column, *gone])}.")
+    for name in X:
+        refuse_commas(X[name])
     encoder = TableEncoder(one_hot=_encoded(one_hot, list(table.frame.columns), path), impute=impute)
     y, loss = targets_of(frame[column], loss)
     return FileRows(X, y, loss, table.named, encoder, tuple(filter(None, remarks)))
@@ -77,6 +79,7 @@ def _encoded(text: str, columns: list[str], path: Path) -> Any:
 
 def targets_of(values: Any, loss: str) -> tuple[Array, str]:
     """The targets and the loss that fits them: numbers for regression, labels for classes."""
+    refuse_commas(values)
     words = values.dtype.kind not in "biuf" or values.dtype.kind == "b"
     chosen = loss if loss != "auto" else "logistic" if words and values.dtype.kind not in "mMc" else "squared"
     if chosen not in CLASSES:

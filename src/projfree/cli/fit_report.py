@@ -49,12 +49,12 @@ def _record(model: Any, score: float | None, out: Path, loss: str, n_train: int,
 
 
 def _fields(model: Any, score: float | None, out: Path, loss: str, n_train: int, n_test: int) -> dict[str, str]:
-    result, kind = model.result_, SHOWN[score_kind(loss)]
+    result, kind, searched = model.result_, SHOWN[score_kind(loss)], hasattr(model, "best_score_")
     gap = f"{result.gap:.3g}  (relative {result.relative_gap:.2g})"
     bounded = {} if result.bound is None else {"lower bound": f"{result.bound:.8g}", "certified gap": gap}
     free = {"Frank-Wolfe gap": f"{gap}; the loss is not convex, so there is no bound"} if result.bound is None else {}
     compiled = f", and {result.compile_seconds:.3g} s to compile" if result.compile_seconds > 0 else ""
-    chosen = {"chosen": f"p = {model.p_:g}, radius {model.radius_:.6g} by cross-validation"} if _searched(model) else {}
+    chosen = {"chosen": f"p = {model.p_:g}, radius {model.radius_:.6g} by cross-validation"} if searched else {}
     return {
         "loss": loss,
         "value": f"{result.value:.8g}",
@@ -67,7 +67,3 @@ def _fields(model: Any, score: float | None, out: Path, loss: str, n_train: int,
         **({f"held-out {writable(kind, kind.replace('²', '2'))}": f"{score:.4f}"} if score is not None else {}),
         "model": str(out),
     }
-
-
-def _searched(model: Any) -> bool:
-    return hasattr(model, "best_score_")

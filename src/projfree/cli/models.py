@@ -50,8 +50,6 @@ def model_of(settings: Settings, rows: AnyRows, path: Path) -> Any:
     """The estimator for rows whose encoding is known, not yet fitted."""
     from projfree import estimators
 
-    if settings.cv and isinstance(rows, StreamedRows):
-        raise ValueError(f"--cv, the default, needs rows in memory, and {str(path)!r} is too large; give --radius.")
     name = "ConstrainedClassifier" if rows.loss in CLASSES else "ConstrainedRegressor"
     kind = getattr(estimators, name + ("CV" if settings.cv else ""))
     size = {"cv": settings.cv, "p": settings.p} if settings.cv else {"radius": settings.radius, "p": settings.p[0]}

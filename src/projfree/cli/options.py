@@ -18,8 +18,6 @@ CLASSES = tuple(name for name, kind in BY_NAME.items() if kind.labels)
 NUMBERS = tuple(name for name in BY_NAME if name not in CLASSES)
 #: The parts of a help page.
 TABLE, MODEL, RUN, OUTPUT, FEATURES = "The table", "The model", "The run", "Output", "Scale and intercept"
-#: The exponents that --cv chooses from unless --p names some.
-EXPONENTS = (1.0, 1.5, 2.0)
 
 
 #: Choices are enumerations, the one form that every typer knows.
@@ -82,11 +80,10 @@ Norm = Annotated[
     NormChoice, typer.Option(metavar="NAME", help="The norm of the ball: lp, group or schatten.", rich_help_panel=MODEL)
 ]
 Exponent = Annotated[
-    str | None,
+    str,
     typer.Option(
         "--p",
-        help="Its exponent, 2 by default; inf is allowed. Several, as 1,1.5,2, with --cv.",
-        show_default=False,
+        help="Its exponent; inf is allowed. Cross-validation chooses from several, as 1,1.5,2.",
         rich_help_panel=MODEL,
     ),
 ]
@@ -115,8 +112,8 @@ Folds = Annotated[
     int | None,
     typer.Option(
         "--cv",
-        help="Choose the radius and p by cross-validation with so many folds; 0 for the penalty of scikit-learn, alpha "
-        "or C of 1.",
+        help="Choose the radius, and one of several p, by cross-validation with so many folds; 0 for the penalty of "
+        "scikit-learn, alpha or C of 1.",
         show_default=False,
         rich_help_panel=MODEL,
     ),
@@ -166,15 +163,13 @@ def radius_of(text: str | None) -> float | None:
     return value
 
 
-def exponents_of(text: str | None, cv: int | None) -> list[float]:
-    """The exponents of --p: one, or with --cv those to choose from."""
-    if text is None:
-        return list(EXPONENTS) if cv else [2.0]
+def exponents_of(text: str, cv: int) -> list[float]:
+    """The exponents of --p: one, or those from which cross-validation chooses."""
     values = [_number(part) for part in text.split(",")]
     if not all([value >= 1 for value in values]):
         raise ValueError(f"--p must be at least 1, got {text}.")
     if len(values) > 1 and not cv:
-        raise ValueError(f"--p must be one number unless --cv chooses, got {text}; add e.g. --cv 5.")
+        raise ValueError(f"--p must be one number with --radius and with --cv 0, got {text}; leave these out to choose.")
     return values
 
 
