@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from projfree import ConstrainedClassifier, ConstrainedRegressor, LpBall
 
-LOSSES = ("squared", "squared", "squared", "huber", "quantile", "logistic", "poisson")
+LOSSES = ("squared", "squared", "squared", "huber", "quantile", "logistic", "poisson", "gamma")
 #: The losses of a residual, whose targets may have any offset.
 OF_RESIDUALS = ("squared", "huber", "quantile")
 
@@ -47,8 +47,8 @@ class Fit:
             model.partial_fit(self.X[rows], self.y[rows], None if self.weight is None else self.weight[rows])
         return model
 
-    def exact_value(self, model: Any) -> Decimal:
-        """The exact value of a feasible model near this one: no bound may exceed it.
+    def exact_value(self, model: Any, radius: float) -> Decimal:
+        """The exact value of a model near this one that lies in the ball: no bound may exceed it.
 
         The penalised coefficients are pulled into the ball of the scaled columns. For squares, the unpenalised ones
         are those that are best for them; for other losses any will do.
@@ -56,16 +56,16 @@ class Fit:
         with localcontext(DIGITS):
             coef, b = decimals(np.ravel(model.coef_)), decimals(np.ravel(model.intercept_))[0]
             kept = np.setdiff1d(np.arange(self.X.shape[1]), self.free)
-            scaling = model.fit_params_["standardize"]
+            ball, scaling = LpBall(self.model.p, radius or 1e-300), model.fit_params_["standardize"]
             scale = np.ones(self.X.shape[1]) if scaling is False else scaling[1]
             scale = decimals(scale if len(scale) == len(kept) else scale[kept])
-            coef[kept] = pulled(LpBall(self.model.p, self.model.radius), coef[kept] * scale) / scale
-            mean = Mean(model.loss_, self.X, self._targets(model), self.weight, intercept=True)
+            coef[kept] = pulled(ball, coef[kept] * scale) / scale
+            mean = Mean(model.loss_, self.X, self._targets(model), self.weight, intercept=self.model.fit_intercept)
             if self.free and self.squares:
-                F = np.column_stack([decimals(self.X[:, self.free]), decimals(np.ones(len(self.y)))])
+                columns = [self.X[:, self.free], np.ones((len(self.y), int(self.model.fit_intercept)))]
                 coef[self.free] = 0
-                best = _least_squares(F, mean.y - mean.images(coef), mean.s)
-                coef[self.free], b = best[:-1], best[-1]
+                best = _least_squares(decimals(np.column_stack(columns)), mean.y - mean.images(coef), mean.s)
+                coef[self.free], b = best[: len(self.free)], b
             return mean(coef, b)
 
     @property
@@ -106,14 +106,17 @@ def draw_fit(seed: int) -> Fit:
     X = base + x_offset * (rng.uniform(size=d) < 0.5)
     u = base @ rng.standard_normal(d) / np.linalg.norm(base, axis=1).mean() + 0.3 * rng.standard_normal(n)
     free = np.sort(rng.choice(d, int(rng.integers(1, d)), replace=False)).tolist() if rng.uniform() < 0.4 else None
-    settings = {"p": float(rng.choice([1.0, 1.5, 2.0, 3.0])), "radius": float(10.0 ** rng.uniform(-2, 1))}
-    settings |= {"standardize": bool(rng.integers(2)), "free": free}
+    radius = None if rng.uniform() < 0.3 else float(10.0 ** rng.uniform(-2, 1))  # None: the default penalty
+    free = None if radius is None and loss == "quantile" else free  # which takes seconds
+    settings = {"p": float(rng.choice([1.0, 1.5, 2.0, 3.0])), "radius": radius}
+    settings |= {"standardize": bool(rng.integers(2)), "free": free, "fit_intercept": rng.uniform() < 0.7}
     weight = None if rng.integers(2) else rng.uniform(0.1, 3.0, size=n)
     if loss == "logistic":
-        y = np.where(u > np.median(u), "yes", "no")
-        y[:4] = ["yes", "no", "yes", "no"]
+        y = np.where(u > np.median(u), 5, 3)
+        y[:4] = [5, 3, 5, 3]
         return Fit(ConstrainedClassifier(**settings), X, y, weight, False, y_offset, x_offset)
     y = np.asarray(rng.poisson(np.exp(np.clip(u, -3, 3))), dtype=np.float64) if loss == "poisson" else u
+    y = np.exp(u) if loss == "gamma" else y
     y = y + y_offset if loss in OF_RESIDUALS else y + (np.arange(n) == 0)
     parts = loss == "squared" and not free and bool(rng.integers(2))
     return Fit(ConstrainedRegressor(loss=loss, **settings), X, y, weight, parts, y_offset, x_offset)

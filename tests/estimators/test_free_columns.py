@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -70,6 +71,47 @@ def test_columns_that_others_explain_get_no_coefficient():
     kept = ConstrainedRegressor(radius=5.0, free=[0, 1]).fit(np.delete(X, 2, axis=1), y)
     assert model.coef_[2] == 0.0
     np.testing.assert_allclose(model.predict(X), kept.predict(np.delete(X, 2, axis=1)), rtol=1e-10)
+
+
+def test_free_columns_without_an_intercept():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 2))
+    y = 3.0 * X[:, 1] + 0.01 * rng.standard_normal(200)
+    model = ConstrainedRegressor(radius=1.0, free=[1], fit_intercept=False).fit(X, y)
+    assert model.coef_[1] == pytest.approx(3.0, abs=0.01)
+    assert model.result_.bound <= np.mean((y - 3.0 * X[:, 1]) ** 2)
+    assert model.verify(X, y).ok
+
+
+@pytest.mark.parametrize("second", [lambda t: t, lambda t: t + 273.15], ids=["the same", "Kelvin"])
+def test_a_repeated_free_column_gets_no_coefficient(second):
+    rng = np.random.default_rng(0)
+    t, x = 20.0 * rng.standard_normal(N), rng.standard_normal(N)
+    X, y = np.column_stack([x, t, second(t)]), x + t + 0.1 * rng.standard_normal(N)
+    model = ConstrainedRegressor(radius=5.0, free=[1, 2]).fit(X, y)
+    np.testing.assert_allclose(model.coef_[1:], [1.0, 0.0], atol=0.01)
+    assert abs(model.intercept_) < 0.1
+
+
+@pytest.mark.parametrize("part", [1e-6, 1e-8, 1e-11])
+def test_bounds_where_a_free_column_nearly_explains_another(part):
+    rng = np.random.default_rng(1)
+    f = rng.standard_normal(N)
+    X, y = np.column_stack([f + part * rng.standard_normal(N), f]), f + rng.standard_normal(N)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the rounding of what is left of the column may be all of the gap
+        model = ConstrainedRegressor(radius=100.0, free=[1], standardize=True).fit(X, y)
+    assert Fraction(model.result_.bound) <= exact_least_squares(X, y)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e11, 1e12])
+def test_bounds_of_tasks_with_large_means(offset):
+    rng = np.random.default_rng(2)
+    task, x = np.arange(N) % 2, offset + rng.standard_normal(N)
+    y = (x - offset) * (1.0 + task) + rng.standard_normal(N)
+    model = ConstrainedRegressor(radius=1e3, task=1, standardize=True).fit(np.column_stack([x, task]), y)
+    least = sum(exact_least_squares(x[task == k, None], y[task == k]) for k in (0, 1)) / 2
+    assert Fraction(model.result_.bound) <= least
 
 
 @pytest.mark.parametrize("column", [0, 1])

@@ -7,6 +7,7 @@ import pytest
 
 from projfree import (
     BlackBox,
+    Box,
     Checkpoint,
     FrankWolfe,
     LpBall,
@@ -15,6 +16,7 @@ from projfree import (
     Perturbed,
     PrimalAveraging,
     QuadraticForm,
+    Simplex,
     Softmax,
     Status,
     as_data,
@@ -147,6 +149,15 @@ def test_a_function_that_is_zero_everywhere_converges():
     assert result.status.converged
     assert result.value == 0.0
     assert result.bound <= 0.0
+
+
+@pytest.mark.parametrize("ball", [Simplex(1.0), Box(-1.0, 1.0), LpBall(2, 1.0)], ids=repr)
+@pytest.mark.parametrize("solver", ["auto", FrankWolfe(), PrimalAveraging()], ids=repr)
+def test_a_stationary_start_is_compared_with_other_points(solver, ball):
+    f = BlackBox(lambda w: (-float(w @ w), -2.0 * w), 5, convex=True)
+    result = minimize(f, ball, solver)
+    assert result.status is Status.NOT_CONVEX
+    assert result.bound is None
 
 
 @pytest.mark.parametrize("seed", range(20))

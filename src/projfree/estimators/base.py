@@ -27,7 +27,7 @@ from projfree.run.result import one_of_many
 from projfree.sets import ConstraintSet, WithFree
 from projfree.solvers.plan import Plan, plan
 
-#: Free coefficients of losses other than squares may be this many times as large as the targets and rows suggest.
+#: Free coefficients of losses other than squares may be this many times as large as the range of the targets.
 FREE_FACTOR = 1e4
 
 
@@ -117,8 +117,11 @@ class ConstrainedModel(Answers):
         return np.delete(labels(self.feature_groups), list(free_columns(self.free, table.features, self)))
 
     def _free_bound(self, table: Table) -> float:
-        size = 1.0 if table.y.dtype.kind in "iu" else float(np.abs(table.y).max(initial=1.0))
-        return FREE_FACTOR * max(1.0, size)
+        if table.y.dtype.kind in "iu":
+            return FREE_FACTOR
+        # An intercept takes the level of the targets; those of tasks are free coefficients themselves.
+        size = np.ptp(table.y) if self.fit_intercept and table.task is None else np.abs(table.y).max(initial=1.0)
+        return FREE_FACTOR * max(1.0, float(size))
 
     def _prepared(self, table: Table) -> PreparedFit:
         limit = None if self.time_limit is None else positive("time_limit", self.time_limit)

@@ -129,18 +129,17 @@ def _tasks(table: Table, loss: Loss, intercept: bool, standardize: bool | Scalin
     if standardize:
         own = _deviations(X, table.weight) if isinstance(standardize, bool) else standardize[1]
         scaling, scale = (np.zeros(X.shape[1]), own), own
-        X = X / scale
     if not intercept:
-        data: Data = TaskData(X, y, task, table.weight, table.tasks)
+        data: Data = TaskData(X / scale, y, task, table.weight, table.tasks)
         return Problem(Objective(loss, data), lambda w, b: (w / scale[:, None], np.zeros(table.tasks)), scaling)
     if not is_squared(loss):  # one more feature, the constant one, that no ball holds
-        data = TaskData(np.column_stack([X, np.ones(len(X))]), y, task, table.weight, table.tasks)
+        data = TaskData(np.column_stack([X / scale, np.ones(len(X))]), y, task, table.weight, table.tasks)
         free = (X.shape[1],)
         return Problem(Objective(loss, data), lambda w, b: (w[:-1] / scale[:, None], w[-1]), scaling, free)
     (Xc, Xm), (yc, ym) = _centred(X, task, table), _centred(y[:, None], task, table)
-    yc, ym = yc[:, 0], ym[:, 0]
+    Xc, Xm, yc, ym = Xc / scale, Xm / scale, yc[:, 0], ym[:, 0]  # centred first: large means would be rounded
     data = TaskData(Xc, yc, task, table.weight, table.tasks)
-    # Entries are rounded twice, and the means left over are rounding of sums of centred entries.
+    # Entries are rounded three times, and the means left over are rounding of sums of centred entries.
     sizes = _root_mean_square(yc, table), _root_mean_square(Xc, table)
     data.table_errors = TableErrors(*(UNIT * units * size for units in (4.0, len(X) + 4.0) for size in sizes))
 

@@ -108,8 +108,9 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
     feature_groups : sequence, optional
         For ``norm="group"``: a label for each feature, or a list of lists of column numbers.
     free : sequence, optional
-        Columns outside the ball, by number, name or mask. For squares they are minimised out beforehand, exactly; with
-        other losses they may go up to 10,000 times the largest target (or 1), and the certificate is for that.
+        Columns outside the ball, by number, name or mask. For squares they are minimised out beforehand; one that the
+        others explain up to 1e-12 of it counts as a combination of them. With other losses they may go up to 10,000
+        times the range of the targets (or 1), and the certificate is for that.
     task : int or str, optional
         The column of ``X`` that holds the task of each row. Each task then has its own coefficients (and its own
         intercept), a column of the matrix that the ball holds; the column is no feature.

@@ -87,5 +87,6 @@ def sharpened(
             return problem, start  # a sharper one would have nothing to add, or no time to prove as much
         excess = max(excess / SHARPER, due)
         if found.status is Status.MAX_ITER:
+            due = max(due, 0.5 * max(tol, LEAST_TOL) * found.value)
             break
     return make(replace(loss, delta=width * due)) if due > 0.0 else problem, start

@@ -73,14 +73,11 @@ class UnpenalisedBlock:
         """What is left of each column of ``Z`` after a regression on the block."""
         rest = np.asarray(Z, dtype=np.float64)
         along: Array = np.zeros((self.basis.shape[1], *rest.shape[1:]))
-        constant = int(self.intercept)
-        parts = slice(0, constant), slice(constant, None)
-        for part in parts[: constant + 1] * 2:  # twice is enough: Giraud, Langou and Rozloznik (2005)
+        ones, others = slice(0, int(self.intercept)), slice(int(self.intercept), None)
+        rest, along = self._reduced(rest, along, ones)
+        centred = self._sizes(rest)
+        for part in (others, ones, others):  # twice is enough: Giraud, Langou and Rozloznik (2005)
             rest, along = self._reduced(rest, along, part)
-            if part is parts[0]:
-                centred = self._sizes(rest)
-        if not constant:
-            centred = self._sizes(np.asarray(Z, dtype=np.float64))
         gone = self._sizes(rest) <= EXPLAINED * centred
         theta = float(np.linalg.norm(self.angles))
         n, k = self.basis.shape

@@ -13,7 +13,7 @@ from projfree.checks import Array
 from projfree.numerics.compilation import compile_seconds
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.blackbox import NotFiniteError
-from projfree.objectives.evaluation import MOST_EVALUATIONS, Evaluation
+from projfree.objectives.evaluation import Evaluation
 from projfree.run.certificate import Certificate
 from projfree.run.progress import Run
 from projfree.run.result import Result
@@ -130,7 +130,7 @@ def _bound(run: Run, f: SmoothFunction, looked: Evaluation, look_back: bool) -> 
     if bound < f.least:  # as happens where the minimum is hidden by rounding
         bound = f.least
         run.ladder.bound = max(run.ladder.bound, bound)
-    if f.contradicted is not None and not m.gradient.any():
+    if f.contradicted is not None and (run.iteration <= 1 or not m.gradient.any()):
         _look_elsewhere(run, f)
     run.contradicted = bool(f.contradicted)
     if run.convex:
@@ -139,14 +139,15 @@ def _bound(run: Run, f: SmoothFunction, looked: Evaluation, look_back: bool) -> 
 
 
 def _look_elsewhere(run: Run, f: SmoothFunction) -> None:
-    """Compare the value at a zero gradient, where solvers stay, with those at a few vertices.
+    """Compare the value at a point where the solver stays with those at three random points of the set.
 
     A maximum or a saddle that was said to be a minimum would not show otherwise.
     """
-    rng = np.random.default_rng(run.state.seed)
-    for _ in range(MOST_EVALUATIONS - 1):  # as many as are remembered with it
+    rng, centre = np.random.default_rng(run.state.seed), run.ball.centre(f.shape)
+    for share in (1.0, 1.0, 0.5):  # two vertices and a point halfway, as many as are remembered with it
+        vertex = run.ball.lmo(rng.standard_normal(f.shape))
         with suppress(NotFiniteError):  # infinity is above any tangent
-            f.evaluate(f.point(run.ball.lmo(rng.standard_normal(f.shape))))
+            f.evaluate(f.point(centre + share * (vertex - centre)))
 
 
 def _recomputed(run: Run) -> Evaluation | None:
