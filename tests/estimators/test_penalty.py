@@ -294,10 +294,24 @@ def test_the_bi_weight_takes_the_radius_of_the_huber_fit(p):
     assert given.radius_ == pytest.approx(huber.radius_, rel=1e-9)
 
 
-def test_the_scale_of_hubers_loss_does_not_depend_on_the_unit():
+@pytest.mark.parametrize(
+    ("loss", "p", "free_of_units"),
+    [
+        ("squared", 2, True),
+        ("squared", 1, False),
+        ("huber", 2, True),
+        ("huber", 1, False),
+        ("biweight", 2, True),
+        ("gamma", 1, True),
+        ("gamma", 2, True),
+        ("poisson", 2, False),
+    ],
+)
+def test_whether_a_penalty_depends_on_the_unit_of_the_target(loss, p, free_of_units):
     X, y = diabetes()
-    one, other = (ConstrainedRegressor("huber").fit(X, unit * y) for unit in (1.0, 1e3))
-    np.testing.assert_allclose(other.coef_, 1e3 * one.coef_, rtol=1e-5)
+    one, other = (ConstrainedRegressor(loss, p=p, alpha=10.0).fit(X, unit * y) for unit in (1.0, 1e3))
+    expected = one.coef_ if loss in ("gamma", "poisson") else 1e3 * one.coef_
+    assert np.allclose(other.coef_, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max()) == free_of_units
 
 
 # ---------------------------------------------------------------------- strong penalties

@@ -12,7 +12,7 @@ from projfree.checks import Array, shown
 from projfree.sets import ConstraintSet, LpBall, NormBall, Positive, WithFree
 
 NORMS = ("lp", "group", "schatten")
-#: The radius that stands for zero, as balls need a positive one: no point of such a ball has another value than zero.
+#: The radius of ``ball_`` where ``radius_`` is 0, as balls need a positive one: products with its points vanish.
 ZERO_RADIUS = float(np.finfo(np.float64).tiny)
 
 

@@ -76,12 +76,10 @@ class ConstrainedModel(Answers):
 
     def _problem(self, table: Table, loss: Loss) -> Problem:
         free = () if self.free is None else free_columns(self.free, table.features, self)
-        scaled = self._standardizes(table)
-        return make_problem(
-            table, loss, intercept=flag("fit_intercept", self.fit_intercept), standardize=scaled, free=free
-        )
+        intercept, scaled = flag("fit_intercept", self.fit_intercept), self._standardizes()
+        return make_problem(table, loss, intercept=intercept, standardize=scaled, free=free)
 
-    def _standardizes(self, table: Table) -> bool | Scaling:
+    def _standardizes(self) -> bool | Scaling:
         """Whether columns are scaled; `verify` asks for the scaling of the fit."""
         if isinstance(self.standardize, tuple):
             return self.standardize
@@ -101,8 +99,8 @@ class ConstrainedModel(Answers):
             ball = WithFree(ball, free, self._free_bound(table))
         return ball
 
-    def _penalty_weight(self, total: float) -> float:
-        """The weight of the penalty beside the mean loss, given the sum of the sample weights."""
+    def _penalty_weight(self, data: Any) -> float:
+        """The weight of the penalty beside the mean loss of these rows, or of their moments."""
         raise NotImplementedError
 
     @property
@@ -123,9 +121,12 @@ class ConstrainedModel(Answers):
         size = np.ptp(table.y) if self.fit_intercept and table.task is None else np.abs(table.y).max(initial=1.0)
         return FREE_FACTOR * max(1.0, float(size))
 
+    def _countdown(self) -> Callable[[], float | None]:
+        """What is left of the time limit of a fit, which begins now: the penalised problem takes from it too."""
+        return countdown(None if self.time_limit is None else positive("time_limit", self.time_limit))
+
     def _prepared(self, table: Table) -> PreparedFit:
-        limit = None if self.time_limit is None else positive("time_limit", self.time_limit)
-        left = countdown(limit)  # the penalised problem takes from the same time
+        left = self._countdown()
         problem = self._problem(table, self._losses(table))
         ball = self._ball(table, problem)
         before = self.result_.w if self.warm_start and hasattr(self, "result_") else None
@@ -138,9 +139,7 @@ class ConstrainedModel(Answers):
         """The minimiser of the penalised problem, and the ball that it lies on the boundary of."""
         from projfree.estimators.regularization import penalised_fit
 
-        data = prepared.problem.objective.data
-        total = float(data.n if data.total_weight is None else data.total_weight)
-        return penalised_fit(prepared, self._penalty_weight(total))
+        return penalised_fit(prepared, self._penalty_weight(prepared.problem.objective.data))
 
     def explain(self, X: Any, y: Any = None, sample_weight: Any = None) -> Plan:
         """What `fit` would do with these rows: a `Plan`, from the shape of the problem alone; nothing is run.
@@ -198,12 +197,12 @@ class ConstrainedModel(Answers):
         given = {name: getattr(self, name) for name in ("fit_intercept", "free", "task")}
         return {**given, "standardize": scaling or False}
 
-    def _adopt(self, prepared: PreparedFit, result: Result) -> None:
-        """Take over what a run found."""
+    def _adopt(self, prepared: PreparedFit, result: Result, loss: Loss | None = None) -> None:
+        """Take over what a run found; ``loss`` is that of the rows where the objective has only their moments."""
         problem, ball = prepared.problem, prepared.ball
         for name, value in self._shaped(*problem.raw(result.w, result.intercept)).items():
             setattr(self, name, value)
-        self.loss_, self.ball_, self.radius_ = problem.objective.loss, ball, radius_of(ball)
+        self.loss_, self.ball_, self.radius_ = loss or problem.objective.loss, ball, radius_of(ball)
         self.standardize_ = problem.scaling is not None
         self.fit_params_ = self._data_params(problem.scaling)
         self.result_, self.n_iter_ = result, max(1, result.n_iter)

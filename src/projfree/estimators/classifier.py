@@ -27,6 +27,7 @@ from projfree.estimators.sklearn_callbacks import with_callbacks
 from projfree.estimators.table import Table, row_weights, take_column
 from projfree.losses import Logistic, Softmax, SquaredHinge, SquaredSigmoid
 from projfree.losses.base import Loss
+from projfree.run.penalty import total_weight
 
 NAMES = ("logistic", "softmax", "squared_sigmoid", "squared_hinge")
 
@@ -148,8 +149,8 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedModel):
         self.verbose = verbose
         self.callbacks = callbacks
 
-    def _penalty_weight(self, total: float) -> float:
-        return 1.0 / (positive("C", self.C) * total)
+    def _penalty_weight(self, data: Any) -> float:
+        return 1.0 / (positive("C", self.C) * total_weight(data))
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> ConstrainedClassifier:

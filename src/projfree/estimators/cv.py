@@ -59,8 +59,6 @@ class SearchMixin(Search, ConstrainedModel):
         split, score = self._routed(sample_weight, params)
         folds = self._fold_rows(X, y, split)
         models = [self._single(p) for p in self._exponents()]
-        for model in models:  # decided once, so that a radius means the same in every fold
-            model.standardize = self._standardizes(table)
         context = context_of(self, len(models) * len(folds) + 1)
         given = {"X": X, "y": y}
         if context is not None:
@@ -108,8 +106,6 @@ class SearchMixin(Search, ConstrainedModel):
         table = self._table(data, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         models = [self._single(p) for p in self._exponents()]
-        for model in models:
-            model.standardize = self._standardizes(table)
         split = self._routed(None, params)[0]
         # Without a seed the folds are the same in every fit, as they are in memory.
         ways = data_folds(self, data, table, 0 if self.random_state is None else seed, split)

@@ -179,7 +179,7 @@ def moment_folds(
         return None
     settings: dict[str, Any] = {
         "intercept": bool(models[0].fit_intercept),
-        "standardize": models[0]._standardizes(table),
+        "standardize": models[0]._standardizes(),
     }
     with single_blas():
         whole, each = fold_grams(table, folds)

@@ -20,6 +20,7 @@ from projfree.objectives.gram_form import know_form
 from projfree.run import Path, path
 from projfree.run.callbacks import Callback
 from projfree.run.path import PathInterrupted
+from projfree.run.penalty import total_weight
 from projfree.sets import ConstraintSet, LpBall, WithFree
 
 #: The default grid goes from the norm of a ridge regression divided by the first number to it times the second,
@@ -100,7 +101,7 @@ def fit_path(
     model.radius = float(radii[-1])
     prepared = model._prepared(table)
     problem = prepared.problem
-    if gram is not None and not model._standardizes(table):
+    if gram is not None and not model._standardizes():
         know_form(problem.objective, gram)
     begin = inside(prepared.ball, start, problem.objective.shape)
     try:
@@ -147,10 +148,9 @@ def radius_grid(f: Objective, ball: ConstraintSet, count: int) -> Array:
     """``count`` radii in geometric progression around the norm of a ridge regression of all rows."""
     from projfree.estimators.regularization import penalised_point
 
-    total = float(f.data.n if f.data.total_weight is None else f.data.total_weight)
     euclidean: ConstraintSet = LpBall(2.0, 1.0)
     if isinstance(ball, WithFree):
         euclidean = WithFree(euclidean, ball.free, ball.bound)
-    norm = own_norm(ball, penalised_point(f, euclidean, PENALTY / total)[0])
+    norm = own_norm(ball, penalised_point(f, euclidean, PENALTY / total_weight(f.data))[0])
     middle = norm if 0.0 < norm < np.inf else 1.0
     return np.geomspace(middle / BELOW, middle * ABOVE, count) if count > 1 else np.array([middle])

@@ -27,6 +27,7 @@ from projfree.estimators.table import Table, row_weights, take_column
 from projfree.losses import BiWeight, Gamma, Huber, Poisson, Quantile, Squared
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
+from projfree.run.penalty import total_weight
 from projfree.run.result import one_of_many
 
 log = logging.getLogger(__name__)
@@ -84,9 +85,9 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         with q in place of p for groups, and ``radius_`` is the norm of its coefficients, over whose ball the
         certificate is. With n the sum of the weights, squares give `Ridge(alpha)` of scikit-learn for p = 2,
         `Lasso(alpha / n)` for p = 1 and `MultiTaskLasso(alpha / n)` for ``norm="group"``; the Poisson and Gamma losses
-        give `PoissonRegressor(2 alpha / n)` and `GammaRegressor(2 alpha / n)`. The loss of the quantile and the outer
-        part of Huber's are not squares, so that ``alpha`` has units there. The default of 1 is scikit-learn's, and no
-        better: choose it, or the radius, by cross-validation.
+        give `PoissonRegressor(2 alpha / n)` and `GammaRegressor(2 alpha / n)`. ``alpha`` depends on the
+        unit of ``y``, unless the loss is squared, ``"huber"`` or ``"biweight"`` and k = 2, or the loss is ``"gamma"``.
+        The default of 1 is scikit-learn's, and no better: choose it, or the radius, by cross-validation.
     fit_intercept : bool
         Whether an intercept, which the ball does not hold, is minimised out.
     solver : "auto" or Solver
@@ -138,7 +139,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
     standardize_ : bool
         Whether columns were scaled.
     ball_, loss_ : ConstraintSet and Loss
-        As used.
+        As used. Balls have positive radii: where ``radius_`` is 0, that of ``ball_`` is the smallest float, 2e-308.
     tasks_ : ndarray
         The labels of the tasks, where there are some.
     n_features_in_ : int
@@ -206,8 +207,8 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
     _gram: Gram | None = None
     _searches = False
 
-    def _penalty_weight(self, total: float) -> float:
-        return 2.0 * positive("alpha", self.alpha) / total
+    def _penalty_weight(self, data: Any) -> float:
+        return 2.0 * positive("alpha", self.alpha) / total_weight(data)
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> ConstrainedRegressor:
@@ -331,8 +332,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         if self._sharpens:
             from projfree.estimators.sharpening import sharpened_penalty
 
-            data = prepared.problem.objective.data
-            weight = self._penalty_weight(float(data.n if data.total_weight is None else data.total_weight))
+            weight = self._penalty_weight(prepared.problem.objective.data)
             found = sharpened_penalty(lambda loss: self._problem(table, loss), prepared, weight, self.tol)
             return found if found.start_is_solution else self._refined(table, found)
         if isinstance(loss, BiWeight):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from projfree.checks import shown
 from projfree.data import Data, as_data
 from projfree.data.frames import is_dask
 from projfree.data.gram import Gram
-from projfree.estimators.balls import inside, radius_of
+from projfree.estimators.balls import inside
 from projfree.estimators.fold_grams import FoldMoments
 from projfree.estimators.problem import Problem
 from projfree.estimators.regularization import penalised_fit
@@ -57,27 +56,23 @@ def fit_moments(model: Any, gram: Gram) -> None:
     """Minimise the mean squared error of all rows so far, and take over what is found."""
     from projfree.estimators.base import PreparedFit
 
-    table = Table(np.zeros((0, gram.d)), np.zeros((0, *gram.outputs)))
-    scaled = model._standardizes(table)
+    left, scaled = model._countdown(), model._standardizes()
     moments = FoldMoments.of(gram, intercept=bool(model.fit_intercept), standardize=scaled)
     if moments is None:
         raise ValueError("`standardize=True` needs columns that vary; leave out constant ones, or use `fit`.")
-    problem = Problem(moments.form, moments.raw, None)  # type: ignore[arg-type]  # all that is asked of it a form can answer
-    ball = model._ball(table, problem)
+    scaling = moments.scaling if scaled else None
+    problem = Problem(moments.form, moments.raw, scaling)  # type: ignore[arg-type]  # a form answers all that is asked
+    ball = model._ball(Table(np.zeros((0, gram.d)), np.zeros((0, *gram.outputs))), problem)
     before = model.result_.w if hasattr(model, "result_") else None
-    prepared = PreparedFit(problem, ball, inside(ball, before, moments.form.shape))
     if model._is_penalised:
-        prepared = penalised_fit(replace(prepared, start=None), model._penalty_weight(gram.total_weight))
-        ball = prepared.ball
-    settings = {**model._settings(0, prepared), "start": prepared.start, "callbacks": ()}
+        prepared = penalised_fit(PreparedFit(problem, ball, before, left), model._penalty_weight(gram))
+    else:
+        prepared = PreparedFit(problem, ball, inside(ball, before, moments.form.shape), left)
+    settings = model._settings(0, prepared)
+    settings |= {"start": prepared.start, "callbacks": (), "certify": prepared.start_is_solution}
     # Ctrl-C leaves the model as it was, without the new rows, so that the call can be repeated.
-    result = moments.of_rows(one_of_many(solved(moments.form, ball, **settings, certify=prepared.start_is_solution)))
-    for name, value in model._shaped(*moments.raw(result.w, None)).items():
-        setattr(model, name, value)
-    model.loss_, model.ball_, model.radius_ = Squared(), ball, radius_of(ball)
-    model.result_, model.n_iter_, model.multiplier_ = result, max(1, result.n_iter), result.multiplier
-    model.standardize_ = scaled
-    model.fit_params_ = model._data_params(moments.scaling if scaled else None)
+    result = moments.of_rows(one_of_many(solved(moments.form, prepared.ball, **settings)))
+    model._adopt(prepared, result, Squared())
     warn_if_short(model, result, model.tol, unsolved=prepared.unsolved)
 
 

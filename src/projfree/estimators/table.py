@@ -44,11 +44,6 @@ class Table:
         """The rows as a data class."""
         return self.X if isinstance(self.X, Data) else as_data(self.X, self.y, self.weight)
 
-    @property
-    def total(self) -> float:
-        """The sum of the weights."""
-        return float(self.X.shape[0] if self.weight is None else self.weight.sum())
-
 
 def row_weights(sample_weight: Any, X: Any) -> Array | None:
     """The weights of the rows of ``X`` as numbers, none of them negative; None where there are none."""

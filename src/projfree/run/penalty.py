@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from projfree.checks import instance, positive
 from projfree.objectives import Objective
@@ -114,7 +115,7 @@ def penalty_of(result: Result, f: Objective, estimator: str) -> float:
     if result.multiplier is None:
         raise TypeError(f"a penalty belongs to a norm ball with a radius, got {result.certificate.ball!r}.")
     radius: float = result.certificate.ball.radius  # type: ignore[attr-defined]  # it has a multiplier
-    return float(f"{_known(estimator).of(result.multiplier, radius, _total(f)):.12g}")
+    return float(f"{_known(estimator).of(result.multiplier, radius, total_weight(f.data)):.12g}")
 
 
 def radius_of(f: Objective, ball: ConstraintSet, estimator: str, value: float) -> float:
@@ -143,7 +144,7 @@ def radius_of(f: Objective, ball: ConstraintSet, estimator: str, value: float) -
     from scipy.optimize import brentq
 
     instance("f", f, Objective, "Objective(Squared(), as_data(X, y))")
-    penalty, n = _known(estimator), _total(f)
+    penalty, n = _known(estimator), total_weight(f.data)
     target = math.log(positive("value", value))
     sign = 1.0 if penalty.grows else -1.0
     before: list[Result] = []
@@ -178,5 +179,6 @@ def _known(estimator: str) -> Penalty:
     return PENALTIES[estimator]
 
 
-def _total(f: Objective) -> float:
-    return float(f.data.n if f.data.total_weight is None else f.data.total_weight)
+def total_weight(data: Any) -> float:
+    """The sum of the weights of rows, or of those behind moments."""
+    return float(data.n if data.total_weight is None else data.total_weight)
