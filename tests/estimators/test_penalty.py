@@ -16,6 +16,7 @@ from sklearn.datasets import (
     make_classification,
     make_regression,
 )
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import (
     GammaRegressor,
@@ -28,7 +29,18 @@ from sklearn.linear_model import (
 )
 from sklearn.preprocessing import scale
 
-from projfree import BiWeight, ConstrainedClassifier, ConstrainedRegressor, Huber, LpBall, PrimalAveraging
+from projfree import (
+    BiWeight,
+    ConstrainedClassifier,
+    ConstrainedRegressor,
+    Huber,
+    Logistic,
+    LpBall,
+    Objective,
+    PrimalAveraging,
+    as_data,
+)
+from projfree.estimators import regularization
 from projfree.estimators.regularization import norm_power
 
 EXACT = {"tol": 1e-12, "max_iter": 200_000}
@@ -313,6 +325,16 @@ def test_above_the_largest_penalty_all_coefficients_are_zero(given):
     assert model.verify(X, y).ok
 
 
+@pytest.mark.parametrize("loss", ["squared", "huber", "biweight", "quantile", "poisson", "gamma"])
+def test_a_constant_target_has_the_null_model(loss):
+    X, y = diabetes()
+    y = np.full(len(y), 3.0)
+    model = ConstrainedRegressor(loss).fit(X, y)
+    assert not model.coef_.any()
+    assert model.radius_ == 0.0
+    assert model.verify(X, y).ok
+
+
 def test_a_classifier_of_zeros():
     X, y = diabetes()
     model = ConstrainedClassifier(p=1, C=1e-6).fit(X, y > 140)
@@ -377,12 +399,42 @@ def test_other_solvers_begin_at_the_answer():
     agrees(ConstrainedRegressor(alpha=10.0, solver=PrimalAveraging()), Ridge(alpha=10.0), X, y)
 
 
-def test_a_time_limit_that_is_too_short_is_told(caplog):
+@pytest.mark.parametrize("given", [{"p": 1.5}, {"p": 2}, {"p": 1.5, "loss": "quantile"}], ids=repr)
+def test_a_time_limit_that_is_too_short_leaves_the_null_model(given):
     X, y = diabetes()
-    with pytest.warns(UserWarning, match="raise `time_limit`"):
-        model = ConstrainedRegressor(p=1.5, time_limit=1e-9).fit(X, y)
-    assert "`time_limit` ended before the penalised problem was solved" in caplog.text
+    with pytest.warns(ConvergenceWarning, match="`time_limit` ended before the penalised problem was solved, and"):
+        model = ConstrainedRegressor(time_limit=1e-9, **given).fit(X, y)
+    assert model.radius_ == 0.0
+    assert not model.coef_.any()
     assert model.verify(X, y).ok
+
+
+@pytest.mark.parametrize(("limit", "value"), [("SOLVES", 2), ("ITERATIONS", 1)])
+def test_a_radius_that_is_not_found_is_told(monkeypatch, limit, value):
+    X, y = diabetes()
+    monkeypatch.setattr(regularization, limit, value)
+    with pytest.warns(ConvergenceWarning, match="^ConstrainedRegressor: no radius was found that belongs to the pen"):
+        model = ConstrainedRegressor(Huber(20.0), p=1.5).fit(X, y)
+    assert model.result_.status.converged  # over a ball that the penalty does not belong to
+    assert model.verify(X, y).ok
+
+
+def test_a_radius_may_be_known_where_its_multiplier_is_not():
+    """A penalty far below the rounding of the loss is no failure: the coefficients are those of the limit."""
+    X, y = diabetes()
+    model, limit = (ConstrainedRegressor(p=1.5, alpha=alpha).fit(X[:4, :2], y[:4]) for alpha in (1e-12, 1e-6))
+    np.testing.assert_allclose(model.coef_, limit.coef_, rtol=1e-5)
+
+
+@pytest.mark.parametrize("steps", range(8, 11))
+def test_newtons_method_judges_its_last_point(monkeypatch, steps):
+    X, y = CLASSES["cancer"]
+    f, penalty = Objective(Logistic(), as_data(X, np.where(y, 1.0, -1.0))), np.full(X.shape[1], 1e-3)
+    monkeypatch.setattr(regularization, "STEPS", steps)
+    w, settled = regularization.newton_point(f, penalty, np.zeros(f.shape))
+    slope = np.linalg.norm(f.evaluate(f.point(w)).slope.gradient + penalty * w)
+    first = np.linalg.norm(f.evaluate(f.point(np.zeros(f.shape))).slope.gradient)
+    assert settled == (slope <= regularization.SETTLED * first)
 
 
 def test_a_warm_start_has_the_same_answer():

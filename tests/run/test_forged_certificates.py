@@ -132,5 +132,28 @@ def test_the_settings_of_the_fit_count():
 def test_another_scale_is_another_problem():
     model = ConstrainedRegressor(p=1.5, radius=0.5, standardize=True).fit(X, Y)
     shift, scale = model.fit_params_["standardize"]
-    model.fit_params_ = {**model.fit_params_, "standardize": (shift, 1.01 * scale)}
+    model.fit_params_ = {**model.fit_params_, "standardize": (shift, 1.00001 * scale)}
     assert not model.verify(X, Y).ok
+
+
+def test_another_shift_is_another_problem_without_an_intercept():
+    settings = {"p": 1.5, "radius": 0.5, "fit_intercept": False}
+    _, scale = ConstrainedRegressor(standardize=True, **settings).fit(X, Y).fit_params_["standardize"]
+    model = ConstrainedRegressor(**settings).fit((X - 2.0) / scale, Y)
+    model.fit_params_ = {**model.fit_params_, "standardize": (np.full(6, 2.0), scale)}
+    model.coef_, model.intercept_ = model.coef_ / scale, -float(np.sum(2.0 * model.coef_ / scale))
+    assert not model.verify(X, Y).ok
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("loss", ["squared", "huber"])
+def test_the_coefficients_are_those_of_the_certificate(loss, standardize, offset):
+    table, y = X + min(offset, 1e3), Y + offset
+    model = ConstrainedRegressor(p=1.5, radius=0.5, standardize=standardize, loss=loss).fit(table, y)
+    assert model.verify(table, y).ok
+    coef, intercept = model.coef_, model.intercept_
+    model.coef_ = 1.001 * coef
+    assert not model.verify(table, y).ok
+    model.coef_, model.intercept_ = coef, intercept + 1e-3 * (1.0 + 1e-6 * offset)
+    assert not model.verify(table, y).ok

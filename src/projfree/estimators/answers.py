@@ -16,14 +16,15 @@ from projfree.checks import Array, is_sparse, refuse_masked, shown
 from projfree.estimators.fit_certificate import FitCertificate
 from projfree.estimators.frame_columns import refuse_columns, refuse_missing_targets
 from projfree.estimators.given_data import features_at, is_path
+from projfree.estimators.problem import Problem, Scaling
 from projfree.estimators.sklearn_callbacks import CallbackSupportMixin
 from projfree.estimators.table import Table, take_column
 from projfree.losses.base import Loss
 from projfree.run import Certificate, Result, Verification
 from projfree.sets import ConstraintSet
 
-#: Scales that differ by more than this part belong to other columns, as a value that does belongs to another model.
-SCALED = 1e-3
+#: Scalings that differ by no more than the default tolerance make the same problem.
+SCALED = 1e-6
 
 
 class Answers(CallbackSupportMixin, BaseEstimator):
@@ -95,14 +96,22 @@ class Answers(CallbackSupportMixin, BaseEstimator):
         table = other._table(X, y, sample_weight)
         problem = other._problem(table, self.loss_)
         checked = self.result_.certificate.verify(objective=problem.objective)
+        same = self._attains(checked.value, table) if problem.eliminated else self._is_of(problem, table)
         if problem.scaling is not None:  # a scaling that is not that of these columns makes another problem
             other.standardize = True
             own = other._problem(table, self.loss_).scaling
-            same = own is not None and np.allclose(own[1], problem.scaling[1], rtol=SCALED, atol=0.0)
-            checked = replace(checked, ok=checked.ok and same)
-        if problem.eliminated:  # then the objective knows nothing of the coefficients of free columns
-            checked = replace(checked, ok=checked.ok and self._attains(checked.value, table))
-        return checked
+            same = same and own is not None and _same_scaling(own, problem.scaling, shifted=not other.fit_intercept)
+        return replace(checked, ok=checked.ok and same)
+
+    def _is_of(self, problem: Problem, table: Table) -> bool:
+        """Whether the coefficients are those of the certified point, up to the rounding of sums over the rows."""
+        proof, data = self.result_.certificate, table.data
+        own = self._shaped(*problem.raw(proof.w, proof.intercept))
+        sizes = np.abs(own["coef_"]) @ data.column_sizes()[1] + np.abs(own["intercept_"])
+        rounding = UNIT * (data.n + len(self.coef_.T) + 64.0)
+        apart = np.abs(own["intercept_"] - self.intercept_)
+        close = np.allclose(self.coef_, own["coef_"], rtol=rounding, atol=0.0)
+        return bool(close and np.all(apart <= rounding * (sizes + np.max(sizes))))
 
     def _attains(self, value: float, table: Table) -> bool:
         """Whether the coefficients have this mean square on the columns as they were given, up to rounding."""
@@ -208,6 +217,12 @@ class Answers(CallbackSupportMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _same_scaling(a: Scaling, b: Scaling, *, shifted: bool) -> bool:
+    """Whether two scalings are the same; a shift matters only where no intercept makes up for it."""
+    moved = np.abs(a[0] - b[0]) > SCALED * a[1]
+    return np.allclose(a[1], b[1], rtol=SCALED, atol=0.0) and not (shifted and moved.any())
 
 
 def _finite(array: Array, kinds: str) -> bool:

@@ -35,14 +35,16 @@ FREE_FACTOR = 1e4
 class PreparedFit:
     """A problem that waits for its solver, and what is left of the time limit.
 
-    ``penalised`` says that ``start`` is the minimiser of a penalised problem, which is left to be certified.
+    ``start_is_solution`` says that the start is only to be certified, and ``unsolved`` why its radius is not that of
+    the penalised problem; it is empty where it is.
     """
 
     problem: Problem
     ball: ConstraintSet
     start: Array | None
     left: Callable[[], float | None] = field(default_factory=lambda: countdown(None))
-    penalised: bool = False
+    start_is_solution: bool = False
+    unsolved: str = ""
 
 
 class ConstrainedModel(Answers):
@@ -168,14 +170,14 @@ class ConstrainedModel(Answers):
             if getattr(self, "_skl_callbacks", None):
                 callbacks.append(Bridge(self, context, lambda run: self._as_of(prepared.problem, run), given))
         f, ball, settings = prepared.problem.objective, prepared.ball, self._settings(seed, prepared)
-        settings |= {"start": prepared.start, "callbacks": callbacks, "certify": prepared.penalised}
+        settings |= {"start": prepared.start, "callbacks": callbacks, "certify": prepared.start_is_solution}
         result = solved(f, ball, **settings)
         self._adopt(prepared, result)
         one_of_many(result)  # with all that was found kept, Ctrl-C ends whatever has asked for this fit
         if context is not None:
             context.call_on_fit_task_end(estimator=self, **given, reconstruction_attributes=self._fitted)
         asked = result.status.name == "CALLBACK"
-        warn_if_short(self, result, self.tol, expected=asked)
+        warn_if_short(self, result, self.tol, expected=asked, unsolved=prepared.unsolved)
         return self
 
     def _fitted(self) -> dict[str, Any]:

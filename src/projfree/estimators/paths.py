@@ -151,6 +151,6 @@ def radius_grid(f: Objective, ball: ConstraintSet, count: int) -> Array:
     euclidean: ConstraintSet = LpBall(2.0, 1.0)
     if isinstance(ball, WithFree):
         euclidean = WithFree(euclidean, ball.free, ball.bound)
-    norm = own_norm(ball, penalised_point(f, euclidean, PENALTY / total))
+    norm = own_norm(ball, penalised_point(f, euclidean, PENALTY / total)[0])
     middle = norm if 0.0 < norm < np.inf else 1.0
     return np.geomspace(middle / BELOW, middle * ABOVE, count) if count > 1 else np.array([middle])

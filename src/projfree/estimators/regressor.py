@@ -333,14 +333,14 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
             data = prepared.problem.objective.data
             weight = self._penalty_weight(float(data.n if data.total_weight is None else data.total_weight))
             found = sharpened_penalty(lambda loss: self._problem(table, loss), prepared, weight, self.tol)
-            return found if found.penalised else self._refined(table, found)
+            return found if found.start_is_solution else self._refined(table, found)
         if isinstance(loss, BiWeight):
             return self._over_huber(table, prepared, loss)
         first = super()._penalised(table, prepared)
-        if self.loss not in ("huber", "biweight") or first.start is None:
+        if self.loss not in ("huber", "biweight"):
             return first
-        f = first.problem.objective
-        scale = self._scale_of(table, first.problem, first.start, f.evaluate(f.point(first.start)).intercept)
+        f, w = first.problem.objective, np.asarray(first.start)
+        scale = self._scale_of(table, first.problem, w, f.evaluate(f.point(w)).intercept)
         if self.loss == "biweight":
             return self._over_huber(table, first, BiWeight(BIWEIGHT * scale))
         return super()._penalised(table, replace(first, problem=self._problem(table, Huber(HUBER * scale))))
@@ -349,7 +349,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
         """The bi-weight over the ball of the penalised Huber fit with the matching scale, where it begins."""
         huber = self._problem(table, Huber(HUBER / BIWEIGHT * loss.scale))
         found = super()._penalised(table, replace(prepared, problem=huber))
-        return replace(found, problem=self._problem(table, loss), penalised=radius_of(found.ball) == 0.0)
+        return replace(found, problem=self._problem(table, loss), start_is_solution=radius_of(found.ball) == 0.0)
 
     def _refined(self, table: Table, prepared: PreparedFit) -> PreparedFit:
         if self._sharpens:

@@ -13,7 +13,6 @@ radius is the root of :math:`\mu(r) = \lambda r^{k-1}`, where the multiplier :ma
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,7 +27,7 @@ from projfree.numerics.flat_quadratic import minimise_penalised
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hessian_products import HessianProducts
-from projfree.run import Result, minimize
+from projfree.run import Result, Status, minimize
 from projfree.run.result import one_of_many
 from projfree.runtime import single_blas
 from projfree.sets import ConstraintSet, GroupBall, Positive, WithFree
@@ -37,26 +36,32 @@ from projfree.solvers.model import MOST_PARAMETERS
 if TYPE_CHECKING:
     from projfree.estimators.base import PreparedFit
 
-log = logging.getLogger(__name__)
-
+#: Why the radius of a fit is not that of its penalty.
+LATE = (
+    "`time_limit` ended before the penalised problem was solved, and the fit has another radius; raise it, or give one"
+)
+NOT_FOUND = "no radius was found that belongs to the penalty; give a `radius`, a stronger penalty or scaled columns"
 #: Newton's method ends where the gap is this part of the value, so that predictions are exact to about its root; a
-#: working set where its conditions hold up to this part of the penalty. Both take so many steps at the latest.
+#: working set where its conditions hold up to this part of the penalty. Both take about ten steps; more than 60 mean
+#: that rounding keeps them from their end.
 GAP, ACCURACY, STEPS = 1e-10, 1e-11, 60
 #: A point is a minimiser if its optimality conditions hold up to this part; else the root is looked for.
 SETTLED = 1e-6
-#: A Hessian of so few parameters takes no longer than the products of a few steps; larger ones are formed where so many
-#: products do not solve for a step.
+#: A Hessian of d parameters costs as much as d products, and conjugate gradients take tens of them for a step: below 50
+#: parameters it is formed at once, and larger ones, of at most 2,000, where 500 products do not solve for a step.
 FORMED, PRODUCTS = 50, 500
-#: Features that a step of the working set adds, at least; and as many as are in use.
+#: Features that a step of the working set adds at least: their Hessian takes no longer than the pass that finds them.
 SMALLEST = 100
-#: The relative accuracy of a radius.
+#: The relative accuracy of a radius, that of the default tolerance of a fit.
 RADIUS_ACCURACY = 1e-6
 #: The gap of a solve as a part of mu r at most; its root is about the error of mu, so that it falls with the square of
-#: the last change of the radius, down to the second number. A solve takes so many iterations at most.
+#: the last change of the radius, down to the second number. Solves take some hundred iterations at most; the limit ends
+#: those that stall.
 GAP_SHARE, LEAST_SHARE, ITERATIONS = 1e-3, 1e-8, 1_000
-#: A radius grows or shrinks by this factor at most from one solve to the next, of which there are at most so many.
+#: A radius grows or shrinks by this factor at most from one solve to the next, as a line says little farther away. A
+#: bisection between any two floats takes 31 solves.
 FACTOR, SOLVES = 10.0, 50
-#: Values that differ by this part are equal.
+#: Values that differ by this part, some hundred roundings, are equal.
 ROUNDING = 1e-13
 
 
@@ -67,14 +72,11 @@ def penalised_fit(prepared: PreparedFit, weight: float) -> PreparedFit:
     # Entered once here, because every Hessian of a small problem would enter it.
     with deadline(math.inf if limit is None else 0.5 * limit), single_blas(f.shape[0] <= MOST_PARAMETERS):
         try:
-            w, late = penalised_point(f, ball, weight, start), expired()
+            w, settled = penalised_point(f, ball, weight, start)
         except Expired:  # before there was anything to go on with
-            w, late = np.zeros(f.shape), True
-    if late:
-        log.warning("`time_limit` ended before the penalised problem was solved; raise it, or give a radius.")
-        if not own_norm(ball, w) > 0.0:
-            return replace(prepared, start=None)
-    return replace(prepared, ball=ball_through(ball, w), start=w, penalised=True)
+            w, settled = np.zeros(f.shape), False
+        unsolved = "" if settled else LATE if expired() else NOT_FOUND
+    return replace(prepared, ball=ball_through(ball, w), start=w, start_is_solution=True, unsolved=unsolved)
 
 
 def norm_power(ball: ConstraintSet) -> float:
@@ -84,10 +86,13 @@ def norm_power(ball: ConstraintSet) -> float:
     return min(float(inner.q if isinstance(inner, GroupBall) else inner.p), 2.0)
 
 
-def penalised_point(f: SmoothFunction, ball: ConstraintSet, weight: float, start: Array | None = None) -> Array:
+def penalised_point(
+    f: SmoothFunction, ball: ConstraintSet, weight: float, start: Array | None = None
+) -> tuple[Array, bool]:
     """The minimiser of f plus ``weight / k`` times the k-th power of the norm of a ball, whatever its radius.
 
-    Entries that the ball leaves free are not penalised. ``start`` is a point near the minimiser.
+    Entries that the ball leaves free are not penalised. ``start`` is a point near the minimiser. The second of what is
+    returned says whether the minimiser was found.
     """
     begin = np.zeros(f.shape) if start is None else start
     inner = ball.ball if isinstance(ball, WithFree) else ball
@@ -100,7 +105,7 @@ def penalised_point(f: SmoothFunction, ball: ConstraintSet, weight: float, start
         begin, settled = newton_point(f, penalty, begin)
     elif rows is not None:
         begin, settled = flat_point(f, weight, begin, rows=rows)
-    return begin if settled or expired() else root_point(f, ball, weight, begin)
+    return (begin, settled) if settled or expired() else root_point(f, ball, weight, begin)
 
 
 def _plain_rows(f: SmoothFunction, ball: ConstraintSet) -> bool | None:
@@ -131,10 +136,10 @@ def newton_point(f: SmoothFunction, penalty: Array, start: Array) -> tuple[Array
     here = f.evaluate(f.point(start), keep=True)
     first, scale = float(np.linalg.norm(here.slope.gradient)), None
     formed = form is None and math.prod(f.shape) <= FORMED and f.has_hessian
-    for _ in range(STEPS):
+    for left in reversed(range(STEPS + 1)):
         w, slope = here.point.w, here.slope.gradient + penalty * here.point.w
         size, goal = float(np.linalg.norm(slope)), math.sqrt(2.0 * weight * GAP * abs(here.value)) + ROUNDING * first
-        if size <= goal or expired():
+        if size <= goal or not left or expired():
             break
         try:
             step = None
@@ -253,37 +258,40 @@ def _flat_slope(here: Evaluation, level: float, rows: bool) -> float:
     return float(np.max(np.where(sizes > 0.0, on, off), initial=0.0))
 
 
-def root_point(f: SmoothFunction, ball: ConstraintSet, weight: float, start: Array) -> Array:
-    r"""The minimiser over the ball of radius r with :math:`\mu(r) = \lambda r^{k-1}`, from solves at several radii.
+def root_point(f: SmoothFunction, ball: ConstraintSet, weight: float, start: Array) -> tuple[Array, bool]:
+    r"""The minimiser over the ball of radius r with :math:`\mu(r) = \lambda r^{k-1}`, and whether it was found.
 
     With :math:`\lambda(r) = \mu(r) / r^{k-1}`, which decreases in r, :math:`r^{1-k}` is about linear in
     :math:`\lambda`: exactly so where r is small, and for k = 2 nearly so elsewhere (More and Sorensen, 1983). For k = 1
     it is r itself that is about linear. So the next radius comes from the line through the last two, or from bisection
-    where that leaves the bracket.
+    where that leaves the bracket. It is found where the radius is known, even if rounding or a kink
+    decides its multiplier, or where the multiplier is the one that is due.
     """
     power = norm_power(ball)
     zero = _at_zero(f, ball)
     steepest = ball.resized(1.0).multiplier(zero.slope.gradient) or 0.0
     if not steepest > (weight if power == 1.0 else 0.0):
-        return zero.point.w
+        return zero.point.w, True
     linear = 1.0 if power == 1.0 else 1.0 - power  # r to this exponent is about linear
     # The root is below: the penalty is at most what f loses, and its slope at most that of f at zero.
     low, high = 0.0, float(power * max(zero.value - f.least, 0.0) / weight) ** (1.0 / power)
     high = high if power == 1.0 else min(high, (steepest / weight) ** (1.0 / (power - 1.0)))
     if not high > 0.0:
-        return zero.point.w
+        return zero.point.w, True
     norm, w, value = own_norm(ball, start), start, zero.value
     radius = norm if norm > 0.0 else min(high, _first_radius(f, ball, zero, steepest))
     before, share = (steepest, 0.0) if power == 1.0 else None, GAP_SHARE
+    known, clean = False, True
     for _ in range(SOLVES):
         found = _solved(f, ball.resized(radius), w, share * weight * radius**power / (abs(value) or 1.0))
         w, value = found.w, found.value
         norm = min(own_norm(ball, w) or radius, radius)  # a rough solve may end at zero, where it began
         level = (found.multiplier or 0.0) / radius ** (power - 1.0)
         slack = 0.0 if share == LEAST_SHARE else math.sqrt(share)  # of rough multipliers
-        low, high = (
-            (max(low, radius - slack * radius), high) if level > weight else (low, min(high, norm + slack * norm))
-        )
+        if level > weight:
+            low = max(low, radius - slack * radius)
+        else:
+            high = min(high, norm + slack * norm)
         here = level, norm**linear
         slope = 1.0 / steepest if before is None or before[0] == level else (before[1] - here[1]) / (before[0] - level)
         x, before = here[1] + slope * (weight - level), here
@@ -291,11 +299,12 @@ def root_point(f: SmoothFunction, ball: ConstraintSet, weight: float, start: Arr
         new = min(max(new, radius / FACTOR), radius * FACTOR)
         if not low <= new <= high:
             new = math.sqrt(low * high) if low > 0.0 else 0.5 * high
-        change, exact = abs(new / radius - 1.0), share == LEAST_SHARE
-        if expired() or (exact and (change <= RADIUS_ACCURACY or high <= low * (1.0 + RADIUS_ACCURACY))):
+        change, clean = abs(new / radius - 1.0), clean and found.status is not Status.MAX_ITER
+        known = share == LEAST_SHARE and (change <= RADIUS_ACCURACY or high <= low * (1.0 + RADIUS_ACCURACY))
+        if known or expired():
             break
         share, radius = min(max(change**2, LEAST_SHARE), GAP_SHARE), new
-    return w
+    return w, (known and clean) or abs(level - weight) <= math.sqrt(GAP_SHARE) * weight
 
 
 def _at_zero(f: SmoothFunction, ball: ConstraintSet) -> Evaluation:

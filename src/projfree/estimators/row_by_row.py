@@ -71,14 +71,14 @@ def fit_moments(model: Any, gram: Gram) -> None:
         ball = prepared.ball
     settings = {**model._settings(0, prepared), "start": prepared.start, "callbacks": ()}
     # Ctrl-C leaves the model as it was, without the new rows, so that the call can be repeated.
-    result = moments.of_rows(one_of_many(solved(moments.form, ball, **settings, certify=prepared.penalised)))
+    result = moments.of_rows(one_of_many(solved(moments.form, ball, **settings, certify=prepared.start_is_solution)))
     for name, value in model._shaped(*moments.raw(result.w, None)).items():
         setattr(model, name, value)
     model.loss_, model.ball_, model.radius_ = Squared(), ball, radius_of(ball)
     model.result_, model.n_iter_, model.multiplier_ = result, max(1, result.n_iter), result.multiplier
     model.standardize_ = scaled
     model.fit_params_ = model._data_params(moments.scaling if scaled else None)
-    warn_if_short(model, result, model.tol)
+    warn_if_short(model, result, model.tol, unsolved=prepared.unsolved)
 
 
 def refuse_data(X: Any) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from projfree.checks import Array
-from projfree.estimators.balls import radius_of
+from projfree.estimators.balls import ball_through, radius_of
 from projfree.estimators.problem import Problem
 from projfree.estimators.regularization import norm_power, penalised_fit
 from projfree.losses import Quantile
@@ -38,25 +38,26 @@ def sharpened_penalty(
 ) -> PreparedFit:
     """The minimiser of a penalised quantile loss and its ball: smoothing counts as a gap, and is made as small.
 
-    ``penalised`` is true where all coefficients are zero, with a problem that is smoothed by half of the tolerance.
+    Where all coefficients are zero, that is the solution, with a problem that is smoothed by half of the tolerance.
     """
     f, power = prepared.problem.objective, norm_power(prepared.ball)
     loss: Any = f.loss
     width = loss.delta / f.excess
     centre = float(f.reported.value(f.point(np.zeros(f.shape))))
+    if not centre > 0.0:  # no coefficients have a smaller loss
+        w = np.zeros(f.shape)
+        return replace(prepared, ball=ball_through(prepared.ball, w), start=w, start_is_solution=True)
     found, excess, last = prepared, FIRST * centre, 0.5 * max(tol, LEAST_TOL) * centre
     for _ in range(MOST):
-        if not excess > 0.0:
-            break
         found = penalised_fit(replace(found, problem=make(replace(loss, delta=width * excess))), weight)
         radius = radius_of(found.ball) or 0.0
         due = max(SMOOTHING_SHARE * weight * radius**power, LEAST * last)
-        if excess <= due or not found.penalised:
+        if excess <= due or found.unsolved:
             break
         excess = max(excess / SHARPER, due)
-    if found.penalised and radius_of(found.ball) == 0.0:
+    if radius_of(found.ball) == 0.0:
         return replace(found, problem=make(replace(loss, delta=width * last)))
-    return replace(found, problem=prepared.problem, penalised=False)
+    return replace(found, problem=prepared.problem, start_is_solution=False)
 
 
 def sharpened(

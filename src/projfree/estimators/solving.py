@@ -20,8 +20,10 @@ def checked_solver(solver: Any) -> Any:
     raise TypeError(f"`solver` must be 'auto' or a Solver such as `PrimalAveraging()`, got {shown(solver)}.")
 
 
-def warn_if_short(model: Any, result: Result, tol: float, expected: bool = False) -> None:
-    """Say by how much a run missed its tolerance; not where it was meant to stop (``expected``)."""
+def warn_if_short(model: Any, result: Result, tol: float, expected: bool = False, unsolved: str = "") -> None:
+    """Say why a penalised problem is unsolved, and by how much a run missed its tolerance unless that was expected."""
+    if unsolved:
+        warnings.warn(f"{type(model).__name__}: {unsolved}.", ConvergenceWarning, stacklevel=outside())
     if result.status.converged or result.relative_gap <= tol or expected or _at_least_value(model, result, tol):
         return
     kind = "certified relative gap" if result.bound is not None else "relative Frank-Wolfe gap"

@@ -301,9 +301,12 @@ class SmoothFunction(ABC):
         return found.value
 
     @property
-    def contradicted(self) -> bool:
-        """Whether a tangent was found above a value elsewhere, so that the function is not convex."""
-        return False
+    def contradicted(self) -> bool | None:
+        """Whether a tangent was found above a value elsewhere, so that the function is not convex.
+
+        None where nobody has to look: only the users of functions of their own may state what is not so.
+        """
+        return None
 
     @property
     def pattern(self) -> Pattern | None:

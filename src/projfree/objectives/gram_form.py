@@ -87,7 +87,7 @@ def _moved(Y: float, X: float, off: TableErrors) -> tuple[float, float]:
 
 def know_form(f: Objective, gram: Gram) -> None:
     """Give f its quadratic form from moments of the same rows that were added up elsewhere, which saves the pass."""
-    f.shared["quadratic form"] = gram_form(gram, f.fit_intercept)
+    f.shared["quadratic form"] = gram_form(gram, f.fit_intercept, f.data.table_errors)
 
 
 def diagonal_of(f: Objective) -> tuple[Array, Array]:

@@ -141,7 +141,7 @@ class Perturbed(SmoothFunction):
         return self.f.reference(ball)
 
     @property
-    def contradicted(self) -> bool:
+    def contradicted(self) -> bool | None:
         return self.f.contradicted
 
     @property

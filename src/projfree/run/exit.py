@@ -12,7 +12,7 @@ from projfree.algebra import UNIT, Point, same
 from projfree.checks import Array
 from projfree.numerics.compilation import compile_seconds
 from projfree.objectives.base import SmoothFunction
-from projfree.objectives.blackbox import BlackBox, NotFiniteError
+from projfree.objectives.blackbox import NotFiniteError
 from projfree.objectives.evaluation import MOST_EVALUATIONS, Evaluation
 from projfree.run.certificate import Certificate
 from projfree.run.progress import Run
@@ -130,15 +130,15 @@ def _bound(run: Run, f: SmoothFunction, looked: Evaluation, look_back: bool) -> 
     if bound < f.least:  # as happens where the minimum is hidden by rounding
         bound = f.least
         run.ladder.bound = max(run.ladder.bound, bound)
-    if isinstance(f, BlackBox) and not m.gradient.any():
+    if f.contradicted is not None and not m.gradient.any():
         _look_elsewhere(run, f)
-    run.contradicted = f.contradicted
+    run.contradicted = bool(f.contradicted)
     if run.convex:
         refuse_contradiction(run.f, run.ball, run.value, run.bound, run.ladder.allowance)
     return at, bound
 
 
-def _look_elsewhere(run: Run, f: BlackBox) -> None:
+def _look_elsewhere(run: Run, f: SmoothFunction) -> None:
     """Compare the value at a zero gradient, where solvers stay, with those at a few vertices.
 
     A maximum or a saddle that was said to be a minimum would not show otherwise.
