@@ -167,10 +167,6 @@ class Completion:
         """The objective at a matrix."""
         return float(np.mean((entries_of(W, self.at) - self.y) ** 2))
 
-    def frobenius_minimum(self, radius: float) -> float:
-        """The minimum over the Schatten-2 ball, in closed form: scale the observed entries to the radius."""
-        return max(0.0, self.norm - radius) ** 2 / len(self.y)
-
     def random_start(self, ball: SchattenBall, seed: int, share: float = 0.5) -> Array:
         """A Gaussian matrix with ``share`` of the radius as its norm."""
         W = np.random.default_rng(seed).standard_normal(self.at.shape)

@@ -130,7 +130,7 @@ def test_the_default_search_is_that_of_five_folds(call, table, tmp_path, more):
     [
         (("--cv", 3, "--radius", 2), "--cv chooses the radius; leave out --radius"),
         (("--cv", 1), "--cv must be 0 or at least 2, got 1"),
-        (("--p", "1,2", "--radius", 2), "--p must be one number with --radius and with --cv 0, got 1,2; leave"),
+        (("--p", "1,2", "--radius", 2), "--p must be one number with --radius or --cv 0, got 1,2; leave"),
         (("--p", "x"), "--p must be at least 1, got x"),
         (("--q", 2), "--q is for --norm group"),
         (("--feature-groups", "auto"), "--feature-groups is for --norm group"),

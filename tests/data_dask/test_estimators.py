@@ -57,7 +57,7 @@ def parts(frame):
 @pytest.fixture(scope="module")
 def problem(table):
     X, y, weight = table
-    X = X * [1.0, 30.0, 0.1, 1.0, 2.0]  # uneven, so that columns are scaled
+    X = X * [1.0, 30.0, 0.1, 1.0, 2.0]  # columns of uneven scales
     labels = np.where(y > 0, "yes", "no").astype(object)
     classes = np.digitize(X[:, 0] + 0.3 * X[:, 3], [-0.3, 0.8])
     target = X @ [1.0, 0.1, 3.0, -1.0, 0.0] + 0.3 * np.random.default_rng(5).standard_normal(len(X))
@@ -66,7 +66,7 @@ def problem(table):
 
 CLASSIFIERS = {
     "p = 1.5": ({"p": 1.5, "radius": 3.0}, "labels"),
-    "automatic radius": ({}, "labels"),
+    "the default": ({}, "labels"),
     "softmax": ({"radius": 3.0, "p": 1.5}, "classes"),
     "class weights": ({"radius": 3.0, "class_weight": "balanced"}, "classes"),
     "given class weights": ({"radius": 3.0, "class_weight": {0: 1.0, 1: 2.0, 2: 0.5}}, "classes"),

@@ -217,14 +217,16 @@ def test_other_limits_and_tolerances_may_be_given(tmp_path):
     assert result.trace["iteration"][3] == 4
 
 
-@pytest.mark.parametrize("version", [None, 3, 6])
-def test_a_checkpoint_of_another_version_is_refused_by_a_sentence(tmp_path, version):
+@pytest.mark.parametrize(
+    ("version", "said"), [(None, "is damaged: it holds no run"), (3, "has the version 3"), (6, "version 6")]
+)
+def test_a_checkpoint_of_another_version_is_refused_by_a_sentence(tmp_path, version, said):
     f, ball = QuadraticForm(np.eye(2), np.array([3.0, 4.0])), LpBall(1.5, radius=1.0)
     minimize(f, ball, PrimalAveraging(), tol=0.0, max_iter=5, callbacks=[Checkpoint(tmp_path, 5)])
     tree = persist.load(tmp_path, kind="projfree checkpoint")
     tree.pop("version") if version is None else tree.update(version=version)
     persist.save(tmp_path, tree, kind="projfree checkpoint")
-    with pytest.raises(ValueError, match=r"has the version [136], and this projfree goes on from version 5; finish it"):
+    with pytest.raises(ValueError, match=said):
         minimize(f, ball, PrimalAveraging(), state=tmp_path)
 
 

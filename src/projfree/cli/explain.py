@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import typer
 
 from projfree.cli.asked import Asked, asking
 from projfree.cli.file_rows import FileRows
-from projfree.cli.models import AnyRows, Settings, model_of
+from projfree.cli.models import model_of
 from projfree.cli.output import Debug, Json, guarded, note, show_json
 from projfree.solvers.plan import Plan
 
@@ -23,7 +21,10 @@ def explain(asked: Asked, json: Json = False, debug: Debug = False) -> None:
     settings, rows = asked.settings(), asked.rows()
     for remark in rows.remarks:
         note(remark, json)
-    made = _explained(settings, rows, asked.data)
+    every = np.arange(rows.n)
+    rows = rows.fitted_on(every) if isinstance(rows, FileRows) else rows
+    given = (rows.part(every), rows.y) if isinstance(rows, FileRows) else (rows.data(every)[0],)
+    made: Plan = model_of(settings, rows, asked.data).explain(*given)
     if not json:
         typer.echo(made.explain())
         if asked.radius is None:
@@ -34,13 +35,3 @@ def explain(asked: Asked, json: Json = False, debug: Debug = False) -> None:
         for c in made.choices
     ]
     show_json({"problem": made.problem, "choices": choices})
-
-
-def _explained(settings: Settings, rows: AnyRows, path: Path) -> Plan:
-    """The plan for the rows."""
-    every = np.arange(rows.n)
-    rows = rows.fitted_on(every) if isinstance(rows, FileRows) else rows
-    model = model_of(settings, rows, path)
-    given = (rows.part(every), rows.y) if isinstance(rows, FileRows) else (rows.data(every)[0],)
-    made: Plan = model.explain(*given)
-    return made

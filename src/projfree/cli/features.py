@@ -28,8 +28,7 @@ def read_features(path: Path | None, ids: str, reading: Reading, *, text: bool) 
     if len(frame.columns) < 2:
         raise ValueError(f"{str(path)!r} must have a column of ids and others with features, got {first!r} alone.")
     rest = frame.drop(columns=first)
-    for name in rest:
-        refuse_commas(rest[name])
+    refuse_commas(rest)
     numbers = rest.select_dtypes("number").astype(np.float64)
     _refuse_infinite(path, numbers)
     table = TableEncoder().fit_transform(rest.fillna(dict.fromkeys(numbers, 0.0)))

@@ -64,8 +64,7 @@ def rows_of(
     X = frame.drop(columns=[column, *gone])
     if not len(X.columns):
         raise ValueError(f"{str(path)!r} has no columns besides {', '.join([column, *gone])}.")
-    for name in X:
-        refuse_commas(X[name])
+    refuse_commas(X)
     encoder = TableEncoder(one_hot=_encoded(one_hot, list(table.frame.columns), path), impute=impute)
     y, loss = targets_of(frame[column], loss)
     return FileRows(X, y, loss, table.named, encoder, tuple(filter(None, remarks)))
@@ -79,9 +78,8 @@ def _encoded(text: str, columns: list[str], path: Path) -> Any:
 
 def targets_of(values: Any, loss: str) -> tuple[Array, str]:
     """The targets and the loss that fits them: numbers for regression, labels for classes."""
-    refuse_commas(values)
-    words = values.dtype.kind not in "biuf" or values.dtype.kind == "b"
-    chosen = loss if loss != "auto" else "logistic" if words and values.dtype.kind not in "mMc" else "squared"
+    refuse_commas(values.to_frame())
+    chosen = loss if loss != "auto" else "squared" if values.dtype.kind in "iufmMc" else "logistic"
     if chosen not in CLASSES:
         return _regression(values), chosen
     if values.isna().any():

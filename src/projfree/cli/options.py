@@ -169,9 +169,7 @@ def exponents_of(text: str, cv: int) -> list[float]:
     if not all([value >= 1 for value in values]):
         raise ValueError(f"--p must be at least 1, got {text}.")
     if len(values) > 1 and not cv:
-        raise ValueError(
-            f"--p must be one number with --radius and with --cv 0, got {text}; leave these out to choose."
-        )
+        raise ValueError(f"--p must be one number with --radius or --cv 0, got {text}; leave these out to choose.")
     return values
 
 

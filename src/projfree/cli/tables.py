@@ -14,7 +14,7 @@ import numpy as np
 from projfree.checks import Array, shown
 from projfree.cli.id_columns import as_ids
 from projfree.data.sources.arrow import open_parquet, parquet_files
-from projfree.estimators.frame_columns import column_numbers, kind_of, row_of
+from projfree.estimators.frame_columns import column_numbers, row_of
 
 TEXT = (".csv", ".tsv", ".txt", ".data")
 KINDS = (*TEXT, *(kind + ".gz" for kind in TEXT), ".parquet", ".npy")
@@ -85,17 +85,18 @@ def numbers(column: Any) -> Array:
     return values
 
 
-def refuse_commas(column: Any) -> None:
+def refuse_commas(frame: Any) -> None:
     """Raise where text is numbers with decimal commas, which would pass for classes or categories."""
     import pandas as pd
 
-    texts = pd.Series(column.dropna().astype(str).unique() if kind_of(column) == "O" else [], dtype=str)
-    commas = texts[texts.str.contains(",")]
-    if len(commas) and pd.to_numeric(texts.str.replace(",", "."), errors="coerce").notna().all():
-        raise ValueError(
-            f"column {column.name!r} holds numbers with decimal commas, such as {commas.iloc[0]!r}; write them with a "
-            "decimal point, or leave the column out."
-        )
+    for name in frame.select_dtypes(exclude="number"):
+        texts = frame[name].dropna().astype(str)
+        commas = texts[texts.str.contains(",")]
+        if len(commas) and pd.to_numeric(texts.str.replace(",", "."), errors="coerce").notna().all():
+            raise ValueError(
+                f"column {name!r} holds numbers with decimal commas, such as {commas.iloc[0]!r}; write them with a "
+                "decimal point, or leave the column out."
+            )
 
 
 def check_path(path: Path) -> str:

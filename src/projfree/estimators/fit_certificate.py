@@ -14,7 +14,7 @@ from projfree.run import Certificate, Verification
 class FitCertificate(Certificate):
     """The certificate of a fit, which takes the rows as the fit took them.
 
-    What it proves is about prepared rows: scaled columns, labels as the loss has them, none that were held out.
+    What it proves is about prepared rows: scaled columns, and labels as the loss has them.
     """
 
     model: Any = None

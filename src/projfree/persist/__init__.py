@@ -73,7 +73,7 @@ def load(path: str | os.PathLike[str], *, kind: str) -> Any:
     FileNotFoundError
         Where there is no finished save at ``path``.
     ValueError
-        Where the folder is damaged, of another kind, or written by a newer version.
+        Where the folder is damaged, of another kind, or of another version of the format.
     """
     folder = Path(path)
     for _ in range(_RETRIES):

@@ -116,13 +116,12 @@ class Written:
     def load(cls, path: str | os.PathLike[str]) -> Written:
         """The checkpoint at ``path``."""
         name, tree = f"the checkpoint at {os.fspath(path)}", persist.load(path, kind=KIND)
-        if not isinstance(tree, dict) or not isinstance(tree.get("problem", {}), dict):
+        if not isinstance(tree, dict) or "version" not in tree or not isinstance(tree.get("problem", {}), dict):
             raise ValueError(f"{name} is damaged: it holds no run; {ANEW}.")
-        found = tree.get("version", 1)
-        if found != VERSION:
+        if tree["version"] != VERSION:
             raise ValueError(
-                f"{name} has the version {found}, and this projfree goes on from version {VERSION}; finish it with the "
-                f"projfree that wrote it, or {ANEW}."
+                f"{name} has the version {tree['version']}, and this projfree goes on from version {VERSION}; finish "
+                f"it with the projfree that wrote it, or {ANEW}."
             )
         return cls(name, tree)
 
