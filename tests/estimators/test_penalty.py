@@ -33,6 +33,7 @@ from projfree import (
     BiWeight,
     ConstrainedClassifier,
     ConstrainedRegressor,
+    ConstrainedRegressorCV,
     Huber,
     Logistic,
     LpBall,
@@ -440,15 +441,14 @@ def test_a_radius_may_be_known_where_its_multiplier_is_not():
     np.testing.assert_allclose(model.coef_, limit.coef_, rtol=1e-5)
 
 
-@pytest.mark.parametrize("steps", range(8, 11))
+@pytest.mark.parametrize("steps", range(6, 11))
 def test_newtons_method_judges_its_last_point(monkeypatch, steps):
     X, y = CLASSES["cancer"]
     f, penalty = Objective(Logistic(), as_data(X, np.where(y, 1.0, -1.0))), np.full(X.shape[1], 1e-3)
     monkeypatch.setattr(regularization, "STEPS", steps)
     w, settled = regularization.newton_point(f, penalty, np.zeros(f.shape))
     slope = np.linalg.norm(f.evaluate(f.point(w)).slope.gradient + penalty * w)
-    first = np.linalg.norm(f.evaluate(f.point(np.zeros(f.shape))).slope.gradient)
-    assert settled == (slope <= regularization.SETTLED * first)
+    assert settled == (slope <= np.sqrt(regularization.SETTLED) * np.linalg.norm(penalty * w))
 
 
 def test_a_warm_start_has_the_same_answer():
@@ -456,3 +456,29 @@ def test_a_warm_start_has_the_same_answer():
     model = ConstrainedRegressor(p=1.5, alpha=1.0, warm_start=True).fit(X, y)
     model.set_params(alpha=30.0).fit(X, y)
     optimal(model, 60.0 / len(y))
+
+
+def test_a_root_that_is_hit_stays_the_root():
+    """The next radius then differs by its last digit alone, and no slope can be taken from the two."""
+    r = np.random.default_rng(3)
+    X = r.standard_normal((60, 6))
+    Y = X @ r.standard_normal((6, 3)) * [1.0, 10.0, 0.1] + r.standard_normal((60, 3))
+    model = ConstrainedRegressor(p=np.inf).fit(X, Y)
+    assert model.multiplier_ == pytest.approx(2.0 / 60 * model.radius_, rel=1e-3)
+
+
+@pytest.mark.parametrize("alpha", [1e-12, 1e-2, 1.0, 1e2, 1e12])
+@pytest.mark.parametrize("p", [1.0001, 1.01])
+def test_exponents_just_above_one(p, alpha):
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    y = 3.0 * X[:, 0] + X[:, 1]
+    model = ConstrainedRegressor(p=p, alpha=alpha).fit(X, y)
+    if 1e-12 < alpha < 1e12:
+        assert model.multiplier_ == pytest.approx(2.0 * alpha / 40 * model.radius_ ** (p - 1.0), rel=5e-3)
+    assert (model.radius_ == 0.0) == (alpha == 1e12)
+
+
+def test_a_search_on_constant_targets_ends_at_their_mean():
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    model = ConstrainedRegressorCV().fit(X, np.ones(60))
+    np.testing.assert_allclose(model.predict(X), 1.0)

@@ -133,7 +133,8 @@ class FoldMoments:
         values = np.einsum("mi,mi->m", 0.5 * images - f.b.ravel(), w) + f.c
         # Once for the value and once for the bound that it is compared with, as in the tangents of the form.
         rounding = 2.0 * f.errors[0] + f.errors[1] * np.square(w).sum(axis=1)
-        gaps = (path.gaps + rounding) / np.maximum(values, LEAST_VALUE * abs(f.c))
+        scale = np.maximum(values, LEAST_VALUE * abs(f.c))
+        gaps = (path.gaps + rounding) / np.where(scale > 0.0, scale, 1.0)  # constant targets leave nothing to explain
         coefs, b = zip(*(self.raw(one, None) for one in path.w), strict=True)
         return Solutions(path.w, np.stack(coefs), np.stack(b), path.multipliers, values, gaps)
 
@@ -156,7 +157,8 @@ def gap_on_rows(f: Objective, ball: ConstraintSet, w: Array) -> float:
     """The relative gap of a point from one read of the rows, whose squares are not negative."""
     here = f.evaluate(f.point(w))
     bound, centre = max(Known.of(ball, here).bound, 0.0), f.value(f.point(np.zeros(f.shape)))
-    return max(here.value - bound, 0.0) / max(here.value, LEAST_VALUE * centre)
+    gap = max(here.value - bound, 0.0)
+    return gap / max(here.value, LEAST_VALUE * centre) if gap > 0.0 else 0.0
 
 
 def _none(_: Array) -> None:

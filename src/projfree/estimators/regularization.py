@@ -45,7 +45,8 @@ NOT_FOUND = "no radius was found that belongs to the penalty; give a `radius`, a
 #: working set where its conditions hold up to this part of the penalty. Both take about ten steps; more than 60 mean
 #: that rounding keeps them from their end.
 GAP, ACCURACY, STEPS = 1e-10, 1e-11, 60
-#: A point is a minimiser if its optimality conditions hold up to this part; else the root is looked for.
+#: A point is a minimiser if its optimality conditions hold up to this part; for Newton's method up to its root, beside
+#: the gradient of the penalty, where rounding allows no more. Else the root is looked for.
 SETTLED = 1e-6
 #: A Hessian of d parameters costs as much as d products, and conjugate gradients take tens of them for a step: below 50
 #: parameters it is formed at once, and larger ones, of at most 2,000, where 500 products do not solve for a step.
@@ -61,6 +62,8 @@ GAP_SHARE, LEAST_SHARE, ITERATIONS = 1e-3, 1e-8, 1_000
 #: A radius grows or shrinks by this factor at most from one solve to the next, as a line says little farther away. A
 #: bisection between any two floats takes 31 solves.
 FACTOR, SOLVES = 10.0, 50
+#: The search ends with its third solve that stalls: each takes as long as a whole fit may.
+STALLS = 3
 #: Values that differ by this part, some hundred roundings, are equal.
 ROUNDING = 1e-13
 
@@ -158,7 +161,7 @@ def newton_point(f: SmoothFunction, penalty: Array, start: Array) -> tuple[Array
         if there is None:
             break
         here = there
-    return here.point.w, size <= max(goal, SETTLED * first)
+    return here.point.w, size <= max(goal, math.sqrt(SETTLED) * float(np.linalg.norm(penalty * here.point.w)))
 
 
 def _conjugate_gradients(
@@ -275,13 +278,14 @@ def root_point(f: SmoothFunction, ball: ConstraintSet, weight: float, start: Arr
     linear = 1.0 if power == 1.0 else 1.0 - power  # r to this exponent is about linear
     # The root is below: the penalty is at most what f loses, and its slope at most that of f at zero.
     low, high = 0.0, float(power * max(zero.value - f.least, 0.0) / weight) ** (1.0 / power)
-    high = high if power == 1.0 else min(high, (steepest / weight) ** (1.0 / (power - 1.0)))
-    if not high > 0.0:
+    if power > 1.0 and high > 0.0:
+        high = math.exp(min(math.log(high), math.log(steepest / weight) / (power - 1.0)))
+    if not high > ZERO_RADIUS:
         return zero.point.w, True
     norm, w, value = own_norm(ball, start), start, zero.value
     radius = norm if norm > 0.0 else min(high, _first_radius(f, ball, zero, steepest))
     before, share = (steepest, 0.0) if power == 1.0 else None, GAP_SHARE
-    known, clean = False, True
+    known, stalled, slope = False, 0, 1.0 / steepest
     for _ in range(SOLVES):
         found = _solved(f, ball.resized(radius), w, share * weight * radius**power / (abs(value) or 1.0))
         w, value = found.w, found.value
@@ -293,18 +297,20 @@ def root_point(f: SmoothFunction, ball: ConstraintSet, weight: float, start: Arr
         else:
             high = min(high, norm + slack * norm)
         here = level, norm**linear
-        slope = 1.0 / steepest if before is None or before[0] == level else (before[1] - here[1]) / (before[0] - level)
+        # The difference of two radii that are the same up to their accuracy says nothing.
+        if before is not None and level != before[0] and abs(here[1] / (before[1] or 1.0) - 1.0) > RADIUS_ACCURACY:
+            slope = (before[1] - here[1]) / (before[0] - level)
         x, before = here[1] + slope * (weight - level), here
-        new = x ** (1.0 / linear) if x > 0.0 else math.inf if level > weight else 0.0
-        new = min(max(new, radius / FACTOR), radius * FACTOR)
+        way = math.log(x) / linear - math.log(radius) if x > 0.0 else math.inf if level > weight else -math.inf
+        new = radius * math.exp(min(max(way, -math.log(FACTOR)), math.log(FACTOR)))
         if not low <= new <= high:
-            new = math.sqrt(low * high) if low > 0.0 else 0.5 * high
-        change, clean = abs(new / radius - 1.0), clean and found.status is not Status.MAX_ITER
+            new = math.sqrt(low) * math.sqrt(high) if low > 0.0 else 0.5 * high
+        change, stalled = abs(new / radius - 1.0), stalled + (found.status is Status.MAX_ITER)
         known = share == LEAST_SHARE and (change <= RADIUS_ACCURACY or high <= low * (1.0 + RADIUS_ACCURACY))
-        if known or expired():
+        if known or expired() or stalled == STALLS or not new > ZERO_RADIUS:
             break
         share, radius = min(max(change**2, LEAST_SHARE), GAP_SHARE), new
-    return w, (known and clean) or abs(level - weight) <= math.sqrt(GAP_SHARE) * weight
+    return w, (known and not stalled) or abs(level - weight) <= math.sqrt(GAP_SHARE) * weight
 
 
 def _at_zero(f: SmoothFunction, ball: ConstraintSet) -> Evaluation:
