@@ -76,7 +76,7 @@ def test_fit_classes_with_text_labels(folder, tmp_path):
         (["header.csv", "--target", "y"], "header.csv' has no rows"),
         (
             ["holes.csv", "--target", "y"],
-            "column 'a' is missing or infinite in row 2; fill it .--impute median.*--impute drop",
+            "column 'a' is missing or infinite in row 2; fill it or .* fit with --impute median .or --impute drop",
         ),
         (["broken.parquet", "--target", "y"], "broken.parquet is no Parquet file"),
         (["none.csv", "--target", "y"], "none.csv' does not exist"),

@@ -146,7 +146,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if len(bad):
             raise ValueError(
                 f"column {name!r} is missing or infinite in row {row_of(column, int(bad[0]))}; fill it "
-                "(`impute='median'`), or leave the row out (`impute='drop'`)."
+                "or leave the row out yourself, or fit with `impute='median'` (or `impute='drop'`)."
             )
         return values[:, None]
 
