@@ -32,6 +32,8 @@ def check(seed: int, folder: Path) -> None:
     assert Decimal(result.bound) <= least, f"{fit}: bound above a feasible value by {Decimal(result.bound) - least:.3e}"
     order = np.random.default_rng(seed).permutation(len(fit.y))
     weight = None if fit.weight is None else fit.weight[order]
+    if fit.parts and fit.x_offset and not model.fit_intercept:
+        return  # moments about zero lose the digits that large means take, so that their value is not that of the rows
     for name, storage in STORAGES.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a frame has names, the fit had none
@@ -41,8 +43,9 @@ def check(seed: int, folder: Path) -> None:
         np.save(folder / "X.npy", fit.X)
         assert model.verify(folder / "X.npy", fit.y, fit.weight).ok, f"{fit}: file"
     # Squares are compared about their means; for other losses the rounding of what no ball holds grows with its range.
-    plain = fit.squares or not (fit.x_offset or fit.free)
-    if plain and max(fit.y_offset, fit.x_offset) <= 1e9 and result.relative_gap <= TOL:
+    offset = max(fit.y_offset, fit.x_offset)
+    plain = (fit.squares and model.fit_intercept) or not (offset if fit.squares else fit.x_offset or fit.free)
+    if plain and offset <= 1e9 and result.relative_gap <= TOL:
         for forged in better(result.certificate):
             model.result_ = replace(result, certificate=forged)
             assert not model.verify(fit.X, fit.y, fit.weight).ok, f"{fit}: {forged}"

@@ -304,7 +304,8 @@ def root_point(f: SmoothFunction, ball: ConstraintSet, weight: float, start: Arr
         way = math.log(x) / linear - math.log(radius) if x > 0.0 else math.inf if level > weight else -math.inf
         new = radius * math.exp(min(max(way, -math.log(FACTOR)), math.log(FACTOR)))
         if not low <= new <= high:
-            new = math.sqrt(low) * math.sqrt(high) if low > 0.0 else 0.5 * high
+            most = min(high, FACTOR * radius)  # a form of moments has no least value, and no root is known to be below
+            new = math.sqrt(low) * math.sqrt(most) if low > 0.0 else 0.5 * most
         change, stalled = abs(new / radius - 1.0), stalled + (found.status is Status.MAX_ITER)
         known = share == LEAST_SHARE and (change <= RADIUS_ACCURACY or high <= low * (1.0 + RADIUS_ACCURACY))
         if known or expired() or stalled == STALLS or not new > ZERO_RADIUS:
