@@ -377,7 +377,9 @@ def test_every_loss_of_the_package_is_a_choice_and_scored_as_its_estimator(
     assert record["score_kind"] == kind
 
 
-@pytest.mark.parametrize("more", [("--radius", 8), ("--cv", 2, "--p", 2)], ids=["fit", "cv"])
+@pytest.mark.parametrize(
+    "more", [("--radius", 8), pytest.param(("--cv", 2, "--p", 2), marks=pytest.mark.slow)], ids=["fit", "cv"]
+)
 def test_a_quantile_leaves_its_part_of_the_rows_below(call, table, tmp_path, more):
     level = ("--loss", "quantile", "--quantile", 0.9, "--tol", 1e-3)
     result = call(*fit(table, tmp_path / "m", *level, "--hold-out", 0, *more))

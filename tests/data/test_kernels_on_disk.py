@@ -82,7 +82,7 @@ def test_the_next_process_compiles_nothing(tmp_path):
     assert again["value"] == first["value"] == pytest.approx(first["due"], rel=1e-14)
 
 
-@pytest.mark.parametrize("part", ["factor", "helper"])
+@pytest.mark.parametrize("part", ["factor", pytest.param("helper", marks=pytest.mark.slow)])
 def test_a_changed_form_is_compiled_anew(tmp_path, part):
     """The names and the file of the kernel are the same: what tells the versions apart is what they compute."""
     values = []

@@ -27,6 +27,7 @@ from projfree.numerics.flat_quadratic import minimise_penalised
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hessian_products import HessianProducts
+from projfree.objectives.quadratic import QuadraticForm
 from projfree.run import Result, Status, minimize
 from projfree.run.result import one_of_many
 from projfree.runtime import single_blas
@@ -107,7 +108,7 @@ def penalised_point(
         penalty[ball.free_features()] = 0.0
         begin, settled = newton_point(f, penalty, begin)
     elif rows is not None:
-        begin, settled = flat_point(f, weight, begin, rows=rows)
+        begin, settled = flat_point(_small_form(f) or f, weight, begin, rows=rows)
     return (begin, settled) if settled or expired() else root_point(f, ball, weight, begin)
 
 
@@ -122,15 +123,20 @@ def _plain_rows(f: SmoothFunction, ball: ConstraintSet) -> bool | None:
     return True if rows else None
 
 
+def _small_form(f: SmoothFunction) -> QuadraticForm | None:
+    """Squares as a quadratic form, None where it would be larger than the table or than what is factorised."""
+    d = f.shape[0]
+    small = f.has_quadratic_form and d <= (MOST_PARAMETERS if f.rows is None or d <= f.rows else FORMED)
+    return f.quadratic_form() if small else None
+
+
 def newton_point(f: SmoothFunction, penalty: Array, start: Array) -> tuple[Array, bool]:
     r"""Newton's method on f plus half of the sum of ``penalty * w**2``, and whether it has reached the minimum.
 
     The sum is :math:`\lambda`-strongly convex, so that a gradient s proves a gap of at most
     :math:`\|s\|^2 / (2 \lambda)`.
     """
-    d, weight, form = f.shape[0], float(penalty.max()), None
-    if f.has_quadratic_form and d <= (MOST_PARAMETERS if f.rows is None or d <= f.rows else FORMED):
-        form = f.quadratic_form()
+    d, weight, form = f.shape[0], float(penalty.max()), _small_form(f)
     if form is not None:
         solve = _factorised(form.H + np.diag(penalty.reshape(d, -1)[:, 0]))
         w = solve(form.b.reshape(d, -1)).reshape(f.shape)
