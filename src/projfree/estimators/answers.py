@@ -85,7 +85,7 @@ class Answers(CallbackSupportMixin, BaseEstimator):
         return FitCertificate.of(self)
 
     def verify(self, X: Any, y: Any, sample_weight: Any = None) -> Verification:
-        """Check the certificate of the fit against the data it was fitted on, in one read."""
+        """Check the certificate and the coefficients against the data of the fit, in a few reads and without a run."""
         check_is_fitted(self, "coef_")
         names = [name for name in vars(self) if name.endswith("_")]
         other = type(self)(**self.get_params(deep=False)) if not hasattr(self, "_single") else self._single()
