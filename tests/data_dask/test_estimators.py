@@ -30,9 +30,6 @@ from projfree import (
     minimize,
     plan,
 )
-from projfree.data import Data
-from projfree.data.dask import DaskData
-from projfree.data.dask.rounds import LocalRounds
 from projfree.data.rows import Step
 from projfree.estimators.given_data import class_weighted
 
@@ -219,35 +216,6 @@ class Below:
         return (y < self.end).astype(float)
 
 
-def counted(monkeypatch, rounds):
-    """The names of the jobs of each round from now on."""
-    names, before = [], rounds.at_once
-    monkeypatch.setattr(rounds, "at_once", lambda self, job: names.append(job.name) or before(self, job))
-    return names
-
-
-def test_few_rounds_go_before_the_first_tangent(problem, monkeypatch):
-    X, y = cut(problem["X"], problem["labels"])
-    names = counted(monkeypatch, LocalRounds)
-    ConstrainedClassifier(radius=1.0, standardize=False, fit_intercept=False).fit(X, y)
-    assert "measure" not in names  # labels, outputs and norms came with the partitions
-    assert len(names) <= 10
-
-
-def test_folds_share_their_rounds(problem, monkeypatch):
-    X, y = problem["X"], problem["labels"]
-    settings = {"radii": 4, "cv": 4, "random_state": 0}
-    monkeypatch.setattr("projfree.data.dask.meeting.MOMENT", 10.0)  # however busy the machine is
-    names = counted(monkeypatch, LocalRounds)
-    model = ConstrainedClassifierCV(**settings).fit(*cut(X, y))
-    together = len(names)
-    monkeypatch.setattr(DaskData, "side_by_side", Data.side_by_side)
-    other = ConstrainedClassifierCV(**settings).fit(*cut(X, y))
-    assert together < 0.7 * (len(names) - together)  # the choice of radii and the last fit have theirs alone
-    np.testing.assert_array_equal(model.scores_, other.scores_)
-    np.testing.assert_array_equal(model.coef_, other.coef_)
-
-
 def test_folds_are_the_same_in_every_fit(problem):
     """As in memory, where folds are not shuffled; other folds come with a seed."""
     scores = [
@@ -371,7 +339,7 @@ def test_other_columns_are_refused_at_once(problem):
 
 
 def test_labels_are_few(problem, monkeypatch):
-    monkeypatch.setattr("projfree.data.dask.jobs.MOST_LABELS", 100)
+    monkeypatch.setattr("projfree.data.dask.data.MOST_LABELS", 100)
     with pytest.raises(ValueError, match="`y` must hold at most 100 different labels, got more"):
         ConstrainedClassifier().fit(*cut(problem["X"], problem["target"]))
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from projfree import ConstrainedNewton, CorrectivePrimalAveraging, Logistic, LpBall, Objective, as_data, minimize
-from projfree.data.dask.cluster import ClusterRounds
+from projfree.data.dask.rounds import ClusterRounds
 
 #: Messages of Dask about a task that have nothing to do with what it carries, all hops together, for each worker.
 MESSAGES = 40_000
@@ -48,10 +48,10 @@ def rounds(monkeypatch):
         sent[0] += nbytes
         return nbytes
 
-    def noting(self, job):
+    def noting(self, name, *job):
         before = sent[0]
-        answer = run(self, job)
-        found.append((job.name, sent[0] - before))
+        answer = run(self, name, *job)
+        found.append((name, sent[0] - before))
         return answer
 
     monkeypatch.setattr(TCP, "write", counting)
