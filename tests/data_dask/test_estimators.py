@@ -339,7 +339,7 @@ def test_other_columns_are_refused_at_once(problem):
 
 
 def test_labels_are_few(problem, monkeypatch):
-    monkeypatch.setattr("projfree.data.dask.data.MOST_LABELS", 100)
+    monkeypatch.setattr("projfree.data.dask.dask_data.MOST_LABELS", 100)
     with pytest.raises(ValueError, match="`y` must hold at most 100 different labels, got more"):
         ConstrainedClassifier().fit(*cut(problem["X"], problem["target"]))
 

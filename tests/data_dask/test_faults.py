@@ -108,7 +108,7 @@ def test_bad_partitions_are_named(table):
             ValueError, match=r"partition 1 of the data: `X` must be finite, got nan at index \(17, 2\)"
         ):
             made((holes, y, None))
-        with pytest.raises(ValueError, match=r"partition 2 of the data: `sample_weight` must be non-negative, got -1"):
+        with pytest.raises(ValueError, match=r"partition 2 of .*: `sample_weight` must be non-negative .*, got -1"):
             as_data(da.from_array(X, chunks=(40, 5)), y, weight)
         wide = [dask.delayed(X[:100]), dask.delayed(X[100:, :4])]
         with pytest.raises(
@@ -154,9 +154,11 @@ def test_a_closed_client_is_named_and_data_do_not_travel(client, table):
             pickle.dumps(data)
     with pytest.raises(RowsLostError, match=r"the client is closed or has lost its scheduler, .* connect anew"):
         Objective(Logistic(), data).evaluate(Point(np.zeros(5)))
-    with pytest.raises(TypeError, match=r"`client` must be a `distributed.Client`, got str; for an address use"):
+    with pytest.raises(
+        TypeError, match=r"`client` must be a synchronous `distributed.Client`, .* got str; use `Client\(address\)`"
+    ):
         made(table, client="tcp://nowhere:1")
-    with pytest.raises(ValueError, match="`client` must be open, got one that is closed; connect anew"):
+    with pytest.raises(RowsLostError, match=r"the client is closed or has lost its scheduler, .* connect anew"):
         made(table, client=other)
 
 
@@ -266,7 +268,7 @@ def test_cancelled_tasks_end_a_round(client, table):
 
     thread = threading.Thread(target=cancel)
     thread.start()
-    with pytest.raises(RowsLostError, match="tasks of a round were cancelled, by somebody else or because"):
+    with pytest.raises(RowsLostError, match="tasks of a round were given up or cancelled"):
         f.workspace.fold(Slow(), (f.point(np.zeros(5)),))
     thread.join()
     assert run(data, PrimalAveraging()).n_iter == 5
@@ -301,7 +303,7 @@ def test_tasks_have_readable_names(client, table):
 
 
 def test_asynchronous_clients_are_refused(table):
-    with pytest.raises(TypeError, match="`client` must be synchronous, because a fit waits for its rounds"):
+    with pytest.raises(TypeError, match=r"`client` must be a synchronous `distributed.Client`, because a fit waits"):
         made(table, client=SimpleNamespace(asynchronous=True))
 
 
@@ -350,17 +352,3 @@ def test_estimators_take_a_client(threads, table, on_cluster, model):
 def test_a_client_needs_rows_that_it_can_have(threads, table):
     with pytest.raises(TypeError, match="`X` must be a Dask array or data frame, or a list of blocks, got ndarray"):
         ConstrainedClassifier(radius=1.0).fit(*table[:2], client=threads)
-
-
-@pytest.mark.parametrize(
-    ("chunk", "limit", "match"),
-    [
-        (10, 10**9, r"the 24 partitions have 0 kB on average, .*`X\.rechunk\(\(30, -1\)\)`"),
-        (120, 1000, r"partition 0 takes 0\.0 MB, and a worker has 0\.0 MB of memory"),
-        (40, 9_000, r"every round reads from the disk; start more workers"),
-    ],
-)
-def test_odd_partitions_are_warned_about(client, table, monkeypatch, chunk, limit, match):
-    monkeypatch.setattr(ClusterRounds, "_memory_limits", lambda self: [limit, limit])
-    with pytest.warns(UserWarning, match=match):
-        made(table, chunk=chunk)

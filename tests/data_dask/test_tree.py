@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projfree.data.dask.data import add_results
+from projfree.data.dask.dask_data import add_results
 from projfree.data.dask.rounds import put
 
 

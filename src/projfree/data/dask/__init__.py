@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from projfree.data.dask.data import DaskData, from_dask
+from projfree.data.dask.dask_data import DaskData, from_dask
 
 __all__ = ["DaskData", "from_dask"]

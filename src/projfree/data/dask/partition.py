@@ -1,20 +1,19 @@
-"""Partitions of a Dask collection: pure tasks build them from blocks, and views select and weight their rows."""
+"""Partitions of a Dask collection, which pure tasks build from blocks, and views: how their rows are used."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from projfree.algebra.hashing import condensed, short_hash
-from projfree.checks import Array, all_finite, is_sparse, plain_array, real_array, shown
+from projfree.checks import Array, is_sparse, plain_array, real_array
 from projfree.data.convert import as_data
 from projfree.data.frames import NUMERIC, from_frame, from_series, is_frame
-from projfree.data.local import LocalData
+from projfree.data.local import LocalData, checked_weights
 from projfree.data.standardized import Standardized
 
 
@@ -26,20 +25,10 @@ class Facts:
     ----------
     number, n, d : int
         Its number in the collection, its rows and its columns.
-    names : tuple of str or None
-        Of the columns.
-    dtype, kind : str
-        Of the features, and whether they are dense or sparse.
-    outputs : tuple of int
-        The trailing shape of the targets.
-    targets : str
-        Whether they are numbers or labels.
-    weighted : bool
-        Whether the rows have sample weights.
-    nbytes : int
-        What it takes in memory.
-    stored : int or None
-        The number of entries that sparse rows store.
+    form : dict
+        What all partitions of a table have in common, by the words of an error message.
+    nbytes, stored : int
+        The memory that it takes, and the number of entries that sparse rows store (None for dense ones).
     rounding_units : float
         Units of rounding of a sum over its rows.
     checksum : str
@@ -49,12 +38,7 @@ class Facts:
     number: int
     n: int
     d: int
-    names: tuple[str, ...] | None
-    dtype: str
-    kind: str
-    outputs: tuple[int, ...]
-    targets: str
-    weighted: bool
+    form: dict[str, Any]
     nbytes: int
     stored: int | None
     rounding_units: float
@@ -64,42 +48,27 @@ class Facts:
 class Partition:
     """Rows with targets and weights as they were given: an immutable value, the result of a pure task.
 
-    Parameters
-    ----------
-    data : LocalData
-        The features.
-    y : ndarray
-        Targets, or with ``labels`` the index of the label of each row.
-    labels : ndarray or None
-        The sorted labels where targets are not numbers.
-    weight : ndarray or None
-        Sample weights.
-    facts : Facts
-        What the client knows about it.
+    Targets that are not numbers are held as indices into the sorted ``labels``, which are None for numbers.
     """
 
-    def __init__(self, data: LocalData, y: Array, labels: Array | None, weight: Array | None, facts: Facts) -> None:
-        self.data, self.y, self.labels, self.weight, self.facts = data, y, labels, weight, facts
-        self._align()
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._align()
-
-    def _align(self) -> None:
-        """Align arrays that were received from another process, else NumPy multiplies them to other last digits."""
-        X: Any = getattr(self.data, "X", None)
-        if isinstance(X, np.ndarray):
-            self.data.X = aligned(X)  # type: ignore[attr-defined]  # dense data have it
-        elif X is not None:
+    def __init__(self, data: Any, y: Array, labels: Array | None, weight: Array | None, facts: Facts) -> None:
+        # Arrays from another process need not be aligned, and NumPy multiplies those to other last digits.
+        X = data.X
+        if is_sparse(X):
             X.data, X.indices, X.indptr = aligned(X.data), aligned(X.indices), aligned(X.indptr)
-        self.y, self.weight = aligned(self.y), None if self.weight is None else aligned(self.weight)
+        else:
+            data.X = aligned(X)
+        self.data, self.y, self.labels, self.facts = data, aligned(y), labels, facts
+        self.weight = None if weight is None else aligned(weight)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Partition, (self.data, self.y, self.labels, self.weight, self.facts)
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.facts.nbytes  # the size that Dask counts
 
-    def converted(self, functions: Sequence[Callable[[Array], Array]]) -> Array:
-        """The targets after some elementwise functions; of labels, each distinct one is converted once."""
+    def converted(self, *functions: Callable[[Array], Array]) -> Array:
+        """The targets after some elementwise functions, which see each distinct label once."""
         y = self.y if self.labels is None else self.labels
         for function in functions:
             y = function(y)
@@ -116,72 +85,36 @@ def build_partition(number: int, X: Any, y: Any, weight: Any) -> Partition | Non
     with naming(number):
         X, names = from_frame("X", X) if is_frame(X) else (X, None)
         X = X if is_sparse(X) else aligned(plain_array("X", X))
-        try:
-            y = plain_array("y", from_series("y", y))
-        except TypeError:  # a series of labels
-            y = np.asarray(y, dtype=object)
+        y, labels = _encoded(y)
         if X.ndim == 2 and not X.shape[0] and not len(y):
             return None
-        codes, labels = _encoded(y)
-        data = as_data(X, codes, threads=1)
-        return _partition(number, data, codes, labels, from_series("sample_weight", weight), names)
-
-
-def read_partition(
-    number: int, path: str, y: Any, weight: str | None, columns: Sequence[str] | None, memory: int
-) -> Partition | None:
-    """The partition of the rows of one Parquet file; its features are read chunk by chunk in every round."""
-    from pyarrow import parquet
-
-    with naming(number):
-        own = [y] if isinstance(y, str) else list(y)
-        table = parquet.read_table(path, columns=[*own, *([] if weight is None else [weight])])
-        if not len(table):
-            return None
-        values = [table[name].to_numpy() for name in own]
-        codes, labels = _encoded(values[0] if isinstance(y, str) else np.stack(values, axis=1))
-        names = columns or [name for name in parquet.read_schema(path).names if name not in (*own, weight)]
-        data = as_data(Path(path), codes, columns=names, memory=memory, threads=1)
-        return _partition(number, data, codes, labels, None if weight is None else table[weight].to_numpy(), names)
-
-
-def _partition(
-    number: int, data: LocalData, y: Array, labels: Array | None, weight: Any, names: Sequence[str] | None
-) -> Partition:
-    if weight is not None:
-        weight = all_finite("sample_weight", real_array("sample_weight", weight)).astype(np.float64)
-        if weight.shape != (data.n,):
-            raise ValueError(f"`sample_weight` must have one entry for each of the {data.n} rows, got {weight.shape}.")
-        if weight.min() < 0.0:
-            row = int(np.argmin(weight))
-            raise ValueError(
-                f"`sample_weight` must be non-negative, got {shown(weight[row])} in row {row}; drop the rows that "
-                "should not count."
-            )
-    X: Any = getattr(data, "X", None)  # None for a file
-    stored = [] if X is None else [X.data, X.indices, X.indptr] if is_sparse(X) else [X]
-    pieces = [piece for array in stored for piece in condensed(array)]
-    text = "" if labels is None else repr(labels.tolist())
-    facts = Facts(
-        number=number,
-        n=data.n,
-        d=data.shape(())[0],
-        names=None if names is None else tuple(names),
-        dtype=str(data.source.dtype if X is None else X.dtype),  # type: ignore[attr-defined]  # files have a source
-        kind="dense" if data.stored is None else "sparse",
-        outputs=y.shape[1:],
-        targets="numbers" if labels is None else "labels",
-        weighted=weight is not None,
-        nbytes=sum(array.nbytes for array in (*stored, y)) + (0 if weight is None else weight.nbytes),
-        stored=data.stored,
-        rounding_units=data.summation(),
-        checksum=short_hash(f"{data.fingerprint()} {text}", *pieces, y, weight),
-    )
+        data = as_data(X, y, threads=1)
+        if weight is not None:
+            weight = real_array("sample_weight", from_series("sample_weight", weight)).astype(np.float64)
+            checked_weights(weight if weight.any() else weight + 1.0, data.n)  # those of a partition may all be zero
+    arrays = [data.X.data, data.X.indices, data.X.indptr] if is_sparse(data.X) else [data.X]
+    form = {
+        "columns": data.shape(())[0],
+        "names of columns": names,
+        "dtype": str(arrays[0].dtype),
+        "kind of rows": "dense" if data.stored is None else "sparse",
+        "trailing shape of targets": y.shape[1:],
+        "kind of targets": "numbers" if labels is None else "labels",
+        "weights": "none" if weight is None else "some",
+    }
+    nbytes = sum(array.nbytes for array in (*arrays, y)) + (0 if weight is None else weight.nbytes)
+    pieces = [piece for array in arrays for piece in condensed(array)]
+    checksum = short_hash(f"{form} {None if labels is None else labels.tolist()}", *pieces, y, weight)
+    facts = Facts(number, data.n, form["columns"], form, nbytes, data.stored, data.summation(), checksum)
     return Partition(data, y, labels, weight, facts)
 
 
-def _encoded(y: Array) -> tuple[Array, Array | None]:
+def _encoded(y: Any) -> tuple[Array, Array | None]:
     """Numbers as they are and None, or the index of the label of each row and the sorted labels."""
+    try:
+        y = plain_array("y", from_series("y", y))
+    except TypeError:  # a series of labels
+        y = np.asarray(y, dtype=object)
     if y.dtype.kind in NUMERIC:
         return y, None
     try:
@@ -202,19 +135,9 @@ def naming(number: int) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError) as error:
-        if type(error) not in (ValueError, TypeError) or "of the data:" in str(error):
+        if type(error) not in (ValueError, TypeError):
             raise
         raise type(error)(f"partition {number} of the data: {error}") from error
-
-
-@dataclass(frozen=True, eq=False)
-class TargetFactor:
-    """Weights that a function of the targets gives."""
-
-    function: Callable[[Array], Array]
-
-    def __call__(self, rows: Partition) -> Array:
-        return rows.converted((self.function,))
 
 
 @dataclass(frozen=True)
@@ -234,16 +157,7 @@ class FoldFactor:
         turn, place = divmod(rows.facts.number, self.folds)
         first = np.random.default_rng([self.seed, turn, self.folds]).permutation(self.folds)[place]
         order = np.random.default_rng([self.seed, rows.facts.number]).permutation(rows.facts.n)
-        return ((order + first) % self.folds == self.fold) == self.inside
-
-
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """Rows to draw from each partition: how many by number, a seed, and the factor that keeps sums unbiased."""
-
-    seed: int
-    counts: dict[int, int]
-    factor: float
+        return np.asarray(((order + first) % self.folds == self.fold) == self.inside)
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,23 +168,23 @@ class View:
     ----------
     factors : tuple of callable
         From a partition to numbers that its weights are multiplied by.
-    unit : pair of float
-        Weights are divided by the largest of all rows, and by their sum in units of it.
+    total : float
+        The sum of the weights of all rows, which they are divided by.
     targets : tuple of callable
         From targets as they were given to those that a loss takes, one after the other.
     scaling : pair of ndarray or None
         Shift and scale of the features.
-    sample : Sample or None
-        The rows to draw; None for all.
+    sample : tuple or None
+        A seed, how many rows to draw from each partition by its number, and the factor that keeps sums unbiased.
     nbytes : int
         The size of all partitions: passes are compiled where they would be for one table of this size.
     """
 
     factors: tuple[Callable[[Partition], Array], ...] = ()
-    unit: tuple[float, float] = (1.0, 1.0)
+    total: float = 1.0
     targets: tuple[Callable[[Array], Array], ...] = ()
     scaling: tuple[Array, Array] | None = None
-    sample: Sample | None = None
+    sample: tuple[int, dict[int, int], float] | None = None
     nbytes: int = 0
 
     def weights(self, rows: Partition) -> Array:
@@ -283,36 +197,21 @@ class View:
     def data(self, rows: Partition, threads: int) -> LocalData | None:
         """The rows as data on this machine; None where none of them were drawn."""
         data: LocalData = rows.data.alike()
-        data.y, data.weight = rows.converted(self.targets), self.weights(rows) / self.unit[0] / self.unit[1]
+        weight = self.weights(rows) / self.total
+        data.y, data.weight = rows.converted(*self.targets), weight
         data.threads, data.nbytes, data.keeps_images = threads, max(self.nbytes, data.nbytes), False
         if self.scaling is not None:
             data = _standardized(data, *self.scaling)
         if self.sample is None:
             return data
-        if not (m := self.sample.counts.get(rows.facts.number, 0)):
+        (seed, counts, factor), number = self.sample, rows.facts.number
+        if number not in counts:
             return None
-        rng = np.random.default_rng([self.sample.seed, rows.facts.number])
-        drawn = np.sort(rng.choice(data.n, size=m, replace=False, shuffle=False))
-        part, weight = data.subset(drawn), data.weights(drawn)
-        part.weight = np.asarray(weight * self.sample.factor)
-        return part
-
-
-def on_view(view: View, function: Callable[[LocalData], Any], rows: Partition, threads: int) -> Any:
-    """A function of the rows of a partition as a view has them."""
-    data = view.data(rows, threads)
-    return None if data is None else function(data)
-
-
-def weight_ranges(views: Sequence[View], rows: Partition, threads: int) -> tuple[tuple[float, float, float], ...]:
-    """For each view the largest weight, the smallest positive one, and their sum in units of the largest."""
-    found = []
-    for view in views:
-        weight = view.weights(rows)
-        largest = float(weight.max())
-        least = float(weight.min(where=weight > 0.0, initial=np.inf))
-        found.append((largest, least, float((weight / (largest or 1.0)).sum())))
-    return tuple(found)
+        rng = np.random.default_rng([seed, number])
+        drawn = np.sort(rng.choice(data.n, size=counts[number], replace=False, shuffle=False))
+        data = data.subset(drawn)
+        data.weight = weight[drawn] * factor
+        return data
 
 
 def _standardized(data: LocalData, shift: Array, scale: Array) -> Standardized:
@@ -321,3 +220,17 @@ def _standardized(data: LocalData, shift: Array, scale: Array) -> Standardized:
     view.shift, view.scale = shift, scale
     view._hold(data)
     return view
+
+
+def on_view(view: View, function: Callable[[LocalData], Any], rows: Partition, threads: int) -> Any:
+    """A function of the rows of a partition as a view has them."""
+    data = view.data(rows, threads)
+    return None if data is None else function(data)
+
+
+def weight_ranges(views: Sequence[View], rows: Partition, threads: int) -> Array:
+    """The largest weight, the smallest positive one, and the sum of all; a column for each view."""
+    weights = np.stack([view.weights(rows) for view in views], axis=1)
+    least = weights.min(axis=0, where=weights > 0.0, initial=np.inf)
+    with np.errstate(over="ignore"):
+        return np.stack([weights.max(axis=0), least, weights.sum(axis=0)])

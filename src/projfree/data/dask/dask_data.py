@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import pairwise
+from itertools import pairwise, product
 from operator import methodcaller
 from typing import Any
 
@@ -18,22 +18,12 @@ from projfree.algebra import Point, frozen
 from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, positive, shown
 from projfree.data.base import Data
-from projfree.data.dask.partition import (
-    Facts,
-    FoldFactor,
-    Sample,
-    TargetFactor,
-    View,
-    build_partition,
-    on_view,
-    read_partition,
-    weight_ranges,
-)
-from projfree.data.dask.rounds import ClusterRounds, LocalRounds, Rounds
+from projfree.data.dask.partition import FoldFactor, View, build_partition, on_view, weight_ranges
+from projfree.data.dask.rounds import ClusterRounds, Combine, LocalRounds
 from projfree.data.frames import is_dask, is_dask_block
 from projfree.data.gram import LEAST_WEIGHT, MOST_WEIGHT, Gram
 from projfree.data.local import WEIGHT_SHARE, LocalData
-from projfree.data.moments import deviation_of, deviation_sums
+from projfree.data.moments import column_sizes, deviation_of, deviation_sums, row_measures
 from projfree.data.rows import Derived, Step
 from projfree.data.second_moments import Moments
 from projfree.data.spectrum import largest_eigenvalue, row_sums
@@ -42,8 +32,15 @@ from projfree.data.workspace import LocalWorkspace, Meter, Workspace
 
 #: The time of a round that does nothing, in numbers read from memory: tens of milliseconds.
 ROUND_NUMBERS = 1e7
-#: Labels that a round may bring back; more are numbers, or would travel as rows do.
+#: Labels that a round may bring back: more are numbers, and would take as much memory as rows.
 MOST_LABELS = 10_000
+
+
+def add_results(a: Any, b: Any) -> Any:
+    """The sum of two arrays, or of tuples of them entry by entry; None stands for nothing."""
+    if a is None or b is None:
+        return b if a is None else a
+    return tuple(map(add_results, a, b)) if isinstance(a, tuple) else a + b
 
 
 class DaskData(Data):
@@ -55,48 +52,50 @@ class DaskData(Data):
 
     Parameters
     ----------
-    rounds : Rounds
+    rounds : LocalRounds or ClusterRounds
         The partitions.
     """
 
     round_numbers, reweighs = ROUND_NUMBERS, True
 
-    def __init__(self, rounds: Rounds) -> None:
+    def __init__(self, rounds: LocalRounds | ClusterRounds) -> None:
         self.rounds, self.facts = rounds, rounds.facts
-        _refuse_unlike(self.facts)
+        if not self.facts:
+            raise ValueError("`X` must be a table with at least one row, got partitions without any.")
         first = self.facts[0]
-        self.n, self.d = sum(one.n for one in self.facts), first.d
-        self.feature_names = first.names
+        for one, what in product(self.facts, first.form):
+            if one.form[what] != first.form[what]:
+                raise ValueError(
+                    f"partition {one.number} of the data (rows 0 to {one.n - 1} of it) must have the same {what} as "
+                    f"partition {first.number}, {first.form[what]}, got {one.form[what]}; convert the partitions alike."
+                )
+        self.n, self.d, self.feature_names = sum(one.n for one in self.facts), first.d, first.form["names of columns"]
         self.stored = None if first.stored is None else sum(one.stored or 0 for one in self.facts)
-        self.view = View(unit=(1.0, float(self.n)), nbytes=sum(one.nbytes for one in self.facts))
-        if first.weighted:
+        self.view = View(total=float(self.n), nbytes=sum(one.nbytes for one in self.facts))
+        if first.form["weights"] == "some":
             (weighted,) = self._weighted(self.view)
             self.view, self.total_weight = weighted.view, weighted.total_weight
 
     def _weighted(self, *views: View) -> list[DaskData]:
-        """The same rows with the weights of each view, which one round normalises."""
-        ranges = self.rounds.run("weights", partial(weight_ranges, views), _join_ranges)
-        return [self._normalized(view, *known) for view, known in zip(views, ranges, strict=True)]
+        """The same rows with the weights of each view, which one round measures."""
+        found = []
+        join = lambda a, b: np.stack([np.maximum(a[0], b[0]), np.minimum(a[1], b[1]), a[2] + b[2]])  # noqa: E731
+        ranges = self.rounds.run("weights", partial(weight_ranges, views), join)
+        for view, (largest, least, total) in zip(views, ranges.T.tolist(), strict=True):
+            if not WEIGHT_SHARE < total < math.inf or least < WEIGHT_SHARE * largest:
+                raise ValueError(
+                    "`sample_weight` must have a positive and finite sum, and be zero or at least "
+                    f"{WEIGHT_SHARE:g} times the largest, got weights from {least:g} to {largest:g} with the sum "
+                    f"{total:g}; rescale them, and drop rows that do not count."
+                )
+            data = copy(self)
+            data.__dict__ = {name: value for name, value in vars(self).items() if name not in ("_measures", "_mean")}
+            data.view, data.total_weight = replace(view, total=total), total
+            found.append(data)
+        return found
 
-    def _normalized(self, view: View, largest: float, least: float, total: float) -> DaskData:
-        """The rows with weights of this range, in the unit that makes their sum one."""
-        if not largest > 0.0:
-            raise ValueError("`sample_weight` must have a positive sum, got zeros only; drop rows that do not count.")
-        if least / largest < WEIGHT_SHARE:
-            raise ValueError(
-                f"`sample_weight` must be zero or at least {WEIGHT_SHARE:g} times the largest, got {least / largest:g} "
-                "times that; set such weights to zero."
-            )
-        data = copy(self)
-        for name in ("_measures", "_mean"):
-            vars(data).pop(name, None)
-        data.view = replace(view, unit=(largest, total))
-        with np.errstate(over="ignore"):
-            data.total_weight = float(min(largest * total, np.finfo(np.float64).max))
-        return data
-
-    def _run(self, function: Callable[[LocalData], Any], combine: Callable[[Any, Any], Any] | None = None) -> Any:
-        return self.rounds.run("measure", partial(on_view, self.view, function), combine or add_results)
+    def _run(self, function: Callable[[Any], Any], combine: Combine = add_results) -> Any:
+        return self.rounds.run("measure", partial(on_view, self.view, function), combine)
 
     @cached_property
     def _measures(self) -> tuple[float, float]:
@@ -104,7 +103,7 @@ class DaskData(Data):
 
     @cached_property
     def _mean(self) -> Array:
-        mean: Array = self._run(_mean_row)
+        mean: Array = self._run(lambda data: data.adjoint(data.weight))
         return mean
 
     @property
@@ -124,7 +123,7 @@ class DaskData(Data):
         return data
 
     def reweighted(self, factor: Callable[[Array], Array]) -> DaskData:
-        return self._weighted(self._times(TargetFactor(factor)))[0]
+        return self._weighted(self._times(methodcaller("converted", factor)))[0]
 
     def split(self, folds: int, seed: int) -> list[tuple[Data, Data]]:
         # The rows of other folds get the weight zero: nothing is copied.
@@ -136,25 +135,25 @@ class DaskData(Data):
         return replace(self.view, factors=(*self.view.factors, factor))
 
     def outputs(self, of: Callable[[Array], tuple[int, ...]]) -> tuple[int, ...]:
-        shape: Array = self._run(partial(_outputs, of), np.maximum)
+        shape: Array = self._run(lambda data: np.array(of(data.y), dtype=int), np.maximum)
         return tuple(shape.tolist())
 
     def labels(self) -> list[Array]:
-        found: list[Array] = self._run(methodcaller("labels"), _join_labels)
+        found: list[Array] = self._run(LocalData.labels, _join_labels)
         return found
 
     def mean_target(self) -> Array:
-        mean: Array = self._run(partial(_mean_target, 0.0))
-        rest: Array = self._run(partial(_mean_target, mean))  # removes the rounding of the first round
+        mean: Array = self._run(lambda data: data.weight @ data.y)
+        rest: Array = self._run(lambda data: data.weight @ (data.y - mean))  # the rounding of the first sum
         return np.asarray(mean + rest)
 
     def median_target(self) -> Array:
         """The median of the medians of the partitions, each counted as often as it has rows: a starting point."""
-        medians = self._run(_median, _join_rows)
-        rows = np.array([one.n for one in self.facts])
+        medians = self._run(lambda data: data.median_target()[None], lambda a, b: np.concatenate([a, b]))
         order = np.argsort(medians, axis=0, kind="stable")
-        middle = (np.cumsum(rows[order], axis=0) >= 0.5 * self.n).argmax(axis=0)
-        return np.take_along_axis(np.take_along_axis(medians, order, 0), middle[None], 0)[0]
+        rows = np.array([one.n for one in self.facts])[order]
+        middle = (np.cumsum(rows, axis=0) >= 0.5 * self.n).argmax(axis=0)
+        return np.asarray(np.take_along_axis(np.take_along_axis(medians, order, 0), middle[None], 0)[0])
 
     def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
         return (self.d, *outputs)
@@ -166,32 +165,38 @@ class DaskData(Data):
         return self._mean
 
     def summation(self) -> float:
-        # A partition as it is summed by itself, then the tree over partitions; weights are divided once more.
+        # A partition as it is summed by itself, then the tree over partitions; weights are divided by their sum.
         tree = math.ceil(math.log2(self.facts[-1].number + 2))
         return max(one.rounding_units for one in self.facts) + tree + 2.0
 
     def row_measures(self, shift: Array, scale: Array) -> tuple[float, float]:
-        largest, mean = self._run(methodcaller("row_measures", shift, scale), _join_measures)
-        return float(largest), float(mean)
+        found: tuple[float, float] = self._run(
+            lambda data: row_measures(data, shift, scale), lambda a, b: (max(a[0], b[0]), a[1] + b[1])
+        )
+        return found
 
     def largest_row_sum(self, scale: Array) -> float:
-        return float((self._run(partial(_row_sums, scale)) / scale).max())
+        return float((self._run(lambda data: row_sums(data, scale)) / scale).max())
 
     def column_deviation(self, constant: float = 1.0) -> Array:
         mean = self.mean_row()
-        return deviation_of(self._run(partial(_deviation_sums, mean)), mean, self, constant)
+        return deviation_of(self._run(lambda data: deviation_sums(data, mean)), mean, self, constant)
 
     def column_sizes(self) -> Array:
-        sizes: Array = self._run(methodcaller("column_sizes"), _join_sizes)
+        sizes: Array = self._run(column_sizes, lambda a, b: np.stack([np.hypot(a[0], b[0]), np.maximum(a[1], b[1])]))
         return sizes
 
     def gram(self) -> Gram:
-        total = float(self.n if self.total_weight is None else self.total_weight)
-        total = min(max(total, LEAST_WEIGHT), MOST_WEIGHT)
+        total = min(max(float(self.total_weight or self.n), LEAST_WEIGHT), MOST_WEIGHT)
         mean = self.mean_target()
-        shift = np.concatenate([self.centre_row(), mean.ravel()])
-        gram = Gram.about(shift, self.d, mean.shape)
-        gram.matrix, gram.n = self._run(partial(_products, shift, total)), self.n
+        gram = Gram.about(np.concatenate([self.centre_row(), mean.ravel()]), self.d, mean.shape)
+        shift = gram.shift
+
+        def products(data: LocalData) -> Array:
+            data.total_weight = total
+            return Gram.about(shift, data.shape(())[0], data.y.shape[1:]).include(data).matrix
+
+        gram.matrix, gram.n = self._run(products), self.n
         return gram
 
     def standardized(self, shift: Any, scale: Any) -> ScaledData:
@@ -219,20 +224,20 @@ class DaskWorkspace(Workspace):
 
     def __init__(self, data: DaskData, view: View, meter: Meter | None = None) -> None:
         self._data, self._view = data, view
-        self._rows = data.n if view.sample is None else sum(view.sample.counts.values())
+        self._rows = data.n if view.sample is None else sum(view.sample[1].values())
         self.meter = Meter() if meter is None else meter
 
     def __deepcopy__(self, memo: dict[int, Any]) -> DaskWorkspace:
         return DaskWorkspace(self._data, self._view)
 
     def sweep(self, step: Step, points: Sequence[Point], *, keep: bool = False) -> tuple[Array, Any]:
-        found: tuple[Array, Any] = self._run("sweep", partial(_sweep, step, _plain(points)))
+        found: tuple[Array, Any] = self._run("sweep", step, _plain(points))
         self.meter.rows += self._rows
         return found
 
     def fold(self, step: Step, points: Sequence[Point], derived: Sequence[Derived] = ()) -> Array:
         sent = [Derived(one.step, _plain(one.points)) for one in derived]
-        sums: Array = self._run("fold", partial(_fold, step, _plain(points), sent))
+        sums: Array = self._run("fold", step, _plain(points), sent)
         if not all(self.holds(x) for x in (*points, *(x for one in derived for x in one.points))):
             self.meter.rows += self._rows
         return sums
@@ -256,18 +261,20 @@ class DaskWorkspace(Workspace):
         ends = np.cumsum([0, *(one.n for one in facts)]) * (m / n) + rng.uniform()
         drawn = np.diff(np.floor(ends)).astype(int).tolist()
         counts = {one.number: min(own, one.n) for one, own in zip(facts, drawn, strict=True) if own}
-        sample = Sample(int(rng.integers(2**63)), counts, n / m)
+        sample = int(rng.integers(2**63)), counts, n / m
         return DaskWorkspace(self._data, replace(self._view, sample=sample), self.meter)
 
     def second_moments(self, step: Step, x: Point, wanted: Moments) -> Array:
         if wanted.centred:
             wanted = replace(wanted, centre=self._data.centre_row())
-        moments: Array = self._run("moments", partial(_second_moments, step, _plain([x])[0], wanted))
+        moments: Array = self._run("second_moments", step, *_plain([x]), wanted)
         self.meter.rows += self._rows
         return moments
 
-    def _run(self, name: str, function: Callable[[LocalData], Any]) -> Any:
-        return self._data.rounds.run(name, partial(on_view, self._view, function), add_results)
+    def _run(self, name: str, *arguments: Any) -> Any:
+        """What a method of a workspace on the rows of each partition returns, added up."""
+        work = partial(on_view, self._view, lambda data: getattr(LocalWorkspace(data), name)(*arguments))
+        return self._data.rounds.run(name, work, add_results)
 
 
 def _plain(points: Sequence[Point]) -> tuple[Point, ...]:
@@ -275,104 +282,14 @@ def _plain(points: Sequence[Point]) -> tuple[Point, ...]:
     return tuple(Point(frozen(np.asarray(x.w))) for x in points)
 
 
-# What tasks compute of the rows of a partition, and how the results of two neighbours are combined.
-
-
-def _sweep(step: Step, points: Sequence[Point], data: LocalData) -> tuple[Array, Any]:
-    return LocalWorkspace(data).sweep(step, points)
-
-
-def _fold(step: Step, points: Sequence[Point], derived: Sequence[Derived], data: LocalData) -> Array:
-    return LocalWorkspace(data).fold(step, points, derived)
-
-
-def _second_moments(step: Step, x: Point, wanted: Moments, data: LocalData) -> Array:
-    return LocalWorkspace(data).second_moments(step, x, wanted)
-
-
-def _mean_row(data: LocalData) -> Array:
-    return data.adjoint(np.asarray(data.weight))
-
-
-def _mean_target(guess: Array | float, data: LocalData) -> Array:
-    return np.asarray(np.asarray(data.weight) @ (data.y - guess))
-
-
-def _median(data: LocalData) -> Array:
-    return data.median_target()[None]
-
-
-def _outputs(of: Callable[[Array], tuple[int, ...]], data: LocalData) -> Array:
-    return np.array(of(data.y), dtype=int)
-
-
-def _row_sums(scale: Array, data: LocalData) -> Array:
-    return row_sums(data, scale)
-
-
-def _deviation_sums(mean: Array, data: LocalData) -> tuple[Array, ...]:
-    return deviation_sums(data, mean)
-
-
-def _products(shift: Array, total: float, data: LocalData) -> Array:
-    data.total_weight = total
-    return Gram.about(shift, data.shape(())[0], data.y.shape[1:]).include(data).matrix
-
-
-def add_results(a: Any, b: Any) -> Any:
-    """The sum of two arrays, or of tuples of them entry by entry; None stands for nothing."""
-    if a is None or b is None:
-        return b if a is None else a
-    return tuple(map(add_results, a, b)) if isinstance(a, tuple) else a + b
-
-
-def _join_rows(a: Array, b: Array) -> Array:
-    return np.concatenate([a, b])
-
-
-def _join_measures(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
-    return max(a[0], b[0]), a[1] + b[1]
-
-
-def _join_sizes(a: Array, b: Array) -> Array:
-    return np.stack([np.hypot(a[0], b[0]), np.maximum(a[1], b[1])])
-
-
-def _join_ranges(a: Any, b: Any) -> Any:
-    """`weight_ranges` of the rows of two partitions."""
-    found = []
-    for (high, low, total), (other_high, other_low, other) in zip(a, b, strict=True):
-        largest = max(high, other_high)
-        by = largest or 1.0
-        found.append((largest, min(low, other_low), total * (high / by) + other * (other_high / by)))
-    return tuple(found)
-
-
 def _join_labels(a: list[Array], b: list[Array]) -> list[Array]:
     found = [np.union1d(x, y) for x, y in zip(a, b, strict=True)]
-    for labels in found:
-        if len(labels) > MOST_LABELS:
-            raise ValueError(
-                f"`y` must hold at most {MOST_LABELS:,} different labels, got more, such as {shown(labels[0])}; for "
-                "numbers use ConstrainedRegressor."
-            )
+    if max(map(len, found)) > MOST_LABELS:
+        raise ValueError(
+            f"`y` must hold at most {MOST_LABELS:,} different labels, got more, such as {shown(found[0][0])}; for "
+            "numbers use ConstrainedRegressor."
+        )
     return found
-
-
-def _refuse_unlike(facts: list[Facts]) -> None:
-    """Raise where a partition is not a part of the same table as the first one."""
-    if not facts:
-        raise ValueError("`X` must be a table with at least one row, got partitions without any.")
-    first, names = facts[0], {"d": "columns", "names": "names of columns", "dtype": "dtype", "kind": "kind of rows"}
-    names |= {"outputs": "trailing shape of targets", "targets": "kind of targets", "weighted": "presence of weights"}
-    for name, what in names.items():
-        for one in facts:
-            if getattr(one, name) != getattr(first, name):
-                raise ValueError(
-                    f"partition {one.number} of the data (rows 0 to {one.n - 1} of it) must have the same {what} as "
-                    f"partition {first.number}, {getattr(first, name)}, got {getattr(one, name)}; convert the "
-                    "partitions alike."
-                )
 
 
 def from_dask(
@@ -385,27 +302,14 @@ def from_dask(
     columns: Sequence[str] | None = None,
     memory: int = 1 << 27,
 ) -> DaskData:
-    """The data of a Dask collection, of lists of blocks, or of a folder of Parquet files.
+    """The data of a Dask collection, of lists of blocks, or of Parquet files; parameters are those of `as_data`.
 
-    Parameters
-    ----------
-    X : dask array, dask data frame, list of delayed or future blocks, single block, or path
-        Blocks are arrays, SciPy sparse or data frames, cut along the rows.
-    y, sample_weight : like ``X``, arrays, or with Parquet names of columns
-    client : distributed.Client, optional
-        The cluster; by default the active client. Without one blocks are computed on this machine, one at a time.
-    patience : float
-        Seconds that a round waits while the cluster has no worker.
-    columns : sequence of str, optional
-        With Parquet, the features.
-    memory : int
-        Bytes for buffers of Parquet files, and without a client for blocks that are kept between two rounds.
+    Without a client, ``memory`` is what blocks take that are kept between two rounds.
     """
     client, patience = _usable_client(client), positive("patience", patience)
     if isinstance(X, str | os.PathLike):
-        partitions = _files(X, y, sample_weight, columns, memory)
-    else:
-        partitions = _partitions(X, y, sample_weight)
+        X, y, sample_weight = _from_parquet(X, y, sample_weight, columns)
+    partitions = _partitions(X, y, sample_weight)
     return DaskData(LocalRounds(partitions, memory) if client is None else ClusterRounds(client, partitions, patience))
 
 
@@ -418,18 +322,11 @@ def _usable_client(client: Any) -> Any:
             client = get_client()
         except (ImportError, ValueError):
             return None
-    if not hasattr(client, "asynchronous"):
+    if getattr(client, "asynchronous", True):
         raise TypeError(
-            f"`client` must be a `distributed.Client`, got {type(client).__name__}; for an address use "
-            "`Client(address)`."
+            "`client` must be a synchronous `distributed.Client`, because a fit waits for its rounds, got "
+            f"{type(client).__name__}; use `Client(address)`, inside of a loop with `asyncio.to_thread`."
         )
-    if client.asynchronous:
-        raise TypeError(
-            "`client` must be synchronous, because a fit waits for its rounds, got an asynchronous one; use "
-            "`Client(address)` in a thread of its own, e.g. with `asyncio.to_thread`."
-        )
-    if client.status in ("closing", "closed"):
-        raise ValueError("`client` must be open, got one that is closed; connect anew with `Client(address)`.")
     from distributed import secede
     from distributed.threadpoolexecutor import thread_state
 
@@ -438,18 +335,17 @@ def _usable_client(client: Any) -> Any:
     return client
 
 
-def _files(path: Any, y: Any, sample_weight: Any, columns: Sequence[str] | None, memory: int) -> list[Any]:
-    """Tasks that open the files of a folder, one partition each."""
-    from dask import delayed
-
-    from projfree.data.sources.arrow import parquet_files
-    from projfree.data.sources.base import existing
+def _from_parquet(path: Any, y: Any, sample_weight: Any, columns: Sequence[str] | None) -> tuple[Any, Any, Any]:
+    """Blocks of features, targets and weights, which Dask reads."""
+    import dask.dataframe as dd
 
     if not isinstance(y, str | list | tuple) or not isinstance(sample_weight, str | None):
         raise TypeError("`y` and `sample_weight` must be names of columns where `X` is a folder and there is a client.")
-    files = [os.path.abspath(file) for file in parquet_files(existing(path))]
-    settings = (y, sample_weight, None if columns is None else list(columns), memory)
-    return [delayed(read_partition, pure=True)(k, file, *settings) for k, file in enumerate(files)]
+    frame, used = dd.read_parquet(os.path.abspath(path)), {sample_weight, *([y] if isinstance(y, str) else y)}
+    features = [name for name in frame.columns if name not in used] if columns is None else list(columns)
+    parts = frame[[*features, *sorted(used - {None})]].to_delayed()
+    weights = None if sample_weight is None else [part[sample_weight] for part in parts]
+    return [part[features] for part in parts], [part[y] for part in parts], weights
 
 
 def _partitions(X: Any, y: Any, sample_weight: Any) -> list[Any]:
@@ -485,9 +381,9 @@ def _blocks(name: str, X: Any) -> tuple[list[Any], list[int | None]]:
 def _blocks_like(name: str, values: Any, lengths: list[int | None]) -> list[Any]:
     """Targets or weights in blocks that go with those of the features."""
     known = [rows for rows in lengths if rows is not None]
-    all_known = len(known) == len(lengths)
-    if is_dask(values) or (not all_known and isinstance(values, list | tuple)):
-        if hasattr(values, "rechunk") and all_known and values.ndim and values.shape[0] == sum(known):
+    sizes_known, n = len(known) == len(lengths), sum(known)
+    if is_dask(values) or (isinstance(values, list | tuple) and not sizes_known):
+        if hasattr(values, "rechunk") and sizes_known and values.ndim and values.shape[0] == n:
             values = values.rechunk({0: tuple(known)})
         found = _blocks(name, values)[0]
         if len(found) != len(lengths):
@@ -496,13 +392,13 @@ def _blocks_like(name: str, values: Any, lengths: list[int | None]) -> list[Any]
                 "alike."
             )
         return found
-    if not all_known:
+    if not sizes_known:
         raise ValueError(
             f"`{name}` must be a Dask collection or a list of blocks where the sizes of the blocks of `X` are not "
             f"known, got {type(values).__name__}; see `compute_chunk_sizes`."
         )
     whole = values if hasattr(values, "iloc") else np.asarray(values)
-    if len(whole) != sum(known):
-        raise ValueError(f"`{name}` must have one entry for each of the {sum(known)} rows of `X`, got {len(whole)}.")
-    cut = getattr(whole, "iloc", whole)
-    return [cut[first:last] for first, last in pairwise(np.cumsum([0, *known]))]
+    if len(whole) != n:
+        raise ValueError(f"`{name}` must have one entry for each of the {n} rows of `X`, got {len(whole)}.")
+    ends = np.cumsum([0, *known])
+    return [getattr(whole, "iloc", whole)[first:last] for first, last in pairwise(ends)]
