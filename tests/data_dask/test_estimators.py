@@ -152,6 +152,16 @@ def test_partitions_without_rows_do_not_count(problem):
     assert [len(part) for part in dask.compute(*model.predict(blocks[0]))] == [0, 100, 0, 140, 0]
 
 
+def test_partitions_without_weight_do_not_count(problem):
+    X, y = problem["X"], problem["labels"]
+    weight = np.where(np.arange(240) < CHUNK, 0.0, 1.0)
+    model = ConstrainedClassifier(radius=2.0, standardize=False).fit(*cut(X, y, weight))
+    other = ConstrainedClassifier(radius=2.0, standardize=False).fit(X[CHUNK:], y[CHUNK:])
+    np.testing.assert_allclose(model.coef_, other.coef_, rtol=1e-5)
+    with pytest.raises(ValueError, match=r"`sample_weight` must have a positive and finite sum, .* got the sum 0"):
+        ConstrainedClassifier(radius=2.0).fit(*cut(X, y, 0.0 * weight))
+
+
 def test_sparse_blocks_and_arrays_of_targets(problem):
     X = np.where(np.abs(problem["X"]) > 1.0, problem["X"], 0.0)
     blocks = [dask.delayed(sp.csr_matrix)(X[k : k + CHUNK]) for k in range(0, len(X), CHUNK)]

@@ -85,8 +85,8 @@ class DaskData(Data):
             if not WEIGHT_SHARE < total < math.inf or least < WEIGHT_SHARE * largest:
                 raise ValueError(
                     "`sample_weight` must have a positive and finite sum, and be zero or at least "
-                    f"{WEIGHT_SHARE:g} times the largest, got weights from {least:g} to {largest:g} with the sum "
-                    f"{total:g}; rescale them, and drop rows that do not count."
+                    f"{WEIGHT_SHARE:g} times the largest, got the sum {total:g} and the largest weight {largest:g}; "
+                    "rescale them, and drop rows that do not count."
                 )
             data = copy(self)
             data.__dict__ = {name: value for name, value in vars(self).items() if name not in ("_measures", "_mean")}
