@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dask
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
@@ -25,7 +27,7 @@ def test_workers_read_their_files(client, folder):
     path, frame = folder
     names = list("abcde")
     data = as_data(path, "number", "s", columns=names, client=client)
-    assert (data.n, data.feature_names) == (240, tuple(names))
+    assert (data.n, len(data.facts), data.feature_names) == (240, 3, tuple(names))
     model = ConstrainedRegressor(radius=1.0, tol=1e-8).fit(data)
     other = ConstrainedRegressor(radius=1.0, tol=1e-8).fit(frame[names], frame.number, frame.s)
     np.testing.assert_allclose(model.coef_, other.coef_, rtol=1e-4, atol=1e-6)
@@ -35,3 +37,14 @@ def test_workers_read_their_files(client, folder):
     assert model.score(labelled) == pytest.approx(model.score(frame[names], frame.label))
     with pytest.raises(TypeError, match="`y` and `sample_weight` must be names of columns where `X` is a folder"):
         as_data(path, frame.number.to_numpy(), client=client)
+
+
+def test_frames_of_small_files(folder):
+    """Dask's optimiser joins files for some columns and not for others."""
+    path, table = folder
+    frame = dd.read_parquet(path)
+    names = list("abcde")
+    with dask.config.set(scheduler="synchronous"):
+        model = ConstrainedClassifier(radius=1.0).fit(frame[names], frame.label)
+        assert frame.npartitions == 3
+        np.testing.assert_array_equal(model.predict(frame[names]).compute(), model.predict(table[names]))

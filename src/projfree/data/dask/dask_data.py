@@ -18,7 +18,7 @@ from projfree.algebra import Point, frozen
 from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, positive, shown
 from projfree.data.base import Data
-from projfree.data.dask.partition import FoldFactor, View, build_partition, on_view, weight_ranges
+from projfree.data.dask.partition import FoldFactor, View, build_partition, join_ranges, on_view, weight_ranges
 from projfree.data.dask.rounds import ClusterRounds, Combine, LocalRounds
 from projfree.data.frames import is_dask, is_dask_block
 from projfree.data.gram import LEAST_WEIGHT, MOST_WEIGHT, Gram
@@ -69,7 +69,11 @@ class DaskData(Data):
                     f"partition {one.number} of the data (rows 0 to {one.n - 1} of it) must have the same {what} as "
                     f"partition {first.number}, {first.form[what]}, got {one.form[what]}; convert the partitions alike."
                 )
-        self.n, self.d, self.feature_names = sum(one.n for one in self.facts), first.d, first.form["names of columns"]
+        self.n, self.d, self.feature_names = (
+            sum(one.n for one in self.facts),
+            first.form["columns"],
+            first.form["names of columns"],
+        )
         self.stored = None if first.stored is None else sum(one.stored or 0 for one in self.facts)
         self.view = View(total=float(self.n), nbytes=sum(one.nbytes for one in self.facts))
         if first.form["weights"] == "some":
@@ -79,8 +83,7 @@ class DaskData(Data):
     def _weighted(self, *views: View) -> list[DaskData]:
         """The same rows with the weights of each view, which one round measures."""
         found = []
-        join = lambda a, b: np.stack([np.maximum(a[0], b[0]), np.minimum(a[1], b[1]), a[2] + b[2]])  # noqa: E731
-        ranges = self.rounds.run("weights", partial(weight_ranges, views), join)
+        ranges = self.rounds.run("weights", partial(weight_ranges, views), join_ranges)
         for view, (largest, least, total) in zip(views, ranges.T.tolist(), strict=True):
             if not WEIGHT_SHARE < total < math.inf or least < WEIGHT_SHARE * largest:
                 raise ValueError(
@@ -293,14 +296,7 @@ def _join_labels(a: list[Array], b: list[Array]) -> list[Array]:
 
 
 def from_dask(
-    X: Any,
-    y: Any,
-    sample_weight: Any = None,
-    *,
-    client: Any = None,
-    patience: float = 60.0,
-    columns: Sequence[str] | None = None,
-    memory: int = 1 << 27,
+    X: Any, y: Any, sample_weight: Any, client: Any, patience: float, columns: Sequence[str] | None, memory: int
 ) -> DaskData:
     """The data of a Dask collection, of lists of blocks, or of Parquet files; parameters are those of `as_data`.
 
@@ -336,16 +332,14 @@ def _usable_client(client: Any) -> Any:
 
 
 def _from_parquet(path: Any, y: Any, sample_weight: Any, columns: Sequence[str] | None) -> tuple[Any, Any, Any]:
-    """Blocks of features, targets and weights, which Dask reads."""
+    """Data frames of features, targets and weights, which Dask reads."""
     import dask.dataframe as dd
 
     if not isinstance(y, str | list | tuple) or not isinstance(sample_weight, str | None):
         raise TypeError("`y` and `sample_weight` must be names of columns where `X` is a folder and there is a client.")
     frame, used = dd.read_parquet(os.path.abspath(path)), {sample_weight, *([y] if isinstance(y, str) else y)}
     features = [name for name in frame.columns if name not in used] if columns is None else list(columns)
-    parts = frame[[*features, *sorted(used - {None})]].to_delayed()
-    weights = None if sample_weight is None else [part[sample_weight] for part in parts]
-    return [part[features] for part in parts], [part[y] for part in parts], weights
+    return frame[features], frame[y], None if sample_weight is None else frame[sample_weight]
 
 
 def _partitions(X: Any, y: Any, sample_weight: Any) -> list[Any]:
@@ -365,7 +359,8 @@ def _blocks(name: str, X: Any) -> tuple[list[Any], list[int | None]]:
         blocks = [X] if is_dask_block(X) else list(X)
         return blocks, [None] * len(blocks)
     if hasattr(X, "to_dask_array") and hasattr(X, "npartitions"):
-        return list(X.to_delayed()), [None] * X.npartitions
+        # The optimiser may join small partitions, and those of X in another way than those of y.
+        return list(X.to_delayed(optimize_graph=False)), [None] * X.npartitions
     if not hasattr(X, "chunks"):
         raise TypeError(
             f"`{name}` must be a Dask array or data frame, or a list of blocks, got {type(X).__name__}; convert it "

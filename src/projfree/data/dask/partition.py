@@ -23,8 +23,8 @@ class Facts:
 
     Attributes
     ----------
-    number, n, d : int
-        Its number in the collection, its rows and its columns.
+    number, n : int
+        Its number in the collection, and its rows.
     form : dict
         What all partitions of a table have in common, by the words of an error message.
     nbytes, stored : int
@@ -37,7 +37,6 @@ class Facts:
 
     number: int
     n: int
-    d: int
     form: dict[str, Any]
     nbytes: int
     stored: int | None
@@ -52,7 +51,7 @@ class Partition:
     """
 
     def __init__(self, data: Any, y: Array, labels: Array | None, weight: Array | None, facts: Facts) -> None:
-        # Arrays from another process need not be aligned, and NumPy multiplies those to other last digits.
+        # Arrays from another process have another layout in memory, and NumPy multiplies those to other last digits.
         X = data.X
         if is_sparse(X):
             X.data, X.indices, X.indptr = aligned(X.data), aligned(X.indices), aligned(X.indptr)
@@ -76,8 +75,9 @@ class Partition:
 
 
 def aligned(array: Array) -> Array:
-    """The array, copied where its memory is not aligned."""
-    return array if array.flags.aligned else array.copy()
+    """The array, copied where its memory is not aligned or has gaps, as it is after a transfer."""
+    flags = array.flags
+    return array if flags.aligned and (flags.c_contiguous or flags.f_contiguous) else array.copy()
 
 
 def build_partition(number: int, X: Any, y: Any, weight: Any) -> Partition | None:
@@ -105,7 +105,7 @@ def build_partition(number: int, X: Any, y: Any, weight: Any) -> Partition | Non
     nbytes = sum(array.nbytes for array in (*arrays, y)) + (0 if weight is None else weight.nbytes)
     pieces = [piece for array in arrays for piece in condensed(array)]
     checksum = short_hash(f"{form} {None if labels is None else labels.tolist()}", *pieces, y, weight)
-    facts = Facts(number, data.n, form["columns"], form, nbytes, data.stored, data.summation(), checksum)
+    facts = Facts(number, data.n, form, nbytes, data.stored, data.summation(), checksum)
     return Partition(data, y, labels, weight, facts)
 
 
@@ -234,3 +234,8 @@ def weight_ranges(views: Sequence[View], rows: Partition, threads: int) -> Array
     least = weights.min(axis=0, where=weights > 0.0, initial=np.inf)
     with np.errstate(over="ignore"):
         return np.stack([weights.max(axis=0), least, weights.sum(axis=0)])
+
+
+def join_ranges(a: Array, b: Array) -> Array:
+    """`weight_ranges` of the rows of two partitions."""
+    return np.stack([np.maximum(a[0], b[0]), np.minimum(a[1], b[1]), a[2] + b[2]])
