@@ -22,6 +22,7 @@ from projfree import (
     as_data,
     minimize,
 )
+from projfree.data.rows import FormImages
 from projfree.testing import backends
 
 CHUNK = 60
@@ -114,6 +115,18 @@ def test_the_median_is_near(here):
         np.testing.assert_array_equal(whole, np.median(y, axis=0))
         assert ((y <= parts).mean(axis=0) >= 0.25).all()
         assert ((y >= parts).mean(axis=0) >= 0.25).all()
+
+
+def test_a_fold_counts_as_a_read(here, table):
+    """No predictions are kept; those of zero are known."""
+    f = Objective(Logistic(), dense(*table))
+    workspace, x, zero = f.data.open(), f.point(np.ones(5)), f.point(np.zeros(5))
+    for points, rows in ([(zero,), 0], [(x,), 240], [(x, zero), 480]):
+        workspace.fold(FormImages(), points)
+        assert workspace.meter.rows == rows
+    workspace.sweep(FormImages(), (x,), keep=True)
+    assert workspace.meter.rows == 720
+    assert not workspace.holds(x)
 
 
 def test_samples_are_unbiased(here):

@@ -24,7 +24,7 @@ from projfree.data.frames import is_dask, is_dask_block
 from projfree.data.gram import LEAST_WEIGHT, MOST_WEIGHT, Gram
 from projfree.data.local import WEIGHT_SHARE, LocalData
 from projfree.data.moments import column_sizes, deviation_of, deviation_sums, row_measures
-from projfree.data.rows import Derived, Step
+from projfree.data.rows import Step
 from projfree.data.second_moments import Moments
 from projfree.data.spectrum import largest_eigenvalue, row_sums
 from projfree.data.standardized import StandardizedView
@@ -106,8 +106,7 @@ class DaskData(Data):
 
     @cached_property
     def _mean(self) -> Array:
-        mean: Array = self._run(lambda data: data.adjoint(data.weight))
-        return mean
+        return np.asarray(self._run(lambda data: data.adjoint(data.weight)))
 
     @property
     def row_norm(self) -> float:  # type: ignore[override]  # which nobody sets
@@ -138,12 +137,10 @@ class DaskData(Data):
         return replace(self.view, factors=(*self.view.factors, factor))
 
     def outputs(self, of: Callable[[Array], tuple[int, ...]]) -> tuple[int, ...]:
-        shape: Array = self._run(lambda data: np.array(of(data.y), dtype=int), np.maximum)
-        return tuple(shape.tolist())
+        return tuple(self._run(lambda data: np.array(of(data.y), dtype=int), np.maximum).tolist())
 
     def labels(self) -> list[Array]:
-        found: list[Array] = self._run(LocalData.labels, _join_labels)
-        return found
+        return list(self._run(LocalData.labels, _join_labels))
 
     def mean_target(self) -> Array:
         mean: Array = self._run(lambda data: data.weight @ data.y)
@@ -173,10 +170,10 @@ class DaskData(Data):
         return max(one.rounding_units for one in self.facts) + tree + 2.0
 
     def row_measures(self, shift: Array, scale: Array) -> tuple[float, float]:
-        found: tuple[float, float] = self._run(
+        largest, mean = self._run(
             lambda data: row_measures(data, shift, scale), lambda a, b: (max(a[0], b[0]), a[1] + b[1])
         )
-        return found
+        return largest, mean
 
     def largest_row_sum(self, scale: Array) -> float:
         return float((self._run(lambda data: row_sums(data, scale)) / scale).max())
@@ -186,8 +183,9 @@ class DaskData(Data):
         return deviation_of(self._run(lambda data: deviation_sums(data, mean)), mean, self, constant)
 
     def column_sizes(self) -> Array:
-        sizes: Array = self._run(column_sizes, lambda a, b: np.stack([np.hypot(a[0], b[0]), np.maximum(a[1], b[1])]))
-        return sizes
+        return np.asarray(
+            self._run(column_sizes, lambda a, b: np.stack([np.hypot(a[0], b[0]), np.maximum(a[1], b[1])]))
+        )
 
     def gram(self) -> Gram:
         total = min(max(float(self.total_weight or self.n), LEAST_WEIGHT), MOST_WEIGHT)
@@ -238,14 +236,16 @@ class DaskWorkspace(Workspace):
         self.meter.rows += self._rows
         return found
 
-    def fold(self, step: Step, points: Sequence[Point], derived: Sequence[Derived] = ()) -> Array:
-        sent = [Derived(one.step, _plain(one.points)) for one in derived]
-        sums: Array = self._run("fold", step, _plain(points), sent)
+    def fold(self, step: Step, points: Sequence[Point], derived: Sequence[Any] = ()) -> Array:
+        sent = [[replace(one, points=_plain(one.points)) for one in derived]] if derived else []
+        sums = np.asarray(self._run("fold", step, _plain(points), *sent))
         if not all(self.holds(x) for x in (*points, *(x for one in derived for x in one.points))):
             self.meter.rows += self._rows
         return sums
 
-    def derive(self, step: Step, points: Sequence[Point]) -> tuple[Array, Derived]:
+    def derive(self, step: Step, points: Sequence[Point]) -> tuple[Array, Any]:
+        from projfree.data.rows import Derived
+
         return self.fold(step, points), Derived(step, tuple(points))
 
     def hold(self, points: Sequence[Point]) -> None:

@@ -200,8 +200,11 @@ class View:
         weight = self.weights(rows) / self.total
         data.y, data.weight = rows.converted(*self.targets), weight
         data.threads, data.nbytes, data.keeps_images = threads, max(self.nbytes, data.nbytes), False
-        if self.scaling is not None:
-            data = _standardized(data, *self.scaling)
+        if self.scaling is not None:  # without the read that measures the rows: the client has these numbers
+            view = object.__new__(Standardized)
+            view.shift, view.scale = self.scaling
+            view._hold(data)
+            data = view
         if self.sample is None:
             return data
         (seed, counts, factor), number = self.sample, rows.facts.number
@@ -212,14 +215,6 @@ class View:
         data = data.subset(drawn)
         data.weight = weight[drawn] * factor
         return data
-
-
-def _standardized(data: LocalData, shift: Array, scale: Array) -> Standardized:
-    """The view of standardised features without the read that measures the rows: the client has these numbers."""
-    view = object.__new__(Standardized)
-    view.shift, view.scale = shift, scale
-    view._hold(data)
-    return view
 
 
 def on_view(view: View, function: Callable[[LocalData], Any], rows: Partition, threads: int) -> Any:

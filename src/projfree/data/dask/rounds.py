@@ -70,7 +70,8 @@ class ClusterRounds:
         self._refuse_without_scheduler()
         self._futures = list(client.compute(list(blocks)))
         try:
-            found = self._results(client.map(_facts, self._futures, key="projfree-facts", pure=False))
+            tasks = client.map(lambda rows: rows and rows.facts, self._futures, key="projfree-facts", pure=False)
+            found = self._results(tasks)
         except BaseException:
             for future in self._futures:  # a traceback that somebody keeps would keep the tasks
                 future.release()
@@ -155,10 +156,6 @@ class ClusterRounds:
                 "the client is closed or has lost its scheduler, and the rows with it; connect anew, make the data "
                 "again with `as_data`, and go on from the checkpoint."
             )
-
-
-def _facts(rows: Partition | None) -> Facts | None:
-    return None if rows is None else rows.facts
 
 
 def run_task(
