@@ -1,13 +1,11 @@
 """What a round on a cluster of Dask costs, beside the pass over the same rows in memory.
 
-    python benchmarks/dask_rounds.py [--rows 500000 5000000 20000000] [--parts overhead workers rounds] [--commit]
+    python benchmarks/dask_rounds.py [--rows 500000 5000000 20000000] [--parts overhead rounds] [--commit]
 
 Logistic tangents over 90 float32 features that are generated where they are used: in memory in a process of its own,
 and on 1 and 2 worker processes with one thread each; one set of processes is resident at a time. `overhead` is a round
-over partitions of a few rows with 2 workers. `workers` are such rounds with more workers; the processor time of the
-process of client and scheduler, without what it takes when nothing happens, says what each further worker costs them.
-`weak` is the time of one worker with half of
-the rows over that of two with all of them; `machine` the same for two processes that do nothing but read their arrays.
+over partitions of a few rows with 2 workers. `weak` is the time of one worker with half of the rows over that
+of two with all of them; `machine` the same for two processes that do nothing but read their arrays.
 
 With `--commit` each result replaces that of the same part and rows in `results/dask.json`; others stay, so that sizes
 and `--phases` of them can be measured one at a time. Each has the load of the machine and the priority (`nice`) that
@@ -23,7 +21,6 @@ import subprocess
 import sys
 import time
 import warnings
-from functools import partial
 
 import numpy as np
 from common import console
@@ -34,18 +31,18 @@ from rich.table import Table
 from projfree import Logistic, Objective, as_data
 
 
-def times_of(work, repeat, clock=time.perf_counter):
+def times_of(work, repeat):
     """The times of some calls, after two that do not count."""
     times = []
     for _ in range(repeat + 2):
-        begun = clock()
+        begun = time.perf_counter()
         work()
-        times.append(clock() - begun)
+        times.append(time.perf_counter() - begun)
     return times[2:]
 
 
-def median_time(work, repeat, clock=time.perf_counter):
-    return float(np.median(times_of(work, repeat, clock)))
+def median_time(work, repeat):
+    return float(np.median(times_of(work, repeat)))
 
 
 def tangent_at_random(data):
@@ -58,9 +55,9 @@ def tangents(data, repeat):
     return median_time(tangent_at_random(data), repeat)
 
 
-def in_memory(rows, repeat, clock=time.perf_counter):
+def in_memory(rows, repeat):
     X, y = block(rows, 0)
-    return {"seconds": median_time(tangent_at_random(as_data(X, y, threads=1)), repeat, clock)}
+    return {"seconds": median_time(tangent_at_random(as_data(X, y, threads=1)), repeat)}
 
 
 def reading(rows, repeat):
@@ -69,7 +66,7 @@ def reading(rows, repeat):
     return {"seconds": median_time(lambda: X @ w, repeat)}
 
 
-ALONE = {"memory": in_memory, "busy": partial(in_memory, clock=time.process_time), "reading": reading}
+ALONE = {"memory": in_memory, "reading": reading}
 
 
 def processes(kind, rows, repeat, count=1):
@@ -86,7 +83,6 @@ def on_cluster(count, rows, repeat):
 
 PHASES = {
     "memory": lambda rows, repeat: processes("memory", rows, repeat),
-    "memory_busy": lambda rows, repeat: processes("busy", rows, repeat),  # processor time, whatever the load
     "one_worker": lambda rows, repeat: on_cluster(1, rows, repeat),
     "half_on_one": lambda rows, repeat: on_cluster(1, rows // 2, repeat),
     "two_workers": lambda rows, repeat: on_cluster(2, rows, repeat),
@@ -115,27 +111,6 @@ def overheads(repeat):
     return found
 
 
-def by_workers(repeat):
-    """Rounds over a partition of 100 rows for each worker, and the processor time of client and scheduler."""
-    found = []
-    for count in (1, 2, 4):
-        with workers(count):
-            work = tangent_at_random(on_workers(100 * count, count, 20))
-            seconds = median_time(work, repeat)
-            idle = busy(lambda: time.sleep(2.0)) / 2.0
-            begun = time.perf_counter()
-            taken = busy(lambda: [work() for _ in range(5 * repeat)]) - idle * (time.perf_counter() - begun)
-            found.append({**now(), "workers": count, "seconds": seconds, "busy": taken / (5 * repeat)})
-    return found
-
-
-def busy(work):
-    """The processor time of this process while something is done."""
-    begun = time.process_time()
-    work()
-    return time.process_time() - begun
-
-
 def now():
     """What else the machine does, and the priority of this process."""
     return {"load": os.getloadavg()[0], "nice": os.getpriority(os.PRIO_PROCESS, 0)}
@@ -145,8 +120,6 @@ def measured(chosen):
     """The results, part by part, because each may take minutes."""
     if "overhead" in chosen.parts:
         yield {"overhead": overheads(chosen.repeat)}
-    if "workers" in chosen.parts:
-        yield {"workers": by_workers(chosen.repeat)}
     for rows in chosen.rows if "rounds" in chosen.parts else ():
         repeat = chosen.repeat if rows < 10_000_000 else max(3, chosen.repeat // 3)
         for phase in chosen.phases:
@@ -170,16 +143,15 @@ def show(found):
         names = ("memory", "one_worker", "two_workers", "weak", "machine", "load")
         table.add_row(f"{one['rows']:,}", *(f"{one.get(name, np.nan):.3f}" for name in names))
     out.print(table)
-    for name in ("overhead", "workers"):
-        for one in found.get(name, []):
-            out.print(name, {key: round(value, 5) for key, value in one.items()})
+    for one in found.get("overhead", []):
+        out.print("overhead", {key: round(value, 5) for key, value in one.items()})
 
 
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--rows", type=int, nargs="+", default=[500_000, 5_000_000, 20_000_000])
     options.add_argument("--repeat", type=int, default=15)
-    options.add_argument("--parts", nargs="+", default=["overhead", "workers", "rounds"])
+    options.add_argument("--parts", nargs="+", default=["overhead", "rounds"])
     options.add_argument("--phases", nargs="+", default=list(PHASES), choices=PHASES)
     options.add_argument("--commit", action="store_true")
     options.add_argument("--alone", choices=ALONE, help=argparse.SUPPRESS)

@@ -240,11 +240,6 @@ REPORTS = {
                     "priority (nice)": "nice",
                 },
             ),
-            Shown(
-                "Such rounds with more workers, and the processor time of client and scheduler",
-                "workers",
-                {"workers": "workers", "s": "seconds", "processor time, s": "busy", "load": "load"},
-            ),
         ),
     ),
     "dask_peers": Report(

@@ -30,9 +30,6 @@ from projfree import (
     minimize,
     plan,
 )
-from projfree.data import Data
-from projfree.data.dask import DaskData
-from projfree.data.dask.rounds import LocalRounds
 from projfree.data.rows import Step
 from projfree.estimators.given_data import class_weighted
 
@@ -155,6 +152,16 @@ def test_partitions_without_rows_do_not_count(problem):
     assert [len(part) for part in dask.compute(*model.predict(blocks[0]))] == [0, 100, 0, 140, 0]
 
 
+def test_partitions_without_weight_do_not_count(problem):
+    X, y = problem["X"], problem["labels"]
+    weight = np.where(np.arange(240) < CHUNK, 0.0, 1.0)
+    model = ConstrainedClassifier(radius=2.0, standardize=False).fit(*cut(X, y, weight))
+    other = ConstrainedClassifier(radius=2.0, standardize=False).fit(X[CHUNK:], y[CHUNK:])
+    np.testing.assert_allclose(model.coef_, other.coef_, rtol=1e-5)
+    with pytest.raises(ValueError, match=r"`sample_weight` must have a positive and finite sum, .* got the sum 0"):
+        ConstrainedClassifier(radius=2.0).fit(*cut(X, y, 0.0 * weight))
+
+
 def test_sparse_blocks_and_arrays_of_targets(problem):
     X = np.where(np.abs(problem["X"]) > 1.0, problem["X"], 0.0)
     blocks = [dask.delayed(sp.csr_matrix)(X[k : k + CHUNK]) for k in range(0, len(X), CHUNK)]
@@ -217,35 +224,6 @@ class Below:
 
     def __call__(self, y):
         return (y < self.end).astype(float)
-
-
-def counted(monkeypatch, rounds):
-    """The names of the jobs of each round from now on."""
-    names, before = [], rounds.at_once
-    monkeypatch.setattr(rounds, "at_once", lambda self, job: names.append(job.name) or before(self, job))
-    return names
-
-
-def test_few_rounds_go_before_the_first_tangent(problem, monkeypatch):
-    X, y = cut(problem["X"], problem["labels"])
-    names = counted(monkeypatch, LocalRounds)
-    ConstrainedClassifier(radius=1.0, standardize=False, fit_intercept=False).fit(X, y)
-    assert "measure" not in names  # labels, outputs and norms came with the partitions
-    assert len(names) <= 10
-
-
-def test_folds_share_their_rounds(problem, monkeypatch):
-    X, y = problem["X"], problem["labels"]
-    settings = {"radii": 4, "cv": 4, "random_state": 0}
-    monkeypatch.setattr("projfree.data.dask.meeting.MOMENT", 10.0)  # however busy the machine is
-    names = counted(monkeypatch, LocalRounds)
-    model = ConstrainedClassifierCV(**settings).fit(*cut(X, y))
-    together = len(names)
-    monkeypatch.setattr(DaskData, "side_by_side", Data.side_by_side)
-    other = ConstrainedClassifierCV(**settings).fit(*cut(X, y))
-    assert together < 0.7 * (len(names) - together)  # the choice of radii and the last fit have theirs alone
-    np.testing.assert_array_equal(model.scores_, other.scores_)
-    np.testing.assert_array_equal(model.coef_, other.coef_)
 
 
 def test_folds_are_the_same_in_every_fit(problem):
@@ -371,7 +349,7 @@ def test_other_columns_are_refused_at_once(problem):
 
 
 def test_labels_are_few(problem, monkeypatch):
-    monkeypatch.setattr("projfree.data.dask.jobs.MOST_LABELS", 100)
+    monkeypatch.setattr("projfree.data.dask.dask_data.MOST_LABELS", 100)
     with pytest.raises(ValueError, match="`y` must hold at most 100 different labels, got more"):
         ConstrainedClassifier().fit(*cut(problem["X"], problem["target"]))
 

@@ -22,6 +22,7 @@ from projfree import (
     as_data,
     minimize,
 )
+from projfree.data.rows import FormImages
 from projfree.testing import backends
 
 CHUNK = 60
@@ -100,17 +101,32 @@ def test_all_laws_without_a_client(here, make):
 
 @pytest.mark.slow
 def test_laws_on_a_cluster(client):
-    """With fewer solvers, because a round of a cluster takes 10 ms."""
+    """With fewer solvers, because a round of a cluster takes a while."""
     losses, solvers = [(Squared(), 0), (Logistic(), 0)], [CorrectivePrimalAveraging(), ConstrainedNewton(), "auto"]
     backends.check_backend(dense, same_draws=False, losses=losses, searching=solvers)
 
 
-def test_the_median_is_exact(here):
+def test_the_median_is_near(here):
+    """At least a quarter of the rows lie on each side, and of one partition it is exact."""
     rng = np.random.default_rng(1)
     for n in (1, 2, 7, 100):
-        y = np.concatenate([rng.standard_normal(n) * 10.0 ** rng.integers(-300, 150, n), [0.0, -0.0][: n % 3]])
-        data = as_data(da.ones((len(y), 2), chunks=(3, 2)), y)
-        assert data.median_target() == np.median(y)
+        y = rng.standard_normal((n, 2)) * 10.0 ** rng.integers(-300, 150, (n, 2))
+        parts, whole = (as_data(da.ones((n, 2), chunks=(rows, 2)), y).median_target() for rows in (3, n))
+        np.testing.assert_array_equal(whole, np.median(y, axis=0))
+        assert ((y <= parts).mean(axis=0) >= 0.25).all()
+        assert ((y >= parts).mean(axis=0) >= 0.25).all()
+
+
+def test_a_fold_counts_as_a_read(here, table):
+    """No predictions are kept; those of zero are known."""
+    f = Objective(Logistic(), dense(*table))
+    workspace, x, zero = f.data.open(), f.point(np.ones(5)), f.point(np.zeros(5))
+    for points, rows in ([(zero,), 0], [(x,), 240], [(x, zero), 480]):
+        workspace.fold(FormImages(), points)
+        assert workspace.meter.rows == rows
+    workspace.sweep(FormImages(), (x,), keep=True)
+    assert workspace.meter.rows == 720
+    assert not workspace.holds(x)
 
 
 def test_samples_are_unbiased(here):

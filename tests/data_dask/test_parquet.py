@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dask
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
@@ -35,3 +37,14 @@ def test_workers_read_their_files(client, folder):
     assert model.score(labelled) == pytest.approx(model.score(frame[names], frame.label))
     with pytest.raises(TypeError, match="`y` and `sample_weight` must be names of columns where `X` is a folder"):
         as_data(path, frame.number.to_numpy(), client=client)
+
+
+def test_frames_of_small_files(folder):
+    """Dask's optimiser joins files for some columns and not for others."""
+    path, table = folder
+    frame = dd.read_parquet(path)
+    names = list("abcde")
+    with dask.config.set(scheduler="synchronous"):
+        model = ConstrainedClassifier(radius=1.0).fit(frame[names], frame.label)
+        assert frame.npartitions == 3
+        np.testing.assert_array_equal(model.predict(frame[names]).compute(), model.predict(table[names]))

@@ -6,12 +6,17 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projfree.data.dask.placing import Placement
-from projfree.data.dask.tree import added, put, total
+from projfree.data.dask.dask_data import add_results
+from projfree.data.dask.rounds import put
 
 
 def said(a, b):
     return f"({a}+{b})"
+
+
+def total(nodes):
+    (root,) = nodes.values()
+    return root
 
 
 def roots(places, count):
@@ -45,22 +50,8 @@ def test_neighbours_come_back_as_few_roots(count, first, length):
 
 
 def test_nothing_is_added_as_nothing():
-    assert added(None, (np.ones(2), None))[0].tolist() == [1.0, 1.0]
-    assert added((np.ones(2), None), (np.ones(2), None))[1] is None
-
-
-@given(workers=st.integers(1, 6), joining=st.integers(0, 4), count=st.integers(1, 60))
-def test_workers_that_join_get_a_share(workers, joining, count):
-    placement = Placement()
-    for place in range(count):
-        placement.put(place, f"w{place % workers}")
-    everybody = sorted({f"w{place % workers}" for place in range(count)} | {f"new{k}" for k in range(joining)})
-    moves = placement.moves(everybody)
-    for place, address in moves.items():
-        placement.put(place, address)
-    sizes = [len(own) for own in placement.groups(range(count)).values()]
-    assert sum(sizes) == count
-    assert max(sizes) <= max(-(-count // workers), 1)
-    if joining and count >= len(everybody):
-        assert placement.workers() == len(everybody)
-    assert not placement.moves(everybody) or count < len(everybody)
+    assert add_results((np.ones(2), None), (np.ones(2), None))[1] is None
+    nodes = {}
+    for number, value in enumerate([None, "b", None, None, "e"]):  # partitions without rows
+        put(nodes, (0, number), value, 5, said)
+    assert total(nodes) == "(b+e)"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from projfree.algebra import Pattern
     from projfree.data.gram import Gram
     from projfree.data.workspace import Workspace
-
-T = TypeVar("T")
 
 
 class RowsLostError(RuntimeError):
@@ -183,10 +181,6 @@ class Data(ABC):
     def split(self, folds: int, seed: int) -> list[tuple[Data, Data]]:
         """The rows outside and inside of each of some folds, into which they are dealt at random, as views."""
         raise TypeError(f"{type(self).__name__} does not split its rows; give parts of the table to `as_data`.")
-
-    def side_by_side(self, works: Sequence[Callable[[], T]]) -> list[T]:
-        """What some functions return that work on views of the rows; where a look at rows is a round, all share it."""
-        return [work() for work in works]
 
     def standardized(self, shift: Any, scale: Any) -> Data:
         """The rows ``(x_i - shift) / scale``, entry by entry, as a view: nothing is copied."""

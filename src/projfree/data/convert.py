@@ -26,7 +26,7 @@ def as_data(
     memory: int = MEMORY,
     threads: int | None = None,
     client: Any = None,
-    patience: float | None = None,
+    patience: float = 60.0,
 ) -> Any:
     """The data behind an objective.
 
@@ -56,8 +56,8 @@ def as_data(
     client : distributed.Client, optional
         The cluster of Dask collections, and of Parquet folders that it is to read; by default the active client for
         collections. Without a client their blocks are computed here, one after the other.
-    patience : float, optional
-        Seconds that a round waits while the cluster has no worker at all, 60 by default.
+    patience : float
+        Seconds that a round waits while the cluster has no worker.
 
     Returns
     -------
@@ -75,7 +75,9 @@ def as_data(
     if isinstance(X, Data):
         raise TypeError("`as_data` takes an array or Entries; this is data already, pass it to the objective as it is.")
     if client is not None or (type(X) is not np.ndarray and is_dask(X)):
-        there = _dask(X, y, sample_weight, client=client, patience=patience, columns=columns, memory=memory)
+        from projfree.data.dask import from_dask
+
+        there = from_dask(X, y, sample_weight, client, patience, columns, memory)
         return there if centre is False and scale is False else _standardized(there, centre, scale)
     if not isinstance(y, np.ndarray):
         y = from_series("y", y)
@@ -118,14 +120,6 @@ def _opened(
         data = DenseData(X, y, sample_weight, threads)
     data.feature_names = names
     return data, sample_weight
-
-
-def _dask(X: Any, y: Any, sample_weight: Any, *, patience: float | None, **settings: Any) -> Data:
-    from projfree.data.dask import from_dask
-
-    if patience is not None:
-        settings["patience"] = patience
-    return from_dask(X, y, sample_weight, **settings)
 
 
 def _standardized(data: Data, centre: Any, scale: Any) -> Data:

@@ -175,7 +175,7 @@ class LocalData(Data):
 
 def labels_of(y: Array) -> list[Array]:
     """The labels in each column of some targets, in order."""
-    return [np.unique(column) for column in y.reshape(len(y), -1).T]
+    return [np.unique(column) for column in np.atleast_2d(y.T)]
 
 
 def checked_targets(y: Array, n: int) -> Array:

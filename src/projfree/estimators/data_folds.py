@@ -6,11 +6,9 @@ import copy
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn import config_context, get_config
 
 from projfree.checks import Array, count
 from projfree.data import Data
@@ -27,7 +25,7 @@ FOLDS = 5
 
 @dataclass(frozen=True, eq=False)
 class DataFolds:
-    """Runs along the radii on the rows of each fold, side by side: a round answers what all of them ask."""
+    """Runs along the radii on the rows of each fold, one after the other."""
 
     table: Table
     #: Rows to fit with their targets as losses take them, and rows to score with those that were given.
@@ -37,24 +35,15 @@ class DataFolds:
 
     def scores(self, models: list[ConstrainedModel], radii: Array, tell: Callable[[], None]) -> tuple[Array, Array]:
         """Scores of shape (exponents, radii, folds), and seconds of shape (exponents, folds)."""
-        found = []
-        for model, grid in zip(models, radii, strict=True):
-            works = [partial(self._fold, copy.copy(model), grid, *fold, tell, get_config()) for fold in self.folds]
-            found.append(self.table.X.side_by_side(works))
-        scores = np.array([[scores for scores, _ in folds] for folds in found])
-        return np.swapaxes(scores, 1, 2), np.array([[seconds for _, seconds in folds] for folds in found])
-
-    def _fold(
-        self, model: ConstrainedModel, radii: Array, rows: Data, held: Data, tell: Callable[[], None], config: Any
-    ) -> tuple[list[float], float]:
-        """The scores of one fold and the seconds of its fits; each thread has settings of scikit-learn of its own."""
-        with config_context(**config):
-            begun = time.perf_counter()
-            fitted = fit_path(model, Table(rows, self.table.y), radii, self.seed)
-            took = time.perf_counter() - begun
-            scores = [self.judge(one, held) for one in fitted]
-        tell()
-        return scores, took
+        scores, seconds = np.empty((*radii.shape, len(self.folds))), np.empty((len(models), len(self.folds)))
+        for i, (model, grid) in enumerate(zip(models, radii, strict=True)):
+            for k, (rows, held) in enumerate(self.folds):
+                begun = time.perf_counter()
+                fitted = fit_path(copy.copy(model), Table(rows, self.table.y), grid, self.seed)
+                seconds[i, k] = time.perf_counter() - begun
+                scores[i, :, k] = [self.judge(one, held) for one in fitted]
+                tell()
+        return scores, seconds
 
     def refit(
         self, model: ConstrainedModel, radii: Array, at: int, seed: int, callbacks: Sequence[Callback] = ()

@@ -41,7 +41,7 @@ def blockwise(model: Any, method: str, X: Any) -> Any:
     if hasattr(X, "chunks"):
         parts, rows = X.rechunk({1: -1}).to_delayed().ravel(), X.chunks[0]
     else:
-        parts, rows = X.to_delayed(), (np.nan,) * X.npartitions
+        parts, rows = X.to_delayed(optimize_graph=False), (np.nan,) * X.npartitions
     answers = [
         da.from_delayed(delayed(_called)(light, method, part), (n, *example.shape[1:]), dtype=example.dtype)
         for part, n in zip(parts, rows, strict=True)

@@ -1,8 +1,7 @@
-"""Tables on a cluster of Dask: the rows stay where they are, steps travel there, and sums come back."""
+"""Tables on a Dask cluster: rows stay on the workers, functions are sent there, and sums come back."""
 
 from __future__ import annotations
 
-from projfree.data.dask.collections import from_dask
-from projfree.data.dask.dask_data import DaskData
+from projfree.data.dask.dask_data import DaskData, from_dask
 
 __all__ = ["DaskData", "from_dask"]

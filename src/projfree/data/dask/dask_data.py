@@ -1,152 +1,159 @@
-"""`DaskData`: a table whose rows are partitions of a Dask collection."""
+"""`DaskData`: a table whose rows are partitions of a Dask collection, and `from_dask`, which makes it."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from copy import copy
-from functools import partial, reduce
-from typing import Any, TypeVar
+from dataclasses import replace
+from functools import cached_property, partial
+from itertools import pairwise, product
+from operator import methodcaller
+from typing import Any
 
 import numpy as np
 
+from projfree.algebra import Point, frozen
 from projfree.algebra.hashing import short_hash
-from projfree.checks import Array
+from projfree.checks import Array, positive, shown
 from projfree.data.base import Data
-from projfree.data.dask import jobs
-from projfree.data.dask.meeting import Meeting
-from projfree.data.dask.order_statistics import middle
-from projfree.data.dask.partition import Facts
-from projfree.data.dask.recipe import InFold, Recipe, Times
-from projfree.data.dask.rounds import Rounds
-from projfree.data.dask.workspace import DaskWorkspace
+from projfree.data.dask.partition import FoldFactor, View, build_partition, join_ranges, on_view, weight_ranges
+from projfree.data.dask.rounds import ClusterRounds, Combine, LocalRounds
+from projfree.data.frames import is_dask, is_dask_block
 from projfree.data.gram import LEAST_WEIGHT, MOST_WEIGHT, Gram
-from projfree.data.local import WEIGHT_SHARE, labels_of
-from projfree.data.moments import deviation_of
-from projfree.data.once import Once
-from projfree.data.spectrum import largest_eigenvalue
+from projfree.data.local import WEIGHT_SHARE, LocalData
+from projfree.data.moments import column_sizes, deviation_of, deviation_sums, row_measures
+from projfree.data.rows import Step
+from projfree.data.second_moments import Moments
+from projfree.data.spectrum import largest_eigenvalue, row_sums
 from projfree.data.standardized import StandardizedView
+from projfree.data.workspace import LocalWorkspace, Meter, Workspace
 
-T = TypeVar("T")
-#: The time of a round that does nothing, in numbers read from memory: 10 ms, as `RoundModel` has it.
+#: The time of a round that does nothing, in numbers read from memory: tens of milliseconds.
 ROUND_NUMBERS = 1e7
+#: Labels that a round may bring back: more are numbers, and would take as much memory as rows.
+MOST_LABELS = 10_000
+
+
+def add_results(a: Any, b: Any) -> Any:
+    """The sum of two arrays, or of tuples of them entry by entry; None stands for nothing."""
+    if a is None or b is None:
+        return b if a is None else a
+    return tuple(map(add_results, a, b)) if isinstance(a, tuple) else a + b
 
 
 class DaskData(Data):
-    """A table in partitions, each of which some worker has; made by `as_data`.
+    """A table in partitions, each of which some worker holds; made by `as_data`.
 
-    A sweep or a fold is one round: a task for each worker carries the step and the parameters there, and brings back
-    sums, which form a fixed binary tree over the partitions. So results do not depend on how many workers there are,
-    nor on their order, nor on what was lost and made again on the way.
+    Everything that is asked of the rows is one round: a task for each worker carries the function and the parameters
+    there, and brings back sums, which are added in a fixed binary tree over the numbers of the partitions. So results
+    depend neither on the number of workers nor on what was lost and made again on the way.
 
     Parameters
     ----------
-    rounds : Rounds
+    rounds : LocalRounds or ClusterRounds
         The partitions.
     """
 
     round_numbers, reweighs = ROUND_NUMBERS, True
 
-    def __init__(self, rounds: Rounds) -> None:
+    def __init__(self, rounds: LocalRounds | ClusterRounds) -> None:
         self.rounds, self.facts = rounds, rounds.facts
-        _refuse_unlike(self.facts)
+        if not self.facts:
+            raise ValueError("`X` must be a table with at least one row, got partitions without any.")
         first = self.facts[0]
-        self.n, self.d = sum(one.n for one in self.facts), first.d
-        self.feature_names = first.names
-        self.stored = None if first.stored is None else sum(one.stored or 0 for one in self.facts)
-        ranges = [one.weights for one in self.facts]
-        known = None if ranges[0] is None else reduce(jobs.put_together, [one for one in ranges if one is not None])
-        self._weigh(Recipe(nbytes=sum(one.nbytes for one in self.facts)), known)
-
-    def _weigh(self, recipe: Recipe, known: tuple[float, float, float] | None) -> None:
-        """Take raw weights, whose range is known, in the unit that makes their sum one; None where each counts one."""
-        largest, least, total = (1.0, 1.0, float(self.n)) if known is None else known
-        if not largest > 0.0:
-            raise ValueError("`sample_weight` must have a positive sum, got zeros only; drop rows that do not count.")
-        if least / largest < WEIGHT_SHARE:
-            raise ValueError(
-                f"`sample_weight` must be zero or at least {WEIGHT_SHARE:g} times the largest, got {least / largest:g} "
-                "times that; set such weights to zero."
-            )
-        self.recipe = recipe.but(unit=(largest, total)).with_own_weights()
-        with np.errstate(over="ignore"):
-            self.total_weight = None if known is None else float(min(largest * total, np.finfo(np.float64).max))
-        plain = np.zeros(self.d), np.ones(self.d)
-        # Without a cycle, so that rows are freed with the last reference to the data.
-        known_measures = _measures_of(self.facts) if known is None else None
-        self._measures: Once[Any] = Once(
-            partial(self.rounds.run, jobs.RowMeasures(self.recipe, *plain)), known_measures
+        for one, what in product(self.facts, first.form):
+            if one.form[what] != first.form[what]:
+                raise ValueError(
+                    f"partition {one.number} of the data (rows 0 to {one.n - 1} of it) must have the same {what} as "
+                    f"partition {first.number}, {first.form[what]}, got {one.form[what]}; convert the partitions alike."
+                )
+        self.n, self.d, self.feature_names = (
+            sum(one.n for one in self.facts),
+            first.form["columns"],
+            first.form["names of columns"],
         )
-        self._mean: Once[Array] = Once(partial(self.rounds.run, jobs.MeanRow(self.recipe)))
+        self.stored = None if first.stored is None else sum(one.stored or 0 for one in self.facts)
+        self.view = View(total=float(self.n), nbytes=sum(one.nbytes for one in self.facts))
+        if first.form["weights"] == "some":
+            (weighted,) = self._weighted(self.view)
+            self.view, self.total_weight = weighted.view, weighted.total_weight
 
-    def _run(self, kind: Callable[..., jobs.Job], *settings: Any) -> Any:
-        return self.rounds.run(kind(self.recipe, *settings))
+    def _weighted(self, *views: View) -> list[DaskData]:
+        """The same rows with the weights of each view, which one round measures."""
+        found = []
+        ranges = self.rounds.run("weights", partial(weight_ranges, views), join_ranges)
+        for view, (largest, least, total) in zip(views, ranges.T.tolist(), strict=True):
+            if not WEIGHT_SHARE < total < math.inf or least < WEIGHT_SHARE * largest:
+                raise ValueError(
+                    "`sample_weight` must have a positive and finite sum, and be zero or at least "
+                    f"{WEIGHT_SHARE:g} times the largest, got the sum {total:g} and the largest weight {largest:g}; "
+                    "rescale them, and drop rows that do not count."
+                )
+            data = copy(self)
+            data.__dict__ = {name: value for name, value in vars(self).items() if name not in ("_measures", "_mean")}
+            data.view, data.total_weight = replace(view, total=total), total
+            found.append(data)
+        return found
+
+    def _run(self, function: Callable[[Any], Any], combine: Combine = add_results) -> Any:
+        return self.rounds.run("measure", partial(on_view, self.view, function), combine)
+
+    @cached_property
+    def _measures(self) -> tuple[float, float]:
+        return self.row_measures(np.zeros(self.d), np.ones(self.d))
+
+    @cached_property
+    def _mean(self) -> Array:
+        return np.asarray(self._run(lambda data: data.adjoint(data.weight)))
 
     @property
     def row_norm(self) -> float:  # type: ignore[override]  # which nobody sets
-        return float(self._measures.get()[0])
+        return self._measures[0]
 
     @property
     def mean_square(self) -> float:  # type: ignore[override]  # as above
-        return float(self._measures.get()[1])
+        return self._measures[1]
 
     def open(self) -> DaskWorkspace:
-        return DaskWorkspace(self, self.recipe)
+        return DaskWorkspace(self, self.view)
 
     def with_targets(self, convert: Callable[[Array], Array]) -> DaskData:
         data = copy(self)
-        data.recipe = self.recipe.but(targets=(*self.recipe.targets, convert))
+        data.view = replace(self.view, targets=(*self.view.targets, convert))
         return data
 
     def reweighted(self, factor: Callable[[Array], Array]) -> DaskData:
-        return self._weighed_by(Times(self.recipe.weigh, factor))[0]
+        return self._weighted(self._times(methodcaller("converted", factor)))[0]
 
     def split(self, folds: int, seed: int) -> list[tuple[Data, Data]]:
-        # Rows are dealt within their partitions, and those that do not count have the weight zero: nothing is copied.
-        inner = self.recipe.weigh
-        sides = [InFold(inner, seed, folds, k, inside) for inside in (False, True) for k in range(folds)]
-        views = self._weighed_by(*sides)
-        return list(zip(views[:folds], views[folds:], strict=True))
+        # The rows of other folds get the weight zero: nothing is copied.
+        sides = [FoldFactor(seed, folds, k, inside) for inside in (False, True) for k in range(folds)]
+        found = self._weighted(*(self._times(side) for side in sides))
+        return list(zip(found[:folds], found[folds:], strict=True))
 
-    def side_by_side(self, works: Sequence[Callable[[], T]]) -> list[T]:
-        return Meeting(self.rounds).hold(works)
-
-    def _weighed_by(self, *weighs: Any) -> list[DaskData]:
-        """A view for each of some weights, which one round measures."""
-        raw = [self.recipe.but(weigh=weigh, unit=(1.0, 1.0)).with_own_weights() for weigh in weighs]
-        ranges = self.rounds.run(jobs.Several(tuple(jobs.WeightRange(one) for one in raw)))
-        views = [copy(self) for _ in raw]
-        for view, own, known in zip(views, raw, ranges, strict=True):
-            view._weigh(own, known)
-        return views
+    def _times(self, factor: Any) -> View:
+        return replace(self.view, factors=(*self.view.factors, factor))
 
     def outputs(self, of: Callable[[Array], tuple[int, ...]]) -> tuple[int, ...]:
-        targets = self._different_targets()
-        shape: tuple[int, ...] = self._run(jobs.Outputs, of) if targets is None else of(targets)
-        return shape
+        return tuple(self._run(lambda data: np.array(of(data.y), dtype=int), np.maximum).tolist())
 
     def labels(self) -> list[Array]:
-        targets = self._different_targets()
-        return list(self._run(jobs.Labels)) if targets is None else labels_of(targets)
-
-    def _different_targets(self) -> Array | None:
-        """All targets that differ, as losses take them, where partitions have told of them; else None."""
-        known = [one.labels for one in self.facts if one.labels is not None]
-        if len(known) < len(self.facts) or not self.recipe.as_given:
-            return None
-        with suppress(ValueError):  # which the rows will raise again, with the name of their partition
-            return self.recipe.converted(reduce(np.union1d, known))
-        return None
+        return list(self._run(LocalData.labels, _join_labels))
 
     def mean_target(self) -> Array:
-        mean: Array = self._run(jobs.MeanTarget, 0.0)
-        rest: Array = self._run(jobs.MeanTarget, mean)  # takes off the rounding of the first turn
+        mean: Array = self._run(lambda data: data.weight @ data.y)
+        rest: Array = self._run(lambda data: data.weight @ (data.y - mean))  # the rounding of the first sum
         return np.asarray(mean + rest)
 
     def median_target(self) -> Array:
-        shape = self.facts[0].outputs
-        return middle(lambda places: self._run(jobs.CountBelow, places), self.n, math.prod(shape)).reshape(shape)
+        """The median of the medians of the partitions, each counted as often as it has rows: a starting point."""
+        medians = self._run(lambda data: data.median_target()[None], lambda a, b: np.concatenate([a, b]))
+        order = np.argsort(medians, axis=0, kind="stable")
+        rows = np.array([one.n for one in self.facts])[order]
+        middle = (np.cumsum(rows, axis=0) >= 0.5 * self.n).argmax(axis=0)
+        return np.asarray(np.take_along_axis(np.take_along_axis(medians, order, 0), middle[None], 0)[0])
 
     def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
         return (self.d, *outputs)
@@ -155,81 +162,238 @@ class DaskData(Data):
         return largest_eigenvalue(self, np.zeros(self.d), np.ones(self.d), self.mean_square, centred=centred)
 
     def mean_row(self) -> Array:
-        return self._mean.get()
+        return self._mean
 
     def summation(self) -> float:
-        # Each partition as it is summed by itself, then a tree over partitions; weights are divided once more.
-        return max(one.summation for one in self.facts) + math.ceil(math.log2(len(self.facts) + 1)) + 2.0
+        # A partition as it is summed by itself, then the tree over partitions; weights are divided by their sum.
+        tree = math.ceil(math.log2(self.facts[-1].number + 2))
+        return max(one.rounding_units for one in self.facts) + tree + 2.0
 
     def row_measures(self, shift: Array, scale: Array) -> tuple[float, float]:
-        largest, mean = self._run(jobs.RowMeasures, shift, scale)
-        return float(largest), float(mean)
+        largest, mean = self._run(
+            lambda data: row_measures(data, shift, scale), lambda a, b: (max(a[0], b[0]), a[1] + b[1])
+        )
+        return largest, mean
 
     def largest_row_sum(self, scale: Array) -> float:
-        return float((self._run(jobs.RowSums, scale) / scale).max())
+        return float((self._run(lambda data: row_sums(data, scale)) / scale).max())
 
     def column_deviation(self, constant: float = 1.0) -> Array:
         mean = self.mean_row()
-        return deviation_of(self._run(jobs.Deviations, mean), mean, self, constant)
+        return deviation_of(self._run(lambda data: deviation_sums(data, mean)), mean, self, constant)
 
     def column_sizes(self) -> Array:
-        sizes: Array = self._run(jobs.ColumnSizes)
-        return sizes
+        return np.asarray(
+            self._run(column_sizes, lambda a, b: np.stack([np.hypot(a[0], b[0]), np.maximum(a[1], b[1])]))
+        )
 
     def gram(self) -> Gram:
-        total = float(self.n if self.total_weight is None else self.total_weight)
-        total = min(max(total, LEAST_WEIGHT), MOST_WEIGHT)
-        shift = np.concatenate([self.centre_row(), self.mean_target().ravel()])
-        gram = Gram.about(shift, self.d, self.mean_target().shape)
-        gram.matrix, gram.n = self._run(jobs.ProductsJob, shift, total), self.n
+        total = min(max(float(self.total_weight or self.n), LEAST_WEIGHT), MOST_WEIGHT)
+        mean = self.mean_target()
+        gram = Gram.about(np.concatenate([self.centre_row(), mean.ravel()]), self.d, mean.shape)
+        shift = gram.shift
+
+        def products(data: LocalData) -> Array:
+            data.total_weight = total
+            return Gram.about(shift, data.shape(())[0], data.y.shape[1:]).include(data).matrix
+
+        gram.matrix, gram.n = self._run(products), self.n
         return gram
 
     def standardized(self, shift: Any, scale: Any) -> ScaledData:
         return ScaledData(self, shift, scale)
 
     def fingerprint(self) -> str:
-        sums = " ".join(one.checksum for one in self.facts)
-        return short_hash(f"dask {self.n} {self.d} {sums} {self.recipe.describe()}")
+        from dask.base import tokenize
+
+        checksums = " ".join(one.checksum for one in self.facts)
+        return short_hash(f"dask {self.n} {self.d} {checksums} {tokenize(self.view.factors)}")
 
 
 class ScaledData(StandardizedView):
-    """Centred and scaled features of partitions: passes over them are compiled as those of the features themselves."""
+    """Centred and scaled features of partitions; passes standardise the rows where they are."""
 
     data: DaskData
     round_numbers = ROUND_NUMBERS
 
-    def _hold(self, data: DaskData) -> None:
-        super()._hold(data)
-        self.recipe = data.recipe.but(scaling=(self.shift, self.scale))
-
     def open(self) -> DaskWorkspace:
-        return DaskWorkspace(self.data, self.recipe)
+        return DaskWorkspace(self.data, replace(self.data.view, scaling=(self.shift, self.scale)))
 
 
-def _measures_of(facts: list[Facts]) -> tuple[float, float]:
-    """`row_norm` and `mean_square` of all rows, where each counts one."""
-    squares = math.fsum(one.n * one.row_measures[1] for one in facts)
-    return max(one.row_measures[0] for one in facts), squares / sum(one.n for one in facts)
+class DaskWorkspace(Workspace):
+    """Each sweep and each fold is one round. No predictions are kept: a fold forms them again, which is one read."""
+
+    def __init__(self, data: DaskData, view: View, meter: Meter | None = None) -> None:
+        self._data, self._view = data, view
+        self._rows = data.n if view.sample is None else sum(view.sample[1].values())
+        self.meter = Meter() if meter is None else meter
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> DaskWorkspace:
+        return DaskWorkspace(self._data, self._view)
+
+    def sweep(self, step: Step, points: Sequence[Point], *, keep: bool = False) -> tuple[Array, Any]:
+        found: tuple[Array, Any] = self._run("sweep", step, _plain(points))
+        self.meter.rows += self._rows
+        return found
+
+    def fold(self, step: Step, points: Sequence[Point], derived: Sequence[Any] = ()) -> Array:
+        sent = [[replace(one, points=_plain(one.points)) for one in derived]] if derived else []
+        sums = np.asarray(self._run("fold", step, _plain(points), *sent))
+        if not all(self.holds(x) for x in (*points, *(x for one in derived for x in one.points))):
+            self.meter.rows += self._rows
+        return sums
+
+    def derive(self, step: Step, points: Sequence[Point]) -> tuple[Array, Any]:
+        from projfree.data.rows import Derived
+
+        return self.fold(step, points), Derived(step, tuple(points))
+
+    def hold(self, points: Sequence[Point]) -> None:
+        """Nothing is kept."""
+
+    def holds(self, x: Point) -> bool:
+        return not x.w.any()
+
+    def sampled(self, m: int, rng: np.random.Generator) -> DaskWorkspace:
+        """``m`` rows without replacement, from each partition about as many as its share.
+
+        Shares are rounded systematically, so that every row is drawn with the probability ``m / n``. Which rows are
+        drawn depends on the generator and on the number of the partition alone.
+        """
+        facts, n = self._data.facts, self._data.n
+        ends = np.cumsum([0, *(one.n for one in facts)]) * (m / n) + rng.uniform()
+        drawn = np.diff(np.floor(ends)).astype(int).tolist()
+        counts = {one.number: min(own, one.n) for one, own in zip(facts, drawn, strict=True) if own}
+        sample = int(rng.integers(2**63)), counts, n / m
+        return DaskWorkspace(self._data, replace(self._view, sample=sample), self.meter)
+
+    def second_moments(self, step: Step, x: Point, wanted: Moments) -> Array:
+        if wanted.centred:
+            wanted = replace(wanted, centre=self._data.centre_row())
+        moments: Array = self._run("second_moments", step, *_plain([x]), wanted)
+        self.meter.rows += self._rows
+        return moments
+
+    def _run(self, name: str, *arguments: Any) -> Any:
+        """What a method of a workspace on the rows of each partition returns, added up."""
+        work = partial(on_view, self._view, lambda data: getattr(LocalWorkspace(data), name)(*arguments))
+        return self._data.rounds.run(name, work, add_results)
 
 
-def _refuse_unlike(facts: list[Facts]) -> None:
-    """Raise where a partition is not a part of the same table as the first one."""
-    if not facts:
-        raise ValueError("`X` must be a table with at least one row, got partitions without any.")
-    first = facts[0]
-    about: dict[str, list[Any]] = {
-        "columns": [one.d for one in facts],
-        "names of columns": [one.names for one in facts],
-        "dtype": [one.dtype for one in facts],
-        "kind of rows": ["dense" if one.stored is None else "sparse" for one in facts],
-        "trailing shape of targets": [one.outputs for one in facts],
-        "kind of targets": [one.targets for one in facts],
-        "weights": ["none" if one.weights is None else "some" for one in facts],
-    }
-    for what, found in about.items():
-        for one, own in zip(facts, found, strict=True):
-            if own != found[0]:
-                raise ValueError(
-                    f"partition {one.number} of the data (rows 0 to {one.n - 1} of it) must have the same {what} as "
-                    f"partition {first.number}, {found[0]}, got {own}; convert the partitions alike."
-                )
+def _plain(points: Sequence[Point]) -> tuple[Point, ...]:
+    """The points as they are sent: the parameters alone."""
+    return tuple(Point(frozen(np.asarray(x.w))) for x in points)
+
+
+def _join_labels(a: list[Array], b: list[Array]) -> list[Array]:
+    found = [np.union1d(x, y) for x, y in zip(a, b, strict=True)]
+    if max(map(len, found)) > MOST_LABELS:
+        raise ValueError(
+            f"`y` must hold at most {MOST_LABELS:,} different labels, got more, such as {shown(found[0][0])}; for "
+            "numbers use ConstrainedRegressor."
+        )
+    return found
+
+
+def from_dask(
+    X: Any, y: Any, sample_weight: Any, client: Any, patience: float, columns: Sequence[str] | None, memory: int
+) -> DaskData:
+    """The data of a Dask collection, of lists of blocks, or of Parquet files; parameters are those of `as_data`.
+
+    Without a client, ``memory`` is what blocks take that are kept between two rounds.
+    """
+    client, patience = _usable_client(client), positive("patience", patience)
+    if isinstance(X, str | os.PathLike):
+        X, y, sample_weight = _from_parquet(X, y, sample_weight, columns)
+    partitions = _partitions(X, y, sample_weight)
+    return DaskData(LocalRounds(partitions, memory) if client is None else ClusterRounds(client, partitions, patience))
+
+
+def _usable_client(client: Any) -> Any:
+    """The client to use, None where there is none."""
+    if client is None:
+        try:
+            from distributed import get_client
+
+            client = get_client()
+        except (ImportError, ValueError):
+            return None
+    if getattr(client, "asynchronous", True):
+        raise TypeError(
+            "`client` must be a synchronous `distributed.Client`, because a fit waits for its rounds, got "
+            f"{type(client).__name__}; use `Client(address)`, inside of a loop with `asyncio.to_thread`."
+        )
+    from distributed import secede
+    from distributed.threadpoolexecutor import thread_state
+
+    if getattr(thread_state, "proceed", False):  # inside of a task, which leaves its thread to the tasks it waits for
+        secede()
+    return client
+
+
+def _from_parquet(path: Any, y: Any, sample_weight: Any, columns: Sequence[str] | None) -> tuple[Any, Any, Any]:
+    """Data frames of features, targets and weights, which Dask reads."""
+    import dask.dataframe as dd
+
+    if not isinstance(y, str | list | tuple) or not isinstance(sample_weight, str | None):
+        raise TypeError("`y` and `sample_weight` must be names of columns where `X` is a folder and there is a client.")
+    frame, used = dd.read_parquet(os.path.abspath(path)), {sample_weight, *([y] if isinstance(y, str) else y)}
+    features = [name for name in frame.columns if name not in used] if columns is None else list(columns)
+    return frame[features], frame[y], None if sample_weight is None else frame[sample_weight]
+
+
+def _partitions(X: Any, y: Any, sample_weight: Any) -> list[Any]:
+    """Tasks that build partitions from the blocks of a collection; pure, so that Dask can make them again."""
+    from dask import delayed
+
+    blocks, lengths = _blocks("X", X)
+    targets = _blocks_like("y", y, lengths)
+    weights = [None] * len(blocks) if sample_weight is None else _blocks_like("sample_weight", sample_weight, lengths)
+    build = delayed(build_partition, pure=True)
+    return [build(k, *parts) for k, parts in enumerate(zip(blocks, targets, weights, strict=True))]
+
+
+def _blocks(name: str, X: Any) -> tuple[list[Any], list[int | None]]:
+    """The blocks of rows of a collection and how many rows each has, None where that is not known."""
+    if isinstance(X, list | tuple) or is_dask_block(X):
+        blocks = [X] if is_dask_block(X) else list(X)
+        return blocks, [None] * len(blocks)
+    if hasattr(X, "to_dask_array") and hasattr(X, "npartitions"):
+        # The optimiser may join small partitions, and those of X in another way than those of y.
+        return list(X.to_delayed(optimize_graph=False)), [None] * X.npartitions
+    if not hasattr(X, "chunks"):
+        raise TypeError(
+            f"`{name}` must be a Dask array or data frame, or a list of blocks, got {type(X).__name__}; convert it "
+            "with `.to_dataframe()` or `dask.array.from_delayed`."
+        )
+    if X.ndim not in (1, 2) or (name == "X" and X.ndim != 2):
+        raise ValueError(f"`{name}` must be a table with two dimensions, got shape {X.shape}.")
+    if X.ndim == 2 and X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+    return list(X.to_delayed().ravel()), [None if np.isnan(rows) else int(rows) for rows in X.chunks[0]]
+
+
+def _blocks_like(name: str, values: Any, lengths: list[int | None]) -> list[Any]:
+    """Targets or weights in blocks that go with those of the features."""
+    known = [rows for rows in lengths if rows is not None]
+    sizes_known, n = len(known) == len(lengths), sum(known)
+    if is_dask(values) or (isinstance(values, list | tuple) and not sizes_known):
+        if hasattr(values, "rechunk") and sizes_known and values.ndim and values.shape[0] == n:
+            values = values.rechunk({0: tuple(known)})
+        found = _blocks(name, values)[0]
+        if len(found) != len(lengths):
+            raise ValueError(
+                f"`{name}` must have a block for each of the {len(lengths)} blocks of `X`, got {len(found)}; cut both "
+                "alike."
+            )
+        return found
+    if not sizes_known:
+        raise ValueError(
+            f"`{name}` must be a Dask collection or a list of blocks where the sizes of the blocks of `X` are not "
+            f"known, got {type(values).__name__}; see `compute_chunk_sizes`."
+        )
+    whole = values if hasattr(values, "iloc") else np.asarray(values)
+    if len(whole) != n:
+        raise ValueError(f"`{name}` must have one entry for each of the {n} rows of `X`, got {len(whole)}.")
+    ends = np.cumsum([0, *known])
+    return [getattr(whole, "iloc", whole)[first:last] for first, last in pairwise(ends)]

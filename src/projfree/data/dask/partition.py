@@ -1,25 +1,20 @@
-"""`Partition`: some rows in the memory of a worker, with the views and images that rounds have made of them."""
+"""Partitions of a Dask collection, which pure tasks build from blocks, and views: how their rows are used."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from projfree.algebra import Point, frozen
-from projfree.checks import Array
-from projfree.data.dask.recipe import Recipe
-from projfree.data.local import LocalData
-from projfree.data.rows import Derived, Step
+from projfree.algebra.hashing import condensed, short_hash
+from projfree.checks import Array, is_sparse, plain_array, real_array
+from projfree.data.convert import as_data
+from projfree.data.frames import NUMERIC, from_frame, from_series, is_frame
+from projfree.data.local import LocalData, checked_weights
 from projfree.data.standardized import Standardized
-from projfree.data.workspace import LocalWorkspace
-
-#: Views of one partition, and points of one view, that are remembered: the folds of a search have two or three each.
-MOST_VIEWS, MOST_POINTS = 16, 32
 
 
 @dataclass(frozen=True)
@@ -28,198 +23,214 @@ class Facts:
 
     Attributes
     ----------
-    number, n, d : int
-        Its place among the partitions, and its rows and columns.
-    dtype : str
-        Of the features.
-    nbytes : int
-        What it takes in memory.
-    stored : int or None
-        The numbers that sparse rows hold.
-    outputs : tuple of int
-        The trailing shape of the targets.
-    summation : float
-        The units of rounding of a sum over its rows.
-    weights : tuple of float, or None
-        The largest, the smallest positive one, and the sum in units of the largest.
-    names : tuple of str or None
-        Of the columns.
-    row_measures : tuple of float
-        The largest norm of a row, and the mean square of the norms where each row counts one.
-    labels : ndarray or None
-        The different targets of rows with some weight, None where they are many or have several columns.
-    targets : str
-        Whether they are numbers or labels.
+    number, n : int
+        Its number in the collection, and its rows.
+    form : dict
+        What all partitions of a table have in common, by the words of an error message.
+    nbytes, stored : int
+        The memory that it takes, and the number of entries that sparse rows store (None for dense ones).
+    rounding_units : float
+        Units of rounding of a sum over its rows.
     checksum : str
-        Of all numbers, made where the partition was made.
+        A hash of all its numbers.
     """
 
     number: int
     n: int
-    d: int
-    dtype: str
+    form: dict[str, Any]
     nbytes: int
     stored: int | None
-    outputs: tuple[int, ...]
-    summation: float
-    weights: tuple[float, float, float] | None
-    names: tuple[str, ...] | None
-    row_measures: tuple[float, float]
-    labels: Array | None
-    targets: str
+    rounding_units: float
     checksum: str
 
 
-class Placed(NamedTuple):
-    """A point as it travels: its parameter, and the name of its image where that is to be kept."""
-
-    w: Any
-    name: str | None = None
-
-
-class Made(NamedTuple):
-    """What a step derives from images, as it travels: enough to make it again."""
-
-    name: str
-    step: Step
-    points: tuple[Placed, ...]
-
-
 class Partition:
-    """Some rows with their targets and weights as they were given, and what rounds have made of them.
+    """Rows with targets and weights as they were given: an immutable value, the result of a pure task.
 
-    It is made in a pure task and lives as long as the future of that task. Views and images belong to it: they go where
-    it goes away, and do not travel.
+    Targets that are not numbers are held as indices into the sorted ``labels``, which are None for numbers.
     """
 
-    def __init__(self, data: LocalData, y: Array, weight: Array | None, facts: Facts) -> None:
-        self.data, self.y, self.weight, self.facts = data, y, weight, facts
-        self._begin()
+    def __init__(self, data: Any, y: Array, labels: Array | None, weight: Array | None, facts: Facts) -> None:
+        # Arrays from another process have another layout in memory, and NumPy multiplies those to other last digits.
+        X = data.X
+        if is_sparse(X):
+            X.data, X.indices, X.indptr = aligned(X.data), aligned(X.indices), aligned(X.indptr)
+        else:
+            data.X = aligned(X)
+        self.data, self.y, self.labels, self.facts = data, aligned(y), labels, facts
+        self.weight = None if weight is None else aligned(weight)
 
-    def _begin(self) -> None:
-        self._views: dict[str, View] = {}
-        self._weights: dict[str, Array] = {}
-        self._lock = threading.RLock()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.data, self.y = realigned(self.data), aligned(self.y)
-        self.weight = None if self.weight is None else aligned(self.weight)
-        self._begin()
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Partition, (self.data, self.y, self.labels, self.weight, self.facts)
 
     def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + self.facts.nbytes  # how Dask sees what a result takes
+        return object.__sizeof__(self) + self.facts.nbytes  # the size that Dask counts
 
-    def in_use(self) -> AbstractContextManager[Any]:
-        """Keeps other threads of the worker away, whose rounds may be of the same rows."""
-        return self._lock
-
-    def view(self, recipe: Recipe, threads: int = 1) -> View:
-        """The rows as a recipe says, made when they are first asked for."""
-        found = self._views.pop(recipe.token, None) or View(self, recipe)
-        self._views[recipe.token] = found
-        while len(self._views) > MOST_VIEWS:
-            del self._views[next(iter(self._views))]
-        found.data.threads = threads
-        return found
-
-    def weights(self, recipe: Recipe) -> Array:
-        """The normalised weights of a recipe, which several views may share."""
-        found = self._weights.pop(recipe.weights_token, None)
-        if found is None:
-            largest, total = recipe.unit
-            found = recipe.weigh(self) / largest / total
-        self._weights[recipe.weights_token] = found
-        while len(self._weights) > MOST_VIEWS:
-            del self._weights[next(iter(self._weights))]
-        return found
-
-
-class View:
-    """The rows of a partition as a recipe says, with a workspace.
-
-    Images have names, which the client gives; one that is not there is formed from its parameter, by itself and never
-    by mixing others, so that bits do not depend on what was lost.
-    """
-
-    def __init__(self, rows: Partition, recipe: Recipe) -> None:
-        data = rows.data.alike()
-        data.keeps_images, data.nbytes = False, max(recipe.nbytes, data.nbytes)
-        data.weight = rows.weights(recipe)
-        data.y = recipe.converted(rows.y)
-        self.raw, self.data = data, data if recipe.scaling is None else scaled(data, *recipe.scaling)
-        self.workspace = LocalWorkspace(self.data)
-        self._points: dict[str, Point] = {}
-        self._made: dict[str, Derived] = {}
-
-    def points(self, placed: Sequence[Placed]) -> list[Point]:
-        """The points, with the images of those that have a name held."""
-        found = [self._point(one) for one in placed]
-        for x, one in zip(found, placed, strict=True):
-            if one.name is not None:
-                self.workspace.hold([x])
-        while len(self._points) > MOST_POINTS:
-            del self._points[next(iter(self._points))]
-        return found
-
-    def _point(self, placed: Placed) -> Point:
-        if placed.name is None:
-            return Point(frozen(placed.w))
-        found = self._points.pop(placed.name, None) or Point(frozen(placed.w))
-        self._points[placed.name] = found
-        return found
-
-    def made(self, derived: Sequence[Made]) -> list[Derived]:
-        """What was derived from images, made again where it is not there."""
-        for one in derived:
-            if one.name not in self._made:
-                self.derive(one)
-        return [self._made[one.name] for one in derived]
-
-    def derive(self, wanted: Made) -> Array:
-        """Derive something from images and remember it; the sums of the step."""
-        sums, self._made[wanted.name] = self.workspace.derive(wanted.step, self.points(wanted.points))
-        while len(self._made) > MOST_VIEWS:
-            del self._made[next(iter(self._made))]
-        return sums
-
-    def sampled(self, rows: Array, factor: float) -> View:
-        """Some of the rows, their weights multiplied by a factor; with nothing remembered."""
-        part = object.__new__(View)
-        part.data = self.data.subset(rows)
-        assert self.data.weight is not None
-        part.data.weight = self.data.weight[rows] * factor
-        part.raw, part.workspace = part.data, LocalWorkspace(part.data)
-        part._points, part._made = {}, {}
-        return part
+    def converted(self, *functions: Callable[[Array], Array]) -> Array:
+        """The targets after some elementwise functions, which see each distinct label once."""
+        y = self.y if self.labels is None else self.labels
+        for function in functions:
+            y = function(y)
+        return y if self.labels is None else y[self.y]
 
 
 def aligned(array: Array) -> Array:
-    """The array, copied where it begins at an odd place in memory.
+    """The array, copied where its memory is not aligned or has gaps, as it is after a transfer."""
+    flags = array.flags
+    return array if flags.aligned and (flags.c_contiguous or flags.f_contiguous) else array.copy()
 
-    What has travelled may: NumPy then multiplies in another way, to other last digits.
+
+def build_partition(number: int, X: Any, y: Any, weight: Any) -> Partition | None:
+    """The partition with this number from blocks of features, targets and weights; None where it has no rows."""
+    with naming(number):
+        X, names = from_frame("X", X) if is_frame(X) else (X, None)
+        X = X if is_sparse(X) else aligned(plain_array("X", X))
+        y, labels = _encoded(y)
+        if X.ndim == 2 and not X.shape[0] and not len(y):
+            return None
+        data = as_data(X, y, threads=1)
+        if weight is not None:
+            weight = real_array("sample_weight", from_series("sample_weight", weight)).astype(np.float64)
+            checked_weights(weight if weight.any() else weight + 1.0, data.n)  # those of a partition may all be zero
+    arrays = [data.X.data, data.X.indices, data.X.indptr] if is_sparse(data.X) else [data.X]
+    form = {
+        "columns": data.shape(())[0],
+        "names of columns": names,
+        "dtype": str(arrays[0].dtype),
+        "kind of rows": "dense" if data.stored is None else "sparse",
+        "trailing shape of targets": y.shape[1:],
+        "kind of targets": "numbers" if labels is None else "labels",
+        "weights": "none" if weight is None else "some",
+    }
+    nbytes = sum(array.nbytes for array in (*arrays, y)) + (0 if weight is None else weight.nbytes)
+    pieces = [piece for array in arrays for piece in condensed(array)]
+    checksum = short_hash(f"{form} {None if labels is None else labels.tolist()}", *pieces, y, weight)
+    facts = Facts(number, data.n, form, nbytes, data.stored, data.summation(), checksum)
+    return Partition(data, y, labels, weight, facts)
+
+
+def _encoded(y: Any) -> tuple[Array, Array | None]:
+    """Numbers as they are and None, or the index of the label of each row and the sorted labels."""
+    try:
+        y = plain_array("y", from_series("y", y))
+    except TypeError:  # a series of labels
+        y = np.asarray(y, dtype=object)
+    if y.dtype.kind in NUMERIC:
+        return y, None
+    try:
+        labels, codes = np.unique(y, return_inverse=True)
+    except TypeError:  # labels without an order, such as words and None
+        kinds = [type(label).__name__ for label in y.ravel()]
+        other = next(place for place, kind in enumerate(kinds) if kind != kinds[0])
+        raise ValueError(
+            f"`y` must hold labels of one kind, got {kinds[other]} in row {other // (y.size // len(y))} and {kinds[0]} "
+            "before it; drop or relabel the others."
+        ) from None
+    return codes.reshape(y.shape), labels
+
+
+@contextmanager
+def naming(number: int) -> Iterator[None]:
+    """Say which partition an error is about."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        if type(error) not in (ValueError, TypeError):
+            raise
+        raise type(error)(f"partition {number} of the data: {error}") from error
+
+
+@dataclass(frozen=True)
+class FoldFactor:
+    """One for the rows inside of a fold (or outside of it) and zero for others; folds are drawn within partitions.
+
+    Consecutive partitions start with different folds, in a random order, so that folds have the same size also where
+    partitions have fewer rows than there are folds.
     """
-    return array if array.flags.aligned else array.copy()
+
+    seed: int
+    folds: int
+    fold: int
+    inside: bool
+
+    def __call__(self, rows: Partition) -> Array:
+        turn, place = divmod(rows.facts.number, self.folds)
+        first = np.random.default_rng([self.seed, turn, self.folds]).permutation(self.folds)[place]
+        order = np.random.default_rng([self.seed, rows.facts.number]).permutation(rows.facts.n)
+        return np.asarray(((order + first) % self.folds == self.fold) == self.inside)
 
 
-def realigned(data: LocalData) -> LocalData:
-    """The data with arrays that begin where those of a table do that was made here."""
-    X: Any = getattr(data, "X", None)
-    if X is None:
+@dataclass(frozen=True, eq=False)
+class View:
+    """How the rows of partitions are used; small, because it is sent with every round.
+
+    Attributes
+    ----------
+    factors : tuple of callable
+        From a partition to numbers that its weights are multiplied by.
+    total : float
+        The sum of the weights of all rows, which they are divided by.
+    targets : tuple of callable
+        From targets as they were given to those that a loss takes, one after the other.
+    scaling : pair of ndarray or None
+        Shift and scale of the features.
+    sample : tuple or None
+        A seed, how many rows to draw from each partition by its number, and the factor that keeps sums unbiased.
+    nbytes : int
+        The size of all partitions: passes are compiled where they would be for one table of this size.
+    """
+
+    factors: tuple[Callable[[Partition], Array], ...] = ()
+    total: float = 1.0
+    targets: tuple[Callable[[Array], Array], ...] = ()
+    scaling: tuple[Array, Array] | None = None
+    sample: tuple[int, dict[int, int], float] | None = None
+    nbytes: int = 0
+
+    def weights(self, rows: Partition) -> Array:
+        """The weights of rows before they are normalised."""
+        weight = np.ones(rows.facts.n) if rows.weight is None else rows.weight
+        for factor in self.factors:
+            weight = weight * factor(rows)
+        return weight
+
+    def data(self, rows: Partition, threads: int) -> LocalData | None:
+        """The rows as data on this machine; None where none of them were drawn."""
+        data: LocalData = rows.data.alike()
+        weight = self.weights(rows) / self.total
+        data.y, data.weight = rows.converted(*self.targets), weight
+        data.threads, data.nbytes, data.keeps_images = threads, max(self.nbytes, data.nbytes), False
+        if self.scaling is not None:  # without the read that measures the rows: the client has these numbers
+            view = object.__new__(Standardized)
+            view.shift, view.scale = self.scaling
+            view._hold(data)
+            data = view
+        if self.sample is None:
+            return data
+        (seed, counts, factor), number = self.sample, rows.facts.number
+        if number not in counts:
+            return None
+        rng = np.random.default_rng([seed, number])
+        drawn = np.sort(rng.choice(data.n, size=counts[number], replace=False, shuffle=False))
+        data = data.subset(drawn)
+        data.weight = weight[drawn] * factor
         return data
-    if isinstance(X, np.ndarray):
-        data.X = aligned(X)  # type: ignore[attr-defined]  # dense rows have it
-    else:
-        X.data, X.indices, X.indptr = aligned(X.data), aligned(X.indices), aligned(X.indptr)
-    return data
 
 
-def scaled(data: LocalData, shift: Array, scale: Array) -> Standardized:
-    """The view of standardised features, without measuring the rows: the client knows their measures."""
-    view = object.__new__(Standardized)
-    view.shift, view.scale = shift, scale
-    view._hold(data)
-    return view
+def on_view(view: View, function: Callable[[LocalData], Any], rows: Partition, threads: int) -> Any:
+    """A function of the rows of a partition as a view has them."""
+    data = view.data(rows, threads)
+    return None if data is None else function(data)
+
+
+def weight_ranges(views: Sequence[View], rows: Partition, threads: int) -> Array:
+    """The largest weight, the smallest positive one, and the sum of all; a column for each view."""
+    weights = np.stack([view.weights(rows) for view in views], axis=1)
+    least = weights.min(axis=0, where=weights > 0.0, initial=np.inf)
+    with np.errstate(over="ignore"):
+        return np.stack([weights.max(axis=0), least, weights.sum(axis=0)])
+
+
+def join_ranges(a: Array, b: Array) -> Array:
+    """`weight_ranges` of the rows of two partitions."""
+    return np.stack([np.maximum(a[0], b[0]), np.minimum(a[1], b[1]), a[2] + b[2]])

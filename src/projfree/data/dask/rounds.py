@@ -1,90 +1,214 @@
-"""Rounds over partitions, and those without a cluster: blocks are computed here, one after the other."""
+"""Rounds: a function of every partition, whose results are combined in a fixed binary tree over their numbers."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+import asyncio
+import time
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from concurrent import futures
+from contextlib import suppress
 from typing import Any
 
-from projfree.data.dask.jobs import Work
-from projfree.data.dask.making import Naming
-from projfree.data.dask.meeting import MEETING
-from projfree.data.dask.partition import Facts, Partition
-from projfree.data.dask.tree import Nodes, put, total
-from projfree.data.sources.base import ChangedError
-from projfree.runtime import default_threads
+from projfree.data.base import RowsLostError
+from projfree.data.dask.partition import Facts, Partition, naming
+from projfree.data.sources import ChangedError
+from projfree.deadline import stopper
+from projfree.runtime import default_threads, single_blas
+
+#: Seconds between two looks at the cluster while a round waits.
+POLL = 0.5
+#: The part of a worker's memory that the partitions of one task may take, beside copies and what Dask keeps itself.
+TASK_SHARE = 0.25
+
+#: Node ``(l, i)`` of the tree stands for the partitions ``i 2^l`` to ``(i + 1) 2^l - 1``.
+Nodes = dict[tuple[int, int], Any]
+Combine = Callable[[Any, Any], Any]
+#: From a partition and a number of threads to a result.
+Work = Callable[[Partition, int], Any]
 
 
-class Rounds(ABC):
-    """The partitions of a table, wherever they are, and the one way to have something done with each.
+class LocalRounds:
+    """Rounds without a cluster: each block is computed on this machine when it is needed, one at a time.
 
-    Attributes
-    ----------
-    facts : list of Facts
-        Of the partitions that have rows, in order.
-    """
-
-    facts: list[Facts]
-
-    def run(self, job: Work) -> Any:
-        """The results of a job for all partitions, put together in the fixed tree over their numbers."""
-        meeting = MEETING.get()
-        return self.at_once(job) if meeting is None or meeting.rounds is not self else meeting.ask(job)
-
-    @abstractmethod
-    def at_once(self, job: Work) -> Any:
-        """The same in a round of its own."""
-
-    def check(self, place: int, now: Facts | None) -> None:
-        """Refuse a partition that was computed again to other numbers: bounds over data that move are none."""
-        then, checksum = self.facts[place], "of no rows" if now is None else now.checksum
-        if then.checksum != checksum:
-            raise ChangedError(
-                f"partition {then.number} of the data was computed again to other numbers (checksum {checksum}, "
-                f"{then.checksum} before); sums over two versions of the data mean nothing, so make its source "
-                "reproducible (seeds, files that do not change), or persist the collection first."
-            )
-
-
-class LocalRounds(Rounds):
-    """Rounds on this machine: each block is computed when it is needed.
-
-    Parameters
-    ----------
-    blocks : sequence of delayed
-        The partitions.
-    memory : int
-        Bytes of partitions that are kept for the next round, the ones used most recently.
+    ``facts`` are those of the partitions that have rows, in order. Partitions are kept up to ``memory`` bytes.
     """
 
     def __init__(self, blocks: Sequence[Any], memory: int) -> None:
-        self._memory, self._kept = memory, dict[int, Partition]()
-        self._blocks, self.facts = list(blocks), []
-        found = [(block, rows.facts) for block, rows in zip(blocks, self._all(), strict=True) if rows is not None]
-        self._blocks, self.facts = [block for block, _ in found], [facts for _, facts in found]
-        self._kept = {}  # by other places than those that count now
+        self._blocks, self._memory, self._kept = list(blocks), memory, dict[int, Partition]()
+        found = (self._partition(number) for number in range(len(blocks)))
+        self.facts = [rows.facts for rows in found if rows is not None]
 
-    def at_once(self, job: Work) -> Any:
-        nodes: Nodes = {}
-        count, threads = len(self._blocks), default_threads()
-        for place, rows in enumerate(self._all()):
-            assert rows is not None
-            with Naming(rows.facts.number):
-                put(nodes, (0, place), job.on(rows, threads), count, job.add)
-        return total(nodes)
+    def run(self, name: str, function: Work, combine: Combine) -> Any:
+        """The results of a function for all partitions, combined pair by pair."""
+        nodes, threads = Nodes(), default_threads()
+        for one in self.facts:
+            value = leaf(one.number, one.checksum, function, self._partition(one.number), threads)
+            put(nodes, (0, one.number), value, len(self._blocks), combine)
+        return total([nodes], self.facts, len(self._blocks), combine)
 
-    def _all(self) -> Iterator[Partition | None]:
-        for place in range(len(self._blocks)):
-            yield self._partition(place)
-
-    def _partition(self, place: int) -> Partition | None:
-        if place in self._kept:
-            return self._kept[place]
-        rows: Partition | None = self._blocks[place].compute()
-        if self.facts:
-            self.check(place, None if rows is None else rows.facts)
+    def _partition(self, number: int) -> Partition | None:
+        rows = self._kept.get(number)
         if rows is None:
-            return None
-        if rows.facts.nbytes + sum(other.facts.nbytes for other in self._kept.values()) <= self._memory:
-            self._kept[place] = rows
+            rows = self._blocks[number].compute()
+            used = sum(other.facts.nbytes for other in self._kept.values())
+            if rows is not None and used + rows.facts.nbytes <= self._memory:
+                self._kept[number] = rows
         return rows
+
+
+class ClusterRounds:
+    """Rounds on a cluster: one task for each worker, which depends on the partitions that the worker holds.
+
+    Partitions are results of pure tasks, which the client keeps references to. Dask makes them again where a worker
+    dies, and runs a task of a round wherever its partitions are: nothing is scattered or pinned to a worker. While
+    there is no worker at all, a round waits for ``patience`` seconds.
+    """
+
+    def __init__(self, client: Any, blocks: Sequence[Any], patience: float) -> None:
+        self._client, self._patience = client, patience
+        self._refuse_without_scheduler()
+        self._futures = list(client.compute(list(blocks)))
+        try:
+            tasks = client.map(lambda rows: rows and rows.facts, self._futures, key="projfree-facts", pure=False)
+            found = self._results(tasks)
+        except BaseException:
+            for future in self._futures:  # a traceback that somebody keeps would keep the tasks
+                future.release()
+            raise
+        self.facts = [facts for facts in found if facts is not None]
+        workers = client.scheduler_info(n_workers=-1)["workers"].values()
+        limits = [about["memory_limit"] for about in workers if about.get("memory_limit")]
+        self._task_bytes = TASK_SHARE * min(limits, default=float("inf"))
+
+    def __getstate__(self) -> Any:
+        raise TypeError(
+            "Dask data cannot be pickled, because their rows belong to a client; pickle the fitted estimator, or make "
+            "the data where they are needed, with `as_data`."
+        )
+
+    def run(self, name: str, function: Work, combine: Combine) -> Any:
+        """The results of a function for all partitions, combined pair by pair; ``name`` appears in the dashboard."""
+        self._refuse_without_scheduler()
+        groups, count = self._groups(), len(self._futures)
+        rows = [[self._futures[number] for number in checksums] for checksums in groups]
+        keys = [f"projfree-{name}-{uuid.uuid4().hex}" for _ in groups]
+        settings = {"function": function, "combine": combine, "count": count}
+        tasks = self._client.map(run_task, groups, rows, key=keys, pure=False, **settings)
+        return total(self._results(tasks), self.facts, count, combine)
+
+    def _groups(self) -> list[dict[int, str]]:
+        """The checksums of the partitions of each task, by their numbers.
+
+        A task has those of a worker, as far as they fit into its memory at the same time; a partition that is being
+        made again has a task of its own. Which partitions share a task never changes a digit.
+        """
+        held, groups = self._client.who_has(self._futures), dict[tuple[str, int], dict[int, str]]()
+        size: dict[str, int] = {}
+        for facts in self.facts:
+            key = self._futures[facts.number].key
+            worker = min(held.get(key) or (key,))
+            size[worker] = size.get(worker, 0) + facts.nbytes
+            groups.setdefault((worker, int(size[worker] / self._task_bytes)), {})[facts.number] = facts.checksum
+        return list(groups.values())
+
+    def _results(self, tasks: list[Any]) -> list[Any]:
+        """The results of tasks. An error, an interrupt or a deadline leaves no task behind."""
+        from distributed import CancelledError, KilledWorker
+        from distributed.comm import CommClosedError
+
+        gather = self._client.gather(tasks, asynchronous=True)
+        gathering = asyncio.run_coroutine_threadsafe(gather, self._client.loop.asyncio_loop)
+        try:
+            self._wait(gathering)
+            found: list[Any] = gathering.result()
+            return found
+        except BaseException as error:
+            gathering.cancel()
+            if self._client.status == "running":
+                self._client.cancel(tasks, force=True)
+            if isinstance(error, KilledWorker | CancelledError | futures.CancelledError | CommClosedError):
+                self._refuse_without_scheduler()
+                raise RowsLostError(
+                    f"tasks of a round were given up or cancelled ({error}), because workers died, as they do where "
+                    "memory is short, or by somebody else; start workers with more memory or cut the data into smaller "
+                    "partitions, make the data again with `as_data`, and go on from the checkpoint."
+                ) from error
+            raise
+
+    def _wait(self, gathering: futures.Future[Any]) -> None:
+        """Wait for results, but only so long without a worker."""
+        stop, seen = stopper(), time.monotonic()
+        while not futures.wait([gathering], timeout=POLL).done:
+            stop()
+            self._refuse_without_scheduler()
+            with suppress(OSError):  # the scheduler has gone, as the status of the client says a moment later
+                seen = time.monotonic() if self._client.nthreads() else seen
+            if time.monotonic() - seen >= self._patience:
+                raise RowsLostError(
+                    f"no worker of {self._client.scheduler.address} was there for {self._patience:g} seconds "
+                    "(`patience`), so that the rows are out of reach; start some, and go on from the checkpoint."
+                )
+
+    def _refuse_without_scheduler(self) -> None:
+        if self._client.status != "running":
+            raise RowsLostError(
+                "the client is closed or has lost its scheduler, and the rows with it; connect anew, make the data "
+                "again with `as_data`, and go on from the checkpoint."
+            )
+
+
+def run_task(
+    checksums: dict[int, str], rows: list[Partition | None], *, function: Work, combine: Combine, count: int
+) -> Nodes:
+    """What runs on a worker: the roots of the subtrees that some partitions complete."""
+    from distributed import get_worker
+
+    threads, nodes = max(1, get_worker().state.nthreads), Nodes()
+    with single_blas():
+        for (number, checksum), own in zip(checksums.items(), rows, strict=True):
+            put(nodes, (0, number), leaf(number, checksum, function, own, threads), count, combine)
+    return nodes
+
+
+def leaf(number: int, checksum: str, function: Work, rows: Partition | None, threads: int) -> Any:
+    """The result of one partition, after a check that it has the same numbers as before."""
+    now = "of no rows" if rows is None else rows.facts.checksum
+    if rows is None or now != checksum:
+        raise ChangedError(
+            f"partition {number} of the data was computed again to other numbers (checksum {now}, {checksum} before); "
+            "sums over two versions of the data mean nothing, so make its source reproducible (seeds, files that do "
+            "not change), or persist the collection first."
+        )
+    with naming(number):
+        return function(rows, threads)
+
+
+def total(parts: Iterable[Nodes], facts: Sequence[Facts], count: int, combine: Combine) -> Any:
+    """The root of the tree from its parts; those of ``count`` partitions that have no rows contribute nothing."""
+    nodes: Nodes = {}
+    for number in set(range(count)) - {one.number for one in facts}:
+        put(nodes, (0, number), None, count, combine)
+    for part in parts:
+        for node, value in part.items():
+            put(nodes, node, value, count, combine)
+    (root,) = nodes.values()
+    return root
+
+
+def put(nodes: Nodes, node: tuple[int, int], value: Any, count: int, combine: Combine) -> None:
+    """Add a node of the tree over ``count`` partitions, and combine it with its neighbours as far as they are there.
+
+    A node whose right neighbour would begin beyond the last partition is its parent. A node has the same bits whoever
+    combines it and in whatever order; None is a node without rows.
+    """
+    level, place = node
+    while True:
+        last, other = -(-count >> level), (level, place ^ 1)  # `last` is the number of nodes of this level
+        if other in nodes:
+            left, right = (nodes.pop(other), value) if place % 2 else (value, nodes.pop(other))
+            value = right if left is None else left if right is None else combine(left, right)
+        elif place % 2 or not place + 1 >= last > 1:
+            break
+        level, place = level + 1, place // 2
+    nodes[level, place] = value
