@@ -11,10 +11,9 @@ import numpy as np
 from projfree.checks import Array, all_finite, real_array
 from projfree.objectives import QuadraticForm
 from projfree.objectives.base import SmoothFunction
-from projfree.run.fingerprints import fingerprint
 from projfree.run.loop import minimize
-from projfree.run.result import Interrupted, Result, one_of_many
-from projfree.run.status import Status
+from projfree.run.progress import fingerprint
+from projfree.run.result import Interrupted, Result, Status, one_of_many
 from projfree.sets.base import ConstraintSet, NormBall
 from projfree.solvers import Direct, plan
 from projfree.solvers.base import State
