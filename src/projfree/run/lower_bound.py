@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from projfree.algebra import FactoredShape, Minorant, zeros
 from projfree.checks import Array
-from projfree.sets.answer import Answer
 from projfree.sets.base import ConstraintSet
 
 #: Averaging exponents. Two is Primal Averaging's own; larger ones forget early tangents sooner and certify 10 to
@@ -63,17 +63,15 @@ class LowerBound:
         """Hold no bound as proved; the averages and the witness stay, as points where a look may be worthwhile."""
         self.bound, self.allowance, self.witnessed = -math.inf, 0.0, -math.inf
 
-    def add(
-        self, m: Minorant, z: Array, known: float = -math.inf, last: Answer | None = None, *, own: bool = False
-    ) -> None:
+    def add(self, m: Minorant, z: Array, known: float = -math.inf, last: Any = None, *, own: bool = False) -> None:
         """Average in the tangent ``m`` taken at ``z``, and find what it proves.
 
         Parameters
         ----------
         known : float
             A bound that the solver's own oracle call has proved.
-        last : Answer, optional
-            The answer of that call.
+        last : optional
+            The result of that call, with ``vertex`` and ``support`` (NaN if it was not computed).
         own : bool
             Whether that call was about the tangent itself.
         """
@@ -81,7 +79,7 @@ class LowerBound:
         for ell, average in zip(ELLS, self.averages, strict=True):
             average.add(m, z, ell / (self.count - 1.0 + ell))
         answered = own and last is not None and not math.isnan(last.support)
-        if answered and last is not None:
+        if answered:
             self.take(*m.minimum(self.ball, last.support), z)
         if self.count >= self.due:
             self.due = max(self.count + 1, math.ceil(GROWTH * self.count))
@@ -90,7 +88,7 @@ class LowerBound:
                 self.offer(m, z)
         self.bound = max(self.bound, known)
 
-    def evaluate(self, last: Answer | None = None) -> None:
+    def evaluate(self, last: Any = None) -> None:
         """Take the bounds of the averages, except those whose value at the last vertex rules out a better one."""
         if self.count < 2:
             return  # the average of one tangent, which is tried itself

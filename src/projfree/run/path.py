@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array, all_finite, real_array
-from projfree.objectives import QuadraticForm
 from projfree.objectives.base import SmoothFunction
 from projfree.run.loop import minimize
 from projfree.run.progress import fingerprint
@@ -112,8 +111,9 @@ def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array,
     if wanted.ndim != 1 or not len(wanted):
         raise ValueError(f"`radii` must be a sequence of positive numbers, got shape {wanted.shape}.")
     largest = ball.resized(float(wanted.max()))
-    form = _form(f, largest, len(wanted), settings)
-    if form is not None and settings.get("solver", "auto") in ("auto", None) and "state" not in settings:
+    given = settings.get("solver", "auto")
+    form = f.quadratic_form() if goes_direct(f, largest, given, len(wanted)) else None
+    if form is not None and given in ("auto", None) and "state" not in settings:
         settings = {**settings, "solver": plan(form, largest, radii=len(wanted)).solver}
     results: dict[int, Result] = {}
     before: Result | None = None
@@ -137,11 +137,6 @@ def goes_direct(f: SmoothFunction, ball: ConstraintSet, solver: Any, radii: int)
         return False
     chosen = plan(f, ball, radii=radii).solver if solver in ("auto", None) else solver
     return isinstance(chosen, Direct)
-
-
-def _form(f: SmoothFunction, ball: ConstraintSet, radii: int, settings: dict[str, Any]) -> QuadraticForm | None:
-    """The squares over rows as a quadratic form, where the plan or the user goes through it."""
-    return f.quadratic_form() if goes_direct(f, ball, settings.get("solver", "auto"), radii) else None
 
 
 def _of_rows(f: SmoothFunction, result: Result, settings: dict[str, Any]) -> Result:

@@ -107,7 +107,7 @@ class Run:
     @cached_property
     def problem(self) -> dict[str, str]:
         """The fingerprint of the problem, which may take a pass over the data."""
-        return fingerprint(self.f, self.ball, self.solver)
+        return dict(self.state.problem) or fingerprint(self.f, self.ball, self.solver)
 
     @property
     def iteration(self) -> int:
