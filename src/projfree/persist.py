@@ -165,10 +165,6 @@ def _flush(path: Path) -> None:
         os.close(descriptor)
 
 
-class _DamageError(Exception):
-    """What is wrong with a saved file."""
-
-
 @contextmanager
 def _open_archive(folder: Path, kind: str) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
     """Open a saved file and yield the archive and its JSON content, with sizes, version and kind checked."""
@@ -190,6 +186,10 @@ def _open_archive(folder: Path, kind: str) -> Iterator[tuple[zipfile.ZipFile, di
         raise ValueError(
             f"{str(folder)!r} is damaged: {why}; restore it from a copy, or remove it and save again."
         ) from error
+
+
+class _DamageError(Exception):
+    """What is wrong with a saved file."""
 
 
 class _RefusedError(ValueError):

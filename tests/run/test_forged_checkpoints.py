@@ -54,9 +54,9 @@ def lift(amount):
             "witnessed": tree["lower_bound"]["bound"] + amount,
         }
         for average in tree["averages"]:
-            average["m"]["constant"] = np.float64(average["m"]["constant"] + amount)
+            average[0]["constant"] = np.float64(average[0]["constant"] + amount)
         for value in tree["state"].values():
-            if isinstance(value, dict) and value.get("type") == "minorant":
+            if isinstance(value, dict) and value.get("type") == "Minorant":
                 value["constant"] = np.float64(value["constant"] + amount)
 
     return change
@@ -99,13 +99,13 @@ DAMAGE = {
     "a list": lambda tree: tree.update(state=[]),
     "a stranger in the state": lambda tree: tree["state"].update(evil=1),
     "trace": lambda tree: tree.update(trace={"iteration": np.arange(3)}),
-    "averages": lambda tree: tree.update(averages=[{"m": {"type": "minorant"}, "z": 3}]),
+    "averages": lambda tree: tree.update(averages=[[{"type": "Minorant"}, 3]]),
     "an average less": lambda tree: tree["averages"].pop(),
     "a complex step": lambda tree: tree["state"].update(gamma=np.complex128(1j)),
     "a bound of the last step": lambda tree: tree["state"].update(bound=1e9),
     "another class of states": lambda tree: tree["state"].update({"class": "Popen"}),
     "a row of another iteration": lambda tree: tree.update(rows={"20": 0}),
-    "point": lambda tree: tree["state"].update(x={"type": "point"}),
+    "point": lambda tree: tree["state"].update(x={"type": "Point"}),
     "iteration": lambda tree: tree["state"].update(t=math.nan),  # a run that never ends
     "first iteration": lambda tree: tree["run"].update(first_iteration=math.nan),
     "intercept": lambda tree: tree["state"]["x"].update(intercept=np.full((), np.nan)),

@@ -170,8 +170,8 @@ def _snapshot(run: Run) -> dict[str, Any]:
         "rows": {str(t): row for t, row in run.rows.items()},
         "trace": run.trace.columns(),
         "lower_bound": {name: getattr(lower, name) for name in LOWER_BOUND},
-        "witness": _pack(lower.witness),
-        "averages": [{"m": _encode(average.m), "z": average.z} for average in lower.averages],
+        "witness": _encode(lower.witness),
+        "averages": [[_encode(average.m), _encode(average.z)] for average in lower.averages],
     }
 
 
@@ -182,23 +182,21 @@ def _restore(run: Run, tree: dict[str, Any]) -> None:
     run.state = _read_state(tree["state"], f, run.state)
     numbers = {name: _number(name, tree["run"][name]) for name in RUN}
     work = count("work", numbers.pop("work"), lowest=0)
-    for name, value in numbers.items():
-        setattr(run, name, value)
+    vars(run).update(numbers)
     count("first_iteration", run.first_iteration, lowest=0)
     count("iteration", run.iteration, lowest=0)
     run.opened = f.reopened(work)
     run.work_before = work - run.opened.work
     gap, iteration = tree["smallest_gap"]
     run.smallest_gap = (_number("smallest_gap", gap), count("smallest_gap", iteration, lowest=0))
-    run.best, run.trace = _read_point(tree["best"], f), Trace.read(tree["trace"])
+    run.best, run.trace = _decode(tree["best"], f, Point), Trace.read(tree["trace"])
     run.rows = {int(t): count("row", row, lowest=0) for t, row in tree["rows"].items()}
     if any(run.trace.at(row, "iteration") != t for t, row in run.rows.items()):
         raise ValueError("its rows are not those of its trace")
-    for name in LOWER_BOUND:
-        setattr(lower, name, _number(name, tree["lower_bound"][name]))
-    lower.witness = _read_parameter(tree["witness"], f)
+    vars(lower).update({name: _number(name, tree["lower_bound"][name]) for name in LOWER_BOUND})
+    lower.witness = None if tree["witness"] is None else _parameter(tree["witness"], f)
     averages = [
-        AveragedMinorant(_read_minorant(each["m"], f), _read_parameter(each["z"], f)) for each in tree["averages"]
+        AveragedMinorant(_decode(m, f, Minorant), None if z is None else _parameter(z, f)) for m, z in tree["averages"]
     ]
     if len(averages) != len(lower.averages) or any((each.z is None) is not lower.factored for each in averages):
         raise ValueError("its averages of tangents are of another kind of run")
@@ -207,17 +205,16 @@ def _restore(run: Run, tree: dict[str, Any]) -> None:
 
 def _read_state(tree: dict[str, Any], f: SmoothFunction, first: State) -> State:
     """The state of a snapshot: of the class that it names, with fields of the types that the class declares."""
-    kinds = {kind.__name__: kind for kind in (*_subclasses(State), type(first))}
-    kind = kinds[tree["class"]]
+    kind = {kind.__name__: kind for kind in (*_subclasses(State), type(first))}[tree["class"]]
     values = {name: _decode(value, f) for name, value in tree.items() if name != "class"}
-    declared = {each.name: each for each in fields(kind) if not each.metadata.get("transient")}
+    declared = {each.name: str(each.type) for each in fields(kind) if not each.metadata.get("transient")}
     if values.keys() != declared.keys():
         raise ValueError("its state has other fields")
     for name, value in values.items():
-        first_type, _, optional = str(declared[name].type).partition(" | ")
-        if first_type in TYPES and not (value is None and optional == "None"):
-            if not isinstance(value, TYPES[first_type]) or isinstance(value, bool):
-                raise ValueError(f"`{name}` must be of type {first_type}, got {value!r:.80}")
+        type_name, _, optional = declared[name].partition(" | ")
+        if type_name in TYPES and not (value is None and optional == "None"):
+            if not isinstance(value, TYPES[type_name]) or isinstance(value, bool):
+                raise ValueError(f"`{name}` must be of type {type_name}, got {value!r:.80}")
             if isinstance(value, np.ndarray):
                 all_finite(name, real_array(name, value))
     state: State = kind(**values, solver=first.solver)
@@ -235,53 +232,37 @@ def _subclasses(kind: Any) -> Iterator[Any]:
 
 
 def _encode(value: Any) -> Any:
+    """A point, a minorant or a parameter as arrays and scalars; other values as they are."""
     if isinstance(value, Point):
         b = value.intercept
-        return {"type": "point", "w": _pack(value.w), "intercept": None if b is None else np.asarray(b)}
+        return {"type": "Point", "w": _encode(value.w), "intercept": None if b is None else np.asarray(b)}
     if isinstance(value, Minorant):
-        return {"type": "minorant", **{each.name: _pack(getattr(value, each.name)) for each in fields(value)}}
+        return {"type": "Minorant", **{each.name: _encode(getattr(value, each.name)) for each in fields(value)}}
+    return pack(value) if isinstance(value, Structured) else value
+
+
+def _decode(value: Any, f: SmoothFunction, kind: type = object) -> Any:
+    """Undo `_encode` for a value of a kind, with shapes and finite numbers checked."""
+    if isinstance(value, dict) and value["type"] == "Point":
+        w, b = _parameter(value["w"], f), value["intercept"]
+        b = None if b is None else all_finite("intercept", real_array("intercept", b))
+        if b is not None and f.intercept_shape not in (None, b.shape):
+            raise ValueError(f"an intercept has the shape {b.shape}, not {f.intercept_shape}")
+        value = f.point(w, b)
+    elif isinstance(value, dict):
+        numbers = {name: _number(name, part) for name, part in value.items() if name not in ("type", "gradient")}
+        value = Minorant(gradient=_parameter(value["gradient"], f), **numbers)
+    if not isinstance(value, kind):
+        raise ValueError(f"a {kind.__name__} was expected, got {value!r:.80}")
     return value
 
 
-def _decode(value: Any, f: SmoothFunction) -> Any:
-    if not isinstance(value, dict):
-        return value
-    return _read_point(value, f) if value["type"] == "point" else _read_minorant(value, f)
-
-
-def _read_point(tree: dict[str, Any], f: SmoothFunction) -> Point:
-    b = tree["intercept"]
-    if b is not None:
-        b = all_finite("intercept", real_array("intercept", b))
-        if f.intercept_shape is not None and b.shape != f.intercept_shape:
-            raise ValueError(f"an intercept has the shape {b.shape}, not {f.intercept_shape}")
-    w = _read_parameter(tree["w"], f)
-    if w is None:
-        raise ValueError("a point has no parameter")
-    return f.point(w, b)
-
-
-def _read_minorant(tree: dict[str, Any], f: SmoothFunction) -> Minorant:
-    numbers = {name: _number(name, part) for name, part in tree.items() if name not in ("type", "gradient")}
-    gradient = _read_parameter(tree["gradient"], f)
-    if gradient is None:
-        raise ValueError("a tangent has no gradient")
-    return Minorant(gradient=gradient, **numbers)
-
-
-def _read_parameter(w: Any, f: SmoothFunction) -> Any:
-    """A parameter from its arrays, or None; one on the pattern of the data gets that very pattern."""
-    if w is None:
-        return None
+def _parameter(w: Any, f: SmoothFunction) -> Any:
+    """A parameter from its arrays; one on the pattern of the data gets that very pattern."""
     found = unpack(w, f.pattern) if isinstance(w, dict) else w
     if found.shape != f.shape:
         raise ValueError(f"a parameter has the shape {found.shape}, not {f.shape}")
     return found if isinstance(found, Structured) else all_finite("w", real_array("w", found))
-
-
-def _pack(w: Any) -> Any:
-    """A parameter as arrays."""
-    return pack(w) if isinstance(w, Structured) else w
 
 
 def _number(name: str, value: Any) -> Any:

@@ -189,11 +189,12 @@ def driven(
     first = state
     if not isinstance(first, State):
         first = solver.init(objective, ball, starting_point(objective, ball, None), seed)
-    run = Run(objective, ball, solver, replace(first, solver=solver), tol=0.0, max_iter=max_iter, record=0)
+    first = replace(first, solver=solver, problem={})
+    run = Run(objective, ball, solver, first, tol=0.0, max_iter=max_iter, record=0, certify=False)
     if not isinstance(state, State):
         state.restore(run)
     with single_blas(_is_small(objective, ball)):
-        status, _ = _drive(run, callbacks, certify=False)
+        status, _ = _drive(run, callbacks)
     return run, status
 
 
@@ -259,7 +260,7 @@ def _first(f: SmoothFunction, ball: ConstraintSet, solver: Solver, start: Any, s
     return state
 
 
-def _drive(run: Run, callbacks: Sequence[Callback], *, certify: bool = True) -> tuple[Status, Certificate | None]:
+def _drive(run: Run, callbacks: Sequence[Callback]) -> tuple[Status, Certificate | None]:
     try:
         while True:
             ended = check_stopping(run)
@@ -269,7 +270,7 @@ def _drive(run: Run, callbacks: Sequence[Callback], *, certify: bool = True) -> 
                 return Status.MAX_ITER, None
             if expired():
                 return Status.TIME_LIMIT, None
-            run.advance(certify=certify)
+            run.advance()
             if any([callback(run) for callback in callbacks]):
                 return Status.CALLBACK, None
     except Expired:  # in the middle of a step, which is dropped

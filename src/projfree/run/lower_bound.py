@@ -13,7 +13,7 @@ from projfree.sets.base import ConstraintSet
 #: Averaging exponents. Two is Primal Averaging's own; larger ones forget early tangents sooner and certify 10 to
 #: 100 times earlier.
 ELLS = (2.0, 4.0, 8.0, 16.0)
-#: Averages are evaluated when their number of tangents has grown by this factor: a run ends at most a tenth later.
+#: Averages are evaluated when their number of tangents has grown by this factor, or when they may end the run.
 GROWTH = 1.1
 
 
@@ -63,7 +63,16 @@ class LowerBound:
         """Hold no bound as proved; the averages and the witness stay, as points where a look may be worthwhile."""
         self.bound, self.allowance, self.witnessed = -math.inf, 0.0, -math.inf
 
-    def add(self, m: Minorant, z: Array, known: float = -math.inf, last: Any = None, *, own: bool = False) -> None:
+    def add(
+        self,
+        m: Minorant,
+        z: Array,
+        known: float = -math.inf,
+        last: Any = None,
+        *,
+        own: bool = False,
+        goal: float = math.inf,
+    ) -> None:
         """Average in the tangent ``m`` taken at ``z``, and find what it proves.
 
         Parameters
@@ -74,6 +83,8 @@ class LowerBound:
             The result of that call, with ``vertex`` and ``support`` (NaN if it was not computed).
         own : bool
             Whether that call was about the tangent itself.
+        goal : float
+            The bound that would end the run.
         """
         self.count += 1
         for ell, average in zip(ELLS, self.averages, strict=True):
@@ -86,15 +97,17 @@ class LowerBound:
             self.evaluate(last)
             if not answered:
                 self.offer(m, z)
+        elif last is not None:
+            self.evaluate(last, goal)
         self.bound = max(self.bound, known)
 
-    def evaluate(self, last: Any = None) -> None:
-        """Take the bounds of the averages, except those whose value at the last vertex rules out a better one."""
+    def evaluate(self, last: Any = None, goal: float = -math.inf) -> None:
+        """Take the bounds of the averages, except those whose value at the last vertex is not above bound and goal."""
         if self.count < 2:
             return  # the average of one tangent, which is tried itself
         ceilings = [math.inf if last is None else average.m(last.vertex) for average in self.averages]
         for k in sorted(range(len(ELLS)), key=lambda k: -ceilings[k]):
-            if ceilings[k] > (self.bound if self.factored else self.witnessed):
+            if ceilings[k] > max(goal, self.bound if self.factored else self.witnessed):
                 self.offer(self.averages[k].m, self.averages[k].z)
 
     def offer(self, m: Minorant, z: Array | None, support: float | None = None) -> float:

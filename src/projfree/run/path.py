@@ -154,15 +154,15 @@ def _of_rows(f: SmoothFunction, result: Result, settings: dict[str, Any]) -> Res
 def _next(
     f: SmoothFunction, ball: ConstraintSet, before: Result | None, ratio: float, settings: dict[str, Any]
 ) -> Result:
-    """The result for the next radius, which is so many times the last one."""
+    """The result for the next radius, which is ``ratio`` times the last one."""
     if before is None:
         return one_of_many(minimize(f, ball, **settings))
-    solver, w = before.solver, before.state.x.w
-    if not isinstance(ball, NormBall) and not ball.contains(w):  # simplices of other radii do not meet
-        start = ratio * w
-        again = {**settings, "solver": solver, "state": None, "start": start if ball.contains(start) else None}
-        return replace(one_of_many(minimize(f, ball, **again)), plan=before.plan)
-    found = one_of_many(minimize(f, ball, **{**settings, "solver": solver, "state": carried(f, ball, before)}))
+    w = before.state.x.w
+    if isinstance(ball, NormBall) or ball.contains(w):
+        begin: dict[str, Any] = {"state": carried(f, ball, before)}
+    else:  # simplices of other radii do not meet
+        begin = {"state": None, "start": ratio * w if ball.contains(ratio * w) else None}
+    found = one_of_many(minimize(f, ball, **{**settings, "solver": before.solver, **begin}))
     return replace(found, plan=before.plan)
 
 

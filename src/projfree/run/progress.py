@@ -81,9 +81,10 @@ class Run:
         max_iter: int = 10_000,
         record: int = 1,
         plan: Plan | None = None,
+        certify: bool = True,
     ) -> None:
         self.f, self.ball, self.solver, self.state = f, ball, solver, state
-        self.tol, self.max_iter, self.record, self.plan = tol, max_iter, record, plan
+        self.tol, self.max_iter, self.record, self.plan, self.certify = tol, max_iter, record, plan, certify
         # Callbacks may read the data through `f`; the run counts only what it reads itself.
         self.opened = f.open()
         self.trace, self.lower_bound = Trace(), LowerBound(ball, f.shape)
@@ -159,21 +160,23 @@ class Run:
         gap = self.gap
         return gap / self.scale if math.isfinite(gap) else math.inf
 
-    def advance(self, *, certify: bool = True) -> None:
-        """Make one step of the solver and record what it found; with ``certify``, take a tangent when one is due."""
+    def advance(self) -> None:
+        """Make one step of the solver, record what it found, and take a tangent for the certificate if one is due."""
         begun = working_clock()
         if not (self.iteration or self.f.has_images or same(self.state.x.w, self.f.reference(self.ball))):
             _ = self.scale  # the size of a user's function at the centre tells what is rounding at a good start
         self.state = state = self._step()
         self._learn(state)
         looked = None
+        # An iteration over all rows counts as one pass, so that a run does not depend on how its rows are stored.
+        done = self.passes if state.evaluation is None else float(self.iteration)
         if not math.isnan(state.allowance) or any([each.tangent is not None for _, each in state.found]):
-            self.next_check = next_check(self.passes)  # the solver has taken one
-        elif certify and self.passes >= self.next_check:
+            self.next_check = next_check(done)  # the solver has taken one
+        elif self.certify and done >= self.next_check:
             looked = self.opened.evaluate(state.x)
             if self.convex:
                 self.lower_bound.offer(looked.reported.slope, state.x.w)
-            self.next_check = next_check(self.passes)
+            self.next_check = next_check(done)
             self.state = replace(state, x=looked.point)  # with the intercept over all rows
         self.seconds += max(0.0, working_clock() - begun)
         self._append_row()
@@ -211,7 +214,9 @@ class Run:
             self.lower_bound.take(state.bound, state.allowance, found.point.w)
             return
         known, asked = (state.bound, not math.isnan(state.gap)) if own else (-math.inf, False)
-        self.lower_bound.add(found.slope, found.point.w, known, state.answer, own=asked)
+        valued = math.isfinite(self.value) and not math.isnan(self.centre_value)  # else the scale might cost a read
+        goal = self.value - self.tol * self.scale if valued else math.inf
+        self.lower_bound.add(found.slope, found.point.w, known, state.answer, own=asked, goal=goal)
 
     def _take(self, iteration: int, found: Evaluation, gap: float = math.nan) -> None:
         """Record what is known about an iterate; ``gap`` is the Frank-Wolfe gap there if it is known."""
