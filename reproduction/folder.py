@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,6 @@ import typer
 
 from projfree.cli.destinations import refuse_closed
 from projfree.cli.output import INTERRUPTED
-from projfree.persist.disk import locked
 from reproduction.report.marks import MARKS
 from reproduction.store import FILE, kept_facts
 
@@ -21,12 +21,28 @@ def held(folder: Path) -> Iterator[None]:
     refuse_closed(folder / FILE)
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with locked(folder, wait=False):
+        with _locked(folder):
             yield
     except BlockingIOError:
         raise ValueError(
             f"another run is writing to --out {str(folder)!r}; wait until it has ended, or choose another folder."
         ) from None
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Lock a folder, or raise BlockingIOError; the system drops the lock of a process that dies."""
+    if os.name != "posix":
+        yield
+        return
+    import fcntl  # not on every system
+
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

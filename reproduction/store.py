@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from projfree.persist.disk import whole
+from projfree.persist import atomic_write
 from reproduction.base import Row
 
 TEXT = ("experiment", "task", "data", "problem", "set", "solver", "variant", "measure", "note")
@@ -80,7 +80,7 @@ class Store:
         columns = {name: [row.get(name) for row in rows] for name in COLUMNS}
         table = pa.table(columns, schema=_schema(pa, self.facts))
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with whole(self.path) as beside:  # a full disk leaves the table of before
+        with atomic_write(self.path) as beside:  # a full disk leaves the table of before
             pq.write_table(table, beside, compression="zstd")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from projfree.persist.disk import whole
+from projfree.persist import atomic_write
 from reproduction.base import Experiment, Panel
 from reproduction.report import markdown, page, static
 from reproduction.report.findings import Judged, drawn, judged
@@ -72,7 +72,7 @@ def build(
     tell("page")
     text = page.page(report.experiments, report.found, report.panels, report.facts, command, figures=figures)
     for name, content in (("report.html", text), ("summary.md", report.summary(figures=figures))):
-        with whole(folder / name) as path:
+        with atomic_write(folder / name) as path:
             path.write_text(content, encoding="utf-8")
     return report.found
 

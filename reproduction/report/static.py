@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from projfree.persist.disk import whole
+from projfree.persist import atomic_write
 from reproduction.base import Grid, Panel, Series
 from reproduction.report.interactive import broken, cells
 from reproduction.report.style import LIGHT, LINESTYLES, MARKERS, place
@@ -61,7 +61,7 @@ def save(panel: Panel, folder: Path, stem: str) -> Iterator[Path]:
         drawing.subplots_adjust(left=0.14 if panel.grid is None else 0.22, right=0.98, top=0.86, bottom=0.17)
         for kind, settings in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 160})):
             path = folder / f"{stem}.{kind}"
-            with whole(path) as beside:  # long labels and legends widen the picture
+            with atomic_write(path) as beside:  # long labels and legends widen the picture
                 drawing.savefig(beside, format=kind, bbox_inches="tight", **settings)
             yield path
 

@@ -3,7 +3,7 @@
 from projfree.first_use import on_first_use
 
 #: The one place where the version is written; the build reads it here.
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __getattr__, __dir__, __all__ = on_first_use(__name__)
 __all__ += ["__version__"]

@@ -1,4 +1,7 @@
-"""The time at which a run must end, for the loops inside of a step that may take long."""
+"""The time at which a run must end, for loops inside a step that may take long.
+
+Loops of solvers and passes over blocks of rows check it; a limit may be exceeded by one inner iteration.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,8 @@ LEAST_LEFT = 1e-9
 _END: ContextVar[float] = ContextVar("projfree deadline", default=math.inf)
 
 
-class Expired(Exception):  # noqa: N818 - no error: the run goes back to where the step began
-    """The deadline has passed inside of work that is worth nothing unless it is finished, such as a Hessian."""
+class Expired(Exception):  # noqa: N818 - no error: the run returns to where the step began
+    """The deadline has passed inside work that is worth nothing unless it is finished, such as a Hessian."""
 
 
 def deadline(seconds: float) -> AbstractContextManager[None]:
@@ -35,20 +38,19 @@ def deadline(seconds: float) -> AbstractContextManager[None]:
     return until(time.monotonic() + seconds)
 
 
-@contextmanager
-def until(end: float) -> Iterator[None]:
-    """A deadline by its reading of the clock, as `ends` tells it.
+def until(end: float) -> AbstractContextManager[None]:
+    """A deadline by its reading of the clock, as `ends` returns it."""
+    return _ending(min(_END.get(), end))
 
-    Examples
-    --------
-    >>> from projfree.deadline import deadline, ends, expired, until
-    >>> with deadline(60.0):
-    ...     end = ends()
-    >>> with until(end):
-    ...     expired(), ends() == end
-    (False, True)
-    """
-    token = _END.set(min(_END.get(), end))
+
+def unhurried() -> AbstractContextManager[None]:
+    """Ignore any deadline: for the last steps of an answer, which are short and without which it is worth little."""
+    return _ending(math.inf)
+
+
+@contextmanager
+def _ending(end: float) -> Iterator[None]:
+    token = _END.set(end)
     try:
         yield
     finally:
@@ -56,53 +58,24 @@ def until(end: float) -> Iterator[None]:
 
 
 def ends() -> float:
-    """The reading of the clock at the deadline, infinity where there is none.
+    """The reading of the clock at the deadline, infinity without one.
 
     For threads and for processes on the same machine, which read the same clock and do not know of the deadline.
     """
     return _END.get()
 
 
-@contextmanager
-def unhurried() -> Iterator[None]:
-    """Let no deadline count: for the last steps of an answer, which are short and without which it is worth little.
-
-    Examples
-    --------
-    >>> from projfree.deadline import deadline, expired, unhurried
-    >>> with deadline(0.0), unhurried():
-    ...     expired()
-    False
-    """
-    token = _END.set(math.inf)
-    try:
-        yield
-    finally:
-        _END.reset(token)
-
-
 def expired() -> bool:
-    """Whether the deadline has passed; False where there is none.
+    """Whether the deadline has passed; False without one.
 
-    A loop that asks this between its turns ends with what it has, which must be as valid as its answer: a feasible
-    point, a proven bound. Without a deadline no clock is read.
+    A loop that checks this between its iterations returns what it has, which must be as valid as its final answer: a
+    feasible point, a proven bound. Without a deadline no clock is read.
     """
-    end = _END.get()
-    return end < math.inf and time.monotonic() >= end
+    return remaining() <= 0.0
 
 
 def remaining() -> float:
-    """Seconds until the deadline, zero once it has passed; infinity, without a look at the clock, where there is none.
-
-    Examples
-    --------
-    >>> from projfree.deadline import deadline, remaining
-    >>> with deadline(0.0):
-    ...     remaining()
-    0.0
-    >>> remaining()
-    inf
-    """
+    """Seconds until the deadline, zero once it has passed; infinity without one."""
     end = _END.get()
     return max(end - time.monotonic(), 0.0) if end < math.inf else math.inf
 
@@ -119,16 +92,9 @@ def stopper() -> Callable[[], None]:
 
 
 def countdown(seconds: float | None) -> Callable[[], float | None]:
-    """A function that says how much is left of a time limit that begins now, for runs that share it; None without one.
+    """A function that returns what is left of a time limit that begins now, for runs that share it; None without one.
 
-    It is never zero, because every run gets some time: enough to say where it begins.
-
-    Examples
-    --------
-    >>> from projfree.deadline import countdown
-    >>> left = countdown(60.0)
-    >>> 0.0 < left() <= 60.0, countdown(None)() is None
-    (True, True)
+    It is never zero, because every run gets some time: enough to return where it begins.
     """
     if seconds is None:
         return lambda: None

@@ -63,8 +63,8 @@ def _submit(work: Callable[[], None]) -> Future[None]:
 def over_blocks(work: Callable[[int], None], count: int, threads: int) -> None:
     """Call ``work(0), ..., work(count - 1)``, in any order, on so many threads; an exception ends it and is raised.
 
-    The calling thread is one of them and never waits for a call that has not begun. So calls may nest and overlap,
-    however busy the pool is, and when this returns or raises nothing is at work any more.
+    The calling thread is one of them and never waits for a call that has not begun, so calls may nest and overlap. When
+    this returns or raises, no call is running.
     """
     todo = deque(range(count))
     if threads <= 1 or count <= 1:
@@ -113,28 +113,24 @@ def over_rows(work: Callable[[int, int], None], indptr: Array) -> None:
 
 
 class _SingleBlas:
-    """The limit of one thread for BLAS, which holds from the first that asks for it until the last has ended.
+    """The limit of one thread for BLAS, which holds from the first caller until the last has ended.
 
-    The limit is one number of the whole process: a limit that each caller sets and restores by itself would, where
-    callers overlap, be restored too early by the first and left in place for ever by the last.
+    The limit is one number of the whole process: if callers that overlap each set and restored it, the first to end
+    would restore it too early, and the last would leave it in place for ever.
     """
 
     def __init__(self) -> None:
         self._holders: dict[object, int] = {}  # each with the thread that it runs in
-        self._before: dict[str, tuple[Any, int]] = {}  # the libraries that are limited, with their former numbers
-        self._seen: list[Any] | None = None  # those that the present holders have limited
+        self._before: list[tuple[Any, int]] = []  # the libraries that are limited, with their former numbers
 
     def acquire(self, holder: object) -> None:
         libraries = _blas_libraries("scipy.linalg" in sys.modules)
         with _lock:
-            self._holders[holder] = get_ident()
-            if self._seen is libraries:  # asking a library for its number takes longer than all else here
-                return
-            for library in libraries:
-                if library.filepath not in self._before and (number := library.num_threads) != 1:
-                    self._before[library.filepath] = library, number
+            if not self._holders:
+                self._before = [(library, number) for library in libraries if (number := library.num_threads) != 1]
+                for library, _ in self._before:
                     _set_threads(library, 1)
-            self._seen = libraries
+            self._holders[holder] = get_ident()
 
     def release(self, holder: object) -> None:
         with _lock:
@@ -149,16 +145,15 @@ class _SingleBlas:
     def _restore_if_free(self) -> None:
         if self._holders:
             return
-        self._seen = None
-        for library, number in self._before.values():
-            if library.num_threads == 1:  # else somebody has set another number since, who knows better
+        for library, number in self._before:
+            if library.num_threads == 1:  # else somebody has set another number since
                 _set_threads(library, number)
-        self._before.clear()
+        self._before = []
 
 
 def _set_threads(library: Any, number: int) -> None:
-    # From version 3.8 on, threadpoolctl ignores all threads but the one that set a number of OpenBLAS before. The
-    # last that ends is often another thread than the first, so that claim is dropped on both sides.
+    # Since version 3.8 threadpoolctl ignores all threads but the one that set a number of OpenBLAS before, and the
+    # thread that restores a number may be another one.
     drop = getattr(library, "clear_controlling_thread", lambda force: None)
     drop(force=True)
     library.set_num_threads(number)

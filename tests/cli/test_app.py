@@ -39,7 +39,7 @@ def test_streams_that_are_closed(tmp_path, closed):
     words = f"'{sys.executable}' -m projfree fit rows.csv --target y --out model {closed}"
     run = subprocess.run(["sh", "-c", words], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert (run.returncode, run.stderr) == (0, "")
-    assert (tmp_path / "model" / "projfree.json").is_file()
+    assert (tmp_path / "model" / "projfree.npz").is_file()
 
 
 def test_one_row_that_is_held_out_has_no_score(tmp_path):

@@ -259,7 +259,7 @@ def test_a_full_disk_is_told_once(call, ratings, tmp_path, monkeypatch):
     def write(*args):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("projfree.persist.generations.write", write)
+    monkeypatch.setattr("projfree.persist.atomic_write", write)
     with pytest.raises(OSError, match=r"\(No space left on device\); nothing was saved there\.$") as raised:
         persist.save(tmp_path / "m", {}, kind="some")
     told = str(_not_written(tmp_path / "m", raised.value))

@@ -270,7 +270,7 @@ def test_a_report_that_cannot_be_printed(table, tmp_path, more):
         done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, check=False)
     assert done.returncode == 1, done.stderr
     assert b"m' was written, but the report could not be printed (No space left on device)" in done.stderr
-    assert (tmp_path / "m" / "projfree.json").exists()
+    assert (tmp_path / "m" / "projfree.npz").exists()
 
 
 def test_no_formula_reaches_a_spreadsheet(call, ratings, tmp_path):

@@ -1,6 +1,5 @@
 """Models on disk."""
 
-import json
 import pickle
 
 import numpy as np
@@ -21,7 +20,6 @@ from projfree import (
     persist,
 )
 from projfree.estimators import load, save
-from projfree.estimators.saving import VERSION
 
 
 def fitted():
@@ -70,7 +68,7 @@ def test_a_loaded_model_is_the_saved_one(tmp_path, case):
 def test_no_pickle_on_disk(tmp_path):
     save(fitted()[0][0], tmp_path / "model")
     files = sorted(p.suffix for p in (tmp_path / "model").rglob("*") if p.is_file())
-    assert files == [".json", ".json", ".npz"]
+    assert files == [".npz"]
 
 
 def test_damaged_newer_and_foreign_files(tmp_path):
@@ -80,19 +78,14 @@ def test_damaged_newer_and_foreign_files(tmp_path):
     save(model, tmp_path / "damaged")
     arrays = next((tmp_path / "damaged").rglob("*.npz"))
     arrays.write_bytes(arrays.read_bytes()[:-10])
-    with pytest.raises(ValueError, match=r"is damaged: .* does not match its checksum"):
+    with pytest.raises(ValueError, match=r"is damaged: it cannot be read"):
         load(tmp_path / "damaged")
-    save(model, tmp_path / "newer")
-    pointer = tmp_path / "newer" / "projfree.json"
-    pointer.write_text(json.dumps(json.loads(pointer.read_text()) | {"version": 99}))
-    with pytest.raises(ValueError, match=r"format version 99, and this projfree reads version 1; read it with"):
-        load(tmp_path / "newer")
-    tree = {"version": VERSION, "class": "ConstrainedRegressor", "parameters": {}, "fitted": {}}
-    for other in (VERSION - 1, VERSION + 1):
-        persist.save(tmp_path / "model2", tree | {"version": other}, kind="model")
-        with pytest.raises(ValueError, match=rf"a model of format version {other}, and this projfree reads version"):
-            load(tmp_path / "model2")
-    persist.save(tmp_path / "other", {"version": VERSION, "class": "os.system"}, kind="model")
+    (tmp_path / "first").mkdir()
+    (tmp_path / "first" / "projfree.json").write_text('{"format": "projfree", "version": 1, "kind": "model"}')
+    with pytest.raises(ValueError, match=r"was written by projfree 0\.1, and this version cannot read it"):
+        load(tmp_path / "first")
+    tree = {"class": "ConstrainedRegressor", "parameters": {}, "fitted": {}}
+    persist.save(tmp_path / "other", {"class": "os.system"}, kind="model")
     with pytest.raises(ValueError, match=r"is damaged: it holds no model"):
         load(tmp_path / "other")
     strange = {"loss": {"type": "Popen", "fields": {}}}

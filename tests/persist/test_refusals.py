@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import json
 import os
 import pathlib
 
@@ -26,11 +25,6 @@ def files(path):
     return {str(p.relative_to(path)): p.read_bytes() for p in sorted(path.rglob("*")) if p.is_file()}
 
 
-def the(path, name):
-    (found,) = path.rglob(name)
-    return found
-
-
 def test_missing(tmp_path):
     assert not persist.exists(tmp_path / "none")
     with pytest.raises(FileNotFoundError, match=r"no finished save in '.*none'"):
@@ -50,55 +44,42 @@ def test_other_kind(saved):
         persist.save(saved, {}, kind="model")
 
 
-def test_newer_version(saved):
-    pointer = json.loads((saved / "projfree.json").read_text())
-    (saved / "projfree.json").write_text(json.dumps(pointer | {"version": persist.VERSION + 1}))
-    with pytest.raises(ValueError, match=r"state' has format version 2, and this projfree reads version 1; read it"):
-        persist.load(saved, kind="checkpoint")
-    with pytest.raises(ValueError, match="format version 2"):
-        persist.save(saved, {}, kind="checkpoint")
+def test_other_version(saved, monkeypatch):
+    monkeypatch.setattr(persist, "VERSION", persist.VERSION + 1)
+    for call in (lambda: persist.load(saved, kind="checkpoint"), lambda: persist.save(saved, {}, kind="checkpoint")):
+        with pytest.raises(ValueError, match=r"has format version 2, and this projfree reads version 3; read it"):
+            call()
 
 
-@pytest.mark.parametrize("name", ["projfree.json", "tree.json", "arrays.npz"])
-@pytest.mark.parametrize("keep", [0, 10, -1])
-def test_truncated(saved, name, keep):
-    file = the(saved, name)
+def test_folders_of_the_first_version(tmp_path):
+    (tmp_path / "projfree.json").write_text('{"format": "projfree", "version": 1, "kind": "checkpoint"}')
+    (tmp_path / "generation-0123456789abcdef").mkdir()
+    for call in (persist.load, lambda path, kind: persist.save(path, {}, kind=kind), persist.check):
+        with pytest.raises(ValueError, match=r"was written by projfree 0\.1, and this version cannot read it"):
+            call(tmp_path, kind="checkpoint")
+
+
+@pytest.mark.parametrize("keep", [0, 10, 200, -1])
+def test_truncated(saved, keep):
+    file = saved / "projfree.npz"
     file.write_bytes(file.read_bytes()[:keep])
     with pytest.raises(ValueError, match=r"state' is damaged"):
         persist.load(saved, kind="checkpoint")
 
 
-@pytest.mark.parametrize("name", ["tree.json", "arrays.npz"])
-def test_every_flipped_byte_is_noticed(saved, name):
-    file = the(saved, name)
-    good = file.read_bytes()
-    for i in range(0, len(good), 7):
+def test_every_flipped_byte_is_noticed_or_harmless(saved):
+    file = saved / "projfree.npz"
+    good, noticed = file.read_bytes(), 0
+    for i in range(len(good)):
         file.write_bytes(good[:i] + bytes([good[i] ^ 1]) + good[i + 1 :])
-        with pytest.raises(ValueError, match="does not match its checksum"):
-            persist.load(saved, kind="checkpoint")
-
-
-@pytest.mark.parametrize("name", ["tree.json", "arrays.npz"])
-def test_missing_file(saved, name):
-    the(saved, name).unlink()
-    with pytest.raises(ValueError, match="is damaged: a file that its pointer names is missing"):
-        persist.load(saved, kind="checkpoint")
-
-
-def test_pointer_cannot_lead_out_of_its_folder(saved, tmp_path):
-    pointer = json.loads((saved / "projfree.json").read_text())
-    (saved / pointer["generation"]).rename(tmp_path / "elsewhere")
-    (saved / "projfree.json").write_text(json.dumps(pointer | {"generation": "../elsewhere"}))
-    with pytest.raises(ValueError, match="names no generation"):
-        persist.load(saved, kind="checkpoint")
-
-
-@pytest.mark.parametrize("content", ["[]", "{}", '{"format": "projfree"}', '{"format": "other", "version": 1}'])
-def test_foreign_pointer(saved, content):
-    (saved / "projfree.json").write_text(content)
-    for call in (lambda: persist.load(saved, kind="checkpoint"), lambda: persist.save(saved, {}, kind="checkpoint")):
-        with pytest.raises(ValueError, match="is not one that projfree wrote"):
-            call()
+        try:
+            tree = persist.load(saved, kind="checkpoint")
+        except ValueError as error:
+            noticed += "state' is damaged" in str(error)
+        else:  # such as a date in the archive
+            assert tree["t"] == TREE["t"]
+            np.testing.assert_array_equal(tree["w"], TREE["w"])
+    assert noticed > 0.7 * len(good)
 
 
 def test_a_file_is_in_the_way(tmp_path):
@@ -117,11 +98,8 @@ def test_a_foreign_folder_is_refused_and_kept(tmp_path):
 
 def test_files_put_into_our_folder_survive(saved):
     (saved / "notes.txt").write_text("mine")
-    generation = the(saved, "tree.json").parent
-    (generation / "notes.txt").write_text("mine too")
     persist.save(saved, TREE, kind="checkpoint")
     assert (saved / "notes.txt").read_text() == "mine"
-    assert (generation / "notes.txt").read_text() == "mine too"
 
 
 class Colour(enum.IntEnum):
@@ -178,7 +156,7 @@ def test_a_full_disk_leaves_the_old_content_and_nothing_else(tmp_path, monkeypat
     def full(*args: object, **kwargs: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(np, "savez", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left on device"):
         persist.save(path, {"new": 1}, kind="checkpoint")
     assert files(tmp_path) == before

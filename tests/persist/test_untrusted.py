@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import os
-import shutil
 import zipfile
 
 import numpy as np
@@ -24,19 +22,18 @@ def saved(tmp_path):
     return path
 
 
-def generation(path):
-    (found,) = path.glob("generation-*")
-    return found
+def forge(path, content):
+    (path / "projfree.npz").write_bytes(content)
 
 
-def forge(path, **files):
-    """Replace files of the save, with checksums that fit."""
-    pointer = json.loads((path / "projfree.json").read_text())
-    for name, content in files.items():
-        file = generation(path) / name.replace("_", ".")
-        file.write_bytes(content)
-        pointer["sha256"][file.name] = hashlib.sha256(content).hexdigest()
-    (path / "projfree.json").write_text(json.dumps(pointer))
+TREE = json.dumps(
+    {
+        "format": "projfree",
+        "version": persist.VERSION,
+        "kind": "test",
+        "tree": {"w": {"$array": "a0.npy"}, "s": {"$scalar": "a1.npy"}},
+    }
+)
 
 
 def header(shape, dtype="<f8"):
@@ -48,7 +45,7 @@ def header(shape, dtype="<f8"):
 def archive(members, compression=zipfile.ZIP_STORED):
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", compression) as out:
-        for name, content in members:
+        for name, content in (("tree.json", TREE), *members):
             out.writestr(name, content)
     return file.getvalue()
 
@@ -56,22 +53,23 @@ def archive(members, compression=zipfile.ZIP_STORED):
 def overlapping():
     """Two members of the directory that are the same bytes of the file."""
     with zipfile.ZipFile(out := io.BytesIO(), "w") as file:
+        file.writestr("tree.json", TREE)
         file.writestr("a0.npy", header((100_000,)) + bytes(800_000))
         copy = zipfile.ZipInfo("a1.npy")
         for name in ("CRC", "compress_size", "file_size", "header_offset", "compress_type"):
-            setattr(copy, name, getattr(file.filelist[0], name))
+            setattr(copy, name, getattr(file.filelist[1], name))
         file.filelist.append(copy)
     return out.getvalue()
 
 
 W, T = header((4,)) + np.arange(4.0).tobytes(), header((), "<f4") + np.float32(2).tobytes()
 PARTS = {
-    "compressed": (archive([("a0.npy", W), ("a1.npy", T)], zipfile.ZIP_DEFLATED), "a0.npy is compressed"),
+    "compressed": (archive([("a0.npy", W), ("a1.npy", T)], zipfile.ZIP_DEFLATED), "it is compressed"),
     "too large": (archive([("a0.npy", header((400_000_000,))), ("a1.npy", T)]), "declares another size than it has"),
     "overflow": (archive([("a0.npy", header((2**40, 2**40))), ("a1.npy", T)]), "declares another size than it has"),
     "negative": (archive([("a0.npy", header((-4, -1))), ("a1.npy", T)]), "declares another size than it has"),
     "objects": (archive([("a0.npy", header((1,), "|O") + b"x" * 8), ("a1.npy", T)]), "dtype object"),
-    "overlapping": (overlapping(), "its arrays are larger than the file"),
+    "overlapping": (overlapping(), "its members are larger than the file"),
     "missing": (archive([("a1.npy", T)]), "KeyError"),
     "no npy": (archive([("a0.npy", b"hello"), ("a1.npy", T)]), "cannot be read"),
     "no zip": (b"PK\x03\x04 and no more", "cannot be read"),
@@ -81,7 +79,7 @@ PARTS = {
 
 @pytest.mark.parametrize(("content", "why"), PARTS.values(), ids=PARTS)
 def test_arrays_that_nobody_saved(saved, content, why):
-    forge(saved, arrays_npz=content)
+    forge(saved, content)
     with pytest.raises(ValueError, match=rf"state' is damaged: .*{why}.*; restore it from a copy"):
         persist.load(saved, kind="test")
 
@@ -91,9 +89,21 @@ def test_arrays_that_nobody_saved(saved, content, why):
     ["[" * 100_000, '{"$array": 7}', '{"$float": []}', '{"$float": "x"}', '{"$tuple": 3}', "\xff", "1" * 10_000, '{"a'],
 )
 def test_trees_that_nobody_saved(saved, text):
-    forge(saved, tree_json=text.encode("latin-1"))
-    with pytest.raises(ValueError, match=r"state' is damaged: generation-.* cannot be read"):
+    with zipfile.ZipFile(out := io.BytesIO(), "w") as file:
+        file.writestr("tree.json", (TREE[: TREE.index('"tree": ') + 8] + text + "}").encode("latin-1"))
+    forge(saved, out.getvalue())
+    with pytest.raises(ValueError, match=r"state' is damaged: it cannot be read"):
         persist.load(saved, kind="test")
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"format": "other", "version": 1}'])
+def test_content_of_others(saved, text):
+    with zipfile.ZipFile(out := io.BytesIO(), "w") as file:
+        file.writestr("tree.json", text)
+    forge(saved, out.getvalue())
+    for call in (lambda: persist.load(saved, kind="test"), lambda: persist.save(saved, {}, kind="test")):
+        with pytest.raises(ValueError, match="is not one that projfree wrote"):
+            call()
 
 
 def test_nothing_is_allocated_for_a_size_that_is_only_declared(saved):
@@ -101,7 +111,7 @@ def test_nothing_is_allocated_for_a_size_that_is_only_declared(saved):
     import tracemalloc
 
     zeros = header((40_000_000,)) + bytes(320_000_000)
-    forge(saved, arrays_npz=archive([("a0.npy", zeros), ("a1.npy", T)], zipfile.ZIP_DEFLATED))
+    forge(saved, archive([("a0.npy", zeros), ("a1.npy", T)], zipfile.ZIP_DEFLATED))
     tracemalloc.start()
     with pytest.raises(ValueError, match=r"is compressed|larger than the file"):
         persist.load(saved, kind="test")
@@ -111,10 +121,9 @@ def test_nothing_is_allocated_for_a_size_that_is_only_declared(saved):
 
 
 @posix
-@pytest.mark.parametrize("name", ["projfree.json", "tree.json", "arrays.npz"])
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder", "loop"])
-def test_only_plain_files_are_opened(saved, name, kind):
-    place = saved / name if name == "projfree.json" else generation(saved) / name
+def test_only_plain_files_are_opened(saved, kind):
+    place = saved / "projfree.npz"
     place.unlink()
     {
         "pipe": lambda: os.mkfifo(place),
@@ -122,30 +131,5 @@ def test_only_plain_files_are_opened(saved, name, kind):
         "folder": place.mkdir,
         "loop": lambda: place.symlink_to(place),
     }[kind]()
-    with pytest.raises(ValueError, match=rf"state' is damaged: {name} (is not a plain file|cannot be opened)"):
+    with pytest.raises(ValueError, match=r"state' is damaged: (projfree.npz is not a plain file|it cannot be read)"):
         persist.load(saved, kind="test")
-
-
-def test_a_pointer_of_any_length(saved):
-    (saved / "projfree.json").write_bytes(b" " * 100_000 + (saved / "projfree.json").read_bytes())
-    with pytest.raises(ValueError, match=r"is damaged: projfree.json is larger than 65536 bytes"):
-        persist.load(saved, kind="test")
-
-
-def test_a_generation_that_is_a_file(saved):
-    shutil.rmtree(found := generation(saved))
-    found.write_text("x")
-    with pytest.raises(ValueError, match="is damaged"):
-        persist.load(saved, kind="test")
-
-
-@posix
-def test_save_removes_a_link_and_not_what_it_points_to(saved, tmp_path):
-    mine = tmp_path / "mine"
-    mine.mkdir()
-    (mine / "tree.json").write_text("mine")
-    (mine / "arrays.npz").write_text("mine")
-    (saved / "generation-0123456789abcdef").symlink_to(mine)
-    persist.save(saved, {"t": 4}, kind="test")
-    assert sorted(file.name for file in mine.iterdir()) == ["arrays.npz", "tree.json"]
-    assert not (saved / "generation-0123456789abcdef").is_symlink()

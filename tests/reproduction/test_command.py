@@ -18,10 +18,10 @@ import pytest
 from typer.testing import CliRunner
 
 import reproduction.command
-from projfree.persist.disk import locked
 from reproduction import EXPERIMENTS
 from reproduction.__main__ import app
 from reproduction.base import Claim, Experiment, Finding, Panel, Series, Task, Verdict
+from reproduction.folder import held
 from reproduction.store import FILE, read_store
 
 RUNNER = CliRunner()
@@ -259,7 +259,7 @@ def test_a_folder_below_a_file_is_told_before_the_first_measurement(call, tmp_pa
 
 @pytest.mark.skipif(sys.platform == "win32", reason="locks need fcntl")
 def test_a_second_run_in_the_folder_is_refused(call, tmp_path):
-    with locked(tmp_path):
+    with held(tmp_path):
         refused = call("one", "--out", tmp_path)
     assert refused.exit_code == 2
     said = f"another run is writing to --out '{tmp_path}'; wait until it has ended, or choose another folder."

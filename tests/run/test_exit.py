@@ -37,12 +37,12 @@ BALL = LpBall(1.5, 1.0)
 @pytest.mark.parametrize("method", [AcceleratedProjectedGradient(), ProjectedGradient()], ids=repr)
 @pytest.mark.parametrize("case", ["squares", "squares, intercept", "logistic"])
 def test_precision_is_reached_only_at_the_allowance(case, method):
-    """What is left of the gap is the allowance in the bound, and at most once more."""
+    """What is left of the gap is about the allowance in the bound, and at most once more."""
     f = problem(case)
     result = minimize(f, BALL, method, tol=0.0)
     assert result.status is Status.PRECISION
     allowance = f.minorant(f.point(result.w)).minimum(BALL)[1]
-    assert allowance <= result.gap <= 2.0 * allowance * (1.0 + 1e-6)
+    assert 0.9 * allowance <= result.gap <= 2.0 * allowance * (1.0 + 1e-6)
 
 
 @pytest.mark.parametrize("method", ["FW, open loop", "FW, exact", "PG", "FISTA", "Newton", "PA"])

@@ -24,7 +24,6 @@ from projfree import (
 from projfree.run.checkpoint import KIND
 from projfree.solvers import FrankWolfe
 from projfree.solvers.base import State
-from projfree.solvers.restoring import read_members
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 30))
@@ -78,20 +77,6 @@ def test_fields_of_a_users_state_are_kept(extra, tmp_path):
     resumed = minimize(f, ball, Own(), state=tmp_path / "c", max_iter=8, **given)
     np.testing.assert_array_equal(resumed.w, whole.w)
     np.testing.assert_array_equal(resumed.state.extra, extra)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Redeclared(State):
-    memory: Any = None
-
-
-def test_a_member_that_a_users_state_declares_anew_means_what_it_says():
-    kept = {"t": 1, "memory": np.array([np.nan, 1.0])}
-    assert read_members(Redeclared, kept, (2,)) == kept
-    with pytest.raises(ValueError, match="`memory` must be a number"):
-        read_members(State, kept, (2,))
-    with pytest.raises(ValueError, match="`t`"):
-        read_members(Redeclared, kept | {"t": -1}, (2,))
 
 
 def test_a_plan_over_a_set_of_another_shape_is_refused():

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
@@ -19,10 +16,7 @@ from projfree import (
     as_data,
     minimize,
 )
-from projfree.algebra import Minorant
-from projfree.run.ladder import Ladder
 from projfree.sets import OracleSet, Weighted, WithFree
-from projfree.sets.answer import Answer
 from projfree.sets.base import ConstraintSet, NormBall
 
 D = 8
@@ -148,27 +142,8 @@ def test_at_most_two_calls_an_iteration(name, solver):
     ball.reach((D,))  # the box around the set is found once, whatever the run
     count.calls = 0
     result = minimize(problem(Logistic()), ball, solver, tol=0.0, max_iter=100)
-    # A run that ends at the limit of precision before has its last checks over fewer iterations.
-    assert count.calls <= (200 if result.n_iter == 100 else 2 * result.n_iter + 10)
+    assert count.calls <= 2 * result.n_iter + 20
     assert count.calls >= result.n_iter
-
-
-@pytest.mark.parametrize("solver", SOLVERS, ids=repr)
-@pytest.mark.parametrize("name", ["lp with a start", "polytope", "flat subclass", "norm ball"])
-def test_runs_end_at_most_a_tenth_later(monkeypatch, name, solver):
-    """Than with every average evaluated in every iteration."""
-    passes = []
-    for cost in ("call", "entries"):
-        ball = SETS[name](Counter())
-        monkeypatch.setattr(type(ball), "support_cost", cost)
-        runs = [
-            minimize(problem(loss), ball, solver, tol=tol, max_iter=200, record=0)
-            for loss in (Squared(), Logistic())
-            for tol in (5e-2, 1e-2)
-        ]
-        assert sum(run.status.converged for run in runs) >= 2
-        passes.append(sum(run.n_passes for run in runs))
-    assert passes[0] <= 1.1 * passes[1]
 
 
 @pytest.mark.parametrize("name", ["lp", "lp with a support", "norm ball", "subclass", "subclass with pairs"])
@@ -215,23 +190,3 @@ def test_each_call_is_given_what_the_last_one_left(solver, wrap):
     first = minimize(problem(Logistic()), wrap(inside), solver, tol=0.0, max_iter=5)
     assert inside.given == [None, 1, 2, 3, 4]
     assert first.state.answer.warm == 5
-
-
-def test_calls_that_might_end_the_run_are_limited():
-    """Also where every minorant looks as if it reached the goal there is one call an iteration in the mean."""
-    count, rng = Counter(), np.random.default_rng(0)
-    ladder, zero = Ladder(UserSet(ROUND, count), (D,)), Answer(np.zeros(D), math.nan)
-    for _ in range(100):
-        ladder.add(Minorant(1.0, rng.standard_normal(D)), np.zeros(D), last=zero, goal=0.9)
-    assert 60 <= count.calls <= 102
-
-
-def test_averages_are_evaluated_on_a_geometric_schedule():
-    """Without a goal: in each of the first iterations, later at numbers that grow by a tenth."""
-    ladder, rng, met = Ladder(UserSet(ROUND, Counter()), (D,)), np.random.default_rng(0), []
-    for t in range(1, 101):
-        before = ladder.evaluated
-        ladder.add(Minorant(0.0, rng.standard_normal(D)), np.zeros(D))
-        met += [t] * (ladder.evaluated > before)
-    assert met[:10] == list(range(1, 11))
-    assert all(1.1 * a <= b < 1.1 * a + 1.0 for a, b in pairwise(met[10:]))

@@ -126,7 +126,7 @@ def test_every_average_is_asked_at_the_end_on_spectral_sets():
     f = problem("softmax, intercept")
     last = PrimalAveraging(average=LastGradient())
     result = minimize(f, SchattenBall(1, 5.0), last, max_iter=14, tol=0.0, callbacks=[runs.append])
-    assert result.bound >= max(rung.m.lower(runs[0].ball) for rung in runs[0].ladder.rungs)
+    assert result.bound >= max(average.m.lower(runs[0].ball) for average in runs[0].lower_bound.averages)
 
 
 def test_a_bad_start_is_not_the_answer():

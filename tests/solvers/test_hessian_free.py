@@ -204,7 +204,7 @@ def test_where_newton_steps_are_slow_projected_gradients_go_on(p, loss, tmp_path
 
     found = run(max_iter=1_500)
     assert found.status.converged
-    there = run(max_iter=found.n_iter - 3, callbacks=Checkpoint(tmp_path / "c", every=7))
+    there = run(max_iter=found.n_iter // 2, callbacks=Checkpoint(tmp_path / "c", every=7))
     again = run(max_iter=1_500, state=tmp_path / "c")
     assert not there.status.converged
     assert again.status.converged

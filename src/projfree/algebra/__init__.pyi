@@ -4,7 +4,6 @@ from projfree.algebra.minorant import Minorant as Minorant
 from projfree.algebra.minorant import inner as inner
 from projfree.algebra.minorant import size as size
 from projfree.algebra.minorant import square as square
-from projfree.algebra.minorant_stack import MinorantStack as MinorantStack
 from projfree.algebra.on_pattern import OnPattern as OnPattern
 from projfree.algebra.packing import pack as pack
 from projfree.algebra.packing import unpack as unpack

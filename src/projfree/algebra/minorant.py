@@ -101,17 +101,11 @@ class Minorant:
             return -np.inf, 0.0
         if support is None:
             support = ball.support(-self.gradient)
-        error = ball.support_error(self.gradient, support)
-        bound, allowance = lowered(self, support, error, ball.reach(self.gradient.shape))
-        return float(bound), float(allowance)
-
-
-def lowered(m: Any, support: Any, support_error: Any, reach: float) -> tuple[Any, Any]:
-    """The minimum of a minorant lowered by its rounding allowance, and that allowance; for a stack of each of them."""
-    allowance = m.constant_error + (m.gradient_error + m.curvature_error * reach) * reach + support_error
-    # Four more roundings: the subtraction, the allowance's own sums, and the last subtraction.
-    allowance = allowance * (1.0 + 8.0 * UNIT) + 4.0 * UNIT * (abs(m.constant) + abs(support))
-    return m.constant - support - allowance, allowance
+        reach, error = ball.reach(self.gradient.shape), ball.support_error(self.gradient, support)
+        allowance = self.constant_error + (self.gradient_error + self.curvature_error * reach) * reach + error
+        # Four more roundings: the subtraction, the allowance's own sums, and the last subtraction.
+        allowance = allowance * (1.0 + 8.0 * UNIT) + 4.0 * UNIT * (abs(self.constant) + abs(support))
+        return float(self.constant - support - allowance), float(allowance)
 
 
 def size(g: Any) -> float:

@@ -1,9 +1,8 @@
 """Fitted models on disk: a folder of JSON and npz, versioned, without pickle.
 
-The tree that `projfree.persist` writes is ``{"version", "class", "parameters", "fitted"}``, and ``"encoder"`` where
-a `TableEncoder` comes first. Losses, sets, solvers,
-results and their parts stand in it as ``{"type": name, "fields": {...}}``; only names of `TYPES` are read back, so a
-file can make nothing else.
+The tree that `projfree.persist` writes is ``{"class", "parameters", "fitted"}``, and ``"encoder"`` where a
+`TableEncoder` comes first. Losses, sets, solvers, results and their parts stand in it as
+``{"type": name, "fields": {...}}``; only names of `TYPES` are read back, so a file can make nothing else.
 """
 
 from __future__ import annotations
@@ -44,8 +43,7 @@ if TYPE_CHECKING:
 
     from projfree.estimators.completion.recommendations import Recommender
 
-#: The version is raised whenever the tree changes; no other version is read.
-KIND, VERSION = "model", 4
+KIND = "model"
 CLASSES = (
     "ConstrainedRegressor",
     "ConstrainedClassifier",
@@ -102,7 +100,7 @@ def save(model: ConstrainedModel | Recommender | Pipeline, path: str | os.PathLi
     parameters = {key: _plain_or_none(value) if key in FOR_FITS else encode(value, key) for key, value in given.items()}
     kept = {key: value for key, value in vars(model).items() if key.endswith("_") and key[0] != "_"}
     fitted = {key: encode(value, key) for key, value in kept.items() if key not in getattr(model, "_never_saved", ())}
-    tree = {"version": VERSION, "class": name, "parameters": parameters, "fitted": fitted}
+    tree = {"class": name, "parameters": parameters, "fitted": fitted}
     persist.save(path, tree if encoder is None else {**tree, "encoder": pack_encoder(encoder)}, kind=KIND)
 
 
@@ -140,11 +138,6 @@ def load(path: str | os.PathLike[str]) -> Any:
     True
     """
     tree = persist.load(path, kind=KIND)
-    if isinstance(tree, dict) and type(tree.get("version")) is int and tree["version"] != VERSION:
-        raise ValueError(
-            f"{str(path)!r} holds a model of format version {tree['version']}, and this projfree reads version "
-            f"{VERSION}; load it with the projfree that wrote it, or fit again."
-        )
     try:
         return _model(tree)
     except _UnknownError as error:
@@ -161,8 +154,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _model(tree: Any) -> Any:
-    need(isinstance(tree, dict) and type(tree.get("version")) is int, "it holds no model")
-    need(tree.get("class") in CLASSES, "it holds no model")
+    need(isinstance(tree, dict) and tree.get("class") in CLASSES, "it holds no model")
     cls = getattr(importlib.import_module("projfree.estimators"), tree["class"])
     given, fitted = checked_parameters(cls, tree["parameters"]), checked_names(cls, tree["fitted"])
     model = cls(**{key: decode(value) for key, value in given.items()})

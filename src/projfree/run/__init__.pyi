@@ -8,5 +8,5 @@ from projfree.run.path import Path as Path
 from projfree.run.path import path as path
 from projfree.run.progress import Run as Run
 from projfree.run.result import Result as Result
-from projfree.run.status import Status as Status
-from projfree.run.trace import Trace as Trace
+from projfree.run.result import Status as Status
+from projfree.run.result import Trace as Trace

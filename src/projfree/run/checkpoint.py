@@ -1,45 +1,54 @@
-"""`Checkpoint`: a run on disk, from which it goes on bit for bit."""
+"""`Checkpoint`: a run on disk, from which it continues bit for bit."""
 
 from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, cast
 
 import numpy as np
 
+import projfree.sampling as sampling
+import projfree.steps as steps
 from projfree import persist
 from projfree.algebra import Minorant, Point, Structured, pack, unpack
 from projfree.callers import outside
-from projfree.checks import all_finite, count, real_array
+from projfree.checks import all_finite, count, instance, real_array
 from projfree.objectives.base import SmoothFunction
-from projfree.run.averages import Rung
-from projfree.run.fingerprints import ANEW, refuse_other
-from projfree.run.progress import Run
-from projfree.run.solver_record import rebuild, record
-from projfree.run.trace import Trace
-from projfree.solvers.base import Solver
-from projfree.solvers.restoring import counted, number
+from projfree.run.lower_bound import AveragedMinorant
+from projfree.run.progress import ANEW, Run, refuse_other
+from projfree.run.result import Trace
+from projfree.solvers import SOLVERS
+from projfree.solvers.base import Solver, State
 
-#: The version is raised whenever runs keep something else than before.
-KIND, VERSION = "projfree checkpoint", 5
-BOOKS = (
+KIND = "projfree checkpoint"
+#: The numbers that a run and its lower bound keep.
+RUN = (
     *("seconds", "first_iteration", "work", "value", "first_value", "latest_gap", "centre_value"),
     *("next_check", "next_confirm"),
 )
-LADDER = ("count", "due", "evaluated", "bound", "allowance", "witnessed")
+LOWER_BOUND = ("count", "due", "bound", "allowance", "witnessed")
+#: The types that a file may give a field of a state, by the annotation of the field.
+TYPES: dict[str, tuple[type, ...]] = {
+    "int": (int, np.integer),
+    "float": (int, float, np.integer, np.floating),
+    "Array": (np.ndarray,),
+    "Point": (Point,),
+    "Minorant": (Minorant,),
+}
 
 
 @dataclass(frozen=True)
 class Checkpoint:
     """A callback that writes the run to a folder, atomically, every so many iterations.
 
-    Go on with ``minimize(objective, ball, state=path)``; the checkpoint names its solver, and a solver of the user's
-    own is given again. It holds parameters, scalars and averages, never images: after writing one the running solver
-    goes on in a fresh workspace, so that the resumed run and the one that wrote it take the same steps to the last bit.
-    Where a later one cannot be written, because the disk is full, the earlier one stays and the run goes on with a
-    warning; a first one that cannot be written ends the run.
+    Continue with ``minimize(objective, ball, state=path)``; the checkpoint names its solver, and a solver of the
+    user's own is given again. It holds parameters, scalars and averages, never predictions: after writing one the
+    running solver continues in a fresh workspace, so that the resumed run and the one that wrote it take the same steps
+    to the last bit. If a later one cannot be written, because the disk is full, the earlier one stays and the run
+    continues with a warning; a first one that cannot be written ends the run.
 
     Parameters
     ----------
@@ -48,7 +57,7 @@ class Checkpoint:
     every : int
         Iterations between two checkpoints.
     note : dict, optional
-        Names and numbers that whoever goes on wants to know, as `Written.note`.
+        Names and numbers that whoever continues wants to know, as `Written.note`.
 
     Examples
     --------
@@ -72,37 +81,27 @@ class Checkpoint:
 
     def __call__(self, run: Run) -> None:
         """Write the run if its iteration is due."""
-        if run.iteration % self.every == 0:
-            tree = self._tree(run)
-            try:
-                self._save(tree)
-            except OSError as error:
-                if not persist.exists(self.path):
-                    raise
-                if not run.warned:
-                    _warn_of_an_older_one(run, error)
-                run.warned = True
-            _apply(run, tree)
-
-    def _tree(self, run: Run) -> dict[str, Any]:
-        return snapshot(run) | {"note": self.note}
-
-    def _save(self, tree: dict[str, Any]) -> None:
-        persist.save(self.path, tree, kind=KIND)
+        if run.iteration % self.every:
+            return
+        tree = _snapshot(run) | {"note": self.note}
+        try:
+            persist.save(self.path, tree, kind=KIND)
+        except OSError as error:
+            if not persist.exists(self.path):
+                raise
+            if not run.warned:
+                warnings.warn(
+                    f"The checkpoint of iteration {run.iteration} is missing: {error.strerror} The run goes on; after "
+                    "a stop it would go on from the last one that was written, so make room on the disk.",
+                    RuntimeWarning,
+                    stacklevel=outside(),
+                )
+            run.warned = True
+        _restore(run, tree)
 
     def rows_lost(self, run: Run) -> None:
-        """Write the run as it stands, because its rows are out of reach."""
-        self._save(self._tree(run))
-
-
-def _warn_of_an_older_one(run: Run, error: OSError) -> None:
-    """Say that a run goes on although its checkpoint could not be written; an earlier one is there."""
-    warnings.warn(
-        f"The checkpoint of iteration {run.iteration} is missing: {error.strerror} The run goes on; after a stop it "
-        "would go on from the last one that was written, so make room on the disk.",
-        RuntimeWarning,
-        stacklevel=outside(),
-    )
+        """Write the run as it is, because its rows are out of reach."""
+        persist.save(self.path, _snapshot(run) | {"note": self.note}, kind=KIND)
 
 
 @dataclass(frozen=True)
@@ -116,139 +115,149 @@ class Written:
     def load(cls, path: str | os.PathLike[str]) -> Written:
         """The checkpoint at ``path``."""
         name, tree = f"the checkpoint at {os.fspath(path)}", persist.load(path, kind=KIND)
-        if not isinstance(tree, dict) or "version" not in tree or not isinstance(tree.get("problem", {}), dict):
+        if not isinstance(tree, dict) or not all(isinstance(tree.get(part), dict) for part in ("problem", "note")):
             raise ValueError(f"{name} is damaged: it holds no run; {ANEW}.")
-        if tree["version"] != VERSION:
-            raise ValueError(
-                f"{name} has the version {tree['version']}, and this projfree goes on from version {VERSION}; finish "
-                f"it with the projfree that wrote it, or {ANEW}."
-            )
         return cls(name, tree)
 
     @property
     def problem(self) -> dict[str, str]:
         """What it belongs to."""
-        problem: dict[str, str] = self.tree.get("problem", {})
+        problem: dict[str, str] = self.tree["problem"]
         return problem
 
     @property
     def note(self) -> dict[str, Any]:
         """What its writer has noted."""
-        note: dict[str, Any] = self.tree.get("note", {})
+        note: dict[str, Any] = self.tree["note"]
         return note
 
     def solver(self) -> Solver:
-        """The solver that wrote it, or a sentence that asks for it."""
-        return rebuild(self.tree.get("solver"), self.name)
+        """The solver that wrote it, or a ValueError that asks for it."""
+        tree = self.tree.get("solver")
+        try:
+            solver = _rebuild(tree)
+            instance("solver", solver, Solver, "FrankWolfe()")
+        except Exception as error:  # a file may hold anything
+            name = tree.get("class") if isinstance(tree, dict) else None
+            raise ValueError(
+                f"{self.name} was written by the solver {name}, which this projfree cannot make again ({error}); give "
+                f"the solver as `solver={name}(...)`."
+            ) from error
+        return cast("Solver", solver)
 
     def restore(self, run: Run) -> None:
-        """Put a fresh run where the checkpoint stands, or say that it is of another problem."""
-        refuse_other(self.name, self.problem, run.state.problem, ANEW)
+        """Put a fresh run where the checkpoint is, or raise ValueError if it is of another problem."""
+        refuse_other(self.name, self.problem, run.problem, ANEW)
         try:
-            _apply(run, self.tree)
+            _restore(run, self.tree)
         except Exception as error:  # a file may hold anything
             raise ValueError(
                 f"{self.name} is damaged ({type(error).__name__}: {error}); restore it from a copy, or {ANEW}."
             ) from error
 
 
-def snapshot(run: Run) -> dict[str, Any]:
+def _snapshot(run: Run) -> dict[str, Any]:
     """The run as a tree of arrays and scalars."""
-    ladder = run.ladder
+    lower, state = run.lower_bound, run.state
+    kept = [f.name for f in fields(state) if not f.metadata.get("transient")]
     return {
-        "version": VERSION,
-        "problem": dict(run.state.problem),
-        "solver": record(run.solver),
-        "state": {f.name: _encode(getattr(run.state, f.name)) for f in _kept(run.state)},
-        "iteration": run.iteration,
-        "books": {name: getattr(run, name) for name in BOOKS},
+        "problem": run.problem,
+        "solver": _record(run.solver),
+        "state": {"class": type(state).__name__} | {name: _encode(getattr(state, name)) for name in kept},
+        "run": {name: getattr(run, name) for name in RUN},
         "smallest_gap": list(run.smallest_gap),
         "best": _encode(run.best),
         "rows": {str(t): row for t, row in run.rows.items()},
         "trace": run.trace.columns(),
-        "ladder": {name: getattr(ladder, name) for name in LADDER},
-        "witness": _plain(ladder.witness),
-        "rungs": [{"m": _encode(rung.m), "z": rung.z} for rung in ladder.rungs],
+        "lower_bound": {name: getattr(lower, name) for name in LOWER_BOUND},
+        "witness": _encode(lower.witness),
+        "averages": [[_encode(average.m), _encode(average.z)] for average in lower.averages],
     }
 
 
-def _apply(run: Run, tree: dict[str, Any]) -> None:
-    f, ladder = run.f, run.ladder
-    run.unproved = True  # and takes nobody's word for a bound
-    kept = {name: _decode(value, f) for name, value in tree["state"].items()}
-    restored = run.solver.restored(f, run.ball, run.state, kept)
-    run.state = replace(restored, problem=run.state.problem, solver=run.solver)
-    books = {name: _like(getattr(run, name), name, tree["books"][name]) for name in BOOKS}
-    work = books.pop("work")
-    for name, value in books.items():
-        setattr(run, name, value)
-    if run.iteration != tree["iteration"]:
-        raise ValueError(f"its state is of iteration {run.iteration}, its books are of {tree['iteration']!r}")
-    run.opened = f.reopened(work)  # the resumed run remembers nothing either
+def _restore(run: Run, tree: dict[str, Any]) -> None:
+    """Put a run where a snapshot is; the running one too, so that it remembers no more than a resumed one."""
+    f, lower = run.f, run.lower_bound
+    run.unproved = True  # and trusts no bound of the file
+    run.state = _read_state(tree["state"], f, run.state)
+    numbers = {name: _number(name, tree["run"][name]) for name in RUN}
+    work = count("work", numbers.pop("work"), lowest=0)
+    vars(run).update(numbers)
+    count("first_iteration", run.first_iteration, lowest=0)
+    count("iteration", run.iteration, lowest=0)
+    run.opened = f.reopened(work)
     run.work_before = work - run.opened.work
     gap, iteration = tree["smallest_gap"]
-    run.smallest_gap = (number("smallest_gap", gap), counted("smallest_gap", iteration))
-    run.best = _read(tree["best"], f, Point)
-    run.trace = Trace.read(tree["trace"])
-    run.rows = {counted("rows", int(t)): run.trace.place(row, int(t)) for t, row in tree["rows"].items()}
-    for name in LADDER:
-        setattr(ladder, name, _like(getattr(ladder, name), name, tree["ladder"][name]))
-    ladder.witness = _place(tree["witness"], f)
-    rungs = [Rung(_read(rung["m"], f, Minorant), _place(rung["z"], f)) for rung in tree["rungs"]]
-    if len(rungs) != len(ladder.ells) or any((rung.z is None) is not ladder.factored for rung in rungs):
-        raise ValueError(f"it has {len(rungs)} averages of tangents with their places, not {len(ladder.ells)}")
-    ladder.rungs = rungs
+    run.smallest_gap = (_number("smallest_gap", gap), count("smallest_gap", iteration, lowest=0))
+    run.best, run.trace = _decode(tree["best"], f, Point), Trace.read(tree["trace"])
+    run.rows = {int(t): count("row", row, lowest=0) for t, row in tree["rows"].items()}
+    if any(run.trace.at(row, "iteration") != t for t, row in run.rows.items()):
+        raise ValueError("its rows are not those of its trace")
+    vars(lower).update({name: _number(name, tree["lower_bound"][name]) for name in LOWER_BOUND})
+    lower.witness = None if tree["witness"] is None else _parameter(tree["witness"], f)
+    averages = [
+        AveragedMinorant(_decode(m, f, Minorant), None if z is None else _parameter(z, f)) for m, z in tree["averages"]
+    ]
+    if len(averages) != len(lower.averages) or any((each.z is None) is not lower.factored for each in averages):
+        raise ValueError("its averages of tangents are of another kind of run")
+    lower.averages = averages
 
 
-def _kept(state: Any) -> list[Any]:
-    return [f for f in fields(state) if not f.metadata.get("transient")]
+def _read_state(tree: dict[str, Any], f: SmoothFunction, first: State) -> State:
+    """The state of a snapshot: of the class that it names, with fields of the types that the class declares."""
+    kind = {kind.__name__: kind for kind in (*_subclasses(State), type(first))}[tree["class"]]
+    values = {name: _decode(value, f) for name, value in tree.items() if name != "class"}
+    declared = {each.name: str(each.type) for each in fields(kind) if not each.metadata.get("transient")}
+    if values.keys() != declared.keys():
+        raise ValueError("its state has other fields")
+    for name, value in values.items():
+        type_name, _, optional = declared[name].partition(" | ")
+        if type_name in TYPES and not (value is None and optional == "None"):
+            if not isinstance(value, TYPES[type_name]) or isinstance(value, bool):
+                raise ValueError(f"`{name}` must be of type {type_name}, got {value!r:.80}")
+            if isinstance(value, np.ndarray):
+                all_finite(name, real_array(name, value))
+    state: State = kind(**values, solver=first.solver)
+    count("t", state.t, lowest=0)
+    if state.active_set is not None and not state.active_set.consistent:
+        raise ValueError("its active set holds no vertices")
+    return state
+
+
+def _subclasses(kind: Any) -> Iterator[Any]:
+    """A class and all that were derived from it so far."""
+    yield kind
+    for each in kind.__subclasses__():
+        yield from _subclasses(each)
 
 
 def _encode(value: Any) -> Any:
+    """A point, a minorant or a parameter as arrays and scalars; other values as they are."""
     if isinstance(value, Point):
         b = value.intercept
-        return {"type": "point", "w": _plain(value.w), "intercept": None if b is None else np.asarray(b)}
+        return {"type": "Point", "w": _encode(value.w), "intercept": None if b is None else np.asarray(b)}
     if isinstance(value, Minorant):
-        return {"type": "minorant", **{f.name: _plain(getattr(value, f.name)) for f in fields(value)}}
+        return {"type": "Minorant", **{each.name: _encode(getattr(value, each.name)) for each in fields(value)}}
+    return pack(value) if isinstance(value, Structured) else value
+
+
+def _decode(value: Any, f: SmoothFunction, kind: type = object) -> Any:
+    """Undo `_encode` for a value of a kind, with shapes and finite numbers checked."""
+    if isinstance(value, dict) and value["type"] == "Point":
+        w, b = _parameter(value["w"], f), value["intercept"]
+        b = None if b is None else all_finite("intercept", real_array("intercept", b))
+        if b is not None and f.intercept_shape not in (None, b.shape):
+            raise ValueError(f"an intercept has the shape {b.shape}, not {f.intercept_shape}")
+        value = f.point(w, b)
+    elif isinstance(value, dict):
+        numbers = {name: _number(name, part) for name, part in value.items() if name not in ("type", "gradient")}
+        value = Minorant(gradient=_parameter(value["gradient"], f), **numbers)
+    if not isinstance(value, kind):
+        raise ValueError(f"a {kind.__name__} was expected, got {value!r:.80}")
     return value
 
 
-def _decode(value: Any, f: SmoothFunction) -> Any:
-    if not isinstance(value, dict):
-        return value
-    rest = {name: part for name, part in value.items() if name != "type"}
-    if value["type"] == "point":
-        b = rest["intercept"]
-        return f.point(_as_parameter(rest["w"], f), None if b is None else _intercept(b, f))
-    gradient = _as_parameter(rest.pop("gradient"), f)
-    return Minorant(gradient=gradient, **{name: number(name, part) for name, part in rest.items()})
-
-
-def _read(value: Any, f: SmoothFunction, kind: type) -> Any:
-    found = _decode(value, f)
-    if not isinstance(found, kind):
-        raise ValueError(f"a {kind.__name__.lower()} was expected, got {value!r:.80}")
-    return found
-
-
-def _like(now: Any, name: str, value: Any) -> Any:
-    """A count where the run has one, else a number; NaN is one where the run does not know it yet."""
-    return counted(name, value) if isinstance(now, int) else number(name, value, nan=name == "centre_value")
-
-
-def _intercept(b: Any, f: SmoothFunction) -> Any:
-    found = all_finite("intercept", real_array("intercept", b))
-    if f.intercept_shape is not None and found.shape != f.intercept_shape:
-        raise ValueError(f"an intercept has the shape {found.shape}, not {f.intercept_shape}")
-    return found
-
-
-def _plain(w: Any) -> Any:
-    """A parameter as arrays."""
-    return pack(w) if isinstance(w, Structured) else w
-
-
-def _as_parameter(w: Any, f: SmoothFunction) -> Any:
+def _parameter(w: Any, f: SmoothFunction) -> Any:
     """A parameter from its arrays; one on the pattern of the data gets that very pattern."""
     found = unpack(w, f.pattern) if isinstance(w, dict) else w
     if found.shape != f.shape:
@@ -256,6 +265,32 @@ def _as_parameter(w: Any, f: SmoothFunction) -> Any:
     return found if isinstance(found, Structured) else all_finite("w", real_array("w", found))
 
 
-def _place(w: Any, f: SmoothFunction) -> Any:
-    """Where a tangent was taken, None where that is not known."""
-    return None if w is None else _as_parameter(w, f)
+def _number(name: str, value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, TYPES["float"]):
+        raise ValueError(f"`{name}` must be a number, got {value!r:.80}")
+    return value
+
+
+def _record(solver: Any) -> Any:
+    """The solver as a tree of names and numbers; classes outside the package are recorded by their name alone."""
+    if solver is None or isinstance(solver, bool | int | float | str | np.generic):
+        return solver
+    name, kind = type(solver).__name__, _classes().get(type(solver).__name__)
+    if kind is not type(solver):
+        return {"class": name}
+    return {"class": name, "settings": {each.name: _record(getattr(solver, each.name)) for each in fields(kind)}}
+
+
+def _rebuild(tree: Any) -> Any:
+    """Undo `_record`; only classes of the package are made."""
+    if not isinstance(tree, dict):
+        return tree
+    if tree["class"] not in _classes() or "settings" not in tree:
+        raise ValueError(f"{tree['class']} is not a class of projfree")
+    return _classes()[tree["class"]](**{name: _rebuild(value) for name, value in tree["settings"].items()})
+
+
+def _classes() -> dict[str, Any]:
+    """The classes that a record can name: the package's solvers, step rules and samplings."""
+    parts = [getattr(part, name) for part in (steps, sampling) for name in dir(part)]
+    return {kind.__name__: kind for kind in (*SOLVERS, *parts) if isinstance(kind, type) and is_dataclass(kind)}

@@ -18,11 +18,9 @@ from projfree.objectives.base import SmoothFunction
 from projfree.objectives.blackbox import NotFiniteError
 from projfree.run.callbacks import Callback, closed, listed
 from projfree.run.certificate import Certificate
-from projfree.run.exit import certified, finish, remembered, verdict
-from projfree.run.fingerprints import ANEW, Fingerprint, fingerprint, refuse_other
-from projfree.run.progress import Run
-from projfree.run.result import Result
-from projfree.run.status import Status
+from projfree.run.exit import certify_start, check_stopping, finish, remembered_certificate
+from projfree.run.progress import ANEW, Run, fingerprint, refuse_other
+from projfree.run.result import Result, Status
 from projfree.runtime import single_blas
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver, State
@@ -60,8 +58,7 @@ def iterate(
     if state is not None:
         instance("state", state, State, "result.state")
     solver, _ = _checked(objective, ball, solver, 1e-6, state)
-    state = _first(objective, ball, solver, start, seed, state)
-    state = replace(state, problem=dict(state.problem))
+    state = replace(_first(objective, ball, solver, start, seed, state), problem=fingerprint(objective, ball, solver))
     while True:
         state = solver.step(objective, ball, state)
         yield state
@@ -150,24 +147,24 @@ def solved(
     keep: bool = False,
     certify: bool = False,
 ) -> Result:
-    """`minimize`; unless the state is to be kept, that of the result is of no run, and none goes on from it.
+    """`minimize`; unless ``keep``, no run can continue from the state of the result.
 
-    With ``certify`` the start may be the answer: it is checked first, and no step is made where it meets the tolerance.
+    With ``certify`` the start is checked first, and no step is made if it meets the tolerance.
     """
     at_least("tol", tol, 0.0)
-    earlier, compiled = None if state is None else _earlier(state), compile_seconds()
-    solver, made = _checked(objective, ball, solver, tol, earlier)
+    earlier, compiled = _load_state(state), compile_seconds()
+    solver, chosen = _checked(objective, ball, solver, tol, earlier)
     callbacks = listed(callbacks)
     count("max_iter", max_iter)
     count("record", record, lowest=0)
     limit = math.inf if time_limit is None else positive("time_limit", time_limit)
     first = _first(objective, ball, solver, start, seed, earlier if isinstance(earlier, State) else None)
-    run = Run(objective, ball, solver, first, tol=tol, max_iter=max_iter, record=record, plan=made)
+    run = Run(objective, ball, solver, first, tol=tol, max_iter=max_iter, record=record, plan=chosen)
     if earlier is not None and not isinstance(earlier, State):
         earlier.restore(run)
-    with closed(callbacks), single_blas(_small(objective, ball)):
+    with closed(callbacks), single_blas(_is_small(objective, ball)):
         with deadline(limit):
-            ended = (certified(run) if certify else None) or _drive(run, callbacks)
+            ended = (certify_start(run) if certify else None) or _drive(run, callbacks)
         result = finish(run, *ended, compiled, keep=keep)
     if result.compile_seconds > 0.0:
         log.info("compiled in %.1f s, once: the next process finds the code on disk", result.compile_seconds)
@@ -187,22 +184,23 @@ def driven(
 ) -> tuple[Run, Status]:
     """Steps of a solver from a first state, or from a checkpoint, until a limit, a callback or the deadline.
 
-    There is no check at exit: this is for solvers whose iterates others judge, such as sweeps by held-out ratings.
+    Nothing is certified: this is for solvers whose iterates others judge, such as sweeps by held-out ratings.
     """
-    begin = starting_point(objective, ball, None)
-    first = state if isinstance(state, State) else solver.init(objective, ball, begin, seed)
-    first = replace(first, problem=Fingerprint(objective, ball, solver), solver=solver)
-    run = Run(objective, ball, solver, first, tol=0.0, max_iter=max_iter, record=0)
+    first = state
+    if not isinstance(first, State):
+        first = solver.init(objective, ball, starting_point(objective, ball, None), seed)
+    first = replace(first, solver=solver, problem={})
+    run = Run(objective, ball, solver, first, tol=0.0, max_iter=max_iter, record=0, certify=False)
     if not isinstance(state, State):
         state.restore(run)
-    with single_blas(_small(objective, ball)):
+    with single_blas(_is_small(objective, ball)):
         status, _ = _drive(run, callbacks)
     return run, status
 
 
-def _earlier(state: Any) -> State | Written:
-    """What to go on from, a checkpoint as it was read."""
-    if isinstance(state, State):
+def _load_state(state: Any) -> State | Written | None:
+    """What to continue from, a checkpoint as it was read."""
+    if state is None or isinstance(state, State):
         return state
     if not isinstance(state, str | os.PathLike):
         raise TypeError(
@@ -216,37 +214,37 @@ def _earlier(state: Any) -> State | Written:
 def _checked(
     f: SmoothFunction, ball: ConstraintSet, solver: Any, tol: float, earlier: State | Written | None
 ) -> tuple[Solver, Plan | None]:
-    """The solver to use and the plan behind it, after saying what is wrong with the arguments if anything is."""
+    """The solver to use and the plan behind it; raises if an argument is wrong."""
     instance("objective", f, SmoothFunction, "Objective(Squared(), as_data(X, y))")
     instance("ball", ball, ConstraintSet, "LpBall(2, radius=1.0)")
-    made = None
+    chosen = None
     if solver is None or (isinstance(solver, str) and solver == "auto"):
         ball.check_shape(f.shape)
         solver = None if earlier is None else _solver_of(f, ball, earlier)
         if solver is None:
-            made = plan(f, ball, tol)
-            solver = made.solver
+            chosen = plan(f, ball, tol)
+            solver = chosen.solver
     instance("solver", solver, Solver, "FrankWolfe()")
     solver.check(f, ball)
-    return solver, made
+    return solver, chosen
 
 
 def _solver_of(f: SmoothFunction, ball: ConstraintSet, earlier: State | Written) -> Solver | None:
-    """The solver that an earlier run of the same problem used, None where nothing tells."""
-    if isinstance(earlier, State) and earlier.solver is None:
-        return None
-    name, solver = ("`state`", earlier.solver) if isinstance(earlier, State) else (earlier.name, earlier.solver())
-    assert solver is not None
-    # First, because a solver's own sentence about another problem would only confuse.
-    anew = () if isinstance(earlier, State) else (ANEW,)
-    refuse_other(name, earlier.problem, fingerprint(f, ball, solver), *anew)
-    return solver
+    """The solver that an earlier run of the same problem used, None if a state does not say."""
+    # The problem is compared first, because a solver's own message about another problem would only confuse.
+    if not isinstance(earlier, State):
+        solver = earlier.solver()
+        refuse_other(earlier.name, earlier.problem, fingerprint(f, ball, solver), ANEW)
+        return solver
+    if earlier.solver is not None:
+        refuse_other("`state`", earlier.problem, fingerprint(f, ball, earlier.solver))
+    return earlier.solver
 
 
-def _small(f: SmoothFunction, ball: ConstraintSet) -> bool:
+def _is_small(f: SmoothFunction, ball: ConstraintSet) -> bool:
     """Whether BLAS works on small pieces only: passes do, on tiles, and have threads of their own.
 
-    Its threads gain nothing on small matrices, and lose a factor of ten or more where another process has a core.
+    Its threads gain nothing on small matrices, and lose a factor of ten or more if another process has a core.
     """
     if f.quadratic and f.rows is None:  # products with its matrix
         return f.shape[0] ** 2 < LARGE
@@ -254,19 +252,18 @@ def _small(f: SmoothFunction, ball: ConstraintSet) -> bool:
 
 
 def _first(f: SmoothFunction, ball: ConstraintSet, solver: Solver, start: Any, seed: int, state: State | None) -> State:
-    """The state to go on from: the given one if it is of this problem, else a new one."""
-    problem = Fingerprint(f, ball, solver)
+    """The state to continue from: the given one if it is of this problem, else a new one."""
     if state is None:
         seed = count("seed", seed, lowest=0)
-        return replace(solver.init(f, ball, starting_point(f, ball, start), seed), problem=problem, solver=solver)
-    refuse_other("`state`", state.problem, problem)
+        return replace(solver.init(f, ball, starting_point(f, ball, start), seed), solver=solver)
+    refuse_other("`state`", state.problem, fingerprint(f, ball, solver))
     return state
 
 
 def _drive(run: Run, callbacks: Sequence[Callback]) -> tuple[Status, Certificate | None]:
     try:
         while True:
-            ended = verdict(run)
+            ended = check_stopping(run)
             if ended is not None:
                 return ended
             if run.iteration >= run.max_iter:
@@ -289,11 +286,11 @@ def _drive(run: Run, callbacks: Sequence[Callback]) -> tuple[Status, Certificate
             raise
         for callback in callbacks:
             getattr(callback, "rows_lost", lambda run: None)(run)
-        return Status.ROWS_LOST, remembered(run)
+        return Status.ROWS_LOST, remembered_certificate(run)
 
 
 def starting_point(f: SmoothFunction, ball: ConstraintSet, start: Any) -> Point:
-    """The start of a run as a point, or a sentence on why it cannot be one."""
+    """The start of a run as a point; raises if it does not lie in the set."""
     if start is None:
         return f.point(ball.start(f.shape))
     array = start
@@ -303,9 +300,6 @@ def starting_point(f: SmoothFunction, ball: ConstraintSet, start: Any) -> Point:
         raise ValueError(f"`start` must have the shape {f.shape} of the objective's parameter, got {array.shape}.")
     x = f.point(array)
     if not ball.contains(x.w):
-        raise ValueError(f"`start` must lie in {ball!r}, got {_told(x.w)}; scale or project it first.")
+        given = repr(array) if isinstance(array, Structured) else shown(array.ravel().tolist())
+        raise ValueError(f"`start` must lie in {ball!r}, got {given}; scale or project it first.")
     return x
-
-
-def _told(w: Any) -> str:
-    return repr(w) if isinstance(w, Structured) else shown(w.ravel().tolist())

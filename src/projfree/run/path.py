@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array, all_finite, real_array
-from projfree.objectives import QuadraticForm
 from projfree.objectives.base import SmoothFunction
-from projfree.run.fingerprints import fingerprint
 from projfree.run.loop import minimize
-from projfree.run.result import Interrupted, Result, one_of_many
-from projfree.run.status import Status
+from projfree.run.progress import fingerprint
+from projfree.run.result import Interrupted, Result, Status, one_of_many
 from projfree.sets.base import ConstraintSet, NormBall
 from projfree.solvers import Direct, plan
 from projfree.solvers.base import State
@@ -113,8 +111,9 @@ def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array,
     if wanted.ndim != 1 or not len(wanted):
         raise ValueError(f"`radii` must be a sequence of positive numbers, got shape {wanted.shape}.")
     largest = ball.resized(float(wanted.max()))
-    form = _form(f, largest, len(wanted), settings)
-    if form is not None and settings.get("solver", "auto") in ("auto", None) and "state" not in settings:
+    given = settings.get("solver", "auto")
+    form = f.quadratic_form() if goes_direct(f, largest, given, len(wanted)) else None
+    if form is not None and given in ("auto", None) and "state" not in settings:
         settings = {**settings, "solver": plan(form, largest, radii=len(wanted)).solver}
     results: dict[int, Result] = {}
     before: Result | None = None
@@ -140,11 +139,6 @@ def goes_direct(f: SmoothFunction, ball: ConstraintSet, solver: Any, radii: int)
     return isinstance(chosen, Direct)
 
 
-def _form(f: SmoothFunction, ball: ConstraintSet, radii: int, settings: dict[str, Any]) -> QuadraticForm | None:
-    """The squares over rows as a quadratic form, where the plan or the user goes through it."""
-    return f.quadratic_form() if goes_direct(f, ball, settings.get("solver", "auto"), radii) else None
-
-
 def _of_rows(f: SmoothFunction, result: Result, settings: dict[str, Any]) -> Result:
     """A result on the form as one on the rows: with its intercept, or read anew where the form is too coarse."""
     own, b = result.certificate, f.centred_intercept
@@ -160,15 +154,15 @@ def _of_rows(f: SmoothFunction, result: Result, settings: dict[str, Any]) -> Res
 def _next(
     f: SmoothFunction, ball: ConstraintSet, before: Result | None, ratio: float, settings: dict[str, Any]
 ) -> Result:
-    """The result for the next radius, which is so many times the last one."""
+    """The result for the next radius, which is ``ratio`` times the last one."""
     if before is None:
         return one_of_many(minimize(f, ball, **settings))
-    solver, w = before.solver, before.state.x.w
-    if not isinstance(ball, NormBall) and not ball.contains(w):  # simplices of other radii do not meet
-        start = ratio * w
-        again = {**settings, "solver": solver, "state": None, "start": start if ball.contains(start) else None}
-        return replace(one_of_many(minimize(f, ball, **again)), plan=before.plan)
-    found = one_of_many(minimize(f, ball, **{**settings, "solver": solver, "state": carried(f, ball, before)}))
+    w = before.state.x.w
+    if isinstance(ball, NormBall) or ball.contains(w):
+        begin: dict[str, Any] = {"state": carried(f, ball, before)}
+    else:  # simplices of other radii do not meet
+        begin = {"state": None, "start": ratio * w if ball.contains(ratio * w) else None}
+    found = one_of_many(minimize(f, ball, **{**settings, "solver": before.solver, **begin}))
     return replace(found, plan=before.plan)
 
 

@@ -1,33 +1,45 @@
-"""`Run`: the books of one run, kept between the steps of its solver."""
+"""`Run`: the state of one run between the steps of its solver, and what identifies its problem."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+import re
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
 from functools import cached_property
+from typing import Any
 
-from projfree.algebra import Point, same
+import numpy as np
+
+from projfree.algebra import same
+from projfree.algebra.hashing import short_hash
 from projfree.checks import Array
 from projfree.deadline import expired
 from projfree.numerics.compilation import working_clock
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.blackbox import NotFiniteError
 from projfree.objectives.evaluation import Evaluation
-from projfree.run.ladder import Ladder
-from projfree.run.trace import Trace
+from projfree.run.lower_bound import LowerBound
+from projfree.run.result import Trace
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver, State
 from projfree.solvers.plan import Plan
 
-#: A tangent at the iterate is taken when this many passes have gone by, and a tenth of all so far, or as many again if
-#: the last one proved nothing new: an interior optimum is certified there, or by tangents nearby.
-CHECK_EVERY, CHECK_GROWTH, IDLE_GROWTH = 5.0, 1.1, 2.0
-#: The scale of the relative gap is at least this part of the value at the centre.
+#: The relative gap is the gap divided by the value, or by this part of the value at the centre if that is larger.
 CENTRE_SHARE = 1e-6
 #: A value at the centre below this part of the terms whose difference it is, is rounding.
 ROUNDED = 1e-12
-#: And at least this, far above the rounding of a function that is zero everywhere.
+#: The smallest scale, far above the rounding of a function that is zero everywhere.
 LEAST_SCALE = 1e-270
+#: What to do if a checkpoint cannot be used.
+ANEW = "begin anew with this folder removed, or with another one"
+#: What `short_hash` makes of arrays: it tells them apart, and nobody can read it.
+HASH = re.compile(r"\b[0-9a-f]{16}\b")
+
+
+def next_check(passes: float) -> float:
+    """The number of passes at which the next tangent for the certificate is due: at most a tenth of all reads."""
+    return 1.1 * passes + 5.0
 
 
 class Run:
@@ -38,14 +50,14 @@ class Run:
     iteration, passes, seconds
         What was done; ``seconds`` is solver time alone, without that of compiling.
     value, bound, gap, relative_gap
-        The best value found, the best bound proved, and their difference (the latest Frank-Wolfe gap where the
+        The best value found, the best bound proved, and their difference (the latest Frank-Wolfe gap if the
         objective is not convex); infinite until known.
     best : Point
         The point with the best value.
     smallest_gap : tuple
-        The smallest Frank-Wolfe gap found where the objective is not convex, and its iteration.
+        The smallest Frank-Wolfe gap found if the objective is not convex, and its iteration.
     state : State
-        Where the solver stands.
+        The state of the solver.
     trace : Trace
         The rows so far.
 
@@ -69,29 +81,34 @@ class Run:
         max_iter: int = 10_000,
         record: int = 1,
         plan: Plan | None = None,
+        certify: bool = True,
     ) -> None:
-        self.plan = plan
-        # Whether somebody was told that a checkpoint is missing.
-        self.warned = False
-        # The gradient at the best point and the support of the set there, once they were recomputed.
-        self.gradient: Array | None = None
-        self.support = math.nan
-        # Callbacks may look at `f` and read its data; the run counts what it reads itself.
         self.f, self.ball, self.solver, self.state = f, ball, solver, state
+        self.tol, self.max_iter, self.record, self.plan, self.certify = tol, max_iter, record, plan, certify
+        # Callbacks may read the data through `f`; the run counts only what it reads itself.
         self.opened = f.open()
-        self.tol, self.max_iter, self.record = tol, max_iter, record
-        self.trace, self.ladder = Trace(), Ladder(ball, f.shape)
+        self.trace, self.lower_bound = Trace(), LowerBound(ball, f.shape)
         self.seconds, self.first_iteration, self.work_before = 0.0, state.t, 0
         self.best, self.value = state.x, math.inf
         self.latest_gap, self.smallest_gap = math.inf, (math.inf, 0)
         self.centre_value, self.first_value = math.nan, math.inf
-        self.next_check, self.next_confirm = CHECK_EVERY, 0.0
+        self.next_check, self.next_confirm = next_check(0.0), 0.0
+        # The gradient at the best point and the support of the set there, once they were recomputed.
+        self.gradient: Array | None = None
+        self.support = math.nan
         #: Whether the check at exit has found that the function is not convex.
         self.contradicted = False
-        #: Whether bounds and averages came from a file, so that only what is proved anew at the end counts.
+        #: Whether bounds and averages came from a file, so that only what is proved again at the end counts.
         self.unproved = False
+        #: Whether a warning was given that a checkpoint is missing.
+        self.warned = False
         #: The rows of the trace whose value or gap may still become known, by iteration.
         self.rows: dict[int, int] = {}
+
+    @cached_property
+    def problem(self) -> dict[str, str]:
+        """The fingerprint of the problem, which may take a pass over the data."""
+        return dict(self.state.problem) or fingerprint(self.f, self.ball, self.solver)
 
     @property
     def iteration(self) -> int:
@@ -99,14 +116,14 @@ class Run:
         return self.state.t - self.first_iteration
 
     @property
-    def passes(self) -> float:
-        """Reads of the data so far."""
-        return (self.opened.work + self.work_before) / self.f.pass_work
-
-    @property
     def work(self) -> int:
         """What was read so far, in the objective's own units."""
         return self.opened.work + self.work_before
+
+    @property
+    def passes(self) -> float:
+        """Reads of the data so far."""
+        return self.work / self.f.pass_work
 
     @property
     def convex(self) -> bool:
@@ -116,11 +133,11 @@ class Run:
     @property
     def bound(self) -> float:
         """The best lower bound proved so far."""
-        return self.ladder.bound
+        return self.lower_bound.bound
 
     @property
     def gap(self) -> float:
-        """The certified gap of the best point, or the latest Frank-Wolfe gap where the objective is not convex."""
+        """The certified gap of the best point, or the latest Frank-Wolfe gap if the objective is not convex."""
         return self.value - self.bound if self.convex else self.latest_gap
 
     @property
@@ -133,7 +150,7 @@ class Run:
             except NotFiniteError:  # a function that is not defined there: gaps are relative to the value itself
                 self.centre_value = 0.0
         centre, terms = abs(self.centre_value), self.f.term_size
-        if centre <= ROUNDED * terms:  # there is nothing to explain: any value as small is rounding
+        if centre <= ROUNDED * terms:  # any value as small is rounding
             return max(abs(self.value), terms, LEAST_SCALE)
         return max(abs(self.value), CENTRE_SHARE * centre, LEAST_SCALE)
 
@@ -144,91 +161,65 @@ class Run:
         return gap / self.scale if math.isfinite(gap) else math.inf
 
     def advance(self) -> None:
-        """One step of the solver, and what it teaches."""
+        """Make one step of the solver, record what it found, and take a tangent for the certificate if one is due."""
         begun = working_clock()
         if not (self.iteration or self.f.has_images or same(self.state.x.w, self.f.reference(self.ball))):
-            _ = self.scale  # how large a user's function is at the centre tells what is rounding at a good start
+            _ = self.scale  # the size of a user's function at the centre tells what is rounding at a good start
+        self.state = state = self._step()
+        self._learn(state)
+        looked = None
+        # An iteration over all rows counts as one pass, so that a run does not depend on how its rows are stored.
+        done = self.passes if state.evaluation is None else float(self.iteration)
+        if not math.isnan(state.allowance) or any([each.tangent is not None for _, each in state.found]):
+            self.next_check = next_check(done)  # the solver has taken one
+        elif self.certify and done >= self.next_check:
+            looked = self.opened.evaluate(state.x)
+            if self.convex:
+                self.lower_bound.offer(looked.reported.slope, state.x.w)
+            self.next_check = next_check(done)
+            self.state = replace(state, x=looked.point)  # with the intercept over all rows
+        self.seconds += max(0.0, working_clock() - begun)
+        self._append_row()
+        for t, each in state.found:
+            self._take(t - self.first_iteration, each.reported, state.gap)
+        if looked is not None:
+            self._take(self.iteration, looked.reported)
+        self.rows = {t: row for t, row in self.rows.items() if t >= self.iteration}
+
+    def _step(self) -> State:
+        """The next state; an iterate whose factors exceed their memory is compressed."""
         try:
-            stepped = self.solver.step(self.opened, self.ball, self.state)
-        except ValueError as error:
+            state = self.solver.step(self.opened, self.ball, self.state)
+        except (ValueError, ArithmeticError, LookupError) as error:
             if not self.unproved or isinstance(error, NotFiniteError):
                 raise
             raise ValueError(  # numbers of a file that look well may lead beyond the range of floats
                 f"the checkpoint leads to a step that fails ({error}); restore it from a copy, or begin anew with "
                 "`start=`."
             ) from error
-        self.state = state = self._shortened(stepped)
-        if state.done and expired():  # it may have ended early, and then says nothing about what was possible
-            self.state = state = replace(state, done=False)
-        self._learn(state)
-        looked = None
-        if any([each.tangent is not None for _, each in state.found]):  # a tangent at an iterate: no check is due
-            self.next_check = self.after(self.passes)
-        elif self.passes >= self.next_check and not self._suffices(state):
-            looked = self._check(state.x)
-            self.state = replace(state, x=looked.point)  # with the intercept over all rows
-        self.seconds += max(0.0, working_clock() - begun)
-        self._append_row()
-        now = self.iteration
-        for t, each in state.found:
-            self._take(t - self.first_iteration, each.reported, state.gap)
-        if looked is not None:
-            self._take(now, looked.reported)
-        self.rows = {t: row for t, row in self.rows.items() if t >= now}
-
-    @cached_property
-    def round_set(self) -> bool:
-        """Whether the set is strongly convex and its support does not need singular values."""
-        return not self.ball.spectral and self.ball.strong_convexity(self.f.shape) > 0.0
-
-    def _suffices(self, state: State) -> bool:
-        """Whether the solver's own tangents prove as much, and values come without a look at the iterate.
-
-        Measured for sets that are strongly convex; on spectral ones the ladder does not look at every tangent.
-        """
-        if self.solver.times_tangents:
-            return True
-        taken = self.convex and state.evaluation is not None and self.solver.tangents_suffice and bool(state.found)
-        return taken and self.round_set
-
-    def _shortened(self, state: State) -> State:
-        """The state with an iterate whose factors fit their memory; the image of one that was cut is formed anew."""
         short = self.ball.shortened(state.x.w)
-        return state if short is state.x.w else replace(state, x=self.f.point(short, state.x.intercept))
+        if short is not state.x.w:
+            state = replace(state, x=self.f.point(short, state.x.intercept))
+        # A step that the deadline has ended early says nothing about what was possible.
+        return replace(state, done=False) if state.done and expired() else state
 
     def _learn(self, state: State) -> None:
-        if self.convex and state.evaluation is not None:
-            # The oracle call of a run on a perturbed function bounds that function, not the reported one.
-            found = state.evaluation.reported
-            own = found.tangent is state.evaluation.tangent
-            if own and not math.isnan(state.allowance):
-                self.ladder.take(state.bound, state.allowance, found.point.w)
-                return
-            self.ladder.add(
-                found.slope,
-                found.point.w,
-                state.bound if own else -math.inf,
-                state.answer,
-                own=own and not math.isnan(state.gap),
-                goal=self._goal(),
-            )
-
-    def _goal(self) -> float:
-        """The bound that would end the run, where the ladder asks for it; infinite while no value is known."""
-        asked = self.ball.support_cost == "call" and math.isfinite(self.value)
-        return self.value - self.tol * self.scale if asked else math.inf
-
-    def _check(self, x: Point) -> Evaluation:
-        """Take a tangent at the iterate: the bound that serves an interior optimum too."""
-        found, before = self.opened.evaluate(x), self.bound
-        if self.convex:
-            self.ladder.try_tangent(found.reported.slope, x.w, self.state.answer)
-        idle = self.convex and self.bound <= before
-        self.next_check = self.after(self.passes, IDLE_GROWTH if idle else CHECK_GROWTH)
-        return found
+        """Take the bound that the step has proved, and average its tangent with earlier ones."""
+        if not self.convex or state.evaluation is None:
+            return
+        found = state.evaluation.reported
+        # The oracle call of a run on a perturbed function bounds that function, not the reported one.
+        own = found.tangent is state.evaluation.tangent
+        if own and not math.isnan(state.allowance):
+            self.lower_bound.take(state.bound, state.allowance, found.point.w)
+            return
+        known, asked = (state.bound, not math.isnan(state.gap)) if own else (-math.inf, False)
+        valued = math.isfinite(self.value) and not math.isnan(self.centre_value)  # else the scale might cost a read
+        goal = self.value - self.tol * self.scale if valued else math.inf
+        self.lower_bound.add(found.slope, found.point.w, known, state.answer, own=asked, goal=goal)
 
     def _take(self, iteration: int, found: Evaluation, gap: float = math.nan) -> None:
-        """Take in what is known about an iterate; ``gap`` is the Frank-Wolfe gap there if somebody knows it."""
+        """Record what is known about an iterate; ``gap`` is the Frank-Wolfe gap there if it is known."""
         row = self.rows.get(iteration)
         if row is not None:
             self.trace.fill(row, value=found.value)
@@ -236,25 +227,15 @@ class Run:
                 self.trace.fill(row, gap=found.value - self.trace.at(row, "bound"))
         if iteration == 0:
             self.first_value = found.value
-        if iteration == 0 and same(found.point.w, self.f.reference(self.ball)):
-            self.centre_value = found.value
+            if same(found.point.w, self.f.reference(self.ball)):
+                self.centre_value = found.value
         if found.value < self.value:
             self.best, self.value = found.point, found.value
         if not self.convex and found.tangent is not None:
-            self._note(self.ball.gap(found.slope.gradient, found.point.w) if math.isnan(gap) else gap, iteration)
-
-    def _note(self, gap: float, iteration: int) -> None:
-        """Keep a Frank-Wolfe gap, the measure of stationarity where the objective is not convex."""
-        self.latest_gap = gap
-        if gap < self.smallest_gap[0]:
-            self.smallest_gap = (gap, iteration)
-        if iteration in self.rows:
-            self.trace.fill(self.rows[iteration], gap=gap)
-
-    @staticmethod
-    def after(passes: float, growth: float = CHECK_GROWTH) -> float:
-        """The number of passes at which the next look is due."""
-        return growth * passes + CHECK_EVERY
+            self.latest_gap = self.ball.gap(found.slope.gradient, found.point.w) if math.isnan(gap) else gap
+            self.smallest_gap = min(self.smallest_gap, (self.latest_gap, iteration))
+            if row is not None:
+                self.trace.fill(row, gap=self.latest_gap)
 
     def _append_row(self) -> None:
         """Begin the row of this iteration, if it is recorded."""
@@ -271,3 +252,31 @@ class Run:
     def settle(self) -> None:
         """Find the value of the last iterate, for the last row of the trace and perhaps as the best one."""
         self._take(self.iteration, self.opened.evaluate(self.state.x, tangent=False).reported)
+
+
+def fingerprint(f: SmoothFunction, ball: ConstraintSet, solver: Solver) -> dict[str, str]:
+    """The parts of a problem, each as a string that tells it from others: tangents of one function bound no other."""
+    parts = {"objective": f.fingerprint(), "set": _describe(ball), "solver": _describe(solver)}
+    return parts | {"shape": str(f.shape)}
+
+
+def refuse_other(
+    name: str, theirs: Mapping[str, str], mine: Mapping[str, str], anew: str = "begin anew with `start=`"
+) -> None:
+    """Raise ValueError naming the first part in which the problems differ, and what to do instead."""
+    for part, own in mine.items():
+        if theirs.get(part) != own:
+            its, this = (HASH.sub("", str(text)).strip() for text in (theirs.get(part), own))
+            differ = "has other numbers" if its == this else f"is {its}, this one is {this}"
+            raise ValueError(f"{name} is of another problem: its {part} {differ}; give the same {part}, or {anew}.")
+
+
+def _describe(thing: Any) -> str:
+    if isinstance(thing, ConstraintSet) and (own := thing.fingerprint()):
+        return own
+    if is_dataclass(thing) and not isinstance(thing, type):
+        inside = ", ".join(f"{f.name}={_describe(getattr(thing, f.name))}" for f in fields(thing))
+        return f"{type(thing).__name__}({inside})"
+    if isinstance(thing, np.ndarray):
+        return f"array {thing.shape} {short_hash('', thing)}"
+    return getattr(thing, "__qualname__", None) or repr(thing)

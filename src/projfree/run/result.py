@@ -1,20 +1,162 @@
-"""`Result`: what a run returns."""
+"""`Result`: what a run returns, with its `Status` and its `Trace`."""
 
 from __future__ import annotations
 
+import csv
+import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from enum import Enum
+from typing import TYPE_CHECKING, Any
 
-from projfree.checks import Array
+import numpy as np
+
+from projfree.checks import Array, real_array
 from projfree.display import html_table
 from projfree.run.certificate import Certificate
-from projfree.run.status import Status
-from projfree.run.trace import Trace
 from projfree.solvers.base import Solver, State
 from projfree.solvers.plan import Plan
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from projfree.solvers.active_set import ActiveSet
+
+COLUMNS = ("iteration", "passes", "seconds", "value", "bound", "gap", "gamma")
+
+
+class Trace:
+    """Columns of equal length, one row for each recorded iteration.
+
+    ``iteration``, ``passes`` (reads of the data so far), ``seconds`` (solver time alone, without callbacks and
+    recording), ``value``, ``bound`` (the best proven so far), ``gap`` (their difference; for objectives that are
+    not convex the Frank-Wolfe gap) and ``gamma`` (the step). A value that would have cost an extra pass is NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import LpBall, PrimalAveraging, QuadraticForm, minimize
+    >>> f, ball = QuadraticForm(np.eye(2), np.array([3.0, 4.0])), LpBall(1.5, radius=1.0)
+    >>> minimize(f, ball, PrimalAveraging(), max_iter=9, record=3, tol=0.0).trace["iteration"]
+    array([3, 6, 9])
+    """
+
+    def __init__(self, columns: dict[str, Array] | None = None) -> None:
+        self._rows: list[list[float]] = []
+        if columns is not None:
+            self._rows = np.column_stack([columns[name] for name in COLUMNS]).tolist()
+
+    @classmethod
+    def read(cls, columns: dict[str, Any]) -> Trace:
+        """The trace whose columns a file gives, which must have one length."""
+        found = {name: real_array(name, columns[name]) for name in COLUMNS}
+        if len({column.shape for column in found.values()}) != 1 or found["iteration"].ndim != 1:
+            raise ValueError("the columns of its trace have different lengths")
+        return cls(found)
+
+    def append(self, **row: float) -> int:
+        """Add a row; return its place, for values that become known later."""
+        self._rows.append([float(row.get(name, np.nan)) for name in COLUMNS])
+        return len(self._rows) - 1
+
+    def fill(self, place: int, **values: float) -> None:
+        """Set entries of a row that was added before."""
+        for name, value in values.items():
+            self._rows[place][COLUMNS.index(name)] = float(value)
+
+    def withdraw(self) -> None:
+        """Forget all bounds, and the gaps to them."""
+        for place in range(len(self)):
+            self.fill(place, bound=np.nan, gap=np.nan)
+
+    def at(self, place: int, name: str) -> float:
+        """One entry."""
+        return self._rows[place][COLUMNS.index(name)]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, name: str) -> Array:
+        """One column as an array."""
+        if name not in COLUMNS:
+            raise KeyError(f"a trace has the columns {', '.join(COLUMNS)}, not {name!r}.")
+        column = np.array([row[COLUMNS.index(name)] for row in self._rows])
+        return column.astype(np.int64) if name == "iteration" else column
+
+    def columns(self) -> dict[str, Array]:
+        """All columns by name."""
+        return {name: self[name] for name in COLUMNS}
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The trace as a data frame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.columns())
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write the trace as a CSV file with a header."""
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(COLUMNS)
+            writer.writerows([int(row[0]), *(repr(x) for x in row[1:])] for row in self._rows)
+
+    def plot(self, x: str = "passes", ax: Any = None) -> Any:
+        """Draw the gap against passes, iterations or seconds on logarithmic axes; returns the axes."""
+        import matplotlib.pyplot as plt
+
+        if ax is None:
+            ax = plt.subplots(figsize=(6.0, 4.0), layout="constrained")[1]
+        at, gap = self[x].astype(float), self["gap"]
+        convex = bool(np.isfinite(self["bound"]).any())
+        shown = (gap > 0) & (at > 0)
+        ax.loglog(at[shown], gap[shown], color="#0072b2", linewidth=1.8)
+        xlabel, ylabel = {"passes": "passes over the data"}.get(x, x), "certified gap" if convex else "Frank-Wolfe gap"
+        ax.set(xlabel=xlabel, ylabel=ylabel)
+        ax.grid(True, which="major", color="0.9")
+        ax.spines[["top", "right"]].set_visible(False)
+        return ax
+
+
+class Status(Enum):
+    """Each value is the sentence that a person is shown.
+
+    Examples
+    --------
+    >>> from projfree import Status
+    >>> print(Status.MAX_ITER)
+    stopped after the largest number of iterations
+    >>> Status.MAX_ITER.converged
+    False
+    """
+
+    CONVERGED = "converged: the certified gap is within the tolerance"
+    STATIONARY = "converged: the Frank-Wolfe gap is within the tolerance"
+    PRECISION = "stopped at the limit of floating-point precision: rounding hides what is left of the gap"
+    SMOOTHED = "stopped at the limit of the smoothed loss: a smaller `delta` is needed for a smaller gap"
+    STALLED = (
+        "stopped without progress: no step lowered the value; `check_gradient(f, w)` says whether the gradient is right"
+    )
+    NOT_CONVEX = (
+        "stopped because the function is not convex: a tangent lies above a value elsewhere, so there is no bound; "
+        "state `convex=False`, or look for a wrong gradient with `check_gradient(f, w)`"
+    )
+    NOT_FINITE = (
+        "stopped because the function returned a value or a gradient that is not finite in the iteration after "
+        "`n_iter`; the best point before it is the answer"
+    )
+    TOO_LARGE = "stopped by the solver, for which the problem is too large"
+    MAX_ITER = "stopped after the largest number of iterations"
+    TIME_LIMIT = "stopped by the time limit"
+    ROWS_LOST = "stopped because the rows are out of reach; a checkpoint goes on from here once they are back"
+    CALLBACK = "stopped by a callback"
+    INTERRUPTED = "interrupted by the user"
+
+    def __str__(self) -> str:
+        return self.value
+
+    @property
+    def converged(self) -> bool:
+        """Whether the tolerance was reached."""
+        return self in (Status.CONVERGED, Status.STATIONARY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +179,8 @@ class Result:
     gap : float
         ``value - bound``; where the objective is not convex the Frank-Wolfe gap at ``w``.
     relative_gap : float
-        ``gap / max(|value|, 1e-6 |f0|)``, with f0 the value at the centre of the set
-        (at zero for losses with exponentials).
+        ``gap / max(|value|, 1e-6 |f0|)``, with f0 the value at the centre of the set (at zero for losses with
+        exponentials).
     smallest_gap : tuple of float and int, or None
         Where the objective is not convex, the smallest Frank-Wolfe gap found and its iteration.
     n_iter, n_passes : int and float
@@ -133,7 +275,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def one_of_many(result: Result) -> Result:
-    """The result of one run among several; an interrupt that ended it ends them all."""
+    """Return the result of one run among several; an interrupt that ended it ends them all."""
     if result.status is Status.INTERRUPTED:
         raise Interrupted(result)
     return result

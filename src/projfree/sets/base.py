@@ -150,12 +150,6 @@ class ConstraintSet(ABC):
         """A bound on the rounding error of ``support``, a value that `support` or `oracle` gave for ``g``."""
         return self.support_rtol(g.shape) * size(g) * self.reach(g.shape)
 
-    def supports(self, g: Array) -> tuple[Array, Array]:
-        """`support` and `support_error` for each of the gradients along the first axis of ``g``."""
-        supports = [self.support(each) for each in g]
-        errors = [self.support_error(each, support) for each, support in zip(g, supports, strict=True)]
-        return np.array(supports), np.array(errors)
-
     @abstractmethod
     def reach(self, shape: Shape) -> float:
         r"""An upper bound on :math:`\max_{w \in C}\|w\|_2`, finite because the set is compact."""

@@ -3,7 +3,7 @@ r"""Alternating ridge regressions for Schatten-penalised completion: the fast ro
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,6 @@ from projfree.runtime import single_blas
 from projfree.sets.base import ConstraintSet
 from projfree.sets.weighted_schatten import WeightedSchattenBall
 from projfree.solvers.base import Solver, State
-from projfree.solvers.restoring import member
 
 #: Singular values count as at least this part of the largest in the ridge, which p > 1 would let vanish with them.
 LEAST = 1e-6
@@ -50,17 +49,9 @@ class AlternatingState(State):
     The strengths are NaN before the first sweep that has to find one.
     """
 
-    strength: float = field(metadata=member(least=0.0, unknown=True))
-    first: float = field(metadata=member(least=0.0, unknown=True))
-    sigma: Array = field(metadata=member("s", least=0.0))
-
-    def consistent(self, f: SmoothFunction, ball: ConstraintSet) -> bool:
-        w: Any = self.x.w
-        if w.low is None or w.on is not None or not w.low.rank == len(self.sigma) > 0:
-            return False
-        # The singular values are those of the matrix, up to its precision, or of none yet where it is zero.
-        ball = _known(f, ball)[1]
-        return ball.norm(w) <= 1.01 * lp_norm(self.sigma, ball.p)
+    strength: float
+    first: float
+    sigma: Array
 
 
 @dataclass(frozen=True, repr=False)
@@ -108,10 +99,6 @@ class Alternating(Solver):
         count("Alternating(rank=...)", self.rank)
         if self.penalty is not None:
             positive("Alternating(penalty=...)", self.penalty)
-
-    @property
-    def times_tangents(self) -> bool:
-        return True  # none: the certificate at the end is the only one
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         super().check(f, ball)

@@ -16,7 +16,6 @@ from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.sets.answer import Answer, ask
 from projfree.sets.base import ConstraintSet
-from projfree.solvers.restoring import MOST_COUNTED, member, read_members
 
 if TYPE_CHECKING:
     from projfree.solvers.active_set import ActiveSet
@@ -65,12 +64,12 @@ class State:
         The solver whose state it is, filled in by the run.
     """
 
-    t: int = field(metadata=member(below=str(MOST_COUNTED)))
+    t: int
     x: Point
     seed: int = 0
     gamma: float = math.nan
     memory: float = math.nan
-    leg: int = field(default=0, metadata=member(below="2"))
+    leg: int = 0
     evaluation: Evaluation | None = field(default=None, metadata={"transient": True}, repr=False)
     found: tuple[tuple[int, Evaluation], ...] = field(default=(), metadata={"transient": True}, repr=False)
     bound: float = field(default=-math.inf, metadata={"transient": True})
@@ -92,10 +91,6 @@ class State:
             raise TypeError(f"{type(self).__name__} has no {', '.join(changes.keys() - vars(self).keys())}")
         return state
 
-    def consistent(self, f: SmoothFunction, ball: ConstraintSet) -> bool:
-        """Whether members that are right by themselves belong together; a file may say anything."""
-        return True
-
     @property
     def active_set(self) -> ActiveSet | None:
         """The few vertices that the iterate is a mixture of, where the solver keeps some."""
@@ -104,16 +99,6 @@ class State:
 
 class Solver(ABC):
     """One algorithm, as a frozen dataclass of its settings."""
-
-    @property
-    def tangents_suffice(self) -> bool:
-        """Whether its tangents of a convex function, on a round set, prove as much as those at its iterates would."""
-        return False
-
-    @property
-    def times_tangents(self) -> bool:
-        """Whether it takes tangents at its iterates when they are worth it, so that the run need not."""
-        return False
 
     @abstractmethod
     def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> State:
@@ -126,14 +111,6 @@ class Solver(ABC):
     def carry(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         """A first state for another set that contains the iterate of ``state``, with what is true there as well."""
         return self.init(f, ball, state.x, state.seed)
-
-    def restored(self, f: SmoothFunction, ball: ConstraintSet, first: State, kept: dict[str, Any]) -> State:
-        """The state whose members a checkpoint has kept, given the first state of a new run."""
-        members = read_members(type(first), kept, f.shape)
-        state = type(first)(**members, problem=first.problem, solver=first.solver)
-        if not state.consistent(f, ball):
-            raise ValueError("the members of its state do not belong together")
-        return state
 
     def __repr__(self) -> str:
         """The call that makes this solver, without the settings that are as by default."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State
 from projfree.solvers.diagonal import is_diagonal, minimise_diagonal
 from projfree.solvers.model import check_model, minimise_model
-from projfree.solvers.restoring import member
 from projfree.solvers.working_set import FIRST_LEVEL
 
 #: The most features for which a Gram matrix is formed: it takes 3.2 GB.
@@ -33,10 +32,7 @@ MOST_FEATURES = 20_000
 class DirectState(State):
     """A state with the matrix ``H`` of the quadratic, at first None."""
 
-    H: Array | None = field(default=None, metadata=member("..."))
-
-    def consistent(self, f: SmoothFunction, ball: ConstraintSet) -> bool:
-        return self.H is None or self.H.shape == _form_shape(f, ball)
+    H: Array | None = None
 
 
 @dataclass(frozen=True, repr=False)

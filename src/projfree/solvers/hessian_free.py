@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State
 from projfree.solvers.model_step import NOTHING, falls_enough
 from projfree.solvers.projected_gradient import AcceleratedProjectedGradient
-from projfree.solvers.restoring import member
 from projfree.steps import BacktrackingGradient
 
 #: A point whose norm is at least this part of the radius lies on the sphere,
@@ -45,7 +44,7 @@ class HessianFreeState(State):
     """
 
     m: Minorant | None = None
-    diagonal: Array | None = field(default=None, metadata=member("w", least=0.0))
+    diagonal: Array | None = None
     slow: int = 0
     least: float = math.inf
 
@@ -94,11 +93,6 @@ class HessianFreeNewton(Solver):
 
     def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> HessianFreeState:
         return HessianFreeState(t=0, x=start, seed=seed)
-
-    def restored(self, f: SmoothFunction, ball: ConstraintSet, first: State, kept: dict[str, Any]) -> State:
-        if "slow" in kept:
-            return super().restored(f, ball, first, kept)
-        return THEN.restored(f, ball, THEN.init(f, ball, first.x, first.seed), kept)
 
     def carry(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> HessianFreeState:
         if not isinstance(state, HessianFreeState):  # another radius may suit Newton's steps

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from projfree.solvers.base import Known, Solver, State
 from projfree.solvers.costs import HESSIAN
 from projfree.solvers.model import check_model, minimise_model
 from projfree.solvers.model_step import NOTHING, falls_enough, step_towards
-from projfree.solvers.restoring import member
 
 #: The last Hessian serves again while the Frank-Wolfe gap falls by this factor a step, or by more where a new one,
 #: with which it falls by the second, costs little: the reads that a step takes the time of without one are the third.
@@ -43,10 +42,10 @@ class NewtonState(State):
 
     m: Minorant | None = None
     value: float = math.nan
-    rest: Array | None = field(default=None, metadata=member("k"))
-    H: Array | None = field(default=None, metadata=member("D", "D"))
-    follow: Array | None = field(default=None, metadata=member("D", "k"))
-    inverse: Array | None = field(default=None, metadata=member("k", "k"))
+    rest: Array | None = None
+    H: Array | None = None
+    follow: Array | None = None
+    inverse: Array | None = None
 
 
 @dataclass(frozen=True, repr=False)

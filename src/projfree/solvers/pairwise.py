@@ -16,7 +16,6 @@ from projfree.sets.base import ConstraintSet
 from projfree.solvers.active_set import ActiveSet
 from projfree.solvers.base import Solver, State, bound_of, next_answer
 from projfree.solvers.correction import correctable, curvature, falls
-from projfree.solvers.restoring import member
 from projfree.steps import ExactLineSearch, Schedule, StepRule
 
 #: A decrease of this many roundings of the value is none that values could tell; where so many such steps in a row did
@@ -44,18 +43,15 @@ class PairwiseState(State):
         How far the vertex that the oracle answered lies below the iterate; NaN where it was not asked about it.
     """
 
-    starts: Array = field(metadata=member("v+1"))
-    places: Array = field(metadata=member("e", below="D"))
-    values: Array = field(metadata=member("e"))
-    weights: Array = field(metadata=member("v", least=0.0))
-    K: Array | None = field(default=None, metadata=member("v", "v"))
+    starts: Array
+    places: Array
+    values: Array
+    weights: Array
+    K: Array | None = None
     estimate: float = math.inf
     least: float = math.inf
     idle: int = 0
     ahead: float = field(default=math.nan, metadata={"transient": True})
-
-    def consistent(self, f: SmoothFunction, ball: ConstraintSet) -> bool:
-        return self.active_set.consistent
 
     @property
     def active_set(self) -> ActiveSet:

@@ -75,11 +75,6 @@ class PrimalAveraging(Solver):
         instance(f"{name}(search=...)", self.search, (StepRule, NoneType), "ExactLineSearch()")
         instance(f"{name}(sampling=...)", self.sampling, Sampling, "Growing(2)")
 
-    @property
-    def tangents_suffice(self) -> bool:
-        # Without a search x is hardly nearer to the optimum than z is.
-        return self.search is None
-
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         super().check(f, ball)
         if self.search is not None and not isinstance(self.sampling, FullBatch):
@@ -145,10 +140,6 @@ class CorrectivePrimalAveraging(PrimalAveraging):
     >>> minimize(f, LpBall(1.5, radius=0.5), CorrectivePrimalAveraging(), tol=1e-9).w.round(4)
     array([0.2073, 0.2727, 0.2388])
     """
-
-    @property
-    def tangents_suffice(self) -> bool:
-        return False
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         super().check(f, ball)

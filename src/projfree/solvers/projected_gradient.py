@@ -11,7 +11,6 @@ from projfree.objectives.base import SmoothFunction
 from projfree.sampling import FullBatch, Sampling
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver, State, at_iterate, exact, valued
-from projfree.solvers.restoring import member
 from projfree.steps import BacktrackingGradient, GradientStep, InverseSmoothness
 
 
@@ -68,7 +67,7 @@ class MomentumState(State):
     """A state with the extrapolated point ``y`` and the momentum ``theta``."""
 
     y: Point
-    theta: float = field(metadata=member(least=1.0))
+    theta: float
 
 
 @dataclass(frozen=True, repr=False)

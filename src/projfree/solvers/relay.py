@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from projfree.algebra import Point
 from projfree.checks import count, instance
@@ -66,10 +65,6 @@ class Relay(Solver):
 
     def carry(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         return replace(self._at_work(state.leg).carry(f, ball, state), leg=state.leg)
-
-    def restored(self, f: SmoothFunction, ball: ConstraintSet, first: State, kept: dict[str, Any]) -> State:
-        solver = self._at_work(kept["leg"])
-        return solver.restored(f, ball, solver.init(f, ball, first.x, first.seed), kept)
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         if state.leg == 0 and state.t < self.after and not (state.t == self.look and _well_inside(ball, state)):

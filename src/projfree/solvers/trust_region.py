@@ -15,7 +15,6 @@ from projfree.sets import LpBall
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State
 from projfree.solvers.hessian_free import newton_move
-from projfree.solvers.restoring import member
 
 #: A tangent is taken at the minimiser over the space when its relative gap, which the space knows without a read, has
 #: that many digits, of which the last but one is not asked for often, and at each digit more; a little later than that,
@@ -35,18 +34,14 @@ class KrylovState(State):
     ``memory`` is the number of digits at the last tangent.
     """
 
-    Q: Array = field(metadata=member("r", "D"))
-    alpha: Array = field(metadata=member("s"))
-    beta: Array = field(metadata=member("s"))
-    length: float = field(default=math.nan, metadata=member(least=0.0))
+    Q: Array
+    alpha: Array
+    beta: Array
+    length: float = math.nan
     constant: float = math.nan
-    penalty: float = field(default=0.0, metadata=member(least=0.0))
+    penalty: float = 0.0
     m: Minorant | None = None
     store: KrylovBasis | None = field(default=None, metadata={"transient": True}, repr=False)
-
-    def consistent(self, f: SmoothFunction, ball: ConstraintSet) -> bool:
-        begun = len(self.Q) > 0 or not self.length > 0.0
-        return begun and len(self.Q) - len(self.alpha) in (0, 1)
 
     @property
     def space(self) -> Lanczos:
@@ -84,10 +79,6 @@ class TrustRegionLanczos(Solver):
     """
 
     memory: int = 200
-
-    @property
-    def times_tangents(self) -> bool:
-        return True
 
     def __post_init__(self) -> None:
         count("TrustRegionLanczos(memory=...)", self.memory, lowest=4)

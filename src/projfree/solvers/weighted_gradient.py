@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from projfree.algebra import UNIT, LowRank, Point
@@ -14,7 +14,6 @@ from projfree.sets.base import ConstraintSet
 from projfree.sets.weighted_schatten import WeightedSchattenBall
 from projfree.solvers.base import Solver, State
 from projfree.solvers.projected_gradient import MomentumState
-from projfree.solvers.restoring import member
 
 #: Factors by which the curvature is raised within an iteration, and lowered between two; and how often it is raised.
 RAISE, RELAX, TRIALS = 2.0, 0.9, 60
@@ -26,7 +25,7 @@ GROWTH = 1.3
 class WeightedState(MomentumState):
     """A state with the number of the iteration that takes the next bound."""
 
-    due: int = field(default=1, metadata=member(least=1))
+    due: int = 1
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,10 +50,6 @@ class WeightedProjectedGradient(Solver):
     >>> minimize(f, ball, WeightedProjectedGradient(), tol=1e-6).status.converged
     True
     """
-
-    @property
-    def times_tangents(self) -> bool:
-        return True
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         super().check(f, ball)

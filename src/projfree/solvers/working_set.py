@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from projfree.objectives.evaluation import Evaluation
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State, at_iterate
 from projfree.solvers.model_step import NOTHING, step_towards
-from projfree.solvers.restoring import member
 
 #: Models are solved to this part of the gap, those of quadratics to the second where a set is likely to be the last
 #: one: where it has less than so many times as many features as are not zero.
@@ -49,15 +48,8 @@ class WorkingSetState(State):
     m: Minorant | None = None
     value: float = math.nan
     level: float = math.nan
-    features: Array | None = field(default=None, metadata=member("s", below="d"))
-    H: Array | None = field(default=None, metadata=member("s", "s"))
-
-    def consistent(self, f: SmoothFunction, ball: ConstraintSet) -> bool:
-        if self.features is None:
-            return self.H is None
-        free = ball.free_features()
-        last = self.features[len(self.features) - len(free) :]
-        return len(np.unique(self.features)) == len(self.features) > 0 and np.array_equal(last, free)
+    features: Array | None = None
+    H: Array | None = None
 
 
 @dataclass(frozen=True, repr=False)

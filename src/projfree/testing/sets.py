@@ -141,15 +141,6 @@ def scale_does_not_matter(C: ConstraintSet, g: Array) -> None:
         assert abs(C.support(g * factor) - factor * C.support(g)) <= slack
 
 
-def supports_are_those_of_each(C: ConstraintSet, g: Array) -> None:
-    """Several gradients at once have the very supports and errors that each has by itself."""
-    stack = np.stack([g, -g, np.zeros_like(g), np.sign(g)])
-    supports, errors = C.supports(stack)
-    for each, support, error in zip(stack, supports, errors, strict=True):
-        assert support == C.support(each)
-        assert error == C.support_error(each, support)
-
-
 def entry_vertices_are_the_lowest(C: ConstraintSet, g: Array) -> None:
     """Vertices with a single entry lie in the set, come the lowest first, and begin with the oracle's."""
     found = C.entry_vertices(g, 3)
@@ -179,7 +170,6 @@ ORACLE_LAWS: tuple[Law, ...] = (
     zero_gives_the_centre,
     form_does_not_matter,
     scale_does_not_matter,
-    supports_are_those_of_each,
     entry_vertices_are_the_lowest,
 )
 #: Laws of two gradients of moderate scale.

@@ -25,7 +25,7 @@ from projfree.estimators.watching import given_callbacks
 from projfree.run import Checkpoint, Status
 from projfree.run.callbacks import announce
 from projfree.run.checkpoint import Written
-from projfree.run.fingerprints import ANEW, refuse_other
+from projfree.run.progress import ANEW, refuse_other
 from projfree.solvers.alternating import weakest
 
 #: With fewer ratings than this none are held out to choose the radius; the penalty follows no radius but its own share.

@@ -1,0 +1,124 @@
+"""`LowerBound`: the best lower bound on the optimum that the tangents taken so far prove."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from projfree.algebra import FactoredShape, Minorant, zeros
+from projfree.checks import Array
+from projfree.sets.base import ConstraintSet
+
+#: Averaging exponents. Two is Primal Averaging's own; larger ones forget early tangents sooner and certify 10 to
+#: 100 times earlier.
+ELLS = (2.0, 4.0, 8.0, 16.0)
+#: Averages are evaluated when their number of tangents has grown by this factor, or when they may end the run.
+GROWTH = 1.1
+
+
+@dataclass
+class AveragedMinorant:
+    """An average of tangents and, with the same weights, of the points where they were taken.
+
+    An average of matrices in factors would need a decomposition in each iteration; there ``z`` is None.
+    """
+
+    m: Minorant
+    z: Array | None
+
+    def add(self, m: Minorant, z: Array, weight: float) -> None:
+        """Average a tangent at ``z`` in."""
+        old = 1.0 - weight
+        new = 1.0 - old  # so that the two weights add up to one exactly
+        self.m = old * self.m + new * m
+        self.z = None if self.z is None else old * self.z + new * z
+
+
+class LowerBound:
+    r"""Averages of tangents with the weights :math:`\ell/(t + \ell - 1)`, and the best bound any of them gave.
+
+    Any convex weights give a valid minorant, so the bound is the maximum over exponents and over time. The average of
+    the tangent points is kept as a witness: for quadratics the tangent at that one point proves a bound at least as
+    good, for other functions nearly as good, which lets a third party check it in one pass.
+
+    Attributes
+    ----------
+    bound, allowance : float
+        The best bound and the rounding allowance in it.
+    witness, witnessed : array or None, and float
+        The point whose tangent proves the best bound among those with a known point, and that bound.
+    """
+
+    def __init__(self, ball: ConstraintSet, shape: tuple[int, ...]) -> None:
+        self.ball, self.factored = ball, isinstance(shape, FactoredShape)
+        z = None if self.factored else zeros(shape)
+        # The first tangent replaces the constant: zero would lie below no negative function.
+        self.averages = [AveragedMinorant(Minorant(-math.inf, zeros(shape)), z) for _ in ELLS]
+        self.count, self.due = 0, 1
+        self.witness: Array | None = None
+        self.reset()
+
+    def reset(self) -> None:
+        """Hold no bound as proved; the averages and the witness stay, as points where a look may be worthwhile."""
+        self.bound, self.allowance, self.witnessed = -math.inf, 0.0, -math.inf
+
+    def add(
+        self,
+        m: Minorant,
+        z: Array,
+        known: float = -math.inf,
+        last: Any = None,
+        *,
+        own: bool = False,
+        goal: float = math.inf,
+    ) -> None:
+        """Average in the tangent ``m`` taken at ``z``, and find what it proves.
+
+        Parameters
+        ----------
+        known : float
+            A bound that the solver's own oracle call has proved.
+        last : optional
+            The result of that call, with ``vertex`` and ``support`` (NaN if it was not computed).
+        own : bool
+            Whether that call was about the tangent itself.
+        goal : float
+            The bound that would end the run.
+        """
+        self.count += 1
+        for ell, average in zip(ELLS, self.averages, strict=True):
+            average.add(m, z, ell / (self.count - 1.0 + ell))
+        answered = own and last is not None and not math.isnan(last.support)
+        if answered:
+            self.take(*m.minimum(self.ball, last.support), z)
+        if self.count >= self.due:
+            self.due = max(self.count + 1, math.ceil(GROWTH * self.count))
+            self.evaluate(last)
+            if not answered:
+                self.offer(m, z)
+        elif last is not None:
+            self.evaluate(last, goal)
+        self.bound = max(self.bound, known)
+
+    def evaluate(self, last: Any = None, goal: float = -math.inf) -> None:
+        """Take the bounds of the averages, except those whose value at the last vertex is not above bound and goal."""
+        if self.count < 2:
+            return  # the average of one tangent, which is tried itself
+        ceilings = [math.inf if last is None else average.m(last.vertex) for average in self.averages]
+        for k in sorted(range(len(ELLS)), key=lambda k: -ceilings[k]):
+            if ceilings[k] > max(goal, self.bound if self.factored else self.witnessed):
+                self.offer(self.averages[k].m, self.averages[k].z)
+
+    def offer(self, m: Minorant, z: Array | None, support: float | None = None) -> float:
+        """Take the bound of one minorant, with the point that witnesses it; return that bound."""
+        bound, allowance = m.minimum(self.ball, support)
+        self.take(bound, allowance, z)
+        return bound
+
+    def take(self, bound: float, allowance: float, z: Array | None) -> None:
+        """Take a bound, the rounding allowance in it and the point that witnesses it."""
+        if z is not None and bound > self.witnessed:
+            self.witnessed, self.witness = bound, z
+        if bound > self.bound:
+            self.bound, self.allowance = bound, allowance

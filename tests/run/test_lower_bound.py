@@ -1,0 +1,123 @@
+"""Averages of tangents: its bound never falls, never exceeds the optimum, and every bound has a witness."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from projfree import LpBall, QuadraticForm, SchattenBall
+from projfree.algebra import Minorant
+from projfree.run.lower_bound import ELLS, AveragedMinorant, LowerBound
+
+BALL = LpBall(2, 1.0)
+F = QuadraticForm(np.diag([2.0, 1.0, 0.5]), np.array([1.0, -2.0, 0.3]), c=-7.0)
+
+
+def tangents(n, seed=0):
+    rng = np.random.default_rng(seed)
+    for _ in range(n):
+        z = BALL.random((3,), rng)
+        yield F.minorant(F.point(z)), z
+
+
+def optimum():
+    """By projected gradient, written out; a point of the ball, so an upper bound on the minimum."""
+    w = np.zeros(3)
+    for _ in range(500):
+        w = BALL.project(w - (F.H @ w - F.b) / 2.0)
+    return F.value(F.point(w))
+
+
+def test_nothing_is_claimed_before_the_first_tangent():
+    lower = LowerBound(BALL, (3,))
+    assert lower.bound == -math.inf
+    lower.evaluate()
+    assert lower.bound == -math.inf, "zero is no lower bound on a negative function"
+    assert lower.witness is None
+
+
+def test_bounds_rise_and_stay_below_the_optimum():
+    lower, best, bounds = LowerBound(BALL, (3,)), optimum(), []
+    for m, z in tangents(60):
+        lower.add(m, z)
+        bounds.append(lower.bound)
+    assert np.all(np.diff(bounds) >= 0)
+    assert bounds[-1] <= best
+    assert best - bounds[-1] < 0.5 * (best - bounds[0])
+
+
+def test_averages_are_the_averages_they_say():
+    lower, met = LowerBound(BALL, (3,)), list(tangents(20))
+    for m, z in met:
+        lower.add(m, z)
+    for ell, average in zip(ELLS, lower.averages, strict=True):
+        shares = np.ones(1)
+        for t in range(2, 21):
+            a = ell / (t + ell - 1)
+            shares = np.append((1 - a) * shares, a)
+        assert average.m.constant == pytest.approx(sum(s * m.constant for s, (m, _) in zip(shares, met, strict=True)))
+        np.testing.assert_allclose(average.z, sum(s * z for s, (_, z) in zip(shares, met, strict=True)), atol=1e-13)
+
+
+def test_a_witness_proves_the_bound_by_itself():
+    """For quadratics the tangent at the average of the places is at least the average of the tangents."""
+    lower = LowerBound(BALL, (3,))
+    for m, z in tangents(40):
+        lower.add(m, z)
+    tangent = F.minorant(F.point(lower.witness))
+    assert tangent.lower(BALL) >= lower.bound - 1e-12 * abs(lower.bound)
+    assert lower.bound == lower.witnessed
+
+
+def test_a_known_bound_is_taken_over_but_has_no_witness():
+    lower = LowerBound(BALL, (3,))
+    m, z = next(tangents(1))
+    lower.add(m, z, known=m.lower(BALL) + 0.125)
+    assert lower.bound == m.lower(BALL) + 0.125
+    assert lower.witnessed == m.lower(BALL)
+
+
+def test_the_allowance_is_that_of_the_best_bound():
+    """It tells where rounding, not the solver, decides; that of a bound that is no good says nothing."""
+    lower, (m, z) = LowerBound(BALL, (3,)), next(tangents(1))
+    lower.offer(m, z)
+    best = lower.bound, lower.allowance
+    assert best == m.minimum(BALL)
+    lower.offer(Minorant(m.constant, m.gradient, 0.5), z)
+    assert (lower.bound, lower.allowance) == best
+
+
+def test_estimates_prove_nothing():
+    lower = LowerBound(BALL, (3,))
+    m, z = next(tangents(1))
+    lower.offer(Minorant(-math.inf, m.gradient), z)
+    assert lower.bound == -math.inf
+    assert lower.witness is None
+
+
+def test_weights_add_up_to_one_exactly():
+    """Otherwise an average of tangents would be below a multiple of f that is not quite one."""
+    for ell in ELLS:
+        average, ones = AveragedMinorant(Minorant(-math.inf, np.zeros(1)), np.zeros(1)), Minorant(1.0, np.ones(1))
+        for t in range(1, 200):
+            average.add(ones, np.ones(1), ell / (t - 1.0 + ell))
+            assert average.m.constant == pytest.approx(1.0, abs=1e-15 * t)
+            weight = ell / (t - 1.0 + ell)
+            assert Fraction(1.0 - weight) + Fraction(1.0 - (1.0 - weight)) == 1
+
+
+def test_averages_are_evaluated_on_a_geometric_schedule():
+    class Counted(SchattenBall):
+        calls = 0
+
+        def support(self, g):
+            Counted.calls += 1
+            return super().support(g)
+
+    rng, lower = np.random.default_rng(0), LowerBound(Counted(1, 1.0), (3, 2))
+    for _ in range(100):
+        lower.add(Minorant(0.0, rng.standard_normal((3, 2))), np.zeros((3, 2)))
+    assert 20 * (len(ELLS) + 1) <= Counted.calls <= 40 * (len(ELLS) + 1)
