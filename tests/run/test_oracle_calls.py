@@ -22,8 +22,7 @@ from projfree import (
 from projfree.algebra import Minorant
 from projfree.run.ladder import Ladder
 from projfree.sets import OracleSet, Weighted, WithFree
-from projfree.sets.answer import Answer
-from projfree.sets.base import ConstraintSet, NormBall
+from projfree.sets.base import ConstraintSet, NormBall, OracleResult
 
 D = 8
 RNG = np.random.default_rng(0)
@@ -97,9 +96,9 @@ class UserBall(NormBall):
 
 
 class PairSet(UserSet):
-    """A user's own set whose oracle knows nothing of what others begin from."""
+    """A user's own set whose oracle returns no warm start."""
 
-    def oracle(self, g):
+    def oracle(self, g, warm=None):
         vertex = self.lmo(g)
         return vertex, -float(np.vdot(g, vertex))
 
@@ -220,7 +219,7 @@ def test_each_call_is_given_what_the_last_one_left(solver, wrap):
 def test_calls_that_might_end_the_run_are_limited():
     """Also where every minorant looks as if it reached the goal there is one call an iteration in the mean."""
     count, rng = Counter(), np.random.default_rng(0)
-    ladder, zero = Ladder(UserSet(ROUND, count), (D,)), Answer(np.zeros(D), math.nan)
+    ladder, zero = Ladder(UserSet(ROUND, count), (D,)), OracleResult(np.zeros(D), math.nan)
     for _ in range(100):
         ladder.add(Minorant(1.0, rng.standard_normal(D)), np.zeros(D), last=zero, goal=0.9)
     assert 60 <= count.calls <= 102

@@ -10,8 +10,7 @@ import numpy as np
 from projfree.algebra import FactoredShape, Minorant
 from projfree.checks import Array
 from projfree.run.averages import Rung, Separate, Stacked
-from projfree.sets.answer import Answer
-from projfree.sets.base import ConstraintSet
+from projfree.sets.base import ConstraintSet, OracleResult
 
 #: Averaging exponents. Two is Primal Averaging's own; larger ones forget early tangents sooner and certify 10 to
 #: 100 times earlier. The last tangent alone, the Frank-Wolfe bound, is always tried too.
@@ -66,7 +65,7 @@ class Ladder:
         m: Minorant,
         z: Array,
         known: float = -math.inf,
-        last: Answer | None = None,
+        last: OracleResult | None = None,
         *,
         own: bool = False,
         goal: float = math.inf,
@@ -77,7 +76,7 @@ class Ladder:
         ----------
         known : float
             A bound that the solver's own oracle call has already proved.
-        last : Answer, optional
+        last : OracleResult, optional
             The answer of that call.
         own : bool
             Whether that call was about the tangent itself.
@@ -98,14 +97,14 @@ class Ladder:
         if known > self.bound:
             self.bound = known
 
-    def _take_answer(self, m: Minorant, z: Array, last: Answer | None) -> bool:
+    def _take_answer(self, m: Minorant, z: Array, last: OracleResult | None) -> bool:
         """Take the bound of a tangent from the solver's own call about it, and say whether that was possible."""
         if last is None or math.isnan(last.support) or self.ball.support_cost != "call":
             return False
         self.take(*m.minimum(self.ball, last.support), z)
         return True
 
-    def evaluate(self, last: Answer | None = None) -> None:
+    def evaluate(self, last: OracleResult | None = None) -> None:
         """Ask every rung for its bound, or the one that may have the best where that costs much less to tell."""
         cheap = self.ball.support_cost == "entries"
         if not self.count or (cheap and self.count == 1):  # the average of one tangent, which was tried itself
@@ -124,12 +123,12 @@ class Ladder:
             if bound > self.bound or bound > self.witnessed:
                 self.take(bound, allowance, self._averages.place(k))
 
-    def try_tangent(self, m: Minorant, z: Array, last: Answer | None = None) -> None:
+    def try_tangent(self, m: Minorant, z: Array, last: OracleResult | None = None) -> None:
         """Take the bound of a tangent, unless it is known beforehand not to be the best."""
         if self.ball.support_cost == "entries" or self._helps(self._ceiling(m, last)):
             self.offer(m, z)
 
-    def _reach(self, rungs: list[Rung], last: Answer | None, goal: float) -> None:
+    def _reach(self, rungs: list[Rung], last: OracleResult | None, goal: float) -> None:
         """Try those that may reach the goal, the highest first, until it is reached or the calls are used up."""
         ceilings = [self._ceiling(rung.m, last) for rung in rungs]
         for k in sorted(range(len(rungs)), key=lambda k: -ceilings[k]):
@@ -141,7 +140,7 @@ class Ladder:
         """Whether a minorant with this bound would be the best, or the best that has a witness where averages do."""
         return bound > (self.bound if self.factored else self.witnessed)
 
-    def _ceiling(self, m: Minorant, last: Answer | None) -> float:
+    def _ceiling(self, m: Minorant, last: OracleResult | None) -> float:
         """What the bound of a minorant can be at most, infinite where that is not known."""
         if not math.isfinite(m.constant):
             return -math.inf

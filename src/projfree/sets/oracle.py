@@ -11,8 +11,7 @@ import numpy as np
 
 from projfree.checks import Array, positive, real_array, shown
 from projfree.numerics.sums import UNIT
-from projfree.sets.answer import Answer
-from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, slack
+from projfree.sets.base import FEASIBILITY, ConstraintSet, OracleResult, Shape, slack
 from projfree.sets.inputs import finite, like, point
 from projfree.sets.lp import LpBall
 
@@ -108,12 +107,12 @@ class OracleSet(ConstraintSet):
         c = point(g)
         return self._support_at(c, None) if c.any() else 0.0
 
-    def oracle(self, g: Array, warm: Any = None) -> Answer:
+    def oracle(self, g: Array, warm: Any = None) -> OracleResult:
         c = finite("lmo(g)", g)
         if not c.any():
-            return Answer(like(g, self.centre(c.shape)), 0.0)
+            return OracleResult(like(g, self.centre(c.shape)), 0.0)
         vertex = self._answer(c)
-        return Answer(like(g, vertex), self._support_at(-c, vertex))
+        return OracleResult(like(g, vertex), self._support_at(-c, vertex))
 
     @property
     def support_with_vertex(self) -> bool:

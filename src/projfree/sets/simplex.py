@@ -11,7 +11,7 @@ from projfree.checks import Array, positive
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.threshold import simplex_rows
 from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, slack
-from projfree.sets.inputs import finished, finite, like, lowest, point
+from projfree.sets.inputs import finite, like, lowest, point
 
 
 @dataclass(frozen=True)
@@ -89,4 +89,4 @@ class Simplex(ConstraintSet):
 
     def project(self, w: Array) -> Array:
         x = finite("project(w)", w)
-        return finished(w, simplex_rows(x.reshape(1, -1), self.radius).reshape(x.shape))
+        return like(w, simplex_rows(x.reshape(1, -1), self.radius).reshape(x.shape))

@@ -24,14 +24,16 @@ from projfree.numerics.subspace import (
     spectrum,
     values_below,
 )
-from projfree.sets.answer import Answer
+from projfree.sets.base import OracleResult
 
 #: Components of a vertex of a large matrix that weigh less than this part of the first are left out: of one whose
 #: spectrum is known, and of one whose leading part is.
 FAINT, FAINT_LEADING = 1e-6, 1e-4
 
 
-def oracle(g: Structured, p: float, radius: float, warm: Array | None = None, *, small: int | None = None) -> Answer:
+def oracle(
+    g: Structured, p: float, radius: float, warm: Array | None = None, *, small: int | None = None
+) -> OracleResult:
     """The vertex, an upper bound on the support, and the leading right singular vectors where no more were computed.
 
     The vertex is feasible whatever the spectrum leaves out. The bound is the best that costs no more than the vertex
@@ -41,10 +43,10 @@ def oracle(g: Structured, p: float, radius: float, warm: Array | None = None, *,
     _check_finite("lmo(g)", g)
     scale = g.scale
     if scale == 0.0:
-        return Answer(LowRank(g.shape, ()), 0.0, warm)
+        return OracleResult(LowRank(g.shape, ()), 0.0, warm)
     if p == 2.0:
         size = _size_above(g)
-        return Answer(g * (-radius / size), radius * size)
+        return OracleResult(g * (-radius / size), radius * size)
     unit = g / scale
     found = spectrum(unit, lambda s: norming(s[None, :], p)[0], warm, small=small)
     weights = norming(_counted(found, unit)[None, :], p)[0]
@@ -56,7 +58,7 @@ def oracle(g: Structured, p: float, radius: float, warm: Array | None = None, *,
         vertex = vertex * min(1.0, radius / max(norm(vertex, p), 1e-300))
     q = conjugate(p)
     upper = (found.upper(q) if found.whole else _plain_bound(unit, q)) + entry_error(unit, q)
-    return Answer(vertex, radius * (scale * upper), None if found.whole else found.right)
+    return OracleResult(vertex, radius * (scale * upper), None if found.whole else found.right)
 
 
 def support(g: Structured, p: float, radius: float, effort: Effort = EVERY_EFFORT) -> float:
@@ -89,7 +91,7 @@ def _norm_above(unit: Structured, p: float, q: float, effort: Effort) -> float:
     return found.upper(q) if found.whole else norm_bound(unit, q, found, effort)
 
 
-def support_floor(g: Structured, p: float, radius: float, last: Answer | None) -> float:
+def support_floor(g: Structured, p: float, radius: float, last: OracleResult | None) -> float:
     """A lower bound on the support, from leading singular values; one product where the last answer has a subspace."""
     size = g.size()
     if size == 0.0 or p == 2.0:

@@ -18,7 +18,7 @@ from projfree.run.exit import refuse_contradiction
 from projfree.run.progress import LEAST_SCALE
 from projfree.runtime import single_blas
 from projfree.sets import spectral
-from projfree.sets.weighted_schatten import WeightedSchattenBall
+from projfree.sets.weighted import WeightedSchattenBall
 from projfree.solvers.alternating import Sweepable
 
 #: The scale of the relative gap is at least this part of the value without a matrix, as in every run.
