@@ -12,8 +12,8 @@ import numpy as np
 
 from projfree.checks import Array, at_least, positive, shown
 from projfree.numerics.flat_ball import FlatBall
-from projfree.numerics.group_projection import project_groups
 from projfree.numerics.lp_norm import conjugate, lp_norm, lp_norms, norming
+from projfree.numerics.projections import project_groups
 from projfree.sets.base import ConstraintSet, NormBall, Shape, round_exponents
 from projfree.sets.inputs import finite, largest, like, matrix, point
 from projfree.sets.lp import LpBall, hoelder, spread

@@ -10,7 +10,7 @@ import numpy as np
 from projfree.checks import Array, at_least, positive
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.lp_norm import conjugate, lp_norm, lp_norms, norming
-from projfree.numerics.lp_projection import project
+from projfree.numerics.projections import project
 from projfree.sets.base import ConstraintSet, NormBall, Shape, round_exponents
 from projfree.sets.inputs import finite, like, lowest, point
 
@@ -29,7 +29,7 @@ class LpBall(NormBall):
     the signed unit vector of the first largest entry for ``p = 1``, :math:`-r \operatorname{sgn}(g)` for ``p = inf``
     (entries of ``g`` that are 0 stay 0). Cost: one power an entry.
 
-    The projection is a threshold (``p = 1``, Michelot 1986), a rescaling (``p = 2``), a clip (``p = inf``), and
+    The projection is a threshold (``p = 1``, Duchi et al. 2008), a rescaling (``p = 2``), a clip (``p = inf``), and
     Newton's method on logarithms otherwise, to machine precision.
 
     Parameters

@@ -11,7 +11,7 @@ import numpy as np
 from projfree.algebra import LowRank, is_structured
 from projfree.checks import Array, at_least, positive
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming
-from projfree.numerics.lp_projection import project
+from projfree.numerics.projections import project
 from projfree.numerics.svd import singular_values, svd, svd_error
 from projfree.sets import spectral
 from projfree.sets.base import ConstraintSet, NormBall, OracleResult, Shape, SupportCost, round_exponents

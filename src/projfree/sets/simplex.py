@@ -9,7 +9,7 @@ import numpy as np
 
 from projfree.checks import Array, positive
 from projfree.numerics.flat_ball import FlatBall
-from projfree.numerics.threshold import simplex_rows
+from projfree.numerics.projections import simplex_rows
 from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, slack
 from projfree.sets.inputs import finite, like, lowest, point
 
@@ -21,7 +21,7 @@ class Simplex(ConstraintSet):
     .. math:: w \ge 0, \qquad \sum_j w_j = r
 
     The oracle puts everything on the first smallest entry of ``g``; the support is :math:`r \max_j g_j`. The centre is
-    :math:`r/d` everywhere. The projection finds its threshold by a filter (Michelot 1986).
+    :math:`r/d` everywhere. The projection is a threshold (Duchi et al. 2008).
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ import numpy as np
 from projfree.algebra import LowRank, Structured
 from projfree.checks import Array
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming
-from projfree.numerics.lp_projection import project
+from projfree.numerics.projections import project
 from projfree.numerics.subspace import (
     DENSE_ENTRIES,
     EVERY_EFFORT,

@@ -13,7 +13,7 @@ import numpy as np
 from projfree.algebra import LowRank, is_structured
 from projfree.checks import Array, all_finite, at_least, positive, real_array, shown
 from projfree.numerics.flat_ball import FlatBall
-from projfree.numerics.lp_projection import project
+from projfree.numerics.projections import project
 from projfree.sets.base import ConstraintSet, NormBall, OracleResult, Shape, Wrapper
 from projfree.sets.box import check_broadcast, frozen
 from projfree.sets.group import GroupBall
