@@ -13,7 +13,7 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.deadline import expired
-from projfree.numerics.l1_quadratic import face_step
+from projfree.numerics.pseudo_inverse import newton_step
 
 _EPS = float(np.finfo(np.float64).eps)
 #: Rounds without progress after which only rounding is left.
@@ -79,7 +79,7 @@ class _Face:
         """Minimise over the hull of the corners in use, dropping those in the way."""
         for _ in range(len(self.on) + 1):
             on, w = self.on, self.weights[self.on]
-            ways, whole = face_step(self.H[np.ix_(on, on)], self.gradient()[on], True, self.noise)
+            ways, whole = newton_step(self.H[np.ix_(on, on)], self.gradient()[on], self.noise, level=True)
             falling = ways < 0.0
             length = 1.0 if whole else math.inf
             if falling.any():
