@@ -68,10 +68,6 @@ class OnPattern(Structured):
         """The sum with other matrices on patterns."""
         return added([self, *others])
 
-    def grid(self) -> list[list[OnPattern]]:
-        """Its one block."""
-        return [[self]]
-
     def times(self, block: Array) -> Array:
         at = self.pattern
         return _product(at.indptr, at.indices, self.stored.array, block * self.factor)

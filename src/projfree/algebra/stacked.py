@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from projfree.algebra.lowrank import LowRank
 from projfree.algebra.on_pattern import OnPattern, added, products
 from projfree.algebra.pattern import FactoredShape, Pattern
 from projfree.algebra.structured import Structured
@@ -37,11 +36,6 @@ class StackedPattern(Structured):
         """The sum with other stacks."""
         blocks = [[getattr(part, name) for part in (self, *others)] for name in "ACD"]
         return StackedPattern(*(added(parts) for parts in blocks))
-
-    def grid(self) -> list[list[Structured]]:
-        """The blocks, row by row; the last one is zero."""
-        corner = FactoredShape((self.D.shape[0], self.C.shape[1]))
-        return [[self.A, self.C], [self.D, LowRank(corner, ())]]
 
     def times(self, block: Array) -> Array:
         n = self.A.shape[1]

@@ -190,21 +190,6 @@ class Mixture(Structured):
         square = self._low.inner(self._low) + 2.0 * self._on.inner(self._low) + self._on.size() ** 2
         return float(np.sqrt(max(square, 0.0) + error))
 
-    def grid(self) -> list[list[Structured]]:
-        """The blocks of a stack, row by row; of others there is one."""
-        rows = self._on.grid()
-        if len(rows) == 1:
-            return [[self]]
-        down, along = [0], [0]
-        for row in rows:
-            down.append(down[-1] + row[0].shape[0])
-        for part in rows[0]:
-            along.append(along[-1] + part.shape[1])
-        return [
-            [part + self._low.block(slice(*down[i : i + 2]), slice(*along[j : j + 2])) for j, part in enumerate(row)]
-            for i, row in enumerate(rows)
-        ]
-
 
 def is_structured(w: Any) -> TypeGuard[Structured]:
     """Whether this is a matrix that is never formed."""
