@@ -103,7 +103,6 @@ def test_a_stack_is_its_dense_matrix():
     low = LowRank.of(rng.standard_normal((m, 2)), rng.standard_normal((n, 2)))
     np.testing.assert_allclose(stack.times(right), dense @ right)
     np.testing.assert_allclose(stack.transposed_times(left), dense.T @ left)
-    np.testing.assert_allclose(stack.column_slab(3, 11), dense[:, 3:11])
     np.testing.assert_allclose(stack.slab(7, 12), dense[7:12])
     d, e = rng.random(m), rng.random(n)
     np.testing.assert_allclose(stack.scaled(d, e).toarray(), d[:, None] * dense * e)

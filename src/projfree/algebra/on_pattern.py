@@ -93,14 +93,6 @@ class OnPattern(Structured):
         out[at.rows[part] - start, at.indices[part]] = self.stored.array[part] * self.factor
         return out
 
-    def column_slab(self, start: int, stop: int) -> Array:
-        indptr, rows, _ = self.pattern.by_column
-        part, out = slice(int(indptr[start]), int(indptr[stop])), np.zeros((self.shape[0], stop - start))
-        out[rows[part], np.repeat(np.arange(stop - start), np.diff(indptr[start : stop + 1]))] = (
-            self.pattern.column_values(self.stored)[part] * self.factor
-        )
-        return out
-
     def scaled(self, rows: Array, cols: Array) -> OnPattern:
         at, out = self.pattern, np.empty(self.pattern.count)
         for start in range(0, len(out), BLOCK):

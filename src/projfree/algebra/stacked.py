@@ -65,16 +65,6 @@ class StackedPattern(Structured):
             out[middle - start :, :n] = self.D.slab(middle - m, stop - m)
         return out
 
-    def column_slab(self, start: int, stop: int) -> Array:
-        turned = [part.column_slab for part in (self.A, self.D, self.C)]
-        m, n = self.A.shape
-        out, middle = np.zeros((self.shape[0], stop - start)), min(max(n, start), stop)
-        if start < middle:
-            out[:, : middle - start] = np.vstack([turned[0](start, middle), turned[1](start, middle)])
-        if middle < stop:
-            out[:m, middle - start :] = turned[2](middle - n, stop - n)
-        return out
-
     def scaled(self, rows: Array, cols: Array) -> StackedPattern:
         m, n = self.A.shape
         A, C = self.A.scaled(rows[:m], cols[:n]), self.C.scaled(rows[:m], cols[n:])

@@ -62,9 +62,9 @@ class Structured:
         """Some rows as a dense array."""
         return self._sum([part.slab(start, stop) for part in self.parts()], (stop - start, self.shape[1]))
 
-    def column_slab(self, start: int, stop: int) -> Array:
-        """Some columns as a dense array."""
-        return self._sum([part.column_slab(start, stop) for part in self.parts()], (self.shape[0], stop - start))
+    def gram(self) -> Array:
+        """The Gram matrix of the smaller side."""
+        raise NotImplementedError
 
     def scaled(self, rows: Array, cols: Array) -> Structured:
         """The matrix with its rows and columns multiplied by the given numbers."""

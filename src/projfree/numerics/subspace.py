@@ -38,7 +38,7 @@ TOLERANCE, STEPS, WARM_STEPS = 1e-3, 12, 3
 SHARP = 2e-3
 #: Columns count as orthonormal when their Gram matrix is so close to the identity in every norm.
 DEPENDENCE = 1e-12
-#: Rows that are made dense at a time for a Gram matrix.
+#: Rows that are restored at a time after a factorisation.
 SLAB = 512
 #: By how much, relatively, what `eigenvalue_bound` tries exceeds the estimate; after the last one it takes the trace.
 SLACKS = (1e-4, 5e-3, 0.05, 0.2, 1.0)
@@ -59,7 +59,10 @@ class Operator(Protocol):
 
     def slab(self, start: int, stop: int) -> Array: ...
 
-    def column_slab(self, start: int, stop: int) -> Array: ...
+    def gram(self) -> Array: ...
+
+    @property
+    def scale(self) -> float: ...
 
     def size(self) -> float: ...
 
@@ -110,21 +113,10 @@ def spectrum(
 
 def gram(g: Operator) -> tuple[Array, float]:
     """The Gram matrix of the smaller side and a bound on the norm of its rounding error and that of its eigenvalues."""
-    m, n = g.shape
-    side = min(m, n)
-    total = g.gram() if hasattr(g, "gram") else np.zeros((side, side))
-    for start in range(0, 0 if hasattr(g, "gram") else max(m, n), SLAB):
-        stop = min(start + SLAB, max(m, n))
-        part = g.slab(start, stop) if m >= n else g.column_slab(start, stop).T
-        total += part.T @ part
+    total, side = g.gram(), min(g.shape)
     # Sums of up to max(m, n) products, then the backward error of a symmetric eigensolver; parts may cancel.
-    scale = max(float(np.trace(total)), _scale(g) ** 2)
-    return total, EPS * (max(m, n) + 8.0 * side + 4.0 * _components(g)) * scale
-
-
-def _scale(g: Operator) -> float:
-    """What rounding is relative to, which is more than the norm where parts of a matrix cancel."""
-    return float(getattr(g, "scale", 0.0))
+    scale = max(float(np.trace(total)), g.scale**2)
+    return total, EPS * (max(g.shape) + 8.0 * side + 4.0 * _components(g)) * scale
 
 
 def _components(g: Operator) -> int:
@@ -138,7 +130,7 @@ def entry_error(g: Operator, q: float) -> float:
     components = _components(g)
     if not components:
         return 0.0
-    return (components + 4.0) * EPS * _scale(g) * (1.0 if q >= 2.0 else min(g.shape) ** (1.0 / q - 0.5))
+    return (components + 4.0) * EPS * g.scale * (1.0 if q >= 2.0 else min(g.shape) ** (1.0 / q - 0.5))
 
 
 def _by_gram(g: Operator) -> Spectrum:
@@ -251,7 +243,7 @@ def norm_bound(g: Operator, q: float, found: Spectrum) -> float:
 def tail_bound(g: Operator, q: float, found: Spectrum, frobenius: float) -> float:
     """The bound of this module's head, for triples whose ``left`` is orthonormal."""
     theta, noise = found.values, 64.0 * EPS * (sum(g.shape) + _components(g))
-    rounding = noise * max(frobenius, _scale(g)) ** 2
+    rounding = noise * max(frobenius, g.scale) ** 2
     applied = g.times(found.right * theta)  # G G^T P, then what of it is not in P
     applied -= found.left @ (found.left.T @ applied)
     squares = np.maximum(np.linalg.eigvalsh(applied.T @ applied)[::-1], 0.0)
