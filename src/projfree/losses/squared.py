@@ -36,7 +36,7 @@ class Squared(Loss):
 
     def value(self, u: Array, y: Array) -> Array:
         with np.errstate(over="ignore"):
-            return np.square(u - y)
+            return np.asarray(np.square(u - y))
 
     def derivative(self, u: Array, y: Array) -> Array:
         return np.asarray(2 * (u - y))

@@ -40,7 +40,7 @@ class SquaredHinge(Loss):
 
     def value(self, u: Array, y: Array) -> Array:
         with np.errstate(over="ignore"):
-            return np.square(_short(u, y))
+            return np.asarray(np.square(_short(u, y)))
 
     def derivative(self, u: Array, y: Array) -> Array:
         return np.asarray(-2 * y * _short(u, y))
@@ -55,7 +55,7 @@ class SquaredHinge(Loss):
 
 def _short(u: Array, y: Array) -> Array:
     """By how much the margin falls short of 1."""
-    return np.maximum(1 - y * u, 0)
+    return np.asarray(np.maximum(1 - y * u, 0))
 
 
 def _tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:

@@ -77,12 +77,12 @@ class ConstraintSet(ABC):
 
     def __eq__(self, other: object) -> bool:
         """Whether the other set is of the same class with equal fields; arrays are compared entry by entry."""
-        if type(other) is not type(self) or not is_dataclass(self):
-            return NotImplemented
-        return _field_values(self) == _field_values(other)
+        own = _field_values(self)
+        return own == _field_values(other) if type(other) is type(self) and own is not None else NotImplemented
 
     def __hash__(self) -> int:
-        return hash((type(self), *_field_values(self))) if is_dataclass(self) else object.__hash__(self)
+        own = _field_values(self)
+        return object.__hash__(self) if own is None else hash((type(self), *own))
 
     @classmethod
     def examples(cls) -> tuple[ConstraintSet, ...]:
@@ -333,7 +333,9 @@ class NormBall(ConstraintSet):
         return w * (self.radius * rng.uniform() / max(self.norm(w), np.finfo(float).tiny))
 
 
-def _field_values(ball: Any) -> tuple[Any, ...]:
-    """The fields of a dataclass as a tuple with a hash: an array by its shape and its bytes."""
+def _field_values(ball: Any) -> tuple[Any, ...] | None:
+    """The fields of a dataclass as a tuple with a hash, an array by its shape and its bytes; None of other classes."""
+    if not is_dataclass(ball):
+        return None
     values = (getattr(ball, f.name) for f in fields(ball))
     return tuple((v.shape, (v + 0.0).tobytes()) if isinstance(v, np.ndarray) else v for v in values)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from projfree.algebra.structured import is_structured
+from projfree.algebra.structured import Structured
 from projfree.checks import Array, real_array, shown
 
 
@@ -30,13 +30,14 @@ def finite(call: str, g: Array) -> Array:
     return out
 
 
-def like(g: Any, v: Any) -> Any:
+def like(g: Any, v: Any) -> Array:
     """``v`` in the precision of ``g`` (float32 stays float32, everything else is float64), without negative zeros.
 
     Matrices that are never formed stay as they are.
     """
-    if is_structured(v):
-        return v
+    if isinstance(v, Structured):
+        same: Any = v
+        return same  # type: ignore[no-any-return]  # typed as the arrays that it takes the place of
     return np.asarray(v + 0.0, dtype=np.float32 if np.asarray(g).dtype == np.float32 else np.float64)
 
 

@@ -240,7 +240,7 @@ class WeightedSchattenBall(ScaledBall):
     rows: Array = field(repr=False)
     cols: Array = field(repr=False)
 
-    projectable = False  # type: ignore[assignment]  # the plain ball's projection is another point
+    projectable = False  # the plain ball's projection is another point
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "p", at_least("WeightedSchattenBall(p=...)", self.p, 1.0))
