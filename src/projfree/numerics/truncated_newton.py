@@ -15,7 +15,7 @@ All functions work on the unit ball.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -87,14 +87,26 @@ def sphere_step(product: Product, g: Array, x: Array, p: float, diagonal: Array 
 def inner_step(product: Product, g: Array, x: Array, p: float) -> Reached:
     """A better point of the unit ball: conjugate gradients from ``x``, as far as they stay in it."""
     steps: tuple[float, ...] = ()
-    for direction, _, length in _conjugate_gradients(product, -g, lambda v: v, ENOUGH):
+    v, rest = x, -g
+    direction, square = rest, float(rest @ rest)
+    goal = ENOUGH**2 * square
+    for _ in range(MOST):
+        if not square > 0.0:
+            break
+        image = product(direction)
+        curvature = float(direction @ image)
+        length = square / curvature if curvature > 0.0 else math.inf
         step = min(length, 1e3 / math.sqrt(float(direction @ direction)))  # leads outside, if the length is infinite
-        new = x + step * direction
+        new = v + step * direction
         if not lp_norm(new, p) < 1.0:
-            part = _crossing(x, new - x, p)
-            return _scaled(x + part * (new - x), p, (*steps, part * step))
-        x, steps = new, (*steps, step)
-    return Reached(x, 1.0, steps)
+            part = _crossing(v, new - v, p)
+            return _scaled(v + part * (new - v), p, (*steps, part * step))
+        v, rest, steps = new, rest - length * image, (*steps, step)
+        before, square = square, float(rest @ rest)
+        if square <= goal or expired():
+            break
+        direction = rest + (square / before) * direction
+    return Reached(v, 1.0, steps)
 
 
 def _tangential(
@@ -114,39 +126,31 @@ def _tangential(
             z -= (float(s @ z) / length) * weighted
         return z
 
+    rest = -slope
+    scaled = tangent(rest)
+    direction, square = scaled, float(rest @ scaled)
+    goal = enough**2 * square
     steps: tuple[float, ...] = ()
     d, image = np.zeros_like(s), np.zeros_like(s)
-    for direction, product_with, step in _conjugate_gradients(lambda v: product(v) + bend * v, -slope, tangent, enough):
-        if math.isinf(step):
-            break
-        steps = (*steps, step)
-        d += step * direction
-        image += step * product_with
-    return d, image - bend * d, steps
-
-
-def _conjugate_gradients(
-    product: Product, residual: Array, precondition: Product, enough: float
-) -> Iterator[tuple[Array, Array, float]]:
-    """Directions, their products and the exact steps along them, infinite where there is no curvature.
-
-    Until the residual has fallen to the part ``enough``, for at most `MOST` products.
-    """
-    direction = scaled = precondition(residual)
-    square = float(residual @ scaled)
-    goal = enough**2 * square
     for _ in range(MOST):
         if not square > 0.0:
-            return
-        image = product(direction)
-        curvature = float(direction @ image)
-        yield direction, image, square / curvature if curvature > 0.0 else math.inf
-        residual = residual - square / curvature * image
-        scaled = precondition(residual)
-        before, square = square, float(residual @ scaled)
+            break
+        part = product(direction)
+        whole = part + bend * direction
+        curvature = float(direction @ whole)
+        if not curvature > 0.0:
+            break
+        step = square / curvature
+        steps = (*steps, step)
+        d += step * direction
+        image += step * part
+        rest -= step * whole
+        scaled = tangent(rest)
+        before, square = square, float(rest @ scaled)
         if square <= goal or expired():
-            return
+            break
         direction = scaled + (square / before) * direction
+    return d, image, steps
 
 
 def _crossing(x: Array, d: Array, p: float) -> float:
