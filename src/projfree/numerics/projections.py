@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from projfree.checks import Array
-from projfree.numerics.lp_norm import conjugate, lp_norm, lp_norms, row_norms
+from projfree.numerics.lp_norm import conjugate, lp_norm, row_norms
 from projfree.numerics.newton_root import falling_roots
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -41,7 +41,7 @@ def project_rows(w: Array, p: float, radius: float | Array, weights: Array | Non
     """
     radii = np.broadcast_to(np.asarray(radius, dtype=np.float64), w.shape[:1])
     d = None if weights is None else np.broadcast_to(weights, w.shape)
-    norms = lp_norms(w if d is None else w * d, p)
+    norms = row_norms(w if d is None else w * d, p)
     outside = (norms > radii) & (radii > 0.0)
     out = np.where(radii[:, None] > 0.0, w, 0.0)
     if outside.any():
@@ -233,7 +233,7 @@ def project_groups(w: Array, p: float, q: float, radius: float) -> Array:
         return project(w, p, radius)
     if math.isinf(q):
         return project_rows(w, p, radius)
-    norms = lp_norms(w, p)
+    norms = row_norms(w, p)
     if lp_norm(norms, q) <= radius:
         return w.copy()
     if p == 2.0:

@@ -12,7 +12,7 @@ import numpy as np
 
 from projfree.checks import Array, at_least, positive, shown
 from projfree.numerics.flat_ball import FlatBall
-from projfree.numerics.lp_norm import conjugate, lp_norm, lp_norms, norming
+from projfree.numerics.lp_norm import conjugate, lp_norm, norming, row_norms
 from projfree.numerics.projections import project_groups
 from projfree.sets.base import ConstraintSet, NormBall, Shape, round_exponents
 from projfree.sets.inputs import finite, largest, like, matrix, point
@@ -123,7 +123,7 @@ class GroupBall(NormBall):
         c = finite("lmo(g)", g)
         self.check_shape(c.shape)
         rows = laid_out(c / largest(c), self.groups)  # row norms of denormal numbers would be coarse
-        sizes = norming(lp_norms(rows, conjugate(self.p))[None, :], self.q)[0]
+        sizes = norming(row_norms(rows, conjugate(self.p))[None, :], self.q)[0]
         vertex = -self.radius * sizes[:, None] * norming(rows, self.p)
         return like(g, taken_back(vertex, self.groups, c.shape))
 
@@ -182,7 +182,7 @@ class GroupBall(NormBall):
         x = point(w)
         self.check_shape(x.shape)
         top = largest(x)
-        return top * lp_norm(lp_norms(laid_out(x / top, self.groups), p), q) if math.isfinite(top) else top
+        return top * lp_norm(row_norms(laid_out(x / top, self.groups), p), q) if math.isfinite(top) else top
 
 
 def checked_labels(name: str, groups: Sequence[int] | Array) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from projfree.checks import Array, at_least, positive
 from projfree.numerics.flat_ball import FlatBall
-from projfree.numerics.lp_norm import conjugate, lp_norm, lp_norms, norming
+from projfree.numerics.lp_norm import conjugate, lp_norm, norming, row_norms
 from projfree.numerics.projections import project
 from projfree.sets.base import ConstraintSet, NormBall, Shape, round_exponents
 from projfree.sets.inputs import finite, like, lowest, point
@@ -100,7 +100,7 @@ class LpBall(NormBall):
     def supports(self, g: Array) -> tuple[Array, Array]:
         if type(self) is not LpBall:  # which may have another norm, or another allowance
             return super().supports(g)
-        supports = self.radius * lp_norms(point(g).reshape(len(g), -1), conjugate(self.p))
+        supports = self.radius * row_norms(point(g).reshape(len(g), -1), conjugate(self.p))
         return supports, self.support_rtol(g.shape[1:]) * supports
 
     def project(self, w: Array) -> Array:
