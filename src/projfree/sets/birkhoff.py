@@ -85,13 +85,6 @@ class Birkhoff(ConstraintSet):
         self.check_shape(shape)
         return np.full(shape, 1.0 / shape[0])
 
-    def random(self, shape: Shape, rng: np.random.Generator) -> Array:
-        """A random mixture of random permutations, at most 65 of them."""
-        self.check_shape(shape)
-        n = shape[0]
-        shares = rng.dirichlet(np.ones(min((n - 1) ** 2, 64) + 1))
-        return np.asarray(sum(s * np.eye(n)[rng.permutation(n)] for s in shares))
-
     def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
         x, allowed = point(w), slack(w, rtol)
         self.check_shape(x.shape)

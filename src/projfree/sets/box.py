@@ -91,10 +91,6 @@ class Box(ConstraintSet):
     def centre(self, shape: Shape) -> Array:
         return np.broadcast_to(np.add(np.multiply(0.5, self.lower), np.multiply(0.5, self.upper)), shape).copy()
 
-    def random(self, shape: Shape, rng: np.random.Generator) -> Array:
-        """Uniform on the box."""
-        return np.asarray(self.lower + rng.uniform(size=shape) * np.subtract(self.upper, self.lower))
-
     def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
         x = point(w)
         allowed = slack(w, rtol) * np.maximum(np.abs(self.lower), np.abs(self.upper))

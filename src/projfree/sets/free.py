@@ -146,10 +146,6 @@ class WithFree(Wrapper):
     def centre(self, shape: Shape) -> Array:
         return self.joined(self.ball.centre(self._inner(shape)), np.zeros((len(self.free), *shape[1:])))
 
-    def random(self, shape: Shape, rng: np.random.Generator) -> Array:
-        free = self.bound * rng.uniform(-1.0, 1.0, size=(len(self.free), *shape[1:]))
-        return self.joined(self.ball.random(self._inner(shape), rng), free)
-
     def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
         inside, free = self.split(np.asarray(w))
         most = self.bound * (1.0 + slack(w, rtol))

@@ -148,11 +148,6 @@ class OracleSet(ConstraintSet):
             self._centres[shape] = np.asarray(0.5 * self._answer(ones) + 0.5 * self._answer(-ones))
         return self._centres[shape].copy()
 
-    def random(self, shape: Shape, rng: np.random.Generator) -> Array:
-        """A random mixture of vertices in random directions, at most 65 of them."""
-        shares = rng.dirichlet(np.ones(min(int(np.prod(shape)), 64) + 1))
-        return np.asarray(sum(s * self._answer(rng.standard_normal(shape)) for s in shares))
-
     def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
         if self._contains is None:
             raise NotImplementedError(

@@ -97,9 +97,6 @@ class Positive(Wrapper):
     def centre(self, shape: Shape) -> Array:
         return np.zeros(shape)
 
-    def random(self, shape: Shape, rng: np.random.Generator) -> Array:
-        return np.abs(self.ball.random(shape, rng))
-
     def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
         x = point(w)
         least = -slack(w, rtol) * self.reach(x.shape)

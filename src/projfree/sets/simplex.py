@@ -78,11 +78,6 @@ class Simplex(ConstraintSet):
     def centre(self, shape: Shape) -> Array:
         return np.full(shape, self.radius / max(1, int(np.prod(shape))))
 
-    def random(self, shape: Shape, rng: np.random.Generator) -> Array:
-        """Uniform on the simplex: normalised exponential variables."""
-        w = rng.exponential(size=shape) + np.finfo(np.float64).tiny
-        return np.asarray(w * (self.radius / w.sum()))
-
     def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
         x, allowed = point(w), self.radius * slack(w, rtol)
         return bool(np.min(x, initial=0.0) >= -allowed and abs(float(x.sum()) - self.radius) <= allowed)
