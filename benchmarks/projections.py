@@ -20,7 +20,7 @@ from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 from projfree import LpBall, SchattenBall
-from projfree.numerics.lp_projection import project_rows
+from projfree.numerics.projections import project_rows
 
 SIZES = (10, 1_000, 36_000, 1_000_000)
 #: Matrices whose spectrum is decomposed.

@@ -63,7 +63,6 @@ def test_operations_agree_with_dense_ones(seed):
         np.testing.assert_allclose(w.transposed_times(other), dense.T @ other, **close)
         np.testing.assert_allclose(w.of_pairs(rows, cols), dense[rows, cols], **close)
         np.testing.assert_allclose(w.slab(2, 5), dense[2:5], **close)
-        np.testing.assert_allclose(w.column_slab(1, 4), dense[:, 1:4], **close)
         np.testing.assert_allclose(w.scaled(d, e).toarray(), d[:, None] * dense * e, **close)
         np.testing.assert_allclose((-w / 4.0).toarray(), -dense / 4.0, **close)
         np.testing.assert_allclose(w + dense, 2.0 * dense, **close)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from projfree import Entries, as_data
-from projfree.numerics.lp_projection import project
+from projfree.numerics.projections import project
 
 
 def entries(m=12, n=9, count=60, seed=0, rank=2, noise=0.3):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import itertools
 
 import numpy as np
 import pytest
@@ -13,13 +12,11 @@ from hypothesis import strategies as st
 
 from projfree import LpBall, MatrixCompletion, SchattenBall, Squared, minimize
 from projfree.algebra import LowRank, OnPattern, Pattern
-from projfree.algebra.stacked import StackedPattern
 from projfree.data import lines
 from projfree.estimators.completion import convex_gap
 from projfree.estimators.completion.convex_gap import certified
 from projfree.estimators.completion.convex_problem import ConvexProblem, SweepSettings
 from projfree.numerics import subspace
-from projfree.numerics.subspace import Effort
 from projfree.run import Checkpoint
 from projfree.sets import spectral
 from projfree.solvers.weighted_gradient import WeightedProjectedGradient
@@ -86,24 +83,6 @@ def test_bounds_are_below_the_minimum_and_never_negative(solved, which, share, l
     if plain > 0.0:  # residuals of the best length prove more by the square of the gap over four times the value
         gained = (here.value - plain) ** 2 / (4.0 * here.value)
         assert found.bound - plain >= 0.5 * gained - 1e-9
-
-
-def test_blocks_bound_a_stack_whose_components_belong_to_single_blocks(monkeypatch):
-    """In the first block all components vanish, however large their factors are elsewhere."""
-    for owner in (subspace, spectral):
-        monkeypatch.setattr(owner, "DENSE_ENTRIES", 0)
-        monkeypatch.setattr(owner, "EVERY_SIDE", 0)
-    rng, (m, n) = np.random.default_rng(0), (40, 25)
-    rows, cols, _ = entries(m, n, 300, seed=0)
-    pattern, *_ = Pattern.of(rows, cols, (m, n))
-    stack = StackedPattern(*(OnPattern(pattern, rng.standard_normal(300)) for _ in "ACD"))
-    left, right = np.zeros((2 * m, 2)), np.zeros((2 * n, 2))
-    left[:m, 0], right[n:, 0] = 1e6 * rng.standard_normal(m), 1e-7 * rng.standard_normal(n)
-    left[m:, 1], right[:n, 1] = 1e-7 * rng.standard_normal(m), 1e6 * rng.standard_normal(n)
-    g = stack + LowRank.of(left, right)
-    exact = np.linalg.norm(g.toarray(), 2)
-    found = spectral.support(g, 1.0, 1.0, Effort(gram=False))
-    assert exact <= found <= 1.7 * exact  # the golden ratio, where all blocks have the same norm
 
 
 def problem_of(implicit):
@@ -181,35 +160,6 @@ def test_no_bound_is_above_a_minimum_of_zero(shape, d):
     assert f.open().evaluate(x).slope.lower(problem.ball(radius)) <= 0.0
 
 
-def low_plus_noise(strength, columns=2):
-    """A few large singular values of a size, above many small ones, on a full pattern and in factors."""
-    m, n = 300, 200
-    rng, (rows, cols) = np.random.default_rng(0), np.divmod(np.arange(m * n), n)
-    low = [np.linalg.qr(rng.standard_normal((side, columns)))[0] for side in (m, n)]
-    noise = rng.standard_normal((m, n))
-    on = OnPattern(Pattern.of(rows, cols, (m, n))[0], (noise / np.linalg.norm(noise)).ravel())
-    g = on + strength * LowRank.of(*low)
-    return g, np.linalg.svd(g.toarray(), compute_uv=False)
-
-
-@pytest.mark.parametrize(("strength", "worth"), [(0.0, False), (1e-3, False), (3.0, True)])
-def test_blocks_are_enlarged_where_a_bound_may_gain_by_it(strength, worth, monkeypatch):
-    """Of two large values a block of two leaves a small tail; of a flat spectrum it leaves nearly all."""
-    for owner, name in itertools.product((subspace, spectral), ("DENSE_ENTRIES", "EVERY_SIDE")):
-        monkeypatch.setattr(owner, name, 0)
-    monkeypatch.setattr(subspace, "FIRST_BLOCK", 1)
-    monkeypatch.setattr(subspace, "MOST_BLOCK", 2)
-    g, values = low_plus_noise(strength)
-    steps, step = [], subspace._step
-    monkeypatch.setattr(subspace, "_step", lambda *given: steps.append(given[1].shape[1]) or step(*given))
-    found = spectral.support(g, 1.5, 1.0, Effort(False, False, False))
-    truth = float(np.sum(values**3) ** (1.0 / 3.0))
-    assert found >= truth
-    assert (found <= 1.2 * truth) == worth
-    assert (max(steps, default=0) == subspace.MOST_BLOCK) == worth
-    assert bool(steps) == worth
-
-
 def test_a_small_table_has_a_sharp_bound_whatever_it_may_take():
     quick, sharp = (
         MatrixCompletion(radius=5.0, rank=2, max_sweeps=1, certify=how).fit(TABLE) for how in (True, "sharp")
@@ -222,20 +172,3 @@ def test_a_table_too_large_for_a_sharp_bound_says_so(monkeypatch):
     for side in ("LARGEST_SIDE", "BOUND_SIDE", "EVERY_SIDE"):
         monkeypatch.setattr(subspace, side, 10)
     assert MatrixCompletion(radius=5.0, rank=2, max_sweeps=1, certify="sharp").fit(TABLE).coarse_
-
-
-@pytest.mark.parametrize(("strength", "worth"), [(0.0, False), (3.0, True)])
-def test_a_tail_bound_asks_for_a_larger_block_where_it_may_gain_by_it(strength, worth, monkeypatch):
-    monkeypatch.setattr(subspace, "MOST_BLOCK", 6)
-    monkeypatch.setattr(subspace, "EVERY_SIDE", 0)
-    g, values = low_plus_noise(strength, 6)
-    found = subspace._step(g, np.eye(g.shape[1])[:, :1])[1]
-    for _ in range(5):
-        found = subspace._step(g, found.right)[1]
-    steps, step = [], subspace._step
-    monkeypatch.setattr(subspace, "_step", lambda *given: steps.append(given[1].shape[1]) or step(*given))
-    bound, _ = subspace._by_tail(g, 3.0, found, g.size(), Effort(False, False, False))
-    truth = float(np.sum(values**3) ** (1.0 / 3.0))
-    assert bound >= truth
-    assert (bound <= 1.1 * truth) == worth
-    assert steps == [6, 6, 6] * worth

@@ -25,7 +25,7 @@ from projfree.data.factored_entries import FactoredEntriesData
 from projfree.numerics.lp_norm import norming
 from projfree.numerics.subspace import leading, tail_bound
 from projfree.sets import SchattenBall, WeightedSchattenBall
-from projfree.sets.answer import Answer
+from projfree.sets.base import OracleResult
 
 PS = (1.0, 1.1, 1.2, 4.0 / 3.0, 1.5, 2.0, 3.0, math.inf)
 
@@ -74,7 +74,7 @@ def test_vertices_and_supports(tier, kind, p):
         slack = 1.0 - ball.support_rtol(dense.shape)
         for upper in (support, ball.support(g), ball.dual_norm(g) * ball.radius):
             assert upper >= exact * slack
-        for last in (None, Answer(v, support, warm)):
+        for last in (None, OracleResult(v, support, warm)):
             assert ball.support_floor(g, last) <= exact * (1 + 1e-12)
         if tier != "subspace":
             assert reached == pytest.approx(exact, rel=1e-5)
@@ -178,7 +178,7 @@ def test_the_oracle_is_a_function(large, p):
         for g in (large, other):
             ball.oracle(g, warm)
             ball.oracle(g)
-            ball.support_floor(g, Answer(vertex, support, warm))
+            ball.support_floor(g, OracleResult(vertex, support, warm))
         again = ball.oracle(large)
         np.testing.assert_array_equal(again.vertex.toarray(), vertex.toarray())
         np.testing.assert_array_equal(again.warm, warm)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from projfree.numerics.group_projection import project_groups as by_rows
 from projfree.numerics.group_prox import project_groups, shrink
 from projfree.numerics.lp_norm import conjugate, lp_norm
+from projfree.numerics.projections import project_groups as by_rows
 
 EXPONENTS = (1.01, 1.3, 2.0, 3.0, 40.0, np.inf)
 

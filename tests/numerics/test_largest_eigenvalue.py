@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from projfree.algebra import LowRank
-from projfree.numerics.largest_eigenvalue import eigenvalue_bound, largest_square
+from projfree.numerics.subspace import eigenvalue_bound, largest_square
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 40, 600])

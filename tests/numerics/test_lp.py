@@ -6,10 +6,8 @@ from decimal import Context, Decimal
 import numpy as np
 import pytest
 
-from projfree.numerics.group_projection import project_groups
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming, row_norms
-from projfree.numerics.lp_projection import project, project_rows
-from projfree.numerics.threshold import simplex_rows
+from projfree.numerics.projections import project, project_groups, project_rows, simplex_rows
 
 DIGITS = Context(prec=50, Emax=10**9, Emin=-(10**9))
 EXPONENTS = [1, 1 + 1e-10, 1.001, 1.05, 1.3, 1.9, 2, 2.2, 4, 20, 500, 1e6, 1e12, math.inf]

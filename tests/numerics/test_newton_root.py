@@ -81,15 +81,6 @@ def test_a_value_within_its_noise_is_a_root(root, noise):
     assert abs(3.0 * (increasing_root(fun, 0.0) - root)) <= noise
 
 
-@given(root=places, start=places, noise=st.sampled_from([1e-15, 1e-12, 1e-9]))
-def test_a_known_bend_spares_the_last_look_and_nothing_else(root, start, noise):
-    plain, bent = (Counted("exponential", root, noise) for _ in range(2))
-    increasing_root(plain, start)
-    found = increasing_root(bent, start, bend=1.0)
-    assert abs(math.expm1(found - root)) <= noise + 4e-16 * max(1.0, abs(root))
-    assert plain.calls - 1 <= bent.calls <= plain.calls
-
-
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_no_root(sign):
     def fun(x: float) -> tuple[float, float, float]:

@@ -40,7 +40,7 @@ def descends_below_the_plain_step(f, ball, steps):
         gamma = CORRECTIVE.schedule.weight(new.t)
         plain = f.value(f.point((1 - gamma) * old.x.w + gamma * new.v.w))
         value, before = f.value(f.point(new.x.w)), f.value(f.point(old.x.w))
-        rounding = 1e-13 * abs(f.value(f.point(ball.start(f.shape))))
+        rounding = 1e-13 * abs(f.value(f.point(ball.centre(f.shape))))
         assert value <= min(plain, before) + rounding
 
 

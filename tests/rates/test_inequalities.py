@@ -47,7 +47,7 @@ SOLVERS = [
 def ledger(f, ball, solver, steps):
     """Columns over t: value, lower bound of the averaged tangents, and the right sides of the three inequalities."""
     L, rows, bound, moved = f.smoothness(), [], 0.0, 0.0
-    first = solver.init(f, ball, f.point(ball.start(f.shape)), 0)
+    first = solver.init(f, ball, f.point(ball.centre(f.shape)), 0)
     for old, new in pairwise([first, *islice(iterate(f, ball, solver), steps)]):
         gamma, length = solver.schedule.weight(new.t), float(np.sum((new.v.w - old.v.w) ** 2))
         step = 0.5 * L * gamma**2 * length

@@ -91,9 +91,9 @@ class UserBall(NormBall):
 
 
 class PairSet(UserSet):
-    """A user's own set whose oracle knows nothing of what others begin from."""
+    """A user's own set whose oracle returns no warm start."""
 
-    def oracle(self, g):
+    def oracle(self, g, warm=None):
         vertex = self.lmo(g)
         return vertex, -float(np.vdot(g, vertex))
 

@@ -55,4 +55,4 @@ def test_examples(cls):
         assert repr(C).startswith(cls.__name__ + "(")
         for shape in laws.fitting(C):
             for law in laws.GEOMETRY_LAWS:
-                law(C, C.lmo(laws.np.ones(shape)), C.start(shape))
+                law(C, C.lmo(laws.np.ones(shape)), C.centre(shape))

@@ -181,7 +181,7 @@ def test_a_zero_average_keeps_the_last_vertex():
 
 def test_a_moved_state_is_the_replaced_one():
     f, ball = problem("squares"), LpBall(1.5, 1.0)
-    state = PrimalAveraging().init(f, ball, f.point(ball.start(f.shape)), 3)
+    state = PrimalAveraging().init(f, ball, f.point(ball.centre(f.shape)), 3)
     moved = state.moved(t=4, gamma=0.5)
     assert type(moved) is type(state)
     assert vars(moved) == vars(replace(state, t=4, gamma=0.5))

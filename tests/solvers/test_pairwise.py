@@ -118,7 +118,7 @@ def test_plain_steps_reach_it_too(ball, lazy):
 def test_vertices_are_vertices(ball):
     """Besides the start, which has no weight left where the minimum lies on the boundary."""
     result = minimize(squares(), ball, PairwiseFrankWolfe(), tol=1e-9)
-    start = ball.start((D,))
+    start = ball.centre((D,))
     assert all(is_vertex(ball, v) for v in result.active_set.vertices if not np.array_equal(v, start))
 
 
@@ -243,7 +243,7 @@ def test_zero_gradient():
 @pytest.mark.parametrize("solver", WAYS, ids=repr)
 def test_a_single_vertex(ball, solver):
     result = minimize(QuadraticForm(np.eye(1), np.array([7.0])), ball, solver, tol=1e-12)
-    np.testing.assert_array_equal(result.w, ball.start((1,)))
+    np.testing.assert_array_equal(result.w, ball.centre((1,)))
     assert len(result.active_set) == 1
 
 

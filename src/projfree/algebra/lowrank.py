@@ -248,9 +248,11 @@ class LowRank(Structured):
         terms = [c * (f.left[start:stop] @ f.right.T) for c, f in self.terms]
         return self._sum(terms, (stop - start, self.shape[1]))
 
-    def column_slab(self, start: int, stop: int) -> Array:
-        terms = [c * (f.left @ f.right[start:stop].T) for c, f in self.terms]
-        return self._sum(terms, (self.shape[0], stop - start))
+    def gram(self) -> Array:
+        """The Gram matrix of the smaller side."""
+        left, right = self.factors()
+        own, other = (left, right) if self.shape[0] < self.shape[1] else (right, left)
+        return np.asarray(own @ (other.T @ other) @ own.T)
 
     def block(self, rows: slice, cols: slice) -> LowRank:
         """Some neighbouring rows and columns."""

@@ -68,10 +68,6 @@ class OnPattern(Structured):
         """The sum with other matrices on patterns."""
         return added([self, *others])
 
-    def grid(self) -> list[list[OnPattern]]:
-        """Its one block."""
-        return [[self]]
-
     def times(self, block: Array) -> Array:
         at = self.pattern
         return _product(at.indptr, at.indices, self.stored.array, block * self.factor)
@@ -95,14 +91,6 @@ class OnPattern(Structured):
         out, at = np.zeros((stop - start, self.shape[1])), self.pattern
         part = slice(int(at.indptr[start]), int(at.indptr[stop]))
         out[at.rows[part] - start, at.indices[part]] = self.stored.array[part] * self.factor
-        return out
-
-    def column_slab(self, start: int, stop: int) -> Array:
-        indptr, rows, _ = self.pattern.by_column
-        part, out = slice(int(indptr[start]), int(indptr[stop])), np.zeros((self.shape[0], stop - start))
-        out[rows[part], np.repeat(np.arange(stop - start), np.diff(indptr[start : stop + 1]))] = (
-            self.pattern.column_values(self.stored)[part] * self.factor
-        )
         return out
 
     def scaled(self, rows: Array, cols: Array) -> OnPattern:

@@ -107,9 +107,3 @@ class Pattern:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_turned": None}
-
-    def matrix(self, values: Array) -> Any:
-        """A SciPy matrix of compressed sparse rows with these values."""
-        from scipy.sparse import csr_array
-
-        return csr_array((values, self.indices, self.indptr), shape=tuple(self.shape))

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from projfree.algebra.lowrank import LowRank
 from projfree.algebra.on_pattern import OnPattern, added, products
 from projfree.algebra.pattern import FactoredShape, Pattern
 from projfree.algebra.structured import Structured
@@ -38,11 +37,6 @@ class StackedPattern(Structured):
         blocks = [[getattr(part, name) for part in (self, *others)] for name in "ACD"]
         return StackedPattern(*(added(parts) for parts in blocks))
 
-    def grid(self) -> list[list[Structured]]:
-        """The blocks, row by row; the last one is zero."""
-        corner = FactoredShape((self.D.shape[0], self.C.shape[1]))
-        return [[self.A, self.C], [self.D, LowRank(corner, ())]]
-
     def times(self, block: Array) -> Array:
         n = self.A.shape[1]
         first, second = block[:n], block[n:]
@@ -69,16 +63,6 @@ class StackedPattern(Structured):
             out[: middle - start] = np.hstack([self.A.slab(start, middle), self.C.slab(start, middle)])
         if middle < stop:
             out[middle - start :, :n] = self.D.slab(middle - m, stop - m)
-        return out
-
-    def column_slab(self, start: int, stop: int) -> Array:
-        turned = [part.column_slab for part in (self.A, self.D, self.C)]
-        m, n = self.A.shape
-        out, middle = np.zeros((self.shape[0], stop - start)), min(max(n, start), stop)
-        if start < middle:
-            out[:, : middle - start] = np.vstack([turned[0](start, middle), turned[1](start, middle)])
-        if middle < stop:
-            out[:m, middle - start :] = turned[2](middle - n, stop - n)
         return out
 
     def scaled(self, rows: Array, cols: Array) -> StackedPattern:

@@ -62,9 +62,9 @@ class Structured:
         """Some rows as a dense array."""
         return self._sum([part.slab(start, stop) for part in self.parts()], (stop - start, self.shape[1]))
 
-    def column_slab(self, start: int, stop: int) -> Array:
-        """Some columns as a dense array."""
-        return self._sum([part.column_slab(start, stop) for part in self.parts()], (self.shape[0], stop - start))
+    def gram(self) -> Array:
+        """The Gram matrix of the smaller side."""
+        raise NotImplementedError
 
     def scaled(self, rows: Array, cols: Array) -> Structured:
         """The matrix with its rows and columns multiplied by the given numbers."""
@@ -189,21 +189,6 @@ class Mixture(Structured):
         error = terms * float(np.finfo(np.float64).eps) * self.scale**2
         square = self._low.inner(self._low) + 2.0 * self._on.inner(self._low) + self._on.size() ** 2
         return float(np.sqrt(max(square, 0.0) + error))
-
-    def grid(self) -> list[list[Structured]]:
-        """The blocks of a stack, row by row; of others there is one."""
-        rows = self._on.grid()
-        if len(rows) == 1:
-            return [[self]]
-        down, along = [0], [0]
-        for row in rows:
-            down.append(down[-1] + row[0].shape[0])
-        for part in rows[0]:
-            along.append(along[-1] + part.shape[1])
-        return [
-            [part + self._low.block(slice(*down[i : i + 2]), slice(*along[j : j + 2])) for j, part in enumerate(row)]
-            for i, row in enumerate(rows)
-        ]
 
 
 def is_structured(w: Any) -> TypeGuard[Structured]:

@@ -56,31 +56,19 @@ class Loss(ABC):
     least: float = -math.inf
     #: The largest size of the derivative (its Euclidean norm where outputs are coupled), infinite where there is none.
     steepness: float = math.inf
-    #: The second derivative of one prediction changes by at most this part of itself a unit.
-    bend: float = math.inf
     #: The smallest and the largest target.
     domain: tuple[float, float] = (-math.inf, math.inf)
     #: The loss that is reported, where this is a smoothed form of it, exceeds this one by at most so much.
     excess: float = 0.0
 
     def __init_subclass__(cls, **settings: Any) -> None:
-        """Take no constant for granted where a subclass of a loss is another function."""
+        """Inherit no constant and no closed form of the parent where a subclass of a loss is another function."""
         super().__init_subclass__(**settings)
-        changed = any(name in cls.__dict__ for name in ("value", "derivative", "value_and_derivative", "second"))
-        if changed and "quadratic" not in cls.__dict__:
-            cls.quadratic = False
-        if changed and "steepness" not in cls.__dict__:
-            cls.steepness = math.inf
-        if changed and "least" not in cls.__dict__:
-            cls.least = -math.inf
-        if changed and "intercept_step" not in cls.__dict__:
-            cls.intercept_step = Loss.intercept_step  # type: ignore[method-assign]  # as if inherited
-        if changed and "bend" not in cls.__dict__:
-            cls.bend = math.inf
-        if changed and "constant" not in cls.__dict__:
-            cls.constant = Loss.constant  # type: ignore[method-assign]  # likewise
-        if changed and "exact" not in cls.__dict__:
-            cls.exact, cls.excess = Loss.exact, 0.0  # type: ignore[method-assign]  # likewise
+        own = cls.__dict__
+        if any(name in own for name in ("value", "derivative", "value_and_derivative", "second")):
+            for name in ("quadratic", "steepness", "least", "intercept_step", "exact", "excess"):
+                if name not in own:
+                    setattr(cls, name, Loss.__dict__[name])
 
     @property
     @abstractmethod
@@ -135,14 +123,6 @@ class Loss(ABC):
         for rows in row_blocks(len(u), u.shape[1] ** 2):
             out[rows] = np.einsum("ijk,ik->ij", self.majorant(u[rows], y[rows]), a[rows])
         return out
-
-    def slopes(self, u: Array, y: Array) -> tuple[Array, Array]:
-        """The derivative and the second derivative, for losses where one exponential serves both."""
-        return self.derivative(u, y), self.second(u, y)
-
-    def constant(self, mean: Array) -> Array | None:
-        """The constant prediction of least mean loss, where the mean target determines it: where a search begins."""
-        return None
 
     def curvature(self, u: Array, y: Array, a: Array, b: Array) -> Array:
         """The second derivative applied to the directions ``a`` and ``b``, one number an entry (row if coupled)."""

@@ -48,7 +48,6 @@ class Gamma(Loss):
 
     smoothness = math.inf
     least = 0.0
-    bend = 1.0
     domain = (1e-15, 1e15)
     # With t = log y - u the terms are e^t, 1 and t, and e^t + |t| <= 3 (e^t - 1 - t) + 10. An exponential (4), a
     # logarithm (4) and the operations leave 7 (e^t + |t|) + 4 |log y| + 1, so 21 (loss + floor).
@@ -70,10 +69,6 @@ class Gamma(Loss):
 
     def second(self, u: Array, y: Array) -> Array:
         return _ratio(u, y)
-
-    def slopes(self, u: Array, y: Array) -> tuple[Array, Array]:
-        ratio = _ratio(u, y)
-        return np.asarray(1 - ratio), ratio
 
     def floor(self, y: Array) -> Array:
         return 4.0 + np.abs(log_of(y))

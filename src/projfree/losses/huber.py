@@ -60,15 +60,10 @@ class Huber(Loss):
         with np.errstate(over="ignore"):
             # 2|r| - c is at least |r|: the product needs no branch, loses nothing and never squares a large r.
             c = np.minimum(r, self.delta)
-            r *= 2
-            r -= c
-            r *= c
-        return r
+            return np.asarray(c * (2 * r - c))
 
     def derivative(self, u: Array, y: Array) -> Array:
-        r: Array = np.maximum(np.minimum(u - y, self.delta), -self.delta)
-        r *= 2
-        return r
+        return np.asarray(2 * np.maximum(np.minimum(u - y, self.delta), -self.delta))
 
     def second(self, u: Array, y: Array) -> Array:
         r: Array = np.abs(u - y)

@@ -8,7 +8,6 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.losses.base import Loss
-from projfree.losses.sigmoid import decay, falling, slope
 from projfree.losses.targets import signs
 from projfree.numerics import scalars
 from projfree.numerics.forms import register
@@ -41,7 +40,6 @@ class Logistic(Loss):
     smoothness = 0.25
     least = 0.0
     steepness = 1.0
-    bend = 1.0
     rounding = 10  # value: exp 4, log1p 4, one addition; derivative: exp 4, two operations. y u is exact.
 
     def value(self, u: Array, y: Array) -> Array:
@@ -50,39 +48,39 @@ class Logistic(Loss):
 
     def derivative(self, u: Array, y: Array) -> Array:
         m = y * u
-        return _derivative(m, decay(m), y)
+        return np.asarray(-y * falling(m, decay(m)))
 
     def value_and_derivative(self, u: Array, y: Array) -> tuple[Array, Array]:
         m = y * u
         e = decay(m)
-        return _value(m, e), _derivative(m, e, y)
+        return _value(m, e), np.asarray(-y * falling(m, e))
 
     def second(self, u: Array, y: Array) -> Array:
         return slope(decay(y * u))
-
-    def slopes(self, u: Array, y: Array) -> tuple[Array, Array]:
-        m = y * u
-        e = decay(m)
-        return _derivative(m, e, y), slope(e)
-
-    def constant(self, mean: Array) -> Array | None:
-        # The logarithm of the odds; rounding may turn a share that is tiny into none.
-        return np.asarray(2.0 * np.arctanh(np.minimum(np.maximum(mean, 1e-15 - 1.0), 1.0 - 1e-15)))
 
     def targets(self, y: Array) -> Array:
         return signs(y)
 
 
 def _value(m: Array, e: Array) -> Array:
-    out = np.log1p(e)
-    out -= np.minimum(m, 0)  # two terms of one sign, so the sum is as accurate as they are
-    return out
+    return np.asarray(np.log1p(e) - np.minimum(m, 0))  # two terms of one sign: as accurate as they are
 
 
-def _derivative(m: Array, e: Array, y: Array) -> Array:
-    s = falling(m, e)
-    s *= y
-    return np.negative(s, out=s)
+def decay(m: Array) -> Array:
+    r""":math:`e^{-|m|}`, the one exponential that every quantity below is made of."""
+    return np.exp(-np.abs(m))
+
+
+def falling(m: Array, e: Array) -> Array:
+    r""":math:`\sigma(-m) = 1 / (1 + e^m)`, accurate relative to its size, from ``e = decay(m)``."""
+    # e / (1 + e) for positive m and 1 / (1 + e) otherwise; e is at most 1, so a maximum with the truth value
+    # makes the numerator, several times faster than np.where.
+    return np.asarray(np.maximum(e, m <= 0) / (1 + e))
+
+
+def slope(e: Array) -> Array:
+    r""":math:`\sigma(m) \sigma(-m) = e / (1 + e)^2`, the derivative of the sigmoid."""
+    return np.asarray(e / np.square(1 + e))
 
 
 def _tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:

@@ -46,7 +46,6 @@ class Poisson(Loss):
 
     smoothness = math.inf
     least = 0.0
-    bend = 1.0
     domain = (0.0, 1e30)
     # With t = u - log y the terms are y e^t, y, y log y and y t, and e^t + |t| <= 3 (e^t - 1 - t) + 10. An exponential
     # (4), a logarithm (4) and the operations leave 6 y (e^t + |t|) + 4 y |log y|, so 18 (loss + floor).
@@ -64,10 +63,6 @@ class Poisson(Loss):
 
     def second(self, u: Array, y: Array) -> Array:
         return _mean(u).astype(np.result_type(u, y), copy=False)
-
-    def slopes(self, u: Array, y: Array) -> tuple[Array, Array]:
-        mean = _mean(u)
-        return np.asarray(mean - y), mean.astype(np.result_type(u, y), copy=False)
 
     def floor(self, y: Array) -> Array:
         return y * (4.0 + np.abs(log_of(y)))

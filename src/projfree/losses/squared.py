@@ -35,15 +35,11 @@ class Squared(Loss):
     rounding = 2  # u - y is rounded once (eps / 2), doubled by the square, which is rounded once: 3/2
 
     def value(self, u: Array, y: Array) -> Array:
-        r = u - y
         with np.errstate(over="ignore"):
-            r *= r
-        return r
+            return np.asarray(np.square(u - y))
 
     def derivative(self, u: Array, y: Array) -> Array:
-        r = u - y
-        r *= 2
-        return r
+        return np.asarray(2 * (u - y))
 
     def second(self, u: Array, y: Array) -> Array:
         return np.full(np.shape(u), 2.0, dtype=np.result_type(u, y))

@@ -39,16 +39,11 @@ class SquaredHinge(Loss):
     rounding = 2  # 1 - m is rounded once (eps / 2), doubled by the square, which is rounded once: 3/2
 
     def value(self, u: Array, y: Array) -> Array:
-        h = _short(u, y)
         with np.errstate(over="ignore"):
-            h *= h
-        return h
+            return np.asarray(np.square(_short(u, y)))
 
     def derivative(self, u: Array, y: Array) -> Array:
-        h = _short(u, y)
-        h *= y
-        h *= -2
-        return h
+        return np.asarray(-2 * y * _short(u, y))
 
     def second(self, u: Array, y: Array) -> Array:
         h = _short(u, y)
@@ -60,9 +55,7 @@ class SquaredHinge(Loss):
 
 def _short(u: Array, y: Array) -> Array:
     """By how much the margin falls short of 1."""
-    h: Array = y * u
-    np.subtract(1, h, out=h)
-    return np.maximum(h, 0, out=h)
+    return np.asarray(np.maximum(1 - y * u, 0))
 
 
 def _tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:

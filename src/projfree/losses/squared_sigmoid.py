@@ -9,7 +9,7 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.losses.base import Loss
-from projfree.losses.sigmoid import decay, falling, slope
+from projfree.losses.logistic import decay, falling, slope
 from projfree.losses.targets import signs
 from projfree.numerics import scalars
 from projfree.numerics.forms import register
@@ -53,9 +53,7 @@ class SquaredSigmoid(Loss):
 
     def value(self, u: Array, y: Array) -> Array:
         m = y * u
-        s = falling(m, decay(m))
-        s *= s
-        return s
+        return np.square(falling(m, decay(m)))
 
     def derivative(self, u: Array, y: Array) -> Array:
         return self.value_and_derivative(u, y)[1]
@@ -64,11 +62,7 @@ class SquaredSigmoid(Loss):
         m = y * u
         e = decay(m)
         s = falling(m, e)
-        out = slope(e)
-        out *= s
-        out *= y
-        out *= -2
-        return np.square(s, out=s), out
+        return np.square(s), np.asarray(-2 * y * (slope(e) * s))
 
     def second(self, u: Array, y: Array) -> Array:
         m = y * u
@@ -79,10 +73,7 @@ class SquaredSigmoid(Loss):
 
     def majorant(self, u: Array, y: Array) -> Array:
         r"""Gauss and Newton's :math:`2\,\sigma'(u)^2`: the curvature where the sigmoid is taken as linear."""
-        out = slope(decay(u))
-        out *= out
-        out *= 2
-        return out
+        return np.asarray(2 * np.square(slope(decay(u))))
 
     def targets(self, y: Array) -> Array:
         return signs(y)

@@ -11,7 +11,7 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.deadline import expired
-from projfree.numerics.flat_step import flat_step
+from projfree.numerics.pseudo_inverse import newton_step
 from projfree.numerics.unit_ball import Found, Unit
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -49,7 +49,7 @@ def _direction(H: Array, x: Array, g: Array, noise: float) -> tuple[Array, bool]
     on = np.flatnonzero((np.abs(x) < 1.0) | (g * x > 0.0))
     way, whole = np.zeros_like(x), True
     while len(on):
-        step, whole = flat_step(H[np.ix_(on, on)], g[on], noise)
+        step, whole = newton_step(H[np.ix_(on, on)], g[on], noise)
         out = (np.abs(x[on]) == 1.0) & (step * x[on] > 0.0)
         if not out.any():
             way[on] = step

@@ -9,7 +9,7 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.numerics.lp_norm import conjugate
-from projfree.numerics.threshold import simplex_rows
+from projfree.numerics.projections import simplex_rows
 
 
 @dataclass(frozen=True, eq=False)

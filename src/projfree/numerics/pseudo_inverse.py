@@ -1,4 +1,4 @@
-"""Least-norm solutions of symmetric positive semidefinite systems, from one pivoted factorisation."""
+"""Symmetric positive semidefinite systems: least-norm solutions, and Newton steps of quadratics without curvature."""
 
 from __future__ import annotations
 
@@ -10,26 +10,59 @@ from projfree.checks import Array
 
 _EPS = float(np.finfo(np.float64).eps)
 
+Inverse = Callable[[Array], Array]
 
-def pseudo_inverse(H: Array) -> tuple[Callable[[Array], Array], bool]:
+
+def pseudo_inverse(H: Array) -> tuple[Inverse, bool]:
     r"""A function that applies :math:`H^+` to the columns of a matrix, and whether H is regular.
 
     Cholesky with unit diagonal where H can be inverted. Else :math:`H = L L^T` with pivots, as many columns as the
     rank, and :math:`H^+ = L (L^T L)^{-2} L^T`. Cost: :math:`O(d^3/3)`, four times that where H is singular.
     """
+    inverse = _regular(H)
+    return (_singular(H), False) if inverse is None else (inverse, True)
+
+
+def newton_step(H: Array, slope: Array, noise: float, level: bool = False) -> tuple[Array, bool]:
+    r"""The step to the minimiser of :math:`\tfrac12\delta^T H\delta + g^T\delta`, the shortest of them, and True.
+
+    With :math:`\sum\delta = 0` if ``level``. Where there is no minimiser, a direction of descent without curvature, and
+    False; ``noise`` is the rounding of an entry of the slope, which gives no direction.
+    """
+    if level:
+        slope = slope - slope.mean()  # changes nothing but the rounding
+    inverse = _regular(H)
+    if inverse is not None:
+        free, along = inverse(np.column_stack([-slope, np.ones(len(H))])).T
+        return (free - free.sum() / along.sum() * along if level else free), True
+    if level:
+        centre = np.eye(len(H)) - 1.0 / len(H)
+        H, slope = centre @ H @ centre, centre @ slope
+    h, V = np.linalg.eigh(H)
+    part = V.T @ slope
+    flat = h <= 16.0 * len(H) * _EPS * max(float(h[-1]), 1e-300)
+    if np.linalg.norm(part[flat]) > 4.0 * np.sqrt(len(H)) * noise:
+        step, whole = -(V[:, flat] @ part[flat]), False
+    else:
+        step, whole = -(V[:, ~flat] @ (part[~flat] / h[~flat])), True
+    return (step - step.mean() if level else step), whole
+
+
+def _regular(H: Array) -> Inverse | None:
+    """The inverse, by Cholesky with unit diagonal; None where H is not safely positive definite."""
     from scipy.linalg import lapack
 
     diagonal = H.diagonal()
-    if np.logical_and.reduce(diagonal > 0.0):
-        scale = 1.0 / np.sqrt(diagonal)[:, None]
-        M = H * scale * scale.T
-        factor, info = lapack.dpotrf(M, lower=1)
-        if info == 0 and float(np.minimum.reduce(factor.diagonal())) ** 2 > 4.0 * len(H) * _EPS:
-            return lambda side: scale * lapack.dpotrs(factor, scale * side, lower=1)[0], True
-    return _singular(H), False
+    if not np.logical_and.reduce(diagonal > 0.0):
+        return None
+    scale = 1.0 / np.sqrt(diagonal)[:, None]
+    factor, info = lapack.dpotrf(H * scale * scale.T, lower=1)
+    if info != 0 or float(np.minimum.reduce(factor.diagonal())) ** 2 <= 16.0 * len(H) * _EPS:
+        return None
+    return lambda side: scale * lapack.dpotrs(factor, scale * side, lower=1)[0]
 
 
-def _singular(H: Array) -> Callable[[Array], Array]:
+def _singular(H: Array) -> Inverse:
     from scipy.linalg import lapack
 
     tol = 8.0 * len(H) * _EPS * float(np.abs(np.diag(H)).max(initial=0.0))

@@ -13,7 +13,7 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.deadline import expired
-from projfree.numerics.l1_quadratic import face_step
+from projfree.numerics.pseudo_inverse import newton_step
 
 _EPS = float(np.finfo(np.float64).eps)
 #: Rounds without progress after which only rounding is left.
@@ -42,67 +42,48 @@ def minimise_on_simplex(H: Array, slope: Array, start: Array) -> Array:
     scale = max(float(np.abs(slope).max(initial=0.0)), float(np.abs(H).max(initial=0.0)))
     if not 0.0 < scale < math.inf:
         return start.copy()
-    face = _Face(H / scale, slope / scale, start)
-    best, least, idle = face.weights, math.inf, 0
+    H, slope = H / scale, slope / scale
+    sizes, steepest = np.abs(H), float(np.abs(slope).max())
+    best, least, idle = start, math.inf, 0
+    weights, on = start, np.flatnonzero(start > 0.0)
     for _ in range(4 * len(start) + 50):
-        face.descend()
-        gap = face.gap()
-        best, idle = (face.weights, 0) if gap < least else (best, idle + 1)
+        # Of the terms of the gradient; a steep corner that hardly weighs has a small one.
+        noise = 4.0 * _EPS * (steepest + float((sizes @ np.abs(weights - start)).max()))
+        weights, on = _descend(H, slope, start, weights, on, noise)
+        g = slope + H @ (weights - start)
+        mean = float(g @ weights)
+        gap = mean - float(g.min())
+        best, idle = (weights, 0) if gap < least else (best, idle + 1)
         least = min(gap, least)
-        if least <= face.noise or idle >= _IDLE or not face.admit() or expired():
-            break
-    return best
-
-
-class _Face:
-    """The weights, the gradient at them, and the corners that are in use."""
-
-    def __init__(self, H: Array, slope: Array, start: Array) -> None:
-        self.H, self.slope, self.start = H, slope, start
-        self.weights, self.on = start.copy(), np.flatnonzero(start > 0.0)
-        self._sizes, self._steepest = np.abs(H), float(np.abs(slope).max())
-
-    @property
-    def noise(self) -> float:
-        """The rounding of the terms of the gradient; a steep corner that hardly weighs has a small one."""
-        return 4.0 * _EPS * (self._steepest + float((self._sizes @ np.abs(self.weights - self.start)).max()))
-
-    def gradient(self) -> Array:
-        return np.asarray(self.slope + self.H @ (self.weights - self.start))
-
-    def gap(self) -> float:
-        """The Frank-Wolfe gap: how far the value can be from the least."""
-        g = self.gradient()
-        return float(g @ self.weights - g.min())
-
-    def descend(self) -> None:
-        """Minimise over the hull of the corners in use, dropping those in the way."""
-        for _ in range(len(self.on) + 1):
-            on, w = self.on, self.weights[self.on]
-            ways, whole = face_step(self.H[np.ix_(on, on)], self.gradient()[on], True, self.noise)
-            falling = ways < 0.0
-            length = 1.0 if whole else math.inf
-            if falling.any():
-                length = min(length, float(np.min(-w[falling] / ways[falling])))
-            if not math.isfinite(length):
-                return
-            hit = falling & (-w >= ways * length * (1.0 + 4.0 * _EPS))
-            w = np.where(hit, 0.0, np.maximum(w + length * ways, 0.0))
-            self.weights = np.zeros_like(self.weights)
-            self.weights[on] = w / w.sum()
-            self.on = on[~hit]
-            if not hit.any() or expired():
-                return
-
-    def admit(self) -> bool:
-        """Take in the corners that would lower the value; False where there is none."""
-        g = self.gradient()
-        excess = float(g @ self.weights) - g
-        excess[self.on] = -math.inf
+        excess = mean - g
+        excess[on] = -math.inf
         worst = float(excess.max())
-        if worst <= self.noise:
-            return False
+        if least <= noise or idle >= _IDLE or worst <= noise or expired():
+            break
+        # Take in the corners that would lower the value most.
         found = np.flatnonzero(excess >= 0.5 * worst)
-        found = found[np.argsort(-excess[found], kind="stable")][: 1 + len(self.on) // 2]
-        self.on = np.sort(np.concatenate((self.on, found)))
-        return True
+        found = found[np.argsort(-excess[found], kind="stable")][: 1 + len(on) // 2]
+        on = np.sort(np.concatenate((on, found)))
+    return best.copy()
+
+
+def _descend(H: Array, slope: Array, start: Array, weights: Array, on: Array, noise: float) -> tuple[Array, Array]:
+    """The minimiser over the hull of the corners ``on``, and those of them that it uses."""
+    for _ in range(len(on) + 1):
+        w = weights[on]
+        g = (slope + H @ (weights - start))[on]
+        step, whole = newton_step(H[np.ix_(on, on)], g, noise, level=True)
+        falling = step < 0.0
+        length = 1.0 if whole else math.inf
+        if falling.any():
+            length = min(length, float(np.min(-w[falling] / step[falling])))
+        if not math.isfinite(length):
+            break
+        hit = falling & (-w >= step * length * (1.0 + 4.0 * _EPS))
+        w = np.where(hit, 0.0, np.maximum(w + length * step, 0.0))
+        weights = np.zeros_like(weights)
+        weights[on] = w / w.sum()
+        on = on[~hit]
+        if not hit.any() or expired():
+            break
+    return weights, on

@@ -15,18 +15,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from projfree.checks import Array
 from projfree.deadline import expired
-from projfree.numerics.largest_eigenvalue import eigenvalue_bound, largest_square
 from projfree.numerics.lp_norm import lp_norm
 from projfree.numerics.svd import svd
 
 #: Up to so many entries a matrix is made dense; up to so many on the smaller side its whole spectrum is taken from the
-#: Gram matrix in every call, and up to so many where a bound is asked for.
+#: Gram matrix in every call, and up to so many where a sharp bound is asked for.
 DENSE_ENTRIES, EVERY_SIDE, BOUND_SIDE = 1 << 18, 1024, 5000
 #: Up to so many the largest singular value alone is bounded by a factorisation of the Gram matrix.
 LARGEST_SIDE = 8192
@@ -37,14 +36,14 @@ FIRST_BLOCK, MOST_BLOCK, SHARE = 16, 64, 3e-3
 TOLERANCE, STEPS, WARM_STEPS = 1e-3, 12, 3
 #: A bound is sharp enough when it is this close, relatively, to what is attained.
 SHARP = 2e-3
-#: A larger block is tried, and a first one, where it might lower a bound by this part; flat spectra never do.
-WORTH = 0.1
-#: Before a first one, so many products with a vector say about how large the largest value is, up to this factor.
-LOOKS, LARGER = 3, 2.0
 #: Columns count as orthonormal when their Gram matrix is so close to the identity in every norm.
 DEPENDENCE = 1e-12
-#: Rows that are made dense at a time for a Gram matrix.
+#: Rows that are restored at a time after a factorisation.
 SLAB = 512
+#: By how much, relatively, what `eigenvalue_bound` tries exceeds the estimate; after the last one it takes the trace.
+SLACKS = (1e-4, 5e-3, 0.05, 0.2, 1.0)
+#: The accuracy of an estimate of the largest eigenvalue, and how often it is begun anew.
+ACCURACY, MOST = 1e-3, 20
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -60,7 +59,10 @@ class Operator(Protocol):
 
     def slab(self, start: int, stop: int) -> Array: ...
 
-    def column_slab(self, start: int, stop: int) -> Array: ...
+    def gram(self) -> Array: ...
+
+    @property
+    def scale(self) -> float: ...
 
     def size(self) -> float: ...
 
@@ -93,15 +95,9 @@ Weights = Callable[[Array], Array]
 
 
 def spectrum(
-    g: Operator,
-    weights: Weights,
-    start: Array | None = None,
-    *,
-    small: int | None = None,
-    steps: int = WARM_STEPS,
-    most: int | None = None,
+    g: Operator, weights: Weights, start: Array | None = None, *, steps: int = WARM_STEPS, most: int | None = None
 ) -> Spectrum:
-    """The whole spectrum where a side is ``small`` (or `EVERY_SIDE`), else leading triples that ``weights`` counts.
+    """The whole spectrum where a side has up to `EVERY_SIDE`, else leading triples that ``weights`` counts.
 
     These are found from the orthonormal columns ``start``, if there are any, in at most so many ``steps``; there are
     at most ``most`` (or `MOST_BLOCK`) of them.
@@ -110,28 +106,17 @@ def spectrum(
     if m * n <= DENSE_ENTRIES:
         u, s, vt = svd(g.slab(0, m))
         return Spectrum(u, s, vt.T, True)
-    if min(m, n) <= (EVERY_SIDE if small is None else small):
+    if min(m, n) <= EVERY_SIDE:
         return _by_gram(g)
     return leading(g, weights, start, steps, most)
 
 
 def gram(g: Operator) -> tuple[Array, float]:
     """The Gram matrix of the smaller side and a bound on the norm of its rounding error and that of its eigenvalues."""
-    m, n = g.shape
-    side = min(m, n)
-    total = g.gram() if hasattr(g, "gram") else np.zeros((side, side))
-    for start in range(0, 0 if hasattr(g, "gram") else max(m, n), SLAB):
-        stop = min(start + SLAB, max(m, n))
-        part = g.slab(start, stop) if m >= n else g.column_slab(start, stop).T
-        total += part.T @ part
+    total, side = g.gram(), min(g.shape)
     # Sums of up to max(m, n) products, then the backward error of a symmetric eigensolver; parts may cancel.
-    scale = max(float(np.trace(total)), _scale(g) ** 2)
-    return total, EPS * (max(m, n) + 8.0 * side + 4.0 * _components(g)) * scale
-
-
-def _scale(g: Operator) -> float:
-    """What rounding is relative to, which is more than the norm where parts of a matrix cancel."""
-    return float(getattr(g, "scale", 0.0))
+    scale = max(float(np.trace(total)), g.scale**2)
+    return total, EPS * (max(g.shape) + 8.0 * side + 4.0 * _components(g)) * scale
 
 
 def _components(g: Operator) -> int:
@@ -145,7 +130,7 @@ def entry_error(g: Operator, q: float) -> float:
     components = _components(g)
     if not components:
         return 0.0
-    return (components + 4.0) * EPS * _scale(g) * (1.0 if q >= 2.0 else min(g.shape) ** (1.0 / q - 0.5))
+    return (components + 4.0) * EPS * g.scale * (1.0 if q >= 2.0 else min(g.shape) ** (1.0 / q - 0.5))
 
 
 def _by_gram(g: Operator) -> Spectrum:
@@ -226,125 +211,46 @@ def _more(basis: Array | None, columns: int, n: int) -> Array:
     return orthonormal(new if basis is None else np.concatenate([basis, new], axis=1))[0]
 
 
-class Effort(NamedTuple):
-    """What a bound may take: Gram matrices of all of a matrix, or of its blocks, and a Schatten-4 norm."""
-
-    gram: bool = True
-    blocks: bool = True
-    fourth: bool = True
-
-
-EVERY_EFFORT = Effort()
-
-
-def is_sharp(shape: tuple[int, ...], p: float, effort: Effort) -> bool:
+def is_sharp(shape: tuple[int, ...], p: float, sharp: bool) -> bool:
     """Whether the bound of the dual norm of p comes from a whole spectrum, or for p = 1 from its largest value."""
     m, n = shape
-    if m * n <= DENSE_ENTRIES:
+    if m * n <= DENSE_ENTRIES or min(m, n) <= EVERY_SIDE:
         return True
-    return effort.gram and min(m, n) <= (LARGEST_SIDE if p == 1.0 else BOUND_SIDE)
+    return sharp and min(m, n) <= (LARGEST_SIDE if p == 1.0 else BOUND_SIDE)
 
 
-def norm_bound(g: Operator, q: float, found: Spectrum, effort: Effort = EVERY_EFFORT) -> float:
-    r"""A proven upper bound on :math:`\|G\|_{S_q}`, from the Gram matrix or from leading triples."""
-    side, frobenius = min(g.shape), g.size()
-    plain = frobenius * (1.0 if q >= 2.0 else side ** (1.0 / q - 0.5))
-    if q == 2.0 or side == 1:
-        return plain
-    if math.isinf(q) and EVERY_SIDE < side <= LARGEST_SIDE and (effort.gram or effort.blocks):
-        return min(plain, _largest(g) if effort.gram else _largest_by_blocks(g))
-    if q > 2.0 and side > EVERY_SIDE:
-        plain, sharp = _by_tail(g, q, found, plain, effort)
-        if sharp:
-            return plain
-    if side > BOUND_SIDE or not effort.gram:
-        return plain
-    total, error = gram(g)
-    return min(plain, lp_norm(np.sqrt(np.maximum(np.linalg.eigvalsh(total), 0.0) + error), q))
+def norm_bound(g: Operator, q: float, found: Spectrum) -> float:
+    r"""A proven upper bound on :math:`\|G\|_{S_q}`, from leading triples where they are sharp, or the Gram matrix.
 
-
-def _largest(g: Operator) -> float:
-    """An upper bound on the largest singular value, from the Gram matrix; a few products tell where to look."""
-    estimate = largest_square(g)
-    total, error = gram(g)
-    return math.sqrt(eigenvalue_bound(total, estimate) + error)
-
-
-def _largest_by_blocks(g: Operator) -> float:
-    """The norm of the matrix of the blocks' norms, which bounds that of a matrix from above."""
-    rows: list[list[Operator]] = g.grid() if hasattr(g, "grid") else [[g]]
-    norms = np.zeros((len(rows), max(len(row) for row in rows)))
-    for i, row in enumerate(rows):
-        for j, block in enumerate(row):
-            norms[i, j] = _norm_of(block)
-    return float(np.linalg.norm(norms, 2)) * (1.0 + 16.0 * EPS)
-
-
-def _norm_of(block: Operator) -> float:
-    if not _scale(block) > 0.0:
-        return 0.0
-    if hasattr(block, "singular_values"):  # in factors
-        return float(block.singular_values()[0]) + 16.0 * EPS * sum(block.shape) * _scale(block)
-    return _largest(block)
-
-
-def _by_tail(g: Operator, q: float, found: Spectrum, plain: float, effort: Effort) -> tuple[float, bool]:
-    """The tail bound, with the largest block where the first is not sharp, and whether it is."""
-    # Where the Gram matrix fits, its eigenvalues are there sooner than the sharp bound of a flat spectrum.
-    dense = min(g.shape) <= BOUND_SIDE and effort.gram
-    most = len(found.values) if dense else min(*g.shape, MOST_BLOCK)
-    while True:
-        plain = min(plain, tail_bound(g, q, found, g.size(), fourth=effort.fourth))
-        if plain <= (1.0 + SHARP) * found.norm(q):
-            return plain, True
-        if len(found.values) >= most or expired():
-            return plain, False
-        if _hoped_for(g, q, found.values, most, effort) > (1.0 - WORTH) * plain:
-            return plain, False
-        basis = _more(found.right, most, g.shape[1])
-        for _ in range(2):
-            basis = _step(g, basis)[1].right
-        found = _step(g, basis)[1]
-
-
-def hopeless(g: Operator, q: float, effort: Effort = EVERY_EFFORT) -> bool:
-    """Whether no block could lower the plain bound by much, though its values all were the largest, and no Gram
-    matrix may be taken.
+    Where the Gram matrix is too large it is the tail bound of this module's head.
     """
-    sharper = effort.fourth and q >= 4.0 and hasattr(g, "gram_square")
-    if sharper or q <= 2.0 or min(g.shape) <= max(1, BOUND_SIDE if effort.gram else EVERY_SIDE):
-        return False
-    x = np.random.default_rng(g.shape[1]).standard_normal((g.shape[1], 1))
-    for _ in range(LOOKS):
-        x = g.transposed_times(g.times(x / max(float(np.linalg.norm(x)), 1e-300)))
-    largest, most = math.sqrt(float(np.linalg.norm(x))), min(*g.shape, MOST_BLOCK)
-    hopes = [_hoped_for(g, q, np.array([times * largest]), most, effort) for times in (1.0, LARGER)]
-    return min(hopes) > (1.0 - WORTH) * g.size()
+    side, frobenius = min(g.shape), g.size()
+    bound = frobenius * (1.0 if q >= 2.0 else side ** (1.0 / q - 0.5))
+    if q == 2.0 or side == 1:
+        return bound
+    if q > 2.0 and len(found.values):
+        bound = min(bound, tail_bound(g, q, found, frobenius))
+        if bound <= (1.0 + SHARP) * found.norm(q):
+            return bound
+    if side > (LARGEST_SIDE if math.isinf(q) else BOUND_SIDE):
+        return bound
+    total, error = gram(g)
+    if math.isinf(q) and side > EVERY_SIDE:
+        return min(bound, math.sqrt(eigenvalue_bound(total, largest_square(g)) + error))
+    return min(bound, lp_norm(np.sqrt(np.maximum(np.linalg.eigvalsh(total), 0.0) + error), q))
 
 
-def _hoped_for(g: Operator, q: float, theta: Array, columns: int, effort: Effort) -> float:
-    """The tail bound of a block with so many columns if its further values were as large as the last one known."""
-    left = max(g.size() ** 2 - float(theta @ theta), 0.0)
-    more = min(columns - len(theta), int(left / max(float(theta[-1]) ** 2, 1e-300)))  # there are no more of that size
-    values = np.append(theta, np.full(more, theta[-1]))
-    trace = max(left - more * float(theta[-1]) ** 2, 0.0)
-    square = trace**2
-    if q >= 4.0 and effort.fourth and hasattr(g, "gram_square"):
-        square = min(square, max(float(g.gram_square) - float(np.sum(values**4)), 0.0))
-    return math.sqrt(_joined(values, trace, square, math.sqrt(square), q))
-
-
-def tail_bound(g: Operator, q: float, found: Spectrum, frobenius: float, *, fourth: bool = True) -> float:
+def tail_bound(g: Operator, q: float, found: Spectrum, frobenius: float) -> float:
     """The bound of this module's head, for triples whose ``left`` is orthonormal."""
     theta, noise = found.values, 64.0 * EPS * (sum(g.shape) + _components(g))
-    rounding = noise * max(frobenius, _scale(g)) ** 2
+    rounding = noise * max(frobenius, g.scale) ** 2
     applied = g.times(found.right * theta)  # G G^T P, then what of it is not in P
     applied -= found.left @ (found.left.T @ applied)
     squares = np.maximum(np.linalg.eigvalsh(applied.T @ applied)[::-1], 0.0)
     off = np.sqrt(squares + noise * float(squares.sum()))
     trace = max(frobenius**2 - float(theta @ theta), 0.0) + rounding
     square = trace**2
-    if q >= 4.0 and fourth and hasattr(g, "gram_square"):
+    if q >= 4.0 and hasattr(g, "gram_square"):
         # From the Schatten-4 norm, which sees the tail much better than the trace does.
         power = float(g.gram_square)
         square = min(square, max(power - float(np.sum(theta**4)) - 2.0 * float(squares.sum()), 0.0) + noise * power)
@@ -366,3 +272,62 @@ def _joined(theta: Array, trace: float, square: float, top: float, q: float) -> 
         (square / scale**2) * relative ** (q / 2.0 - 2.0) if q >= 4.0 else trace / scale * relative ** (q / 2.0 - 1.0)
     )
     return scale * float((np.sum((theta**2 / scale) ** (q / 2.0)) + tail) ** (2.0 / q))
+
+
+def eigenvalue_bound(H: Array, estimate: float) -> float:
+    r"""An upper bound on the largest eigenvalue of a positive semidefinite matrix, which is destroyed.
+
+    If the Cholesky factorisation of :math:`A = \mu I - H` runs to completion in floating point, then :math:`A + E` is
+    positive semidefinite for an E with :math:`\|E\| \le \gamma \operatorname{tr} A` and
+    :math:`\gamma = (n + 2) u / (1 - (n + 2) u)`, so that no eigenvalue of H exceeds
+    :math:`\mu + \gamma \operatorname{tr} A` (Rump 2006, Verification of positive definiteness). The closer the positive
+    ``estimate`` is to the eigenvalue from below, the sharper the bound.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> 3.0 <= eigenvalue_bound(np.diag([1.0, 3.0, 2.0]), 2.99) <= 3.06
+    True
+    """
+    from scipy.linalg.lapack import dpotrf
+
+    n, diagonal = len(H), H.diagonal().copy()
+    trace, slack = float(diagonal.sum()), 4.0 * (n + 2) * EPS
+    np.negative(H, out=H)
+    for share in SLACKS:
+        mu = (1.0 + share) * estimate
+        H[np.diag_indices(n)] = mu - diagonal
+        # The transpose is in Fortran's order: its lower triangle is factorised in place.
+        _, failed = dpotrf(H.T, lower=1, overwrite_a=1, clean=0)
+        if not failed:
+            return mu + slack * (n * mu + trace)
+        _restore(H)
+    return trace * (1.0 + slack)
+
+
+def largest_square(g: Any) -> float:
+    """About the square of the largest singular value of a matrix that is known by its products, never above it."""
+    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+    n = g.shape[1]
+    apply = LinearOperator((n, n), lambda x: g.transposed_times(g.times(x.reshape(-1, 1))).ravel(), dtype=np.float64)
+    start = np.random.default_rng(n).standard_normal(n)
+    try:
+        found = eigsh(apply, k=1, which="LA", tol=ACCURACY, v0=start, maxiter=MOST, return_eigenvectors=False)
+    except ArpackNoConvergence:
+        x = start / np.linalg.norm(start)
+        for _ in range(8):
+            x = apply @ x
+            x /= np.linalg.norm(x)
+        found = [float(x @ (apply @ x))]
+    return max(float(found[0]), (0.5 * EPS) * float(g.size()) ** 2)
+
+
+def _restore(H: Array) -> None:
+    """Copy the lower triangle, in rows, over the upper one, which a factorisation has overwritten."""
+    n = len(H)
+    for start in range(0, n, SLAB):
+        stop = min(start + SLAB, n)
+        H[start:stop, stop:] = H[stop:, start:stop].T
+        square = H[start:stop, start:stop]
+        square[:] = np.tril(square) + np.tril(square, -1).T

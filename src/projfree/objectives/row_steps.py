@@ -117,7 +117,8 @@ class SlopeSums(Step):
     b: Array
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        first, second = self.loss.slopes(images[0] + self.b, rows.y)
+        u = images[0] + self.b
+        first, second = self.loss.derivative(u, rows.y), self.loss.second(u, rows.y)
         each = 1.0
         if isinstance(rows.s, float):
             each = rows.s

@@ -292,7 +292,7 @@ def _drive(run: Run, callbacks: Sequence[Callback]) -> tuple[Status, Certificate
 def starting_point(f: SmoothFunction, ball: ConstraintSet, start: Any) -> Point:
     """The start of a run as a point; raises if it does not lie in the set."""
     if start is None:
-        return f.point(ball.start(f.shape))
+        return f.point(ball.centre(f.shape))
     array = start
     if not isinstance(start, Structured):
         array = all_finite("start", real_array("start", start))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -13,13 +13,11 @@ from projfree.algebra.minorant import inner, size
 from projfree.algebra.structured import zeros
 from projfree.checks import Array
 from projfree.numerics.sums import UNIT
-from projfree.sets.answer import Answer
-from projfree.sets.comparison import equal, hashable, values_of
 
 if TYPE_CHECKING:
     from projfree.numerics.flat_ball import FlatBall
     from projfree.sets.lp import LpBall
-    from projfree.sets.weighted_schatten import WeightedSchattenBall
+    from projfree.sets.weighted import WeightedSchattenBall
 
 #: How far outside, relative to its size, a point may lie and still count as contained. Convex combinations and
 #: singular values round by a few units in the last place; this is far above that and far below any use.
@@ -30,6 +28,24 @@ ROUND = 1.3
 
 Shape = tuple[int, ...]
 SupportCost = Literal["entries", "call", "singular values"]
+
+
+class OracleResult(NamedTuple):
+    """What `ConstraintSet.oracle` returns for a gradient g.
+
+    Attributes
+    ----------
+    vertex : array
+        A minimiser of the linear function g over the set.
+    support : float
+        The support of -g, or an upper bound on it; NaN where it was not computed.
+    warm : object
+        A warm start for the next call, None for sets that need none.
+    """
+
+    vertex: Any
+    support: float
+    warm: Any = None
 
 
 def round_exponents(*exponents: float) -> bool:
@@ -60,15 +76,13 @@ class ConstraintSet(ABC):
     """
 
     def __eq__(self, other: object) -> bool:
-        """Whether the other set is of the same class with equal fields; sets without fields are equal to themselves."""
-        own, others = values_of(self), values_of(other)
-        if type(other) is not type(self) or own is None or others is None:
-            return NotImplemented
-        return all(map(equal, own, others))
+        """Whether the other set is of the same class with equal fields; arrays are compared entry by entry."""
+        own = _field_values(self)
+        return own == _field_values(other) if type(other) is type(self) and own is not None else NotImplemented
 
     def __hash__(self) -> int:
-        own = values_of(self)
-        return object.__hash__(self) if own is None else hash((type(self), *map(hashable, own)))
+        own = _field_values(self)
+        return object.__hash__(self) if own is None else hash((type(self), *own))
 
     @classmethod
     def examples(cls) -> tuple[ConstraintSet, ...]:
@@ -100,13 +114,12 @@ class ConstraintSet(ABC):
     def support(self, g: Array) -> float:
         r"""An upper bound on :math:`\max_{w \in C}\langle g, w\rangle`, exact (to rounding) where the oracle is."""
 
-    def oracle(self, g: Array, warm: Any = None) -> tuple[Array, float, Any]:
+    def oracle(self, g: Array, warm: Any = None) -> OracleResult:
         """``(lmo(g), support(-g), warm)``, for sets where one computation gives the first two.
 
-        The same arguments give the same answer. ``warm`` is what an earlier call for a gradient nearby has returned as
-        its third; sets that begin from nothing return None there, or the first two alone.
+        The same arguments give the same result. ``warm`` is the third part of an earlier result for a similar gradient.
         """
-        return Answer(self.lmo(g), self.support(-g))
+        return OracleResult(self.lmo(g), self.support(-g))
 
     @property
     def support_with_vertex(self) -> bool:
@@ -121,7 +134,7 @@ class ConstraintSet(ABC):
         """
         return None
 
-    def support_floor(self, g: Array, last: Answer | None) -> float:
+    def support_floor(self, g: Array, last: OracleResult | None) -> float:
         """A number not above the support of ``-g`` that costs much less, minus infinity where there is none.
 
         It tells which of several supports need not be asked for. ``last`` is the answer about a gradient nearby.
@@ -160,15 +173,12 @@ class ConstraintSet(ABC):
 
     @abstractmethod
     def centre(self, shape: Shape) -> Array:
-        """The point that `lmo` returns for a zero gradient."""
+        """The point that `lmo` returns for a zero gradient; runs start here by default."""
 
-    def start(self, shape: Shape) -> Array:
-        """Where a run begins unless told otherwise."""
-        return self.centre(shape)
-
-    @abstractmethod
     def random(self, shape: Shape, rng: np.random.Generator) -> Array:
-        """A random point of the set, with positive density everywhere on it; not uniform."""
+        """A random point of the set, not uniform: a mixture of at most 65 vertices in random directions."""
+        shares, centre = rng.dirichlet(np.ones(min(math.prod(shape), 64) + 1)), self.centre(shape)
+        return np.asarray(centre + sum(share * (self.lmo(rng.standard_normal(shape)) - centre) for share in shares))
 
     @abstractmethod
     def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
@@ -190,8 +200,7 @@ class ConstraintSet(ABC):
     @property
     def projects_quickly(self) -> bool:
         """Whether a projection costs about as much as the oracle, so that a thousand of them are no matter."""
-        inner = getattr(self, "ball", None)
-        return self.projectable and (not isinstance(inner, ConstraintSet) or inner.projects_quickly)
+        return self.projectable
 
     def as_lp(self, shape: Shape) -> LpBall | None:
         """The l_p ball of all entries that the set is for parameters of this shape, None where it is no such ball."""
@@ -244,6 +253,36 @@ class ConstraintSet(ABC):
         """Raise a sentence where points of this shape make no sense for the set."""
 
 
+class Wrapper(ConstraintSet):
+    """A set made of another one, its ``ball``, from which it inherits what the wrapper does not change."""
+
+    ball: Any
+
+    @property
+    def support_cost(self) -> SupportCost:  # type: ignore[override]  # read-only: the ball decides
+        cost: SupportCost = self.ball.support_cost
+        return cost
+
+    @property
+    def support_with_vertex(self) -> bool:
+        return bool(self.ball.support_with_vertex)
+
+    @property
+    def is_polytope(self) -> bool:  # type: ignore[override]  # as above
+        return bool(self.ball.is_polytope)
+
+    @property
+    def projectable(self) -> bool:
+        return bool(self.ball.projectable)
+
+    @property
+    def projects_quickly(self) -> bool:
+        return self.projectable and bool(self.ball.projects_quickly)
+
+    def check_shape(self, shape: Shape) -> None:
+        self.ball.check_shape(shape)
+
+
 class NormBall(ConstraintSet):
     r"""A set :math:`\{w : \|w\| \le r\}`.
 
@@ -252,8 +291,8 @@ class NormBall(ConstraintSet):
 
     radius: float
 
-    def oracle(self, g: Array, warm: Any = None) -> tuple[Array, float, Any]:
-        return Answer(self.lmo(g), self.support(g))  # a ball is symmetric
+    def oracle(self, g: Array, warm: Any = None) -> OracleResult:
+        return OracleResult(self.lmo(g), self.support(g))  # a ball is symmetric
 
     @abstractmethod
     def norm(self, w: Array) -> float:
@@ -266,10 +305,6 @@ class NormBall(ConstraintSet):
     def stretch(self, scale: Array) -> float:
         r"""An upper bound on :math:`\max \|s \circ w\|_2` over the ball, for entrywise scales :math:`s > 0`."""
         return float(np.max(scale)) * self.reach(scale.shape)
-
-    def strong_convexity_own_norm(self) -> float:
-        r"""The modulus :math:`\alpha` in the ball's own norm, 0 where it is not strongly convex."""
-        return 0.0
 
     def support(self, g: Array) -> float:
         return self.radius * self.dual_norm(g)
@@ -291,3 +326,11 @@ class NormBall(ConstraintSet):
     def random(self, shape: Shape, rng: np.random.Generator) -> Array:
         w = rng.standard_normal(shape)
         return w * (self.radius * rng.uniform() / max(self.norm(w), np.finfo(float).tiny))
+
+
+def _field_values(ball: Any) -> tuple[Any, ...] | None:
+    """The fields of a dataclass as a tuple with a hash, an array by its shape and its bytes; None of other classes."""
+    if not is_dataclass(ball):
+        return None
+    values = (getattr(ball, f.name) for f in fields(ball))
+    return tuple((v.shape, (v + 0.0).tobytes()) if isinstance(v, np.ndarray) else v for v in values)

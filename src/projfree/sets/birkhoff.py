@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree.checks import Array
-from projfree.sets.answer import Answer
-from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, slack
+from projfree.sets.base import FEASIBILITY, ConstraintSet, OracleResult, Shape, slack
 from projfree.sets.inputs import finite, largest, like, point
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -60,18 +59,18 @@ class Birkhoff(ConstraintSet):
     def support(self, g: Array) -> float:
         return self.oracle(-point(g)).support
 
-    def oracle(self, g: Array, warm: object = None) -> Answer:
+    def oracle(self, g: Array, warm: object = None) -> OracleResult:
         c = finite("lmo(g)", g)
         self.check_shape(c.shape)
         if not c.any():
-            return Answer(like(g, self.centre(c.shape)), 0.0)
+            return OracleResult(like(g, self.centre(c.shape)), 0.0)
         from scipy.optimize import linear_sum_assignment
 
         top = largest(c)
         cost, v = c / top, np.zeros(c.shape)
         column = linear_sum_assignment(cost)[1]
         v[np.arange(len(c)), column] = 1.0
-        return Answer(like(g, v), top * _dual(cost, column))
+        return OracleResult(like(g, v), top * _dual(cost, column))
 
     def reach(self, shape: Shape) -> float:
         self.check_shape(shape)
@@ -85,13 +84,6 @@ class Birkhoff(ConstraintSet):
     def centre(self, shape: Shape) -> Array:
         self.check_shape(shape)
         return np.full(shape, 1.0 / shape[0])
-
-    def random(self, shape: Shape, rng: np.random.Generator) -> Array:
-        """A random mixture of random permutations, at most 65 of them."""
-        self.check_shape(shape)
-        n = shape[0]
-        shares = rng.dirichlet(np.ones(min((n - 1) ** 2, 64) + 1))
-        return np.asarray(sum(s * np.eye(n)[rng.permutation(n)] for s in shares))
 
     def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
         x, allowed = point(w), slack(w, rtol)

@@ -9,7 +9,7 @@ import numpy as np
 from projfree.checks import Array, all_finite, real_array, shown
 from projfree.numerics.lp_norm import lp_norm
 from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, slack
-from projfree.sets.inputs import finished, finite, largest, point
+from projfree.sets.inputs import finite, largest, like, point
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class Box(ConstraintSet):
         self.check_shape(c.shape)
         out = np.where(c > 0.0, self.lower, self.upper)
         zero = c == 0.0
-        return finished(g, np.where(zero, self.centre(c.shape), out) if zero.any() else out)
+        return like(g, np.where(zero, self.centre(c.shape), out) if zero.any() else out)
 
     def support(self, g: Array) -> float:
         c = point(g)
@@ -91,10 +91,6 @@ class Box(ConstraintSet):
     def centre(self, shape: Shape) -> Array:
         return np.broadcast_to(np.add(np.multiply(0.5, self.lower), np.multiply(0.5, self.upper)), shape).copy()
 
-    def random(self, shape: Shape, rng: np.random.Generator) -> Array:
-        """Uniform on the box."""
-        return np.asarray(self.lower + rng.uniform(size=shape) * np.subtract(self.upper, self.lower))
-
     def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
         x = point(w)
         allowed = slack(w, rtol) * np.maximum(np.abs(self.lower), np.abs(self.upper))
@@ -103,7 +99,7 @@ class Box(ConstraintSet):
     def project(self, w: Array) -> Array:
         x = finite("project(w)", w)
         self.check_shape(x.shape)
-        return finished(w, np.clip(x, self.lower, self.upper))
+        return like(w, np.clip(x, self.lower, self.upper))
 
     def _shape(self) -> Shape:
         return np.broadcast_shapes(np.shape(self.lower), np.shape(self.upper))

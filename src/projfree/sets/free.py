@@ -10,15 +10,14 @@ import numpy as np
 
 from projfree.checks import Array, instance, positive
 from projfree.numerics.flat_ball import FlatBall
-from projfree.sets.answer import Answer, ask
-from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, SupportCost, slack
-from projfree.sets.groups import checked_labels
+from projfree.sets.base import FEASIBILITY, ConstraintSet, OracleResult, Shape, Wrapper, slack
+from projfree.sets.group import checked_labels
 from projfree.sets.inputs import finite, like, point
 from projfree.sets.lp import LpBall
 
 
 @dataclass(frozen=True)
-class WithFree(ConstraintSet):
+class WithFree(Wrapper):
     r"""A set whose ``free`` entries of a vector, or rows of a matrix, lie outside the ball.
 
     .. math:: C \times [-R, R]^m
@@ -61,24 +60,12 @@ class WithFree(ConstraintSet):
     def examples(cls) -> tuple[ConstraintSet, ...]:
         return cls(LpBall(2.0, 1.5), (0,), 3.0), cls(LpBall(1.0, 1.5), (1,), 0.5)
 
-    @property
-    def support_cost(self) -> SupportCost:  # type: ignore[override]  # read-only here: the ball decides
-        return self.ball.support_cost
-
-    @property
-    def support_with_vertex(self) -> bool:
-        return self.ball.support_with_vertex
-
-    @property
-    def is_polytope(self) -> bool:  # type: ignore[override]  # as above
-        return self.ball.is_polytope
-
     def as_flat(self, shape: Shape) -> FlatBall | None:
         self.check_shape(shape)
         return self.ball.as_flat(self._inner(shape))
 
     @property
-    def free_bound(self) -> float:  # type: ignore[override]  # as above
+    def free_bound(self) -> float:  # type: ignore[override]  # read-only: a field decides
         return self.bound
 
     def free_features(self) -> Array:
@@ -118,15 +105,13 @@ class WithFree(ConstraintSet):
 
     def lmo(self, g: Array) -> Array:
         inside, free = self.split(finite("lmo(g)", g))
-        if not inside.any() and not free.any():
-            return like(g, self.centre(np.shape(g)))
         return like(g, self.joined(self.ball.lmo(inside), -self.bound * np.sign(free)))
 
-    def oracle(self, g: Array, warm: Any = None) -> Answer:
+    def oracle(self, g: Array, warm: Any = None) -> OracleResult:
         inside, free = self.split(finite("lmo(g)", g))
-        vertex, support, warm = ask(self.ball, inside, warm)
-        corner = -self.bound * np.sign(free)
-        return Answer(like(g, self.joined(vertex, corner)), support + self._free_support(free), warm)
+        vertex, support, *rest = self.ball.oracle(inside, warm)
+        vertex = self.joined(vertex, -self.bound * np.sign(free))
+        return OracleResult(like(g, vertex), support + self._free_support(free), *rest)
 
     def support(self, g: Array) -> float:
         inside, free = self.split(point(g))
@@ -161,21 +146,10 @@ class WithFree(ConstraintSet):
     def centre(self, shape: Shape) -> Array:
         return self.joined(self.ball.centre(self._inner(shape)), np.zeros((len(self.free), *shape[1:])))
 
-    def start(self, shape: Shape) -> Array:
-        return self.joined(self.ball.start(self._inner(shape)), np.zeros((len(self.free), *shape[1:])))
-
-    def random(self, shape: Shape, rng: np.random.Generator) -> Array:
-        free = self.bound * rng.uniform(-1.0, 1.0, size=(len(self.free), *shape[1:]))
-        return self.joined(self.ball.random(self._inner(shape), rng), free)
-
     def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
         inside, free = self.split(np.asarray(w))
         most = self.bound * (1.0 + slack(w, rtol))
         return bool(self.ball.contains(inside, rtol) and np.all(np.abs(free) <= most))
-
-    @property
-    def projectable(self) -> bool:
-        return self.ball.projectable
 
     def project(self, w: Array) -> Array:
         inside, free = self.split(finite("project(w)", w))

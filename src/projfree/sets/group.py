@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from projfree.checks import Array, at_least, positive
+from projfree.checks import Array, at_least, positive, shown
 from projfree.numerics.flat_ball import FlatBall
-from projfree.numerics.group_projection import project_groups
-from projfree.numerics.lp_norm import conjugate, lp_norm, lp_norms, norming
+from projfree.numerics.lp_norm import conjugate, lp_norm, norming, row_norms
+from projfree.numerics.projections import project_groups
 from projfree.sets.base import ConstraintSet, NormBall, Shape, round_exponents
-from projfree.sets.groups import checked_labels, group_sizes, laid_out, taken_back
 from projfree.sets.inputs import finite, largest, like, matrix, point
 from projfree.sets.lp import LpBall, hoelder, spread
+
+#: A table of more entries than this is refused: one large group among many small ones fills it with zeros.
+MOST_ENTRIES = 1 << 27
+
+Labels = tuple[int, ...] | None
 
 #: From this p on norms hardly differ from the largest entry, by less than a part of 1e11 (see `FEASIBILITY`).
 LARGE = 1e13
@@ -116,7 +123,7 @@ class GroupBall(NormBall):
         c = finite("lmo(g)", g)
         self.check_shape(c.shape)
         rows = laid_out(c / largest(c), self.groups)  # row norms of denormal numbers would be coarse
-        sizes = norming(lp_norms(rows, conjugate(self.p))[None, :], self.q)[0]
+        sizes = norming(row_norms(rows, conjugate(self.p))[None, :], self.q)[0]
         vertex = -self.radius * sizes[:, None] * norming(rows, self.p)
         return like(g, taken_back(vertex, self.groups, c.shape))
 
@@ -151,8 +158,8 @@ class GroupBall(NormBall):
     def stretch(self, scale: Array) -> float:
         return self.radius * self._mixed(scale, hoelder(self.p), hoelder(self.q))
 
-    def strong_convexity_own_norm(self) -> float:
-        r""":math:`(\min(p, q) - 1)/r` for :math:`1 < p, q \le 2`, else 0.
+    def strong_convexity(self, shape: Shape) -> float:
+        r""":math:`(\min(p,q)-1)\, k^{1/2-1/p}\, n^{1/2-1/q}/r` for :math:`1 < p, q \le 2`, else 0.
 
         Proof, with :math:`s = \min(p, q)` and a random sign :math:`\varepsilon`: for numbers,
         :math:`(E|a + \varepsilon b|^s)^{1/s} \ge (a^2 + (s-1) b^2)^{1/2}` (Bonami; Beckner). By Minkowski's inequality,
@@ -162,20 +169,72 @@ class GroupBall(NormBall):
                   \ge \bigl\|(x^2 + (s-1) y^2)^{1/2}\bigr\|^2 \ge \|x\|^2 + (s-1) \|y\|^2 .
 
         So :math:`\|\cdot\|^2/2` is :math:`(s-1)`-strongly convex in its own norm, and the ball
-        :math:`(s-1)/r`-strongly convex. Garber and Hazan (2015) give :math:`(p-1)(q-1)/((p+q-2) r)`, which is smaller.
+        :math:`(s-1)/r`-strongly convex; the rest compares the norm with the Euclidean one.
         """
-        least, most = min(self.p, self.q), max(self.p, self.q)
-        return (least - 1.0) / self.radius if most <= 2.0 else 0.0
-
-    def strong_convexity(self, shape: Shape) -> float:
-        r""":math:`(\min(p,q)-1)\, k^{1/2-1/p}\, n^{1/2-1/q}/r`, by comparing the norm with the Euclidean one; safe."""
         self.check_shape(shape)
+        if max(self.p, self.q) > 2.0:
+            return 0.0
         sizes = group_sizes(self.groups, shape)
         widths = spread(conjugate(self.p), int(sizes.max())) * spread(conjugate(self.q), len(sizes))
-        return self.strong_convexity_own_norm() / widths
+        return (min(self.p, self.q) - 1.0) / (self.radius * widths)
 
     def _mixed(self, w: Array, p: float, q: float) -> float:
         x = point(w)
         self.check_shape(x.shape)
         top = largest(x)
-        return top * lp_norm(lp_norms(laid_out(x / top, self.groups), p), q) if math.isfinite(top) else top
+        return top * lp_norm(row_norms(laid_out(x / top, self.groups), p), q) if math.isfinite(top) else top
+
+
+def checked_labels(name: str, groups: Sequence[int] | Array) -> tuple[int, ...]:
+    """The labels as plain whole numbers, or a sentence on what is wrong with them."""
+    labels: Array = np.asarray(groups)
+    if labels.ndim != 1 or not labels.size or labels.dtype.kind not in "iu":
+        raise ValueError(
+            f"`{name}` must be a whole number for each entry, got {shown(groups)}; "
+            "number the groups first, e.g. with `np.unique(names, return_inverse=True)[1]`."
+        )
+    sizes = np.unique(labels, return_counts=True)[1]
+    if len(sizes) * int(sizes.max()) > MOST_ENTRIES:
+        raise ValueError(
+            f"`{name}` has {len(sizes)} groups, the largest of {sizes.max()} entries; their product must be at most "
+            f"{MOST_ENTRIES}, so split the largest group."
+        )
+    return tuple(labels.tolist())
+
+
+def laid_out(x: Array, groups: Labels) -> Array:
+    """The table whose rows are the groups of ``x``."""
+    if groups is None:
+        return x
+    group, place, count, width = _layout(groups)
+    table = np.zeros((count, width, *x.shape[1:]))
+    table[group, place] = x
+    return table.reshape(count, -1)
+
+
+def taken_back(table: Array, groups: Labels, shape: Shape) -> Array:
+    """The point of shape ``shape`` whose table this is."""
+    if groups is None:
+        return table
+    group, place, count, width = _layout(groups)
+    out: Array = table.reshape(count, width, *shape[1:])[group, place]
+    return out
+
+
+def group_sizes(groups: Labels, shape: Shape) -> Array:
+    """How many entries each group of a point of this shape has."""
+    if groups is None:
+        return np.full(shape[0], shape[1])
+    counts: Array = np.bincount(_layout(groups)[0]) * int(np.prod(shape[1:]))
+    return counts
+
+
+@lru_cache(maxsize=64)
+def _layout(groups: tuple[int, ...]) -> tuple[Any, Any, int, int]:
+    """For each entry its group and its place in it; the number of groups and the size of the largest."""
+    group = np.unique(groups, return_inverse=True)[1]
+    counts = np.bincount(group)
+    order = np.argsort(group, kind="stable")
+    place = np.empty(len(group), dtype=np.intp)
+    place[order] = np.arange(len(group)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return group, place, len(counts), int(counts.max())

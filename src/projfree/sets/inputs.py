@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from projfree.algebra.structured import Structured
 from projfree.checks import Array, real_array, shown
 
 
@@ -27,14 +30,15 @@ def finite(call: str, g: Array) -> Array:
     return out
 
 
-def like(g: Array, v: Array) -> Array:
-    """``v`` in the precision of ``g`` (float32 stays float32, everything else is float64), without negative zeros."""
+def like(g: Any, v: Any) -> Array:
+    """``v`` in the precision of ``g`` (float32 stays float32, everything else is float64), without negative zeros.
+
+    Matrices that are never formed stay as they are.
+    """
+    if isinstance(v, Structured):
+        same: Any = v
+        return same  # type: ignore[no-any-return]  # typed as the arrays that it takes the place of
     return np.asarray(v + 0.0, dtype=np.float32 if np.asarray(g).dtype == np.float32 else np.float64)
-
-
-def finished(g: Array, v: Array) -> Array:
-    """`like` for a float64 array ``v`` that was made for this answer: it is changed in place, not copied once more."""
-    return np.asarray(np.add(v, 0.0, out=v), dtype=np.float32 if np.asarray(g).dtype == np.float32 else np.float64)
 
 
 def largest(g: Array) -> float:

@@ -10,9 +10,9 @@ import numpy as np
 from projfree.checks import Array, at_least, positive
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming
-from projfree.numerics.lp_projection import project
+from projfree.numerics.projections import project
 from projfree.sets.base import ConstraintSet, NormBall, Shape, round_exponents
-from projfree.sets.inputs import finished, finite, lowest, point
+from projfree.sets.inputs import finite, like, lowest, point
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class LpBall(NormBall):
     the signed unit vector of the first largest entry for ``p = 1``, :math:`-r \operatorname{sgn}(g)` for ``p = inf``
     (entries of ``g`` that are 0 stay 0). Cost: one power an entry.
 
-    The projection is a threshold (``p = 1``, Michelot 1986), a rescaling (``p = 2``), a clip (``p = inf``), and
+    The projection is a threshold (``p = 1``, Duchi et al. 2008), a rescaling (``p = 2``), a clip (``p = inf``), and
     Newton's method on logarithms otherwise, to machine precision.
 
     Parameters
@@ -89,7 +89,7 @@ class LpBall(NormBall):
         c = finite("lmo(g)", g)
         vertex = norming(c.reshape(1, -1), self.p)
         vertex *= -self.radius
-        return finished(g, vertex.reshape(c.shape))
+        return like(g, vertex.reshape(c.shape))
 
     def norm(self, w: Array) -> float:
         return lp_norm(point(w), self.p)
@@ -98,7 +98,7 @@ class LpBall(NormBall):
         return lp_norm(point(g), conjugate(self.p))
 
     def project(self, w: Array) -> Array:
-        return finished(w, project(finite("project(w)", w), self.p, self.radius))
+        return like(w, project(finite("project(w)", w), self.p, self.radius))
 
     def reach(self, shape: Shape) -> float:
         r""":math:`r \max(1, d^{1/2 - 1/p})`, attained."""
@@ -108,16 +108,15 @@ class LpBall(NormBall):
         r""":math:`r \|s\|_t` with :math:`1/t = \max(0, 1/2 - 1/p)`, by Hoelder, attained."""
         return self.radius * lp_norm(point(scale), hoelder(self.p))
 
-    def strong_convexity_own_norm(self) -> float:
-        r""":math:`(p-1)/r` for :math:`1 < p \le 2` (Garber and Hazan 2015), else 0."""
-        return max(self.p - 1.0, 0.0) / self.radius if self.p <= 2.0 else 0.0
-
     def strong_convexity(self, shape: Shape) -> float:
         r""":math:`(p-1)\, d^{1/2-1/p}/r` for :math:`1 < p \le 2`, else 0.
 
-        From the modulus in the own norm, as :math:`\|z\|_2 \le \|z\|_p \le d^{1/p-1/2} \|z\|_2`: safe, not sharp.
+        The modulus in the own norm is :math:`(p-1)/r` (Garber and Hazan 2015), and
+        :math:`\|z\|_2 \le \|z\|_p \le d^{1/p-1/2} \|z\|_2`: safe, not sharp.
         """
-        return self.strong_convexity_own_norm() / spread(conjugate(self.p), int(np.prod(shape)))
+        if self.p > 2.0:
+            return 0.0
+        return (self.p - 1.0) / (self.radius * spread(conjugate(self.p), math.prod(shape)))
 
 
 def spread(p: float, d: int) -> float:

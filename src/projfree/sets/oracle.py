@@ -11,8 +11,7 @@ import numpy as np
 
 from projfree.checks import Array, positive, real_array, shown
 from projfree.numerics.sums import UNIT
-from projfree.sets.answer import Answer
-from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, slack
+from projfree.sets.base import FEASIBILITY, ConstraintSet, OracleResult, Shape, slack
 from projfree.sets.inputs import finite, like, point
 from projfree.sets.lp import LpBall
 
@@ -108,12 +107,12 @@ class OracleSet(ConstraintSet):
         c = point(g)
         return self._support_at(c, None) if c.any() else 0.0
 
-    def oracle(self, g: Array, warm: Any = None) -> Answer:
+    def oracle(self, g: Array, warm: Any = None) -> OracleResult:
         c = finite("lmo(g)", g)
         if not c.any():
-            return Answer(like(g, self.centre(c.shape)), 0.0)
+            return OracleResult(like(g, self.centre(c.shape)), 0.0)
         vertex = self._answer(c)
-        return Answer(like(g, vertex), self._support_at(-c, vertex))
+        return OracleResult(like(g, vertex), self._support_at(-c, vertex))
 
     @property
     def support_with_vertex(self) -> bool:
@@ -148,11 +147,6 @@ class OracleSet(ConstraintSet):
             ones = np.ones(shape)
             self._centres[shape] = np.asarray(0.5 * self._answer(ones) + 0.5 * self._answer(-ones))
         return self._centres[shape].copy()
-
-    def random(self, shape: Shape, rng: np.random.Generator) -> Array:
-        """A random mixture of vertices in random directions, at most 65 of them."""
-        shares = rng.dirichlet(np.ones(min(int(np.prod(shape)), 64) + 1))
-        return np.asarray(sum(s * self._answer(rng.standard_normal(shape)) for s in shares))
 
     def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
         if self._contains is None:

@@ -10,13 +10,13 @@ import numpy as np
 from projfree import sets
 from projfree.checks import Array, shown
 from projfree.numerics.flat_ball import FlatBall
-from projfree.sets.base import FEASIBILITY, ConstraintSet, NormBall, Shape, slack
+from projfree.sets.base import FEASIBILITY, ConstraintSet, NormBall, Shape, Wrapper, slack
 from projfree.sets.inputs import finite, like, point
 from projfree.sets.lp import LpBall
 
 
 @dataclass(frozen=True)
-class Positive(ConstraintSet):
+class Positive(Wrapper):
     r"""All arrays of a norm ball without negative entries, for a norm that depends on absolute values alone.
 
     .. math:: w \ge 0, \qquad \|w\| \le r
@@ -48,8 +48,6 @@ class Positive(ConstraintSet):
 
     ball: NormBall
 
-    support_cost = "entries"
-
     def __post_init__(self) -> None:
         inner = self.ball.ball if isinstance(self.ball, sets.Weighted) else self.ball
         if not isinstance(inner, LpBall | sets.GroupBall):
@@ -73,15 +71,8 @@ class Positive(ConstraintSet):
         flat = self.ball.as_flat(shape)
         return None if flat is None or flat.groups is not None else replace(flat, signed=False)
 
-    @property
-    def is_polytope(self) -> bool:  # type: ignore[override]  # read-only here: the ball decides
-        return self.ball.is_polytope
-
     def entry_vertices(self, g: Array, most: int) -> tuple[Array, Array] | None:
         return self.ball.entry_vertices(np.minimum(point(g), 0.0), most)
-
-    def check_shape(self, shape: Shape) -> None:
-        self.ball.check_shape(shape)
 
     def lmo(self, g: Array) -> Array:
         return like(g, self.ball.lmo(np.minimum(finite("lmo(g)", g), 0.0)))
@@ -106,17 +97,10 @@ class Positive(ConstraintSet):
     def centre(self, shape: Shape) -> Array:
         return np.zeros(shape)
 
-    def random(self, shape: Shape, rng: np.random.Generator) -> Array:
-        return np.abs(self.ball.random(shape, rng))
-
     def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
         x = point(w)
         least = -slack(w, rtol) * self.reach(x.shape)
         return bool(np.min(x, initial=0.0) >= least and self.ball.contains(w, rtol))
-
-    @property
-    def projectable(self) -> bool:
-        return self.ball.projectable
 
     def project(self, w: Array) -> Array:
         return like(w, self.ball.project(np.maximum(finite("project(w)", w), 0.0)))

@@ -11,11 +11,10 @@ import numpy as np
 from projfree.algebra import LowRank, is_structured
 from projfree.checks import Array, at_least, positive
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming
-from projfree.numerics.lp_projection import project
+from projfree.numerics.projections import project
 from projfree.numerics.svd import singular_values, svd, svd_error
 from projfree.sets import spectral
-from projfree.sets.answer import Answer
-from projfree.sets.base import ConstraintSet, NormBall, Shape, SupportCost, round_exponents
+from projfree.sets.base import ConstraintSet, NormBall, OracleResult, Shape, SupportCost, round_exponents
 from projfree.sets.inputs import finite, largest, like, matrix, point
 from projfree.sets.lp import LpBall, spread
 
@@ -91,22 +90,22 @@ class SchattenBall(NormBall):
         vertex: Array = self.oracle(g).vertex
         return vertex
 
-    def oracle(self, g: Array, warm: Any = None) -> Answer:
+    def oracle(self, g: Array, warm: Any = None) -> OracleResult:
         if is_structured(g):
             return spectral.oracle(g, self.p, self.radius, warm)
         c = finite("lmo(g)", g)
         self.check_shape(c.shape)
         if not self.spectral:
             vertex = -self.radius * norming(c.reshape(1, -1), 2.0).reshape(c.shape)
-            return Answer(like(g, vertex), self.support(c))
+            return OracleResult(like(g, vertex), self.support(c))
         top = largest(c)
         u, s, vt = svd(c / top)
         kept = s > s.max(initial=0.0) * max(c.shape) * float(np.finfo(np.float64).eps)
         weights = norming(np.where(kept, s, 0.0)[None, :], self.p)[0]
         vertex = -self.radius * (u * weights) @ vt
-        return Answer(like(g, vertex), self.radius * (top * lp_norm(s, conjugate(self.p))))
+        return OracleResult(like(g, vertex), self.radius * (top * lp_norm(s, conjugate(self.p))))
 
-    def support_floor(self, g: Array, last: Answer | None) -> float:
+    def support_floor(self, g: Array, last: OracleResult | None) -> float:
         return spectral.support_floor(g, self.p, self.radius, last) if is_structured(g) else -math.inf
 
     def norm(self, w: Array) -> float:
@@ -150,14 +149,13 @@ class SchattenBall(NormBall):
         self.check_shape(shape)
         return self.radius * spread(self.p, min(shape))
 
-    def strong_convexity_own_norm(self) -> float:
-        r""":math:`(p-1)/r` for :math:`1 < p \le 2` (Ball, Carlen and Lieb 1994; Garber and Hazan 2015), else 0."""
-        return (self.p - 1.0) / self.radius if self.p <= 2.0 else 0.0
-
     def strong_convexity(self, shape: Shape) -> float:
-        r""":math:`(p-1)\, k^{1/2-1/p}/r` with :math:`k = \min(m, n)` for :math:`1 < p \le 2`, else 0; safe."""
+        r""":math:`(p-1)\, k^{1/2-1/p}/r` with :math:`k = \min(m, n)` for :math:`1 < p \le 2`, else 0; safe.
+
+        From the modulus in the own norm (Ball, Carlen and Lieb 1994; Garber and Hazan 2015).
+        """
         self.check_shape(shape)
-        return self.strong_convexity_own_norm() / spread(conjugate(self.p), min(shape))
+        return LpBall(self.p, self.radius).strong_convexity((min(shape),))
 
     def _spectral_norm(self, c: Array, exponent: float) -> float:
         self.check_shape(c.shape)

@@ -9,9 +9,9 @@ import numpy as np
 
 from projfree.checks import Array, positive
 from projfree.numerics.flat_ball import FlatBall
-from projfree.numerics.threshold import simplex_rows
+from projfree.numerics.projections import simplex_rows
 from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, slack
-from projfree.sets.inputs import finished, finite, like, lowest, point
+from projfree.sets.inputs import finite, like, lowest, point
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Simplex(ConstraintSet):
     .. math:: w \ge 0, \qquad \sum_j w_j = r
 
     The oracle puts everything on the first smallest entry of ``g``; the support is :math:`r \max_j g_j`. The centre is
-    :math:`r/d` everywhere. The projection finds its threshold by a filter (Michelot 1986).
+    :math:`r/d` everywhere. The projection is a threshold (Duchi et al. 2008).
 
     Parameters
     ----------
@@ -78,15 +78,10 @@ class Simplex(ConstraintSet):
     def centre(self, shape: Shape) -> Array:
         return np.full(shape, self.radius / max(1, int(np.prod(shape))))
 
-    def random(self, shape: Shape, rng: np.random.Generator) -> Array:
-        """Uniform on the simplex: normalised exponential variables."""
-        w = rng.exponential(size=shape) + np.finfo(np.float64).tiny
-        return np.asarray(w * (self.radius / w.sum()))
-
     def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
         x, allowed = point(w), self.radius * slack(w, rtol)
         return bool(np.min(x, initial=0.0) >= -allowed and abs(float(x.sum()) - self.radius) <= allowed)
 
     def project(self, w: Array) -> Array:
         x = finite("project(w)", w)
-        return finished(w, simplex_rows(x.reshape(1, -1), self.radius).reshape(x.shape))
+        return like(w, simplex_rows(x.reshape(1, -1), self.radius).reshape(x.shape))

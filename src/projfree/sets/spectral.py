@@ -9,44 +9,42 @@ import numpy as np
 from projfree.algebra import LowRank, Structured
 from projfree.checks import Array
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming
-from projfree.numerics.lp_projection import project
+from projfree.numerics.projections import project
 from projfree.numerics.subspace import (
     DENSE_ENTRIES,
-    EVERY_EFFORT,
     EVERY_SIDE,
     LARGEST_SIDE,
     STEPS,
-    Effort,
     Spectrum,
     entry_error,
-    hopeless,
+    is_sharp,
     norm_bound,
     spectrum,
     values_below,
 )
-from projfree.sets.answer import Answer
+from projfree.sets.base import OracleResult
 
 #: Components of a vertex of a large matrix that weigh less than this part of the first are left out: of one whose
 #: spectrum is known, and of one whose leading part is.
 FAINT, FAINT_LEADING = 1e-6, 1e-4
 
 
-def oracle(g: Structured, p: float, radius: float, warm: Array | None = None, *, small: int | None = None) -> Answer:
+def oracle(g: Structured, p: float, radius: float, warm: Array | None = None) -> OracleResult:
     """The vertex, an upper bound on the support, and the leading right singular vectors where no more were computed.
 
     The vertex is feasible whatever the spectrum leaves out. The bound is the best that costs no more than the vertex
-    did: sharp where the whole spectrum was taken, because one side is at most ``small``. ``warm`` is a subspace to
-    begin from, the third answer for a matrix nearby.
+    did: sharp where the whole spectrum was taken. ``warm`` is a subspace to begin from, the third part of the result
+    for a similar matrix.
     """
     _check_finite("lmo(g)", g)
     scale = g.scale
     if scale == 0.0:
-        return Answer(LowRank(g.shape, ()), 0.0, warm)
+        return OracleResult(LowRank(g.shape, ()), 0.0, warm)
     if p == 2.0:
         size = _size_above(g)
-        return Answer(g * (-radius / size), radius * size)
+        return OracleResult(g * (-radius / size), radius * size)
     unit = g / scale
-    found = spectrum(unit, lambda s: norming(s[None, :], p)[0], warm, small=small)
+    found = spectrum(unit, lambda s: norming(s[None, :], p)[0], warm)
     weights = norming(_counted(found, unit)[None, :], p)[0]
     if p < 2.0 and np.prod(g.shape) > DENSE_ENTRIES:  # columns that no step would notice
         faint = FAINT if found.whole else FAINT_LEADING
@@ -56,13 +54,13 @@ def oracle(g: Structured, p: float, radius: float, warm: Array | None = None, *,
         vertex = vertex * min(1.0, radius / max(norm(vertex, p), 1e-300))
     q = conjugate(p)
     upper = (found.upper(q) if found.whole else _plain_bound(unit, q)) + entry_error(unit, q)
-    return Answer(vertex, radius * (scale * upper), None if found.whole else found.right)
+    return OracleResult(vertex, radius * (scale * upper), None if found.whole else found.right)
 
 
-def support(g: Structured, p: float, radius: float, effort: Effort = EVERY_EFFORT) -> float:
+def support(g: Structured, p: float, radius: float, sharp: bool = True) -> float:
     """A proven upper bound on the support: sharp where a side has up to 5,000 rows, else by the tail bound.
 
-    For p = 1 it is sharp up to 8,192 rows. Less ``effort`` makes it coarser.
+    For p = 1 it is sharp up to 8,192 rows. Without ``sharp`` it is that of the Frobenius norm, beyond 1,024 rows.
     """
     q, scale = conjugate(p), g.scale
     if not np.isfinite(scale) or scale == 0.0:
@@ -70,26 +68,25 @@ def support(g: Structured, p: float, radius: float, effort: Effort = EVERY_EFFOR
     if p == 2.0:
         return radius * _size_above(g)
     unit = g / scale
-    return radius * (scale * (_norm_above(unit, p, q, effort) + entry_error(unit, q)))
+    return radius * (scale * (_norm_above(unit, p, q, sharp) + entry_error(unit, q)))
 
 
-def _norm_above(unit: Structured, p: float, q: float, effort: Effort) -> float:
+def _norm_above(unit: Structured, p: float, q: float, sharp: bool) -> float:
     """An upper bound on the Schatten norm of the matrix that the numbers stored would give without rounding."""
     if isinstance(unit, LowRank):
         return lp_norm(unit.singular_values(), q)
     m, n = unit.shape
-    largest = LARGEST_SIDE if p == 1.0 and (effort.gram or effort.blocks) else EVERY_SIDE
-    if m * n > DENSE_ENTRIES and min(m, n) <= largest:  # the Gram matrix alone, no vectors
-        empty = Spectrum(np.zeros((m, 0)), np.zeros(0), np.zeros((n, 0)), False)
-        return norm_bound(unit, q, empty, effort)
-    if hopeless(unit, q, effort):
+    if not (sharp or is_sharp(unit.shape, p, sharp)):
         return _plain_bound(unit, q)
+    if m * n > DENSE_ENTRIES and min(m, n) <= (LARGEST_SIDE if p == 1.0 else EVERY_SIDE):
+        empty = Spectrum(np.zeros((m, 0)), np.zeros(0), np.zeros((n, 0)), False)  # the Gram matrix alone, no vectors
+        return norm_bound(unit, q, empty)
     # From a start of its own: whoever checks a bound must find the same one, whatever was computed before.
     found = spectrum(unit, lambda s: norming(s[None, :], p)[0])
-    return found.upper(q) if found.whole else norm_bound(unit, q, found, effort)
+    return found.upper(q) if found.whole else norm_bound(unit, q, found)
 
 
-def support_floor(g: Structured, p: float, radius: float, last: Answer | None) -> float:
+def support_floor(g: Structured, p: float, radius: float, last: OracleResult | None) -> float:
     """A lower bound on the support, from leading singular values; one product where the last answer has a subspace."""
     size = g.size()
     if size == 0.0 or p == 2.0:

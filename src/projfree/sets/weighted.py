@@ -1,26 +1,93 @@
-"""A ball of scaled coordinates."""
+"""Balls of scaled coordinates."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from projfree.checks import Array, all_finite, real_array, shown
+from projfree.algebra import LowRank, is_structured
+from projfree.checks import Array, all_finite, at_least, positive, real_array, shown
 from projfree.numerics.flat_ball import FlatBall
-from projfree.numerics.lp_projection import project
-from projfree.sets.answer import Answer, ask
-from projfree.sets.base import ConstraintSet, NormBall, Shape, SupportCost
+from projfree.numerics.projections import project
+from projfree.sets.base import ConstraintSet, NormBall, OracleResult, Shape, Wrapper
 from projfree.sets.box import check_broadcast, frozen
 from projfree.sets.group import GroupBall
-from projfree.sets.inputs import finished, finite, largest, like, point
+from projfree.sets.inputs import finite, largest, like, matrix, point
 from projfree.sets.lp import LpBall
+from projfree.sets.schatten import SchattenBall
+
+
+class ScaledBall(Wrapper, NormBall):
+    r"""All points w whose image :math:`D w` under an invertible scaling of the entries lies in a norm ball.
+
+    .. math:: \operatorname{lmo}(g) = D^{-1} \operatorname{lmo}_{\text{ball}}(D^{-1} g), \qquad
+              \|w\| = \|D w\|_{\text{ball}}, \qquad \|g\|_* = \|D^{-1} g\|_{\text{ball}, *} .
+    """
+
+    @property
+    def is_round(self) -> bool:  # type: ignore[override]  # read-only: the ball decides
+        return bool(self.ball.is_round)
+
+    @abstractmethod
+    def _times(self, w: Any) -> Any:
+        """The point in the coordinates of the ball, D w."""
+
+    @abstractmethod
+    def _divided(self, g: Any) -> Any:
+        """The gradient in the coordinates of the ball, or a point of the ball in one's own: :math:`D^{-1} g`."""
+
+    @property
+    @abstractmethod
+    def _range(self) -> tuple[float, float]:
+        """The smallest and the largest entry of D."""
+
+    def lmo(self, g: Array) -> Array:
+        return like(g, self._divided(self.ball.lmo(self._gradient(g)[0])))
+
+    def oracle(self, g: Array, warm: Any = None) -> OracleResult:
+        c, top = self._gradient(g)
+        vertex, support, *rest = self.ball.oracle(c, warm)
+        return OracleResult(like(g, self._divided(vertex)), top * support, *rest)
+
+    def _gradient(self, g: Array) -> tuple[Any, float]:
+        """The gradient in the coordinates of the ball, divided by its largest entry, and that entry."""
+        self.check_shape(np.shape(g))
+        if is_structured(g):
+            return self._divided(g), 1.0
+        c = finite("lmo(g)", g)
+        top = largest(c)  # division by a weight must not lose a tiny gradient
+        return self._divided(c / top), top
+
+    def norm(self, w: Array) -> float:
+        return self._norm(self.ball.norm, w, self._times)
+
+    def dual_norm(self, g: Array) -> float:
+        return self._norm(self.ball.dual_norm, g, self._divided)
+
+    def _norm(self, norm: Callable[[Any], float], w: Any, change: Callable[[Any], Any]) -> float:
+        self.check_shape(np.shape(w))
+        if is_structured(w):
+            return norm(change(w))
+        x = point(w)
+        top = largest(x)
+        return top * norm(change(x / top)) if math.isfinite(top) else top
+
+    def support_rtol(self, shape: Shape) -> float:
+        return float(self.ball.support_rtol(shape)) + 8.0 * float(np.finfo(np.float64).eps)
+
+    def strong_convexity(self, shape: Shape) -> float:
+        r""":math:`\alpha\, d_{\min}^2 / d_{\max}` with the ball's Euclidean :math:`\alpha`; safe, not sharp."""
+        low, high = self._range
+        return float(self.ball.strong_convexity(shape)) * low * low / high
 
 
 @dataclass(frozen=True, eq=False)
-class Weighted(NormBall):
+class Weighted(ScaledBall):
     r"""All arrays that lie in a norm ball once their entries are multiplied by positive weights.
 
     .. math:: \|d \circ w\| \le r, \qquad d > 0
@@ -73,24 +140,18 @@ class Weighted(NormBall):
     def radius(self) -> float:  # type: ignore[override]  # read-only here: the ball holds it
         return self.ball.radius
 
-    @property
-    def support_cost(self) -> SupportCost:  # type: ignore[override]  # read-only here: the ball decides
-        return self.ball.support_cost
+    def _times(self, w: Any) -> Any:
+        return w * self.weights
+
+    def _divided(self, g: Any) -> Any:
+        return g / self.weights
 
     @property
-    def support_with_vertex(self) -> bool:
-        return self.ball.support_with_vertex
-
-    @property
-    def is_round(self) -> bool:  # type: ignore[override]  # as above
-        return self.ball.is_round
-
-    @property
-    def is_polytope(self) -> bool:  # type: ignore[override]  # as above
-        return self.ball.is_polytope
+    def _range(self) -> tuple[float, float]:
+        return float(np.min(self.weights)), float(np.max(self.weights))
 
     def entry_vertices(self, g: Array, most: int) -> tuple[Array, Array] | None:
-        found = self.ball.entry_vertices(self._scaled(g)[0], most)
+        found = self.ball.entry_vertices(self._gradient(g)[0], most)
         if found is None:
             return None
         places, values = found
@@ -110,56 +171,26 @@ class Weighted(NormBall):
         rows, each = weights.reshape(shape[0], -1), np.empty(len(flat.costs))
         each[flat.groups] = rows[:, 0]
         if not np.array_equal(rows, np.broadcast_to(each[flat.groups, None], rows.shape)):
-            return None  # weights that differ within a group bend its norm
+            return None  # weights that differ within a group change its norm
         return replace(flat, costs=each * flat.costs)
 
     def check_shape(self, shape: Shape) -> None:
         check_broadcast("Weighted", "weights", np.shape(self.weights), shape)
         self.ball.check_shape(shape)
 
-    def lmo(self, g: Array) -> Array:
-        return like(g, self.ball.lmo(self._scaled(g)[0]) / self.weights)
-
-    def oracle(self, g: Array, warm: Any = None) -> Answer:
-        c, top = self._scaled(g)
-        vertex, support, warm = ask(self.ball, c, warm)
-        return Answer(like(g, vertex / self.weights), top * support, warm)
-
-    def _scaled(self, g: Array) -> tuple[Array, float]:
-        """The gradient in the coordinates of the ball, divided by its largest entry, and that entry."""
-        c = finite("lmo(g)", g)
-        self.check_shape(c.shape)
-        top = largest(c)  # division by a weight must not lose a tiny gradient
-        return c / top / self.weights, top
-
-    def norm(self, w: Array) -> float:
-        x = point(w)
-        self.check_shape(x.shape)
-        top = largest(x)
-        return top * self.ball.norm(x / top * self.weights) if math.isfinite(top) else top
-
-    def dual_norm(self, g: Array) -> float:
-        c = point(g)
-        self.check_shape(c.shape)
-        top = largest(c)
-        return top * self.ball.dual_norm(c / top / self.weights) if math.isfinite(top) else top
-
-    def support_rtol(self, shape: Shape) -> float:
-        return self.ball.support_rtol(shape) + 4.0 * float(np.finfo(np.float64).eps)
-
     @property
     def projectable(self) -> bool:
-        return self._exponent is not None
+        return isinstance(self.ball, LpBall) or (isinstance(self.ball, GroupBall) and self.ball.p == self.ball.q)
 
     def project(self, w: Array) -> Array:
-        if self._exponent is None:
+        if not self.projectable or not isinstance(self.ball, LpBall | GroupBall):
             raise NotImplementedError(
                 f"{self!r} has no projection, only weighted l_p balls have one; "
                 "use PrimalAveraging or FrankWolfe, which need none."
             )
         x = finite("project(w)", w)
         self.check_shape(x.shape)
-        return finished(w, project(x, self._exponent, self.radius, np.asarray(self.weights)))
+        return like(w, project(x, self.ball.p, self.radius, np.asarray(self.weights)))
 
     def reach(self, shape: Shape) -> float:
         return self.ball.stretch(1.0 / np.broadcast_to(self.weights, shape))
@@ -167,18 +198,103 @@ class Weighted(NormBall):
     def stretch(self, scale: Array) -> float:
         return self.ball.stretch(scale / self.weights)
 
-    def strong_convexity_own_norm(self) -> float:
-        """That of the ball: the scaling is an isometry of the two norms."""
-        return self.ball.strong_convexity_own_norm()
 
-    def strong_convexity(self, shape: Shape) -> float:
-        r""":math:`\alpha\, d_{\min}^2 / d_{\max}` with the ball's Euclidean :math:`\alpha`; safe, not sharp."""
-        low, high = float(np.min(self.weights)), float(np.max(self.weights))
-        return self.ball.strong_convexity(shape) * low * low / high
+@dataclass(frozen=True, eq=False)
+class WeightedSchattenBall(ScaledBall):
+    r"""All matrices in a Schatten ball once rows and columns are multiplied by positive weights.
+
+    .. math:: \|D_r W D_c\|_{S_p} \le r
+
+    With weights that are powers of how often rows and columns were observed it corrects for entries that are not
+    missing at random. All of it follows from the plain ball,
+
+    .. math:: \operatorname{lmo}(G) = D_r^{-1} \operatorname{lmo}_{S_p}(D_r^{-1} G D_c^{-1})\, D_c^{-1}, \qquad
+              \|G\|_* = \|D_r^{-1} G D_c^{-1}\|_{S_q},
+
+    except for a projection, which has no closed form. Cost: that of `SchattenBall`.
+
+    Parameters
+    ----------
+    p : float
+        The exponent, from 1 to ``math.inf``.
+    radius : float
+        The radius, positive and finite.
+    rows, cols : array
+        The weights, positive and finite, one for each row and column.
+
+    References
+    ----------
+    Salakhutdinov, Srebro (2010), Collaborative filtering in a non-uniform world: learning with the weighted trace norm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree.sets import WeightedSchattenBall
+    >>> ball = WeightedSchattenBall(1, radius=2.0, rows=[1.0, 2.0], cols=[1.0, 1.0])
+    >>> ball.norm(np.diag([1.0, 0.5]))
+    2.0
+    """
+
+    p: float
+    radius: float
+    rows: Array = field(repr=False)
+    cols: Array = field(repr=False)
+
+    projectable = False  # the plain ball's projection is another point
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p", at_least("WeightedSchattenBall(p=...)", self.p, 1.0))
+        object.__setattr__(self, "radius", positive("WeightedSchattenBall(radius=...)", self.radius))
+        for name in ("rows", "cols"):
+            call = f"WeightedSchattenBall({name}=...)"
+            weights = all_finite(call, real_array(call, getattr(self, name))).astype(np.float64)
+            if weights.ndim != 1 or not len(weights) or weights.min() <= 0.0:
+                raise ValueError(f"`{call}` must be a vector of positive weights, got {shown(weights.tolist())}.")
+            object.__setattr__(self, name, frozen(weights))
+
+    def as_weighted_schatten(self) -> WeightedSchattenBall:
+        return self
 
     @property
-    def _exponent(self) -> float | None:
-        """The exponent where the ball is an entrywise l_p ball, else None."""
-        if isinstance(self.ball, LpBall) or (isinstance(self.ball, GroupBall) and self.ball.p == self.ball.q):
-            return self.ball.p
-        return None
+    def ball(self) -> SchattenBall:
+        """The plain ball in the weighted coordinates."""
+        return SchattenBall(self.p, self.radius)
+
+    @classmethod
+    def examples(cls) -> tuple[ConstraintSet, ...]:
+        rows, cols = np.array([0.5, 1.0, 2.0, 3.0]), np.array([1.0, 0.25, 2.0])
+        return tuple(cls(p, 1.5, rows, cols) for p in (1.0, 1.2, 2.0, 3.0, math.inf))
+
+    def check_shape(self, shape: Shape) -> None:
+        matrix("WeightedSchattenBall", shape, "rows x columns")
+        if tuple(shape) != (len(self.rows), len(self.cols)):
+            raise ValueError(
+                f"`WeightedSchattenBall` has weights for {len(self.rows)} rows and {len(self.cols)} columns, got a "
+                f"matrix of shape {tuple(shape)}."
+            )
+
+    def _times(self, w: Any) -> Any:
+        return w.scaled(self.rows, self.cols) if is_structured(w) else w * self.rows[:, None] * self.cols
+
+    def _divided(self, g: Any) -> Any:
+        if is_structured(g):
+            return g.scaled(1.0 / self.rows, 1.0 / self.cols)
+        return g / self.rows[:, None] / self.cols
+
+    @property
+    def _range(self) -> tuple[float, float]:
+        return float(self.rows.min() * self.cols.min()), float(self.rows.max() * self.cols.max())
+
+    def support_floor(self, g: Array, last: OracleResult | None) -> float:
+        return self.ball.support_floor(self._divided(g), last) if is_structured(g) else -math.inf
+
+    def shortened(self, w: Any) -> Any:
+        if not isinstance(w, LowRank) or w.fits:
+            return w
+        # In the ball's own coordinates, where no norm grows when singular values go.
+        return self._divided(self._times(w).shortened())
+
+    def reach(self, shape: Shape) -> float:
+        r"""That of the plain ball, divided by the smallest product of a row's and a column's weight."""
+        self.check_shape(shape)
+        return self.ball.reach(shape) / self._range[0]

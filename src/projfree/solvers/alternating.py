@@ -20,7 +20,7 @@ from projfree.objectives.regressions import Sides, precision, regressed, with_of
 from projfree.objectives.shared_squares import gram_matrix
 from projfree.runtime import single_blas
 from projfree.sets.base import ConstraintSet
-from projfree.sets.weighted_schatten import WeightedSchattenBall
+from projfree.sets.weighted import WeightedSchattenBall
 from projfree.solvers.base import Solver, State
 
 #: Singular values count as at least this part of the largest in the ridge, which p > 1 would let vanish with them.

@@ -14,8 +14,7 @@ from projfree.algebra import Minorant, Point, inner
 from projfree.checks import Array
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
-from projfree.sets.answer import Answer, ask
-from projfree.sets.base import ConstraintSet
+from projfree.sets.base import ConstraintSet, OracleResult
 
 if TYPE_CHECKING:
     from projfree.solvers.active_set import ActiveSet
@@ -51,7 +50,7 @@ class State:
         The Frank-Wolfe gap where the tangent was taken, NaN where the oracle was asked about something else.
     leg : int
         Which solver of a `Relay` is at work: 0 or 1.
-    answer : Answer or None
+    answer : OracleResult or None
         What the last oracle call answered; the next one begins from it. A checkpoint drops it, in the running solver
         as well.
     done : bool
@@ -75,7 +74,7 @@ class State:
     bound: float = field(default=-math.inf, metadata={"transient": True})
     allowance: float = field(default=math.nan, metadata={"transient": True})
     gap: float = field(default=math.nan, metadata={"transient": True})
-    answer: Answer | None = field(default=None, metadata={"transient": True}, repr=False)
+    answer: OracleResult | None = field(default=None, metadata={"transient": True}, repr=False)
     done: bool = field(default=False, metadata={"transient": True})
     too_large: bool = field(default=False, metadata={"transient": True})
     problem: Mapping[str, str] = field(default_factory=dict, metadata={"transient": True}, repr=False)
@@ -131,14 +130,14 @@ def _is_told(setting: Field[Any], value: Any) -> bool:
     return bool(np.any(differs)) or np.shape(value) != np.shape(default)  # arrays compare entry by entry
 
 
-def next_answer(ball: ConstraintSet, g: Array, state: State) -> Answer:
+def next_answer(ball: ConstraintSet, g: Array, state: State) -> OracleResult:
     """The oracle's answer about ``g``, begun from what the state keeps of the last one.
 
     The support is NaN where it would cost a call of its own: the run asks for it when it is due.
     """
     if not ball.support_with_vertex:
-        return Answer(ball.lmo(g), math.nan)
-    return ask(ball, g, None if state.answer is None else state.answer.warm)
+        return OracleResult(ball.lmo(g), math.nan)
+    return OracleResult(*ball.oracle(g, None if state.answer is None else state.answer.warm))
 
 
 def bound_of(m: Minorant, ball: ConstraintSet, support: float) -> float:

@@ -11,7 +11,7 @@ from projfree.deadline import Expired, expired
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.sets.base import ConstraintSet
-from projfree.sets.weighted_schatten import WeightedSchattenBall
+from projfree.sets.weighted import WeightedSchattenBall
 from projfree.solvers.base import Solver, State
 from projfree.solvers.projected_gradient import MomentumState
 

@@ -110,15 +110,6 @@ def summed_second_is_the_sum(loss: Loss, u: Array, y: Array) -> None:
     assert np.all(np.abs(loss.summed_second(u, y, s) - expected) <= slack)
 
 
-def bend_bounds_the_change_of_the_second(loss: Loss, u: Array, y: Array) -> None:
-    """Between predictions a unit step apart the second derivative changes by a factor of at most exp(bend)."""
-    if loss.coupled or not np.isfinite(loss.bend):
-        return
-    here, there = (loss.second(v.astype(np.float64), y) for v in (u, u + 1.0))
-    for one, two in ((here, there), (there, here)):
-        assert np.all(one <= np.exp(loss.bend) * two * (1.0 + 64 * np.finfo(u.dtype).eps) + 1e-300)
-
-
 def smoothness_bounds_the_second(loss: Loss, u: Array, y: Array) -> None:
     """No eigenvalue of the second derivative exceeds `smoothness`, and none is negative if the loss is convex.
 
@@ -133,15 +124,6 @@ def smoothness_bounds_the_second(loss: Loss, u: Array, y: Array) -> None:
     assert np.all(eigenvalues <= loss.smoothness + slack)
     assert not loss.convex or np.all(eigenvalues >= -slack)
     assert not loss.quadratic or np.all(eigenvalues == loss.smoothness)
-
-
-def constant_is_the_best_constant(loss: Loss, u: Array, y: Array) -> None:
-    """`constant` of the mean target makes the mean derivative vanish, where it is known and there is a best one."""
-    means = y.mean(axis=0, dtype=np.float64)
-    best = loss.constant(means) if loss.labels and not loss.coupled and np.all(np.abs(means) < 1.0) else None
-    if best is not None:
-        slope = loss.derivative(np.broadcast_to(best, y.shape).astype(np.float64), y).mean(axis=0)
-        assert np.all(np.abs(slope) <= 64.0 * loss.rounding * np.finfo(np.float64).eps)
 
 
 def value_and_derivative_is_both(loss: Loss, u: Array, y: Array) -> None:
@@ -246,10 +228,8 @@ LAWS: tuple[Callable[[Loss, Array, Array], None], ...] = (
     curvature_is_the_second_applied,
     majorant_times_is_the_majorant_applied,
     summed_second_is_the_sum,
-    constant_is_the_best_constant,
 )
 UNIVERSAL_LAWS: tuple[Callable[[Loss, Array, Array], None], ...] = (
-    bend_bounds_the_change_of_the_second,
     smoothness_bounds_the_second,
     value_and_derivative_is_both,
     results_are_accurate,

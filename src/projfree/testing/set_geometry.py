@@ -60,17 +60,6 @@ def norms_are_dual(C: ConstraintSet, g: Array, h: Array) -> None:
         assert (norm(g) > 0.0) == bool(g.any())
 
 
-def own_modulus_holds(C: ConstraintSet, g: Array, h: Array) -> None:
-    r"""||(1-c) x + c y|| <= r - (alpha/2) c (1-c) ||x - y||^2 on the sphere, which is what strongly convex means."""
-    if not isinstance(C, NormBall) or not (g.any() and h.any()):
-        return
-    alpha = C.strong_convexity_own_norm()
-    for x, y in ((C.lmo(g), C.lmo(h)), (g * (C.radius / C.norm(g)), h * (C.radius / C.norm(h)))):
-        for c in (0.01, 0.3, 0.5):
-            margin = 0.5 * alpha * c * (1.0 - c) * C.norm(x - y) ** 2
-            assert C.norm((1.0 - c) * x + c * y) + margin <= C.radius * (1.0 + 1e-12)
-
-
 def euclidean_modulus_holds(C: ConstraintSet, g: Array, h: Array) -> None:
     """The Euclidean ball of radius (alpha/2) c (1-c) |x - y|^2 about (1-c) x + c y lies in the set."""
     alpha, x, y = C.strong_convexity(g.shape), C.lmo(g), C.lmo(h)

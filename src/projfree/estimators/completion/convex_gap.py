@@ -12,13 +12,13 @@ from projfree.algebra import UNIT, LowRank
 from projfree.estimators.completion.convex_problem import ConvexProblem
 from projfree.estimators.completion.factors import Factors
 from projfree.losses.squared import is_squared
-from projfree.numerics.subspace import Effort, is_sharp
+from projfree.numerics.subspace import is_sharp
 from projfree.objectives.evaluation import Evaluation
 from projfree.run.exit import refuse_contradiction
 from projfree.run.progress import LEAST_SCALE
 from projfree.runtime import single_blas
 from projfree.sets import spectral
-from projfree.sets.weighted_schatten import WeightedSchattenBall
+from projfree.sets.weighted import WeightedSchattenBall
 from projfree.solvers.alternating import Sweepable
 
 #: The scale of the relative gap is at least this part of the value without a matrix, as in every run.
@@ -44,14 +44,14 @@ class CertifiedModel:
 
 def certified(problem: ConvexProblem, factors: Factors, radius: float, most: float = math.inf) -> CertifiedModel:
     """The certificate of a model in the ball of a radius, for about ``most`` products."""
-    f, ball, effort = problem.f, problem.ball(radius), effort_for(problem, most)
+    f, ball, sharp = problem.f, problem.ball(radius), affords_gram(problem, most)
     with single_blas():
         here = _in_coordinates_of(ball, f, factors)
-        support = spectral.support(cast("Any", here.slope.gradient), ball.p, radius, effort)
+        support = spectral.support(cast("Any", here.slope.gradient), ball.p, radius, sharp)
         bound, allowance = here.slope.minimum(ball, support)
     refuse_contradiction(f, ball, here.value, bound, allowance)
     bound = max(bound, _scaled_back(f, here, bound), f.least)
-    coarse = not is_sharp(f.shape, ball.p, effort)
+    coarse = not is_sharp(f.shape, ball.p, sharp)
     found = factors.with_offsets(np.asarray(here.intercept))
     return CertifiedModel(found, here.value, bound, relative(f, here.value, bound), coarse)
 
@@ -84,16 +84,13 @@ def _scaled_back(f: Sweepable, here: Evaluation, bound: float) -> float:
     return theta * bound + theta * (1.0 - theta) * squares - 8.0 * UNIT * (abs(bound) + squares)
 
 
-def effort_for(problem: ConvexProblem, most: float) -> Effort:
-    """What the bound may take for so many products: a Gram matrix with its factorisation, a Schatten-4 norm."""
+def affords_gram(problem: ConvexProblem, most: float) -> bool:
+    """Whether a Gram matrix with its factorisation, from which a sharp bound comes, takes at most so many products."""
     f, (m, n) = problem.f.entries, problem.f.entries.shape
     along = np.diff(f.data.pattern.indptr) if n <= m else np.bincount(f.data.pattern.indices, minlength=n)
     pairs, side = float(np.sum(along.astype(np.float64) ** 2)), min(problem.f.shape)
     several = 1.0 if problem.f.neighbours is None else 5.0  # three Gram matrices, and a product that is not one
-    whole = pairs * PAIR * several
-    whole += side**3 * (CHOLESKY if problem.p == 1.0 else SPECTRUM)
-    blocks = 3.0 * (pairs * PAIR + min(m, n) ** 3 * CHOLESKY)
-    return Effort(whole <= most, problem.p == 1.0 and blocks <= most, pairs * PAIR <= most)
+    return pairs * PAIR * several + side**3 * (CHOLESKY if problem.p == 1.0 else SPECTRUM) <= most
 
 
 def relative(f: Sweepable, value: float, bound: float) -> float:

@@ -37,7 +37,7 @@ class Profiled(Intercept):
         if linked:
             check_positive(loss, data, outputs)
         # A regression loss that is not convex has its minimum among the targets: begin at their median.
-        start = loss.constant(data.mean_target()) if loss.labels else None if linked else data.median_target()
+        start = None if linked or loss.labels else data.median_target()
         zero = Point(zeros(data.shape(outputs)))  # no read, because its image is zero
         self.constant = search(data.open(), loss, data, zero, np.zeros(outputs) if start is None else start, outputs)
 

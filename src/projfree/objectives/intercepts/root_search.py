@@ -145,7 +145,7 @@ class InterceptSearch:
             first, second, size = self.slopes(np.array(places).reshape(b.shape)).reshape(3, -1).tolist()
             return [(f, s, NOISE * UNIT * z) for f, s, z in zip(first, second, size, strict=True)]
 
-        return np.array(increasing_roots(looks, b.ravel().tolist(), bend=self.loss.bend)).reshape(b.shape)
+        return np.array(increasing_roots(looks, b.ravel().tolist())).reshape(b.shape)
 
     def closed(self, b: Array) -> Array:
         """The closed form of a loss that has one, and the root where predictions are too far from ``b`` for it."""

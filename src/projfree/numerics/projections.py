@@ -1,0 +1,278 @@
+r"""Euclidean projections onto l_p balls, weighted ones, mixed-norm balls and the simplex, for every p in [1, inf].
+
+For :math:`1 < p < \infty` the projection :math:`x = r y / d` of :math:`a \ge 0` onto :math:`\{x : \|d x\|_p \le r\}`
+solves, entry by entry and with one multiplier :math:`\lambda` that makes :math:`\|y\|_p = 1`,
+
+.. math:: (\kappa/d)\, y + \lambda d\, y^{p-1} = b, \qquad b = a/m,\ \kappa = r/m,\ m = \max_j a_j.
+
+Powers such as :math:`y^{0.001}` are hopeless in ``y`` and harmless in its logarithm, so that `solve_two_powers` works
+there. Measuring from ``m`` keeps every logarithm that matters of order one, whatever the scale of ``a`` and ``r``.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from projfree.checks import Array
+from projfree.numerics.lp_norm import conjugate, lp_norm, row_norms
+from projfree.numerics.newton_root import falling_roots
+
+_EPS = float(np.finfo(np.float64).eps)
+_ROUNDS = 80  # a bound on the loops; 3-10 rounds are usual
+_LOG_ZERO = -1e4  # stands for log(0): its power vanishes, and differences with it stay finite
+_SMALL, _LARGE = 1e-270, 1e290  # beyond them products lose digits to denormal numbers, or sums overflow
+_SHORT = 2048  # rows of up to so many entries are sorted, which fits the processor's cache
+
+
+def project(w: Array, p: float, radius: float, weights: Array | None = None) -> Array:
+    r"""The projection of all entries of ``w`` together; see `project_rows`."""
+    d = None if weights is None else np.broadcast_to(weights, w.shape).reshape(1, -1)
+    return project_rows(w.reshape(1, -1), p, radius, d).reshape(w.shape)
+
+
+def project_rows(w: Array, p: float, radius: float | Array, weights: Array | None = None) -> Array:
+    r"""The projection of every row of ``w`` onto :math:`\{x : \|d x\|_p \le r\}` (:math:`d = 1` by default).
+
+    A threshold for ``p = 1``, a rescaling for ``p = 2``, a clip for ``p = inf``, Newton's method on logarithms
+    otherwise. Rows inside stay as they are, a radius of 0 gives 0; every result has :math:`\|d x\|_p \le r` up to
+    rounding, since the last step is a division by the norm.
+    """
+    radii = np.broadcast_to(np.asarray(radius, dtype=np.float64), w.shape[:1])
+    d = None if weights is None else np.broadcast_to(weights, w.shape)
+    norms = row_norms(w if d is None else w * d, p)
+    outside = (norms > radii) & (radii > 0.0)
+    out = np.where(radii[:, None] > 0.0, w, 0.0)
+    if outside.any():
+        part = None if d is None else d[outside]
+        out[outside] = _onto_sphere(w[outside], norms[outside], p, radii[outside], part)
+    return out
+
+
+def _onto_sphere(w: Array, norms: Array, p: float, radius: Array, d: Array | None) -> Array:
+    """The projection of rows outside of their balls."""
+    if p == 2.0 and d is None:
+        scale = radius / norms
+        if np.all(scale > 1e-290):
+            return np.asarray(w * scale[:, None])
+        unit = w / np.abs(w).max(axis=-1, keepdims=True)  # the quotient would underflow, or lose digits
+        return np.asarray(unit / row_norms(unit, 2.0)[:, None] * radius[:, None])
+    a = np.abs(w)
+    if math.isinf(p):
+        x = np.minimum(a, radius[:, None] if d is None else radius[:, None] / d)
+    else:
+        x = simplex_rows(a, radius, d) if p == 1.0 else _sphere_rows(a, p, radius, d)
+        norm = row_norms(x if d is None else x * d, p)
+        x *= np.where(norm > radius, radius / np.where(norm > 0.0, norm, 1.0), 1.0)[:, None]
+    return np.copysign(x, w, out=x)
+
+
+def simplex_rows(z: Array, radius: float | Array, weights: Array | None = None) -> Array:
+    r"""Project the rows of ``z`` onto :math:`\{x \ge 0 : \sum_j d_j x_j = r\}` (:math:`d = 1` by default).
+
+    .. math:: x_j = (z_j - \mu d_j)_+, \qquad \mu = \Bigl(\sum_{j \in A} d_j z_j - r\Bigr) \Big/ \sum_{j \in A} d_j^2,
+
+    with :math:`A` the entries that stay positive, those with the largest :math:`z_j/d_j`. Where the radius is small
+    against ``z`` this difference would cancel, and the threshold is measured from the largest ratio instead:
+    :math:`x_j = d_j (\eta - \delta_j)_+`, :math:`\delta_j = \max_i (z_i/d_i) - z_j/d_j`,
+    :math:`\eta = (r + \sum_A d_j^2 \delta_j)/\sum_A d_j^2`. Short rows are sorted; of long ones as many of the
+    smallest :math:`\delta_j` as it takes for the others to exceed :math:`\eta`.
+
+    References
+    ----------
+    Duchi, Shalev-Shwartz, Singer and Chandra, "Efficient projections onto the l_1-ball", 2008.
+    """
+    r = np.broadcast_to(np.asarray(radius, dtype=np.float64).reshape(-1, 1), (len(z), 1))
+    largest = max(float(np.abs(z).max(initial=0.0)), float(r.max(initial=0.0)))
+    if _LARGE < largest < math.inf or 0.0 < largest < _SMALL:
+        sizes = np.maximum(np.abs(z).max(axis=-1, keepdims=True, initial=0.0), r)
+        unit = np.where(sizes > _LARGE, 2.0**100, np.where(sizes < _SMALL, 2.0**-100, 1.0))
+        return np.asarray(simplex_rows(z / unit, r / unit, weights) * unit)
+    d = np.broadcast_to(np.float64(1.0) if weights is None else weights, z.shape)
+    ratio = z if weights is None else z / d
+    delta = ratio.max(axis=-1, keepdims=True) - ratio
+    if z.shape[1] <= _SHORT:
+        eta, mu = _thresholds(delta, d, z, r)
+    else:
+        rows = [_threshold_of_long(delta[i], d[i], z[i], r[i : i + 1]) for i in range(len(z))]
+        eta, mu = (np.concatenate(part) for part in zip(*rows, strict=True))
+    out = np.where(eta < np.abs(mu), eta - delta, ratio - mu)  # for each row the form that loses fewer digits
+    np.maximum(out, 0.0, out=out)
+    return out if weights is None else out * d
+
+
+def _thresholds(delta: Array, d: Array, z: Array, r: Array) -> tuple[Array, Array]:
+    r""":math:`\eta` and :math:`\mu` of every row, as columns like ``r``."""
+    order = np.argsort(delta, axis=-1, kind="stable")
+    rising, square = (np.take_along_axis(part, order, axis=-1) for part in (delta, d * d))
+    etas = (r + np.cumsum(square * rising, axis=-1)) / np.cumsum(square, axis=-1)
+    # The positive entries are a prefix of the sorted row, and the first entry (delta = 0) is always one of them.
+    last = np.maximum(np.count_nonzero(rising < etas, axis=-1) - 1, 0)[:, None]
+    positive = delta <= np.take_along_axis(rising, last, axis=-1)
+    # Sums in pairs, which round less than cumulative ones.
+    mass, moment, excess = (
+        np.where(positive, part, 0.0).sum(axis=-1, keepdims=True) for part in (d * d, d * z, d * d * delta)
+    )
+    return (r + excess) / mass, (moment - r) / mass
+
+
+def _threshold_of_long(delta: Array, d: Array, z: Array, r: Array) -> tuple[Array, Array]:
+    """The thresholds of one long row, from its entries of smallest delta: more of them until the rest exceeds eta."""
+    count = _SHORT
+    while count < len(delta):
+        level = np.partition(delta, count)[count]
+        near = delta <= level
+        eta, mu = _thresholds(delta[None, near], d[None, near], z[None, near], r)
+        if eta[0, 0] <= level:
+            return eta, mu
+        count *= 8
+    return _thresholds(delta[None], d[None], z[None], r)
+
+
+def solve_two_powers(
+    t: Array, log_b: Array, sigma: Array, tau: Array | float, alpha: float, beta: float
+) -> tuple[Array, Array]:
+    r"""Solve :math:`\log(e^{\alpha t + \sigma} + e^{\beta t + \tau}) = \log b` for many entries, from the right.
+
+    With :math:`\log y = \alpha t` and :math:`(\alpha, \beta)` of `exponents` this is :math:`e^\sigma y + e^\tau y^{p-1}
+    = b`. The left side is increasing and convex in t, so that Newton's method falls onto the root monotonically.
+    Returned are t and the share :math:`1/(1 + e^{\alpha t + \sigma - \beta t - \tau})` of the second power before the
+    last step. Cost of a round: an exponential and a logarithm an entry; 3 to 10 rounds are usual.
+    """
+    stop, before = 1e-8 / max(alpha, beta), math.inf
+    for k in range(_ROUNDS):
+        left, right = alpha * t + sigma, beta * t + tau
+        # The logarithm of a sum is the larger term's plus log1p of a power that cannot overflow.
+        e = np.exp(-np.abs(right - left))
+        share = np.where(right > left, 1.0, e) / (1.0 + e)
+        step = (np.maximum(left, right) + np.log1p(e) - log_b) / (alpha + (beta - alpha) * share)
+        t = t - step
+        largest = float(np.abs(step).max(initial=0.0))
+        if largest <= stop or (k > 1 and largest >= before):  # the second: nothing but rounding is left
+            break
+        before = largest
+    return t, share
+
+
+def exponents(p: float) -> tuple[float, float]:
+    r""":math:`(\alpha, \beta)` such that :math:`y = e^{\alpha t}` and :math:`y^{p-1} = e^{\beta t}` are smooth in t."""
+    return (1.0 / (p - 1.0), 1.0) if p < 2.0 else (1.0, p - 1.0)
+
+
+def _sphere_rows(a: Array, p: float, radius: Array, weights: Array | None) -> Array:
+    r"""Project rows ``a >= 0`` that lie outside the ball onto :math:`\{x : \|d x\|_p = r\}`; ``radius`` one a row.
+
+    Newton on :math:`\|y(\lambda)\|_p^{1-p} = 1`, which is nearly linear in :math:`\lambda` at both ends of its range,
+    kept in a bracket; within it `solve_two_powers` for every entry.
+    """
+    rows = _Rows(a, p, radius, weights)
+    c, low, high = rows.high, rows.low, rows.high
+    for _ in range(_ROUNDS):
+        _, log_norm, slope = rows.solve(c)
+        low, high = np.where(log_norm > 0.0, c, low), np.where(log_norm > 0.0, high, c)
+        step = np.expm1(np.minimum((p - 1.0) * log_norm, 600.0)) / np.maximum((p - 1.0) * slope, 1e-300)
+        new = c + np.log1p(np.clip(step, -0.999, 1e300))
+        middle = np.where(np.isfinite(low), 0.5 * (np.maximum(low, -1e6) + high), c - 3.0)
+        c = np.where((new < low) | (new > high), middle, new)
+        # A relative step of 1e-8 in lambda has, Newton's method being quadratic, an error below rounding after it.
+        if np.all((np.abs(step) <= 1e-8) | (np.abs(log_norm) <= 8.0 * _EPS)):
+            break
+    log_y, log_norm, _ = rows.solve(c)
+    return np.where(a > 0.0, rows.radius * np.exp(log_y - log_norm) / rows.d, 0.0)
+
+
+class _Rows:
+    """The equations of all rows for a given logarithm ``c`` of the multiplier (a column, one entry a row)."""
+
+    def __init__(self, a: Array, p: float, radius: Array, weights: Array | None) -> None:
+        self.p, self.radius = p, radius.reshape(-1, 1)
+        self.warm: tuple[Array, Array, Array] | None = None
+        self.d = np.ones((1, 1)) if weights is None else weights
+        self.alpha, self.beta = exponents(p)
+        m = a.max(axis=-1, keepdims=True)
+        b, kappa = a / m, self.radius / m
+        self.log_b = np.where(b > 0.0, np.log(np.maximum(b, 5e-324)), _LOG_ZERO)
+        self.log_d = np.log(self.d)
+        # A difference of logarithms is the coarser formula; where the quotient underflows, kappa no longer matters.
+        log_kappa = np.log(self.radius) - np.log(m) if np.min(kappa) < 1e-290 else np.log(kappa)
+        self.sigma = log_kappa - self.log_d
+        # lambda is the dual norm of b - kappa y / d, at most that of b; and y <= 1 bounds it from below.
+        floor = np.max((b - kappa / self.d) / self.d, axis=-1, keepdims=True)
+        self.high = np.log(row_norms(b / self.d, conjugate(p))[:, None]) + 1e-9
+        self.low = np.where(floor > 0.0, np.log(np.maximum(floor, 1e-300)) - 1e-9, -np.inf)
+
+    def solve(self, c: Array) -> tuple[Array, Array, Array]:
+        r""":math:`\log y`, :math:`\log\|y\|_p` and :math:`-d\log\|y\|_p/dc` for the multiplier :math:`e^c`."""
+        tau = c + self.log_d
+        t = np.minimum((self.log_b - tau) / self.beta, (self.log_b - self.sigma) / self.alpha)
+        if self.warm is not None:  # the tangent at the last multiplier; Newton's method corrects it from either side
+            last, t_last, speed = self.warm
+            t = np.minimum(t, t_last - speed * (c - last))
+        t, share = solve_two_powers(t, self.log_b, self.sigma, tau, self.alpha, self.beta)
+        speed = share / (self.alpha + (self.beta - self.alpha) * share)
+        self.warm = c, t, speed
+        log_y = self.alpha * t
+        top = log_y.max(axis=-1, keepdims=True)
+        powers = np.exp(self.p * (log_y - top))
+        total = powers.sum(axis=-1, keepdims=True)
+        slope = self.alpha * (powers * speed).sum(axis=-1, keepdims=True) / total
+        return log_y, top + np.log(total) / self.p, slope
+
+
+def project_groups(w: Array, p: float, q: float, radius: float) -> Array:
+    r"""The projection of a matrix onto the ball of :math:`(\sum_i \|x_i\|_p^q)^{1/q}`, rows being groups.
+
+    With :math:`N_i = \|x_i\|_p` and :math:`\nu_i = \|a_i - x_i\|_{p'}` (:math:`1/p + 1/p' = 1`), a row of the
+    projection is the projection of ``a_i`` onto the l_p ball of radius ``N_i``, and one multiplier ties the rows
+    together: :math:`\nu_i = \lambda (N_i / r)^{q-1}`, :math:`\sum_i N_i^q = r^q`. Entrywise for ``p = q``; a projection
+    of each row for ``q = inf``; of the row norms for ``p = 2``; one search for the multiplier for ``q = 1``; a search
+    for every row inside that one otherwise, about a hundred l_p projections.
+    """
+    if p == q:
+        return project(w, p, radius)
+    if math.isinf(q):
+        return project_rows(w, p, radius)
+    norms = row_norms(w, p)
+    if lp_norm(norms, q) <= radius:
+        return w.copy()
+    if p == 2.0:
+        # Each row keeps its direction; divided first, since a quotient of lengths might underflow.
+        return np.asarray(w / np.where(norms > 0.0, norms, 1.0)[:, None] * project(norms, q, radius)[:, None])
+    sizes = _soft_sizes(w, p, radius) if q == 1.0 else _sizes(w, p, q, radius)
+    return project_rows(w, p, sizes * (radius / lp_norm(sizes, q)))
+
+
+def _soft_sizes(w: Array, p: float, radius: float) -> Array:
+    r"""``q = 1``: all :math:`\nu_i = \lambda`; by Moreau's identity ``x_i`` is ``a_i`` minus a dual projection."""
+    dual = conjugate(p)
+
+    def sizes(multiplier: float) -> Array:
+        return row_norms(w - project_rows(w, dual, multiplier), p)
+
+    high = np.atleast_1d(row_norms(w, dual).max())
+    root = float(falling_roots(lambda c: np.atleast_1d(sizes(c[0]).sum() - radius), np.zeros(1), high)[0])
+    # Against a tiny radius even neighbouring multipliers are far apart; between them the sizes are interpolated.
+    large, small = sizes(root * (1.0 - 4.0 * _EPS)), sizes(root * (1.0 + 4.0 * _EPS))
+    gap = float(large.sum() - small.sum())
+    share = (radius - float(small.sum())) / gap if gap > 0.0 else 0.0
+    return small + min(max(share, 0.0), 1.0) * (large - small)
+
+
+def _sizes(w: Array, p: float, q: float, radius: float) -> Array:
+    r"""``1 < q < inf``: for a given :math:`\lambda` each row has its own equation for :math:`N_i`, solved inside."""
+    dual = conjugate(p)
+    # The unknown of a row is s with N = r s^power: of N and N^(q-1) the one in which both sides are smooth.
+    power = max(1.0, 1.0 / (q - 1.0))
+    # At the solution no row is longer than the radius, and with this cap no power overflows.
+    longest = (np.minimum(row_norms(w, p) / radius, 1.0)) ** (1.0 / power)
+
+    def sizes(multiplier: float) -> Array:
+        def excess(s: Array) -> Array:
+            distance = row_norms(w - project_rows(w, p, radius * s**power), dual)
+            return np.asarray(distance - multiplier * s ** (power * (q - 1.0)))
+
+        return np.asarray(radius * falling_roots(excess, np.zeros_like(longest), longest) ** power)
+
+    high = np.atleast_1d(lp_norm(row_norms(w, dual), conjugate(q)))
+    return sizes(falling_roots(lambda c: np.atleast_1d(lp_norm(sizes(c[0]), q) - radius), np.zeros(1), high)[0])
