@@ -28,7 +28,6 @@ from projfree import (
     Relay,
     SchattenBall,
     Squared,
-    TrustRegionLanczos,
     WorkingSet,
     as_data,
     minimize,
@@ -167,7 +166,7 @@ FORGED = {
     "number": lambda value: 3.0,
     "flag": lambda value: value > 0 if isinstance(value, np.ndarray) else True,
 }
-EUCLIDEAN, FLAT = LpBall(2, 0.3), LpBall(1, 0.5)
+FLAT = LpBall(1, 0.5)
 LOGISTIC = Objective(Logistic(), as_data(X, np.sign(Y)), fit_intercept=True)
 SHAPE = (12, 9)
 PLACES = np.random.default_rng(0).permutation(math.prod(SHAPE))[:60]
@@ -182,7 +181,6 @@ STATES = {
     "Hessian": (LOGISTIC, BALL, ConstrainedNewton()),
     "products": (LOGISTIC, BALL, HessianFreeNewton()),
     "form": (F, BALL, Direct()),
-    "Krylov space": (F, EUCLIDEAN, TrustRegionLanczos()),
     "features": (F, FLAT, WorkingSet(smallest=2)),
     "first of two": (LOGISTIC, BALL, Relay(after=5)),
     "second of two": (LOGISTIC, BALL, Relay(after=1)),

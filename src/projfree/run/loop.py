@@ -26,7 +26,7 @@ from projfree.run.status import Status
 from projfree.runtime import single_blas
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver, State
-from projfree.solvers.plan import Plan, plan
+from projfree.solvers.choose import Plan, plan
 
 if TYPE_CHECKING:
     from projfree.run.checkpoint import Written
@@ -90,7 +90,7 @@ def minimize(
     ball : ConstraintSet
         Where.
     solver : Solver or "auto"
-        How; by default what `plan` finds cheapest, which the result records, or the solver of ``state``.
+        How; by default what `plan` chooses, which the result records, or the solver of ``state``.
     tol : float
         The run ends when the relative gap, ``(value - bound) / max(|value|, 1e-6 |f0|)``, is at most this, f0
         being the value at the centre of the set (at zero for losses with exponentials). Where the objective is not
@@ -224,7 +224,7 @@ def _checked(
         ball.check_shape(f.shape)
         solver = None if earlier is None else _solver_of(f, ball, earlier)
         if solver is None:
-            made = plan(f, ball, tol)
+            made = plan(f, ball)
             solver = made.solver
     instance("solver", solver, Solver, "FrankWolfe()")
     solver.check(f, ball)

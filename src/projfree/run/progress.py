@@ -17,7 +17,7 @@ from projfree.run.ladder import Ladder
 from projfree.run.trace import Trace
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver, State
-from projfree.solvers.plan import Plan
+from projfree.solvers.choose import Plan
 
 #: A tangent at the iterate is taken when this many passes have gone by, and a tenth of all so far, or as many again if
 #: the last one proved nothing new: an interior optimum is certified there, or by tangents nearby.

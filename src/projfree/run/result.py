@@ -11,10 +11,10 @@ from projfree.run.certificate import Certificate
 from projfree.run.status import Status
 from projfree.run.trace import Trace
 from projfree.solvers.base import Solver, State
-from projfree.solvers.plan import Plan
+from projfree.solvers.choose import Plan
 
 if TYPE_CHECKING:
-    from projfree.solvers.active_set import ActiveSet
+    from projfree.solvers.pairwise import ActiveSet
 
 
 @dataclass(frozen=True, eq=False)

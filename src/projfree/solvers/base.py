@@ -19,7 +19,7 @@ from projfree.sets.base import ConstraintSet
 from projfree.solvers.restoring import MOST_COUNTED, member, read_members
 
 if TYPE_CHECKING:
-    from projfree.solvers.active_set import ActiveSet
+    from projfree.solvers.pairwise import ActiveSet
 
 
 @dataclass(frozen=True)

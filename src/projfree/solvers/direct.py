@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from projfree.algebra import Point
+from projfree.algebra import FactoredShape, OnPattern, Point
 from projfree.checks import Array
-from projfree.numerics.flat_ball import FlatBall
+from projfree.numerics.fista import project_descent
 from projfree.numerics.flat_quadratic import minimise_flat
 from projfree.numerics.free_quadratic import minimise_with_free
 from projfree.numerics.lp_quadratic import minimise_quadratic
-from projfree.numerics.secular import decomposed
+from projfree.numerics.secular import decomposed, secular_root
 from projfree.numerics.symmetric import Formed
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.gram_form import entries
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State
-from projfree.solvers.diagonal import is_diagonal, minimise_diagonal
-from projfree.solvers.model import check_model, minimise_model
 from projfree.solvers.restoring import member
 from projfree.solvers.working_set import FIRST_LEVEL
 
@@ -76,7 +75,7 @@ class Direct(Solver):
         if f.shape[0] > MOST_FEATURES:
             raise ValueError(
                 f"Direct forms a matrix of {f.shape[0]:,} x {f.shape[0]:,} numbers, and takes at most "
-                f"{MOST_FEATURES:,} features; use TrustRegionLanczos or CorrectivePrimalAveraging."
+                f"{MOST_FEATURES:,} features; use HessianFreeNewton or CorrectivePrimalAveraging."
             )
         check_model(ball)
 
@@ -122,6 +121,12 @@ class Direct(Solver):
         )
 
 
+def is_diagonal(f: SmoothFunction, ball: ConstraintSet) -> bool:
+    """Whether the problem is a diagonal quadratic, such as squares at observed entries, over a Frobenius ball."""
+    lp = ball.as_lp(f.shape) if f.has_diagonal_form else None
+    return lp is not None and lp.p == 2.0
+
+
 def _form_shape(f: SmoothFunction, ball: ConstraintSet) -> tuple[int, ...]:
     """The shape of H, or of its diagonal where it has no more."""
     if not is_diagonal(f, ball):
@@ -147,34 +152,69 @@ def _solve(
     if H.ndim == 1:
         lp = ball.as_lp(f.shape)
         assert lp is not None
-        x = f.point(minimise_diagonal(f, H, b, lp.radius))
-    else:
-        x = f.point(minimise_form(ball, H, b, near.w), near.intercept)
-    return f.evaluate(x, also)
+        return f.evaluate(f.point(_minimise_diagonal(f, H, b, lp.radius)), also)
+    return f.evaluate(f.point(minimise_model(H, b, ball, near.w), near.intercept), also)
 
 
-def minimise_form(ball: ConstraintSet, H: Array, b: Array, start: Array) -> Array:
-    """The minimiser of the quadratic over the set; columns share the matrix."""
-    scaled = ball.as_scaled_lp(b.shape)
-    if scaled is not None and _same_in_columns(scaled[1]):
-        inner, d = scaled
-        by = d if d.ndim == 1 else d[:, 0]
-        w = minimise_form(inner, H / by / by[:, None], b / d, start * d)
-        return np.asarray(w / d)
-    lp, flat = ball.as_lp(b.shape), ball.as_flat(b.shape)
-    if lp is None and flat is not None:
-        return flat_minimum(flat, H, b, start, ball.free_features(), ball.free_bound)
-    if lp is None:
-        return minimise_model(np.kron(H, np.eye(int(np.prod(b.shape[1:])))), b, ball, start)
-    first = start if start.any() else None
-    return minimise_quadratic(H, b, lp.p, lp.radius, first, decomposed(H) if lp.p == 2.0 else None).w
+def _minimise_diagonal(f: SmoothFunction, h: Array, b: Array, radius: float) -> Any:
+    r"""The matrix with entries :math:`b/(h + \lambda)` and norm at most the radius; unobserved entries stay zero."""
+    top = float(np.abs(b).max())
+    w = np.zeros_like(b)
+    if top > 0.0:
+        penalty = secular_root(h * (radius / top), np.abs(b) / top)[0] * (top / radius)
+        np.divide(b, h + penalty, out=w, where=b != 0.0)
+        w *= min(1.0, radius / float(np.linalg.norm(w)))
+    if isinstance(f.shape, FactoredShape):
+        assert f.pattern is not None
+        return OnPattern(f.pattern, w)
+    return w.reshape(f.shape)
 
 
-def flat_minimum(flat: FlatBall, H: Array, b: Array, start: Array, free: Array, bound: float) -> Array:
-    """The minimiser over a set of few features, whose groups need not be neighbours.
+def check_model(ball: ConstraintSet) -> None:
+    """Raise ValueError where quadratic models over this set cannot be minimised quickly."""
+    if not ball.projects_quickly:
+        raise ValueError(
+            f"a quadratic model over {ball!r} needs a quick projection, and it has none; use CorrectivePrimalAveraging."
+        )
 
-    The ``free`` features stand outside it, between ``-bound`` and ``bound``.
+
+def minimise_model(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Array:
+    r"""The minimiser of :math:`\tfrac12\langle w, Hw\rangle - \langle b, w\rangle` over the set.
+
+    Exact for l_p balls, the balls that coincide with one, and sums of norms of groups; by accelerated projected
+    gradients elsewhere.
+
+    Parameters
+    ----------
+    H : array of shape (D, D) or (d, d)
+        Without negative eigenvalues; acts on all D entries of w in C order, or on each column of d.
+    b, start : array
+        Of the shape of w.
     """
+    every = len(H) == b.size
+    scaled = ball.as_scaled_lp(b.shape)
+    if scaled is not None and (every or _same_in_columns(scaled[1])):
+        inner, d = scaled
+        by = np.ravel(d) if every or d.ndim == 1 else d[:, 0]
+        return np.asarray(minimise_model(H / by / by[:, None], b / d, inner, start * d) / d)
+    lp, flat = ball.as_lp(b.shape), ball.as_flat(b.shape)
+    if lp is not None:
+        shape = (b.size,) if every else b.shape
+        first = start.reshape(shape) if start.any() else None
+        eigen = decomposed(H) if lp.p == 2.0 else None
+        return minimise_quadratic(H, b.reshape(shape), lp.p, lp.radius, first, eigen).w.reshape(b.shape)
+    if flat is not None and len(H) == len(b):
+        return _minimise_flat(H, b, ball, start)
+    if not every:
+        H = np.kron(H, np.eye(b.size // len(b)))
+    largest = float(np.linalg.eigvalsh(H)[-1]) * (1.0 + 1e-12) if len(H) else math.nan  # its rounding
+    return project_descent(H, b, ball.project, start, largest)
+
+
+def _minimise_flat(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Array:
+    """The minimiser over a sum of norms of groups, which need not be neighbours, beside the free features."""
+    flat, free = ball.as_flat(b.shape), ball.free_features()
+    assert flat is not None
     m = len(b) - len(free)
     kept = np.arange(m) if flat.groups is None else np.argsort(flat.groups, kind="stable")
     order = np.append(np.delete(np.arange(len(b)), free)[kept], free)
@@ -182,7 +222,7 @@ def flat_minimum(flat: FlatBall, H: Array, b: Array, start: Array, free: Array, 
     H, b, start = H[np.ix_(order, order)], b[order], start[order]
     level = own.level((H @ start - b)[:m]) * (1.0 if start[:m].any() else FIRST_LEVEL)
     if len(free):
-        return minimise_with_free(H, b, own, start, level, 0.0, free=len(free), bound=bound).w[back]
+        return minimise_with_free(H, b, own, start, level, 0.0, free=len(free), bound=ball.free_bound).w[back]
     return minimise_flat(Formed(H), b, own, start, level).w[back]
 
 
