@@ -108,11 +108,10 @@ class ExactLineSearch(StepRule):
 
     Examples
     --------
-    >>> import math
     >>> import numpy as np
     >>> from projfree import QuadraticForm, ExactLineSearch
     >>> f = QuadraticForm(np.array([[2.0]]), np.array([2.0]))  # w^2 - 2 w
-    >>> ExactLineSearch()(1, f.hull((f.point([0.0]), f.point([4.0]))), math.nan)[0]
+    >>> ExactLineSearch()(1, f.hull((f.point([0.0]), f.point([4.0]))), np.nan)[0]
     0.25
     """
 
@@ -133,11 +132,10 @@ class ShortStep(StepRule):
 
     Examples
     --------
-    >>> import math
     >>> import numpy as np
     >>> from projfree import QuadraticForm, ShortStep
     >>> f = QuadraticForm(np.array([[2.0]]), np.array([2.0]))  # w^2 - 2 w
-    >>> ShortStep()(1, f.hull((f.point([0.0]), f.point([4.0]))), math.nan)[0]
+    >>> ShortStep()(1, f.hull((f.point([0.0]), f.point([4.0]))), np.nan)[0]
     0.25
     """
 
@@ -186,11 +184,10 @@ class Backtracking(_CurvatureEstimate, StepRule):
 
     Examples
     --------
-    >>> import math
     >>> import numpy as np
     >>> from projfree import Backtracking, QuadraticForm
     >>> f = QuadraticForm(np.array([[2.0]]), np.array([2.0]))  # w^2 - 2 w, with its minimum at 1
-    >>> step, _ = Backtracking()(1, f.hull((f.point([0.0]), f.point([4.0]))), math.nan)
+    >>> step, _ = Backtracking()(1, f.hull((f.point([0.0]), f.point([4.0]))), np.nan)
     >>> 0.0 < step <= 0.5  # it lowers the value
     True
     """
@@ -229,11 +226,10 @@ class Secant(StepRule):
 
     Examples
     --------
-    >>> import math
     >>> import numpy as np
     >>> from projfree import QuadraticForm, Secant
     >>> f = QuadraticForm(np.array([[2.0]]), np.array([2.0]))  # w^2 - 2 w
-    >>> Secant()(1, f.hull((f.point([0.0]), f.point([4.0]))), math.nan)[0]
+    >>> Secant()(1, f.hull((f.point([0.0]), f.point([4.0]))), np.nan)[0]
     0.25
     """
 
@@ -294,12 +290,11 @@ class InverseSmoothness(GradientStep):
 
     Examples
     --------
-    >>> import math
     >>> import numpy as np
     >>> from projfree import QuadraticForm, InverseSmoothness
     >>> f = QuadraticForm(np.array([[2.0]]), np.array([2.0]))  # w^2 - 2 w
     >>> x = f.point([0.0])
-    >>> InverseSmoothness(L=2.0)(f, x, f.minorant(x), lambda w: w, 1, math.nan)[0].w
+    >>> InverseSmoothness(L=2.0)(f, x, f.minorant(x), lambda w: w, 1, np.nan)[0].w
     array([1.])
     """
 
@@ -327,12 +322,11 @@ class InverseSqrt(GradientStep):
 
     Examples
     --------
-    >>> import math
     >>> import numpy as np
     >>> from projfree import QuadraticForm, InverseSqrt
     >>> f = QuadraticForm(np.array([[2.0]]), np.array([2.0]))  # w^2 - 2 w
     >>> x = f.point([0.0])
-    >>> InverseSqrt(scale=0.5)(f, x, f.minorant(x), lambda w: w, 4, math.nan)[0].w
+    >>> InverseSqrt(scale=0.5)(f, x, f.minorant(x), lambda w: w, 4, np.nan)[0].w
     array([0.5])
     """
 
@@ -365,12 +359,11 @@ class BacktrackingGradient(_CurvatureEstimate, GradientStep):
 
     Examples
     --------
-    >>> import math
     >>> import numpy as np
     >>> from projfree import QuadraticForm, BacktrackingGradient
     >>> f = QuadraticForm(np.array([[2.0]]), np.array([2.0]))  # w^2 - 2 w
     >>> x = f.point([0.0])
-    >>> BacktrackingGradient()(f, x, f.minorant(x), lambda w: w, 1, math.nan)[0].w
+    >>> BacktrackingGradient()(f, x, f.minorant(x), lambda w: w, 1, np.nan)[0].w
     array([1.])
     """
 

@@ -16,7 +16,6 @@ from projfree import (
     Logistic,
     LpBall,
     Objective,
-    QuadraticForm,
     Squared,
     as_data,
     minimize,
@@ -185,21 +184,6 @@ def test_a_new_quadratic_without_a_form():
     with pytest.raises(TypeError, match=r"Direct needs a quadratic of features.*got Bare;"):
         minimize(f, LpBall(2, 1.0), Direct())
     assert not isinstance(plan(f, LpBall(2, 1.0)).solver, Direct | ConstrainedNewton)
-
-
-def test_a_diagonal_quadratic_of_the_users():
-    h, b = np.array([1.0, 2.0, 5.0]), np.array([3.0, -1.0, 2.0])
-
-    class Diagonal(Wrapped):
-        has_hessian = False
-
-        def diagonal_form(self):
-            return h, b
-
-    form = QuadraticForm(np.diag(h), b)
-    result = minimize(Diagonal(form), LpBall(2, 0.8), Direct(), tol=1e-12)
-    np.testing.assert_allclose(result.w, minimize(form, LpBall(2, 0.8), Direct(), tol=1e-12).w, rtol=1e-12)
-    assert result.n_iter == 1
 
 
 def test_a_set_with_free_coordinates_gets_no_models():

@@ -9,7 +9,6 @@ from solvers.catalogue import counted, problem
 
 from projfree import (
     Checkpoint,
-    CorrectivePrimalAveraging,
     Entries,
     GroupBall,
     Huber,
@@ -164,33 +163,6 @@ def test_steps_after_the_last_change_nothing(tmp_path):
         Objective(Squared(), as_data(X, Y), fit_intercept=True), ball, Direct(), tol=1e-11, state=tmp_path / "c"
     )
     np.testing.assert_allclose(resumed.w, first.w, atol=1e-8)
-
-
-@pytest.mark.parametrize("weights", [None, np.arange(1.0, 41.0)])
-@pytest.mark.parametrize("radius", [0.01, 3.0, 100.0])
-@pytest.mark.parametrize(("ball", "factored"), [(SchattenBall, False), (SchattenBall, True), (LpBall, False)])
-def test_observed_entries_over_the_frobenius_ball(ball, factored, weights, radius):
-    rng = np.random.default_rng(8)
-    rows, cols, values = rng.integers(0, 9, 40), rng.integers(0, 11, 40), rng.standard_normal(40)  # some places twice
-    f = Objective(Squared(), as_data(Entries(rows, cols, shape=(9, 11), factored=factored), values, weights))
-    result = minimize(f, ball(2, radius), Direct(), tol=1e-12)
-    assert result.n_iter == 1
-    assert result.n_passes <= 4.0
-    assert result.relative_gap <= 1e-11 or radius == 100.0
-    other = minimize(f, ball(2, radius), CorrectivePrimalAveraging(), tol=1e-6, max_iter=40)
-    assert result.bound <= other.value
-    assert result.value <= other.value * (1.0 + 1e-12) + 1e-12
-
-
-def test_the_closed_form_of_matrix_completion():
-    """Each place once: the observed matrix, shrunk to the radius."""
-    values = np.array([3.0, -4.0])
-    f = Objective(Squared(), as_data(Entries([0, 2], [1, 0], shape=(3, 2)), values))
-    result = minimize(f, SchattenBall(2, 1.0), Direct(), tol=1e-12)
-    expected = np.zeros((3, 2))
-    expected[[0, 2], [1, 0]] = values / 5.0
-    np.testing.assert_allclose(result.w, expected, atol=1e-15)
-    assert result.value == pytest.approx((5.0 - 1.0) ** 2 / 2.0, rel=1e-14)
 
 
 ENTRIES = as_data(Entries([0, 1], [1, 0], shape=(2, 3)), [1.0, 2.0])

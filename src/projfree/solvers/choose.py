@@ -20,8 +20,7 @@ from projfree.steps import Backtracking, BacktrackingGradient, ExactLineSearch
 
 #: Features of the first working set of `WorkingSet`: with no more of them it saves nothing.
 WORKING = 100
-#: Above this many features, products with a Hessian cost less than the matrix: forming one takes about as long as
-#: 0.15 reads of the data per feature, and Newton's method takes some thirty products.
+#: Above this many features, the thirty products with a Hessian that Newton's method takes cost less than the matrix.
 FEW = 200
 #: The largest number of parameters for which a Hessian is formed: a factorization then takes about a second.
 MOST_PARAMETERS = 2_000
@@ -35,16 +34,7 @@ CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limi
 
 @dataclass(frozen=True)
 class Plan:
-    """The solver for a problem and the reason for it; from `plan`.
-
-    Attributes
-    ----------
-    problem : str
-        The problem in one line.
-    solver : Solver
-        The solver that `minimize` uses.
-    why : str
-        The reason, in one clause.
+    """A problem in one line, the solver that `minimize` uses for it, and the reason in one clause; from `plan`.
 
     Examples
     --------
@@ -77,11 +67,6 @@ def plan(f: SmoothFunction, ball: ConstraintSet, *, radii: int = 1) -> Plan:
         The set.
     radii : int
         The number of radii of a path: its solutions share one Gram matrix.
-
-    Returns
-    -------
-    Plan
-        The solver and the reason; ``plan(f, ball).explain()`` puts it in words.
 
     Notes
     -----
@@ -121,8 +106,9 @@ def _choose(f: SmoothFunction, ball: ConstraintSet, radii: int) -> tuple[Solver,
         if (d <= most or load.form == "gram") and (lp is not None or D <= MOST_PARAMETERS) and _fits(side):
             return solvers.Direct(), "the minimum of a quadratic of few features can be computed exactly"
     elif f.has_hessian and not f.has_quadratic_form and ball.projects_quickly and not (ball.has_free and f.convex):
-        sparse = f.convex and flat is not None  # else `WorkingSet` needs a convex function, too
-        most = (WORKING if lp is not None else 0) if sparse else FEW if products else D
+        most = FEW if products or (f.rows is not None and f.rows < D) else D  # models without curvature take long
+        if f.convex and flat is not None:
+            most = WORKING if lp is not None else 0
         if d <= most and D <= MOST_PARAMETERS and _fits(D):
             return solvers.ConstrainedNewton(), "with few features a Hessian is cheap, and few steps are needed"
     if second_order and flat is not None and not (load.coupled and WORKING * load.outputs > MOST_PARAMETERS):

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from projfree.algebra import FactoredShape, OnPattern, Point
+from projfree.algebra import Point
 from projfree.checks import Array
 from projfree.numerics.fista import project_descent
 from projfree.numerics.flat_quadratic import minimise_flat
 from projfree.numerics.free_quadratic import minimise_with_free
 from projfree.numerics.lp_quadratic import minimise_quadratic
-from projfree.numerics.secular import decomposed, secular_root
+from projfree.numerics.secular import decomposed
 from projfree.numerics.symmetric import Formed
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
-from projfree.objectives.gram_form import entries
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State
 from projfree.solvers.restoring import member
@@ -32,10 +30,7 @@ MOST_FEATURES = 20_000
 class DirectState(State):
     """A state with the matrix ``H`` of the quadratic, at first None."""
 
-    H: Array | None = field(default=None, metadata=member("..."))
-
-    def consistent(self, f: SmoothFunction, ball: ConstraintSet) -> bool:
-        return self.H is None or self.H.shape == _form_shape(f, ball)
+    H: Array | None = field(default=None, metadata=member("d", "d"))
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,8 +43,7 @@ class Direct(Solver):
     what rounding has left, and one solve with :math:`b = H x - \nabla f(x)` in place of b, at one more read, removes
     it; later steps do the same again. Over l_p balls, and those that coincide with one, the solve is exact (see
     `projfree.numerics.lp_quadratic`), and so it is over simplices and balls of the group lasso (see
-    `projfree.numerics.flat_quadratic`); other sets need a quick projection. Squares over observed entries of a matrix
-    are solved over the Frobenius ball, entry by entry with one multiplier.
+    `projfree.numerics.flat_quadratic`); other sets need a quick projection.
 
     Examples
     --------
@@ -63,8 +57,6 @@ class Direct(Solver):
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         super().check(f, ball)
-        if is_diagonal(f, ball):
-            return
         if not f.has_quadratic_form:
             raise TypeError(
                 f"Direct needs a quadratic of features, a QuadraticForm or Squared() on a table, got {f.workload()}; "
@@ -88,10 +80,12 @@ class Direct(Solver):
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, DirectState)
-        if state.H is None:
-            H, b = _terms(f, ball)
-            return self._refined(f, ball, state, H, _solve(f, ball, H, b, state.x, also=(state.x,)))
-        return self._refined(f, ball, state, state.H, f.evaluate(state.x))
+        if state.H is not None:
+            return self._refined(f, ball, state, state.H, f.evaluate(state.x))
+        form = f.quadratic_form()
+        assert form is not None
+        x = f.point(minimise_model(form.H, form.b, ball, state.x.w), state.x.intercept)
+        return self._refined(f, ball, state, form.H, f.evaluate(x, (state.x,)))
 
     def _refined(
         self, f: SmoothFunction, ball: ConstraintSet, state: DirectState, H: Array, here: Evaluation
@@ -100,9 +94,8 @@ class Direct(Solver):
         known, first, t = Known.of(ball, here), here, state.t + 1
         done = known.exact
         if not done:
-            w, g = here.point.w, here.slope.gradient
-            slope = H * entries(w) - entries(g) if H.ndim == 1 else H @ w - g
-            new = _solve(f, ball, H, slope, here.point)
+            w, b = here.point.w, H @ here.point.w - here.slope.gradient
+            new = f.evaluate(f.point(minimise_model(H, b, ball, w), here.point.intercept))
             there = Known.of(ball, new)
             # Else rounding has won. Gaps come first: were a lower value enough, two points could take turns for ever.
             done = not (there.gap, new.value) < (known.gap, here.value)
@@ -121,61 +114,13 @@ class Direct(Solver):
         )
 
 
-def is_diagonal(f: SmoothFunction, ball: ConstraintSet) -> bool:
-    """Whether the problem is a diagonal quadratic, such as squares at observed entries, over a Frobenius ball."""
-    lp = ball.as_lp(f.shape) if f.has_diagonal_form else None
-    return lp is not None and lp.p == 2.0
-
-
-def _form_shape(f: SmoothFunction, ball: ConstraintSet) -> tuple[int, ...]:
-    """The shape of H, or of its diagonal where it has no more."""
-    if not is_diagonal(f, ball):
-        return (f.shape[0], f.shape[0])
-    return (math.prod(f.shape) if f.pattern is None else f.pattern.count,)
-
-
-def _terms(f: SmoothFunction, ball: ConstraintSet) -> tuple[Array, Array]:
-    """H, or its diagonal where it has no more, and b."""
-    if is_diagonal(f, ball):
-        terms = f.diagonal_form()
-        assert terms is not None
-        return terms
-    form = f.quadratic_form()
-    assert form is not None
-    return form.H, form.b
-
-
-def _solve(
-    f: SmoothFunction, ball: ConstraintSet, H: Array, b: Array, near: Point, also: tuple[Point, ...] = ()
-) -> Evaluation:
-    """The evaluation of f at the minimiser of the quadratic, with the values at further points."""
-    if H.ndim == 1:
-        lp = ball.as_lp(f.shape)
-        assert lp is not None
-        return f.evaluate(f.point(_minimise_diagonal(f, H, b, lp.radius)), also)
-    return f.evaluate(f.point(minimise_model(H, b, ball, near.w), near.intercept), also)
-
-
-def _minimise_diagonal(f: SmoothFunction, h: Array, b: Array, radius: float) -> Any:
-    r"""The matrix with entries :math:`b/(h + \lambda)` and norm at most the radius; unobserved entries stay zero."""
-    top = float(np.abs(b).max())
-    w = np.zeros_like(b)
-    if top > 0.0:
-        penalty = secular_root(h * (radius / top), np.abs(b) / top)[0] * (top / radius)
-        np.divide(b, h + penalty, out=w, where=b != 0.0)
-        w *= min(1.0, radius / float(np.linalg.norm(w)))
-    if isinstance(f.shape, FactoredShape):
-        assert f.pattern is not None
-        return OnPattern(f.pattern, w)
-    return w.reshape(f.shape)
-
-
 def check_model(ball: ConstraintSet) -> None:
     """Raise ValueError where quadratic models over this set cannot be minimised quickly."""
     if not ball.projects_quickly:
         raise ValueError(
             f"a quadratic model over {ball!r} needs a quick projection, and it has none; use CorrectivePrimalAveraging."
         )
+    import scipy.linalg  # noqa: F401 - now, because whoever limits the threads of BLAS must find SciPy's
 
 
 def minimise_model(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Array:

@@ -19,8 +19,8 @@ from projfree.solvers.model_step import ARMIJO, NOTHING, falls_enough
 from projfree.solvers.restoring import member
 from projfree.steps import ExactLineSearch, Schedule, StepRule
 
-#: Only rounding is left where so many steps in a row, too small for values to tell, did not lower the least gap. A single
-#: one may be small because it moves a weight that is.
+#: Only rounding is left where so many steps in a row, too small for values to tell, did not lower the least gap; a
+#: single one may be small because it moves a small weight.
 IDLE = 8
 #: Values within so many roundings of each other tell nothing; the slope at the end of a step then does.
 NOISE = 64.0
