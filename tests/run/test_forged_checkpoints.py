@@ -250,8 +250,6 @@ REFUSED = {
     "shape of an intercept": ("averages", lambda tree: tree["state"]["x"].update(intercept=np.zeros(3))),
     "a complex step": ("averages", lambda tree: tree["state"].update(gamma=np.complex128(1j))),
     "solver of a relay": ("first of two", lambda tree: tree["state"].update(leg=7)),
-    "length of a diagonal": ("Krylov space", lambda tree: tree["state"].update(alpha=np.zeros(7))),
-    "no basis": ("Krylov space", lambda tree: tree["state"].update(Q=np.zeros((0, 4)))),
     "features beyond": ("features", lambda tree: tree["state"].update(features=np.array([0, 99]), H=None)),
     "features twice": ("features", lambda tree: tree["state"].update(features=np.array([1, 1]), H=None)),
     "scale of other features": ("products", lambda tree: tree["state"].update(diagonal=np.ones(3))),

@@ -117,7 +117,7 @@ def test_less_memory_would_give_another_plan(tmp_path, monkeypatch):
     f = problem("logistic")
     first = minimize(f, BALL, tol=1e-9, max_iter=1, callbacks=[Checkpoint(tmp_path, 1)])
     assert first.solver == ConstrainedNewton()
-    monkeypatch.setenv("PROJFREE_MEMORY", "1 KB")
+    monkeypatch.setenv("PROJFREE_MEMORY", "10 B")
     assert minimize(f, BALL, max_iter=1).solver != first.solver
     for state in (tmp_path, first.state):
         assert minimize(f, BALL, state=state).solver == first.solver
