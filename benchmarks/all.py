@@ -4,7 +4,7 @@
 
 Each section prints its tables. Without `--quick` all take about 35 minutes on an idle machine, with it less than
 20. `--commit` writes the JSON file and the table of each into `benchmarks/results`, with the options that were used.
-Peers that are not installed are shown as missing. `sparse.py`, `defaults.py`, `plan_fit.py`, `dask_rounds.py`,
+Peers that are not installed are shown as missing. `sparse.py`, `defaults.py`, `dask_rounds.py`,
 `completion.py` and `school.py` take longer or need more, and are run by themselves.
 """
 

@@ -17,7 +17,31 @@ from grid import cases, large
 from record import destinations, keep, machine
 from rich.table import Table
 
-from projfree import minimize, plan
+from projfree import (
+    AcceleratedProjectedGradient,
+    BacktrackingGradient,
+    ConstrainedNewton,
+    CorrectivePrimalAveraging,
+    Direct,
+    FrankWolfe,
+    HessianFreeNewton,
+    PairwiseFrankWolfe,
+    WorkingSet,
+    minimize,
+    plan,
+)
+from projfree.solvers.choose import MOST_PARAMETERS
+
+CANDIDATES = (
+    Direct(),
+    ConstrainedNewton(),
+    HessianFreeNewton(),
+    WorkingSet(),
+    PairwiseFrankWolfe(),
+    AcceleratedProjectedGradient(BacktrackingGradient()),
+    CorrectivePrimalAveraging(),
+    FrankWolfe(),
+)
 
 JUDGED, MOST = 0.05, 1.5
 
@@ -31,11 +55,21 @@ def seconds(build, solver, tol, limit):
     return spent if result.status.converged else math.inf
 
 
+def applies(solver, f, ball):
+    """Whether a solver takes the problem, and forms no matrix that nobody would wait for."""
+    try:
+        solver.check(f, ball)
+    except (TypeError, ValueError):
+        return False
+    side = {Direct: f.shape[0], ConstrainedNewton: math.prod(f.shape)}.get(type(solver), 0)
+    return side <= MOST_PARAMETERS
+
+
 def judge(case, tol, limit, repeat):
     f, ball = case.build()
-    made = plan(f, ball, tol)
-    times = {repr(choice.solver): math.inf for choice in made.choices if choice.solver is not None}
-    solvers = {repr(choice.solver): choice.solver for choice in made.choices}
+    made = plan(f, ball)
+    solvers = {repr(solver): solver for solver in (made.solver, *CANDIDATES) if applies(solver, f, ball)}
+    times = dict.fromkeys(solvers, math.inf)
     seconds(case.build, made.solver, 0.1, limit)  # loads what the first run of a process has to load
     for _ in range(repeat):
         for name, solver in solvers.items():

@@ -9,15 +9,12 @@ from typing import Any
 import numpy as np
 
 from projfree import (
-    BlackBox,
     GroupBall,
     Huber,
     Logistic,
     LpBall,
     Objective,
-    OwlBall,
     SchattenBall,
-    Simplex,
     Softmax,
     Squared,
     as_data,
@@ -33,23 +30,12 @@ SHAPES = {
     "sparse 8,000 x 5,000": (8_000, 5_000, 0.01, 3.0),
     "sparse 100,000 x 400": (100_000, 400, 0.02, 3.0),
 }
-#: Where the plan meets text, clicks and genomes: name, and the table that `sparse_problems` makes at a scale.
-WIDE = {
-    "text 4,600 x 9,100": ("text A", 0.25),
-    "text 1,800 x 10,400": ("text B", 0.25),
-    "click 24,900 x 150": ("click", 0.5),
-    "wide 200 x 8,000": ("wide", 0.4),
-}
-#: Columns with a coefficient there, out of the most frequent ones.
-FEW = 60
 #: For logistic regression alone, with 100 entries a row.
 LARGE = {
     "sparse 8,000 x 5,000, 100 a row": (8_000, 5_000, 0.02, 3.0),
     "large 500,000 x 20,000": (500_000, 20_000, 0.005, 3.0),
 }
 LOSSES = {"squared": Squared(), "logistic": Logistic(), "huber": Huber(1.0), "softmax": Softmax()}
-#: Squares as a function of which nothing is known but values and gradients.
-CALLS = "calls"
 VECTOR_BALLS = {f"l_{p:g}": p for p in (1.0, 1.1, 1.5, 2.0, np.inf)}
 CLASSES = 4
 #: Radii relative to the norm of the coefficients that made the targets: on the boundary, and inside or nearly so.
@@ -79,8 +65,6 @@ class Case:
             y = np.where(u + rng.logistic(size=len(u)) > 0, 1.0, -1.0)
         else:
             y = u + np.std(u) * rng.standard_t(3, size=len(u))
-        if self.loss == CALLS:
-            return calls(X, y), vector_ball(self.ball, w, self.radius)
         f = Objective(LOSSES[self.loss], as_data(X, y), fit_intercept=True)
         return f, vector_ball(self.ball, w, self.radius)
 
@@ -89,8 +73,6 @@ class Case:
 def table(shape: str) -> tuple[Any, np.ndarray]:
     from scipy import sparse
 
-    if shape in WIDE:
-        return made(*WIDE[shape])
     n, d, share, condition = (SHAPES | LARGE)[shape]
     rng = np.random.default_rng(0)
     spread = np.geomspace(1.0, 1.0 / condition, d)
@@ -104,31 +86,7 @@ def table(shape: str) -> tuple[Any, np.ndarray]:
     return mixed, W * 5
 
 
-def made(name: str, scale: float) -> tuple[Any, np.ndarray]:
-    """A table of the benchmark of sparse problems, and a few coefficients that give predictions of about one."""
-    from sparse_problems import table as sparse_table
-
-    X, rng = sparse_table(name, scale).X, np.random.default_rng(0)
-    often = np.asarray((X != 0).sum(axis=0)).ravel()
-    W = np.zeros((X.shape[1], CLASSES))
-    W[np.argsort(-often, kind="stable")[:FEW]] = rng.standard_normal((min(FEW, X.shape[1]), CLASSES))
-    return X, W * (2.0 / np.std(X @ W))
-
-
-def calls(X: Any, y: np.ndarray) -> BlackBox:
-    def fun(w: np.ndarray) -> tuple[float, np.ndarray]:
-        rest = X @ w - y
-        return float(rest @ rest) / len(y), (2.0 / len(y)) * (X.T @ rest)
-
-    return BlackBox(fun, (X.shape[1],), convex=True)
-
-
 def vector_ball(name: str, w: np.ndarray, part: float) -> Any:
-    if name == "ordered l_1":
-        ball = OwlBall(np.linspace(1.5, 0.5, len(w)), 1.0)
-        return ball.resized(part * ball.norm(w))
-    if name == "simplex":
-        return Simplex(part * np.abs(w).sum())
     ball = LpBall(VECTOR_BALLS[name], 1.0)
     return ball.resized(part * ball.norm(w))
 
@@ -143,26 +101,6 @@ def matrix_ball(name: str, W: np.ndarray, part: float) -> Any:
 def large() -> list[Case]:
     """What a sparse problem of a user's size asks of the plan."""
     return [Case("logistic", ball, shape, r) for shape in LARGE for ball in ("l_2", "l_1.5", "l_1.1") for r in RADII]
-
-
-def wide() -> list[Case]:
-    """Text, clicks and genomes: few coefficients out of many, for every loss and the balls that are used there."""
-    vector = [
-        Case(loss, ball, shape, r)
-        for shape in WIDE
-        for loss in ("squared", "logistic", "huber")
-        for ball in VECTOR_BALLS
-        for r in RADII
-    ]
-    matrix = [Case("softmax", ball, shape, r) for shape in WIDE for ball in ("group l_2,1", "Frobenius") for r in RADII]
-    return vector + matrix
-
-
-def polytopes() -> list[Case]:
-    """A polytope that has no projection."""
-    shapes = ("tall 50,000 x 100", "square 4,000 x 600", "text 1,800 x 10,400", "click 24,900 x 150")
-    losses = ("squared", "logistic", "huber", CALLS)
-    return [Case(loss, "ordered l_1", shape, r) for shape in shapes for loss in losses for r in RADII]
 
 
 def cases() -> list[Case]:

@@ -126,26 +126,6 @@ REPORTS = {
             ),
         ),
     ),
-    "plan": Report(
-        "How well the plan chooses",
-        "Every solver that applies was run on every problem of a grid; the constants of the plan were fitted "
-        "on one half of the problems and judged on the other. Runs are cut off at twenty times the best, so "
-        "that the largest ratio is at least what is shown.",
-        "python benchmarks/plan_fit.py --commit",
-        (
-            Shown(
-                "The time of the chosen solver over that of the best one",
-                "present",
-                {
-                    "half": "name",
-                    "problems": "value/problems",
-                    "share within 1.5": "value/good",
-                    "geometric mean": "value/mean",
-                    "largest": "value/worst",
-                },
-            ),
-        ),
-    ),
     "auto": Report(
         "The plan on some problems",
         "Every solver that applies is run on each problem. Those that the best one does in under 50 ms are not judged.",

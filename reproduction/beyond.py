@@ -72,7 +72,7 @@ def raced(mode: Mode, kind: str, p: float, rho: float) -> Task:
             return float(problem.error(w, best) if kind == "least squares" else problem.value(w) - best.value)
 
         place = {**problem.place, "problem": kind, "set": ball_name(p), "p": p, "radius": ball.radius, "rho": rho}
-        auto = plan(problem.objective("auto"), ball, LEVEL).solver
+        auto = plan(problem.objective("auto"), ball).solver
         printed = {OPTION_B: FrankWolfe(ShortStep(problem.reference.smoothness()))}
         newton = {"Newton": ConstrainedNewton()} if kind == "logistic" else {}
         solvers: dict[str, Solver] = {**SOLVERS, **printed, **newton, "auto": auto}

@@ -32,10 +32,10 @@ from projfree import (
 )
 from projfree.algebra import LowRank
 from projfree.deadline import Expired, deadline, expired
+from projfree.numerics.fista import project_descent
 from projfree.numerics.lp_norm import lp_norm, row_norms
 from projfree.numerics.lp_quadratic import minimise_quadratic
 from projfree.numerics.newton_root import falling_roots
-from projfree.numerics.projected_quadratic import project_descent
 from projfree.numerics.projections import project_groups
 from projfree.numerics.subspace import leading
 from projfree.sets import WithFree

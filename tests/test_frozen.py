@@ -16,7 +16,7 @@ from projfree.data.rows import Step
 from projfree.losses.base import Loss
 from projfree.sampling import Sampling
 from projfree.solvers.base import Solver, State
-from projfree.steps.base import StepRule
+from projfree.steps import StepRule
 
 
 def below(kind: type) -> Iterator[type]:

@@ -124,7 +124,7 @@ def test_a_name_loads_what_it_needs_and_no_more():
         "run.checkpoint",
         "sets.schatten",
     }
-    others |= {"solvers.frank_wolfe", "solvers.pairwise", "solvers.primal_averaging", "steps.gradient"}
+    others |= {"solvers.frank_wolfe", "solvers.pairwise", "solvers.primal_averaging"}
     loaded = modules_after("from projfree import ConstrainedRegressor; ConstrainedRegressor")
     assert not loaded & {f"projfree.{name}" for name in others}
     assert "projfree.estimators" not in modules_after("from projfree import LpBall; LpBall")

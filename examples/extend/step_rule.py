@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree import FrankWolfe, Logistic, LpBall, Objective, as_data, minimize
-from projfree.steps.base import StepRule
+from projfree.steps import StepRule
 
 
 @dataclass(frozen=True)

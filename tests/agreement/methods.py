@@ -31,7 +31,6 @@ from projfree import (
     Relay,
     Secant,
     ShortStep,
-    TrustRegionLanczos,
     WorkingSet,
 )
 from projfree.objectives import SmoothFunction
@@ -97,10 +96,7 @@ def methods(problem: Problem) -> list[Solver]:
 
 def exact(f: SmoothFunction, ball: ConstraintSet) -> list[Solver]:
     """The solvers for quadratics."""
-    if not f.has_quadratic_form:
-        return []
-    lp = ball.as_lp(f.shape)
-    return [Direct(), *([TrustRegionLanczos()] if lp is not None and lp.p == 2.0 else [])]
+    return [Direct()] if f.has_quadratic_form else []
 
 
 def draw_method(problem: Problem) -> Solver:

@@ -26,7 +26,7 @@ from projfree import (
     Weighted,
 )
 from projfree.sets import SETS, Birkhoff, KSupportBall, OracleSet, OwlBall, Positive, WeightedSchattenBall, WithFree
-from projfree.solvers import SOLVERS, HessianFreeNewton, TrustRegionLanczos
+from projfree.solvers import SOLVERS, HessianFreeNewton
 
 
 def test_the_fast_problems_cover_everything() -> None:
@@ -39,7 +39,7 @@ def test_the_fast_problems_cover_everything() -> None:
     assert {p.form for p in problems} == set(FORMS)
     assert {p.table.condition for p in problems} == {*CONDITIONS, "entries"}
     solvers = [draw_method(p) for p in problems]
-    few = {TrustRegionLanczos, HessianFreeNewton}  # which are for few sets
+    few = {HessianFreeNewton}  # which is for few sets
     assert {type(s) for s in solvers} | few == set(SOLVERS)
     known = {*FREE, *CORRECTIVE, *SAMPLED, *PROJECTING, *PROJECTING_SAMPLED}
     assert known - set(solvers) == set()

@@ -226,7 +226,6 @@ def test_explain_runs_nothing_whatever_the_loss(call, table, classes, monkeypatc
     for loss in ("squared", "huber", "biweight"):
         result = call("explain", table, "--target", "y", "--loss", loss)
         assert result.exit_code == 0, result.output
-        assert "chosen:" in result.output
         assert "the fit will choose the radius" in result.output
     for loss in ("logistic", "softmax", "squared_sigmoid"):
         assert call("explain", classes, "--target", "y", "--loss", loss, "--radius", 2).exit_code == 0
@@ -299,7 +298,7 @@ def test_a_table_larger_than_memory_is_streamed(call, table, classes, tmp_path, 
     np.save(path, frame.to_numpy()) if kind == "npy" else frame.to_parquet(path)
     words = ("--target", 3 if kind == "npy" else "y", "--radius", 2, "--json")
     small = json.loads(call("fit", path, *words, "--out", tmp_path / "a").output)
-    monkeypatch.setattr("projfree.cli.streaming.budget", lambda: 6_000)
+    monkeypatch.setattr("projfree.cli.streaming.memory_limit", lambda: 6_000)
     monkeypatch.setattr(pd, "read_parquet", _columns_only(pd.read_parquet))
     monkeypatch.setattr(np, "load", None)
     monkeypatch.setattr("projfree.cli.streaming.CHUNK", 17)

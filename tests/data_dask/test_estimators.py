@@ -28,7 +28,6 @@ from projfree import (
     Squared,
     as_data,
     minimize,
-    plan,
 )
 from projfree.data.rows import Step
 from projfree.estimators.given_data import class_weighted
@@ -278,17 +277,6 @@ def test_the_estimator_pickles(problem):
     copy = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(copy.predict(problem["X"]), model.predict(X).compute())
     assert len(pickle.dumps(model)) < 50_000
-
-
-def test_the_plan_prefers_few_rounds(problem):
-    X, y = problem["X"], problem["signs"]
-    there, here = (plan(Objective(Logistic(), as_data(a, b)), LpBall(1.5, 1.0)) for a, b in (cut(X, y), (X, y)))
-    # Where a round takes longer than any arithmetic, work is counted in rounds.
-    assert there.choices[0].work <= there.choices[0].reads * 2.0
-    assert there.choices[0].work < here.choices[0].work
-    wide = np.random.default_rng(0).standard_normal((300, 250))
-    far = plan(Objective(Logistic(), as_data(*cut(wide, y[:240].repeat(2)[:300]))), LpBall(2, 1.0))
-    assert far.choices[0].reads <= 60
 
 
 def test_nothing_is_computed_whole(problem, monkeypatch):

@@ -44,7 +44,6 @@ from projfree import (
     Squared,
     SquaredHinge,
     SquaredSigmoid,
-    TrustRegionLanczos,
     as_data,
     minimize,
 )
@@ -161,7 +160,6 @@ SOLVERS = {
     "Newton, sigmoid": searching(of(SquaredSigmoid(), t.X, t.SIGNS), L2, ConstrainedNewton()),
     "direct, l_1": searching(squares(intercept=True), LpBall(1.0, 1.0), Direct(), 1e-9),
     "direct, outputs": searching(of(Squared(), t.X, t.MANY, t.WEIGHT, True), L2, Direct(), 1e-9),
-    "Lanczos": searching(squares(intercept=True), L2, TrustRegionLanczos(), 1e-8),
     "relay": searching(logistic(intercept=True), L15, Relay(after=3), 1e-9),
     "plan, logistic": searching(logistic(intercept=True), LpBall(1.0, 1.0)),
     "plan, squares": searching(squares(weight=t.WEIGHT, intercept=True), L15),

@@ -11,16 +11,12 @@ import pytest
 
 import projfree
 from projfree import (
-    AcceleratedProjectedGradient,
     ConstrainedNewton,
     Direct,
     Logistic,
     LpBall,
     Objective,
-    QuadraticForm,
-    Relay,
     Squared,
-    TrustRegionLanczos,
     as_data,
     minimize,
     path,
@@ -28,7 +24,6 @@ from projfree import (
 )
 from projfree.losses import LOSSES
 from projfree.objectives import SmoothFunction
-from projfree.objectives.workload import Workload
 from projfree.sets import SETS, NormBall
 
 RNG = np.random.default_rng(0)
@@ -135,7 +130,7 @@ class WrappedForm(Wrapped):
         return self.f.quadratic_form()
 
 
-@pytest.mark.parametrize("solver", ["auto", Direct(), TrustRegionLanczos()], ids=str)
+@pytest.mark.parametrize("solver", ["auto", Direct()], ids=str)
 def test_a_new_set_is_solved_over_exactly(solver):
     new, known = minimize(SQUARES, Disc(1.5), solver), minimize(SQUARES, LpBall(2, 1.5), solver)
     np.testing.assert_allclose(new.w, known.w, rtol=1e-9)
@@ -146,8 +141,7 @@ def test_a_new_set_is_solved_over_exactly(solver):
 def test_a_new_set_gets_the_plan_of_the_one_it_is():
     for f in (SQUARES, LOGISTIC):
         ours, theirs = plan(f, Disc(1.5)), plan(f, LpBall(2, 1.5))
-        assert [choice.solver for choice in ours.choices] == [choice.solver for choice in theirs.choices]
-        assert [choice.work for choice in ours.choices] == [choice.work for choice in theirs.choices]
+        assert (ours.solver, ours.why) == (theirs.solver, theirs.why)
 
 
 @pytest.mark.parametrize(
@@ -179,17 +173,6 @@ def test_a_new_objective_with_a_hessian_gets_newton():
     np.testing.assert_allclose(result.w, minimize(LOGISTIC, LpBall(1.5, 1.0), tol=1e-14).w, rtol=1e-6)
 
 
-def test_a_new_objective_says_what_it_costs():
-    class Heavy(Wrapped):
-        def workload(self):
-            return Workload("Heavy()", outputs=1, stored=1e7)
-
-    light, heavy = plan(Wrapped(LOGISTIC), LpBall(1.5, 1.0)), plan(Heavy(LOGISTIC), LpBall(1.5, 1.0))
-    assert heavy.problem.startswith("Heavy()")
-    newton = [c.work for made in (light, heavy) for c in made.choices if c.solver == ConstrainedNewton()]
-    assert newton[1] < newton[0]  # beside such reads the solution of a model is nothing
-
-
 def test_a_new_quadratic_without_a_form():
     class Bare(Wrapped):
         def hessian(self, x):
@@ -198,34 +181,16 @@ def test_a_new_quadratic_without_a_form():
         has_hessian = False
 
     f = Bare(SQUARES)
-    assert minimize(f, LpBall(2, 1.0), TrustRegionLanczos()).status.converged
     with pytest.raises(TypeError, match=r"Direct needs a quadratic of features.*got Bare;"):
         minimize(f, LpBall(2, 1.0), Direct())
     assert not isinstance(plan(f, LpBall(2, 1.0)).solver, Direct | ConstrainedNewton)
-
-
-def test_a_diagonal_quadratic_of_the_users():
-    h, b = np.array([1.0, 2.0, 5.0]), np.array([3.0, -1.0, 2.0])
-
-    class Diagonal(Wrapped):
-        has_hessian = False
-
-        def diagonal_form(self):
-            return h, b
-
-    form = QuadraticForm(np.diag(h), b)
-    result = minimize(Diagonal(form), LpBall(2, 0.8), Direct(), tol=1e-12)
-    np.testing.assert_allclose(result.w, minimize(form, LpBall(2, 0.8), Direct(), tol=1e-12).w, rtol=1e-12)
-    assert result.n_iter == 1
 
 
 def test_a_set_with_free_coordinates_gets_no_models():
     class Open(Disc):
         has_free = True
 
-    choices = [c.solver for c in plan(LOGISTIC, Open(1.0)).choices]
-    assert ConstrainedNewton() not in choices
-    assert any(isinstance(s, Relay | AcceleratedProjectedGradient) for s in choices)
+    assert plan(LOGISTIC, Open(1.0)).solver != ConstrainedNewton()
 
 
 CONCRETE = {kind.__name__ for kind in (*SETS, *LOSSES)} | {"Objective", "QuadraticForm", "Perturbed", "BlackBox"}

@@ -1,4 +1,4 @@
-"""`Direct` and `TrustRegionLanczos`: exact in a handful of reads, on every kind of data and every ball they take."""
+"""`Direct`: exact in a handful of reads, on every kind of data and every ball they take."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import scipy.sparse as sp
 from solvers.catalogue import counted, problem
 
 from projfree import (
-    Box,
     Checkpoint,
-    CorrectivePrimalAveraging,
     Entries,
     GroupBall,
     Huber,
@@ -27,7 +25,7 @@ from projfree import (
     minimize,
     path,
 )
-from projfree.solvers import Direct, TrustRegionLanczos
+from projfree.solvers import Direct
 
 RNG = np.random.default_rng(3)
 N, D = 200, 7
@@ -112,7 +110,7 @@ def test_balls_that_coincide_with_an_l_p_ball():
 @pytest.mark.parametrize("kind", ["simplex", "rows", "groups"])
 def test_sets_of_few_features_are_solved_on_their_faces(kind, table, monkeypatch):
     """To rounding, and without the thousands of steps that projected gradients may take."""
-    monkeypatch.setattr("projfree.numerics.projected_quadratic.project_descent", lambda *a: pytest.fail("projected"))
+    monkeypatch.setattr("projfree.numerics.fista.project_descent", lambda *a: pytest.fail("projected"))
     f = Objective(Squared(), TABLES[table]())
     if kind == "rows" and len(f.shape) == 1:
         kind = "groups"
@@ -154,122 +152,17 @@ def test_a_path_costs_two_reads_a_radius(p, case):
         assert result.relative_gap <= 1e-8
 
 
-@pytest.mark.parametrize("solver", [Direct(), TrustRegionLanczos()])
-def test_steps_after_the_last_change_nothing(solver, tmp_path):
+def test_steps_after_the_last_change_nothing(tmp_path):
     """They refine; a checkpoint in between is one of the run."""
     f, ball = Objective(Squared(), as_data(X, Y), fit_intercept=True), LpBall(2, 0.6)
-    first = minimize(f, ball, solver, tol=1e-11)
-    whole = minimize(f, ball, solver, tol=1e-11, state=first.state, max_iter=3)
+    first = minimize(f, ball, Direct(), tol=1e-11)
+    whole = minimize(f, ball, Direct(), tol=1e-11, state=first.state, max_iter=3)
     assert whole.value <= first.value * (1.0 + 1e-14)
-    minimize(f, ball, solver, tol=1e-30, max_iter=1, callbacks=[Checkpoint(tmp_path / "c", 1)])
+    minimize(f, ball, Direct(), tol=1e-30, max_iter=1, callbacks=[Checkpoint(tmp_path / "c", 1)])
     resumed = minimize(
-        Objective(Squared(), as_data(X, Y), fit_intercept=True), ball, solver, tol=1e-11, state=tmp_path / "c"
+        Objective(Squared(), as_data(X, Y), fit_intercept=True), ball, Direct(), tol=1e-11, state=tmp_path / "c"
     )
     np.testing.assert_allclose(resumed.w, first.w, atol=1e-8)
-
-
-@pytest.mark.parametrize("make", [lambda: Objective(Squared(), as_data(X, Y)), lambda: problem("form")])
-@pytest.mark.parametrize("radius", [0.05, 0.6, 50.0])
-@pytest.mark.parametrize("memory", [100, 5])
-def test_lanczos_agrees(make, radius, memory):
-    ball = LpBall(2, radius)
-    direct = minimize(make(), ball, Direct(), tol=1e-10)
-    result = minimize(make(), ball, TrustRegionLanczos(memory), tol=1e-8, max_iter=300)
-    assert result.status in (Status.CONVERGED, Status.PRECISION)
-    assert result.value - direct.value <= 1e-8 * max(abs(direct.value), 1e-6)
-    assert result.bound <= direct.value
-
-
-@pytest.mark.parametrize("outputs", [False, True])
-@pytest.mark.parametrize("intercept", [False, True])
-def test_lanczos_on_wide_data(outputs, intercept):
-    rng = np.random.default_rng(0)
-    A = sp.random_array((300, 500), density=0.05, rng=rng, data_sampler=rng.standard_normal).tocsr()
-    y = A @ rng.standard_normal((500, 2)) + rng.standard_normal((300, 2)) + 1.0
-    f = Objective(Squared(), as_data(A, y if outputs else y[:, 0]), fit_intercept=intercept)
-    result = minimize(f, LpBall(2, 8.0), TrustRegionLanczos(), tol=1e-7)
-    other = minimize(f, LpBall(2, 8.0), CorrectivePrimalAveraging(), tol=1e-7, max_iter=500)
-    assert result.status.converged
-    assert result.n_passes < other.n_passes
-    assert result.value == pytest.approx(other.value, rel=2e-7)
-    # One read an iteration, one for b, one every second for the certificate, and the check at exit.
-    assert result.n_passes <= result.n_iter * 1.5 + 2.0
-
-
-def test_lanczos_begins_where_it_is_told():
-    f = Objective(Squared(), as_data(X, Y))
-    solution = minimize(f, LpBall(2, 0.6), Direct(), tol=1e-12).w
-    assert minimize(f, LpBall(2, 0.6), TrustRegionLanczos(), start=solution, tol=1e-9).n_iter <= 3
-
-
-@pytest.mark.parametrize(("level", "intercept"), [(0.0, False), (0.0, True), (0.1, True)])
-@pytest.mark.parametrize("tol", [0.0, 1e-6])
-def test_krylov_spaces_end_at_once_where_the_gradient_at_zero_is_zero(level, intercept, tol):
-    X = np.random.default_rng(0).standard_normal((20, 40))
-    f = Objective(Squared(), as_data(X, np.full(20, level)), fit_intercept=intercept)
-    result = minimize(f, LpBall(2, 1.0), TrustRegionLanczos(), tol=tol)
-    assert result.n_iter == 1
-    assert result.n_passes <= 5.0
-    assert not result.w.any()
-    assert result.status.converged or not tol
-    assert result.gap <= 1e-30 * level + 1e-280  # a value is no less than what rounding may hide of it
-    assert result.certificate.verify(objective=f).ok
-
-
-def test_lanczos_where_nothing_is_to_do():
-    f = Objective(Squared(), as_data(X, np.zeros(N)))
-    result = minimize(f, LpBall(2, 1.0), TrustRegionLanczos(), tol=1e-6, max_iter=5)
-    assert result.value == 0.0
-    assert not result.w.any()
-
-
-@pytest.mark.parametrize("weights", [None, np.arange(1.0, 41.0)])
-@pytest.mark.parametrize("radius", [0.01, 3.0, 100.0])
-@pytest.mark.parametrize(("ball", "factored"), [(SchattenBall, False), (SchattenBall, True), (LpBall, False)])
-def test_observed_entries_over_the_frobenius_ball(ball, factored, weights, radius):
-    rng = np.random.default_rng(8)
-    rows, cols, values = rng.integers(0, 9, 40), rng.integers(0, 11, 40), rng.standard_normal(40)  # some places twice
-    f = Objective(Squared(), as_data(Entries(rows, cols, shape=(9, 11), factored=factored), values, weights))
-    result = minimize(f, ball(2, radius), Direct(), tol=1e-12)
-    assert result.n_iter == 1
-    assert result.n_passes <= 4.0
-    assert result.relative_gap <= 1e-11 or radius == 100.0
-    other = minimize(f, ball(2, radius), CorrectivePrimalAveraging(), tol=1e-6, max_iter=40)
-    assert result.bound <= other.value
-    assert result.value <= other.value * (1.0 + 1e-12) + 1e-12
-
-
-def test_the_closed_form_of_matrix_completion():
-    """Each place once: the observed matrix, shrunk to the radius."""
-    values = np.array([3.0, -4.0])
-    f = Objective(Squared(), as_data(Entries([0, 2], [1, 0], shape=(3, 2)), values))
-    result = minimize(f, SchattenBall(2, 1.0), Direct(), tol=1e-12)
-    expected = np.zeros((3, 2))
-    expected[[0, 2], [1, 0]] = values / 5.0
-    np.testing.assert_allclose(result.w, expected, atol=1e-15)
-    assert result.value == pytest.approx((5.0 - 1.0) ** 2 / 2.0, rel=1e-14)
-
-
-def test_a_resumed_run_equals_the_uninterrupted_one(tmp_path):
-    rng = np.random.default_rng(1)
-    A, y, ball = rng.standard_normal((80, 60)), rng.standard_normal(80), LpBall(2, 5.0)
-
-    def run(folder, end, **settings):
-        f = Objective(Squared(), as_data(A, y), fit_intercept=True)
-        return minimize(
-            f, ball, TrustRegionLanczos(4), tol=0.0, max_iter=end, callbacks=[Checkpoint(folder, 3)], **settings
-        )
-
-    whole = run(tmp_path / "a", 11)
-    run(tmp_path / "b", 8)
-    resumed = run(tmp_path / "b", 11, state=tmp_path / "b")
-    np.testing.assert_array_equal(whole.w, resumed.w)
-    assert (whole.value, whole.bound, whole.n_passes, whole.n_iter) == (
-        resumed.value,
-        resumed.bound,
-        resumed.n_passes,
-        resumed.n_iter,
-    )
 
 
 ENTRIES = as_data(Entries([0, 1], [1, 0], shape=(2, 3)), [1.0, 2.0])
@@ -282,16 +175,8 @@ ENTRIES = as_data(Entries([0, 1], [1, 0], shape=(2, 3)), [1.0, 2.0])
         (Direct(), Objective(Huber(1.0), as_data(X, Y)), LpBall(2, 1.0), "Huber.*CorrectivePrimalAveraging"),
         (Direct(), Objective(Squared(), ENTRIES), SchattenBall(1, 1.0), "EntriesData.*CorrectivePrimalAveraging"),
         (Direct(), QuadraticForm(np.diag([1.0, -1.0]), np.ones(2)), LpBall(2, 1.0), "convex.*FrankWolfe"),
-        (TrustRegionLanczos(), Objective(Squared(), as_data(X, Y)), LpBall(1.5, 1.0), "Euclidean.*Direct"),
-        (TrustRegionLanczos(), Objective(Squared(), as_data(X, Y)), Box(-1.0, 1.0), "Euclidean.*Direct"),
-        (TrustRegionLanczos(), Objective(Logistic(), as_data(X, np.sign(Y))), LpBall(2, 1.0), "Logistic.*Corrective"),
     ],
 )
 def test_refusals(solver, f, ball, words):
     with pytest.raises((TypeError, ValueError), match=words):
         minimize(f, ball, solver)
-
-
-def test_memory_is_checked():
-    with pytest.raises(ValueError, match="memory"):
-        TrustRegionLanczos(memory=2)

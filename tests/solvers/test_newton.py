@@ -27,7 +27,7 @@ from projfree import (
     path,
 )
 from projfree.objectives import SmoothFunction
-from projfree.solvers.newton import FAITHFUL, faithful, few_rows
+from projfree.solvers.newton import subsample_size
 
 SMOOTH = tuple(name for name in CONVEX if name != "calls")
 BALLS = [LpBall(p, r) for p in (1.0, 1.1, 2.0, 3.0, np.inf) for r in (0.3, 50.0)]
@@ -167,26 +167,6 @@ def test_every_problem_is_met():
     assert set(SMOOTH) | set(BENT) | {"calls"} == set(PROBLEMS)
 
 
-@pytest.mark.parametrize(("d", "hessians"), [(5, "many"), (120, "few")])
-def test_a_hessian_serves_again_where_a_new_one_is_dear(d, hessians, monkeypatch):
-    rng = np.random.default_rng(0)
-    A = rng.standard_normal((600, d))
-    f = Objective(Logistic(), as_data(A, np.sign(A @ rng.standard_normal(d) + rng.standard_normal(600))))
-    formed, plain = [], Objective.hessian
-    monkeypatch.setattr(Objective, "hessian", lambda self, x: (formed.append(x), plain(self, x))[1])
-    result = minimize(f, LpBall(2, 3.0), ConstrainedNewton(), tol=1e-9)
-    assert result.status.converged
-    assert (len(formed) >= result.n_iter - 1) if hessians == "many" else (len(formed) <= result.n_iter - 2)
-
-
-def test_the_price_of_a_hessian_decides_unless_the_model_is_none_of_second_order():
-    convex, bent = problem("logistic"), problem("biweight")
-    factors = [faithful(convex, d) for d in (1, 10, 50, 100, 1_000)]
-    assert factors == sorted(factors)
-    assert factors[1] < 0.01
-    assert factors[-1] == faithful(bent, 1) == FAITHFUL
-
-
 @pytest.mark.parametrize("loss", [Logistic(), Huber(0.5), Softmax()], ids=repr)
 def test_an_intercept_costs_no_further_read(loss):
     """A tangent, and at most a Hessian, an iteration; the check at exit searches for the intercept in a read more."""
@@ -263,10 +243,10 @@ def test_the_first_matrix_is_that_of_some_rows_where_there_are_many(monkeypatch,
     monkeypatch.setattr(Objective, "rough_bend", lambda f, x, m, rng: asked.append(m) or rough(f, x, m, rng))
     monkeypatch.setattr(Objective, "bend", lambda f, x: asked.append(f.rows) or exact(f, x))
     ours, again = (minimize(f, LpBall(2, 5.0), ConstrainedNewton(), tol=1e-9) for _ in range(2))
-    assert asked[0] == few_rows(f) == 64 * 26
+    assert asked[0] == subsample_size(f) == 64 * 26
     assert ours.status.converged
     np.testing.assert_array_equal(ours.w, again.w)
-    monkeypatch.setattr("projfree.solvers.newton.few_rows", lambda f: None)
+    monkeypatch.setattr("projfree.solvers.newton.subsample_size", lambda f: None)
     theirs = minimize(f, LpBall(2, 5.0), ConstrainedNewton(), tol=1e-9)
     assert max(ours.bound, theirs.bound) <= min(ours.value, theirs.value)
 
@@ -281,14 +261,7 @@ def test_all_rows_count_where_some_of_them_miss_a_feature(monkeypatch, intercept
     asked, exact = [], Objective.bend
     monkeypatch.setattr(Objective, "bend", lambda f, x: asked.append((f.workspace.data.n, x.w.any())) or exact(f, x))
     assert minimize(f, LpBall(3, 30.0 / scale), ConstrainedNewton()).status.converged
-    assert asked[:2] == [(few_rows(f), False), (len(y), False)]  # both at zero, where the run begins
-
-
-def test_all_rows_count_where_one_matrix_is_enough_or_costs_little():
-    table, y = many_rows()
-    assert few_rows(Objective(Squared(), as_data(table, y))) is None
-    assert few_rows(Objective(Logistic(), as_data(table[:, :25], y))) is None
-    assert few_rows(Objective(Logistic(), as_data(table[:6000], y[:6000]))) is None
+    assert asked[:2] == [(subsample_size(f), False), (len(y), False)]  # both at zero, where the run begins
 
 
 @pytest.mark.parametrize("intercept", [False, True])

@@ -13,16 +13,11 @@ from projfree import (
     BacktrackingGradient,
     Checkpoint,
     CorrectivePrimalAveraging,
-    Direct,
     FrankWolfe,
     LpBall,
-    Objective,
     ProjectedGradient,
     QuadraticForm,
     Relay,
-    Squared,
-    TrustRegionLanczos,
-    as_data,
     iterate,
     minimize,
 )
@@ -64,16 +59,6 @@ def test_a_checkpoint_knows_whose_turn_it_is(tmp_path):
     straight = minimize(F, ball, SOLVER, tol=0.0, max_iter=9, callbacks=[Checkpoint(tmp_path / "other", 6)])
     assert resumed.state.leg == straight.state.leg == 1
     np.testing.assert_array_equal(resumed.w, straight.w)
-
-
-def test_a_first_solver_that_can_do_no_more_hands_over():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(1200, 4)) @ (rng.normal(size=(4, 40)) * 10.0 ** -rng.uniform(0, 4, size=(4, 1)))
-    f = Objective(Squared(), as_data(X, X @ rng.normal(size=40) + 1e-3 * rng.normal(size=1200)))
-    relay = Relay(TrustRegionLanczos(), Direct(), 30)
-    states = list(zip(iterate(f, LpBall(2, 50.0), relay), range(12), strict=False))
-    assert not any(state.done for state, _ in states if state.leg == 0)
-    assert states[-1][0].leg == 1
 
 
 def test_a_relay_of_relays_is_refused():

@@ -20,7 +20,6 @@ from projfree import (
     Squared,
     as_data,
     minimize,
-    plan,
 )
 
 TOLERANCES = (1e-2, 1e-3, 1e-4, 1e-6, 1e-8)
@@ -107,10 +106,3 @@ def test_a_run_does_not_depend_on_what_ran_before(table, loss, ball):
     np.testing.assert_array_equal(later.w, fresh.w)
     if not f.has_quadratic_form:  # whose sums over rows are remembered
         assert later.n_passes == fresh.n_passes
-
-
-@pytest.mark.parametrize("share", [0.2, 2.0])
-@pytest.mark.parametrize(("table", "loss", "ball"), CASES, ids=str)
-def test_the_tolerance_decides_nothing(table, loss, ball, share):
-    f, ball = problem(table, loss, ball, share)
-    assert len({plan(f, ball, tol).choices for tol in TOLERANCES}) == 1

@@ -12,14 +12,12 @@ from projfree import (
     Logistic,
     LpBall,
     Objective,
-    Relay,
     Softmax,
     Squared,
     Weighted,
     WorkingSet,
     as_data,
     minimize,
-    plan,
 )
 from projfree.sets import WithFree
 
@@ -84,18 +82,6 @@ def test_features_outside():
     assert result.status.converged
     assert result.value == pytest.approx(least, rel=REFEREE)
     assert result.bound <= least * (1.0 + REFEREE)
-
-
-def test_what_is_planned_needs_no_projection():
-    """Such a set has none: what comes after a working set asks the oracle alone."""
-    made = plan(Objective(Squared(), as_data(X, Y)), weighted(2.0, 3.0)).solver
-    assert isinstance(made, Relay)
-    assert made.first == WorkingSet()
-    assert made.then == CorrectivePrimalAveraging()
-    result = minimize(
-        Objective(Squared(), as_data(X, Y)), weighted(2.0, 3.0), Relay(made.first, made.then, 1), tol=1e-3
-    )
-    assert result.status.converged
 
 
 def test_weights_that_differ_within_a_group_are_another_norm():

@@ -9,7 +9,7 @@ from projfree.cli.asked import Asked, asking
 from projfree.cli.file_rows import FileRows
 from projfree.cli.models import model_of
 from projfree.cli.output import Debug, Json, guarded, note, show_json
-from projfree.solvers.plan import Plan
+from projfree.solvers.choose import Plan
 
 EPILOG = "Example:\n\nprojfree explain train.csv --target y --loss logistic --p 1.5 --radius 10"
 
@@ -17,7 +17,7 @@ EPILOG = "Example:\n\nprojfree explain train.csv --target y --loss logistic --p 
 @guarded
 @asking
 def explain(asked: Asked, json: Json = False, debug: Debug = False) -> None:
-    """Say which solver would be used for this data, why, and what it is expected to cost; nothing is run."""
+    """Say which solver would be used for this data and why; nothing is run."""
     settings, rows = asked.settings(), asked.rows()
     for remark in rows.remarks:
         note(remark, json)
@@ -30,8 +30,4 @@ def explain(asked: Asked, json: Json = False, debug: Debug = False) -> None:
         if asked.radius is None:
             typer.echo("  the fit will choose the radius by cross-validation; the plan does not depend on it")
         return
-    choices = [
-        {"solver": repr(c.solver), "reads": c.reads, "work": c.work, "memory": c.memory, "why": c.why}
-        for c in made.choices
-    ]
-    show_json({"problem": made.problem, "choices": choices})
+    show_json({"problem": made.problem, "solver": repr(made.solver), "why": made.why})

@@ -18,7 +18,7 @@ from projfree.data.sources import NpySource, ParquetSource, Source
 from projfree.data.sources.arrow import open_parquet, parquet_files
 from projfree.data.sources.sample import SourceRows
 from projfree.data.sources.some_columns import SomeColumns
-from projfree.solvers.budget import budget
+from projfree.solvers.choose import memory_limit
 
 #: Rows that are held in memory at a time to score or predict.
 CHUNK = 1 << 16
@@ -65,7 +65,7 @@ def _framed(table: Array, names: Sequence[str] | None) -> Any:
 
 
 def too_large(path: Path) -> bool:
-    """Whether a file takes more memory than half of what a plan may use; text files are always read at once."""
+    """Whether a file takes more memory than half of the memory limit; text files are always read at once."""
     kind = check_path(path)
     if kind == ".npy":
         source = NpySource(path)
@@ -75,7 +75,7 @@ def too_large(path: Path) -> bool:
         size = sum(head.num_rows * head.num_columns * 8 for head in heads)
     else:
         return False
-    return 2 * size > budget()
+    return 2 * size > memory_limit()
 
 
 def streamed_rows(path: Path, target: str, loss: str, drop: Sequence[str] | None) -> StreamedRows:

@@ -25,7 +25,7 @@ from projfree.run import Result, Run
 from projfree.run.loop import solved
 from projfree.run.result import one_of_many
 from projfree.sets import ConstraintSet, WithFree
-from projfree.solvers.plan import Plan, plan
+from projfree.solvers.choose import Plan, plan
 
 #: Free coefficients of losses other than squares may be this many times as large as the range of the targets.
 FREE_FACTOR = 1e4
@@ -149,7 +149,7 @@ class ConstrainedModel(Answers):
         model = self._single() if hasattr(self, "_single") else clone(self)
         table = model._table(X, y, sample_weight)
         problem = model._problem(table, model._last_loss(table))
-        return plan(problem.objective, model._ball(table, problem), self.tol)
+        return plan(problem.objective, model._ball(table, problem))
 
     # ------------------------------------------------------------------ run
 

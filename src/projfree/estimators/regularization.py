@@ -32,7 +32,7 @@ from projfree.run import Result, Status, minimize
 from projfree.run.result import one_of_many
 from projfree.runtime import single_blas
 from projfree.sets import ConstraintSet, GroupBall, Positive, WithFree
-from projfree.solvers.model import MOST_PARAMETERS
+from projfree.solvers.choose import MOST_PARAMETERS
 
 if TYPE_CHECKING:
     from projfree.estimators.base import PreparedFit

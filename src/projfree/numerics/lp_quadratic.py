@@ -11,10 +11,10 @@ import numpy as np
 from projfree.checks import Array
 from projfree.deadline import expired
 from projfree.numerics.box_quadratic import minimise_box
+from projfree.numerics.fista import project_descent
 from projfree.numerics.l1_quadratic import minimise_l1, start_from
 from projfree.numerics.lp_norm import conjugate, lp_norm
 from projfree.numerics.mirror_newton import MirrorNewton
-from projfree.numerics.projected_quadratic import project_descent
 from projfree.numerics.projections import project
 from projfree.numerics.pseudo_inverse import pseudo_inverse
 from projfree.numerics.secular import minimise_secular

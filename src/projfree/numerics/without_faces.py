@@ -12,10 +12,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from projfree.checks import Array
+from projfree.numerics.fista import project_descent
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.l1_path import l1_path
 from projfree.numerics.lp_quadratic import minimise_quadratic
-from projfree.numerics.projected_quadratic import project_descent
 from projfree.numerics.pseudo_inverse import pseudo_inverse
 from projfree.numerics.simplex_quadratic import minimise_on_simplex
 

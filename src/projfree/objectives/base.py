@@ -231,9 +231,8 @@ class SmoothFunction(ABC):
         return type(self).diagonal_form is not SmoothFunction.diagonal_form
 
     def workload(self) -> Workload:
-        """What one evaluation costs, for the plan."""
-        stored = float((self.rows or self.shape[0]) * self.shape[0])
-        return Workload(type(self).__name__, outputs=math.prod(self.shape[1:]), stored=stored)
+        """What the choice of a solver depends on."""
+        return Workload(type(self).__name__, outputs=math.prod(self.shape[1:]))
 
     @property
     def row_loss(self) -> Loss | None:

@@ -292,19 +292,13 @@ class Objective(SmoothFunction):
         return is_squared(self.loss) and self.intercept_strategy.constant is None and self.data.diagonal
 
     def workload(self) -> Workload:
-        rows, outputs = float(self.data.n * self.shape[0]), math.prod(self.outputs)
         return Workload(
             name=f"{self.loss!r}{self.intercept_strategy.described}",
-            outputs=outputs,
-            stored=rows if self.data.stored is None else max(1.0, float(self.data.stored)),
-            measured=self.intercept_strategy.measured,
+            outputs=math.prod(self.outputs),
             own_rows=not self.has_hessian and not self.data.diagonal,
             coupled=self.loss.coupled,
-            searches=isinstance(self.intercept_strategy, Profiled),
             data=type(self.data).__name__ if self.intercept_strategy.measured else "",
             form=self.form,
-            round_numbers=self.data.round_numbers,
-            copied=self.data.copied(outputs),
         )
 
     @property

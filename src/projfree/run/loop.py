@@ -24,7 +24,7 @@ from projfree.run.result import Result, Status
 from projfree.runtime import single_blas
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver, State
-from projfree.solvers.plan import Plan, plan
+from projfree.solvers.choose import Plan, plan
 
 if TYPE_CHECKING:
     from projfree.run.checkpoint import Written
@@ -57,7 +57,7 @@ def iterate(
     """
     if state is not None:
         instance("state", state, State, "result.state")
-    solver, _ = _checked(objective, ball, solver, 1e-6, state)
+    solver, _ = _checked(objective, ball, solver, state)
     state = replace(_first(objective, ball, solver, start, seed, state), problem=fingerprint(objective, ball, solver))
     while True:
         state = solver.step(objective, ball, state)
@@ -87,7 +87,7 @@ def minimize(
     ball : ConstraintSet
         Where.
     solver : Solver or "auto"
-        How; by default what `plan` finds cheapest, which the result records, or the solver of ``state``.
+        How; by default what `plan` chooses, which the result records, or the solver of ``state``.
     tol : float
         The run ends when the relative gap, ``(value - bound) / max(|value|, 1e-6 |f0|)``, is at most this, f0
         being the value at the centre of the set (at zero for losses with exponentials). Where the objective is not
@@ -153,7 +153,7 @@ def solved(
     """
     at_least("tol", tol, 0.0)
     earlier, compiled = _load_state(state), compile_seconds()
-    solver, chosen = _checked(objective, ball, solver, tol, earlier)
+    solver, chosen = _checked(objective, ball, solver, earlier)
     callbacks = listed(callbacks)
     count("max_iter", max_iter)
     count("record", record, lowest=0)
@@ -212,7 +212,7 @@ def _load_state(state: Any) -> State | Written | None:
 
 
 def _checked(
-    f: SmoothFunction, ball: ConstraintSet, solver: Any, tol: float, earlier: State | Written | None
+    f: SmoothFunction, ball: ConstraintSet, solver: Any, earlier: State | Written | None
 ) -> tuple[Solver, Plan | None]:
     """The solver to use and the plan behind it; raises if an argument is wrong."""
     instance("objective", f, SmoothFunction, "Objective(Squared(), as_data(X, y))")
@@ -222,7 +222,7 @@ def _checked(
         ball.check_shape(f.shape)
         solver = None if earlier is None else _solver_of(f, ball, earlier)
         if solver is None:
-            chosen = plan(f, ball, tol)
+            chosen = plan(f, ball)
             solver = chosen.solver
     instance("solver", solver, Solver, "FrankWolfe()")
     solver.check(f, ball)

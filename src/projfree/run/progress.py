@@ -23,7 +23,7 @@ from projfree.run.lower_bound import LowerBound
 from projfree.run.result import Trace
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver, State
-from projfree.solvers.plan import Plan
+from projfree.solvers.choose import Plan
 
 #: The relative gap is the gap divided by the value, or by this part of the value at the centre if that is larger.
 CENTRE_SHARE = 1e-6

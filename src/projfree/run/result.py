@@ -14,12 +14,12 @@ from projfree.checks import Array, real_array
 from projfree.display import html_table
 from projfree.run.certificate import Certificate
 from projfree.solvers.base import Solver, State
-from projfree.solvers.plan import Plan
+from projfree.solvers.choose import Plan
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from projfree.solvers.active_set import ActiveSet
+    from projfree.solvers.pairwise import ActiveSet
 
 COLUMNS = ("iteration", "passes", "seconds", "value", "bound", "gap", "gamma")
 

@@ -10,13 +10,11 @@ from projfree.solvers.projected_gradient import AcceleratedProjectedGradient as 
 from projfree.solvers.newton import ConstrainedNewton as ConstrainedNewton
 from projfree.solvers.hessian_free import HessianFreeNewton as HessianFreeNewton
 from projfree.solvers.direct import Direct as Direct
-from projfree.solvers.trust_region import TrustRegionLanczos as TrustRegionLanczos
 from projfree.solvers.working_set import WorkingSet as WorkingSet
 from projfree.solvers.relay import Relay as Relay
 from projfree.solvers.base import Solver as Solver
 from projfree.solvers.base import State as State
-from projfree.solvers.plan import Plan as Plan
-from projfree.solvers.plan import plan as plan
-from projfree.solvers.rules import Choice as Choice
-from projfree.solvers.active_set import ActiveSet as ActiveSet
+from projfree.solvers.choose import Plan as Plan
+from projfree.solvers.choose import plan as plan
+from projfree.solvers.pairwise import ActiveSet as ActiveSet
 from projfree.solvers.catalogue import SOLVERS as SOLVERS

@@ -17,7 +17,7 @@ from projfree.objectives.evaluation import Evaluation
 from projfree.sets.base import ConstraintSet, OracleResult
 
 if TYPE_CHECKING:
-    from projfree.solvers.active_set import ActiveSet
+    from projfree.solvers.pairwise import ActiveSet
 
 
 @dataclass(frozen=True)

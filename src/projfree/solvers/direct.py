@@ -9,7 +9,7 @@ import numpy as np
 
 from projfree.algebra import Point
 from projfree.checks import Array
-from projfree.numerics.flat_ball import FlatBall
+from projfree.numerics.fista import project_descent
 from projfree.numerics.flat_quadratic import minimise_flat
 from projfree.numerics.free_quadratic import minimise_with_free
 from projfree.numerics.lp_quadratic import minimise_quadratic
@@ -17,11 +17,8 @@ from projfree.numerics.secular import decomposed
 from projfree.numerics.symmetric import Formed
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
-from projfree.objectives.gram_form import entries
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State
-from projfree.solvers.diagonal import is_diagonal, minimise_diagonal
-from projfree.solvers.model import check_model, minimise_model
 from projfree.solvers.working_set import FIRST_LEVEL
 
 #: The most features for which a Gram matrix is formed: it takes 3.2 GB.
@@ -45,8 +42,7 @@ class Direct(Solver):
     what rounding has left, and one solve with :math:`b = H x - \nabla f(x)` in place of b, at one more read, removes
     it; later steps do the same again. Over l_p balls, and those that coincide with one, the solve is exact (see
     `projfree.numerics.lp_quadratic`), and so it is over simplices and balls of the group lasso (see
-    `projfree.numerics.flat_quadratic`); other sets need a quick projection. Squares over observed entries of a matrix
-    are solved over the Frobenius ball, entry by entry with one multiplier.
+    `projfree.numerics.flat_quadratic`); other sets need a quick projection.
 
     Examples
     --------
@@ -60,8 +56,6 @@ class Direct(Solver):
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         super().check(f, ball)
-        if is_diagonal(f, ball):
-            return
         if not f.has_quadratic_form:
             raise TypeError(
                 f"Direct needs a quadratic of features, a QuadraticForm or Squared() on a table, got {f.workload()}; "
@@ -72,7 +66,7 @@ class Direct(Solver):
         if f.shape[0] > MOST_FEATURES:
             raise ValueError(
                 f"Direct forms a matrix of {f.shape[0]:,} x {f.shape[0]:,} numbers, and takes at most "
-                f"{MOST_FEATURES:,} features; use TrustRegionLanczos or CorrectivePrimalAveraging."
+                f"{MOST_FEATURES:,} features; use HessianFreeNewton or CorrectivePrimalAveraging."
             )
         check_model(ball)
 
@@ -85,10 +79,12 @@ class Direct(Solver):
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, DirectState)
-        if state.H is None:
-            H, b = _terms(f, ball)
-            return self._refined(f, ball, state, H, _solve(f, ball, H, b, state.x, also=(state.x,)))
-        return self._refined(f, ball, state, state.H, f.evaluate(state.x))
+        if state.H is not None:
+            return self._refined(f, ball, state, state.H, f.evaluate(state.x))
+        form = f.quadratic_form()
+        assert form is not None
+        x = f.point(minimise_model(form.H, form.b, ball, state.x.w), state.x.intercept)
+        return self._refined(f, ball, state, form.H, f.evaluate(x, (state.x,)))
 
     def _refined(
         self, f: SmoothFunction, ball: ConstraintSet, state: DirectState, H: Array, here: Evaluation
@@ -97,9 +93,8 @@ class Direct(Solver):
         known, first, t = Known.of(ball, here), here, state.t + 1
         done = known.exact
         if not done:
-            w, g = here.point.w, here.slope.gradient
-            slope = H * entries(w) - entries(g) if H.ndim == 1 else H @ w - g
-            new = _solve(f, ball, H, slope, here.point)
+            w, b = here.point.w, H @ here.point.w - here.slope.gradient
+            new = f.evaluate(f.point(minimise_model(H, b, ball, w), here.point.intercept))
             there = Known.of(ball, new)
             # Else rounding has won. Gaps come first: were a lower value enough, two points could take turns for ever.
             done = not (there.gap, new.value) < (known.gap, here.value)
@@ -118,59 +113,52 @@ class Direct(Solver):
         )
 
 
-def _form_shape(f: SmoothFunction, ball: ConstraintSet) -> tuple[int, ...]:
-    """The shape of H, or of its diagonal where it has no more."""
-    if not is_diagonal(f, ball):
-        return (f.shape[0], f.shape[0])
-    return (math.prod(f.shape) if f.pattern is None else f.pattern.count,)
+def check_model(ball: ConstraintSet) -> None:
+    """Raise ValueError where quadratic models over this set cannot be minimised quickly."""
+    if not ball.projects_quickly:
+        raise ValueError(
+            f"a quadratic model over {ball!r} needs a quick projection, and it has none; use CorrectivePrimalAveraging."
+        )
+    import scipy.linalg  # noqa: F401 - now, because whoever limits the threads of BLAS must find SciPy's
 
 
-def _terms(f: SmoothFunction, ball: ConstraintSet) -> tuple[Array, Array]:
-    """H, or its diagonal where it has no more, and b."""
-    if is_diagonal(f, ball):
-        terms = f.diagonal_form()
-        assert terms is not None
-        return terms
-    form = f.quadratic_form()
-    assert form is not None
-    return form.H, form.b
+def minimise_model(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Array:
+    r"""The minimiser of :math:`\tfrac12\langle w, Hw\rangle - \langle b, w\rangle` over the set.
 
+    Exact for l_p balls, the balls that coincide with one, and sums of norms of groups; by accelerated projected
+    gradients elsewhere.
 
-def _solve(
-    f: SmoothFunction, ball: ConstraintSet, H: Array, b: Array, near: Point, also: tuple[Point, ...] = ()
-) -> Evaluation:
-    """The evaluation of f at the minimiser of the quadratic, with the values at further points."""
-    if H.ndim == 1:
-        lp = ball.as_lp(f.shape)
-        assert lp is not None
-        x = f.point(minimise_diagonal(f, H, b, lp.radius))
-    else:
-        x = f.point(minimise_form(ball, H, b, near.w), near.intercept)
-    return f.evaluate(x, also)
-
-
-def minimise_form(ball: ConstraintSet, H: Array, b: Array, start: Array) -> Array:
-    """The minimiser of the quadratic over the set; columns share the matrix."""
-    scaled = ball.as_scaled_lp(b.shape)
-    if scaled is not None and _same_in_columns(scaled[1]):
-        inner, d = scaled
-        by = d if d.ndim == 1 else d[:, 0]
-        w = minimise_form(inner, H / by / by[:, None], b / d, start * d)
-        return np.asarray(w / d)
-    lp, flat = ball.as_lp(b.shape), ball.as_flat(b.shape)
-    if lp is None and flat is not None:
-        return flat_minimum(flat, H, b, start, ball.free_features(), ball.free_bound)
-    if lp is None:
-        return minimise_model(np.kron(H, np.eye(int(np.prod(b.shape[1:])))), b, ball, start)
-    first = start if start.any() else None
-    return minimise_quadratic(H, b, lp.p, lp.radius, first, decomposed(H) if lp.p == 2.0 else None).w
-
-
-def flat_minimum(flat: FlatBall, H: Array, b: Array, start: Array, free: Array, bound: float) -> Array:
-    """The minimiser over a set of few features, whose groups need not be neighbours.
-
-    The ``free`` features stand outside it, between ``-bound`` and ``bound``.
+    Parameters
+    ----------
+    H : array of shape (D, D) or (d, d)
+        Without negative eigenvalues; acts on all D entries of w in C order, or on each column of d.
+    b, start : array
+        Of the shape of w.
     """
+    every = len(H) == b.size
+    scaled = ball.as_scaled_lp(b.shape)
+    if scaled is not None and (every or _same_in_columns(scaled[1])):
+        inner, d = scaled
+        by = np.ravel(d) if every or d.ndim == 1 else d[:, 0]
+        return np.asarray(minimise_model(H / by / by[:, None], b / d, inner, start * d) / d)
+    lp, flat = ball.as_lp(b.shape), ball.as_flat(b.shape)
+    if lp is not None:
+        shape = (b.size,) if every else b.shape
+        first = start.reshape(shape) if start.any() else None
+        eigen = decomposed(H) if lp.p == 2.0 else None
+        return minimise_quadratic(H, b.reshape(shape), lp.p, lp.radius, first, eigen).w.reshape(b.shape)
+    if flat is not None and len(H) == len(b):
+        return _minimise_flat(H, b, ball, start)
+    if not every:
+        H = np.kron(H, np.eye(b.size // len(b)))
+    largest = float(np.linalg.eigvalsh(H)[-1]) * (1.0 + 1e-12) if len(H) else math.nan  # its rounding
+    return project_descent(H, b, ball.project, start, largest)
+
+
+def _minimise_flat(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Array:
+    """The minimiser over a sum of norms of groups, which need not be neighbours, beside the free features."""
+    flat, free = ball.as_flat(b.shape), ball.free_features()
+    assert flat is not None
     m = len(b) - len(free)
     kept = np.arange(m) if flat.groups is None else np.argsort(flat.groups, kind="stable")
     order = np.append(np.delete(np.arange(len(b)), free)[kept], free)
@@ -178,7 +166,7 @@ def flat_minimum(flat: FlatBall, H: Array, b: Array, start: Array, free: Array, 
     H, b, start = H[np.ix_(order, order)], b[order], start[order]
     level = own.level((H @ start - b)[:m]) * (1.0 if start[:m].any() else FIRST_LEVEL)
     if len(free):
-        return minimise_with_free(H, b, own, start, level, 0.0, free=len(free), bound=bound).w[back]
+        return minimise_with_free(H, b, own, start, level, 0.0, free=len(free), bound=ball.free_bound).w[back]
     return minimise_flat(Formed(H), b, own, start, level).w[back]
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
-from projfree.algebra import UNIT, Minorant, Point, frozen, inner
+from projfree.algebra import UNIT, Minorant, Point, inner
 from projfree.checks import Array
 from projfree.numerics.truncated_newton import inner_step, sphere_step
 from projfree.objectives.base import SmoothFunction
@@ -18,8 +17,6 @@ from projfree.sets import LpBall
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State
 from projfree.solvers.model_step import NOTHING, falls_enough
-from projfree.solvers.projected_gradient import AcceleratedProjectedGradient
-from projfree.steps import BacktrackingGradient
 
 #: A point whose norm is at least this part of the radius lies on the sphere,
 ON_SPHERE = 1.0 - 1e-9
@@ -28,25 +25,14 @@ SOLVED = 1e-2
 #: A step that brings less than this part of the gap is compared with one towards the vertex: where the curvature jumps,
 #: as that of Huber's loss does, Newton's steps may fail for ever.
 POOR = 1e-3
-#: A step is a mixture of the last iterate and of fewer directions than this; a workspace keeps so many images.
-MOST_MIXED = 6
-#: After so many steps that do not halve the smallest gap, as there are where p is close to one or large,
-PATIENCE = 30
-#: projected gradients go on.
-THEN = AcceleratedProjectedGradient(BacktrackingGradient())
 
 
 @dataclass(frozen=True, kw_only=True)
 class HessianFreeState(State):
-    """A state with the tangent ``m`` at the iterate, None where it must be taken, and the scale of the Hessian.
-
-    ``slow`` counts the steps since the smallest gap, ``least``, was last halved.
-    """
+    """A state with the tangent ``m`` at the iterate, None where it must be taken, and the scale of the Hessian."""
 
     m: Minorant | None = None
     diagonal: Array | None = None
-    slow: int = 0
-    least: float = math.inf
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,11 +47,9 @@ class HessianFreeNewton(Solver):
     conjugate gradients on H alone go on until they leave the ball. Where f does not fall enough, it is minimised on
     the segment, and where that hardly helps either, on the segment to the vertex of Frank and Wolfe.
 
-    Where p is close to one or large, steps may become slow. After thirty that do not halve the gap, a convex
-    function is left to `AcceleratedProjectedGradient`, which goes on from the iterate.
-
     An iteration costs one read for the tangent and one for each product, of which three to six are usual; parameters
-    take some twenty vectors of memory. For losses that are not convex the model is a convex one that touches f.
+    take some twenty vectors of memory. For losses that are not convex the model is a convex one that touches f. Where
+    p is close to one or large, `AcceleratedProjectedGradient` needs fewer reads.
 
     References
     ----------
@@ -95,8 +79,7 @@ class HessianFreeNewton(Solver):
         return HessianFreeState(t=0, x=start, seed=seed)
 
     def carry(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> HessianFreeState:
-        if not isinstance(state, HessianFreeState):  # another radius may suit Newton's steps
-            return self.init(f, ball, state.x, state.seed)
+        assert isinstance(state, HessianFreeState)
         x, m, lp = state.x, state.m, _smooth_ball(ball, f.shape)
         norm = lp.norm(x.w)
         if m is not None and norm > 0.0:
@@ -107,96 +90,56 @@ class HessianFreeNewton(Solver):
         return HessianFreeState(t=0, x=x, seed=state.seed, m=m, diagonal=state.diagonal)
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
-        if not isinstance(state, HessianFreeState):
-            return THEN.step(f, ball, state)
-        if state.slow >= PATIENCE and f.convex:
-            begun = THEN.init(f, ball, state.x, state.seed)
-            begun = replace(begun, t=state.t, problem=state.problem, solver=state.solver, leg=state.leg)
-            return THEN.step(f, ball, begun)
+        assert isinstance(state, HessianFreeState)
         x, m = state.x, state.m
         if m is None:
-            looked = f.evaluate(x, keep=True)
-            x, m = looked.point, looked.slope
-        move = newton_move(f, ball, x, m, state.diagonal)
-        halved = move.known.gap <= 0.5 * state.least
-        return replace(
-            state,
+            here = f.evaluate(x, keep=True)
+            x, m = here.point, here.slope
+        lp, H, diagonal = _smooth_ball(ball, f.shape), f.hessian_at(x), state.diagonal
+        if diagonal is None and lp.p != 2.0:
+            diagonal = H.diagonal()
+        value, gap = f.value(x), ball.gap(m.gradient, x.w)
+        new, gamma = _moved(f, lp, x, m, f.point(_candidate(H, m.gradient, x.w, lp, diagonal), x.intercept))
+        known, stuck = Known.of(ball, new), False
+        if value - new.value < POOR * gap and not known.gap < (1.0 - POOR) * gap:
+            other, way = _moved(f, lp, x, m, f.point(ball.lmo(m.gradient), x.intercept))
+            useless = not (new.value < value or known.gap < gap)
+            if other.value < (value if useless else min(value, new.value) - NOTHING * UNIT * abs(value)):
+                new, gamma, known = other, way, Known.of(ball, other)
+            elif useless:
+                new, stuck = f.evaluate(x, keep=True), True
+                known = Known.of(ball, new)
+        return state.moved(
             t=state.t + 1,
-            x=move.new.point,
-            m=move.new.slope,
-            diagonal=move.diagonal,
-            gamma=move.gamma,
-            evaluation=move.new,
-            found=((state.t + 1, move.new),),
-            bound=move.known.bound if f.convex else -math.inf,
+            x=new.point,
+            m=new.slope,
+            diagonal=diagonal,
+            gamma=gamma,
+            evaluation=new,
+            found=((state.t + 1, new),),
+            bound=known.bound if f.convex else -math.inf,
             # Averages of tangents, which are as long as the parameter, prove less than the last one.
-            allowance=move.known.allowance if move.new.rest is None else 0.0,
-            gap=move.known.gap,
-            done=move.last,
-            slow=0 if halved else state.slow + 1,
-            least=move.known.gap if halved else state.least,
+            allowance=known.allowance if new.rest is None else 0.0,
+            gap=known.gap,
+            done=stuck or gap <= NOTHING * UNIT * abs(value),
         )
 
 
-class Move(NamedTuple):
-    """A step: where it led, by how much of the way, what is known there, the scale, and whether it is the last."""
-
-    new: Evaluation
-    gamma: float
-    known: Known
-    diagonal: Array | None
-    last: bool
-
-
-def newton_move(f: SmoothFunction, ball: ConstraintSet, x: Point, m: Minorant, diagonal: Array | None = None) -> Move:
-    """A truncated Newton step from ``x``, whose tangent is ``m``; ``diagonal`` is what an earlier step returned."""
-    lp, H = _smooth_ball(ball, f.shape), f.hessian_at(x)
-    if diagonal is None and lp.p != 2.0:
-        diagonal = H.diagonal()
-    value, gap = f.value(x), ball.gap(m.gradient, x.w)
-    v = _candidate(f, H, m.gradient, x, lp, diagonal)
-    new, gamma = _moved(f, lp, x, m, v)
-    known, stuck = Known.of(ball, new), False
-    if value - new.value < POOR * gap and not known.gap < (1.0 - POOR) * gap:
-        other, way = _moved(f, lp, x, m, f.point(ball.lmo(m.gradient), x.intercept))
-        useless = not (new.value < value or known.gap < gap)
-        if other.value < (value if useless else min(value, new.value) - NOTHING * UNIT * abs(value)):
-            new, gamma, known = other, way, Known.of(ball, other)
-        elif useless:
-            new, stuck = f.evaluate(x, keep=True), True
-            known = Known.of(ball, new)
-    return Move(new, gamma, known, diagonal, stuck or gap <= NOTHING * UNIT * abs(value))
-
-
-def _candidate(f: SmoothFunction, H: HessianProducts, g: Array, x: Point, lp: LpBall, diagonal: Array | None) -> Point:
-    """Where a truncated Newton step leads, found on the unit ball and with a gradient of about unit size.
-
-    Where few products led there, it is a mixture of their points, whose images are known.
-    """
-    r, p, shape = lp.radius, lp.p, x.w.shape
-    size = float(np.abs(g).max(initial=0.0))
+def _candidate(H: HessianProducts, g: Array, w: Array, lp: LpBall, diagonal: Array | None) -> Array:
+    """Where a truncated Newton step leads, found on the unit ball and with a gradient of about unit size."""
+    r, size = lp.radius, float(np.abs(g).max(initial=0.0))
     if not size > 0.0:
-        return x
-    unit, slope, asked = x.w.ravel() / r, g.ravel() / size, list[Point]()
+        return w
+    unit, slope = w.ravel() / r, g.ravel() / size
 
     def product(v: Array) -> Array:
         # The radius twice and one by one, so that no intermediate result leaves the range of numbers.
-        direction = Point(frozen((r * v).reshape(shape)))
-        if len(asked) < MOST_MIXED:
-            asked.append(direction)
-        return H.product_of(direction).ravel() / size
+        return H.product((r * v).reshape(w.shape)).ravel() / size
 
-    if lp.norm(x.w) >= ON_SPHERE * r and float(slope @ unit) < 0.0:
+    if lp.norm(w) >= ON_SPHERE * r and float(slope @ unit) < 0.0:
         scale = 0.0 if diagonal is None else diagonal.ravel() * (r / size)
-        found = sphere_step(product, slope, unit, p, scale)
-    else:
-        found = inner_step(product, slope, unit, p)
-    parts: tuple[tuple[float, Point], ...] = ()
-    if 0 < len(found.steps) < MOST_MIXED:
-        steps = zip((1.0, *found.steps), (x, *asked), strict=False)  # the last product may have led nowhere
-        parts = tuple([(found.scale * step, part) for step, part in steps])
-    made = f.point(r * found.x.reshape(shape), x.intercept)
-    return Point(made.w, made.intercept, of=parts)
+        return (r * sphere_step(product, slope, unit, lp.p, scale)).reshape(w.shape)
+    return (r * inner_step(product, slope, unit, lp.p)).reshape(w.shape)
 
 
 def _moved(f: SmoothFunction, lp: LpBall, x: Point, m: Minorant, v: Point) -> tuple[Evaluation, float]:

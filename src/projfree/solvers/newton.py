@@ -14,15 +14,16 @@ from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Bend, Evaluation
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State
-from projfree.solvers.costs import HESSIAN
-from projfree.solvers.model import check_model, minimise_model
+from projfree.solvers.direct import check_model, minimise_model
 from projfree.solvers.model_step import NOTHING, falls_enough, step_towards
 
-#: The last Hessian serves again while the Frank-Wolfe gap falls by this factor a step, or by more where a new one,
-#: with which it falls by the second, costs little: the reads that a step takes the time of without one are the third.
-FAITHFUL, QUADRATIC, STEP = 0.25, 1e-3, 4.0
-#: The first Hessian, which belongs to a point far from the solution, is that of some rows where there are many: of one
-#: in so many, but of at least so many for each parameter, with which its relative error is about an eighth.
+#: A Hessian of this many parameters costs as much as a step without one: four reads of the data.
+CHEAP = 26
+#: A Hessian is used again while the Frank-Wolfe gap falls by this factor a step, or by more where a new one, with which
+#: it falls by about the second, costs little.
+REUSE, QUADRATIC = 0.25, 1e-3
+#: The first Hessian, far from the solution, is that of one row in eight, but of at least 64 for each parameter, with
+#: which its relative error is about an eighth.
 ONE_IN, FOR_EACH = 8, 64
 #: The curvature of a feature is lost in rounding where it lets expect a decrease of the value over this.
 UNSEEN = 1e-12
@@ -106,7 +107,7 @@ class ConstrainedNewton(Solver):
         before = ball.gap(here.slope.gradient, here.point.w) if math.isnan(state.gap) else state.gap
         after = Known.of(ball, new)
         still = expected <= NOTHING * UNIT * abs(here.value) or stays(gamma, here, new)
-        serves = after.gap <= faithful(f, len(bend.H)) * before
+        serves = after.gap <= reuse_ratio(f) * before
         return state.moved(
             t=state.t + 1,
             x=new.point,
@@ -131,7 +132,7 @@ class ConstrainedNewton(Solver):
         """The curvature to go by, and whether it is that of some of the rows."""
         if state.H is not None:
             return Bend(state.H, state.follow, state.inverse), False
-        m = few_rows(f) if state.m is None else None
+        m = subsample_size(f) if state.m is None else None
         if m is None:
             return f.bend(here.point), False
         bend = f.rough_bend(here.point, m, np.random.default_rng(state.seed))
@@ -167,24 +168,23 @@ def stays(gamma: float, here: Evaluation, new: Evaluation) -> bool:
     return gamma == 0.0 and not new.value < here.value
 
 
-def few_rows(f: SmoothFunction) -> int | None:
-    """How many rows the first Hessian is that of; None where all of them cost little, or one matrix is enough."""
-    parameters, rows = math.prod(f.shape), f.rows or 0
+def subsample_size(f: SmoothFunction) -> int | None:
+    """The number of rows of the first Hessian; None for all of them."""
+    rows, parameters = f.rows or 0, math.prod(f.shape)
     m = max(rows // ONE_IN, FOR_EACH * parameters)
-    worth = f.convex and not f.quadratic and HESSIAN * parameters >= STEP
-    return m if worth and 4 * m <= rows else None
+    return m if f.convex and not f.quadratic and parameters >= CHEAP and 4 * m <= rows else None
+
+
+def reuse_ratio(f: SmoothFunction) -> float:
+    """The factor by which the gap must fall in a step for its Hessian to be used again.
+
+    The time of a step with a new Hessian is that of 1 + D / CHEAP steps without one. Where f is not convex, the model
+    is not of second order, and a new one brings no more.
+    """
+    return min(REUSE, QUADRATIC ** (1.0 / (1.0 + math.prod(f.shape) / CHEAP))) if f.convex else REUSE
 
 
 def _misses_features(H: Array, here: Evaluation) -> bool:
     """Whether features with a slope are in none of the rows of H: the model would go on along them without end."""
     g = here.slope.gradient.ravel()
     return bool(np.any((g != 0.0) & (np.diag(H) * abs(here.value) <= UNSEEN * g**2)))
-
-
-def faithful(f: SmoothFunction, parameters: int) -> float:
-    """The factor by which the gap must fall a step for a Hessian to serve again.
-
-    A step with a new one takes the time of several without, in which the gap falls by a power of that factor. Where f
-    is not convex the model is none of second order, and a new one brings no more.
-    """
-    return min(FAITHFUL, math.pow(QUADRATIC, STEP / (STEP + HESSIAN * parameters))) if f.convex else FAITHFUL

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -13,16 +14,115 @@ from projfree.numerics.simplex_quadratic import minimise_on_simplex
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.sets.base import ConstraintSet
-from projfree.solvers.active_set import ActiveSet
 from projfree.solvers.base import Solver, State, bound_of, next_answer
-from projfree.solvers.correction import correctable, curvature, falls
+from projfree.solvers.model_step import ARMIJO, NOTHING, falls_enough
 from projfree.steps import ExactLineSearch, Schedule, StepRule
 
-#: A decrease of this many roundings of the value is none that values could tell; where so many such steps in a row did
-#: not bring the gap below its least, only rounding is left.
-NOTHING, IDLE = 16.0, 8
-#: Where vertices come cheaply, those are taken in as well whose gap is this part of the best one's, at least so many.
-SHARE, FEW = 0.3, 8
+#: Only rounding is left where so many steps in a row, too small for values to tell, did not lower the least gap; a
+#: single one may be small because it moves a small weight.
+IDLE = 8
+#: Values within so many roundings of each other tell nothing; the slope at the end of a step then does.
+NOISE = 64.0
+#: Corrections are made while the vertices as arrays have at most so many entries (256 MB),
+MOST_ENTRIES = 1 << 25
+#: and while their curvature is a small matrix, so that solving with it takes no longer than a read.
+MOST_VERTICES = 2_000
+
+
+@dataclass(frozen=True, eq=False)
+class ActiveSet:
+    r"""Vertices :math:`v_j` and weights :math:`\lambda_j` that add up to one: the mixture :math:`\sum_j\lambda_j v_j`.
+
+    A vertex is held as its entries other than zero, so that those of an l_1 ball or a simplex take one number each.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        The shape of a vertex.
+    starts, places, values : ndarray
+        Vertex j has the entries ``values[starts[j] : starts[j + 1]]`` at these places, in C order.
+    weights : ndarray
+        The weights.
+    """
+
+    shape: tuple[int, ...]
+    starts: Array
+    places: Array
+    values: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, w: Array) -> ActiveSet:
+        """A single point."""
+        places = np.flatnonzero(w)
+        return cls(w.shape, np.array([0, len(places)]), places, np.ravel(w)[places].astype(np.float64), np.ones(1))
+
+    @property
+    def consistent(self) -> bool:
+        """Whether the arrays describe vertices: a file may say anything, and products trust the places."""
+        starts, places, count = self.starts, self.places, len(self.weights)
+        vectors = all(np.ndim(each) == 1 for each in (starts, places, self.values, self.weights))
+        if not vectors or starts.dtype.kind not in "iu" or places.dtype.kind not in "iu" or len(starts) != count + 1:
+            return False
+        ordered = (
+            starts[0] == 0 and starts[-1] == len(places) == len(self.values) and bool((np.diff(starts) >= 0).all())
+        )
+        within = bool(((places >= 0) & (places < math.prod(self.shape))).all())
+        return ordered and within and count > 0 and bool(self.weights.min() >= 0.0)
+
+    def fields(self) -> dict[str, Any]:
+        """The arrays by name, as a state holds them."""
+        return {name: getattr(self, name) for name in ("starts", "places", "values", "weights")}
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    @property
+    def matrix(self) -> Any:
+        """The vertices as the rows of a sparse matrix."""
+        import scipy.sparse as sp
+
+        return sp.csr_array((self.values, self.places, self.starts), shape=(len(self), math.prod(self.shape)))
+
+    @property
+    def vertices(self) -> Array:
+        """The vertices as an array of shape ``(m, ...)``."""
+        return np.asarray(self.matrix.toarray()).reshape(len(self), *self.shape)
+
+    def vertex(self, j: int) -> Array:
+        """One of them."""
+        v, part = np.zeros(math.prod(self.shape)), slice(self.starts[j], self.starts[j + 1])
+        v[self.places[part]] = self.values[part]
+        return v.reshape(self.shape)
+
+    def along(self, g: Array) -> Array:
+        """The inner product of ``g`` with each vertex."""
+        return np.asarray(self.matrix @ g.ravel())
+
+    def mixture(self, weights: Array | None = None) -> Array:
+        """The vertices mixed with other weights, or with their own."""
+        return np.asarray(self.matrix.T @ (self.weights if weights is None else weights)).reshape(self.shape)
+
+    def reweighted(self, weights: Array) -> ActiveSet:
+        """The vertices whose new weight is positive, with these weights divided by their sum."""
+        on = weights > 0.0
+        part = self.matrix[np.flatnonzero(on)]
+        return ActiveSet(self.shape, part.indptr, part.indices, part.data, weights[on] / weights[on].sum())
+
+    def with_new(self, v: Array) -> ActiveSet:
+        """These vertices and behind them ``v`` without any weight, unless it is one of them."""
+        new = ActiveSet.of(v)
+        for j in range(len(self)):
+            part = slice(self.starts[j], self.starts[j + 1])
+            if np.array_equal(self.places[part], new.places) and np.array_equal(self.values[part], new.values):
+                return self
+        return ActiveSet(
+            self.shape,
+            np.append(self.starts, self.starts[-1] + len(new.places)),
+            np.concatenate([self.places, new.places]),
+            np.concatenate([self.values, new.values]),
+            np.append(self.weights, 0.0),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,10 +234,13 @@ class PairwiseFrankWolfe(Solver):
             here = f.evaluate(state.x, keep=True)
             state, found = self._looked(ball, state, here, f.convex), ((state.t, here),)
         t, old = state.t + 1, len(state.weights)
-        correct = self.corrections > 0 and t % self.corrections == 0 and correctable(f, old)
-        active = self._widened(ball, state, here, several=correct)
-        slopes = active.along(here.slope.gradient)
-        K = curvature(f, here.point, active, state.K) if correct else None
+        correct = self.corrections > 0 and t % self.corrections == 0 and _correctable(f, old)
+        active, g = state.active_set, here.slope.gradient
+        if state.ahead > np.ptp(active.along(g)):  # not where the oracle was not asked
+            assert state.answer is not None
+            active = active.with_new(np.asarray(state.answer.vertex, dtype=np.float64))
+        slopes = active.along(g)
+        K = _curvature(f, here.point, active, state.K) if correct else None
         target = self._blended(active, slopes, old) if K is None else minimise_on_simplex(K, slopes, active.weights)
         expected = float(slopes @ (active.weights - target))
         there, gamma, memory = self._moved(f, state, here, active.mixture(target), expected if correct else None)
@@ -150,7 +253,7 @@ class PairwiseFrankWolfe(Solver):
             gamma=gamma,
             memory=memory,
             K=known[np.ix_(weights > 0.0, weights > 0.0)] if known is not None and f.quadratic else None,
-            **active.weighted(weights).kept(weights > 0.0).fields(),
+            **active.reweighted(weights).fields(),
         )
         return replace(self._looked(ball, state, there, f.convex), found=(*found, (t, there)))
 
@@ -159,14 +262,14 @@ class PairwiseFrankWolfe(Solver):
         """The state with what a step tells about the end: whether anything is left to gain."""
         stuck, tiny = gamma == 0.0 or expected <= 0.0, expected <= NOTHING * UNIT * value
         asked = not math.isnan(state.ahead)
-        idle = state.idle + 1 if tiny and not state.ahead < state.least else 0
+        idle = state.idle + 1 if (tiny or stuck) and not state.ahead < state.least else 0
         return replace(
             state,
             # Whatever stops the vertices in use, the oracle may know one that does not.
             estimate=math.inf if tiny or stuck else state.estimate,
             least=min(state.least, max(state.ahead, 0.0)) if asked else state.least,
             idle=idle,
-            done=(stuck and asked) or idle >= IDLE,
+            done=idle >= IDLE,
         )
 
     def _looked(self, ball: ConstraintSet, state: PairwiseState, here: Evaluation, convex: bool) -> PairwiseState:
@@ -188,20 +291,6 @@ class PairwiseFrankWolfe(Solver):
             gap=level + answer.support,
         )
 
-    def _widened(self, ball: ConstraintSet, state: PairwiseState, here: Evaluation, *, several: bool) -> ActiveSet:
-        """The active set with the vertices that offer more than it does itself, if there are any."""
-        active, g = state.active_set, here.slope.gradient
-        if not state.ahead > np.ptp(active.along(g)):  # also where the oracle was not asked
-            return active
-        assert state.answer is not None
-        active = active.with_new(ActiveSet.of(np.asarray(state.answer.vertex, dtype=np.float64)))
-        more = ball.entry_vertices(g, max(FEW, len(active))) if several else None
-        if more is None:
-            return active
-        places, values = more
-        low = inner(g, here.point.w) - g.ravel()[places] * values >= SHARE * state.ahead
-        return active.with_new(ActiveSet.of_entries(active.shape, places[low], values[low]))
-
     def _moved(
         self, f: SmoothFunction, state: PairwiseState, here: Evaluation, w: Array, expected: float | None
     ) -> tuple[Evaluation, float, float]:
@@ -215,7 +304,7 @@ class PairwiseFrankWolfe(Solver):
             gamma, memory = self.step_rule(state.t + 1, hull, state.memory)
         else:
             there = f.evaluate(target, keep=not f.quadratic)
-            if falls(here, there, expected, convex=f.convex):
+            if _falls(here, there, expected, convex=f.convex):
                 return there, 1.0, state.memory
             hull = f.hull((x, there.point), here.slope.gradient)
             gamma, memory = float(hull.minimise(np.zeros(1))[0]), state.memory
@@ -246,3 +335,31 @@ def _away(weights: Array, slopes: Array) -> Array:
     if level - slopes[best] >= slopes[worst] - level or not rest > 0.0:
         return np.asarray(np.eye(len(weights))[best])
     return target / rest
+
+
+def _correctable(f: SmoothFunction, vertices: int) -> bool:
+    """Whether the curvature among so many vertices and a new one can be formed in one read."""
+    few = vertices < MOST_VERTICES and (vertices + 1) * math.prod(f.shape) <= MOST_ENTRIES
+    return f.has_curvature and few
+
+
+def _curvature(f: SmoothFunction, x: Point, active: ActiveSet, known: Array | None) -> Array:
+    """The products of all vertices through the Hessian at ``x``, given those of the first ones if they are known."""
+    old, every = 0 if known is None else len(known), len(active)
+    K = np.zeros((every, every))
+    K[:old, :old] = 0.0 if known is None else known
+    if old < every:
+        points = [f.point(active.vertex(j)) for j in range(every)]
+        products = f.curvature_among(x, tuple(points[old:]), tuple(points[:old]))
+        K[old:, old:], K[old:, :old] = products[:, : every - old], products[:, every - old :]
+        K[:old, old:] = K[old:, :old].T
+    return np.asarray(0.5 * (K + K.T))
+
+
+def _falls(here: Evaluation, there: Evaluation, expected: float, *, convex: bool) -> bool:
+    """Whether a step brings enough of what was expected: by the values or, where rounding hides that, by the slope."""
+    if falls_enough(there.value, here.value, expected):
+        return True
+    slope = inner(there.slope.gradient, there.point.w - here.point.w)
+    level = there.value <= here.value + NOISE * UNIT * abs(here.value)
+    return convex and level and slope <= ARMIJO * expected

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 
 from projfree.algebra import Point, inner, same
 from projfree.checks import instance
+from projfree.numerics.fista import momentum
 from projfree.objectives.base import SmoothFunction
 from projfree.sampling import FullBatch, Sampling
 from projfree.sets.base import ConstraintSet
@@ -45,8 +45,7 @@ class ProjectedGradient(Solver):
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         super().check(f, ball)
-        if not ball.projectable:
-            raise ValueError(f"{type(self).__name__} needs a projection, {ball!r} has none; use PrimalAveraging.")
+        _check_projection(self, ball)
         if isinstance(self.step_rule, BacktrackingGradient) and not isinstance(self.sampling, FullBatch):
             raise ValueError(f"BacktrackingGradient looks at all rows, got {self.sampling!r}; use `InverseSqrt()`.")
 
@@ -103,8 +102,7 @@ class AcceleratedProjectedGradient(Solver):
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         super().check(f, ball)
-        if not ball.projectable:
-            raise ValueError(f"{type(self).__name__} needs a projection, {ball!r} has none; use PrimalAveraging.")
+        _check_projection(self, ball)
 
     def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> MomentumState:
         return MomentumState(t=0, x=start, seed=seed, y=start, theta=1.0)
@@ -118,18 +116,20 @@ class AcceleratedProjectedGradient(Solver):
         y, x = looked.point, seen[0][1].point if seen else x
         new, eta, memory = self.step_rule(f, y, looked.slope, ball.project, t, state.memory)
         new, found = valued(f, t, new)
-        uphill = inner(y.w - new.w, new.w - x.w) > 0.0
-        theta = (1.0 + math.sqrt(1.0 + 4.0 * state.theta**2)) / 2.0
-        momentum = (state.theta - 1.0) / theta
-        ahead = new if uphill or momentum == 0.0 else (1.0 + momentum) * new + (-momentum) * x
+        theta, weight = momentum(state.theta, restart=inner(y.w - new.w, new.w - x.w) > 0.0)
         return replace(
             state,
             t=t,
             x=new,
-            y=ahead,
-            theta=1.0 if uphill else theta,
+            y=new if weight == 0.0 else (1.0 + weight) * new + (-weight) * x,
+            theta=theta,
             gamma=eta,
             memory=memory,
             evaluation=exact(looked),
             found=seen + found,
         )
+
+
+def _check_projection(solver: Solver, ball: ConstraintSet) -> None:
+    if not ball.projectable:
+        raise ValueError(f"{type(solver).__name__} needs a projection, {ball!r} has none; use PrimalAveraging.")

@@ -51,7 +51,6 @@ from projfree.solvers import (
     ProjectedGradient,
     Relay,
     Solver,
-    TrustRegionLanczos,
     WorkingSet,
 )
 from projfree.steps import BacktrackingGradient, ExactLineSearch, InverseSmoothness, OpenLoop
@@ -64,7 +63,7 @@ ITERATIONS = 30
 ROWS, FEATURES, OUTPUTS = 211, 6, 3
 BALL = LpBall(1.5, radius=1.0)
 #: Where other solvers than most can work.
-BALLS: dict[type[Solver], LpBall] = {TrustRegionLanczos: LpBall(2, radius=1.0), WorkingSet: LpBall(1, radius=1.0)}
+BALLS: dict[type[Solver], LpBall] = {WorkingSet: LpBall(1, radius=1.0)}
 
 FIXED: tuple[Solver, ...] = (
     PrimalAveraging(),
@@ -84,7 +83,7 @@ SEARCHING: tuple[Any, ...] = (
     WorkingSet(smallest=2),
     "auto",
 )
-QUADRATIC: tuple[Solver, ...] = (Direct(), TrustRegionLanczos())
+QUADRATIC: tuple[Solver, ...] = (Direct(),)
 LOSSES: tuple[tuple[Loss, int], ...] = (
     (Squared(), 0),
     (Squared(), OUTPUTS),

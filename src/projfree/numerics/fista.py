@@ -1,4 +1,10 @@
-"""A quadratic over any set with a projection, by accelerated projected gradients to rounding."""
+"""FISTA: accelerated projected gradients, and a quadratic over any set with a projection minimised by them.
+
+References
+----------
+Beck, Teboulle (2009), A fast iterative shrinkage-thresholding algorithm for linear inverse problems; O'Donoghue, Candes
+(2015), Adaptive restart for accelerated gradient schemes.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +20,14 @@ from projfree.deadline import expired
 MOST = 5_000
 #: It ends after so many steps in a row that are this much shorter than the iterate.
 STILL, CALM = 1e-13, 3
+
+
+def momentum(theta: float, *, restart: bool) -> tuple[float, float]:
+    """The next theta of FISTA's sequence, and the weight of the last move in the extrapolation."""
+    if restart:  # the momentum points uphill
+        return 1.0, 0.0
+    new = (1.0 + math.sqrt(1.0 + 4.0 * theta * theta)) / 2.0
+    return new, (theta - 1.0) / new
 
 
 def project_descent(
@@ -46,12 +60,8 @@ def project_descent(
     for _ in range(min(steps, MOST)):
         new = project(y + eta * (b - (H @ y.reshape(shape)).reshape(b.shape)))
         move = new - x
-        if np.vdot(y - new, move) > 0.0:
-            theta_new, momentum = 1.0, 0.0
-        else:
-            theta_new = (1.0 + math.sqrt(1.0 + 4.0 * theta * theta)) / 2.0
-            momentum = (theta - 1.0) / theta_new
-        x, y, theta = new, new + momentum * move, theta_new
+        theta, weight = momentum(theta, restart=bool(np.vdot(y - new, move) > 0.0))
+        x, y = new, new + weight * move
         calm = calm + 1 if np.abs(move).max() <= STILL * np.abs(new).max() else 0
         if calm == CALM or expired():  # one short step may be a turning point
             break

@@ -1,0 +1,155 @@
+"""`plan`: which solver `minimize` uses for a problem, and why."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from projfree import solvers
+from projfree.algebra import FactoredShape
+from projfree.checks import count, instance
+from projfree.display import html_table
+from projfree.objectives.base import SmoothFunction
+from projfree.sets.base import ConstraintSet
+from projfree.solvers.base import Solver
+from projfree.steps import Backtracking, BacktrackingGradient, ExactLineSearch
+
+#: Features of the first working set of `WorkingSet`: with no more of them it saves nothing.
+WORKING = 100
+#: Above this many features, the thirty products with a Hessian that Newton's method takes cost less than the matrix.
+FEW = 200
+#: The largest number of parameters for which a Hessian is formed: a factorization then takes about a second.
+MOST_PARAMETERS = 2_000
+#: Closer to l_1 than this, the curvature of the sphere makes truncated Newton steps slow.
+LEAST_P = 1.2
+#: Arrays of the size of a Hessian that solving a quadratic model holds at a time.
+MATRICES = 7
+#: Files in which control groups of both versions state the memory limit of a container.
+CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A problem in one line, the solver that `minimize` uses for it, and the reason in one clause; from `plan`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import LpBall, QuadraticForm, plan
+    >>> plan(QuadraticForm(np.eye(2), np.array([3.0, 4.0])), LpBall(1.5, radius=1.0)).solver
+    Direct()
+    """
+
+    problem: str
+    solver: Solver
+    why: str
+
+    def explain(self) -> str:
+        """The problem, the solver and the reason for it, in words."""
+        return f"{self.problem}\n  {self.solver!r}: {self.why}"
+
+    def _repr_html_(self) -> str:
+        return html_table(f"Plan: {self.problem}", {"solver": repr(self.solver), "why": self.why})
+
+
+def plan(f: SmoothFunction, ball: ConstraintSet, *, radii: int = 1) -> Plan:
+    """Choose a solver by the structure of the set and of the objective.
+
+    Parameters
+    ----------
+    f : SmoothFunction
+        The objective.
+    ball : ConstraintSet
+        The set.
+    radii : int
+        The number of radii of a path: its solutions share one Gram matrix.
+
+    Notes
+    -----
+    The choice depends on the loss, the set and the shape alone, not on the tolerance or the values of the data. No
+    solver is chosen that would form matrices larger than half of the machine's memory, or than the environment
+    variable ``PROJFREE_MEMORY``, such as ``4GB``, allows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import LpBall, QuadraticForm, plan
+    >>> print(plan(QuadraticForm(np.eye(2), np.array([3.0, 4.0])), LpBall(1.5, radius=1.0)).explain())
+    QuadraticForm (2,) over LpBall(p=1.5, radius=1.0)
+      Direct(): the minimum of a quadratic of few features can be computed exactly
+    """
+    instance("objective", f, SmoothFunction, "Objective(Squared(), as_data(X, y))")
+    instance("ball", ball, ConstraintSet, "LpBall(2, radius=1.0)")
+    ball.check_shape(f.shape)
+    solver, why = _choose(f, ball, count("radii", radii))
+    rows = "" if f.rows is None else f"{f.rows:,} rows, "
+    return Plan(f"{f.workload().name} {rows}{f.shape} over {ball!r}", solver, why)
+
+
+def _choose(f: SmoothFunction, ball: ConstraintSet, radii: int) -> tuple[Solver, str]:
+    """The first solver of the list that applies, and why."""
+    load, lp, flat = f.workload(), ball.as_lp(f.shape), ball.as_flat(f.shape)
+    d, D = f.shape[0], math.prod(f.shape)
+    if load.own_rows and ball.projectable:
+        why = "tasks have few rows each, and the set has a projection"
+        descent = solvers.ProjectedGradient(BacktrackingGradient())
+        return (solvers.AcceleratedProjectedGradient() if f.convex else descent), why
+    second_order = f.has_hessian and f.convex and load.form != "gram"
+    products = second_order and f.rows is not None and f.has_images and lp is not None and LEAST_P <= lp.p <= 2.0
+    if f.has_quadratic_form and f.convex and ball.projects_quickly and load.form != "data":
+        side = d if lp is not None or flat is not None else D  # columns share a matrix
+        most = FEW if products and radii == 1 else MOST_PARAMETERS
+        if (d <= most or load.form == "gram") and (lp is not None or D <= MOST_PARAMETERS) and _fits(side):
+            return solvers.Direct(), "the minimum of a quadratic of few features can be computed exactly"
+    elif f.has_hessian and not f.has_quadratic_form and ball.projects_quickly and not (ball.has_free and f.convex):
+        most = FEW if products or (f.rows is not None and f.rows < D) else D  # models without curvature take long
+        if f.convex and flat is not None:
+            most = WORKING if lp is not None else 0
+        if d <= most and D <= MOST_PARAMETERS and _fits(D):
+            return solvers.ConstrainedNewton(), "with few features a Hessian is cheap, and few steps are needed"
+    if second_order and flat is not None and not (load.coupled and WORKING * load.outputs > MOST_PARAMETERS):
+        return solvers.WorkingSet(), f"most of the {d:,} features are zero at the minimum over this set"
+    if products:
+        return solvers.HessianFreeNewton(), f"products with a Hessian of {D:,} parameters are cheaper than the matrix"
+    if ball.is_polytope and not ball.projects_quickly and not isinstance(f.shape, FactoredShape):
+        rule = ExactLineSearch() if f.has_images else Backtracking()
+        return solvers.PairwiseFrankWolfe(rule), "over a polytope, steps among few vertices converge linearly"
+    if f.convex and f.has_images and ball.projectable and not (ball.is_round and isinstance(f.shape, FactoredShape)):
+        return solvers.AcceleratedProjectedGradient(BacktrackingGradient()), "the set has a projection"
+    if f.convex and f.has_images:
+        return solvers.CorrectivePrimalAveraging(), "it needs neither a Hessian nor a projection"
+    return solvers.FrankWolfe(ExactLineSearch() if f.has_images else Backtracking()), "it applies to smooth functions"
+
+
+def _fits(side: int) -> bool:
+    """Whether matrices of this side fit in memory."""
+    return 8 * MATRICES * side * side <= memory_limit()
+
+
+def memory_limit() -> int:
+    """Half of the memory of the machine, or of the container, in bytes; or what ``PROJFREE_MEMORY`` says."""
+    text = os.environ.get("PROJFREE_MEMORY", "").strip()
+    if text:
+        found = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*(?:([KMGT])(I?))?B?", text.upper())
+        size = int(float(found[1]) * (1024 if found[3] else 1000) ** " KMGT".find(found[2] or " ")) if found else 0
+        if size < 1:
+            raise ValueError(
+                f"the environment variable PROJFREE_MEMORY must be a positive number of bytes such as 4000000000, 4GB "
+                f"or 4GiB, got {text!r}; correct it or unset it."
+            )
+        return size
+    return _machine_memory() // 2
+
+
+@cache
+def _machine_memory() -> int:
+    """Bytes of memory of the machine, or of the container where that has less."""
+    limits = [Path(name).read_text().strip() for name in CGROUP_LIMITS if Path(name).is_file()]
+    sizes = [int(limit) for limit in limits if limit.isdigit() and int(limit) > 0]
+    if hasattr(os, "sysconf"):
+        sizes.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    return min(sizes, default=4 * 10**9)  # where the system does not tell

@@ -1,5 +1,0 @@
-"""Step rules."""
-
-from projfree.first_use import on_first_use
-
-__getattr__, __dir__, __all__ = on_first_use(__name__)
