@@ -27,11 +27,11 @@ from projfree import (
     minimize,
 )
 from projfree.algebra import LowRank, OnPattern, lowrank
+from projfree.completion.als_updates import regressed, with_offsets_regressed
+from projfree.completion.alternating import Alternating, offsets_alone
+from projfree.completion.offsets import OffsetObjective
 from projfree.numerics import subspace
-from projfree.objectives.offsets import OffsetObjective
-from projfree.objectives.regressions import regressed, with_offsets_regressed
 from projfree.sets import WeightedSchattenBall, spectral
-from projfree.solvers.alternating import Alternating, offsets_alone
 
 SHAPE = (12, 9)
 SOLVERS = (

@@ -6,10 +6,10 @@ from dataclasses import replace
 from functools import cached_property
 
 from projfree.checks import Array
+from projfree.completion.bias_terms import Offsets
 from projfree.objectives.hull import Local
 from projfree.objectives.hull_steps import HullSums
 from projfree.objectives.image_hull import RowHull
-from projfree.objectives.intercepts.matrix_offsets import Offsets
 
 
 class OffsetHull(RowHull):

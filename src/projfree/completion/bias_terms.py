@@ -19,6 +19,7 @@ import numpy as np
 
 from projfree.algebra import UNIT, Minorant, Point
 from projfree.checks import Array
+from projfree.completion.offset_steps import CurvatureAlong, OffsetMap, WithOffsets, WithSizes
 from projfree.data.factored_entries import FactoredEntriesData
 from projfree.data.rows import Step
 from projfree.data.workspace import Workspace
@@ -29,7 +30,6 @@ from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hull import Hull
 from projfree.objectives.hull_steps import ImageProducts
 from projfree.objectives.intercepts.base import Intercept
-from projfree.objectives.intercepts.offset_steps import CurvatureAlong, OffsetMap, WithOffsets, WithSizes
 from projfree.objectives.row_steps import Curvatures, DerivativeSums, TangentSums, ValueAndResidual, ValueSum
 from projfree.objectives.tangent import Sums
 
@@ -166,7 +166,7 @@ class Offsets(Intercept):
         return workspace.sweep(self.moved(DerivativeSums(self.loss), self.guess(x)), (x,))[1]
 
     def hull(self, workspace: Workspace, points: tuple[Point, ...], gradient: Array | None, tilt: Array | None) -> Hull:
-        from projfree.objectives.intercepts.offset_hull import OffsetHull
+        from projfree.completion.offset_hull import OffsetHull
 
         if is_squared(self.loss):  # a quadratic, offsets minimised out
             return super().hull(workspace, points, gradient, tilt)
