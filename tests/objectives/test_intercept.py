@@ -24,7 +24,7 @@ from projfree import (
 )
 from projfree.algebra import Point
 from projfree.numerics.newton_root import NoRootError
-from projfree.objectives.intercepts.root_search import InterceptSearch, search
+from projfree.objectives.intercept import InterceptSearch, search
 
 CONVEX = [
     (Squared(), 0),

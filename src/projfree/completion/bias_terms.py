@@ -27,11 +27,9 @@ from projfree.deadline import expired
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
 from projfree.objectives.evaluation import Evaluation
-from projfree.objectives.hull import Hull
-from projfree.objectives.hull_steps import ImageProducts
-from projfree.objectives.intercepts.base import Intercept
-from projfree.objectives.row_steps import Curvatures, DerivativeSums, TangentSums, ValueAndResidual, ValueSum
-from projfree.objectives.tangent import Sums
+from projfree.objectives.hull import Hull, PredictionProducts
+from projfree.objectives.intercept import Intercept
+from projfree.objectives.row_steps import Curvatures, DerivativeSums, Sums, TangentSums, ValueAndResidual, ValueSum
 
 #: Newton steps for the offsets of one image, and what they may leave of the value: so little that bounds, which feel
 #: the root of it, agree to all digits that are checked.
@@ -138,7 +136,13 @@ class Offsets(Intercept):
         return 0.5 * self.kappa * float(b @ b)
 
     def tangent(
-        self, workspace: Workspace, points: tuple[Point, ...], b: tuple[Array | None, ...], *, keep: bool = False
+        self,
+        workspace: Workspace,
+        points: tuple[Point, ...],
+        b: tuple[Array | None, ...],
+        *,
+        keep: bool = False,
+        near: bool = False,
     ) -> Evaluation:
         # Adjoints read nothing here, and the search has left all images: so do folds for further values.
         found = super().tangent(workspace, points[:1], b[:1], keep=keep)
@@ -178,7 +182,7 @@ class Offsets(Intercept):
         b = [self.offsets_at(workspace, points[0])]
         for x in points[1:]:
             b.append(b[0] - self.solve(workspace, x, b[0], self._look(workspace, x, b[0])[1], 1e-8))
-        step = self.moved(ImageProducts((0.0,) * len(points)), *b)
+        step = self.moved(PredictionProducts((0.0,) * len(points)), *b)
         ridges = np.array([b[0], *(c - b[0] for c in b[1:])])
         products: Array = self.loss.smoothness * workspace.fold(step, points).reshape(len(points), len(points))
         products = products + self.kappa * (ridges @ ridges.T)

@@ -32,8 +32,7 @@ from projfree.completion.side_information import Features, Neighbours
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.blackbox import CallHull
 from projfree.objectives.evaluation import Evaluation
-from projfree.objectives.hull import Hull
-from projfree.objectives.hull_steps import SquaredDifference
+from projfree.objectives.hull import Hull, SquaredDifference
 
 
 class ImplicitObjective(SmoothFunction):

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
 from projfree.checks import Array
 from projfree.completion.bias_terms import Offsets
-from projfree.objectives.hull import Local
-from projfree.objectives.hull_steps import HullSums
-from projfree.objectives.image_hull import RowHull
+from projfree.data.rows import Step
+from projfree.objectives.hull import HullPlace, Local, PredictionHull
 
 
-class OffsetHull(RowHull):
+class OffsetHull(PredictionHull):
     """Any loss, with the offsets of the first point: an upper bound on the hull that touches it there."""
 
     intercept: Offsets
 
     @cached_property
-    def b(self) -> Array:
+    def _b(self) -> Array:
         """The offsets of the first point."""
         self.workspace.hold(self.points)
         return self.intercept.offsets_at(self.workspace, self.points[0])
 
-    def _evaluate(self, m: Array) -> Local:
-        step = self.intercept.moved(HullSums(self.intercept.loss, ((tuple(m.tolist()), None),)), self.b)
-        (here,) = self._folded(step, len(m), [None])
-        return replace(here, value=here.value + self.intercept.penalty(self.b))
+    def _evaluate(self, places: Sequence[Array]) -> list[Local]:
+        penalty = self.intercept.penalty(self._b)
+        return [replace(here, value=here.value + penalty) for here in super()._evaluate(places)]
 
-    @property
-    def curvature(self) -> float:
-        return self._bend(0.0)
+    def _step(self, places: tuple[HullPlace, ...]) -> Step:
+        return self.intercept.moved(super()._step(places), self._b)
+
+    def _start(self, m: Array) -> Array:
+        return m
+
+    def _profiled(self, m: Array) -> Array:
+        return m

@@ -10,13 +10,13 @@ import numpy as np
 
 from projfree.algebra import FactoredShape, Minorant, Pattern, Point, Structured, frozen
 from projfree.checks import Array, all_finite, real_array
-from projfree.objectives.evaluation import Bend, Evaluation
+from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.workload import Workload
 
 if TYPE_CHECKING:
     from projfree.losses.base import Loss
     from projfree.numerics.symmetric import Symmetric
-    from projfree.objectives.hessian_products import HessianProducts
+    from projfree.objectives.hessian import Hessian
     from projfree.objectives.hull import Hull
     from projfree.objectives.quadratic import QuadraticForm
     from projfree.objectives.rounding import Rounding
@@ -146,20 +146,22 @@ class SmoothFunction(ABC):
         """An unbiased estimate of the gradient at ``x`` from ``m`` rows; its constant is minus infinity."""
         raise TypeError(f"{type(self).__name__} has no rows to sample from; use `sampling=FullBatch()`.")
 
-    def hessian(self, x: Point) -> Array:
-        """The Hessian at ``x`` as a ``(D, D)`` matrix, D the entries of a parameter; never with negative curvature.
+    def hessian(
+        self, x: Point, features: Array | None = None, rows: int | None = None, seed: int = 0
+    ) -> Hessian | None:
+        """The Hessian at ``x``, never with negative curvature; None where the function has none.
 
-        For functions that are not convex, the curvature of a convex quadratic model that touches them at ``x``.
+        Nothing is read before a matrix or a product is asked for.
+
+        Parameters
+        ----------
+        features : ndarray, optional
+            The features to which its matrix belongs, all by default.
+        rows : int, optional
+            The number of rows in a sample that it is formed from, drawn with ``seed``; all rows by default, and where
+            the function has no rows.
         """
-        raise TypeError(f"{type(self).__name__} has no Hessian; use CorrectivePrimalAveraging or FrankWolfe.")
-
-    def bend(self, x: Point) -> Bend:
-        """`hessian`, and how the intercept follows the parameter where `evaluate_near` takes one as given."""
-        return Bend(self.hessian(x))
-
-    def rough_bend(self, x: Point, m: int, rng: np.random.Generator) -> Bend:
-        """`bend` of ``m`` rows that are drawn, where the function has rows: a matrix that is about right."""
-        return self.bend(x)
+        return None
 
     def hessian_among(self, x: Point, features: Array, places: Array | None = None) -> Array:
         """The part of `hessian` that belongs to some features, the rest of which is not formed where that saves work.
@@ -167,9 +169,7 @@ class SmoothFunction(ABC):
         Of shape ``(m, m)`` for m features where all outputs share it, else ``(m k, m k)`` for k outputs; with
         ``places`` only the rows that belong to the features there.
         """
-        k = math.prod(self.shape[1:])
-        entries = (features[:, None] * k + np.arange(k)).ravel()
-        return rows_at(self.hessian(x)[np.ix_(entries, entries)], places, k)
+        raise TypeError(f"{type(self).__name__} has no Hessian among features; use another solver.")
 
     def column_products(self, x: Point, features: Array) -> Symmetric:
         """`hessian_among` increasing features that is not formed, for sets so large that this would take longer."""
@@ -182,32 +182,8 @@ class SmoothFunction(ABC):
 
     @property
     def has_hessian(self) -> bool:
-        """Whether `hessian` works."""
+        """Whether the matrix of a `hessian` can be formed."""
         return type(self).hessian is not SmoothFunction.hessian
-
-    def hessian_at(self, x: Point) -> HessianProducts:
-        """The Hessian at ``x`` through its products, about one read each; the same matrix that `hessian` forms.
-
-        Quadratics have it whether or not they have that matrix.
-        """
-        from projfree.objectives.hessian_products import FormedProducts, SlopeProducts
-
-        if self.quadratic and not self.has_hessian:
-            return SlopeProducts(self)
-        return FormedProducts(self.hessian(x), self.shape)
-
-    def curvature_among(self, x: Point, points: tuple[Point, ...], others: tuple[Point, ...] = ()) -> Array:
-        r"""The products :math:`\langle p, H(x)\, q\rangle` of ``points`` with themselves and then with ``others``.
-
-        For functions that are not convex through the Hessian of a convex model, as in `hessian`; at most one read of
-        the data, however many points there are.
-        """
-        raise TypeError(f"{type(self).__name__} has no curvature among points; use `corrections=0`.")
-
-    @property
-    def has_curvature(self) -> bool:
-        """Whether `curvature_among` works."""
-        return type(self).curvature_among is not SmoothFunction.curvature_among
 
     def quadratic_form(self) -> QuadraticForm | None:
         """The function as a quadratic form of its columns, None where it is none; may cost one pass, which is kept."""
@@ -317,10 +293,3 @@ class SmoothFunction(ABC):
     def reported(self) -> SmoothFunction:
         """The function whose value and bound a run reports; differs from the one that is run on if perturbed."""
         return self
-
-
-def rows_at(H: Array, places: Array | None, outputs: int) -> Array:
-    """The rows of a Hessian that belong to the features at some places, each with all of its outputs."""
-    if places is None:
-        return H
-    return np.asarray(H.reshape(-1, outputs, H.shape[1])[places].reshape(-1, H.shape[1]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any, Self
 from uuid import uuid4
@@ -211,7 +211,10 @@ class CallHull(Hull):
         self.f = f
         self._last: tuple[float, float] | None = None
 
-    def _evaluate(self, m: Array) -> Local:
+    def _evaluate(self, places: Sequence[Array]) -> list[Local]:
+        return [self._call(m) for m in places]
+
+    def _call(self, m: Array) -> Local:
         here = self.f.evaluate(self.mix(m) if m.any() else self.points[0])
         value, slope = here.value, inner(here.slope.gradient, self.points[1].w - self.points[0].w)
         place, curvature = float(m[0]), 0.0

@@ -16,12 +16,12 @@ from projfree.deadline import expired
 from projfree.losses.base import Loss
 from projfree.losses.softmax import Softmax
 from projfree.losses.squared import is_squared
-from projfree.objectives.base import SmoothFunction, rows_at
-from projfree.objectives.curvature import bend, curvature, shared_curvature
-from projfree.objectives.evaluation import Bend, Evaluation, Memory
+from projfree.objectives.base import SmoothFunction
+from projfree.objectives.evaluation import Evaluation, Memory
 from projfree.objectives.gram_form import diagonal_of, form_of
+from projfree.objectives.hessian import RowHessian
 from projfree.objectives.hull import Hull
-from projfree.objectives.intercepts import Centred, Intercept, NoIntercept, Profiled
+from projfree.objectives.intercept import Centred, Intercept, Profiled
 from projfree.objectives.quadratic import QuadraticForm
 from projfree.objectives.rounding import Rounding, SteepRounding
 from projfree.objectives.row_steps import Curvatures
@@ -29,7 +29,6 @@ from projfree.objectives.workload import Workload
 
 if TYPE_CHECKING:
     from projfree.data.column_products import ColumnProducts
-    from projfree.objectives.hessian_products import HessianProducts
     from projfree.sets.base import ConstraintSet
 
 FORMS = ("auto", "gram", "data")
@@ -75,7 +74,7 @@ class Objective(SmoothFunction):
                 f'`form="gram"` needs the squared loss on a table of features, got {loss!r}; leave it out.'
             )
         self.form, self.fit_intercept = form, flag("fit_intercept", fit_intercept)
-        kind: type[Intercept] = NoIntercept
+        kind: type[Intercept] = Intercept
         if self.fit_intercept and loss.coupled and type(loss) is not Softmax:
             raise TypeError(
                 f"`fit_intercept=True` needs a loss of single outputs, or `Softmax()`: how far those of {loss!r} may "
@@ -131,11 +130,15 @@ class Objective(SmoothFunction):
         if known is not None:
             return known
         if not tangent:
-            return self._memory.keep(self._stated(self.intercept_strategy.value(self.workspace, x)))
+            return self._memory.keep(self._stated(self._value(x)))
         alone = not (x.of or also or self.workspace.holds(x))
         found = self._stated(self.intercept_strategy.evaluate(self.workspace, x, also, keep=keep))
         # A search for the intercept ends early at a deadline, which the check at exit has not.
         return self._memory.keep(found, recomputed=alone and not expired())
+
+    def _value(self, x: Point) -> Evaluation:
+        (b,) = self.intercept_strategy.locate(self.workspace, (x,))
+        return self.intercept_strategy.value_with(self.workspace, x, b)
 
     def recomputed(self, x: Point) -> Evaluation | None:
         # A subclass may say something else about a point than what is remembered here, and whoever makes a point of an
@@ -147,7 +150,8 @@ class Objective(SmoothFunction):
         if not (self.convex and isinstance(self.intercept_strategy, Profiled) and self._has_intercept(x)):
             return self.evaluate(x, keep=True)
         self.check_point(x)
-        return self._memory.keep(self._stated(self.intercept_strategy.near(self.workspace, x)))
+        found = self.intercept_strategy.tangent(self.workspace, (x,), (x.intercept,), keep=True, near=True)
+        return self._memory.keep(self._stated(found))
 
     def _has_intercept(self, x: Point) -> bool:
         """Whether a point has an intercept that may be one of this function."""
@@ -219,32 +223,20 @@ class Objective(SmoothFunction):
 
     def centred_intercept(self, w: Array) -> Array | None:
         """The intercept of the squared loss at ``w``, None where there is none; no pass."""
-        return self.intercept_strategy.at(w) if isinstance(self.intercept_strategy, Centred) else None
+        return self.intercept_strategy.guess(Point(w)) if isinstance(self.intercept_strategy, Centred) else None
 
     def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
         return self.intercept_strategy.hull(self.workspace, points, gradient, tilt)
 
-    def hessian(self, x: Point) -> Array:
-        return curvature(self.intercept_strategy, self.workspace, x, self._located(x))
-
-    def bend(self, x: Point) -> Bend:
-        if not (self.convex and isinstance(self.intercept_strategy, Profiled)):
-            return Bend(self.hessian(x))
-        b = x.intercept if self._has_intercept(x) else self._located(x)
-        return bend(self.intercept_strategy, self.workspace, x, b)
-
-    def rough_bend(self, x: Point, m: int, rng: np.random.Generator) -> Bend:
-        part = self.alike()
-        part.workspace = self.workspace.sampled(m, rng)
-        return part.bend(x)
+    def hessian(
+        self, x: Point, features: Array | None = None, rows: int | None = None, seed: int = 0
+    ) -> RowHessian:
+        # Of losses that couple outputs, softmax is the one whose curvature is known to be a sum of squares over pairs.
+        workspace = self.workspace if rows is None else self.workspace.sampled(rows, np.random.default_rng(seed))
+        return RowHessian(self, workspace, x, features)
 
     def hessian_among(self, x: Point, features: Array, places: Array | None = None) -> Array:
-        b = self._located(x)
-        if is_squared(self.loss):
-            return shared_curvature(self.intercept_strategy, self.workspace, x, b, features, places)
-        return rows_at(
-            curvature(self.intercept_strategy, self.workspace, x, b, features), places, math.prod(self.outputs)
-        )
+        return RowHessian(self, self.workspace, x, features).rows(places)[0]
 
     def column_products(self, x: Point, features: Array) -> ColumnProducts:
         b, free = self._located(x), self.intercept_strategy.constant is not None
@@ -259,23 +251,17 @@ class Objective(SmoothFunction):
     def _located(self, x: Point) -> Array | None:
         """The intercept at ``x``, from memory where it was found before."""
         known = self._memory.recall(x, tangent=False)
-        return self.intercept_strategy.locate(self.workspace, (x,))[0] if known is None else known.intercept
-
-    def hessian_at(self, x: Point) -> HessianProducts:
-        from projfree.objectives.hessian_products import RowProducts
-
-        return RowProducts(self.intercept_strategy, self.workspace, x)
+        if known is not None:
+            return known.intercept
+        if self.convex and self._has_intercept(x) and self.intercept_strategy.constant is not None:
+            return x.intercept
+        return self.intercept_strategy.locate(self.workspace, (x,))[0]
 
     @property
     def has_hessian(self) -> bool:
         # A table of features, for entries of a matrix have too many parameters; of losses that couple outputs, softmax
         # is the one whose curvature is known to be a sum of squares over pairs.
         return len(self.data.shape(())) == 1 and (not self.loss.coupled or type(self.loss) is Softmax)
-
-    def curvature_among(self, x: Point, points: tuple[Point, ...], others: tuple[Point, ...] = ()) -> Array:
-        from projfree.objectives.among import curvature_among
-
-        return curvature_among(self.intercept_strategy, self.workspace, x, self._located(x), points, others)
 
     def quadratic_form(self) -> QuadraticForm | None:
         return form_of(self) if self.has_quadratic_form else None

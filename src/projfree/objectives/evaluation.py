@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from projfree.algebra import Handle, Minorant, Point, frozen
 from projfree.checks import Array
@@ -60,25 +59,6 @@ class Evaluation:
         """The tangent, which must have been asked for."""
         assert self.tangent is not None
         return self.tangent
-
-
-class Bend(NamedTuple):
-    r"""The curvature of a function at a point, with what is known of its intercept.
-
-    Attributes
-    ----------
-    H : ndarray of shape (D, D)
-        The Hessian, intercept minimised out.
-    follow : ndarray of shape (D, k) or None
-        :math:`H_{wb} H_{bb}^{+}`: where the parameter moves by v, the best intercept moves by ``-follow.T @ v``. None
-        where the intercept is to be searched for.
-    inverse : ndarray of shape (k, k) or None
-        :math:`H_{bb}^{+}`.
-    """
-
-    H: Array
-    follow: Array | None = None
-    inverse: Array | None = None
 
 
 #: How many evaluations a function remembers.

@@ -19,7 +19,7 @@ from projfree.objectives.workload import Workload
 from projfree.sets.base import ConstraintSet
 
 if TYPE_CHECKING:
-    from projfree.objectives.hessian_products import HessianProducts
+    from projfree.objectives.hessian import Hessian
 
 
 class Perturbed(SmoothFunction):
@@ -96,8 +96,10 @@ class Perturbed(SmoothFunction):
         own = self.theta * np.array([inner(self.xi, p.w - points[0].w) for p in points[1:]])
         return self.f.hull(points, gradient, own if tilt is None else own + tilt)
 
-    def hessian(self, x: Point) -> Array:
-        return self.f.hessian(x)
+    def hessian(
+        self, x: Point, features: Array | None = None, rows: int | None = None, seed: int = 0
+    ) -> Hessian | None:
+        return self.f.hessian(x, features, rows, seed)
 
     def hessian_among(self, x: Point, features: Array, places: Array | None = None) -> Array:
         return self.f.hessian_among(x, features, places)
@@ -109,19 +111,9 @@ class Perturbed(SmoothFunction):
     def has_columns(self) -> bool:
         return self.f.has_columns
 
-    def hessian_at(self, x: Point) -> HessianProducts:
-        return self.f.hessian_at(x)
-
     @property
     def has_hessian(self) -> bool:
         return self.f.has_hessian
-
-    def curvature_among(self, x: Point, points: tuple[Point, ...], others: tuple[Point, ...] = ()) -> Array:
-        return self.f.curvature_among(x, points, others)
-
-    @property
-    def has_curvature(self) -> bool:
-        return self.f.has_curvature
 
     def quadratic_form(self) -> QuadraticForm | None:
         form = self.f.quadratic_form()

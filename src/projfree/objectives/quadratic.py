@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,10 +13,8 @@ from projfree.algebra import UNIT, Handle, Minorant, Point, inner, size
 from projfree.checks import Array, all_finite, real_array
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.hessian import MatrixHessian
 from projfree.objectives.hull import Hull, Local, QuadraticHull
-
-if TYPE_CHECKING:
-    from projfree.objectives.hessian_products import HessianProducts
 
 #: How many products with H are kept.
 MOST_PRODUCTS = 6
@@ -140,27 +138,12 @@ class QuadraticForm(SmoothFunction):
         hessian = np.array([[inner(a, image) for image in images] for a in differences])
         return Local(self.value(base), gradient, (hessian + hessian.T) / 2.0)
 
-    def hessian(self, x: Point) -> Array:
-        return np.kron(self.H, np.eye(int(np.prod(self.shape[1:]))))
+    def hessian(self, x: Point, features: Array | None = None, rows: int | None = None, seed: int = 0) -> FormHessian:
+        return FormHessian(self, features)
 
     def hessian_among(self, x: Point, features: Array, places: Array | None = None) -> Array:
         rows = features if places is None else features[places]
         return np.asarray(self.H[np.ix_(rows, features)])
-
-    def hessian_at(self, x: Point) -> HessianProducts:
-        from projfree.objectives.hessian_products import FormProducts
-
-        return FormProducts(self)
-
-    def curvature_among(self, x: Point, points: tuple[Point, ...], others: tuple[Point, ...] = ()) -> Array:
-        if not points:
-            return np.zeros((0, len(others)))
-        fresh = np.stack([p.w for p in points])
-        everyone = np.stack([p.w for p in (*points, *others)])
-        self._workspace.count += len(points)
-        products = np.tensordot(fresh, self.H, axes=(1, 0))  # points, outputs or none, features
-        images = products if fresh.ndim == 2 else products.transpose(0, 2, 1)
-        return np.asarray(images.reshape(len(fresh), -1) @ everyone.reshape(len(everyone), -1).T)
 
     def quadratic_form(self) -> QuadraticForm:
         return self
@@ -180,6 +163,19 @@ class QuadraticForm(SmoothFunction):
     def fingerprint(self) -> str:
         digest = hashlib.sha256(self.H.tobytes() + self.b.tobytes() + str(self.c).encode())
         return f"quadratic {self.shape} {digest.hexdigest()[:16]}"
+
+
+class FormHessian(MatrixHessian):
+    """The matrix of a form; each product counts as a pass over it."""
+
+    def __init__(self, f: QuadraticForm, features: Array | None) -> None:
+        H = f.H if features is None else f.H[np.ix_(features, features)]
+        super().__init__(H, f.shape if features is None else (len(features),))
+        self._workspace = f._workspace
+
+    def times(self, v: Array | Point) -> Array:
+        self._workspace.count += 1
+        return super().times(v)
 
 
 class Products:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from projfree.algebra import UNIT, Point, inner
+from projfree.algebra import UNIT, Point, inner, zeros
 from projfree.checks import Array
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
@@ -20,9 +20,14 @@ NOISE = 64.0
 MOST_ENTRIES, MOST_VERTICES, MOST_PARTS = 1 << 25, 2_000, 4
 
 
+def has_products(f: SmoothFunction) -> bool:
+    """Whether the curvature of a function among points is known."""
+    return f.hessian(Point(zeros(f.shape))) is not None
+
+
 def correctable(f: SmoothFunction, vertices: int) -> bool:
     """Whether the curvature among so many vertices is known and can be formed in good time."""
-    return f.has_curvature and vertices <= min(MOST_VERTICES, MOST_PARTS * _part(f))
+    return has_products(f) and vertices <= min(MOST_VERTICES, MOST_PARTS * _part(f))
 
 
 def _part(f: SmoothFunction) -> int:
@@ -33,7 +38,8 @@ def _part(f: SmoothFunction) -> int:
 def curvature(f: SmoothFunction, x: Point, active: ActiveSet, known: Array | None) -> Array:
     """The products of all vertices through the Hessian at ``x``, given those of the first ones if they are known."""
     first_new, size, everyone = 0 if known is None else len(known), _part(f), len(active)
-    K = np.zeros((everyone, everyone))
+    K, H = np.zeros((everyone, everyone)), f.hessian(x)
+    assert H is not None
     if known is not None:
         K[:first_new, :first_new] = known
     for first in range(first_new, everyone, size):
@@ -41,7 +47,7 @@ def curvature(f: SmoothFunction, x: Point, active: ActiveSet, known: Array | Non
         fresh = _points(f, active, first, last)
         for start in range(0, max(first, 1), size):  # with the vertices before them, where there are any
             stop = min(start + size, first)
-            products = f.curvature_among(x, fresh, _points(f, active, start, stop))
+            products = H.products(fresh, _points(f, active, start, stop))
             K[first:last, first:last] = products[:, : len(fresh)]
             K[first:last, start:stop] = products[:, len(fresh) :]
             K[start:stop, first:last] = products[:, len(fresh) :].T

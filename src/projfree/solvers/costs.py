@@ -10,6 +10,7 @@ from projfree.algebra import FactoredShape
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.workload import Workload
 from projfree.sets.base import ConstraintSet
+from projfree.solvers.correction import has_products
 from projfree.solvers.model import MOST_PARAMETERS
 
 # Fitted by `python benchmarks/plan_fit.py`; all costs are in reads of X.
@@ -48,7 +49,7 @@ class Traits(NamedTuple):
     @classmethod
     def of(cls, f: SmoothFunction) -> Traits:
         """The traits of a function."""
-        able = (f.has_images, f.has_hessian, f.has_curvature, f.has_quadratic_form)
+        able = (f.has_images, f.has_hessian, has_products(f), f.has_quadratic_form)
         return cls(f.shape, f.rows, f.convex, f.quadratic, *able)
 
 

@@ -13,7 +13,7 @@ from projfree.checks import Array
 from projfree.numerics.truncated_newton import inner_step, sphere_step
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
-from projfree.objectives.hessian_products import HessianProducts
+from projfree.objectives.hessian import Hessian
 from projfree.sets import LpBall
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State
@@ -156,7 +156,8 @@ class Move(NamedTuple):
 
 def newton_move(f: SmoothFunction, ball: ConstraintSet, x: Point, m: Minorant, diagonal: Array | None = None) -> Move:
     """A truncated Newton step from ``x``, whose tangent is ``m``; ``diagonal`` is what an earlier step returned."""
-    lp, H = _smooth_ball(ball, f.shape), f.hessian_at(x)
+    lp, H = _smooth_ball(ball, f.shape), f.hessian(x)
+    assert H is not None
     if diagonal is None and lp.p != 2.0:
         diagonal = H.diagonal()
     value, gap = f.value(x), ball.gap(m.gradient, x.w)
@@ -174,7 +175,7 @@ def newton_move(f: SmoothFunction, ball: ConstraintSet, x: Point, m: Minorant, d
     return Move(new, gamma, known, diagonal, stuck or gap <= NOTHING * UNIT * abs(value))
 
 
-def _candidate(f: SmoothFunction, H: HessianProducts, g: Array, x: Point, lp: LpBall, diagonal: Array | None) -> Point:
+def _candidate(f: SmoothFunction, H: Hessian, g: Array, x: Point, lp: LpBall, diagonal: Array | None) -> Point:
     """Where a truncated Newton step leads, found on the unit ball and with a gradient of about unit size.
 
     Where few products led there, it is a mixture of their points, whose images are known.
@@ -190,7 +191,7 @@ def _candidate(f: SmoothFunction, H: HessianProducts, g: Array, x: Point, lp: Lp
         direction = Point(frozen((r * v).reshape(shape)))
         if len(asked) < MOST_MIXED:
             asked.append(direction)
-        return H.product_of(direction).ravel() / size
+        return H.times(direction).ravel() / size
 
     if lp.norm(x.w) >= ON_SPHERE * r and float(slope @ unit) < 0.0:
         scale = 0.0 if diagonal is None else diagonal.ravel() * (r / size)

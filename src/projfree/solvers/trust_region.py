@@ -14,6 +14,7 @@ from projfree.objectives.base import SmoothFunction
 from projfree.sets import LpBall
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State
+from projfree.solvers.correction import has_products
 from projfree.solvers.hessian_free import newton_move
 from projfree.solvers.restoring import member
 
@@ -94,7 +95,7 @@ class TrustRegionLanczos(Solver):
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         super().check(f, ball)
-        if not f.convex or not f.quadratic:
+        if not f.convex or not f.quadratic or not has_products(f):
             raise TypeError(
                 "TrustRegionLanczos needs a convex quadratic such as an Objective with Squared(), got "
                 f"{f.workload().name}; use CorrectivePrimalAveraging."
@@ -126,7 +127,9 @@ class TrustRegionLanczos(Solver):
         carried = state.t == 0 and state.space.size > 0  # the space of another radius, which may do
         if not carried:
             # The product does not depend on where it is taken.
-            image = f.hessian_at(state.x).product(state.space.Q[-1].reshape(f.shape))
+            H = f.hessian(state.x)
+            assert H is not None
+            image = H.times(state.space.Q[-1].reshape(f.shape))
             state = replace(state, **vars(state.space.extended(image.ravel())))
         found = state.space.minimise(radius, state.penalty)
         state, done = replace(state, penalty=found.penalty), self._ends(state, found)
