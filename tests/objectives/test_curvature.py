@@ -144,7 +144,7 @@ def test_a_tangent_with_any_intercept_lies_below(seed, off):
     f = Objective(Logistic(), as_data(X, y), fit_intercept=True)
     w, ball = rng.standard_normal(3), LpBall(2.0, 1.0)
     exact = f.evaluate(f.point(w))
-    near = f.open().evaluate_near(f.point(w, exact.intercept + off))
+    near = f.open().evaluate(f.point(w, exact.intercept + off), near=True)
     assert near.value >= exact.value - 1e-12
     assert near.rest.shape == (1,)
     bound = near.slope.minimum(ball)[0]

@@ -108,7 +108,7 @@ class Wrapped(SmoothFunction):
     def open(self):
         return type(self)(self.f.open())
 
-    def evaluate(self, x, also=(), *, tangent=True, keep=False):
+    def evaluate(self, x, also=(), *, tangent=True, keep=False, near=False):
         return self.f.evaluate(x, also, tangent=tangent)
 
     def knows(self, x):

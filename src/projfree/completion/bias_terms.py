@@ -19,7 +19,7 @@ import numpy as np
 
 from projfree.algebra import UNIT, Minorant, Point
 from projfree.checks import Array
-from projfree.completion.offset_steps import CurvatureAlong, OffsetMap, WithOffsets, WithSizes
+from projfree.completion.offset_steps import CurvatureAlong, OffsetMap, ValueAndResidual, WithOffsets, WithSizes
 from projfree.data.factored_entries import FactoredEntriesData
 from projfree.data.rows import Step
 from projfree.data.workspace import Workspace
@@ -29,7 +29,7 @@ from projfree.losses.squared import is_squared
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hull import Hull, PredictionProducts
 from projfree.objectives.intercept import Intercept
-from projfree.objectives.row_steps import Curvatures, DerivativeSums, Sums, TangentSums, ValueAndResidual, ValueSum
+from projfree.objectives.row_steps import Curvatures, DerivativeSums, Sums, TangentSums, ValueSum
 
 #: Newton steps for the offsets of one image, and what they may leave of the value: so little that bounds, which feel
 #: the root of it, agree to all digits that are checked.

@@ -29,7 +29,7 @@ from projfree.algebra.stacked import StackedPattern
 from projfree.checks import Array, at_least, instance, positive
 from projfree.completion.offsets import OffsetObjective
 from projfree.completion.side_information import Features, Neighbours
-from projfree.objectives.base import SmoothFunction
+from projfree.objectives.base import SmoothFunction, check_point
 from projfree.objectives.blackbox import CallHull
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hull import Hull, SquaredDifference
@@ -105,9 +105,9 @@ class ImplicitObjective(SmoothFunction):
         return False
 
     def evaluate(
-        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False
+        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False, near: bool = False
     ) -> Evaluation:
-        self.check_point(x)
+        check_point(self, x)
         f, (m, n) = self.entries, self.entries.shape
         w: Any = x.w
         found = f.evaluate(f.point(w.low.block(slice(m), slice(n)), x.intercept), tangent=tangent)

@@ -9,11 +9,11 @@ from typing import Any
 from projfree.algebra import Point
 from projfree.checks import at_least, instance
 from projfree.completion.bias_terms import Offsets
+from projfree.completion.offset_steps import ValueAndResidual
 from projfree.completion.side_information import Neighbours
 from projfree.data.factored_entries import FactoredEntriesData
 from projfree.losses.base import Loss
 from projfree.objectives.erm import Objective
-from projfree.objectives.row_steps import ValueAndResidual
 
 
 class OffsetObjective(Objective):

@@ -13,7 +13,7 @@ import numpy as np
 from projfree.algebra import UNIT, Minorant, Point, inner
 from projfree.algebra.minorant import size
 from projfree.checks import Array, at_least, count, flag, positive, real_array, shown
-from projfree.objectives.base import SmoothFunction
+from projfree.objectives.base import SmoothFunction, check_point
 from projfree.objectives.evaluation import Evaluation, Memory
 from projfree.objectives.hull import Hull, Local
 
@@ -90,9 +90,9 @@ class BlackBox(SmoothFunction):
         return x.handle in self._memory
 
     def evaluate(
-        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False
+        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False, near: bool = False
     ) -> Evaluation:
-        self.check_point(x)
+        check_point(self, x)
         known = self._memory.recall(x, tangent)
         if known is None:
             value, gradient = self._call(x)

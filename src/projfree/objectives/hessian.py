@@ -75,13 +75,13 @@ class MatrixHessian(Hessian):
 
     @cached_property
     def matrix(self) -> Array:  # type: ignore[override]
-        return np.asarray(np.kron(self._H, np.eye(math.prod(self._shape[1:]))))
+        return np.kron(self._H, np.eye(math.prod(self._shape[1:])))
 
     def times(self, v: Array | Point) -> Array:
         return np.asarray(self._H @ (v.w if isinstance(v, Point) else v))
 
     def diagonal(self) -> Array:
-        return np.multiply.outer(np.diag(self._H), np.ones(self._shape[1:]))
+        return np.asarray(np.multiply.outer(np.diag(self._H), np.ones(self._shape[1:])))
 
     def products(self, points: tuple[Point, ...], others: tuple[Point, ...] = ()) -> Array:
         everyone = np.array([p.w.ravel() for p in (*points, *others)]).reshape(-1, math.prod(self._shape))
@@ -116,7 +116,7 @@ class RowHessian(Hessian):
 
     @cached_property
     def _b(self) -> Array | float:
-        b = None if self._constant else self._f._located(self._x)
+        b = None if self._constant else self._f.located_intercept(self._x)
         return 0.0 if b is None else b
 
     @property
@@ -131,7 +131,7 @@ class RowHessian(Hessian):
     @cached_property
     def _formed(self) -> tuple[Array, tuple[Array, Array] | None]:
         k = math.prod(self._outputs)
-        H, response = self.rows()
+        H, response = self.part()
         if self._features is not None:
             return H, None
         if self._constant and k > 1:
@@ -141,7 +141,7 @@ class RowHessian(Hessian):
             response = response[0] + np.kron(row[:, None], np.eye(k)), response[1]
         return H, response
 
-    def rows(self, places: Array | None = None) -> tuple[Array, tuple[Array, Array] | None]:
+    def part(self, places: Array | None = None) -> tuple[Array, tuple[Array, Array] | None]:
         """The rows of the matrix at some of the features, all by default; also the response about the mean row."""
         k, features, step = math.prod(self._outputs), self._features, Curvatures(self._loss, self._b)
         free = self._intercept is not None
@@ -229,7 +229,7 @@ class RowHessian(Hessian):
 
     def products(self, points: tuple[Point, ...], others: tuple[Point, ...] = ()) -> Array:
         q, m, k = len(points), len(points) + len(others), math.prod(self._outputs)
-        b = self._f._located(self._x)
+        b = self._f.located_intercept(self._x)
         sums, _ = self._workspace.sweep(DirectionProducts(self._loss, b, q), (self._x, *points, *others))
         products = sums[: q * m].reshape(q, m)
         if b is None:

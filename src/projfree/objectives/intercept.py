@@ -55,6 +55,8 @@ class Intercept:
     #: What the description of an objective says about it, and whether values are means of losses over rows alone.
     described: str = ""
     measured: bool = True
+    #: Whether the intercept has to be searched for.
+    searched: bool = False
 
     def __init__(self, loss: Loss, data: Data, outputs: tuple[int, ...]) -> None:
         self.loss, self.data, self.outputs = loss, data, outputs
@@ -102,6 +104,14 @@ class Intercept:
         """The intercept at each of the points."""
         return (None,) * len(points)
 
+    def given(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:
+        """The intercept that each of the points has, located where it has none that may be one of this function."""
+        if self.constant is None:
+            return (None,) * len(points)
+        shape = self.constant.shape
+        known = [None if p.intercept is None or p.intercept.shape != shape else p.intercept for p in points]
+        return tuple([self.locate(workspace, (p,))[0] if b is None else b for p, b in zip(points, known, strict=True)])
+
     def guess(self, x: Point) -> Array | None:
         """An approximate intercept at ``x``, without a look at the rows."""
         return None
@@ -109,11 +119,6 @@ class Intercept:
     def mean_difference(self, x: Point, v: Point) -> Array | float:
         """The weighted mean of the difference of predictions that an intercept takes up."""
         return 0.0
-
-    def evaluate(self, workspace: Workspace, x: Point, also: tuple[Point, ...], *, keep: bool) -> Evaluation:
-        """The value and the tangent at ``x`` in one sweep, with the values at further points."""
-        points = (x, *also)
-        return self.tangent(workspace, points, self.locate(workspace, points), keep=keep)
 
     def tangent(
         self,
@@ -135,19 +140,11 @@ class Intercept:
         m, b0 = self.minorant(sums, packed[end:], g, b[0])
         further = zip(points[1:], b[1:], packed[own:end].tolist(), strict=True)
         also = tuple([Evaluation(p.alone(c), v) for p, c, v in further])
-        return Evaluation(points[0].alone(b0), sums.value, m, also, rest=sums.slope if near else None)
+        return Evaluation(points[0].alone(b0), sums.value, m, also, rest=sums.slope if near and self.searched else None)
 
     def tangent_step(self, b: tuple[Array | None, ...]) -> Step:
         """The sums of a tangent with intercepts as given: those of `TangentSums`, which others may follow."""
         return TangentSums(self.loss, b)
-
-    def recheck(self, workspace: Workspace, points: tuple[Point, Point]) -> tuple[Evaluation, Evaluation]:
-        """The value at the second point and the tangent at the first, with their intercepts where they have some."""
-        b: tuple[Array | None, ...] = (None, None)
-        if self.constant is not None:  # a tangent without an intercept bounds another function
-            b = tuple([self.locate(workspace, (p,))[0] if p.intercept is None else p.intercept for p in points])
-        found = self.tangent(workspace, points, b)
-        return found.also[0], found
 
     def value_with(self, workspace: Workspace, x: Point, b: Array | None) -> Evaluation:
         """The value at ``x`` from its predictions, with the intercept as given."""
@@ -259,19 +256,19 @@ class Profiled(FittedIntercept):
     steps from where the last point had it. It depends on all predictions, so that a tangent costs two reads.
     """
 
+    searched = True
+
     def __init__(self, loss: Loss, data: Data, outputs: tuple[int, ...]) -> None:
         super().__init__(loss, data, outputs)
         needed = outputs[0] if loss.coupled else 2
         for labels in data.labels() if loss.labels else ():  # each output needs every class, with some weight
             if len(labels) < needed:
                 raise no_minimum(labels)
-        if loss.labels:
-            start = loss.constant(data.mean_target())
-        elif math.isfinite(loss.smoothness):
-            start = data.median_target()  # the minimum of a loss that is not convex is among the targets
-        else:
+        start: Array | float = 0.0
+        if not math.isfinite(loss.smoothness):
             start = _log_mean(loss, data)
-        start = np.zeros(outputs) if start is None else start
+        elif not loss.labels:
+            start = data.median_target()  # the minimum of a loss that is not convex is among the targets
         self.constant = search(data.open(), loss, data, self._zero, start, outputs)
 
     def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:
@@ -318,10 +315,10 @@ class Profiled(FittedIntercept):
         return float(np.ptp(self.constant)) + float(np.log(len(self.constant))), 2.0
 
 
-def _log_mean(loss: Loss, data: Data) -> Array | None:
+def _log_mean(loss: Loss, data: Data) -> Array | float:
     """The logarithm of the mean target, for losses with a logarithmic link; an error where it is not finite."""
     if loss.domain[0] < 0.0:
-        return None
+        return 0.0
     mean = data.mean_target()
     if np.any(mean <= 0.0):
         raise ValueError(
@@ -339,7 +336,7 @@ def no_minimum(labels: Array) -> ValueError:
     )
 
 
-def search(workspace: Workspace, loss: Loss, data: Data, x: Point, start: Array, outputs: tuple[int, ...]) -> Array:
+def search(workspace: Workspace, loss: Loss, data: Data, x: Point, start: Any, outputs: tuple[int, ...]) -> Array:
     """The best intercept for the predictions of ``x``: shape ``()`` for one output, ``(k,)`` for several.
 
     For losses that are not convex the result depends on where the search starts.
@@ -413,7 +410,7 @@ class InterceptSearch:
             first, second, size = self.slopes(np.array(places).reshape(b.shape)).reshape(3, -1).tolist()
             return [(f, s, NOISE * UNIT * z) for f, s, z in zip(first, second, size, strict=True)]
 
-        return np.array(increasing_roots(looks, b.ravel().tolist(), bend=self.loss.bend)).reshape(b.shape)
+        return np.array(increasing_roots(looks, b.ravel().tolist())).reshape(b.shape)
 
     def closed(self, b: Array) -> Array:
         """The closed form of a loss that has one, and the root where predictions are too far from ``b`` for it."""

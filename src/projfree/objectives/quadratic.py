@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import math
+from copy import copy
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
-from projfree.algebra import UNIT, Handle, Minorant, Point, inner, size
+from projfree.algebra import UNIT, Handle, Minorant, Point, Structured, inner, size
 from projfree.checks import Array, all_finite, real_array
-from projfree.objectives.base import SmoothFunction
+from projfree.data.base import TableErrors
+from projfree.data.gram import Gram
+from projfree.objectives.base import SmoothFunction, check_point
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hessian import MatrixHessian
 from projfree.objectives.hull import Hull, Local, QuadraticHull
@@ -84,7 +87,7 @@ class QuadraticForm(SmoothFunction):
         return bool(self.eigenvalues[0] >= -self._floor)
 
     def open(self) -> Self:
-        f = self.alike()
+        f = copy(self)
         f._workspace = Products(self.H)
         return f
 
@@ -101,15 +104,21 @@ class QuadraticForm(SmoothFunction):
         return self._workspace.of(x)
 
     def evaluate(
-        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False
+        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False, near: bool = False
     ) -> Evaluation:
-        self.check_point(x)
+        check_point(self, x)
         if not tangent:
             return Evaluation(x.alone(None), self._value(x, self.product(x)))
-        further = tuple(Evaluation(p.alone(None), self._value(p, self._workspace.through_parts(p))) for p in also)
+        further = tuple(Evaluation(p.alone(None), self._value(p, self._through_parts(p))) for p in also)
         # Afresh, not from a mixture: here an error of the product is an error of the tangent.
-        image = self._workspace.afresh(x)
+        image = self._workspace.of(x, afresh=True)
         return Evaluation(x.alone(None), self._value(x, image), self._tangent(x.w, image), further)
+
+    def _through_parts(self, x: Point) -> Array:
+        """The product of a mixture through those of its points, which later mixtures may share."""
+        for _, part in x.of:
+            self.product(part)
+        return self.product(x)
 
     def _value(self, x: Point, image: Array) -> float:
         return inner(0.5 * image - self.b, x.w) + self.c
@@ -150,7 +159,7 @@ class QuadraticForm(SmoothFunction):
 
     def tilted(self, slope: Array) -> QuadraticForm:
         """The form with a linear function of this slope added; what the sums may err by stays."""
-        out = self.alike()
+        out = copy(self)
         out.b, out._workspace = self.b - slope, Products(self.H)
         # An error e of b changes the value by at most e |w| <= e / 2 + e |w|^2 / 2.
         rounding = UNIT * (size(self.b) + size(slope))
@@ -179,7 +188,7 @@ class FormHessian(MatrixHessian):
 
 
 class Products:
-    """The products of H with a few points, and how many were formed."""
+    """The products of H with the last few points, and how many were formed."""
 
     def __init__(self, H: Array) -> None:
         self.H, self.count = H, 0
@@ -189,39 +198,79 @@ class Products:
         return Products, (self.H,)  # a copy remembers nothing
 
     def known(self, x: Point) -> Array | None:
-        """The product where none has to be formed, else None."""
+        """The product where none has to be formed: that of a mixture comes from those of its points."""
         if x.handle in self._kept:
             return self._kept[x.handle]
         if not x.w.any():
             return np.zeros(x.w.shape)
-        parts = [(c, part) for c, part in x.of if part.w.any()]
-        if not parts or any(part.handle not in self._kept for _, part in parts):
-            return None
-        mixed: Array = np.sum([c * self._kept[part.handle] for c, part in parts], axis=0)
-        return mixed
+        parts = [(c, self._kept.get(part.handle)) for c, part in x.of if part.w.any()]
+        return (
+            np.sum([c * known for c, known in parts], axis=0)
+            if parts and all(k is not None for _, k in parts)
+            else None
+        )
 
-    def of(self, x: Point) -> Array:
-        """The product, mixed or formed."""
-        found = self.known(x)
-        return self.afresh(x) if found is None else self._keep(x, found)
+    def of(self, x: Point, *, afresh: bool = False) -> Array:
+        """The product, kept; ``afresh`` forms it even where it is known."""
+        found = None if afresh else self.known(x)
+        if found is None:
+            self.count += 1
+            found = self.H @ x.w
+        kept = {**{handle: image for handle, image in self._kept.items() if handle is not x.handle}, x.handle: found}
+        # Replaced at once, so that no other thread sees it half changed.
+        self._kept = dict(list(kept.items())[-MOST_PRODUCTS:])
+        return found
 
-    def through_parts(self, x: Point) -> Array:
-        """The product of a mixture through those of its points, which later mixtures may share."""
-        for _, part in x.of:
-            if part.handle not in self._kept and part.w.any():
-                self.afresh(part)
-        return self.of(x)
 
-    def afresh(self, x: Point) -> Array:
-        """The product, formed."""
-        self.count += 1
-        return self._keep(x, self.H @ x.w)
+#: Of rows that are what they stand for.
+EXACT = TableErrors()
 
-    def _keep(self, x: Point, image: Array) -> Array:
-        kept = dict(self._kept)  # replaced at once, so that no other thread sees it half changed
-        kept.pop(x.handle, None)
-        kept[x.handle] = image
-        while len(kept) > MOST_PRODUCTS:
-            del kept[next(iter(kept))]
-        self._kept = kept
-        return image
+
+def gram_form(gram: Gram, fit_intercept: bool = False, table_errors: TableErrors = EXACT) -> QuadraticForm:
+    r"""The mean squared error of the rows in ``gram``, with the intercept minimised out if asked.
+
+    Its value at w is that of ``Objective(Squared(), data, fit_intercept)`` up to rounding, at O(d^2) a look however
+    many rows there were; ``gram.intercept(w)`` is the intercept. A certificate is one for the form: its numbers are
+    sums over rows that were rounded once.
+
+    Parameters
+    ----------
+    gram : Gram
+        From ``data.gram()``, possibly with rows added.
+    fit_intercept : bool
+        Whether an unconstrained offset is minimised out.
+    table_errors : TableErrors
+        Those of the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import as_data
+    >>> data = as_data(np.array([[1.0], [2.0]]), [1.0, 4.0])
+    >>> f = gram_form(data.gram())
+    >>> f.value(f.point([1.0]))
+    2.0
+    """
+    H, b, c = gram.quadratic(fit_intercept)
+    (e, k), sizes = gram.errors(fit_intercept), (math.sqrt(max(c, 0.0)), math.sqrt(0.5 * np.trace(H)))
+    more_e, more_k = _moved(*sizes, table_errors)
+    return QuadraticForm.of_sums(H, b, c, (e + more_e, k + more_k))
+
+
+def _moved(Y: float, X: float, off: TableErrors) -> tuple[float, float]:
+    r"""Numbers e and k such that errors of the rows move the form by at most :math:`e + k \|w\|^2 / 2`.
+
+    With Y and X the root mean squares of targets and rows, residuals are at most Y + X t at :math:`\|w\| = t` and move
+    by a = targets + features t, so that their mean square moves by at most 2 (Y + X t) a + a^2, and by the square of
+    what is left of other columns.
+    """
+    targets, features = off.targets, off.features
+    cross = 2.0 * (Y * features + X * targets + targets * features)
+    s = Y / X if X and Y else 1.0  # t <= (s + t^2 / s) / 2
+    e = targets * (2.0 * Y + targets) + 0.5 * s * cross + 2.0 * off.targets_left**2
+    return e, 2.0 * features * (2.0 * X + features) + cross / s + 4.0 * off.features_left**2
+
+
+def entries(w: Any) -> Array:
+    """The entries of a matrix as a vector, those on the pattern where there is one."""
+    return w.on.values if isinstance(w, Structured) and w.on is not None else np.ravel(w)

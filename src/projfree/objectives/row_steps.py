@@ -44,21 +44,11 @@ def by_column(x: Array) -> Array:
     return np.asarray(total(x)) if x.ndim == 1 else np.ones(len(x)) @ x
 
 
-def products(r: Array, size: Array, u: Array) -> tuple[float, float]:
-    """The sums of ``r u`` and of ``|r u|``, where ``size`` is ``|r|``."""
-    return float(np.vdot(r, u)), float(np.vdot(size, np.abs(u)))
-
-
 @dataclass(frozen=True)
 class TangentSums(Step):
     """The sums of a tangent at the first point, whose layout `data.layout` states, and values at further points.
 
-    Attributes
-    ----------
-    loss : Loss
-        The loss of a row.
-    b : tuple of (ndarray or None)
-        The intercept at each point, None where there is none.
+    ``b`` holds the intercept at each point, None where there is none.
     """
 
     sums_residuals = True
@@ -75,8 +65,9 @@ class TangentSums(Step):
         scalars = (
             value,
             value if self.loss.least >= 0.0 else total(np.abs(weighted)),
-            *products(r, size, u),
-            0.0 if b is None else products(r, size, full)[1],
+            np.vdot(r, u),
+            np.vdot(size, np.abs(u)),
+            0.0 if b is None else np.vdot(size, np.abs(full)),
             np.vdot(r, derivative),
         )
         further = []
@@ -95,7 +86,7 @@ class TangentSums(Step):
 
 @dataclass
 class Sums:
-    r"""Sums over all rows; with k outputs the last three have k entries.
+    r"""The sums of a tangent over all rows; with k outputs the last three have k entries.
 
     ``value`` and ``size``: of the weighted losses and of their absolute values. ``along`` and ``along_size``: the
     same for r u. ``shifted``: of \|r (u + b)\|. ``square``: the weighted mean square of the derivative. ``slope``
@@ -120,20 +111,17 @@ class Sums:
     def errors(self, units: float, rows: Data, floor: float = 0.0) -> tuple[float, float]:
         """Bounds on the rounding of the constant, and on the Euclidean norm of that of the gradient.
 
-        Parameters
-        ----------
-        units : float
-            Each sum and each derivative err by at most this many units of rounding of their absolute terms.
-        rows : Data
-            By Cauchy-Schwarz its ``mean_square`` bounds the absolute terms of the gradient's sums together with
-            ``square``; its ``row_norm`` does the same together with ``slope_size`` where squares underflow.
-        floor : float
-            The weighted mean of the loss's `floor`. A derivative that belongs to a moved prediction is the slope of a
-            tangent too, whose constant differs by less than the floor's share.
+        Each sum and each derivative err by at most ``units`` of rounding of their absolute terms. By Cauchy-Schwarz
+        ``rows.mean_square`` and ``square`` bound those of the gradient; where squares underflow, ``rows.row_norm`` and
+        ``slope_size`` do. ``floor`` is the weighted mean of the loss's `floor`: a derivative that belongs to a moved
+        prediction is the slope of a tangent too, whose constant differs by less than the floor's share.
         """
         constant = UNIT * (units * (self.size + self.along_size + floor) + 4.0 * self.shifted) + UNDERFLOW
-        size = float(np.add.reduce(self.slope_size))
-        return constant, gradient_error(units, self.square, size, rows)
+        length = math.sqrt(rows.mean_square)  # the root of a product would overflow where both are as large as 1e160
+        terms = math.sqrt(self.square) * length
+        if self.square <= UNDERFLOW:
+            terms = float(np.add.reduce(self.slope_size)) * rows.row_norm
+        return constant, UNIT * units * terms + LOST * (1.0 + length)
 
     def recentre(self, curvature: float) -> Array:
         """For a quadratic loss, move to the exact intercept; return by how much it moves."""
@@ -142,22 +130,6 @@ class Sums:
         self.along += float(curvature * shift @ self.mean_image)
         self.slope = np.zeros(len(self.slope))
         return shift
-
-
-def gradient_error(units: float, square: float, size: float, rows: Data) -> float:
-    """A bound on the Euclidean norm of the rounding of a gradient; see `Sums.errors`.
-
-    Parameters
-    ----------
-    units, rows
-        As there.
-    square, size : float
-        The weighted mean square of the derivatives, and the sum of their sizes.
-    """
-    # The root of a product would overflow where both are as large as 1e160.
-    length = math.sqrt(rows.mean_square)
-    terms = math.sqrt(square) * length if square > UNDERFLOW else size * rows.row_norm
-    return UNIT * units * terms + LOST * (1.0 + length)
 
 
 @dataclass(frozen=True)
@@ -173,33 +145,18 @@ class ValueSum(Step):
 
 
 @dataclass(frozen=True)
-class ValueAndResidual(Step):
-    """The weighted mean loss at one point, and the weighted derivatives as residuals."""
-
-    loss: Loss
-
-    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        losses, derivative = self.loss.value_and_derivative(images[0], rows.y)
-        return weigh(derivative, rows.s), np.array([weigh(losses, rows.s).sum()])
-
-
-@dataclass(frozen=True)
 class SlopeSums(Step):
     """For each output the sums of first derivatives in the intercept, of second ones, and of the sizes of the first.
 
     For losses that act on each output by itself; an array of shape ``(3, k)``, flat.
-
-    Attributes
-    ----------
-    loss, b : Loss, ndarray
-        The loss and the intercept.
     """
 
     loss: Loss
     b: Array
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        first, second = self.loss.slopes(images[0] + self.b, rows.y)
+        u = images[0] + self.b
+        first, second = self.loss.derivative(u, rows.y), self.loss.second(u, rows.y)
         each = 1.0
         if isinstance(rows.s, float):
             each = rows.s

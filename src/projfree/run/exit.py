@@ -14,6 +14,7 @@ from projfree.numerics.compilation import compile_seconds
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.blackbox import NotFiniteError
 from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.rounding import reported_value
 from projfree.run.certificate import Certificate
 from projfree.run.progress import Run
 from projfree.run.result import Result
@@ -98,7 +99,7 @@ def confirm(run: Run, look_back: bool = True) -> Certificate:
     known = _recomputed(run) if w is run.best.w else None
     looked = f.evaluate(f.point(w, run.best.intercept)) if known is None else known
     x, m = looked.point, looked.slope
-    run.best, run.value = x, f.reported_value(looked)
+    run.best, run.value = x, reported_value(f, looked)
     run.gradient = m.gradient
     if run.unproved:
         _prove_anew(run)

@@ -12,7 +12,7 @@ from projfree.algebra import UNIT, Minorant
 from projfree.checks import Array
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
-from projfree.objectives.rounding import Rounding
+from projfree.objectives.rounding import Rounding, reported_value
 from projfree.sets.base import ConstraintSet
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ def recheck(claim: Certificate, f: SmoothFunction) -> Recheck:
 
 def _of_rows(claim: Certificate, f: SmoothFunction, rounding: Rounding) -> Recheck:
     """For the mean of a loss over rows, whose sums may now be added in another order."""
-    x, z = f.recheck(claim.w, claim.intercept, claim.witness, claim.witness_intercept)
-    value, m = f.reported_value(x), z.slope
+    x, z = _evaluated(claim, f)
+    value, m = reported_value(f, x), z.slope
     support = claim.ball.support(-m.gradient)
     agreement = AGREEMENT * max(abs(value), abs(claim.value))
     of_value, of_bound = _rounding(claim.ball, f, x, z, rounding)
@@ -67,6 +67,14 @@ def _of_rows(claim: Certificate, f: SmoothFunction, rounding: Rounding) -> Reche
     return Recheck(value, m.lower(claim.ball, support), m.gradient, agreement + of_value, agreement + of_bound, fits)
 
 
+def _evaluated(claim: Certificate, f: SmoothFunction) -> tuple[Evaluation, Evaluation]:
+    """The value at the point of a certificate and the tangent at its witness, with the intercepts that they have."""
+    f = f.open()
+    x = f.point(claim.w, claim.intercept)
+    z = f.evaluate(f.point(claim.witness, claim.witness_intercept), (x,), near=True)
+    return z.also[0] if z.also else f.evaluate(x, tangent=False), z
+
+
 def _rounding(
     ball: ConstraintSet, f: SmoothFunction, x: Evaluation, z: Evaluation, rounding: Rounding
 ) -> tuple[float, float]:
@@ -76,7 +84,7 @@ def _rounding(
     the derivative is not zero, and with it a witness could pass that belongs to other data.
     """
     mean, most = rounding.extents(ball, f.shape)
-    far = mean + f.intercept_reach(z.intercept, most)
+    far = mean + rounding.intercept.reach(z.intercept, most)
     of_value = rounding.value(x.value, x.point.w, x.intercept)
     apart = rounding.apart(ball, z.point.w)
     return 2.0 * of_value, 2.0 * rounding.bound(z.value, z.point.w, z.intercept, far, apart)
@@ -103,12 +111,12 @@ def _fits(claim: Certificate, f: SmoothFunction, z: Evaluation, rounding: Roundi
         return True
     scale = rounding.extent(z.point.w) + math.sqrt(abs(z.value))
     known = bool(np.all(np.abs(best - given) <= AGREEMENT * (np.abs(best) + scale)))
-    return known and f.intercept_fits(given, rounding.extents(claim.ball, f.shape)[1])
+    return known and rounding.intercept.fits(given, rounding.extents(claim.ball, f.shape)[1])
 
 
 def _of_function(claim: Certificate, f: SmoothFunction) -> Recheck:
     """For other functions, which give the same numbers whenever they are asked."""
-    x, z = f.recheck(claim.w, claim.intercept, claim.witness, claim.witness_intercept)
+    x, z = _evaluated(claim, f)
     value, m = x.value, z.slope
     support = claim.ball.support(-m.gradient)
     lower, allowance = m.minimum(claim.ball, support)

@@ -17,7 +17,7 @@ from projfree.numerics.secular import decomposed
 from projfree.numerics.symmetric import Formed
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
-from projfree.objectives.gram_form import entries
+from projfree.objectives.quadratic import entries
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State
 from projfree.solvers.diagonal import is_diagonal, minimise_diagonal

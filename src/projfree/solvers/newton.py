@@ -173,7 +173,7 @@ class ConstrainedNewton(Solver):
             if here.rest is not None:
                 shift = shift - bend.inverse @ here.rest
                 expected -= float(shift @ here.rest)
-            near = f.evaluate_near(f.point(w, b + shift.reshape(b.shape)))
+            near = f.evaluate(f.point(w, b + shift.reshape(b.shape)), keep=True, near=True)
             if falls_enough(near.value, here.value, expected):
                 return near, 1.0, expected
         return *step_towards(f, x, here.value, here.slope, f.point(w, b), expected), expected
