@@ -126,9 +126,6 @@ class Wrapped(SmoothFunction):
     def fingerprint(self):
         return f"wrapped {self.f.fingerprint()}"
 
-    def centred_intercept(self, w):
-        return self.f.centred_intercept(w)
-
 
 class WrappedForm(Wrapped):
     def quadratic_form(self):

@@ -200,10 +200,6 @@ class SmoothFunction(ABC):
         """The size of the terms whose difference a value near zero is; zero where values are sums."""
         return 0.0
 
-    def centred_intercept(self, w: Array) -> Array | None:
-        """The intercept of a quadratic of rows at ``w``, None where there is none; no pass."""
-        return None
-
     def point(self, w: Any, intercept: Any = None) -> Point:
         """A copy of ``w`` as a point; ``intercept`` is where the search for its intercept starts."""
         if not isinstance(w, Structured) or not isinstance(self.shape, FactoredShape):

@@ -182,9 +182,6 @@ class Objective(SmoothFunction):
     def term_size(self) -> float:
         return 0.0 if math.isfinite(self.loss.smoothness) else self.intercept_strategy.floor
 
-    def centred_intercept(self, w: Array) -> Array | None:
-        return self.intercept_strategy.guess(Point(w)) if isinstance(self.intercept_strategy, Centred) else None
-
     def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
         return self.intercept_strategy.hull(self.workspace, points, gradient, tilt)
 

@@ -48,6 +48,9 @@ class QuadraticForm(SmoothFunction):
     -1.0
     """
 
+    #: The mean row and the mean target where an intercept was minimised out.
+    centre: tuple[Array, Array] | None = None
+
     def __init__(self, H: Any, b: Any, c: float = 0.0, errors: tuple[float, float] = (0.0, 0.0)) -> None:
         self.b = all_finite("b", real_array("b", b)).astype(np.float64)
         H = all_finite("H", real_array("H", H)).astype(np.float64)
@@ -71,6 +74,10 @@ class QuadraticForm(SmoothFunction):
         f.H, f.b, f.c, f.errors, f.shape, f.quadratic = H, b, c, errors, b.shape, True
         f._norm, f._workspace = size(H), Products(H)
         return f
+
+    def intercept(self, w: Array) -> Array | None:
+        """The intercept that was minimised out, at ``w``; None where there was none."""
+        return None if self.centre is None else np.asarray(self.centre[1] - self.centre[0] @ w)
 
     @cached_property
     def eigenvalues(self) -> Array:
@@ -203,12 +210,10 @@ class Products:
             return self._kept[x.handle]
         if not x.w.any():
             return np.zeros(x.w.shape)
-        parts = [(c, self._kept.get(part.handle)) for c, part in x.of if part.w.any()]
-        return (
-            np.sum([c * known for c, known in parts], axis=0)
-            if parts and all(k is not None for _, k in parts)
-            else None
-        )
+        parts = [(c, part.handle) for c, part in x.of if part.w.any()]
+        if not parts or any(handle not in self._kept for _, handle in parts):
+            return None
+        return np.asarray(np.sum([c * self._kept[handle] for c, handle in parts], axis=0))
 
     def of(self, x: Point, *, afresh: bool = False) -> Array:
         """The product, kept; ``afresh`` forms it even where it is known."""
@@ -230,7 +235,7 @@ def gram_form(gram: Gram, fit_intercept: bool = False, table_errors: TableErrors
     r"""The mean squared error of the rows in ``gram``, with the intercept minimised out if asked.
 
     Its value at w is that of ``Objective(Squared(), data, fit_intercept)`` up to rounding, at O(d^2) a look however
-    many rows there were; ``gram.intercept(w)`` is the intercept. A certificate is one for the form: its numbers are
+    many rows there were; ``f.intercept(w)`` is the intercept. A certificate is one for the form: its numbers are
     sums over rows that were rounded once.
 
     Parameters
@@ -254,7 +259,9 @@ def gram_form(gram: Gram, fit_intercept: bool = False, table_errors: TableErrors
     H, b, c = gram.quadratic(fit_intercept)
     (e, k), sizes = gram.errors(fit_intercept), (math.sqrt(max(c, 0.0)), math.sqrt(0.5 * np.trace(H)))
     more_e, more_k = _moved(*sizes, table_errors)
-    return QuadraticForm.of_sums(H, b, c, (e + more_e, k + more_k))
+    form = QuadraticForm.of_sums(H, b, c, (e + more_e, k + more_k))
+    form.centre = (gram.mean, gram.mean_target) if fit_intercept else None
+    return form
 
 
 def _moved(Y: float, X: float, off: TableErrors) -> tuple[float, float]:
