@@ -133,28 +133,20 @@ class Intercept:
 
         ``near`` says that the intercept need not be the best one; the evaluation then tells the derivative in it.
         """
-        packed, g = workspace.sweep(self.tangent_step(b), points, keep=keep)
-        k = math.prod(self.outputs)
-        own, end = layout.count(k), layout.count(k, len(points))
+        packed, g = workspace.sweep(TangentSums(self.loss, b), points, keep=keep)
+        own = layout.count(math.prod(self.outputs))
         sums = Sums.unpack(packed[:own])
-        m, b0 = self.minorant(sums, packed[end:], g, b[0])
-        further = zip(points[1:], b[1:], packed[own:end].tolist(), strict=True)
+        m, b0 = self.minorant(sums, g, b[0])
+        further = zip(points[1:], b[1:], packed[own:].tolist(), strict=True)
         also = tuple([Evaluation(p.alone(c), v) for p, c, v in further])
         return Evaluation(points[0].alone(b0), sums.value, m, also, rest=sums.slope if near and self.searched else None)
-
-    def tangent_step(self, b: tuple[Array | None, ...]) -> Step:
-        """The sums of a tangent with intercepts as given: those of `TangentSums`, which others may follow."""
-        return TangentSums(self.loss, b)
 
     def value_with(self, workspace: Workspace, x: Point, b: Array | None) -> Evaluation:
         """The value at ``x`` from its predictions, with the intercept as given."""
         return Evaluation(x.alone(b), float(workspace.fold(ValueSum(self.loss, b), (x,))[0]))
 
-    def minorant(self, sums: Sums, rest: Array, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
-        """The tangent that the sums of a sweep amount to, and the intercept there.
-
-        ``rest`` are the sums of `tangent_step` behind those of `TangentSums`.
-        """
+    def minorant(self, sums: Sums, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
+        """The tangent that the sums of a sweep amount to, and the intercept there."""
         constant_error, gradient_error = sums.errors(self.units, self.data, self.floor)
         # For squares: rows that are off by e move the tangent by the derivative times e, by Cauchy-Schwarz; what is
         # left of other columns adds its square to the values, where (a + b t)^2 <= 2 a^2 + 2 b^2 t^2.
@@ -200,7 +192,10 @@ class FittedIntercept(Intercept):
         row = self.data.mean_row()
         return np.asarray(row.inner(w) if is_structured(row) else np.tensordot(row, w, axes=row.ndim))
 
-    def minorant(self, sums: Sums, rest: Array, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
+    def mean_difference(self, x: Point, v: Point) -> Array | float:
+        return self.mean_prediction(v.w - x.w) if self.loss.convex else 0.0
+
+    def minorant(self, sums: Sums, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
         assert b is not None
         constant_error, gradient_error = sums.errors(self.units, self.data, self.floor)
         apart, factor = self.spread()
@@ -227,15 +222,12 @@ class Centred(FittedIntercept):
     def guess(self, x: Point) -> Array:
         return np.asarray(self.constant - self.mean_prediction(x.w))
 
-    def mean_difference(self, x: Point, v: Point) -> Array:
-        return self.mean_prediction(v.w - x.w)
-
-    def minorant(self, sums: Sums, rest: Array, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
+    def minorant(self, sums: Sums, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
         assert b is not None
         slope = sums.slope.reshape(self.outputs)
         moved = UNIT * self.units * self.data.row_norm * float(np.add.reduce(np.abs(slope), axis=None))
         b = b + sums.recentre(self.loss.smoothness).reshape(self.outputs)
-        m, b = super().minorant(sums, rest, g - outer(self.data.mean_row(), slope), b)
+        m, b = super().minorant(sums, g - outer(self.data.mean_row(), slope), b)
         return replace(m, gradient_error=m.gradient_error + moved), b
 
     def estimate(self, workspace: Workspace, x: Point) -> Any:
@@ -285,9 +277,6 @@ class Profiled(FittedIntercept):
     def guess(self, x: Point) -> Array:
         b = x.intercept  # that of a point of another function means nothing here
         return self.constant if b is None or np.shape(b) != self.outputs else b
-
-    def mean_difference(self, x: Point, v: Point) -> Array | float:
-        return self.mean_prediction(v.w - x.w) if self.loss.convex else 0.0
 
     def steepest(self) -> float:
         """The largest curvature where the best intercept has a closed form.
