@@ -29,6 +29,7 @@ LAYERS = [
     {"steps", "sampling"},
     {"solvers"},
     {"run"},
+    {"completion"},
     {"estimators", "testing"},
     {"cli"},
     {"__main__"},

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from projfree import LpBall, MatrixCompletion, SchattenBall, Squared, minimize
 from projfree.algebra import LowRank, OnPattern, Pattern
+from projfree.completion.weighted_gradient import WeightedProjectedGradient
 from projfree.data import lines
 from projfree.estimators.completion import convex_gap
 from projfree.estimators.completion.convex_gap import certified
@@ -19,7 +20,6 @@ from projfree.estimators.completion.convex_problem import ConvexProblem, SweepSe
 from projfree.numerics import subspace
 from projfree.run import Checkpoint
 from projfree.sets import spectral
-from projfree.solvers.weighted_gradient import WeightedProjectedGradient
 
 TABLE = entries(60, 40, 900, seed=0, rank=3, noise=0.5)
 

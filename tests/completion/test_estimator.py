@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from completion.problems import entries, predictions
 
 from projfree import ProgressBar
+from projfree.completion.als_updates import Sides
 from projfree.estimators.completion import MatrixCompletion
 from projfree.estimators.completion.convex_problem import ConvexProblem, SweepSettings
-from projfree.objectives.regressions import Sides
 
 SHAPE = (30, 20)
 

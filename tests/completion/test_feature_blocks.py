@@ -8,12 +8,12 @@ from completion.problems import dense_descent, entries, offset_regression, predi
 
 from projfree.algebra import LowRank, OnPattern, Pattern
 from projfree.algebra.stacked import StackedPattern
+from projfree.completion.als_updates import Sides
 from projfree.estimators.completion.convex_gap import certified
 from projfree.estimators.completion.convex_problem import ConvexProblem, SweepSettings
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.features import FeatureTable
 from projfree.losses import Huber, Squared
-from projfree.objectives.regressions import Sides
 
 SHAPE = (9, 7)
 WIDTHS = (3, 2)

@@ -10,13 +10,13 @@ from completion.problems import entries
 from sklearn.exceptions import ConvergenceWarning
 
 from projfree import deadline as clock
+from projfree.completion.alternating import Alternating
 from projfree.data import lines
 from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV, choice, held_out, search, stages
 from projfree.estimators.completion.convex_gap import certified
 from projfree.estimators.completion.convex_problem import ConvexProblem
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.stopping import products
-from projfree.solvers.alternating import Alternating
 
 RATINGS = entries(30, 20, 300, seed=3)
 PAIRS = RATINGS[:2]

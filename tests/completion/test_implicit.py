@@ -8,6 +8,7 @@ from completion.problems import dense_descent, entries, offset_regression, predi
 
 from projfree.algebra import LowRank, OnPattern, Pattern, on_pattern, stacked
 from projfree.algebra.stacked import StackedPattern
+from projfree.completion.als_updates import Sides, regressed
 from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV, stages
 from projfree.estimators.completion.convex_gap import PAIR, affords_gram, certified
 from projfree.estimators.completion.convex_problem import ConvexProblem, SweepSettings
@@ -15,7 +16,6 @@ from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.stopping import products
 from projfree.losses import Huber, Logistic, Squared
 from projfree.numerics import subspace
-from projfree.objectives.regressions import Sides, regressed
 from projfree.run import minimize
 from projfree.sets import spectral
 from projfree.solvers import CorrectivePrimalAveraging

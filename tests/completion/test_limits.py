@@ -11,13 +11,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 import projfree.deadline as deadline_module
 from projfree.algebra import LowRank
+from projfree.completion.weighted_gradient import WeightedProjectedGradient
 from projfree.deadline import Expired, deadline
 from projfree.estimators.completion import MatrixCompletion, certifying, stages
 from projfree.estimators.completion.convex_gap import certified
 from projfree.estimators.completion.stopping import products
 from projfree.run import minimize
 from projfree.sets import WeightedSchattenBall
-from projfree.solvers.weighted_gradient import WeightedProjectedGradient
 
 SHAPE = (30, 20)
 RATINGS = entries(*SHAPE, 300, seed=3)

@@ -13,10 +13,10 @@ from sklearn.model_selection import GroupKFold, KFold, cross_val_score
 
 from projfree import MatrixCompletion, MatrixCompletionCV
 from projfree import deadline as clock
+from projfree.completion.alternating import Alternating
 from projfree.deadline import deadline, ends
 from projfree.estimators.completion import search as searching
 from projfree.estimators.completion.turns import in_turns
-from projfree.solvers.alternating import Alternating
 
 RADII = [10.0, 30.0, 90.0]
 USERS, ITEMS, Y = RATINGS = entries(40, 25, 400, seed=1, rank=3, noise=0.5)

@@ -27,11 +27,11 @@ from projfree import (
     minimize,
 )
 from projfree.algebra import LowRank, OnPattern, lowrank
+from projfree.completion.als_updates import regressed, with_offsets_regressed
+from projfree.completion.alternating import Alternating, offsets_alone
+from projfree.completion.offsets import OffsetObjective
 from projfree.numerics import subspace
-from projfree.objectives.offsets import OffsetObjective
-from projfree.objectives.regressions import regressed, with_offsets_regressed
 from projfree.sets import WeightedSchattenBall, spectral
-from projfree.solvers.alternating import Alternating, offsets_alone
 
 SHAPE = (12, 9)
 SOLVERS = (
@@ -134,7 +134,7 @@ def test_a_tangent_is_a_bound_for_any_offsets(loss, base):
     for size in (0.0, 0.1, 3.0):
         x = point()
         offsets = f.evaluate(point(), tangent=False).intercept + size * rng.standard_normal(22)
-        m = f.recheck(x.w, offsets, x.w, offsets)[1].slope
+        m = f.open().evaluate(f.point(x.w, offsets), near=True).slope
         for _ in range(5):
             z = point()
             assert m(z.w) <= f.value(z) + 1e-10

@@ -29,7 +29,7 @@ from projfree import (
     Weighted,
     path,
 )
-from projfree.objectives.offsets import OffsetObjective
+from projfree.completion.offsets import OffsetObjective
 from projfree.sets import WeightedSchattenBall, WithFree
 
 BETWEEN = np.linspace(0.5, 2.0, t.D)

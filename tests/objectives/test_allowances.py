@@ -19,8 +19,7 @@ from projfree.algebra import UNIT
 from projfree.data import blocks, compiled, sparse_blocks
 from projfree.data.rows import Rows
 from projfree.losses import Loss
-from projfree.objectives.row_steps import TangentSums
-from projfree.objectives.tangent import Sums
+from projfree.objectives.row_steps import Sums, TangentSums
 
 N = 40
 RNG = np.random.default_rng(11)

@@ -56,10 +56,10 @@ def test_it_is_that_of_the_hessian(name, storage, intercept, sparse):
         ways = ways * (RNG.random(ways.shape) < 0.2)
     points = tuple(f.point(v) for v in ways)
     before = f.passes
-    K = f.curvature_among(x, points[:3], points[3:])
+    K = f.hessian(x).products(points[:3], points[3:])
     assert f.passes - before <= 1.0
     V = ways.reshape(7, -1)
-    expected = V[:3] @ f.hessian(x) @ V.T
+    expected = V[:3] @ f.hessian(x).matrix @ V.T
     np.testing.assert_allclose(K, expected, rtol=0.0, atol=1e-11 * np.abs(expected).max() + 1e-14)
 
 
@@ -68,24 +68,21 @@ def test_forms_and_what_is_perturbed(shape):
     A = RNG.standard_normal((6, 4))
     form = QuadraticForm(A.T @ A, RNG.standard_normal(shape))
     points = tuple(form.point(v) for v in RNG.standard_normal((3, *shape)))
-    H = form.hessian(points[0])
+    H = form.hessian(points[0]).matrix
     V = np.stack([p.w.ravel() for p in points])
     for f in (form, Perturbed(form, 0.1, np.ones(shape))):
-        assert f.has_curvature
-        np.testing.assert_allclose(f.curvature_among(points[0], points[:1], points[1:]), V[:1] @ H @ V[[0, 1, 2]].T)
+        np.testing.assert_allclose(f.hessian(points[0]).products(points[:1], points[1:]), V[:1] @ H @ V[[0, 1, 2]].T)
 
 
 def test_calls_have_none():
     f = BlackBox(lambda w: (w @ w, 2 * w), 2, convex=True)
-    assert not f.has_curvature
-    with pytest.raises(TypeError, match=r"BlackBox has no curvature among points; use `corrections=0`\."):
-        f.curvature_among(f.point(np.ones(2)), ())
+    assert f.hessian(f.point(np.ones(2))) is None
 
 
 def test_images_for_it_are_not_kept():
     """A workspace keeps few images; those of an active set would push out the iterate's."""
     f = Objective(Squared(), as_data(sp.csr_array(X), Y))
     x = f.evaluate(f.point(np.ones(5)), keep=True).point
-    f.curvature_among(x, tuple(f.point(v) for v in np.eye(5)), tuple(f.point(-v) for v in np.eye(5)))
+    f.hessian(x).products(tuple(f.point(v) for v in np.eye(5)), tuple(f.point(-v) for v in np.eye(5)))
     assert len(f.workspace._images) == 1
     assert f.workspace.holds(x)

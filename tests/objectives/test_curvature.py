@@ -14,7 +14,7 @@ from projfree import Logistic, LpBall, Objective, Softmax, Squared, as_data
 from projfree.data import second_moments as moments
 from projfree.data.rows import Rows
 from projfree.losses import base
-from projfree.objectives.hull_steps import joint_curvature
+from projfree.objectives.hull import HullSums
 from projfree.testing.sealed import SealedData
 
 N, D, K = 701, 4, 5
@@ -48,7 +48,7 @@ def test_blocks_add_up_to_the_plain_sum(monkeypatch, loss, intercept, table, blo
     y = {"Softmax": CLASSES, "Logistic": np.sign(X[:, 0] + WEIGHT - 1.0)}.get(type(loss).__name__, X[:, :3] ** 2)
     f = Objective(loss, as_data(table, y, WEIGHT), fit_intercept=intercept)
     w = 0.3 * np.random.default_rng(1).standard_normal(f.shape)
-    found, due = f.hessian(f.point(w)), plain(f, w)
+    found, due = f.hessian(f.point(w)).matrix, plain(f, w)
     np.testing.assert_allclose(found, due, rtol=0, atol=1e-13 * np.abs(due).max())
     np.testing.assert_array_equal(found, found.T)
 
@@ -58,7 +58,7 @@ def test_threads_do_not_show(monkeypatch):
     found = []
     for threads in (1, 3):
         f = Objective(Softmax(), as_data(X, CLASSES, WEIGHT, threads=threads), fit_intercept=True)
-        found.append(f.hessian(f.point(np.full(f.shape, 0.1))).tobytes())
+        found.append(f.hessian(f.point(np.full(f.shape, 0.1))).matrix.tobytes())
     assert found[0] == found[1]
 
 
@@ -83,13 +83,15 @@ def many():
 def test_a_hessian_of_many_classes_takes_little_memory(many):
     x = many.point(np.full(many.shape, 0.1))
     many.minorant(x)
-    assert peak(lambda: many.hessian(x)) < 60e6
+    assert peak(lambda: many.hessian(x).matrix) < 60e6
 
 
 def test_a_hull_of_many_classes_takes_little_memory(many):
     u = many.data.apply(np.full(many.shape, 0.1))
     rows = Rows(many.data.y, many.data.weights(slice(None)))
-    assert peak(lambda: joint_curvature(many.loss, u, rows, [u, u + 1.0], free=True)) < 80e6
+    step = HullSums(many.loss, (((0.5, 0.1), np.zeros(60)),))
+    images = u, 2.0 * u, u + 1.0
+    assert peak(lambda: step.block(rows, *images)) < 80e6
 
 
 def test_hulls_add_up_to_the_plain_sum(monkeypatch):
@@ -98,7 +100,8 @@ def test_hulls_add_up_to_the_plain_sum(monkeypatch):
     second = Softmax().second(u, CLASSES)
     due = np.einsum("i,ijk,ik->j", WEIGHT, second, a), np.tensordot(WEIGHT, second, axes=1)
     monkeypatch.setattr(base, "BLOCK_BYTES", 1 << 14)
-    H = joint_curvature(Softmax(), u, Rows(CLASSES, WEIGHT), [a], free=True)
+    sums = HullSums(Softmax(), (((0.0,), np.zeros(K)),)).block(Rows(CLASSES, WEIGHT), u, u + a)[1]
+    H = sums[1 + 1 + K :].reshape(1 + K, 1 + K)
     np.testing.assert_allclose(H[0, 1:], due[0], rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(H[1:, 1:], due[1], rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(base.Loss.summed_second(Softmax(), u, CLASSES, WEIGHT), due[1], rtol=1e-12, atol=1e-13)
@@ -120,13 +123,14 @@ def test_the_intercept_follows_the_parameter_as_the_curvature_says(stored, loss)
     y = np.arange(50) % 3 if isinstance(loss, Softmax) else np.where(np.arange(50) % 3, 1.0, -1.0)
     f = Objective(loss, STORED[stored](X, y, s), fit_intercept=True)
     w, v = 0.1 * rng.standard_normal(f.shape), rng.standard_normal(f.shape)
-    bend = f.bend(f.evaluate(f.point(w)).point)
+    H = f.hessian(f.evaluate(f.point(w)).point)
+    follow, _ = H.intercept_response
     before, after = (f.evaluate(f.point(w + t * v)).intercept for t in (-1e-5, 1e-5))
     moved = (after - before) / 2e-5
-    np.testing.assert_allclose(moved - moved.mean(), _less_mean(-bend.follow.T @ v.ravel()), atol=1e-5)
+    np.testing.assert_allclose(moved - moved.mean(), _less_mean(-follow.T @ v.ravel()), atol=1e-5)
     if not isinstance(loss, Softmax):  # which does not see a common shift
-        np.testing.assert_allclose(moved, np.squeeze(-bend.follow.T @ v.ravel()), rtol=1e-5)
-    np.testing.assert_array_equal(bend.H, f.hessian(f.point(w)))
+        np.testing.assert_allclose(moved, np.squeeze(-follow.T @ v.ravel()), rtol=1e-5)
+    np.testing.assert_array_equal(H.matrix, f.hessian(f.point(w)).matrix)
 
 
 def _less_mean(x):
@@ -140,7 +144,7 @@ def test_a_tangent_with_any_intercept_lies_below(seed, off):
     f = Objective(Logistic(), as_data(X, y), fit_intercept=True)
     w, ball = rng.standard_normal(3), LpBall(2.0, 1.0)
     exact = f.evaluate(f.point(w))
-    near = f.open().evaluate_near(f.point(w, exact.intercept + off))
+    near = f.open().evaluate(f.point(w, exact.intercept + off), near=True)
     assert near.value >= exact.value - 1e-12
     assert near.rest.shape == (1,)
     bound = near.slope.minimum(ball)[0]

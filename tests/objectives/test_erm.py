@@ -229,7 +229,7 @@ def test_smoothness_bounds_the_change_of_gradients(build, intercept):
 
 @intercepts
 @pytest.mark.parametrize("loss", [Squared(), Logistic(), Huber(0.7)], ids=repr)
-def test_recheck_is_value_and_tangent_in_one_read(build, loss, intercept, monkeypatch):
+def test_a_check_is_value_and_tangent_in_one_read(build, loss, intercept, monkeypatch):
     problem = build(loss, intercept=intercept)
     f, reads = problem.f, []
     monkeypatch.setattr(f.data, "run", lambda work, run=f.data.run: (reads.append(work), run(work))[1])
@@ -238,7 +238,9 @@ def test_recheck_is_value_and_tangent_in_one_read(build, loss, intercept, monkey
         x, y = f.evaluate(f.point(at), tangent=False), f.evaluate(f.point(tangent_at))
         m = y.slope
         reads.clear()
-        found, witness = f.recheck(at, x.intercept, tangent_at, y.intercept)
+        other = f.point(at, x.intercept)
+        witness = f.open().evaluate(f.point(tangent_at, y.intercept), (other,), near=True)
+        (found,) = witness.also
         assert len(reads) == 1
         assert found.value == pytest.approx(x.value, rel=1e-13)
         assert witness.value == pytest.approx(y.value, rel=1e-13)

@@ -9,10 +9,10 @@ import pytest
 
 import projfree
 
-FOLDERS = ("objectives", "solvers", "steps", "run")
+FOLDERS = ("objectives", "solvers", "steps", "run", "completion")
 TOUCHED = re.compile(r"\bdata\.(y|weight|places)\b|\bdata\.weights\(|\.pattern\.(rows|indices)\b")
 #: Features and what was rated are parameters of the problem, as sparse matrices are.
-PARAMETERS = {"neighbours.py"}
+PARAMETERS = {"side_information.py"}
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

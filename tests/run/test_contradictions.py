@@ -23,7 +23,7 @@ from projfree import (
     minimize,
 )
 from projfree.algebra import Point
-from projfree.objectives.intercepts.root_search import search
+from projfree.objectives.intercept import search
 from projfree.run import Certificate
 
 BALL = LpBall(2, radius=1.0)

@@ -142,7 +142,7 @@ def test_a_function_that_says_more_about_points_is_read_anew():
     assert not result.status.converged
 
     class Raised(Objective):
-        def evaluate(self, x, also=(), *, tangent=True, keep=False):
+        def evaluate(self, x, also=(), *, tangent=True, keep=False, near=False):
             found = super().evaluate(x, also, tangent=tangent, keep=keep)
             return replace(found, value=found.value + 1.0)
 

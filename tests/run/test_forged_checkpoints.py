@@ -21,10 +21,10 @@ from projfree import (
     minimize,
     persist,
 )
-from projfree.objectives.offsets import OffsetObjective
+from projfree.completion.alternating import Alternating
+from projfree.completion.offsets import OffsetObjective
 from projfree.run.checkpoint import KIND
 from projfree.sets import WeightedSchattenBall
-from projfree.solvers.alternating import Alternating
 
 BALL = LpBall(1.5, 1.0)
 F = Objective(Squared(), as_data(X, Y), fit_intercept=True)

@@ -74,7 +74,7 @@ def numerical_hessian(f: SmoothFunction, w: np.ndarray, step: float = 1e-5) -> n
 def test_the_hessian_is_the_derivative_of_the_gradient(case):
     f = problem(case)
     w = np.random.default_rng(0).standard_normal(f.shape) / 4.0
-    H = f.hessian(f.point(w))
+    H = f.hessian(f.point(w)).matrix
     assert np.abs(H - numerical_hessian(f, w)).max() <= 1e-7 * np.abs(H).max()
 
 
@@ -86,7 +86,7 @@ def test_the_hessian_of_weighted_scaled_sparse_data():
         data = as_data(table, np.sign(Y), weights, centre=True, scale=True)
         f = Objective(Logistic(), data, fit_intercept=True)
         w = np.full(4, 0.3)
-        H = f.hessian(f.point(w))
+        H = f.hessian(f.point(w)).matrix
         assert np.abs(H - numerical_hessian(f, w)).max() <= 1e-7 * np.abs(H).max()
 
 
@@ -236,14 +236,24 @@ def many_rows(n=8192, d=26):
     return table, np.where(table[:, :5].sum(axis=1) + rng.standard_normal(n) > 1.5, 1.0, -1.0)
 
 
+def asked_rows(monkeypatch):
+    """The number of rows of each Hessian that a run asks for, and whether its point is not zero."""
+    asked, exact = [], Objective.hessian
+
+    def hessian(f, x, features=None, rows=None, seed=0):
+        asked.append((rows or f.rows, x.w.any()))
+        return exact(f, x, features, rows, seed)
+
+    monkeypatch.setattr(Objective, "hessian", hessian)
+    return asked
+
+
 @pytest.mark.parametrize("intercept", [False, True])
 def test_the_first_matrix_is_that_of_some_rows_where_there_are_many(monkeypatch, intercept):
     f = Objective(Logistic(), as_data(*many_rows()), fit_intercept=intercept)
-    asked, rough, exact = [], Objective.rough_bend, Objective.bend
-    monkeypatch.setattr(Objective, "rough_bend", lambda f, x, m, rng: asked.append(m) or rough(f, x, m, rng))
-    monkeypatch.setattr(Objective, "bend", lambda f, x: asked.append(f.rows) or exact(f, x))
+    asked = asked_rows(monkeypatch)
     ours, again = (minimize(f, LpBall(2, 5.0), ConstrainedNewton(), tol=1e-9) for _ in range(2))
-    assert asked[0] == subsample_size(f) == 64 * 26
+    assert asked[0][0] == subsample_size(f) == 64 * 26
     assert ours.status.converged
     np.testing.assert_array_equal(ours.w, again.w)
     monkeypatch.setattr("projfree.solvers.newton.subsample_size", lambda f: None)
@@ -258,8 +268,7 @@ def test_all_rows_count_where_some_of_them_miss_a_feature(monkeypatch, intercept
     table = table.copy()
     table[:, 3], table[5, 3], table[:, 4] = 0.0, 1.0, 0.0  # one is in a single row, one in none
     f = Objective(Logistic(), as_data(scale * table, y), fit_intercept=intercept)
-    asked, exact = [], Objective.bend
-    monkeypatch.setattr(Objective, "bend", lambda f, x: asked.append((f.workspace.data.n, x.w.any())) or exact(f, x))
+    asked = asked_rows(monkeypatch)
     assert minimize(f, LpBall(3, 30.0 / scale), ConstrainedNewton()).status.converged
     assert asked[:2] == [(subsample_size(f), False), (len(y), False)]  # both at zero, where the run begins
 
@@ -270,7 +279,10 @@ def test_the_matrix_of_a_sample_is_in_the_units_of_all_rows(intercept):
     for data in (as_data(table, y), as_data(table, y, np.linspace(1.0, 2.0, 2000)), as_data(table, y, centre=True)):
         f = Objective(Logistic(), data, fit_intercept=intercept)
         x = f.evaluate(f.point(np.full(6, 0.1))).point
-        whole, same, part = f.bend(x), *(f.rough_bend(x, m, np.random.default_rng(1)) for m in (2000, 1000))
-        for name in ("H", "follow", "inverse")[: 3 if intercept else 1]:
-            np.testing.assert_allclose(getattr(same, name), getattr(whole, name), rtol=1e-9, atol=1e-12)
-        assert np.linalg.norm(np.linalg.solve(whole.H, part.H) - np.eye(6), 2) < 0.3
+        whole, same, part = (f.hessian(x, rows=m, seed=1) for m in (None, 2000, 1000))
+        pairs = [(same.matrix, whole.matrix)]
+        if intercept:
+            pairs += zip(same.intercept_response, whole.intercept_response, strict=True)
+        for one, other in pairs:
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+        assert np.linalg.norm(np.linalg.solve(whole.matrix, part.matrix) - np.eye(6), 2) < 0.3

@@ -137,7 +137,7 @@ def test_all_columns_of_a_form_share_its_part(wrap, outputs):
 
 def test_the_hessian_of_a_perturbed_function_is_not_formed_as_a_whole(monkeypatch):
     f = Perturbed(objective("squared"), 0.1, np.ones(D))
-    monkeypatch.setattr(Perturbed, "hessian", lambda self, x: pytest.fail("all features"))
+    monkeypatch.setattr(Perturbed, "hessian", lambda self, *_: pytest.fail("all features"))
     assert np.isfinite(minimize(f, LpBall(1, 3.0), WorkingSet(4), max_iter=5).value)
 
 
@@ -147,7 +147,7 @@ def test_the_hessian_of_a_perturbed_function_is_not_formed_as_a_whole(monkeypatc
 def test_the_hessian_of_some_features_is_part_of_that_of_all(loss, intercept, storage):
     f = objective(loss, storage(DENSE + 0.5 * (np.arange(D) == 11)), intercept=intercept, weight=WEIGHT)
     x, features = f.point(0.1 * np.sin(np.arange(D))), np.array([11, 4, 80])
-    whole = f.hessian(x)[np.ix_(features, features)]
+    whole = f.hessian(x).matrix[np.ix_(features, features)]
     np.testing.assert_allclose(f.hessian_among(x, features), whole, atol=1e-12)
     np.testing.assert_allclose(f.hessian_among(x, features, np.array([2, 0])), whole[[2, 0]], atol=1e-12)
 

@@ -16,8 +16,7 @@ from projfree.estimators.table import Table
 from projfree.losses.squared import Squared
 from projfree.numerics.quadratic_path import minimise_path, times
 from projfree.objectives import Objective
-from projfree.objectives.gram_form import gram_form
-from projfree.objectives.quadratic import QuadraticForm
+from projfree.objectives.quadratic import QuadraticForm, gram_form
 from projfree.run import Result
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known

@@ -16,7 +16,6 @@ from projfree.estimators.balls import inside, own_norm
 from projfree.estimators.base import ConstrainedModel, PreparedFit
 from projfree.estimators.table import Table
 from projfree.objectives import Objective
-from projfree.objectives.gram_form import know_form
 from projfree.run import Path, path
 from projfree.run.callbacks import Callback
 from projfree.run.path import PathInterrupted
@@ -102,7 +101,7 @@ def fit_path(
     prepared = model._prepared(table)
     problem = prepared.problem
     if gram is not None and not model._standardizes():
-        know_form(problem.objective, gram)
+        problem.objective.use_gram(gram)
     begin = inside(prepared.ball, start, problem.objective.shape)
     try:
         settings = {**model._settings(seed, prepared), "callbacks": callbacks}

@@ -26,7 +26,7 @@ from projfree.estimators.balls import ZERO_RADIUS, ball_through, inside, own_nor
 from projfree.numerics.flat_quadratic import minimise_penalised
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
-from projfree.objectives.hessian_products import HessianProducts
+from projfree.objectives.hessian import Hessian
 from projfree.objectives.quadratic import QuadraticForm
 from projfree.run import Result, Status, minimize
 from projfree.run.result import one_of_many
@@ -152,15 +152,17 @@ def newton_point(f: SmoothFunction, penalty: Array, start: Array) -> tuple[Array
             break
         try:
             step = None
+            products = f.hessian(here.point)
+            assert products is not None
             if not formed:
-                products = f.hessian_at(here.point)
                 scale = products.diagonal() + penalty if scale is None else scale
                 # Newton converges superlinearly if the residual falls with the slope.
                 rtol = max(0.1 * goal / size, 0.0 if f.quadratic else min(0.1, math.sqrt(size / first)))
                 step = _conjugate_gradients(products, penalty, slope, scale, rtol)
             if step is None and f.has_hessian and w.size <= MOST_PARAMETERS:
                 formed = True
-                step = _factorised(f.hessian(here.point) + np.diag(penalty.ravel()))(slope.ravel()).reshape(f.shape)
+                solve = _factorised(products.matrix + np.diag(penalty.ravel()))
+                step = solve(slope.ravel()).reshape(f.shape)
         except Expired:
             break
         there = None if step is None else _descent(f, here, w - step, lambda v: 0.5 * float(np.vdot(penalty * v, v)))
@@ -170,15 +172,13 @@ def newton_point(f: SmoothFunction, penalty: Array, start: Array) -> tuple[Array
     return here.point.w, size <= max(goal, math.sqrt(SETTLED) * float(np.linalg.norm(penalty * here.point.w)))
 
 
-def _conjugate_gradients(
-    products: HessianProducts, penalty: Array, slope: Array, scale: Array, rtol: float
-) -> Array | None:
+def _conjugate_gradients(products: Hessian, penalty: Array, slope: Array, scale: Array, rtol: float) -> Array | None:
     """A step up to a relative residual, None where that takes too many products."""
     from scipy.sparse import diags_array
     from scipy.sparse.linalg import LinearOperator, cg
 
     shape, own = slope.shape, penalty.ravel()
-    H = LinearOperator(2 * (own.size,), lambda v: products.product(v.reshape(shape)).ravel() + own * v, dtype=float)
+    H = LinearOperator(2 * (own.size,), lambda v: products.times(v.reshape(shape)).ravel() + own * v, dtype=float)
     M = diags_array(1.0 / np.where(scale > 0.0, scale, 1.0).ravel())
     found, left = cg(H, slope.ravel(), rtol=min(rtol, 0.1), maxiter=PRODUCTS, M=M)
     return None if left else found.reshape(slope.shape)
@@ -333,11 +333,12 @@ def _at_zero(f: SmoothFunction, ball: ConstraintSet) -> Evaluation:
 
 def _first_radius(f: SmoothFunction, ball: ConstraintSet, zero: Evaluation, steepest: float) -> float:
     """How far it is to the minimum of a quadratic model along the first vertex; one where no curvature is known."""
-    if not (f.has_hessian or f.quadratic):
+    H = f.hessian(zero.point)
+    if H is None:
         return 1.0
     vertex = ball.resized(1.0).lmo(zero.slope.gradient)
     vertex[ball.free_features()] = 0.0
-    curvature = float(np.vdot(vertex, f.hessian_at(zero.point).product(vertex)))
+    curvature = float(np.vdot(vertex, H.times(vertex)))
     return steepest / curvature if curvature > 0.0 else 1.0
 
 

@@ -1,10 +1,10 @@
 from projfree.objectives.base import SmoothFunction as SmoothFunction
 from projfree.objectives.blackbox import BlackBox as BlackBox
+from projfree.objectives.blackbox import GradientCheck as GradientCheck
+from projfree.objectives.blackbox import check_gradient as check_gradient
 from projfree.objectives.erm import Objective as Objective
-from projfree.objectives.gradient_check import GradientCheck as GradientCheck
-from projfree.objectives.gradient_check import check_gradient as check_gradient
-from projfree.objectives.gram_form import gram_form as gram_form
 from projfree.objectives.hull import Hull as Hull
 from projfree.objectives.perturbed import Perturbed as Perturbed
 from projfree.objectives.perturbed import perturb as perturb
 from projfree.objectives.quadratic import QuadraticForm as QuadraticForm
+from projfree.objectives.quadratic import gram_form as gram_form

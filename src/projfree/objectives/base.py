@@ -1,4 +1,4 @@
-"""What an objective is: the few methods that every solver is written in."""
+"""`SmoothFunction`: the methods that every solver is written in."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 
 from projfree.algebra import FactoredShape, Minorant, Pattern, Point, Structured, frozen
 from projfree.checks import Array, all_finite, real_array
-from projfree.objectives.evaluation import Bend, Evaluation
+from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.workload import Workload
 
 if TYPE_CHECKING:
     from projfree.losses.base import Loss
     from projfree.numerics.symmetric import Symmetric
-    from projfree.objectives.hessian_products import HessianProducts
+    from projfree.objectives.hessian import Hessian
     from projfree.objectives.hull import Hull
     from projfree.objectives.quadratic import QuadraticForm
     from projfree.objectives.rounding import Rounding
@@ -35,9 +35,11 @@ class SmoothFunction(ABC):
     rows : int or None
         How many rows a sample may draw from, None where there is nothing to sample.
     has_images : bool
-        Whether points carry images, so that the function on a hull of points costs no pass.
+        Whether predictions of points are known, so that the function on a hull of points costs no pass.
     quadratic : bool
         Whether the function is a quadratic of its parameter, whether or not its matrix can be formed.
+    excess : float
+        By how much the reported function may exceed this one, where this is a smoothed form of it.
     """
 
     shape: tuple[int, ...]
@@ -45,7 +47,6 @@ class SmoothFunction(ABC):
     rows: int | None = None
     has_images: bool = True
     quadratic: bool = False
-    #: By how much the reported function may exceed this one, where this is a smoothed form of it.
     excess: float = 0.0
 
     @property
@@ -63,12 +64,6 @@ class SmoothFunction(ABC):
         """Passes over the data so far."""
         return self.work / self.pass_work
 
-    def alike(self) -> Self:
-        """A shallow copy, faster than that of `copy`."""
-        f = object.__new__(type(self))
-        f.__dict__.update(self.__dict__)
-        return f
-
     @abstractmethod
     def open(self) -> Self:
         """The same function with a workspace of its own, which remembers nothing and has read nothing."""
@@ -84,7 +79,7 @@ class SmoothFunction(ABC):
 
     @abstractmethod
     def evaluate(
-        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False
+        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False, near: bool = False
     ) -> Evaluation:
         """The value and the tangent at ``x``.
 
@@ -97,25 +92,17 @@ class SmoothFunction(ABC):
         tangent : bool
             Whether a tangent is wanted; a value alone may cost no read.
         keep : bool
-            Whether the image of ``x`` is to be kept, because a search from there may follow.
+            Whether the predictions of ``x`` are to be kept, because a search from there may follow.
+        near : bool
+            Whether to take the intercepts that points have instead of the best ones, which saves the search for them.
         """
-
-    def evaluate_near(self, x: Point) -> Evaluation:
-        """The value and the tangent at ``x`` with the intercept that the point has, where a `bend` has told it.
-
-        It takes one read, for the intercept is not searched for; functions without such an intercept evaluate as ever.
-        """
-        return self.evaluate(x, keep=True)
 
     def recomputed(self, x: Point) -> Evaluation | None:
-        """The evaluation of ``x`` in this workspace, if it is as good as one in a fresh workspace; else None.
-
-        That is so where its image was formed for it from the parameter alone, not mixed from others or held before.
-        """
+        """The evaluation of ``x`` in this workspace, if it is as good as one in a fresh workspace; else None."""
         return None
 
     def value(self, x: Point) -> float:
-        """The value at ``x``; costs no read where the workspace knows the image of ``x``."""
+        """The value at ``x``; costs no read where the workspace knows the predictions of ``x``."""
         return self.evaluate(x, tangent=False).value
 
     def minorant(self, x: Point) -> Minorant:
@@ -124,15 +111,7 @@ class SmoothFunction(ABC):
 
     @abstractmethod
     def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
-        """The function on the simplex spanned by ``points``.
-
-        Parameters
-        ----------
-        gradient : ndarray, optional
-            The gradient at the first point, for rules that need no more than it.
-        tilt : ndarray, optional
-            Slopes of a linear function to add, one for each further point.
-        """
+        """The function on the simplex spanned by ``points``, see `Hull`."""
 
     @abstractmethod
     def smoothness(self) -> float:
@@ -146,30 +125,31 @@ class SmoothFunction(ABC):
         """An unbiased estimate of the gradient at ``x`` from ``m`` rows; its constant is minus infinity."""
         raise TypeError(f"{type(self).__name__} has no rows to sample from; use `sampling=FullBatch()`.")
 
-    def hessian(self, x: Point) -> Array:
-        """The Hessian at ``x`` as a ``(D, D)`` matrix, D the entries of a parameter; never with negative curvature.
+    def hessian(
+        self, x: Point, features: Array | None = None, rows: int | None = None, seed: int = 0
+    ) -> Hessian | None:
+        """The Hessian at ``x``, never with negative curvature; None where the function has none.
 
-        For functions that are not convex, the curvature of a convex quadratic model that touches them at ``x``.
+        Nothing is read before a matrix or a product is asked for.
+
+        Parameters
+        ----------
+        features : ndarray, optional
+            The features to which its matrix belongs, all by default.
+        rows : int, optional
+            The number of rows in a sample that it is formed from, drawn with ``seed``; all rows by default, and where
+            the function has no rows.
         """
-        raise TypeError(f"{type(self).__name__} has no Hessian; use CorrectivePrimalAveraging or FrankWolfe.")
+        return None
 
-    def bend(self, x: Point) -> Bend:
-        """`hessian`, and how the intercept follows the parameter where `evaluate_near` takes one as given."""
-        return Bend(self.hessian(x))
-
-    def rough_bend(self, x: Point, m: int, rng: np.random.Generator) -> Bend:
-        """`bend` of ``m`` rows that are drawn, where the function has rows: a matrix that is about right."""
-        return self.bend(x)
+    @property
+    def has_hessian(self) -> bool:
+        """Whether the matrix of a `hessian` can be formed."""
+        return type(self).hessian is not SmoothFunction.hessian
 
     def hessian_among(self, x: Point, features: Array, places: Array | None = None) -> Array:
-        """The part of `hessian` that belongs to some features, the rest of which is not formed where that saves work.
-
-        Of shape ``(m, m)`` for m features where all outputs share it, else ``(m k, m k)`` for k outputs; with
-        ``places`` only the rows that belong to the features there.
-        """
-        k = math.prod(self.shape[1:])
-        entries = (features[:, None] * k + np.arange(k)).ravel()
-        return rows_at(self.hessian(x)[np.ix_(entries, entries)], places, k)
+        """The matrix of the `hessian` of some features; with ``places`` only the rows that belong to those there."""
+        raise TypeError(f"{type(self).__name__} has no Hessian among features; use another solver.")
 
     def column_products(self, x: Point, features: Array) -> Symmetric:
         """`hessian_among` increasing features that is not formed, for sets so large that this would take longer."""
@@ -179,35 +159,6 @@ class SmoothFunction(ABC):
     def has_columns(self) -> bool:
         """Whether `column_products` works."""
         return False
-
-    @property
-    def has_hessian(self) -> bool:
-        """Whether `hessian` works."""
-        return type(self).hessian is not SmoothFunction.hessian
-
-    def hessian_at(self, x: Point) -> HessianProducts:
-        """The Hessian at ``x`` through its products, about one read each; the same matrix that `hessian` forms.
-
-        Quadratics have it whether or not they have that matrix.
-        """
-        from projfree.objectives.hessian_products import FormedProducts, SlopeProducts
-
-        if self.quadratic and not self.has_hessian:
-            return SlopeProducts(self)
-        return FormedProducts(self.hessian(x), self.shape)
-
-    def curvature_among(self, x: Point, points: tuple[Point, ...], others: tuple[Point, ...] = ()) -> Array:
-        r"""The products :math:`\langle p, H(x)\, q\rangle` of ``points`` with themselves and then with ``others``.
-
-        For functions that are not convex through the Hessian of a convex model, as in `hessian`; at most one read of
-        the data, however many points there are.
-        """
-        raise TypeError(f"{type(self).__name__} has no curvature among points; use `corrections=0`.")
-
-    @property
-    def has_curvature(self) -> bool:
-        """Whether `curvature_among` works."""
-        return type(self).curvature_among is not SmoothFunction.curvature_among
 
     def quadratic_form(self) -> QuadraticForm | None:
         """The function as a quadratic form of its columns, None where it is none; may cost one pass, which is kept."""
@@ -248,23 +199,6 @@ class SmoothFunction(ABC):
         """The size of the terms whose difference a value near zero is; zero where values are sums."""
         return 0.0
 
-    def centred_intercept(self, w: Array) -> Array | None:
-        """The intercept of a quadratic of rows at ``w``, None where there is none; no pass."""
-        return None
-
-    def intercept_reach(self, b: Array | None, largest: float) -> float:
-        """How far ``b`` is from the best intercepts where predictions are up to ``largest``, added over outputs."""
-        return 0.0
-
-    def intercept_fits(self, b: Array, largest: float) -> bool:
-        """Whether ``b`` may be the best intercept of a point whose predictions are up to ``largest``."""
-        return True
-
-    def recheck(self, w: Any, intercept: Any, z: Any, z_intercept: Any) -> tuple[Evaluation, Evaluation]:
-        """The value at ``w`` and the tangent at ``z``, with intercepts as given where the function has some."""
-        f = self.open()
-        return f.evaluate(f.point(w), tangent=False), f.evaluate(f.point(z))
-
     def point(self, w: Any, intercept: Any = None) -> Point:
         """A copy of ``w`` as a point; ``intercept`` is where the search for its intercept starts."""
         if not isinstance(w, Structured) or not isinstance(self.shape, FactoredShape):
@@ -277,27 +211,21 @@ class SmoothFunction(ABC):
             w = frozen(np.array(w, dtype=np.float64))
         return Point(w, None if intercept is None else frozen(np.array(intercept, dtype=np.float64)))
 
-    def check_point(self, x: Point) -> None:
-        """Raise a sentence where a point cannot be one of this function."""
-        if x.w.shape != self.shape:
-            raise ValueError(f"the point must have the shape {self.shape} of the parameter, got {x.w.shape}.")
-
     @abstractmethod
     def knows(self, x: Point) -> bool:
         """Whether a value at ``x`` would cost no read."""
 
     def rounding(self, *, fine: bool = False) -> Rounding | None:
-        """How far values and bounds move where rows are summed in another way; None where that is not known."""
+        """How far values and bounds move where rows are summed in another way; None where that is not known.
+
+        A ``fine`` analysis reads the columns.
+        """
         return None
 
     @property
     def least(self) -> float:
         """A number that no value is below, minus infinity where none is known."""
         return -math.inf
-
-    def reported_value(self, found: Evaluation) -> float:
-        """The value that was found, but no less than what rounding may hide of it, where that is known."""
-        return found.value
 
     @property
     def contradicted(self) -> bool | None:
@@ -318,8 +246,7 @@ class SmoothFunction(ABC):
         return self
 
 
-def rows_at(H: Array, places: Array | None, outputs: int) -> Array:
-    """The rows of a Hessian that belong to the features at some places, each with all of its outputs."""
-    if places is None:
-        return H
-    return np.asarray(H.reshape(-1, outputs, H.shape[1])[places].reshape(-1, H.shape[1]))
+def check_point(f: SmoothFunction, x: Point) -> None:
+    """Raise ValueError if ``x`` does not have the shape of the parameter."""
+    if x.w.shape != f.shape:
+        raise ValueError(f"the point must have the shape {f.shape} of the parameter, got {x.w.shape}.")

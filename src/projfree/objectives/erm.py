@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,25 +12,24 @@ import numpy as np
 from projfree.algebra import Minorant, Pattern, Point, is_frozen, zeros
 from projfree.checks import Array, flag, instance
 from projfree.data.base import Data
+from projfree.data.gram import Gram
 from projfree.data.second_moments import Moments
 from projfree.deadline import expired
 from projfree.losses.base import Loss
 from projfree.losses.softmax import Softmax
 from projfree.losses.squared import is_squared
-from projfree.objectives.base import SmoothFunction, rows_at
-from projfree.objectives.curvature import bend, curvature, shared_curvature
-from projfree.objectives.evaluation import Bend, Evaluation, Memory
-from projfree.objectives.gram_form import diagonal_of, form_of
+from projfree.objectives.base import SmoothFunction, check_point
+from projfree.objectives.evaluation import Evaluation, Memory
+from projfree.objectives.hessian import RowHessian
 from projfree.objectives.hull import Hull
-from projfree.objectives.intercepts import Centred, Intercept, NoIntercept, Profiled
-from projfree.objectives.quadratic import QuadraticForm
-from projfree.objectives.rounding import Rounding, SteepRounding
-from projfree.objectives.row_steps import Curvatures
+from projfree.objectives.intercept import Centred, Intercept, Profiled
+from projfree.objectives.quadratic import QuadraticForm, entries, gram_form
+from projfree.objectives.rounding import Rounding
+from projfree.objectives.row_steps import Curvatures, ValueSum
 from projfree.objectives.workload import Workload
 
 if TYPE_CHECKING:
     from projfree.data.column_products import ColumnProducts
-    from projfree.objectives.hessian_products import HessianProducts
     from projfree.sets.base import ConstraintSet
 
 FORMS = ("auto", "gram", "data")
@@ -75,7 +75,7 @@ class Objective(SmoothFunction):
                 f'`form="gram"` needs the squared loss on a table of features, got {loss!r}; leave it out.'
             )
         self.form, self.fit_intercept = form, flag("fit_intercept", fit_intercept)
-        kind: type[Intercept] = NoIntercept
+        kind: type[Intercept] = Intercept
         if self.fit_intercept and loss.coupled and type(loss) is not Softmax:
             raise TypeError(
                 f"`fit_intercept=True` needs a loss of single outputs, or `Softmax()`: how far those of {loss!r} may "
@@ -98,7 +98,7 @@ class Objective(SmoothFunction):
         self.shared: dict[str, Any] = {}
 
     def open(self) -> Self:
-        f = self.alike()
+        f = copy(self)
         f.workspace, f._memory = self.data.open(), Memory()
         return f
 
@@ -124,87 +124,52 @@ class Objective(SmoothFunction):
         return x.handle in self._memory or self.workspace.holds(x)
 
     def evaluate(
-        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False
+        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False, near: bool = False
     ) -> Evaluation:
-        self.check_point(x)
-        known = None if also else self._memory.recall(x, tangent)
+        check_point(self, x)
+        known = None if also or near else self._memory.recall(x, tangent)
         if known is not None:
             return known
-        if not tangent:
-            return self._memory.keep(self._stated(self.intercept_strategy.value(self.workspace, x)))
-        alone = not (x.of or also or self.workspace.holds(x))
-        found = self._stated(self.intercept_strategy.evaluate(self.workspace, x, also, keep=keep))
+        strategy, workspace, points = self.intercept_strategy, self.workspace, (x, *also)
+        alone = tangent and not (x.of or also or near or workspace.holds(x))
+        b = (strategy.given if near else strategy.locate)(workspace, points)
+        if tangent:
+            found = strategy.tangent(workspace, points, b, keep=keep, near=near)
+        else:
+            found = strategy.value_with(workspace, x, b[0])
         # A search for the intercept ends early at a deadline, which the check at exit has not.
-        return self._memory.keep(found, recomputed=alone and not expired())
+        found = replace(found, fresh=True) if alone and not expired() else found
+        return self._memory.keep(self._stated(found))
 
     def recomputed(self, x: Point) -> Evaluation | None:
+        found = self._memory.recall(x, tangent=True)
         # A subclass may say something else about a point than what is remembered here, and whoever makes a point of an
         # array of his own may have written to it since.
         same = type(self).evaluate is Objective.evaluate and is_frozen(x.w)
-        return self._memory.recomputed(x) if same else None
-
-    def evaluate_near(self, x: Point) -> Evaluation:
-        if not (self.convex and isinstance(self.intercept_strategy, Profiled) and self._has_intercept(x)):
-            return self.evaluate(x, keep=True)
-        self.check_point(x)
-        return self._memory.keep(self._stated(self.intercept_strategy.near(self.workspace, x)))
-
-    def _has_intercept(self, x: Point) -> bool:
-        """Whether a point has an intercept that may be one of this function."""
-        return x.intercept is not None and x.intercept.shape == self.outputs
+        return found if found is not None and found.fresh and same else None
 
     def _stated(self, found: Evaluation) -> Evaluation:
-        """An evaluation with what the reported function says: for a smoothed loss, that it exceeds it by so much."""
+        """An evaluation with that of the reported function: for a smoothed loss, which exceeds it by so much."""
         if not self.excess:
             return found
         also = tuple(self._stated(each) for each in found.also)
-        above = Evaluation(found.point, found.value + self.excess, found.tangent)
-        return replace(found, also=also, inner=above)
+        return replace(found, also=also, inner=Evaluation(found.point, found.value + self.excess, found.tangent))
 
     @property
     def reported(self) -> Objective:
-        from projfree.objectives.unsmoothed import Unsmoothed
-
         return Unsmoothed(self) if self.excess else self
 
-    def recheck(self, w: Any, intercept: Any, z: Any, z_intercept: Any) -> tuple[Evaluation, Evaluation]:
-        """The value at ``w`` and the tangent at ``z``, in one read.
-
-        Intercepts are as given; for squares that of ``z`` is moved to where it is best.
-        """
-        return self.intercept_strategy.recheck(self.data.open(), (self.point(z, z_intercept), self.point(w, intercept)))
-
-    def intercept_reach(self, b: Array | None, largest: float) -> float:
-        return self.intercept_strategy.reach(b, largest)
-
-    def intercept_fits(self, b: Array, largest: float) -> bool:
-        return self.intercept_strategy.fits(b, largest)
-
     def rounding(self, *, fine: bool = False) -> Rounding | None:
-        """How far values and bounds move where the rows are summed in another way; a fine one reads the columns."""
-        if not self.intercept_strategy.measured:
+        strategy, data, columns, deviations = self.intercept_strategy, self.data, None, None
+        if not strategy.measured:
             return None
-        data, columns, deviations = self.data, None, None
         if fine and data.products:
             columns = data.column_sizes()
             self.workspace.meter.rows += data.n
-            if isinstance(self.intercept_strategy, Centred):
+            if isinstance(strategy, Centred):
                 deviations = data.column_deviation(0.0)
                 self.workspace.meter.rows += data.n
-        loss, units, floor = self.loss, self.intercept_strategy.units, self.intercept_strategy.floor
-        kind = Rounding if math.isfinite(loss.smoothness) else SteepRounding
-        return kind(data.products, units, loss.smoothness, data, columns, loss.steepness, floor, deviations)
-
-    def reported_value(self, found: Evaluation) -> float:
-        value, x = found.value, found.point
-        if not self.convex:  # nothing is proved about it
-            return value
-        for fine in (False, True):
-            rounding = self.rounding(fine=fine)
-            hidden = value if rounding is None else rounding.value(value, x.w, x.intercept)
-            if value < 0.0 or hidden <= value:
-                return value
-        return hidden
+        return Rounding(strategy, columns, deviations)
 
     def estimate(self, x: Point, m: int, rng: np.random.Generator) -> Minorant:
         return Minorant(-np.inf, self.intercept_strategy.estimate(self.workspace.sampled(m, rng), x))
@@ -217,37 +182,26 @@ class Objective(SmoothFunction):
     def term_size(self) -> float:
         return 0.0 if math.isfinite(self.loss.smoothness) else self.intercept_strategy.floor
 
-    def centred_intercept(self, w: Array) -> Array | None:
-        """The intercept of the squared loss at ``w``, None where there is none; no pass."""
-        return self.intercept_strategy.at(w) if isinstance(self.intercept_strategy, Centred) else None
-
     def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
         return self.intercept_strategy.hull(self.workspace, points, gradient, tilt)
 
-    def hessian(self, x: Point) -> Array:
-        return curvature(self.intercept_strategy, self.workspace, x, self._located(x))
+    def hessian(self, x: Point, features: Array | None = None, rows: int | None = None, seed: int = 0) -> RowHessian:
+        workspace = self.workspace if rows is None else self.workspace.sampled(rows, np.random.default_rng(seed))
+        return RowHessian(self, workspace, x, features)
 
-    def bend(self, x: Point) -> Bend:
-        if not (self.convex and isinstance(self.intercept_strategy, Profiled)):
-            return Bend(self.hessian(x))
-        b = x.intercept if self._has_intercept(x) else self._located(x)
-        return bend(self.intercept_strategy, self.workspace, x, b)
-
-    def rough_bend(self, x: Point, m: int, rng: np.random.Generator) -> Bend:
-        part = self.alike()
-        part.workspace = self.workspace.sampled(m, rng)
-        return part.bend(x)
+    def located_intercept(self, x: Point) -> Array | None:
+        """The intercept at ``x``: the one that was found before, for a convex loss the one that it has, or the best."""
+        known = self._memory.recall(x, tangent=False)
+        if known is not None:
+            return known.intercept
+        strategy = self.intercept_strategy
+        return (strategy.given if self.convex else strategy.locate)(self.workspace, (x,))[0]
 
     def hessian_among(self, x: Point, features: Array, places: Array | None = None) -> Array:
-        b = self._located(x)
-        if is_squared(self.loss):
-            return shared_curvature(self.intercept_strategy, self.workspace, x, b, features, places)
-        return rows_at(
-            curvature(self.intercept_strategy, self.workspace, x, b, features), places, math.prod(self.outputs)
-        )
+        return self.hessian(x, features).part(places)[0]
 
     def column_products(self, x: Point, features: Array) -> ColumnProducts:
-        b, free = self._located(x), self.intercept_strategy.constant is not None
+        b, free = self.located_intercept(x), self.intercept_strategy.constant is not None
         step = Curvatures(self.loss, 0.0 if b is None else b)
         return self.workspace.column_products(step, x, Moments(1, 2, free, features))
 
@@ -256,36 +210,31 @@ class Objective(SmoothFunction):
         shared, free = self.quadratic or not self.outputs, self.intercept_strategy.constant is not None
         return shared and not self.loss.coupled and self.data.has_columns(centred=free)
 
-    def _located(self, x: Point) -> Array | None:
-        """The intercept at ``x``, from memory where it was found before."""
-        known = self._memory.recall(x, tangent=False)
-        return self.intercept_strategy.locate(self.workspace, (x,))[0] if known is None else known.intercept
-
-    def hessian_at(self, x: Point) -> HessianProducts:
-        from projfree.objectives.hessian_products import RowProducts
-
-        return RowProducts(self.intercept_strategy, self.workspace, x)
-
     @property
     def has_hessian(self) -> bool:
         # A table of features, for entries of a matrix have too many parameters; of losses that couple outputs, softmax
         # is the one whose curvature is known to be a sum of squares over pairs.
         return len(self.data.shape(())) == 1 and (not self.loss.coupled or type(self.loss) is Softmax)
 
-    def curvature_among(self, x: Point, points: tuple[Point, ...], others: tuple[Point, ...] = ()) -> Array:
-        from projfree.objectives.among import curvature_among
-
-        return curvature_among(self.intercept_strategy, self.workspace, x, self._located(x), points, others)
-
     def quadratic_form(self) -> QuadraticForm | None:
-        return form_of(self) if self.has_quadratic_form else None
+        if self.has_quadratic_form and "quadratic form" not in self.shared:
+            self.workspace.meter.rows += self.data.n  # first, for a read that a deadline cuts short counts as well
+            self.use_gram(self.data.gram())
+        return self.shared.get("quadratic form")
+
+    def use_gram(self, gram: Gram) -> None:
+        """Form the quadratic form from moments of the same rows that were added up elsewhere, which saves the pass."""
+        self.shared["quadratic form"] = gram_form(gram, self.fit_intercept, self.data.table_errors)
 
     @property
     def has_quadratic_form(self) -> bool:
         return is_squared(self.loss) and self.has_hessian
 
     def diagonal_form(self) -> tuple[Array, Array] | None:
-        return diagonal_of(self) if self.has_diagonal_form else None
+        if not self.has_diagonal_form:
+            return None
+        h = self.loss.smoothness * entries(self.data.mean_row())
+        return h, -entries(self.minorant(self.point(zeros(self.shape))).gradient)
 
     @property
     def has_diagonal_form(self) -> bool:
@@ -324,3 +273,43 @@ class Objective(SmoothFunction):
             self.shared["fingerprint"] = f"{self.loss!r} intercept={self.fit_intercept} {self.data.fingerprint()}"
         found: str = self.shared["fingerprint"]
         return found
+
+
+class Unsmoothed(Objective):
+    r"""The mean of a loss that is not smooth, with the tangents of the smoothed loss below it.
+
+    With :math:`f_\delta \le f \le f_\delta + c\,\delta`, a tangent of :math:`f_\delta` lies below f as well. Values are
+    those of f, at the intercept that is best for :math:`f_\delta`; they cost one more read than those of
+    :math:`f_\delta`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import Objective, Quantile, as_data
+    >>> f = Objective(Quantile(0.5, delta=1.0), as_data(np.array([[1.0], [2.0]]), [1.0, 4.0]))
+    >>> x = f.point([1.0])
+    >>> f.value(x), f.reported.value(x)
+    (0.4375, 0.5)
+    """
+
+    def __init__(self, f: Objective) -> None:
+        self.__dict__.update(f.open().__dict__)
+        self.excess = 0.0
+
+    def evaluate(
+        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False, near: bool = False
+    ) -> Evaluation:
+        found = super().evaluate(x, also, tangent=tangent, keep=True, near=near)
+        return replace(self._exact(found), also=tuple(self._exact(each) for each in found.also))
+
+    def _exact(self, found: Evaluation) -> Evaluation:
+        exact = self.workspace.fold(ValueSum(self.loss.exact, found.intercept), (found.point,))[0]
+        return Evaluation(found.point, float(exact), found.tangent)
+
+    def rounding(self, *, fine: bool = False) -> Rounding | None:
+        found = super().rounding(fine=fine)
+        return None if found is None else replace(found, corner=True)
+
+    @property
+    def reported(self) -> Objective:
+        return self

@@ -1,13 +1,15 @@
-"""`Evaluation`: what an objective says about a point."""
+"""`Evaluation`: the value and the tangent of a function at a point."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from projfree.algebra import Handle, Minorant, Point, frozen
 from projfree.checks import Array
+
+#: How many evaluations a function remembers: those of an iterate, a vertex, a mixture and the last iterate.
+MOST_EVALUATIONS = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,10 +27,12 @@ class Evaluation:
     also : tuple of Evaluation
         The values at further points that came with the same read.
     inner : Evaluation or None
-        What the reported function says about the point, where that is another function.
+        The evaluation of the reported function, where that is another function.
     rest : ndarray or None
         The derivative in the intercept, where that was as given; None where it was minimised out. The value is then one
-        that the function takes or more, and the tangent counts what the derivative may cost.
+        that the function takes or more, and the tangent is charged with the derivative.
+    fresh : bool
+        Whether nothing but the parameter went into it: its predictions were formed for it, not mixed or held before.
     """
 
     point: Point
@@ -37,6 +41,7 @@ class Evaluation:
     also: tuple[Evaluation, ...] = ()
     inner: Evaluation | None = None
     rest: Array | None = None
+    fresh: bool = False
 
     def __post_init__(self) -> None:
         # Nobody's later edits reach what a function remembers.
@@ -62,35 +67,11 @@ class Evaluation:
         return self.tangent
 
 
-class Bend(NamedTuple):
-    r"""The curvature of a function at a point, with what is known of its intercept.
-
-    Attributes
-    ----------
-    H : ndarray of shape (D, D)
-        The Hessian, intercept minimised out.
-    follow : ndarray of shape (D, k) or None
-        :math:`H_{wb} H_{bb}^{+}`: where the parameter moves by v, the best intercept moves by ``-follow.T @ v``. None
-        where the intercept is to be searched for.
-    inverse : ndarray of shape (k, k) or None
-        :math:`H_{bb}^{+}`.
-    """
-
-    H: Array
-    follow: Array | None = None
-    inverse: Array | None = None
-
-
-#: How many evaluations a function remembers.
-MOST_EVALUATIONS = 4
-
-
 class Memory:
     """The last few evaluations of a function in one workspace, so that asking twice costs nothing."""
 
     def __init__(self) -> None:
         self._kept: dict[Handle, Evaluation] = {}
-        self._recomputed: frozenset[Handle] = frozenset()
 
     def __reduce__(self) -> tuple[type[Memory], tuple[()]]:
         return Memory, ()  # a copy remembers nothing
@@ -106,23 +87,13 @@ class Memory:
         found = self._kept.get(x.handle)
         return None if found is None or (tangent and found.tangent is None) else found
 
-    def recomputed(self, x: Point) -> Evaluation | None:
-        """The evaluation of ``x``, if there is one and nothing but the parameter went into it."""
-        return self._kept.get(x.handle) if x.handle in self._recomputed else None
-
-    def keep(self, found: Evaluation, *, recomputed: bool = False) -> Evaluation:
-        """Remember an evaluation and those that came with it; returns it.
-
-        ``recomputed`` says that its image was formed from the parameter for it, not mixed or held before.
-        """
+    def keep(self, found: Evaluation) -> Evaluation:
+        """Remember an evaluation and those that came with it; returns it."""
         kept = dict(self._kept)  # replaced at once, so that no other thread sees it half changed
         for each in (*found.also, found):
             old = kept.pop(each.point.handle, None)
             kept[each.point.handle] = each if old is None or each.tangent is not None else old
         while len(kept) > MOST_EVALUATIONS:
             del kept[next(iter(kept))]
-        own = found.point.handle
-        known = self._recomputed
-        self._recomputed = frozenset(key for key in kept if (recomputed if key is own else key in known))
         self._kept = kept
         return found

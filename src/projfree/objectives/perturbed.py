@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from operator import attrgetter
+from typing import Self
 
 import numpy as np
 
-from projfree.algebra import Minorant, Pattern, Point, inner
+from projfree.algebra import Minorant, Point, inner
 from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, all_finite, at_least, positive, real_array
-from projfree.numerics.symmetric import Symmetric
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hull import Hull
@@ -18,8 +19,11 @@ from projfree.objectives.quadratic import QuadraticForm
 from projfree.objectives.workload import Workload
 from projfree.sets.base import ConstraintSet
 
-if TYPE_CHECKING:
-    from projfree.objectives.hessian_products import HessianProducts
+#: Members that a linear term does not change: they are those of the function that is perturbed.
+UNCHANGED = (
+    *("pass_work", "intercept_shape", "hessian", "has_hessian", "hessian_among", "column_products", "has_columns"),
+    *("has_quadratic_form", "reference", "contradicted", "pattern", "reported"),
+)
 
 
 class Perturbed(SmoothFunction):
@@ -57,28 +61,26 @@ class Perturbed(SmoothFunction):
     def work(self) -> int:
         return self.f.work
 
-    @property
-    def pass_work(self) -> int:
-        return self.f.pass_work
+    def knows(self, x: Point) -> bool:
+        return self.f.knows(x)
+
+    def smoothness(self) -> float:
+        return self.f.smoothness()
 
     def open(self) -> Self:
-        h = self.alike()
+        h = copy(self)
         h.f = self.f.open()
         return h
 
     def reopened(self, work: int) -> Self:
-        h = self.alike()
+        h = copy(self)
         h.f = self.f.reopened(work)
         return h
 
-    @property
-    def intercept_shape(self) -> tuple[int, ...] | None:
-        return self.f.intercept_shape
-
     def evaluate(
-        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False
+        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False, near: bool = False
     ) -> Evaluation:
-        return self._tilted(self.f.evaluate(x, also, tangent=tangent, keep=keep))
+        return self._tilted(self.f.evaluate(x, also, tangent=tangent, keep=keep, near=near))
 
     def _tilted(self, found: Evaluation) -> Evaluation:
         value = found.value + self.theta * inner(self.xi, found.point.w)
@@ -89,71 +91,23 @@ class Perturbed(SmoothFunction):
     def estimate(self, x: Point, m: int, rng: np.random.Generator) -> Minorant:
         return self.f.estimate(x, m, rng).shifted(self.xi, self.theta)
 
-    def knows(self, x: Point) -> bool:
-        return self.f.knows(x)
-
     def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
         own = self.theta * np.array([inner(self.xi, p.w - points[0].w) for p in points[1:]])
         return self.f.hull(points, gradient, own if tilt is None else own + tilt)
-
-    def hessian(self, x: Point) -> Array:
-        return self.f.hessian(x)
-
-    def hessian_among(self, x: Point, features: Array, places: Array | None = None) -> Array:
-        return self.f.hessian_among(x, features, places)
-
-    def column_products(self, x: Point, features: Array) -> Symmetric:
-        return self.f.column_products(x, features)
-
-    @property
-    def has_columns(self) -> bool:
-        return self.f.has_columns
-
-    def hessian_at(self, x: Point) -> HessianProducts:
-        return self.f.hessian_at(x)
-
-    @property
-    def has_hessian(self) -> bool:
-        return self.f.has_hessian
-
-    def curvature_among(self, x: Point, points: tuple[Point, ...], others: tuple[Point, ...] = ()) -> Array:
-        return self.f.curvature_among(x, points, others)
-
-    @property
-    def has_curvature(self) -> bool:
-        return self.f.has_curvature
 
     def quadratic_form(self) -> QuadraticForm | None:
         form = self.f.quadratic_form()
         return None if form is None else form.tilted(self.theta * self.xi)
 
-    @property
-    def has_quadratic_form(self) -> bool:
-        return self.f.has_quadratic_form
-
     def workload(self) -> Workload:
         return replace(self.f.workload(), name=f"Perturbed {self.f.workload().name}")
 
-    def smoothness(self) -> float:
-        return self.f.smoothness()
-
-    def reference(self, ball: ConstraintSet) -> Any:
-        return self.f.reference(ball)
-
-    @property
-    def contradicted(self) -> bool | None:
-        return self.f.contradicted
-
-    @property
-    def pattern(self) -> Pattern | None:
-        return self.f.pattern
-
-    @property
-    def reported(self) -> SmoothFunction:
-        return self.f.reported
-
     def fingerprint(self) -> str:
         return f"perturbed {self.theta!r} {short_hash('', self.xi)} {self.f.fingerprint()}"
+
+
+for _name in UNCHANGED:
+    setattr(Perturbed, _name, property(attrgetter(f"f.{_name}")))
 
 
 def perturb(f: SmoothFunction, ball: ConstraintSet, epsilon: float, rng: np.random.Generator) -> Perturbed:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import math
+from copy import copy
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
-from projfree.algebra import UNIT, Handle, Minorant, Point, inner, size
+from projfree.algebra import UNIT, Handle, Minorant, Point, Structured, inner, size
 from projfree.checks import Array, all_finite, real_array
-from projfree.objectives.base import SmoothFunction
+from projfree.data.base import TableErrors
+from projfree.data.gram import Gram
+from projfree.objectives.base import SmoothFunction, check_point
 from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.hessian import MatrixHessian
 from projfree.objectives.hull import Hull, Local, QuadraticHull
-
-if TYPE_CHECKING:
-    from projfree.objectives.hessian_products import HessianProducts
 
 #: How many products with H are kept.
 MOST_PRODUCTS = 6
@@ -47,6 +48,9 @@ class QuadraticForm(SmoothFunction):
     -1.0
     """
 
+    #: The mean row and the mean target where an intercept was minimised out.
+    centre: tuple[Array, Array] | None = None
+
     def __init__(self, H: Any, b: Any, c: float = 0.0, errors: tuple[float, float] = (0.0, 0.0)) -> None:
         self.b = all_finite("b", real_array("b", b)).astype(np.float64)
         H = all_finite("H", real_array("H", H)).astype(np.float64)
@@ -71,6 +75,10 @@ class QuadraticForm(SmoothFunction):
         f._norm, f._workspace = size(H), Products(H)
         return f
 
+    def intercept(self, w: Array) -> Array | None:
+        """The intercept that was minimised out, at ``w``; None where there was none."""
+        return None if self.centre is None else np.asarray(self.centre[1] - self.centre[0] @ w)
+
     @cached_property
     def eigenvalues(self) -> Array:
         """The eigenvalues of H, in increasing order."""
@@ -86,7 +94,7 @@ class QuadraticForm(SmoothFunction):
         return bool(self.eigenvalues[0] >= -self._floor)
 
     def open(self) -> Self:
-        f = self.alike()
+        f = copy(self)
         f._workspace = Products(self.H)
         return f
 
@@ -103,15 +111,21 @@ class QuadraticForm(SmoothFunction):
         return self._workspace.of(x)
 
     def evaluate(
-        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False
+        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False, near: bool = False
     ) -> Evaluation:
-        self.check_point(x)
+        check_point(self, x)
         if not tangent:
             return Evaluation(x.alone(None), self._value(x, self.product(x)))
-        further = tuple(Evaluation(p.alone(None), self._value(p, self._workspace.through_parts(p))) for p in also)
+        further = tuple(Evaluation(p.alone(None), self._value(p, self._through_parts(p))) for p in also)
         # Afresh, not from a mixture: here an error of the product is an error of the tangent.
-        image = self._workspace.afresh(x)
+        image = self._workspace.of(x, afresh=True)
         return Evaluation(x.alone(None), self._value(x, image), self._tangent(x.w, image), further)
+
+    def _through_parts(self, x: Point) -> Array:
+        """The product of a mixture through those of its points, which later mixtures may share."""
+        for _, part in x.of:
+            self.product(part)
+        return self.product(x)
 
     def _value(self, x: Point, image: Array) -> float:
         return inner(0.5 * image - self.b, x.w) + self.c
@@ -140,34 +154,19 @@ class QuadraticForm(SmoothFunction):
         hessian = np.array([[inner(a, image) for image in images] for a in differences])
         return Local(self.value(base), gradient, (hessian + hessian.T) / 2.0)
 
-    def hessian(self, x: Point) -> Array:
-        return np.kron(self.H, np.eye(int(np.prod(self.shape[1:]))))
+    def hessian(self, x: Point, features: Array | None = None, rows: int | None = None, seed: int = 0) -> FormHessian:
+        return FormHessian(self, features)
 
     def hessian_among(self, x: Point, features: Array, places: Array | None = None) -> Array:
         rows = features if places is None else features[places]
         return np.asarray(self.H[np.ix_(rows, features)])
-
-    def hessian_at(self, x: Point) -> HessianProducts:
-        from projfree.objectives.hessian_products import FormProducts
-
-        return FormProducts(self)
-
-    def curvature_among(self, x: Point, points: tuple[Point, ...], others: tuple[Point, ...] = ()) -> Array:
-        if not points:
-            return np.zeros((0, len(others)))
-        fresh = np.stack([p.w for p in points])
-        everyone = np.stack([p.w for p in (*points, *others)])
-        self._workspace.count += len(points)
-        products = np.tensordot(fresh, self.H, axes=(1, 0))  # points, outputs or none, features
-        images = products if fresh.ndim == 2 else products.transpose(0, 2, 1)
-        return np.asarray(images.reshape(len(fresh), -1) @ everyone.reshape(len(everyone), -1).T)
 
     def quadratic_form(self) -> QuadraticForm:
         return self
 
     def tilted(self, slope: Array) -> QuadraticForm:
         """The form with a linear function of this slope added; what the sums may err by stays."""
-        out = self.alike()
+        out = copy(self)
         out.b, out._workspace = self.b - slope, Products(self.H)
         # An error e of b changes the value by at most e |w| <= e / 2 + e |w|^2 / 2.
         rounding = UNIT * (size(self.b) + size(slope))
@@ -182,8 +181,21 @@ class QuadraticForm(SmoothFunction):
         return f"quadratic {self.shape} {digest.hexdigest()[:16]}"
 
 
+class FormHessian(MatrixHessian):
+    """The matrix of a form; each product counts as a pass over it."""
+
+    def __init__(self, f: QuadraticForm, features: Array | None) -> None:
+        H = f.H if features is None else f.H[np.ix_(features, features)]
+        super().__init__(H, f.shape if features is None else (len(features),))
+        self._workspace = f._workspace
+
+    def times(self, v: Array | Point) -> Array:
+        self._workspace.count += 1
+        return super().times(v)
+
+
 class Products:
-    """The products of H with a few points, and how many were formed."""
+    """The products of H with the last few points, and how many were formed."""
 
     def __init__(self, H: Array) -> None:
         self.H, self.count = H, 0
@@ -193,39 +205,79 @@ class Products:
         return Products, (self.H,)  # a copy remembers nothing
 
     def known(self, x: Point) -> Array | None:
-        """The product where none has to be formed, else None."""
+        """The product where none has to be formed: that of a mixture comes from those of its points."""
         if x.handle in self._kept:
             return self._kept[x.handle]
         if not x.w.any():
             return np.zeros(x.w.shape)
-        parts = [(c, part) for c, part in x.of if part.w.any()]
-        if not parts or any(part.handle not in self._kept for _, part in parts):
+        parts = [(c, part.handle) for c, part in x.of if part.w.any()]
+        if not parts or any(handle not in self._kept for _, handle in parts):
             return None
-        mixed: Array = np.sum([c * self._kept[part.handle] for c, part in parts], axis=0)
-        return mixed
+        return np.asarray(np.sum([c * self._kept[handle] for c, handle in parts], axis=0))
 
-    def of(self, x: Point) -> Array:
-        """The product, mixed or formed."""
-        found = self.known(x)
-        return self.afresh(x) if found is None else self._keep(x, found)
+    def of(self, x: Point, *, afresh: bool = False) -> Array:
+        """The product, kept; ``afresh`` forms it even where it is known."""
+        found = None if afresh else self.known(x)
+        if found is None:
+            self.count += 1
+            found = self.H @ x.w
+        kept = {**{handle: image for handle, image in self._kept.items() if handle is not x.handle}, x.handle: found}
+        # Replaced at once, so that no other thread sees it half changed.
+        self._kept = dict(list(kept.items())[-MOST_PRODUCTS:])
+        return found
 
-    def through_parts(self, x: Point) -> Array:
-        """The product of a mixture through those of its points, which later mixtures may share."""
-        for _, part in x.of:
-            if part.handle not in self._kept and part.w.any():
-                self.afresh(part)
-        return self.of(x)
 
-    def afresh(self, x: Point) -> Array:
-        """The product, formed."""
-        self.count += 1
-        return self._keep(x, self.H @ x.w)
+#: Of rows that are what they stand for.
+EXACT = TableErrors()
 
-    def _keep(self, x: Point, image: Array) -> Array:
-        kept = dict(self._kept)  # replaced at once, so that no other thread sees it half changed
-        kept.pop(x.handle, None)
-        kept[x.handle] = image
-        while len(kept) > MOST_PRODUCTS:
-            del kept[next(iter(kept))]
-        self._kept = kept
-        return image
+
+def gram_form(gram: Gram, fit_intercept: bool = False, table_errors: TableErrors = EXACT) -> QuadraticForm:
+    r"""The mean squared error of the rows in ``gram``, with the intercept minimised out if asked.
+
+    Its value at w is that of ``Objective(Squared(), data, fit_intercept)`` up to rounding, at O(d^2) a look however
+    many rows there were; ``f.intercept(w)`` is the intercept. A certificate is one for the form: its numbers are
+    sums over rows that were rounded once.
+
+    Parameters
+    ----------
+    gram : Gram
+        From ``data.gram()``, possibly with rows added.
+    fit_intercept : bool
+        Whether an unconstrained offset is minimised out.
+    table_errors : TableErrors
+        Those of the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import as_data
+    >>> data = as_data(np.array([[1.0], [2.0]]), [1.0, 4.0])
+    >>> f = gram_form(data.gram())
+    >>> f.value(f.point([1.0]))
+    2.0
+    """
+    H, b, c = gram.quadratic(fit_intercept)
+    (e, k), sizes = gram.errors(fit_intercept), (math.sqrt(max(c, 0.0)), math.sqrt(0.5 * np.trace(H)))
+    more_e, more_k = _moved(*sizes, table_errors)
+    form = QuadraticForm.of_sums(H, b, c, (e + more_e, k + more_k))
+    form.centre = (gram.mean, gram.mean_target) if fit_intercept else None
+    return form
+
+
+def _moved(Y: float, X: float, off: TableErrors) -> tuple[float, float]:
+    r"""Numbers e and k such that errors of the rows move the form by at most :math:`e + k \|w\|^2 / 2`.
+
+    With Y and X the root mean squares of targets and rows, residuals are at most Y + X t at :math:`\|w\| = t` and move
+    by a = targets + features t, so that their mean square moves by at most 2 (Y + X t) a + a^2, and by the square of
+    what is left of other columns.
+    """
+    targets, features = off.targets, off.features
+    cross = 2.0 * (Y * features + X * targets + targets * features)
+    s = Y / X if X and Y else 1.0  # t <= (s + t^2 / s) / 2
+    e = targets * (2.0 * Y + targets) + 0.5 * s * cross + 2.0 * off.targets_left**2
+    return e, 2.0 * features * (2.0 * X + features) + cross / s + 4.0 * off.features_left**2
+
+
+def entries(w: Any) -> Array:
+    """The entries of a matrix as a vector, those on the pattern where there is one."""
+    return w.on.values if isinstance(w, Structured) and w.on is not None else np.ravel(w)

@@ -1,14 +1,11 @@
 r"""How far the value and the bound of an objective move where the same rows are summed in another way.
 
-Another order of rows, another storage or another BLAS rounds the images :math:`u_i = (A w)_i + b` and all sums
-differently. Let e bound the root mean square of the errors of the images, and L the second derivative of the loss. For
-a loss that is never negative :math:`\ell'^2 \le 2 L \ell`, so that the value v of a point, computed without any further
-error, is off by at most
-
-.. math:: \sum_i s_i |\ell'_i| e_i + \tfrac{L}{2} e_i^2 \le e\sqrt{2 L v} + \tfrac{L}{2} e^2,
-
-and the tangent at the point, evaluated anywhere in the set, by :math:`L e` times the distance to there and the second
-of these terms.
+Another order of rows, another storage or another BLAS rounds the predictions :math:`u_i = (A w)_i + b` and all sums
+differently. Let e bound the root mean square of the errors of predictions, g that of the derivatives of the loss, and L
+its second derivative. The value of a point is then off by at most :math:`g e + \tfrac{L}{2} e^2`, and the tangent at
+the point, evaluated anywhere in the set, by that and :math:`L e` times the distance to there. For a loss that is never
+negative, with the value v, :math:`g \le \sqrt{2 L v}`. Where the second derivative has no bound, e is the largest
+error, and :math:`S = 3 (v + \text{floor})` bounds the means of the sizes of both derivatives, see `Loss.smoothness`.
 """
 
 from __future__ import annotations
@@ -20,7 +17,9 @@ import numpy as np
 
 from projfree.algebra import UNIT, size
 from projfree.checks import Array
-from projfree.data.base import Data
+from projfree.objectives.base import SmoothFunction
+from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.intercept import Intercept
 from projfree.sets.base import ConstraintSet, NormBall
 
 #: Operations on one prediction besides its sum of products: a shift, a scale, the intercept.
@@ -29,70 +28,58 @@ FEW = 8.0
 
 @dataclass(frozen=True)
 class Rounding:
-    """What the rounding of one objective depends on.
+    """The rounding of one objective.
 
     Attributes
     ----------
-    terms : float
-        The products that one prediction is a sum of; zero where predictions are entries of the parameter.
-    units : float
-        Each sum over rows and each loss err by at most this many units of rounding of their absolute terms.
-    smoothness : float
-        The largest second derivative of the loss.
-    rows : Data
-        Norms of the rows.
+    intercept : Intercept
+        Holds the loss, the rows, and the units of rounding by which sums err.
     columns : ndarray of shape (2, ...), optional
         Root mean square and largest size of the entries of each column. With them predictions are bounded entry by
         entry, which is far better than by norms where columns differ in scale.
-    steepness : float
-        The largest derivative of the loss, which may be infinite.
-    floor : float
-        The weighted mean of the loss's floor.
     deviations : ndarray, optional
         Standard deviations of the columns, for squares with an intercept: predictions are then compared about their
         means.
+    corner : bool
+        Whether values are those of a loss with a corner: near it they move as far as the loss is steep.
     """
 
-    terms: float
-    units: float
-    smoothness: float
-    rows: Data
+    intercept: Intercept
     columns: Array | None = None
-    steepness: float = math.inf
-    floor: float = 0.0
     deviations: Array | None = None
+    corner: bool = False
 
     @property
-    def root(self) -> float:
-        """The root of the weighted mean of the squared norms of the rows."""
-        return math.sqrt(self.rows.mean_square)
+    def _steep(self) -> bool:
+        return not math.isfinite(self.intercept.loss.smoothness)
 
     @property
-    def longest(self) -> float:
-        """The largest norm of a row."""
-        return self.rows.row_norm
+    def _norms(self) -> tuple[float, float]:
+        """The root mean square of the norms of rows, and the largest."""
+        return math.sqrt(self.intercept.data.mean_square), self.intercept.data.row_norm
 
-    def image(self, w: Array, b: Array | None) -> float:
-        """The root mean square of the errors of the images of ``w`` with the intercept ``b``."""
+    def predictions(self, w: Array, b: Array | None) -> float:
+        """The error of the predictions of ``w`` with the intercept ``b``."""
         if not w.any():
             return 0.0  # zero, and zero plus the intercept, are exact
-        if not self.terms:
-            return UNIT * FEW * _length(b)
-        return UNIT * (self.terms + FEW) * self.extent(w) + UNIT * FEW * _length(b)
+        terms = self.intercept.data.products  # zero where predictions are entries of the parameter
+        own = (terms + FEW) * self.extent(w) if terms else 0.0
+        return UNIT * (own + FEW * (0.0 if b is None else size(b)))
 
     def extent(self, w: Array) -> float:
-        """The root mean square of the images of ``w``, at most."""
-        return self.root * size(w) if self.columns is None else float(np.sum(self._spread(0, w.shape) * np.abs(w)))
+        """The size of the predictions of ``w``, at most."""
+        if self.columns is None:
+            return self._norms[self._steep] * size(w)
+        return float(np.sum(_for_entries(self.columns[int(self._steep)], w.shape) * np.abs(w)))
 
     def extents(self, ball: ConstraintSet, shape: tuple[int, ...]) -> tuple[float, float]:
         """The root mean square and the largest size of a prediction over all vectors of the set, at most."""
-        reach = ball.reach(shape)
-        norms = self.root * reach, self.longest * reach
-        if self.columns is None or ball.spectral or not isinstance(ball, NormBall):
-            return norms
-        # Norms that are not spectral do not depend on signs, so that this is the largest sum of sizes.
-        mean, most = (ball.support(self._spread(k, shape)) for k in range(2))
-        return min(mean, norms[0]), min(most, norms[1])
+        mean, most = (norm * ball.reach(shape) for norm in self._norms)
+        if self.columns is not None and isinstance(ball, NormBall) and not ball.spectral:
+            # Norms that are not spectral do not depend on signs, so that this is the largest sum of sizes.
+            mean = min(mean, ball.support(_for_entries(self.columns[0], shape)))
+            most = min(most, ball.support(_for_entries(self.columns[1], shape)))
+        return (most, most) if self._steep else (mean, most)
 
     def apart(self, ball: ConstraintSet, w: Array) -> float:
         """How far the predictions of ``w`` are from those of any vector of the set, about their means, at most."""
@@ -104,16 +91,20 @@ class Rounding:
             most = min(most, ball.support(sizes))
         return most + float(np.sum(sizes * np.abs(w)))
 
-    def _spread(self, k: int, shape: tuple[int, ...]) -> Array:
-        """A measure of the columns for each entry of a parameter."""
-        assert self.columns is not None
-        return _for_entries(self.columns[k], shape)
+    def _derivatives(self, value: float, e: float) -> tuple[float, float]:
+        """Bounds on the first and second derivative of the loss within ``e`` of the predictions, in the mean."""
+        L = self.intercept.loss.smoothness
+        if self._steep:
+            both = 3.0 * (abs(value) + self.intercept.floor) * math.exp(min(e, 700.0))  # which does not overflow
+            return both, both
+        return math.sqrt(2.0 * L) * math.sqrt(abs(value)), L
 
     def value(self, value: float, w: Array, b: Array | None) -> float:
         """The error of the value at a point, at most."""
-        e = self.image(w, b)
-        moved = min(self._slope(value) * e + 0.5 * self.smoothness * e * e, self.steepness * e if e else 0.0)
-        return UNIT * self.units * (abs(value) + self.floor) + moved
+        e, steepness = self.predictions(w, b), self.intercept.loss.steepness
+        first, second = self._derivatives(value, e)
+        moved = math.inf if self.corner else first * e + 0.5 * second * e * e
+        return self._sums(value) + min(moved, steepness * e if e else 0.0)
 
     def bound(self, value: float, w: Array, b: Array | None, far: float, apart: float = math.inf) -> float:
         """By how much the bound proved by the tangent at a point moves, at most, up to the rounding of the support.
@@ -127,61 +118,27 @@ class Rounding:
         apart : float
             How far predictions are from those of the point, where that is known to be less.
         """
-        e, slope, far = self.image(w, b), self._slope(value), far + self.extent(w)
-        sums = UNIT * self.units * (abs(value) + self.floor + slope * far)
-        return sums + slope * e + self.smoothness * e * (min(far, apart) + 0.5 * e)
+        # Steep derivatives are those of predictions that are moved by rounding, besides their errors.
+        e = self.predictions(w, b) + (UNIT * self.intercept.units if self._steep else 0.0)
+        (first, second), far = self._derivatives(value, e), far + self.extent(w)
+        sums = self._sums(value) + UNIT * self.intercept.units * first * far
+        return sums + first * e + second * e * (min(far, apart) + 0.5 * e)
 
-    def _slope(self, value: float) -> float:
-        """The root mean square of the derivative of a loss that is never negative, at most."""
-        return math.sqrt(2.0 * self.smoothness) * math.sqrt(abs(value))
-
-
-@dataclass(frozen=True)
-class CorneredRounding(Rounding):
-    """For values of a loss with a corner above the smoothed one: near it they move as far as the loss is steep."""
-
-    def value(self, value: float, w: Array, b: Array | None) -> float:
-        e = self.image(w, b)
-        return UNIT * self.units * (abs(value) + self.floor) + (self.steepness * e if e else 0.0)
+    def _sums(self, value: float) -> float:
+        return UNIT * self.intercept.units * (abs(value) + self.intercept.floor)
 
 
-@dataclass(frozen=True)
-class SteepRounding(Rounding):
-    r"""For a loss whose second derivative has no bound, but has one by the value: see `Loss.smoothness`.
-
-    With e the largest error of a prediction, the value is off by at most :math:`e\,S` and the tangent by that times the
-    largest distance of predictions, where :math:`S = 3 (v + \text{floor})` bounds the mean of the sizes of first and
-    second derivatives.
-    """
-
-    def extent(self, w: Array) -> float:
-        """The largest size of an image of ``w``."""
-        return self.longest * size(w) if self.columns is None else float(np.sum(self._spread(1, w.shape) * np.abs(w)))
-
-    def extents(self, ball: ConstraintSet, shape: tuple[int, ...]) -> tuple[float, float]:
-        """The largest size of a prediction over all vectors of the set, at most, twice."""
-        _, most = super().extents(ball, shape)
-        return most, most
-
-    def value(self, value: float, w: Array, b: Array | None) -> float:
-        e = self.image(w, b)
-        return UNIT * self.units * (abs(value) + self.floor) + self._moved(value, e) * e
-
-    def bound(self, value: float, w: Array, b: Array | None, far: float, apart: float = math.inf) -> float:
-        # Derivatives are those of predictions that are moved by rounding, besides the errors of images.
-        e, far = self.image(w, b) + UNIT * self.units, far + self.extent(w)
-        moved = self._moved(value, e)
-        return UNIT * self.units * (abs(value) + self.floor + moved * far) + moved * e * (far + 0.5 * e)
-
-    def _moved(self, value: float, e: float) -> float:
-        """The mean of the sizes of first and second derivatives within ``e`` of the predictions."""
-        return 3.0 * (abs(value) + self.floor) * math.exp(min(e, 700.0))
+def reported_value(f: SmoothFunction, found: Evaluation) -> float:
+    """The value that was found, but no less than what rounding may hide of it, where that is known."""
+    value, x = found.value, found.point
+    for fine in (False, True):
+        rounding = f.rounding(fine=fine) if f.convex else None  # of other functions nothing is proved
+        hidden = value if rounding is None else rounding.value(value, x.w, x.intercept)
+        if value < 0.0 or hidden <= value:
+            return value
+    return hidden
 
 
 def _for_entries(sizes: Array, shape: tuple[int, ...]) -> Array:
     """A measure of each column, repeated for all outputs."""
     return np.broadcast_to(sizes.reshape(sizes.shape + (1,) * (len(shape) - sizes.ndim)), shape).copy()
-
-
-def _length(b: Array | None) -> float:
-    return 0.0 if b is None else size(b)

@@ -1,4 +1,13 @@
-"""What objectives ask of rows: the sums of a tangent, of values, of slopes in the intercept, and of derivatives."""
+r"""The sums that objectives form over rows, and what those of a tangent prove in floating point.
+
+For any predictions u, derivatives :math:`r_i = s_i\ell'(u_i + b)` and weights s,
+
+.. math:: f(w, b') \ge \sum_i \big(s_i\ell(u_i + b) - r_i u_i\big) + \Big\langle\sum_i r_i A_i, w\Big\rangle
+          + (b' - b)\sum_i r_i
+
+by convexity of the loss alone. The constant is formed from the predictions that are held, never as f(z) - <g, z>, so
+that the inequality is true for whatever they are; only the rounding of the sums is left to be bounded.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +17,18 @@ from functools import partial
 
 import numpy as np
 
+from projfree.algebra import UNIT
 from projfree.checks import Array
 from projfree.data import layout
+from projfree.data.base import Data
 from projfree.data.native import register_step
 from projfree.data.rows import Rows, Step
 from projfree.losses.base import Loss
 
+#: Far more than all the results of a sum that fell below the smallest normal number can amount to.
+UNDERFLOW = 1e-290
+#: And than what derivatives, or their products with one number, lose there.
+LOST = 1e-300
 #: ``sum`` as a ufunc: the same digits, with ``axis=None`` for all entries, and half the time for short arrays.
 total = partial(np.add.reduce, axis=None)
 
@@ -29,21 +44,11 @@ def by_column(x: Array) -> Array:
     return np.asarray(total(x)) if x.ndim == 1 else np.ones(len(x)) @ x
 
 
-def products(r: Array, size: Array, u: Array) -> tuple[float, float]:
-    """The sums of ``r u`` and of ``|r u|``, where ``size`` is ``|r|``."""
-    return float(np.vdot(r, u)), float(np.vdot(size, np.abs(u)))
-
-
 @dataclass(frozen=True)
 class TangentSums(Step):
     """The sums of a tangent at the first point, whose layout `data.layout` states, and values at further points.
 
-    Attributes
-    ----------
-    loss : Loss
-        The loss of a row.
-    b : tuple of (ndarray or None)
-        The intercept at each point, None where there is none.
+    ``b`` holds the intercept at each point, None where there is none.
     """
 
     sums_residuals = True
@@ -60,8 +65,9 @@ class TangentSums(Step):
         scalars = (
             value,
             value if self.loss.least >= 0.0 else total(np.abs(weighted)),
-            *products(r, size, u),
-            0.0 if b is None else products(r, size, full)[1],
+            np.vdot(r, u),
+            np.vdot(size, np.abs(u)),
+            0.0 if b is None else np.vdot(size, np.abs(full)),
             np.vdot(r, derivative),
         )
         further = []
@@ -78,6 +84,54 @@ class TangentSums(Step):
         return sums[first : first + math.prod(outputs)].reshape(outputs)
 
 
+@dataclass
+class Sums:
+    r"""The sums of a tangent over all rows; with k outputs the last three have k entries.
+
+    ``value`` and ``size``: of the weighted losses and of their absolute values. ``along`` and ``along_size``: the
+    same for r u. ``shifted``: of \|r (u + b)\|. ``square``: the weighted mean square of the derivative. ``slope``
+    and ``slope_size``: of r and \|r\|. ``mean_image``: the weighted mean of u.
+    """
+
+    value: float
+    size: float
+    along: float
+    along_size: float
+    shifted: float
+    square: float
+    slope: Array
+    slope_size: Array
+    mean_image: Array
+
+    @classmethod
+    def unpack(cls, packed: Array) -> Sums:
+        """From the vector that `data.layout` describes, without the values of further points."""
+        return cls(*packed[: layout.SCALARS].tolist(), *packed[layout.SCALARS :].reshape(layout.PER_OUTPUT, -1))
+
+    def errors(self, units: float, rows: Data, floor: float = 0.0) -> tuple[float, float]:
+        """Bounds on the rounding of the constant, and on the Euclidean norm of that of the gradient.
+
+        Each sum and each derivative err by at most ``units`` of rounding of their absolute terms. By Cauchy-Schwarz
+        ``rows.mean_square`` and ``square`` bound those of the gradient; where squares underflow, ``rows.row_norm`` and
+        ``slope_size`` do. ``floor`` is the weighted mean of the loss's `floor`: a derivative that belongs to a moved
+        prediction is the slope of a tangent too, whose constant differs by less than the floor's share.
+        """
+        constant = UNIT * (units * (self.size + self.along_size + floor) + 4.0 * self.shifted) + UNDERFLOW
+        length = math.sqrt(rows.mean_square)  # the root of a product would overflow where both are as large as 1e160
+        terms = math.sqrt(self.square) * length
+        if self.square <= UNDERFLOW:
+            terms = float(np.add.reduce(self.slope_size)) * rows.row_norm
+        return constant, UNIT * units * terms + LOST * (1.0 + length)
+
+    def recentre(self, curvature: float) -> Array:
+        """For a quadratic loss, move to the exact intercept; return by how much it moves."""
+        shift: Array = -self.slope / curvature
+        self.value += float(shift @ self.slope + 0.5 * curvature * shift @ shift)
+        self.along += float(curvature * shift @ self.mean_image)
+        self.slope = np.zeros(len(self.slope))
+        return shift
+
+
 @dataclass(frozen=True)
 class ValueSum(Step):
     """The weighted mean loss at one point."""
@@ -91,26 +145,10 @@ class ValueSum(Step):
 
 
 @dataclass(frozen=True)
-class ValueAndResidual(Step):
-    """The weighted mean loss at one point, and the weighted derivatives as residuals."""
-
-    loss: Loss
-
-    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        losses, derivative = self.loss.value_and_derivative(images[0], rows.y)
-        return weigh(derivative, rows.s), np.array([weigh(losses, rows.s).sum()])
-
-
-@dataclass(frozen=True)
 class SlopeSums(Step):
     """For each output the sums of first derivatives in the intercept, of second ones, and of the sizes of the first.
 
     For losses that act on each output by itself; an array of shape ``(3, k)``, flat.
-
-    Attributes
-    ----------
-    loss, b : Loss, ndarray
-        The loss and the intercept.
     """
 
     loss: Loss

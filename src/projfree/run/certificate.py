@@ -15,7 +15,7 @@ from projfree.display import html_table
 from projfree.losses.base import Loss
 from projfree.objectives import Objective, SmoothFunction
 from projfree.objectives.evaluation import Evaluation
-from projfree.objectives.rounding import Rounding
+from projfree.objectives.rounding import Rounding, reported_value
 from projfree.sets.base import ConstraintSet
 
 #: Accelerated methods evaluate x + b (x - y) with x and y in the set and b < 1: within three times a ball.
@@ -155,8 +155,8 @@ class _Recomputed(NamedTuple):
 def _recompute(claim: Certificate, f: SmoothFunction) -> _Recomputed:
     """The value at the point of a certificate and the bound that its witness proves, in one read."""
     ball, rounding = claim.ball, f.rounding()
-    x, z = f.recheck(claim.w, claim.intercept, claim.witness, claim.witness_intercept)
-    value, m = f.reported_value(x), z.slope
+    x, z = _evaluate(claim, f.open())
+    value, m = reported_value(f, x), z.slope
     support = ball.support(-m.gradient)
     lower, allowance = m.minimum(ball, support)
     agreement, size = AGREEMENT * max(abs(value), abs(claim.value)), abs(m.constant) + abs(support)
@@ -175,6 +175,13 @@ def _recompute(claim: Certificate, f: SmoothFunction) -> _Recomputed:
     return _Recomputed(value, lower, m.gradient, value_noise, value_noise + of_bound + of_support, fits)
 
 
+def _evaluate(claim: Certificate, f: SmoothFunction) -> tuple[Evaluation, Evaluation]:
+    """The value at the point and the tangent at the witness, with the intercepts of the certificate."""
+    x = f.point(claim.w, claim.intercept)
+    z = f.evaluate(f.point(claim.witness, claim.witness_intercept), (x,), near=True)
+    return z.also[0] if z.also else f.evaluate(x, tangent=False), z
+
+
 def _sum_rounding(
     ball: ConstraintSet, f: SmoothFunction, x: Evaluation, z: Evaluation, rounding: Rounding
 ) -> tuple[float, float]:
@@ -184,7 +191,7 @@ def _sum_rounding(
     the derivative is not zero, and with it a witness could pass that belongs to other data.
     """
     mean, most = rounding.extents(ball, f.shape)
-    far = mean + f.intercept_reach(z.intercept, most)
+    far = mean + rounding.intercept.reach(z.intercept, most)
     of_value = rounding.value(x.value, x.point.w, x.intercept)
     apart = rounding.apart(ball, z.point.w)
     return 2.0 * of_value, 2.0 * rounding.bound(z.value, z.point.w, z.intercept, far, apart)
@@ -205,4 +212,4 @@ def _intercept_fits(claim: Certificate, f: SmoothFunction, z: Evaluation, roundi
         return True
     scale = rounding.extent(z.point.w) + math.sqrt(abs(z.value))
     known = bool(np.all(np.abs(best - given) <= AGREEMENT * (np.abs(best) + scale)))
-    return known and f.intercept_fits(given, rounding.extents(claim.ball, f.shape)[1])
+    return known and rounding.intercept.fits(given, rounding.extents(claim.ball, f.shape)[1])

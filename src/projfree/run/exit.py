@@ -14,6 +14,7 @@ from projfree.numerics.compilation import compile_seconds
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.blackbox import NotFiniteError
 from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.rounding import reported_value
 from projfree.run.certificate import Certificate
 from projfree.run.progress import Run, next_check
 from projfree.run.result import Result, Status
@@ -91,7 +92,7 @@ def recompute_certificate(run: Run, look_back: bool = True) -> Certificate:
     looked = _already_recomputed(run) if w is run.best.w else None
     if looked is None:
         looked = f.evaluate(f.point(w, run.best.intercept))
-    run.best, run.value, run.gradient = looked.point, f.reported_value(looked), looked.slope.gradient
+    run.best, run.value, run.gradient = looked.point, reported_value(f, looked), looked.slope.gradient
     if run.unproved:
         _discard_claims(run)
     if run.f.excess and run.scale > abs(run.value):  # gaps are relative to the centre, whose value was only bounded

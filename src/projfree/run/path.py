@@ -141,14 +141,14 @@ def goes_direct(f: SmoothFunction, ball: ConstraintSet, solver: Any, radii: int)
 
 def _of_rows(f: SmoothFunction, result: Result, settings: dict[str, Any]) -> Result:
     """A result on the form as one on the rows: with its intercept, or read anew where the form is too coarse."""
-    own, b = result.certificate, f.centred_intercept
+    own, form = result.certificate, f.quadratic_form()
     if result.status is Status.PRECISION:
         again = {**settings, "solver": result.solver, "start": result.w, "state": None}
         return replace(one_of_many(minimize(f, own.ball, **again)), plan=result.plan)
-    certificate = replace(
-        own, loss=f.row_loss, intercept=b(own.w), witness_intercept=None if own.witness is None else b(own.witness)
-    )
-    return replace(result, intercept=b(result.w), certificate=certificate)
+    assert form is not None
+    at = None if own.witness is None else form.intercept(own.witness)
+    certificate = replace(own, loss=f.row_loss, intercept=form.intercept(own.w), witness_intercept=at)
+    return replace(result, intercept=form.intercept(result.w), certificate=certificate)
 
 
 def _next(

@@ -12,7 +12,7 @@ from projfree.checks import Array
 from projfree.numerics.truncated_newton import inner_step, sphere_step
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
-from projfree.objectives.hessian_products import HessianProducts
+from projfree.objectives.hessian import Hessian
 from projfree.sets import LpBall
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State
@@ -95,7 +95,8 @@ class HessianFreeNewton(Solver):
         if m is None:
             here = f.evaluate(x, keep=True)
             x, m = here.point, here.slope
-        lp, H, diagonal = _smooth_ball(ball, f.shape), f.hessian_at(x), state.diagonal
+        lp, H, diagonal = _smooth_ball(ball, f.shape), f.hessian(x), state.diagonal
+        assert H is not None
         if diagonal is None and lp.p != 2.0:
             diagonal = H.diagonal()
         value, gap = f.value(x), ball.gap(m.gradient, x.w)
@@ -125,7 +126,7 @@ class HessianFreeNewton(Solver):
         )
 
 
-def _candidate(H: HessianProducts, g: Array, w: Array, lp: LpBall, diagonal: Array | None) -> Array:
+def _candidate(H: Hessian, g: Array, w: Array, lp: LpBall, diagonal: Array | None) -> Array:
     """Where a truncated Newton step leads, found on the unit ball and with a gradient of about unit size."""
     r, size = lp.radius, float(np.abs(g).max(initial=0.0))
     if not size > 0.0:
@@ -134,7 +135,7 @@ def _candidate(H: HessianProducts, g: Array, w: Array, lp: LpBall, diagonal: Arr
 
     def product(v: Array) -> Array:
         # The radius twice and one by one, so that no intermediate result leaves the range of numbers.
-        return H.product((r * v).reshape(w.shape)).ravel() / size
+        return H.times((r * v).reshape(w.shape)).ravel() / size
 
     if lp.norm(w) >= ON_SPHERE * r and float(slope @ unit) < 0.0:
         scale = 0.0 if diagonal is None else diagonal.ravel() * (r / size)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,7 +12,8 @@ from projfree.algebra import UNIT, Minorant, Point, inner
 from projfree.checks import Array
 from projfree.deadline import stopper
 from projfree.objectives.base import SmoothFunction
-from projfree.objectives.evaluation import Bend, Evaluation
+from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.hessian import Hessian
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State
 from projfree.solvers.direct import check_model, minimise_model
@@ -27,6 +29,20 @@ REUSE, QUADRATIC = 0.25, 1e-3
 ONE_IN, FOR_EACH = 8, 64
 #: The curvature of a feature is lost in rounding where it lets expect a decrease of the value over this.
 UNSEEN = 1e-12
+
+
+class Bend(NamedTuple):
+    """The curvature to go by: see `Hessian.matrix` and `Hessian.intercept_response`."""
+
+    H: Array
+    follow: Array | None
+    inverse: Array | None
+
+    @classmethod
+    def of(cls, hessian: Hessian | None) -> Bend:
+        """What a step keeps of a Hessian."""
+        assert hessian is not None
+        return cls(hessian.matrix, *(hessian.intercept_response or (None, None)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,10 +150,10 @@ class ConstrainedNewton(Solver):
             return Bend(state.H, state.follow, state.inverse), False
         m = subsample_size(f) if state.m is None else None
         if m is None:
-            return f.bend(here.point), False
-        bend = f.rough_bend(here.point, m, np.random.default_rng(state.seed))
+            return Bend.of(f.hessian(here.point)), False
+        bend = Bend.of(f.hessian(here.point, rows=m, seed=state.seed))
         if _misses_features(bend.H, here):
-            return f.bend(here.point), False
+            return Bend.of(f.hessian(here.point)), False
         return bend, True
 
     def _move(
@@ -157,7 +173,7 @@ class ConstrainedNewton(Solver):
             if here.rest is not None:
                 shift = shift - bend.inverse @ here.rest
                 expected -= float(shift @ here.rest)
-            near = f.evaluate_near(f.point(w, b + shift.reshape(b.shape)))
+            near = f.evaluate(f.point(w, b + shift.reshape(b.shape)), keep=True, near=True)
             if falls_enough(near.value, here.value, expected):
                 return near, 1.0, expected
         return *step_towards(f, x, here.value, here.slope, f.point(w, b), expected), expected

@@ -13,6 +13,7 @@ from projfree.checks import Array, count, instance
 from projfree.numerics.simplex_quadratic import minimise_on_simplex
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.hessian import Hessian
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver, State, bound_of, next_answer
 from projfree.solvers.model_step import ARMIJO, NOTHING, falls_enough
@@ -234,19 +235,19 @@ class PairwiseFrankWolfe(Solver):
             here = f.evaluate(state.x, keep=True)
             state, found = self._looked(ball, state, here, f.convex), ((state.t, here),)
         t, old = state.t + 1, len(state.weights)
-        correct = self.corrections > 0 and t % self.corrections == 0 and _correctable(f, old)
+        H = f.hessian(here.point) if self.corrections > 0 and t % self.corrections == 0 and _is_small(f, old) else None
         active, g = state.active_set, here.slope.gradient
         if state.ahead > np.ptp(active.along(g)):  # not where the oracle was not asked
             assert state.answer is not None
             active = active.with_new(np.asarray(state.answer.vertex, dtype=np.float64))
         slopes = active.along(g)
-        K = _curvature(f, here.point, active, state.K) if correct else None
+        K = None if H is None else _curvature(f, H, active, state.K)
         target = self._blended(active, slopes, old) if K is None else minimise_on_simplex(K, slopes, active.weights)
         expected = float(slopes @ (active.weights - target))
-        there, gamma, memory = self._moved(f, state, here, active.mixture(target), expected if correct else None)
+        there, gamma, memory = self._moved(f, state, here, active.mixture(target), None if K is None else expected)
         weights = target if gamma == 1.0 else (1.0 - gamma) * active.weights + gamma * target
         state = self._noted(state, expected, gamma, abs(here.value))
-        known = K if correct else state.K if len(active) == old else None
+        known = K if K is not None else state.K if len(active) == old else None
         state = replace(
             state,
             t=t,
@@ -337,20 +338,19 @@ def _away(weights: Array, slopes: Array) -> Array:
     return target / rest
 
 
-def _correctable(f: SmoothFunction, vertices: int) -> bool:
+def _is_small(f: SmoothFunction, vertices: int) -> bool:
     """Whether the curvature among so many vertices and a new one can be formed in one read."""
-    few = vertices < MOST_VERTICES and (vertices + 1) * math.prod(f.shape) <= MOST_ENTRIES
-    return f.has_curvature and few
+    return vertices < MOST_VERTICES and (vertices + 1) * math.prod(f.shape) <= MOST_ENTRIES
 
 
-def _curvature(f: SmoothFunction, x: Point, active: ActiveSet, known: Array | None) -> Array:
-    """The products of all vertices through the Hessian at ``x``, given those of the first ones if they are known."""
+def _curvature(f: SmoothFunction, H: Hessian, active: ActiveSet, known: Array | None) -> Array:
+    """The products of all vertices through a Hessian, given those of the first ones if they are known."""
     old, every = 0 if known is None else len(known), len(active)
     K = np.zeros((every, every))
     K[:old, :old] = 0.0 if known is None else known
     if old < every:
         points = [f.point(active.vertex(j)) for j in range(every)]
-        products = f.curvature_among(x, tuple(points[old:]), tuple(points[:old]))
+        products = H.products(tuple(points[old:]), tuple(points[:old]))
         K[old:, old:], K[old:, :old] = products[:, : every - old], products[:, every - old :]
         K[:old, old:] = K[old:, :old].T
     return np.asarray(0.5 * (K + K.T))

@@ -172,10 +172,10 @@ def check_evaluations(make: Make, loss: Loss, outputs: int, intercept: bool) -> 
     _close(here.slope.gradient, there.slope.gradient, f"gradient of {about}")
     _close(here.slope.constant, there.slope.constant, f"constant of {about}")
     if loss.convex:
-        H = g.hessian(g.point(w))
-        _close(f.hessian(f.point(w)), H, f"Hessian of {about}")
+        H = g.hessian(g.point(w)).matrix
+        _close(f.hessian(f.point(w)).matrix, H, f"Hessian of {about}")
         v = np.random.default_rng(2).standard_normal(f.shape)
-        _close(f.hessian_at(f.point(w)).product(v).ravel(), H @ v.ravel(), f"product with the Hessian of {about}")
+        _close(f.hessian(f.point(w)).times(v).ravel(), H @ v.ravel(), f"product with the Hessian of {about}")
     own, expected = (_derived(h, h.point(w), h.point(-w)) for h in (f, g))
     _close(own, expected, f"sums over what was derived, {about}")
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from projfree.checks import positive
+from projfree.completion.weighted_gradient import WeightedProjectedGradient
 from projfree.deadline import LEAST_LEFT, expired, remaining, unhurried
 from projfree.estimators.completion.convex_gap import CertifiedModel, certified, relative
 from projfree.estimators.completion.convex_problem import ConvexProblem
@@ -22,7 +23,6 @@ from projfree.run import Result, Status, minimize
 from projfree.run.callbacks import announce
 from projfree.run.exit import refuse_contradiction
 from projfree.run.result import one_of_many
-from projfree.solvers.weighted_gradient import WeightedProjectedGradient
 
 #: What a value may err by, relative to that without a model: a bound above it by more belongs to another problem.
 ROUNDING = 1e-12

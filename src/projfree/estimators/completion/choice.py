@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from projfree.checks import Array
+from projfree.completion.alternating import AlternatingState, offsets_alone
 from projfree.deadline import expired
 from projfree.estimators.completion.convex_problem import ConvexProblem
 from projfree.estimators.completion.factors import Factors
 from projfree.run import Status
-from projfree.solvers.alternating import AlternatingState, offsets_alone
 
 #: The path: strengths fall by this factor from this part of the strongest, with so many sweeps each.
 FIRST, FACTOR, SWEEPS, POINTS = 0.45, 0.8, 3, 30

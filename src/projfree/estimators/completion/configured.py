@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array, shown
+from projfree.completion.alternating import offsets_alone
+from projfree.completion.side_information import Features
 from projfree.estimators.completion.choice import WEIGHTS
 from projfree.estimators.completion.convex_problem import ConvexProblem, SweepSettings
 from projfree.estimators.completion.factors import Factors
@@ -16,8 +18,6 @@ from projfree.estimators.completion.observed import Observed
 from projfree.estimators.completion.settings import check_settings
 from projfree.estimators.robust import HUBER, residual_scale
 from projfree.losses import Huber, Logistic, Loss, Squared
-from projfree.objectives.neighbours import Features
-from projfree.solvers.alternating import offsets_alone
 
 LOSSES = {"squared": Squared, "huber": Huber, "logistic": Logistic}
 

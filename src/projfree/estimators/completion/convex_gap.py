@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from projfree.algebra import UNIT, LowRank
+from projfree.completion.alternating import Sweepable
 from projfree.estimators.completion.convex_problem import ConvexProblem
 from projfree.estimators.completion.factors import Factors
 from projfree.losses.squared import is_squared
@@ -19,7 +20,6 @@ from projfree.run.progress import LEAST_SCALE
 from projfree.runtime import single_blas
 from projfree.sets import spectral
 from projfree.sets.weighted import WeightedSchattenBall
-from projfree.solvers.alternating import Sweepable
 
 #: The scale of the relative gap is at least this part of the value without a matrix, as in every run.
 LEAST = 1e-6

@@ -8,18 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from projfree.checks import Array
-from projfree.data import Entries
-from projfree.data.factored_entries import FactoredEntriesData
-from projfree.deadline import unhurried
-from projfree.estimators.completion.factors import Factors
-from projfree.losses.base import Loss
-from projfree.objectives.implicit import ImplicitObjective
-from projfree.objectives.neighbours import Features
-from projfree.objectives.offsets import OffsetObjective
-from projfree.run import Status
-from projfree.run.loop import driven
-from projfree.sets import WeightedSchattenBall
-from projfree.solvers.alternating import (
+from projfree.completion.alternating import (
     Alternating,
     AlternatingState,
     Sweepable,
@@ -28,6 +17,17 @@ from projfree.solvers.alternating import (
     strongest,
     unit_of,
 )
+from projfree.completion.implicit import ImplicitObjective
+from projfree.completion.offsets import OffsetObjective
+from projfree.completion.side_information import Features
+from projfree.data import Entries
+from projfree.data.factored_entries import FactoredEntriesData
+from projfree.deadline import unhurried
+from projfree.estimators.completion.factors import Factors
+from projfree.losses.base import Loss
+from projfree.run import Status
+from projfree.run.loop import driven
+from projfree.sets import WeightedSchattenBall
 
 if TYPE_CHECKING:
     from projfree.run.checkpoint import Written

@@ -10,11 +10,11 @@ import numpy as np
 
 from projfree.algebra import LowRank, Point
 from projfree.checks import Array
+from projfree.completion.als_updates import Sides
+from projfree.completion.alternating import AlternatingState, Sweepable
 from projfree.numerics.lp_norm import lp_norm
 from projfree.numerics.svd import singular_values
-from projfree.objectives.regressions import Sides
 from projfree.sets import WeightedSchattenBall
-from projfree.solvers.alternating import AlternatingState, Sweepable
 
 #: Rows that are decomposed at a time.
 BLOCK = 4096

@@ -11,6 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from projfree.algebra import OnPattern
 from projfree.checks import Array, is_sparse, real_array, shown
+from projfree.completion.als_updates import Sides, regressed
+from projfree.completion.alternating import spread
 from projfree.data.frames import is_frame
 from projfree.estimators.completion.cold import ModelLines
 from projfree.estimators.completion.convex_problem import ConvexProblem, frequency_weights
@@ -20,8 +22,6 @@ from projfree.estimators.completion.labels import places
 from projfree.estimators.completion.observed import Observed, last_of_each
 from projfree.estimators.completion.predictions import Predictor
 from projfree.estimators.completion.ratings import read_own_ratings, read_ratings
-from projfree.objectives.regressions import Sides, regressed
-from projfree.solvers.alternating import spread
 
 #: A regression goes on from the last one, at most so often, until nothing changes by more than this part.
 MOST, STILL = 100, 1e-9

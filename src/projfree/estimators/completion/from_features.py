@@ -12,7 +12,7 @@ import numpy as np
 
 from projfree.algebra import OnPattern
 from projfree.checks import Array
-from projfree.objectives.neighbours import Missing
+from projfree.completion.side_information import Missing
 
 #: The penalty of a slope, in lines for each feature: features are taken to explain about a tenth of the differences.
 DOUBT = 10.0

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree.checks import Array
-from projfree.objectives.offsets import OffsetObjective
-from projfree.solvers.alternating import offsets_alone
+from projfree.completion.alternating import offsets_alone
+from projfree.completion.offsets import OffsetObjective
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from projfree.checks import Array
+from projfree.completion.side_information import Features
 from projfree.estimators.completion.cold import Completed
 from projfree.estimators.completion.convex_problem import SweepSettings
 from projfree.estimators.completion.factors import Factors
@@ -16,7 +17,6 @@ from projfree.estimators.completion.observed import Observed
 from projfree.estimators.completion.offset_model import OffsetModel
 from projfree.estimators.completion.ratings import GivenRatings, read_ratings
 from projfree.losses.base import Loss
-from projfree.objectives.neighbours import Features
 
 
 class Predictor:

@@ -14,6 +14,7 @@ import numpy as np
 from projfree import persist
 from projfree.callers import outside
 from projfree.checks import shown
+from projfree.completion.alternating import weakest
 from projfree.deadline import remaining, unhurried
 from projfree.estimators.completion.certifying import Certifying
 from projfree.estimators.completion.choice import choose, most_sweeps
@@ -26,7 +27,6 @@ from projfree.run import Checkpoint, Status
 from projfree.run.callbacks import announce
 from projfree.run.checkpoint import Written
 from projfree.run.progress import ANEW, refuse_other
-from projfree.solvers.alternating import weakest
 
 #: With fewer ratings than this none are held out to choose the radius; the penalty follows no radius but its own share.
 FEW = 20

@@ -8,13 +8,13 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, cast
 
 from projfree.algebra import LowRank
+from projfree.completion.als_updates import STEPS, Sides
+from projfree.completion.alternating import AlternatingState, Sweepable
 from projfree.deadline import deadline
 from projfree.estimators.completion.convex_problem import ConvexProblem
 from projfree.estimators.watching import given_callbacks
-from projfree.objectives.regressions import STEPS, Sides
 from projfree.run import Run
 from projfree.run.callbacks import closed
-from projfree.solvers.alternating import AlternatingState, Sweepable
 
 
 def limited(seconds: float | None) -> AbstractContextManager[None]:

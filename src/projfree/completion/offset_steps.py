@@ -8,6 +8,8 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.data.rows import Rows, Step
+from projfree.losses.base import Loss
+from projfree.objectives.row_steps import weigh
 
 
 @dataclass(frozen=True)
@@ -107,3 +109,14 @@ class CurvatureAlong(Step):
         moved = self.map.apply(self.along, rows.places)
         moved *= images[0]
         return None, self.map.adjoint(moved, rows.places)
+
+
+@dataclass(frozen=True)
+class ValueAndResidual(Step):
+    """The weighted mean loss at one point, and the weighted derivatives as residuals."""
+
+    loss: Loss
+
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        losses, derivative = self.loss.value_and_derivative(images[0], rows.y)
+        return weigh(derivative, rows.s), np.array([weigh(losses, rows.s).sum()])

@@ -8,12 +8,12 @@ from typing import Any
 
 from projfree.algebra import Point
 from projfree.checks import at_least, instance
+from projfree.completion.bias_terms import Offsets
+from projfree.completion.offset_steps import ValueAndResidual
+from projfree.completion.side_information import Neighbours
 from projfree.data.factored_entries import FactoredEntriesData
 from projfree.losses.base import Loss
 from projfree.objectives.erm import Objective
-from projfree.objectives.intercepts.matrix_offsets import Offsets
-from projfree.objectives.neighbours import Neighbours
-from projfree.objectives.row_steps import ValueAndResidual
 
 
 class OffsetObjective(Objective):
@@ -35,7 +35,7 @@ class OffsetObjective(Objective):
     Examples
     --------
     >>> from projfree import Entries, SchattenBall, Squared, as_data, minimize
-    >>> from projfree.objectives.offsets import OffsetObjective
+    >>> from projfree.completion.offsets import OffsetObjective
     >>> data = as_data(Entries([0, 0, 1], [0, 1, 0], (2, 2), factored=True), [5.0, 3.0, 4.0])
     >>> f = OffsetObjective(Squared(), data, ridge=1.0, base=4.0)
     >>> minimize(f, SchattenBall(1.2, radius=0.5)).status.converged

@@ -27,13 +27,12 @@ from typing import Any, Self, cast
 from projfree.algebra import UNIT, FactoredShape, LowRank, Minorant, Point
 from projfree.algebra.stacked import StackedPattern
 from projfree.checks import Array, at_least, instance, positive
-from projfree.objectives.base import SmoothFunction
+from projfree.completion.offsets import OffsetObjective
+from projfree.completion.side_information import Features, Neighbours
+from projfree.objectives.base import SmoothFunction, check_point
 from projfree.objectives.blackbox import CallHull
 from projfree.objectives.evaluation import Evaluation
-from projfree.objectives.hull import Hull
-from projfree.objectives.hull_steps import SquaredDifference
-from projfree.objectives.neighbours import Features, Neighbours
-from projfree.objectives.offsets import OffsetObjective
+from projfree.objectives.hull import Hull, SquaredDifference
 
 
 class ImplicitObjective(SmoothFunction):
@@ -53,8 +52,8 @@ class ImplicitObjective(SmoothFunction):
     Examples
     --------
     >>> from projfree import Entries, Squared, as_data
-    >>> from projfree.objectives.implicit import ImplicitObjective
-    >>> from projfree.objectives.offsets import OffsetObjective
+    >>> from projfree.completion.implicit import ImplicitObjective
+    >>> from projfree.completion.offsets import OffsetObjective
     >>> data = as_data(Entries([0, 0, 1], [0, 1, 0], (2, 2), factored=True), [5.0, 3.0, 4.0])
     >>> f = ImplicitObjective(OffsetObjective(Squared(), data, base=4.0), weight=0.5)
     >>> tuple(f.shape)
@@ -106,9 +105,9 @@ class ImplicitObjective(SmoothFunction):
         return False
 
     def evaluate(
-        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False
+        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False, near: bool = False
     ) -> Evaluation:
-        self.check_point(x)
+        check_point(self, x)
         f, (m, n) = self.entries, self.entries.shape
         w: Any = x.w
         found = f.evaluate(f.point(w.low.block(slice(m), slice(n)), x.intercept), tangent=tangent)

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from projfree.checks import Array
-from projfree.numerics.ridge_inverse import ridge_inverse
-from projfree.objectives.neighbours import Missing, Neighbours
+from projfree.completion.ridge_inverse import ridge_inverse
+from projfree.completion.side_information import Missing, Neighbours
 
 
 def feature_gram(near: Neighbours, side: int, far: Array, n: int) -> Array:

@@ -10,14 +10,14 @@ import numpy as np
 
 from projfree.algebra import LowRank, Point
 from projfree.checks import Array, count, positive
+from projfree.completion.als_updates import Sides, precision, regressed, with_offsets_regressed
+from projfree.completion.implicit import ImplicitObjective
+from projfree.completion.implicit_als import gram_matrix
+from projfree.completion.offsets import OffsetObjective
 from projfree.numerics.lp_norm import lp_norm
 from projfree.numerics.subspace import EPS, leading
 from projfree.numerics.svd import svd
 from projfree.objectives.base import SmoothFunction
-from projfree.objectives.implicit import ImplicitObjective
-from projfree.objectives.offsets import OffsetObjective
-from projfree.objectives.regressions import Sides, precision, regressed, with_offsets_regressed
-from projfree.objectives.shared_squares import gram_matrix
 from projfree.runtime import single_blas
 from projfree.sets.base import ConstraintSet
 from projfree.sets.weighted import WeightedSchattenBall
@@ -82,9 +82,9 @@ class Alternating(Solver):
     >>> import numpy as np
     >>> from itertools import islice
     >>> from projfree import Entries, Squared, as_data, iterate
-    >>> from projfree.objectives.offsets import OffsetObjective
+    >>> from projfree.completion.offsets import OffsetObjective
     >>> from projfree.sets import WeightedSchattenBall
-    >>> from projfree.solvers.alternating import Alternating
+    >>> from projfree.completion.alternating import Alternating
     >>> data = as_data(Entries([0, 0, 1, 1], [0, 1, 0, 1], (2, 2), factored=True), [5.0, 3.0, 4.0, 1.0])
     >>> f, ball = OffsetObjective(Squared(), data, base=3.25), WeightedSchattenBall(1.0, 0.5, np.ones(2), np.ones(2))
     >>> *_, last = islice(iterate(f, ball, Alternating(rank=1)), 50)

@@ -19,7 +19,7 @@ def ridge_inverse(gram: Array, ridge: Array) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> from projfree.numerics.ridge_inverse import ridge_inverse
+    >>> from projfree.completion.ridge_inverse import ridge_inverse
     >>> ridge_inverse(np.array([[3.0, 0.0], [0.0, 1.0]]), np.ones(2)).tolist()
     [[0.25, 0.0], [0.0, 0.5]]
     """

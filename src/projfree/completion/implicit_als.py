@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from projfree.checks import Array
+from projfree.completion.ridge_inverse import ridge_inverse
+from projfree.completion.side_information_als import feature_gram, feature_pull
 from projfree.data.lines import Lines
-from projfree.numerics.ridge_inverse import ridge_inverse
-from projfree.objectives.feature_regressions import feature_gram, feature_pull
 
 if TYPE_CHECKING:
-    from projfree.objectives.implicit import ImplicitObjective
-    from projfree.objectives.offsets import OffsetObjective
+    from projfree.completion.implicit import ImplicitObjective
+    from projfree.completion.offsets import OffsetObjective
 
     Sweepable: TypeAlias = OffsetObjective | ImplicitObjective
 

@@ -12,13 +12,14 @@ which is what a tangent here is: true however inexactly the offsets were found, 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 
 from projfree.algebra import UNIT, Minorant, Point
 from projfree.checks import Array
+from projfree.completion.offset_steps import CurvatureAlong, OffsetMap, ValueAndResidual, WithOffsets, WithSizes
+from projfree.data import layout
 from projfree.data.factored_entries import FactoredEntriesData
 from projfree.data.rows import Step
 from projfree.data.workspace import Workspace
@@ -26,12 +27,9 @@ from projfree.deadline import expired
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
 from projfree.objectives.evaluation import Evaluation
-from projfree.objectives.hull import Hull
-from projfree.objectives.hull_steps import ImageProducts
-from projfree.objectives.intercepts.base import Intercept
-from projfree.objectives.intercepts.offset_steps import CurvatureAlong, OffsetMap, WithOffsets, WithSizes
-from projfree.objectives.row_steps import Curvatures, DerivativeSums, TangentSums, ValueAndResidual, ValueSum
-from projfree.objectives.tangent import Sums
+from projfree.objectives.hull import Hull, PredictionProducts
+from projfree.objectives.intercept import Intercept
+from projfree.objectives.row_steps import Curvatures, DerivativeSums, Sums, TangentSums, ValueSum
 
 #: Newton steps for the offsets of one image, and what they may leave of the value: so little that bounds, which feel
 #: the root of it, agree to all digits that are checked.
@@ -138,21 +136,29 @@ class Offsets(Intercept):
         return 0.5 * self.kappa * float(b @ b)
 
     def tangent(
-        self, workspace: Workspace, points: tuple[Point, ...], b: tuple[Array | None, ...], *, keep: bool = False
+        self,
+        workspace: Workspace,
+        points: tuple[Point, ...],
+        b: tuple[Array | None, ...],
+        *,
+        keep: bool = False,
+        near: bool = False,
     ) -> Evaluation:
-        # Adjoints read nothing here, and the search has left all images: so do folds for further values.
-        found = super().tangent(workspace, points[:1], b[:1], keep=keep)
-        further = tuple(self.value_with(workspace, x, c) for x, c in zip(points[1:], b[1:], strict=True))
-        return replace(found, value=found.value + self.penalty(b[0]), also=further)
+        # Adjoints read nothing here, and the search has left all predictions: so do folds for further values.
+        step = WithSizes(self.moved(TangentSums(self.loss, (None,)), *_given(b[:1])))
+        packed, g = workspace.sweep(step, points[:1], keep=keep)
+        own = layout.count(1)
+        sums = Sums.unpack(packed[:own])
+        further = tuple([self.value_with(workspace, x, c) for x, c in zip(points[1:], b[1:], strict=True)])
+        m = self._tangent(sums, packed[own:], g)
+        return Evaluation(points[0].alone(b[0]), sums.value + self.penalty(b[0]), m, further)
 
     def value_with(self, workspace: Workspace, x: Point, b: Array | None) -> Evaluation:
         value = float(workspace.fold(self.moved(ValueSum(self.loss), *_given((b,))), (x,))[0])
         return Evaluation(x.alone(b), value + self.penalty(b))
 
-    def tangent_step(self, b: tuple[Array | None, ...]) -> Step:
-        return WithSizes(self.moved(TangentSums(self.loss, (None,) * len(b)), *_given(b)))
-
-    def minorant(self, sums: Sums, rest: Array, g: Any, b: Array | None) -> tuple[Minorant, Array | None]:
+    def _tangent(self, sums: Sums, rest: Array, g: Any) -> Minorant:
+        """The tangent that sums amount to; ``rest`` are the sums of residuals over offsets, and of their sizes."""
         h, sizes = rest.reshape(2, -1)
         drop = 0.5 * float(h @ h) / self.kappa
         units = max(self.data.summation(), self.most) + 2.0 * self.loss.rounding + 8.0
@@ -160,13 +166,13 @@ class Offsets(Intercept):
         # The base is part of the predictions here, but not of the function's argument.
         constant = sums.value - sums.along + self.base * float(sums.slope[0]) - drop
         terms = float(np.abs(h) @ sizes) / self.kappa + drop + 2.0 * abs(self.base) * float(sums.slope_size[0])
-        return Minorant(constant, g, error + UNIT * units * terms, spread), b
+        return Minorant(constant, g, error + UNIT * units * terms, spread)
 
     def estimate(self, workspace: Workspace, x: Point) -> Any:
         return workspace.sweep(self.moved(DerivativeSums(self.loss), self.guess(x)), (x,))[1]
 
     def hull(self, workspace: Workspace, points: tuple[Point, ...], gradient: Array | None, tilt: Array | None) -> Hull:
-        from projfree.objectives.intercepts.offset_hull import OffsetHull
+        from projfree.completion.offset_hull import OffsetHull
 
         if is_squared(self.loss):  # a quadratic, offsets minimised out
             return super().hull(workspace, points, gradient, tilt)
@@ -178,7 +184,7 @@ class Offsets(Intercept):
         b = [self.offsets_at(workspace, points[0])]
         for x in points[1:]:
             b.append(b[0] - self.solve(workspace, x, b[0], self._look(workspace, x, b[0])[1], 1e-8))
-        step = self.moved(ImageProducts((0.0,) * len(points)), *b)
+        step = self.moved(PredictionProducts((0.0,) * len(points)), *b)
         ridges = np.array([b[0], *(c - b[0] for c in b[1:])])
         products: Array = self.loss.smoothness * workspace.fold(step, points).reshape(len(points), len(points))
         products = products + self.kappa * (ridges @ ridges.T)

@@ -21,17 +21,17 @@ import numpy as np
 from projfree.algebra import LowRank, Point
 from projfree.algebra.lowrank import Factor
 from projfree.checks import Array
+from projfree.completion.implicit_als import BLOCK, SharedSquares, write_product
+from projfree.completion.side_information_als import feature_factors, feature_gram, feature_pull, from_features
 from projfree.data.lines import Lines, precision_of
 from projfree.data.rows import Rows, Step
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
-from projfree.objectives.feature_regressions import feature_factors, feature_gram, feature_pull, from_features
-from projfree.objectives.shared_squares import BLOCK, SharedSquares, write_product
 
 if TYPE_CHECKING:
-    from projfree.objectives.implicit import ImplicitObjective
-    from projfree.objectives.neighbours import Neighbours
-    from projfree.objectives.offsets import OffsetObjective
+    from projfree.completion.implicit import ImplicitObjective
+    from projfree.completion.offsets import OffsetObjective
+    from projfree.completion.side_information import Neighbours
 
     Sweepable: TypeAlias = OffsetObjective | ImplicitObjective
 

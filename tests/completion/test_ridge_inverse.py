@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from projfree.numerics.ridge_inverse import ridge_inverse
+from projfree.completion.ridge_inverse import ridge_inverse
 
 
 def gram(rank, k=5, size=1.0):

@@ -42,9 +42,9 @@ class WeightedProjectedGradient(Solver):
     --------
     >>> import numpy as np
     >>> from projfree import Entries, Squared, as_data, minimize
-    >>> from projfree.objectives.offsets import OffsetObjective
+    >>> from projfree.completion.offsets import OffsetObjective
     >>> from projfree.sets import WeightedSchattenBall
-    >>> from projfree.solvers.weighted_gradient import WeightedProjectedGradient
+    >>> from projfree.completion.weighted_gradient import WeightedProjectedGradient
     >>> data = as_data(Entries([0, 0, 1, 1], [0, 1, 0, 1], (2, 2), factored=True), [5.0, 3.0, 4.0, 1.0])
     >>> f, ball = OffsetObjective(Squared(), data, base=3.25), WeightedSchattenBall(1.0, 0.5, np.ones(2), np.ones(2))
     >>> minimize(f, ball, WeightedProjectedGradient(), tol=1e-6).status.converged

@@ -1,0 +1,322 @@
+r"""The Hessian of a function at a point, the intercept minimised out, as a matrix or through products.
+
+.. math:: H = H_{ww} - H_{wb} H_{bb}^{+} H_{bw}
+
+For functions that are not convex it is that of a convex quadratic model that touches them at the point.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from projfree.algebra import Point, frozen
+from projfree.checks import Array
+from projfree.data.rows import Rows, Step
+from projfree.data.second_moments import Moments
+from projfree.data.workspace import Workspace
+from projfree.losses.base import Loss
+from projfree.losses.squared import is_squared
+from projfree.objectives.hull import curvature_products
+from projfree.objectives.intercept import FittedIntercept, outer
+from projfree.objectives.row_steps import Curvatures, by_column, weigh
+
+if TYPE_CHECKING:
+    from projfree.objectives.erm import Objective
+
+#: Rows of a matrix that are averaged with columns at a time, so that no second matrix of its size is formed.
+ROWS = 256
+
+
+class Hessian(ABC):
+    """The Hessian of a function at one point; nothing is computed before it is needed.
+
+    Attributes
+    ----------
+    matrix : ndarray of shape (D, D)
+        The matrix over the D entries of a parameter.
+    intercept_response : pair of ndarray or None
+        :math:`H_{wb} H_{bb}^{+}` of shape (D, k), by which the best intercept falls where the parameter moves, and
+        :math:`H_{bb}^{+}`. None where there is no intercept, or where it follows exactly without it.
+    """
+
+    matrix: Array
+    intercept_response: tuple[Array, Array] | None = None
+
+    @abstractmethod
+    def times(self, v: Array | Point) -> Array:
+        """The product with a parameter; with a point, whose predictions are then known, mixtures of it cost less."""
+
+    @abstractmethod
+    def diagonal(self) -> Array:
+        """About the size of the entries of the diagonal, of the shape of a parameter; may cost one read.
+
+        A scale for other methods, not a bound: the intercept and how curvature goes with features are left out.
+        """
+
+    @abstractmethod
+    def products(self, points: tuple[Point, ...], others: tuple[Point, ...] = ()) -> Array:
+        r"""The products :math:`\langle p, H q\rangle` of ``points`` with themselves and then with ``others``.
+
+        At most one read of the data, however many points there are.
+        """
+
+
+class MatrixHessian(Hessian):
+    """A matrix that acts on each column of a parameter of the given shape."""
+
+    def __init__(self, H: Array, shape: tuple[int, ...]) -> None:
+        self._H, self._shape = H, shape
+
+    @cached_property
+    def matrix(self) -> Array:  # type: ignore[override]
+        return np.kron(self._H, np.eye(math.prod(self._shape[1:])))
+
+    def times(self, v: Array | Point) -> Array:
+        return np.asarray(self._H @ (v.w if isinstance(v, Point) else v))
+
+    def diagonal(self) -> Array:
+        return np.asarray(np.multiply.outer(np.diag(self._H), np.ones(self._shape[1:])))
+
+    def products(self, points: tuple[Point, ...], others: tuple[Point, ...] = ()) -> Array:
+        everyone = np.array([p.w.ravel() for p in (*points, *others)]).reshape(-1, math.prod(self._shape))
+        images = np.array([self.times(p).ravel() for p in points]).reshape(-1, everyone.shape[1])
+        return np.asarray(images @ everyone.T)
+
+
+class RowHessian(Hessian):
+    """The Hessian of a mean of losses over rows.
+
+    The matrix costs one read and O(n d^2) work for each pair of outputs that the loss couples. A product costs one
+    read, two where an intercept couples outputs; with an intercept and a loss that is neither quadratic nor coupled,
+    one read more is made for the first of them.
+
+    Parameters
+    ----------
+    f : Objective
+        The function.
+    workspace : Workspace
+        Its rows, or a sample of them.
+    x : Point
+        Where.
+    features : ndarray, optional
+        The features to which the matrix belongs, all by default. For squares it is then of shape (m, m) for m
+        features, because all outputs share it.
+    """
+
+    def __init__(self, f: Objective, workspace: Workspace, x: Point, features: Array | None = None) -> None:
+        self._f, self._workspace, self._x, self._features = f, workspace, x, features
+        self._loss, self._constant, self._outputs = f.loss, is_squared(f.loss), f.outputs
+        self._intercept = f.intercept_strategy if isinstance(f.intercept_strategy, FittedIntercept) else None
+
+    @cached_property
+    def _b(self) -> Array | float:
+        b = None if self._constant else self._f.located_intercept(self._x)
+        return 0.0 if b is None else b
+
+    @property
+    def matrix(self) -> Array:  # type: ignore[override]
+        return self._formed[0]
+
+    @property
+    def intercept_response(self) -> tuple[Array, Array] | None:  # type: ignore[override]
+        # That of squares is known without, and where the loss is not convex the model is none in the intercept.
+        return None if self._constant or not self._loss.convex else self._formed[1]
+
+    @cached_property
+    def _formed(self) -> tuple[Array, tuple[Array, Array] | None]:
+        k = math.prod(self._outputs)
+        H, response = self.part()
+        if self._features is not None:
+            return H, None
+        if self._constant and k > 1:
+            return np.kron(H, np.eye(k)), None
+        if response is not None:  # the moments are about a row that is not zero
+            row = self._f.data.centre_row()
+            response = response[0] + np.kron(row[:, None], np.eye(k)), response[1]
+        return H, response
+
+    def part(self, places: Array | None = None) -> tuple[Array, tuple[Array, Array] | None]:
+        """The rows of the matrix at some of the features, all by default; also the response about the mean row."""
+        k, features, step = math.prod(self._outputs), self._features, Curvatures(self._loss, self._b)
+        free = self._intercept is not None
+        if self._loss.coupled:
+            pairs = k * (k - 1) // 2
+            wanted = Moments(pairs, k * k + 2 * pairs, free, features)
+            return self._eliminated(_interleaved(self._moments(PairWeights(self._loss, self._b), wanted), k), k, places)
+        if self._constant:
+            (M,) = self._moments(step, Moments(1, 2, free, features, places))
+            H = M[:-1, :-1]
+            if free and M[-1, -1] > 0.0:
+                H = H - np.multiply.outer(M[:-1, -1], M[-1, :-1] / M[-1, -1])
+            return H if places is not None else symmetrised(H), None
+        M = self._moments(step, Moments(k, 2 * k, free, features))
+        size = M.shape[1]
+        joint = M.reshape(size, 1, size, 1) if k == 1 else np.zeros((size, k, size, k))
+        for j in range(k if k > 1 else 0):
+            joint[:, j, :, j] = M[j]
+        return self._eliminated(joint, k, places)
+
+    def _moments(self, step: Step, wanted: Moments) -> Array:
+        return self._workspace.second_moments(step, self._x, wanted)
+
+    def _eliminated(self, joint: Array, k: int, places: Array | None) -> tuple[Array, tuple[Array, Array] | None]:
+        """The Hessian without its last coordinate, which is that of the intercept, and the intercept's response."""
+        d, response = len(joint) - 1, None
+        H = joint[:d, :, :d, :].reshape(d * k, d * k)
+        if self._intercept is not None:
+            cross, own = joint[:d, :, d, :].reshape(d * k, k), joint[d, :, d, :]
+            if k > 1:  # softmax does not see a common shift of its intercepts
+                inverse = np.linalg.pinv(own, rcond=1e-14, hermitian=True)
+            else:  # the inverse of a number that is not normal overflows; all rows are then flat
+                inverse = 1.0 / own if own[0, 0] >= np.finfo(np.float64).tiny else np.zeros((1, 1))
+            response = cross @ inverse, inverse
+            H -= response[0] @ cross.T
+        H = symmetrised(H)
+        return (H if places is None else H.reshape(d, k, -1)[places].reshape(-1, d * k)), response
+
+    @cached_property
+    def _of_intercept(self) -> tuple[Array, Any]:
+        """The second derivative in the intercept and, unless outputs are coupled, how gradients change with it."""
+        if self._loss.coupled:
+            own = self._workspace.fold(SummedCurvature(self._loss, self._b), (self._x,))
+            return own.reshape(*self._outputs, *self._outputs), None
+        sums, cross = self._workspace.sweep(Curvatures(self._loss, self._b), (self._x,))
+        return sums.reshape(self._outputs), cross
+
+    def times(self, v: Array | Point) -> Array:
+        v = v if isinstance(v, Point) else Point(frozen(np.array(v)))
+        if not self._constant:
+            self._workspace.hold([self._x])
+        if self._intercept is None:
+            return np.asarray(self._sweep(v, 0.0)[1])
+        shift = self._intercept.mean_prediction(v.w)  # about the mean, so that little is left to be taken off
+        if self._loss.coupled:
+            own, _ = self._of_intercept
+            self._workspace.hold((self._x, v))
+            rest = self._workspace.fold(CurvatureTimes(self._loss, self._b, shift), (self._x, v))
+            away: Array = np.linalg.lstsq(own, rest, rcond=1e-14)[0]  # softmax does not see a common shift
+            return np.asarray(self._sweep(v, shift + away)[1])
+        if self._constant:
+            rest, g = self._sweep(v, shift)
+            return np.asarray(g - outer(self._f.data.mean_row(), rest.reshape(self._outputs)))
+        own, cross = self._of_intercept
+        sums, g = self._sweep(v, shift)
+        rest = sums.reshape(self._outputs)
+        return np.asarray(g - cross * np.divide(rest, own, out=np.zeros_like(rest), where=own > 0.0))
+
+    def _sweep(self, point: Point, shift: Array | float) -> tuple[Array, Any]:
+        points = (point,) if self._constant else (self._x, point)
+        return self._workspace.sweep(CurvatureTimes(self._loss, self._b, shift), points)
+
+    def diagonal(self) -> Array:
+        data, k = self._f.data, self._outputs
+        squares = data.column_sizes()[0] ** 2
+        self._workspace.meter.rows += data.n
+        if self._constant:
+            curvature = np.full(k, self._loss.smoothness)
+        elif self._loss.coupled:
+            second = self._workspace.fold(SummedCurvature(self._loss, self._b), (self._x,))
+            curvature = np.diag(second.reshape(*k, *k))
+        else:
+            curvature = self._workspace.fold(Curvatures(self._loss, self._b), (self._x,)).reshape(k)
+        return np.asarray(np.multiply.outer(squares, curvature))
+
+    def products(self, points: tuple[Point, ...], others: tuple[Point, ...] = ()) -> Array:
+        q, m, k = len(points), len(points) + len(others), math.prod(self._outputs)
+        b = self._f.located_intercept(self._x)
+        sums, _ = self._workspace.sweep(DirectionProducts(self._loss, b, q), (self._x, *points, *others))
+        products = sums[: q * m].reshape(q, m)
+        if b is None:
+            return products
+        cross, own = sums[q * m : q * m + m * k].reshape(m, k), sums[q * m + m * k :].reshape(k, k)
+        return np.asarray(products - cross[:q] @ np.linalg.lstsq(own, cross.T, rcond=1e-14)[0])
+
+
+def symmetrised(H: Array) -> Array:
+    """The mean of a square matrix and its transpose, in place of the matrix."""
+    for first in range(0, len(H), ROWS):
+        part = slice(first, first + ROWS)
+        mean = (H[part, first:] + H[first:, part].T) / 2.0
+        H[part, first:], H[first:, part] = mean, mean.T
+    return H
+
+
+def _interleaved(pairs: Array, k: int) -> Array:
+    r"""The joint moments of a loss that couples outputs, given those of the weights :math:`p_j p_l` of pairs."""
+    size, each = pairs.shape[1], np.arange(k)
+    one, other = np.triu_indices(k, 1)
+    joint, line = np.empty((size, k, size, k)), np.zeros((k, k, size))
+    for i in range(size):  # the rows of one feature stay in the cache while their outputs are interleaved
+        line[one, other] = line[other, one] = pairs[:, i]
+        joint[i] = -line.transpose(0, 2, 1)
+        joint[i, each, :, each] = line.sum(axis=1)  # rows of the softmax Hessian add up to zero
+    return joint
+
+
+@dataclass(frozen=True)
+class PairWeights(Step):
+    r"""The weighted curvature of each pair of outputs, negated: :math:`p_j p_l` for softmax."""
+
+    loss: Loss
+    b: Array | float
+
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        one, other = np.triu_indices(images[0].shape[1], 1)
+        return weigh(-self.loss.majorant(images[0] + self.b, rows.y)[:, one, other], rows.s), np.zeros(0)
+
+
+@dataclass(frozen=True)
+class CurvatureTimes(Step):
+    """The weighted curvature at the first point times the predictions of the last less ``shift``, and its sums."""
+
+    sums_residuals = True
+    loss: Loss
+    b: Array | float
+    shift: Array | float
+
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        a = images[-1] - self.shift
+        if is_squared(self.loss):  # the same everywhere
+            product = self.loss.smoothness * a
+        else:
+            product = self.loss.majorant_times(images[0] + self.b, rows.y, a)
+        r = weigh(product, rows.s)
+        return r, np.ravel(by_column(r))
+
+
+@dataclass(frozen=True)
+class SummedCurvature(Step):
+    """The weighted sum of the curvatures of a loss that couples its outputs."""
+
+    loss: Loss
+    b: Array | float
+
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        u = images[0] + self.b
+        return None, self.loss.summed_second(u, rows.y, np.broadcast_to(rows.s, len(u))).ravel()
+
+
+@dataclass(frozen=True)
+class DirectionProducts(Step):
+    """Products of the predictions of points through the curvature at the first one, see `curvature_products`."""
+
+    loss: Loss
+    b: Array | None
+    fresh: int
+
+    @property
+    def transient(self) -> bool:
+        return True
+
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        u = images[0] if self.b is None else images[0] + self.b
+        products, cross, own = curvature_products(self.loss, self.loss.majorant, u, rows, images[1:], self.fresh)
+        if self.b is None:
+            return None, products.ravel()
+        return None, np.concatenate([products.ravel(), cross.ravel(), own.ravel()])
