@@ -38,7 +38,7 @@ from projfree.data.dask import shelf
 from projfree.data.dask.calling import Call, Caller, Waiting
 from projfree.data.dask.cluster import ClusterRounds
 from projfree.data.rows import Rows, Step
-from projfree.data.sources.base import ChangedError
+from projfree.data.sources import ChangedError
 
 BALL = LpBall(1.5, radius=2.0)
 #: Of clusters in this process.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from projfree.data.blocks import THREADED_BYTES, Blocks, Partials, dense_pass, t
 from projfree.data.compiled import compiled
 from projfree.data.local import LocalData, checked_targets, checked_weights
 from projfree.data.moments import measures
-from projfree.data.once import Once
 from projfree.data.rows import Pass
 from projfree.data.spectrum import largest_eigenvalue
 from projfree.runtime import default_threads
@@ -26,33 +24,6 @@ BLOCK_BYTES = 1 << 20
 FINGERPRINT_ROWS = 1_000
 #: And about so many numbers of them, but never fewer rows than that: every run ends with a fingerprint.
 FINGERPRINT_NUMBERS, FEWEST_MARKED = 1 << 15, 4
-
-
-def weighted_sum(block: Array, s: Array | float) -> Array:
-    """The sum of rows with their weights, without a scaled copy of them."""
-    return np.asarray((np.full(len(block), s) if isinstance(s, float) else s) @ block)
-
-
-def mean_row(X: Array, weight: Array | None) -> Array:
-    """The weighted mean of the rows, in blocks."""
-    step, mean = block_rows(X.shape[1]), np.zeros(X.shape[1])
-    for start in range(0, len(X), step):
-        rows = slice(start, start + step)
-        mean += weighted_sum(X[rows].astype(np.float64, copy=False), 1.0 / len(X) if weight is None else weight[rows])
-    return mean
-
-
-def total(X: Array) -> float:
-    """The sum of all entries, in blocks."""
-    step, found = block_rows(X.shape[1]), 0.0
-    for start in range(0, len(X), step):
-        found += block_total(X[start : start + step])
-    return found
-
-
-def block_total(block: Array) -> float:
-    """The sum of the entries of a block, which does not depend on the array that it is a view of."""
-    return float(np.add.reduce(np.add.reduce(block, axis=1, dtype=np.float64)))
 
 
 def block_rows(d: int) -> int:
@@ -73,8 +44,8 @@ class DenseTable(LocalData):
 
     d: int
     cut: Blocks
-    _mean: Once[Array]
-    _total: Once[float]
+    #: Sums of all rows with their weights, which is their mean, and with their numbers divided by n.
+    _sums: Array
 
     @abstractmethod
     def _pieces(self, step: int) -> Iterator[tuple[slice, Array]]:
@@ -85,7 +56,8 @@ class DenseTable(LocalData):
         """The sentence about the first entry of a block that is not finite, None if all are."""
 
     def _scan(self) -> None:
-        largest, mean_square = 0.0, 0.0
+        """Read all rows once: check that they are finite, and measure them."""
+        largest, mean_square, self._sums = 0.0, 0.0, np.zeros((2, self.d))
         for rows, block in self._blocks():
             with np.errstate(over="ignore", invalid="ignore"):
                 squares = np.einsum("ij,ij->i", block, block)
@@ -96,11 +68,10 @@ class DenseTable(LocalData):
             s = self.weights(rows)
             largest = max(largest, float(np.maximum.reduce(squares)))
             mean_square += float(np.add.reduce(squares * s))
-            self._measured(block, s)
+            factors = np.empty((2, len(block)))
+            factors[0], factors[1] = s, np.arange(rows.start + 1, rows.stop + 1) / self.n
+            self._sums += factors @ block
         self.row_norm, self.mean_square = measures(largest, mean_square)
-
-    def _measured(self, block: Array, s: Array | float) -> None:
-        """What else is to be known of a block and its weights while it is at hand."""
 
     def _blocks(self) -> Iterator[tuple[slice, Array]]:
         for rows, block in self._pieces(block_rows(self.d)):
@@ -118,10 +89,10 @@ class DenseTable(LocalData):
         return largest_eigenvalue(self, np.zeros(self.d), np.ones(self.d), self.mean_square, centred=centred)
 
     def mean_row(self) -> Array:
-        return self._mean.get()
+        return self._sums[0]
 
     def centre_row(self) -> Array:
-        return self._mean.get()
+        return self._sums[0]
 
     def summation(self) -> float:
         # The inner product over columns that forms an image does not count: a tangent is valid for any image.
@@ -143,7 +114,6 @@ class DenseData(DenseTable):
         (self.n, self.d), self.nbytes = X.shape, X.nbytes
         self.threads = default_threads() if threads is None else count("threads", threads)
         self.y, self.weight = checked_targets(y, self.n), checked_weights(sample_weight, self.n)
-        self._mean, self._total = Once(partial(mean_row, X, self.weight)), Once(partial(total, X))
         self._scan()
 
     def _pieces(self, step: int) -> Iterator[tuple[slice, Array]]:
@@ -174,7 +144,7 @@ class DenseData(DenseTable):
         return part
 
     def fingerprint(self) -> str:
-        return table_fingerprint(self, self.X.dtype, self.X[marked_rows(self.n, self.d)])
+        return table_fingerprint(self, self.X.dtype)
 
 
 def marked_rows(n: int, width: int) -> Array:
@@ -183,7 +153,10 @@ def marked_rows(n: int, width: int) -> Array:
     return np.linspace(0, n - 1, min(n, most)).astype(np.intp)
 
 
-def table_fingerprint(data: DenseTable, dtype: np.dtype[Any], marked: Array) -> str:
-    """A short hash of the shape, the dtype, the marked rows, the targets, the weights, and sums over all entries."""
-    sums = np.array([data.row_norm, data.mean_square, data._total.get()])  # they tell values, not places in a row
-    return short_hash(f"{(data.n, data.d)} {dtype} {data.y.shape}", marked, data.y, data.weight, sums)
+def table_fingerprint(data: DenseTable, dtype: np.dtype[Any]) -> str:
+    """A short hash of the shape, the dtype, the targets, the weights, and sums over all entries.
+
+    Of the sums, those with the numbers of the rows as factors tell rows in another order.
+    """
+    sums = np.append(data._sums, (data.row_norm, data.mean_square))
+    return short_hash(f"{(data.n, data.d)} {dtype} {data.y.shape}", data.y, data.weight, sums)

@@ -79,12 +79,11 @@ def _blocks(X: Any, y: Any, sample_weight: Any) -> list[Any]:
 def _files(path: Any, y: Any, sample_weight: Any, columns: Sequence[str] | None, memory: int) -> list[Any]:
     from dask import delayed
 
-    from projfree.data.sources.arrow import parquet_files
-    from projfree.data.sources.base import existing
+    from projfree.data.sources import existing_path, parquet_files
 
     if not isinstance(y, str | list | tuple) or not isinstance(sample_weight, str | None):
         raise TypeError("`y` and `sample_weight` must be names of columns where `X` is a folder and there is a client.")
-    files = [os.path.abspath(file) for file in parquet_files(existing(path))]
+    files = [os.path.abspath(file) for file in parquet_files(existing_path(path))]
     settings = (y, sample_weight, None if columns is None else list(columns), memory)
     return [delayed(read_partition, pure=True)(k, file, *settings) for k, file in enumerate(files)]
 

@@ -39,22 +39,22 @@ def read_partition(
 ) -> Partition | None:
     """The partition of the rows of one Parquet file, which is read chunk by chunk in every round."""
     from projfree.data.chunked import ChunkedData
-    from projfree.data.sources.open import opened
+    from projfree.data.sources import open_source
 
     with Naming(number):
         labels = _labels(path, y)
         names = columns if labels is None or columns is not None else _all_but(path, [y, weight])
-        found = opened(path, y if labels is None else np.zeros(len(labels)), weight, names)
+        found = open_source(path, y if labels is None else np.zeros(len(labels)), weight, names)
         assert found is not None
         source, y, weight = found
         data = ChunkedData(source, y, None, memory)
     y = data.y if labels is None else labels
-    return _partition(number, data, y, weight, data.feature_names, (data._marks, data.mean_row()))
+    return _partition(number, data, y, weight, data.feature_names, (data._sums, data.mean_row()))
 
 
 def _labels(path: str, column: Any) -> Array | None:
     """The labels in a column of a Parquet file that holds no numbers, else None."""
-    from projfree.data.sources.arrow import open_parquet
+    from projfree.data.sources import open_parquet
 
     file = open_parquet(Path(path))
     if not isinstance(column, str) or column not in file.schema_arrow.names:
@@ -66,7 +66,7 @@ def _labels(path: str, column: Any) -> Array | None:
 
 
 def _all_but(path: str, others: list[Any]) -> list[str]:
-    from projfree.data.sources.arrow import open_parquet
+    from projfree.data.sources import open_parquet
 
     return [name for name in open_parquet(Path(path)).schema_arrow.names if name not in others]
 

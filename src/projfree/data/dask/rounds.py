@@ -11,7 +11,7 @@ from projfree.data.dask.making import Naming
 from projfree.data.dask.meeting import MEETING
 from projfree.data.dask.partition import Facts, Partition
 from projfree.data.dask.tree import Nodes, put, total
-from projfree.data.sources.base import ChangedError
+from projfree.data.sources import ChangedError
 from projfree.runtime import default_threads
 
 
