@@ -123,7 +123,7 @@ def test_every_read_is_counted_also_of_samples():
     f = Objective(Squared(), as_data(X, Y))
     workspace, x = f.workspace, Point(np.ones(D))
     assert f.work == 0, "construction checks the data, it does not work with it"
-    workspace.hold([x])
+    workspace.fold(FormImages(), [x])
     workspace.sweep(AsResidual(), [x])
     assert f.work == 2 * N
     workspace.fold(FormImages(), [x])

@@ -12,6 +12,7 @@ import pytest
 from projfree import Objective, Squared, as_data
 from projfree.algebra import Point
 from projfree.data import ChangedError, ChunkedData, NpySource, blocks, chunked, csv_to_parquet
+from projfree.data.rows import FormImages
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -236,11 +237,11 @@ class TestChanges:
         data.source.broken = True
         workspace, x = data.open(), Point(np.ones(D))
         with pytest.raises(OSError, match="Input/output error"):
-            workspace.hold([x])
+            workspace.fold(FormImages(), [x])
         assert not workspace.holds(x)
         assert workspace.meter.rows == 0
         data.source.broken = False
-        workspace.hold([x])
+        workspace.fold(FormImages(), [x])
         assert workspace.holds(x)
         assert workspace.meter.rows == N
         np.testing.assert_allclose(data.apply(np.ones(D)), held[0].sum(axis=1), rtol=1e-12, atol=1e-12)

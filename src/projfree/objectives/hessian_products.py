@@ -148,7 +148,6 @@ class RowProducts(HessianProducts):
         self._b: Array | float = 0.0
         if self._constant:
             return
-        workspace.hold([x])
         (b,) = intercept.locate(workspace, (x,))
         self._b = 0.0 if b is None else b
         if self._free and self._loss.coupled:
@@ -167,7 +166,6 @@ class RowProducts(HessianProducts):
         # About the mean, so that little is left to be taken off.
         shift = self._mean(v.w)
         if self._loss.coupled:
-            self._workspace.hold((self._x, v))
             rest = self._workspace.fold(CurvatureTimes(self._loss, self._b, shift), (self._x, v))
             assert self._own is not None
             away: Array = np.linalg.lstsq(self._own, rest, rcond=1e-14)[0]  # softmax does not see a common shift
@@ -194,7 +192,7 @@ class RowProducts(HessianProducts):
 
     def _sweep(self, point: Point, shift: Array | float) -> tuple[Array, Any]:
         points = (point,) if self._constant else (self._x, point)
-        return self._workspace.sweep(CurvatureTimes(self._loss, self._b, shift), points)
+        return self._workspace.sweep(CurvatureTimes(self._loss, self._b, shift), points, keep=not self._constant)
 
     def _mean(self, v: Array) -> Array:
         """The weighted mean of the image of ``v``."""

@@ -66,7 +66,6 @@ class ImageHull(RowHull):
     def _intercept(self, m: Array) -> Array | None:
         if self.intercept.constant is None:
             return None
-        self.workspace.hold(self.points)
         # Convex: from the last place looked at. Otherwise from the first point, so that a place has one value.
         start = self._last if self.convex and self._last is not None else self.intercept.guess(self.points[0])
         x = self.mix(m)

@@ -11,7 +11,7 @@ import numpy as np
 
 from projfree.checks import Array, shown
 from projfree.data.dask.making import weight_range
-from projfree.data.dask.partition import Made, Partition, Placed, View
+from projfree.data.dask.partition import Partition, Placed, View
 from projfree.data.dask.recipe import Recipe
 from projfree.data.dask.tree import added
 from projfree.data.gram import Gram
@@ -129,22 +129,9 @@ class Fold(RowsJob):
     """`Workspace.fold`."""
 
     name = "fold"
-    derived: tuple[Made, ...] = ()
 
     def of(self, view: View) -> Any:
-        made = view.made(self.derived)
-        return view.workspace.fold(self.step, view.points(self.points), made)
-
-
-@dataclass(frozen=True, eq=False)
-class Derive(RowsJob):
-    """`Workspace.derive`."""
-
-    name = "fold"
-    made: str = ""
-
-    def of(self, view: View) -> Any:
-        return view.derive(Made(self.made, self.step, self.points))
+        return view.workspace.fold(self.step, view.points(self.points))
 
 
 @dataclass(frozen=True, eq=False)

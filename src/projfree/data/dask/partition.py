@@ -14,7 +14,7 @@ from projfree.algebra import Point, frozen
 from projfree.checks import Array
 from projfree.data.dask.recipe import Recipe
 from projfree.data.local import LocalData
-from projfree.data.rows import Derived, Step
+from projfree.data.rows import FormImages
 from projfree.data.standardized import Standardized
 from projfree.data.workspace import LocalWorkspace
 
@@ -75,14 +75,6 @@ class Placed(NamedTuple):
 
     w: Any
     name: str | None = None
-
-
-class Made(NamedTuple):
-    """What a step derives from images, as it travels: enough to make it again."""
-
-    name: str
-    step: Step
-    points: tuple[Placed, ...]
 
 
 class Partition:
@@ -153,14 +145,13 @@ class View:
         self.raw, self.data = data, data if recipe.scaling is None else scaled(data, *recipe.scaling)
         self.workspace = LocalWorkspace(self.data)
         self._points: dict[str, Point] = {}
-        self._made: dict[str, Derived] = {}
 
     def points(self, placed: Sequence[Placed]) -> list[Point]:
         """The points, with the images of those that have a name held."""
         found = [self._point(one) for one in placed]
         for x, one in zip(found, placed, strict=True):
             if one.name is not None:
-                self.workspace.hold([x])
+                self.workspace.fold(FormImages(), [x])
         while len(self._points) > MOST_POINTS:
             del self._points[next(iter(self._points))]
         return found
@@ -172,20 +163,6 @@ class View:
         self._points[placed.name] = found
         return found
 
-    def made(self, derived: Sequence[Made]) -> list[Derived]:
-        """What was derived from images, made again where it is not there."""
-        for one in derived:
-            if one.name not in self._made:
-                self.derive(one)
-        return [self._made[one.name] for one in derived]
-
-    def derive(self, wanted: Made) -> Array:
-        """Derive something from images and remember it; the sums of the step."""
-        sums, self._made[wanted.name] = self.workspace.derive(wanted.step, self.points(wanted.points))
-        while len(self._made) > MOST_VIEWS:
-            del self._made[next(iter(self._made))]
-        return sums
-
     def sampled(self, rows: Array, factor: float) -> View:
         """Some of the rows, their weights multiplied by a factor; with nothing remembered."""
         part = object.__new__(View)
@@ -193,7 +170,7 @@ class View:
         assert self.data.weight is not None
         part.data.weight = self.data.weight[rows] * factor
         part.raw, part.workspace = part.data, LocalWorkspace(part.data)
-        part._points, part._made = {}, {}
+        part._points = {}
         return part
 
 

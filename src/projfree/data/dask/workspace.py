@@ -11,10 +11,10 @@ import numpy as np
 
 from projfree.algebra import Handle, Point
 from projfree.checks import Array
-from projfree.data.dask.jobs import Derive, Fold, PartitionSample, SecondMoments, Sweep
-from projfree.data.dask.partition import Made, Placed
+from projfree.data.dask.jobs import Fold, PartitionSample, SecondMoments, Sweep
+from projfree.data.dask.partition import Placed
 from projfree.data.dask.recipe import Recipe
-from projfree.data.rows import Derived, Step
+from projfree.data.rows import Step
 from projfree.data.second_moments import Moments
 from projfree.data.workspace import MOST_IMAGES, Meter, Workspace
 
@@ -36,7 +36,6 @@ class DaskWorkspace(Workspace):
         self._rows = data.n if sample is None else sum(sample.counts.values())
         self.meter = Meter() if meter is None else meter
         self._names: dict[Handle, str] = {}
-        self._made: dict[Handle, Made] = {}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> DaskWorkspace:
         return DaskWorkspace(self._data, self._recipe)
@@ -49,24 +48,11 @@ class DaskWorkspace(Workspace):
         self._drop(points)
         return found
 
-    def fold(self, step: Step, points: Sequence[Point], derived: Sequence[Derived] = ()) -> Array:
+    def fold(self, step: Step, points: Sequence[Point]) -> Array:
         self._name(points)
-        made = tuple(self._made_of(one) for one in derived)
-        sums: Array = self._run(Fold(self._recipe, step, self._placed(points), self._sample, made))
+        sums: Array = self._run(Fold(self._recipe, step, self._placed(points), self._sample))
         self._drop(points)
         return sums
-
-    def derive(self, step: Step, points: Sequence[Point]) -> tuple[Array, Derived]:
-        made = Derived(step, tuple(points))
-        own = self._made_of(made)
-        sums: Array = self._run(Derive(self._recipe, step, own.points, self._sample, own.name))
-        self._drop(points)
-        return sums, made
-
-    def hold(self, points: Sequence[Point]) -> None:
-        """Images are formed in the first round that asks for them: a round of their own would bring nothing back."""
-        self._name(points)
-        self._drop(points)
 
     def holds(self, x: Point) -> bool:
         return x.handle in self._names or not x.w.any()
@@ -96,13 +82,6 @@ class DaskWorkspace(Workspace):
 
     def _placed(self, points: Sequence[Point]) -> tuple[Placed, ...]:
         return tuple(Placed(np.asarray(x.w), self._names.get(x.handle)) for x in points)
-
-    def _made_of(self, derived: Derived) -> Made:
-        """What was derived, as it travels."""
-        if derived.handle not in self._made:
-            self._name(derived.points)
-            self._made = {derived.handle: Made(_new_name(), derived.step, self._placed(derived.points))}
-        return self._made[derived.handle]
 
     def _name(self, points: Sequence[Point]) -> None:
         """Have the images of points held from now on; forming those that are new reads the data."""

@@ -11,6 +11,7 @@ import numpy as np
 from projfree.algebra import Minorant, Point, zeros
 from projfree.checks import Array
 from projfree.data.base import Data
+from projfree.data.rows import FormImages
 from projfree.data.workspace import Workspace
 from projfree.losses.base import Loss
 from projfree.objectives.evaluation import Evaluation
@@ -43,8 +44,8 @@ class Profiled(Intercept):
 
     def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:
         moved = [x.w.any() or not self.loss.convex for x in points]  # at zero the one minimum is known
-        if any(moved):
-            workspace.hold([x for x, away in zip(points, moved, strict=True) if away])
+        if sum(moved) > 1:  # the predictions of all in one read
+            workspace.fold(FormImages(), [x for x, away in zip(points, moved, strict=True) if away])
         shared = self.loss, self.data
         found: tuple[Array | None, ...] = ()
         for x, away in zip(points, moved, strict=True):
