@@ -36,7 +36,7 @@ outputs = pytest.mark.parametrize("k", [(), (1,), (3,)], ids=["vector", "one col
 
 @pytest.fixture(params=[1 << 20, 1], ids=["one block", "three blocks"], autouse=True)
 def _blocks(request, monkeypatch):
-    monkeypatch.setattr(dense, "BLOCK_BYTES", request.param)
+    monkeypatch.setattr(dense, "PIECE_BYTES", request.param)
     if request.param == 1:
         monkeypatch.setattr(blocks, "BLOCK_ROWS", 64)
 
@@ -99,7 +99,7 @@ def test_one_pass_serves_several_vectors():
 def test_small_blocks_were_forced():
     """Otherwise the parameter of every test in this file would test nothing."""
     data = as_data(X, Y)
-    assert len(list(data._blocks())) == data.cut.count == (3 if dense.BLOCK_BYTES == 1 else 1)
+    assert len(list(data.tables(dense.PIECE_BYTES))) == data.cut.count == (3 if dense.PIECE_BYTES == 1 else 1)
 
 
 def test_no_residual_no_adjoint():

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from typing import Any
 
 import numpy as np
 
 from projfree.checks import Array, count, plain_array
-from projfree.data.blocks import CHUNK_BYTES, MEMORY, Blocks, Partials, dense_pass, tile_rows
-from projfree.data.compiled import compiled
-from projfree.data.dense import DenseTable, table_fingerprint
+from projfree.data.blocks import CHUNK_BYTES, MEMORY, tile_rows
+from projfree.data.dense import DenseTable
 from projfree.data.local import checked_targets, checked_weights
-from projfree.data.rows import Pass
 from projfree.data.sources import Ranges, Source, SourceSubset
 from projfree.runtime import default_threads
 
@@ -45,27 +42,19 @@ class ChunkedData(DenseTable):
     def __init__(
         self, source: Source, y: Any, sample_weight: Any = None, memory: int = MEMORY, threads: int | None = None
     ) -> None:
-        self.source, self.d, self.memory = source, source.d, count("memory", memory)
+        self.source, self.d, self.dtype, self.memory = source, source.d, source.dtype, count("memory", memory)
         self.threads = default_threads() if threads is None else count("threads", threads)
         self.feature_names = None if source.columns is None else tuple(source.columns)
         y = plain_array("y", y)
         if y.ndim and len(y) != source.n:
             raise ValueError(f"`y` must have one entry for each row of {source.name}, {source.n}, got {len(y)}.")
-        self._set_rows(source, checked_targets(y, source.n), checked_weights(sample_weight, source.n))
+        self._set_rows(source.n, checked_targets(y, source.n), checked_weights(sample_weight, source.n))
         self._scan()
-
-    def _set_rows(self, source: Source, y: Array, weight: Array | None) -> None:
-        self.source, self.n, self.y, self.weight = source, source.n, y, weight
-        self.cut, self.nbytes = Blocks.of(self.n), self.n * self._row_bytes
-
-    @property
-    def _row_bytes(self) -> int:
-        return self.d * self.source.dtype.itemsize
 
     def _chunk_rows(self, step: int) -> int:
         """Rows of a chunk that is made of pieces of ``step`` rows."""
-        fit = min(CHUNK_BYTES, self.memory // 4) // self._row_bytes
-        needed = 4 * min(step, self.n) * self._row_bytes
+        row = self.d * self.dtype.itemsize
+        fit, needed = min(CHUNK_BYTES, self.memory // 4) // row, 4 * min(step, self.n) * row
         if fit < step and needed > self.memory:
             raise ValueError(
                 f"`memory` must be at least {needed} bytes for rows of {self.d} columns, got {self.memory}."
@@ -75,15 +64,16 @@ class ChunkedData(DenseTable):
     def _bounds(self) -> Ranges:
         """The chunks of a pass: whole blocks, or parts of one that end where a tile ends."""
         block = self.cut.rows
-        if min(block, self.n) * self._row_bytes <= min(CHUNK_BYTES, self.memory // 4):
+        if min(block, self.n) * self.d * self.dtype.itemsize <= min(CHUNK_BYTES, self.memory // 4):
             return _cut(0, self.n, self._chunk_rows(block))
         grain = max(GRAIN_ROWS, tile_rows(self.d))
         parts = -(-block // self._chunk_rows(grain))
         step = -(-block // (parts * grain)) * grain  # of equal size: a small one would not hide the read of a large one
         return [part for first in range(0, self.n, block) for part in _cut(first, min(first + block, self.n), step)]
 
-    def _chunks(self, bounds: Ranges) -> Generator[tuple[int, Array]]:
-        """First row and table of each chunk; the next one is read in a thread meanwhile."""
+    def _chunks(self, step: int | None = None) -> Generator[tuple[int, Array]]:
+        """First row and rows of each chunk; the next one is read in a thread meanwhile."""
+        bounds = self._bounds() if step is None else _cut(0, self.n, self._chunk_rows(step))
         self.source.check()
         tables = self.source.tables(bounds)
         with ThreadPoolExecutor(1, "projfree-reader") as reader:
@@ -94,20 +84,6 @@ class ChunkedData(DenseTable):
                     following = reader.submit(next, tables)
                 yield start, X
         self.source.check()
-
-    def run(self, work: Pass) -> tuple[Array, Any]:
-        partials = Partials(self.cut.count, compiled(work, self.d, self.cut, self.nbytes))
-        with closing(self._chunks(self._bounds())) as chunks:
-            for start, X in chunks:
-                dense_pass(X, start, self.cut, work, partials, self.threads, self.nbytes)
-        return partials.total()
-
-    def _pieces(self, step: int) -> Iterator[tuple[slice, Array]]:
-        with closing(self._chunks(_cut(0, self.n, self._chunk_rows(step)))) as chunks:
-            for start, X in chunks:
-                for first in range(0, len(X), step):
-                    part = X[first : first + step]
-                    yield slice(start + first, start + first + len(part)), part
 
     def _not_finite(self, rows: slice, block: Array) -> ValueError | None:
         bad = np.argwhere(~np.isfinite(block))
@@ -123,7 +99,8 @@ class ChunkedData(DenseTable):
     def subset(self, rows: Array) -> ChunkedData:
         """The given increasing rows, read when they are used."""
         part = self.alike()
-        part._set_rows(SourceSubset(self.source, rows), self.y[rows], self.sample_weights(rows))
+        part.source = SourceSubset(self.source, rows)
+        part._set_rows(len(rows), self.y[rows], self.sample_weights(rows))
         return part
 
     def part(self, rows: Array) -> ChunkedData:
@@ -135,9 +112,6 @@ class ChunkedData(DenseTable):
             part.total_weight = self.total_weight * float(weight.sum())
         part._scan()
         return part
-
-    def fingerprint(self) -> str:
-        return table_fingerprint(self, self.source.dtype)
 
 
 def _cut(first: int, last: int, step: int) -> Ranges:
