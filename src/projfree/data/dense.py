@@ -98,10 +98,10 @@ class DenseTable(LocalData):
         return largest_eigenvalue(self, np.zeros(self.d), np.ones(self.d), self.mean_square, centred=centred)
 
     def mean_row(self) -> Array:
-        return self._sums[0]
+        mean: Array = self._sums[0]
+        return mean
 
-    def centre_row(self) -> Array:
-        return self._sums[0]
+    centre_row = mean_row
 
     def summation(self) -> float:
         # The inner product over columns that forms an image does not count: a tangent is valid for any image.

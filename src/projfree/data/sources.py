@@ -282,7 +282,8 @@ class ParquetSource(Source):
             raise ValueError(f"{self.name} must have at least one row and one column, got {self.n} and {self.d}.")
 
     def tables(self, ranges: Ranges) -> Iterator[Array]:
-        batch, first, batches = (), 0, iter(())  # a batch, its first row, and the batches behind it
+        batch: Any = ()  # the last one, with the number of its first row, and those behind it
+        first, batches = 0, iter(())
         for start, stop in ranges:
             group = bisect_right(self.starts, start) - 1
             if not (first <= start and self.starts[group] <= first + len(batch)) or not first + len(batch):

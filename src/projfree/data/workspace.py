@@ -103,7 +103,7 @@ class LocalWorkspace(Workspace):
                 self._sweep(FormImages(), missing, keep=True)
             images = [self._image(x) for x in points]
             self._drop(points)
-            return self._fold(step, points, images)
+            return self._fold(step, images)
 
     def holds(self, x: Point) -> bool:
         return all(part.handle in self._images for _, part in self._parts(x))
@@ -121,12 +121,12 @@ class LocalWorkspace(Workspace):
 
     def _weights(self, step: Step, x: Point, wanted: Moments) -> RowWeights:
         """The residuals of ``step`` at ``x``, whose predictions are formed in the same read where they are not kept."""
-        held, work = self._image(x) if self.holds(x) else None, self._pass(step, [x])
+        held = self._image(x) if self.holds(x) else None
 
         def weights(rows: slice, table: Any) -> Array:
             self.meter.rows += rows.stop - rows.start  # now, for a deadline may end the read before the last rows
             image = self.data.image_of(table, x.w) if held is None else held[rows]
-            return wanted.weights_of(work.step.block(work.rows(rows), image)[0])
+            return wanted.weights_of(step.block(self.data.rows(rows), image)[0])
 
         return weights
 
@@ -141,30 +141,26 @@ class LocalWorkspace(Workspace):
             coefficients[[x.handle is handle for x in points], k] = 1.0
         if known is not None:
             scale[[x.handle is known.handle for x in points]] = 1.0
-        shape = self.data.n, *points[0].w.shape[self._depth :]
-        stores = [np.empty(shape) if keep and x.handle not in self._images else None for x in points]
-        work = self._pass(step, points, tuple(x.w for x in read.values()), coefficients, base, scale, tuple(stores))
-        found = self.data.run(work)
-        if read or self.data.adjoint_reads:
-            self.meter.rows += self.data.n
+        data, outputs = self.data, points[0].w.shape[self._depth :]
+        stores = tuple(np.empty((data.n, *outputs)) if keep and x.handle not in self._images else None for x in points)
+        rows, vectors = (step, data.n, data.y, data.weight), tuple(x.w for x in read.values())
+        places, before = data.places, self.meter.rows
+        found = data.run(Pass(*rows, vectors, coefficients, base, scale, stores, outputs, None, places, before))
+        if read or data.adjoint_reads:
+            self.meter.rows += data.n
         # Only now, so that an interrupted pass leaves the workspace as it was.
         self._images.update({x.handle: store for x, store in zip(points, stores, strict=True) if store is not None})
         return found
 
-    def _pass(self, step: Step, points: Sequence[Point], *parts: Any) -> Pass:
-        data, outputs = self.data, points[0].w.shape[self._depth :]
-        parts = parts or ((), np.zeros((len(points), 0)), None, np.zeros(len(points)), (None,) * len(points))
-        return Pass(step, data.n, data.y, data.weight, *parts, outputs, None, data.places, self.meter.rows)
-
-    def _fold(self, step: Step, points: Sequence[Point], images: list[Array]) -> Array:
-        work, n = self._pass(step, points), self.data.n
+    def _fold(self, step: Step, images: list[Array]) -> Array:
+        n = self.data.n
         size = max(FOLD_ROWS, -(-n // MOST_FOLDS))
         lanes: list[Any] = [None] * min(LANES, -(-n // size))
 
         def lane(k: int) -> None:
             for first in range(k * size, n, LANES * size):
                 rows = slice(first, min(first + size, n))
-                sums = step.block(work.rows(rows), *(image[rows] for image in images))[1]
+                sums = step.block(self.data.rows(rows), *(image[rows] for image in images))[1]
                 lanes[k] = sums if lanes[k] is None else lanes[k] + sums
 
         over_blocks(lane, len(lanes), self.data.threads)
