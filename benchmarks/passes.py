@@ -197,7 +197,7 @@ def parquet_of(path, X, rows):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from projfree.data.sources.csv import PAGE_BYTES
+    from projfree.data.sources import PAGE_BYTES
 
     names = [f"x{j}" for j in range(X.shape[1])]
     settings = {"compression": "none", "use_dictionary": False, "data_page_size": PAGE_BYTES}

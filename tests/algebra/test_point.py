@@ -76,7 +76,7 @@ def test_image_stays_in_step_through_any_program(table, data):
             case "both":
                 workspace.sweep(FormImages(), (p, q) if p is not q else (p,))
             case "hold":
-                workspace.hold((p,))
+                workspace.fold(FormImages(), (p,))
                 assert workspace.holds(p)
             case "fold":
                 images = workspace.fold(WholeImage(), (p, q))
@@ -121,10 +121,10 @@ def test_what_cancels_has_no_parts_and_needs_no_pass(u):
 def test_mixing_and_reading_change_no_part():
     p, q = fresh([1.0, 2.0, 3.0]), fresh([-1.0, 0.0, 1.0])
     workspace = as_data(A, np.zeros(ROWS)).open()
-    workspace.hold((q,))
+    workspace.fold(FormImages(), (q,))
     before = [(x.w.copy(), workspace.fold(WholeImage(), (x,))) for x in (p, q)]
     z = 0.25 * p + 0.75 * q
-    workspace.hold((z,))
+    workspace.fold(FormImages(), (z,))
     workspace.sweep(FormImages(), (z, p, q))
     for point, (w, u) in zip((p, q), before, strict=True):
         np.testing.assert_array_equal(point.w, w)
@@ -136,7 +136,7 @@ def test_points_that_are_held_make_all_their_mixtures_free():
     z, elsewhere = 0.5 * x + 0.5 * v, 0.9 * x + 0.1 * v
     for held in ((x, v), (z, elsewhere)):  # two mixtures are read through their parts, which others share
         workspace = as_data(A, np.zeros(ROWS)).open()
-        workspace.hold(held)
+        workspace.fold(FormImages(), held)
         assert workspace.meter.rows == ROWS
         for point in (z, elsewhere, 0.3 * elsewhere + 0.7 * x):
             assert workspace.holds(point)
@@ -233,7 +233,7 @@ def test_a_copy_is_a_point_of_its_own(again):
     x, v = fresh([1.0, 0.0, 2.0], 0.5), fresh([0.0, 1.0, 0.0])
     z = 0.25 * x + 0.75 * v
     workspace = as_data(A, np.zeros(ROWS)).open()
-    workspace.hold((x, v))
+    workspace.fold(FormImages(), (x, v))
     x2, z2 = again((x, z))
     np.testing.assert_array_equal(z2.w, z.w)
     assert z2.intercept == z.intercept

@@ -13,10 +13,9 @@ import scipy.sparse as sp
 
 from projfree import Entries, as_data
 from projfree.algebra import Point, mix
-from projfree.data.folding import FOLD_ROWS
 from projfree.data.rows import AsResidual, FormImages, Step
 from projfree.data.second_moments import Moments
-from projfree.data.workspace import MOST_IMAGES
+from projfree.data.workspace import FOLD_ROWS, MOST_IMAGES
 
 N, D = 60, 4
 RNG = np.random.default_rng(0)
@@ -108,7 +107,7 @@ def test_folds_read_what_is_missing_at_once(data, kind, points):
 
 def test_mixtures_of_held_points_cost_nothing(data, kind, points):
     workspace, (a, b, c, *_) = data.open(), points
-    workspace.hold([a, b])
+    workspace.fold(FormImages(), [a, b])
     assert workspace.meter.rows == N
     x = mix((0.25, a), (0.75, b))
     assert workspace.holds(x)
@@ -122,7 +121,7 @@ def test_mixtures_of_held_points_cost_nothing(data, kind, points):
 
 def test_sweeps_over_mixtures(data, kind, points):
     workspace, (a, b, c, *_) = data.open(), points
-    workspace.hold([a, b])
+    workspace.fold(FormImages(), [a, b])
     sees(workspace, kind, mix((0.25, a), (0.75, b)), way="sweep")
     sees(workspace, kind, mix((0.5, a), (0.5, c)), way="sweep")
     sees(workspace, kind, mix((0.5, a), (0.5, c)), a, mix((-1.0, b), (2.0, c)), way="sweep")
@@ -131,7 +130,7 @@ def test_sweeps_over_mixtures(data, kind, points):
 
 def test_sweeps_over_mixtures_that_share_what_is_unknown(data, kind, points):
     workspace, (a, b, c, *_) = data.open(), points
-    workspace.hold([a])
+    workspace.fold(FormImages(), [a])
     sees(workspace, kind, mix((0.25, a), (0.75, c)), mix((-0.5, a), (1.5, c)), way="sweep")
     sees(workspace, kind, mix((0.5, a), (0.25, b)), a, 3.0 * b, way="sweep")
     sees(workspace, kind, 0.5 * a, way="sweep")
@@ -151,73 +150,12 @@ class SquaredImage(Step):
 def test_second_moments_are_one_read(data, kind, points, held):
     workspace, x = data.open(), points[0]
     if held:
-        workspace.hold([x])
+        workspace.fold(FormImages(), [x])
     before = workspace.meter.rows
     found = workspace.second_moments(SquaredImage(), x, Moments(1, 1, centred=False))
     assert workspace.meter.rows == before + N
     z = np.column_stack([STORAGES[kind][1], np.ones(N)])
     np.testing.assert_allclose(found, [(z.T * image(kind, x) ** 2) @ z], rtol=1e-11, atol=1e-11)
-
-
-class TestDerived:
-    """Numbers that a step makes of images: kept for a search, made again when they were dropped."""
-
-    def test_folds_are_given_them_behind_the_images(self, data, kind, points):
-        workspace = data.open()
-        sums, derived = workspace.derive(Keeps(), points[:2])
-        np.testing.assert_allclose(sums, [image(kind, x).sum() for x in points[:2]], rtol=1e-12, atol=1e-12)
-        for others in (points[2:4], ()):
-            step = Keeps()
-            workspace.fold(step, others, [derived])
-            for u, x in zip(step.seen[0], (*others, points[0]), strict=True):
-                np.testing.assert_allclose(u, image(kind, x), rtol=1e-12, atol=1e-12)
-
-    def test_one_is_kept(self, data, points):
-        workspace, step = data.open(), Keeps()
-        _, first = workspace.derive(step, points[:1])
-        for _ in range(3):
-            workspace.fold(FormImages(), (), [first])
-        assert len(step.seen) == 1
-        workspace.derive(AsResidual(), points[1:2])
-        workspace.fold(FormImages(), (), [first])
-        assert len(step.seen) == 2, "the one before the last is made again"
-
-    def test_several_at_once(self, data, kind, points):
-        """More than are kept, of images that are not held any longer, together with other images."""
-        workspace = data.open()
-        derived = [workspace.derive(AsResidual(), [x])[1] for x in points]
-        step = Keeps()
-        workspace.fold(step, points[:1], derived)
-        for u, x in zip(step.seen[0], (points[0], *points), strict=True):
-            np.testing.assert_allclose(u, image(kind, x), rtol=1e-12, atol=1e-12)
-
-    def test_images_are_not_pushed_out(self, data, points):
-        workspace = data.open()
-        workspace.hold(points[:MOST_IMAGES])
-        for _ in range(MOST_IMAGES):
-            workspace.derive(AsResidual(), points[:1])
-        assert all(workspace.holds(x) for x in points[:MOST_IMAGES])
-
-    def test_long_ones(self):
-        """More rows than a block of a fold has, in their order."""
-        n = 3 * FOLD_ROWS + 11
-        w, table = Point(np.array([2.0])), np.arange(float(n))[:, None]
-        workspace = as_data(table, np.zeros(n), threads=2).open()
-        _, derived = workspace.derive(AsResidual(), [w])
-        products = workspace.fold(Products(), [w], [derived])
-        np.testing.assert_allclose(products, np.sum((2.0 * table) ** 2), rtol=1e-12)
-
-    def test_a_step_without_residuals_derives_nothing(self, data, points):
-        with pytest.raises(TypeError, match="FormImages has no residuals, which is what `derive` keeps"):
-            data.open().derive(FormImages(), points[:1])
-
-
-@dataclass(frozen=True)
-class Products(Step):
-    """The sum of the products of all that it is given."""
-
-    def block(self, rows, *images):
-        return None, np.array([np.prod(images, axis=0).sum()])
 
 
 def test_zero_is_known(data, kind):
@@ -229,7 +167,7 @@ def test_zero_is_known(data, kind):
 
 def test_copies_of_a_point_find_nothing(data, kind, points):
     workspace, x = data.open(), points[0]
-    workspace.hold([x])
+    workspace.fold(FormImages(), [x])
     for other in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x), Point(x.w)):
         np.testing.assert_array_equal(other.w, x.w)
         assert not workspace.holds(other)
@@ -239,13 +177,12 @@ def test_copies_of_a_point_find_nothing(data, kind, points):
 def test_the_image_used_least_recently_goes_first(data, kind, points):
     workspace = data.open()
     for x in points[:MOST_IMAGES]:
-        workspace.hold([x])
+        workspace.fold(FormImages(), [x])
     assert workspace.meter.rows == MOST_IMAGES * N
     workspace.fold(FormImages(), [mix((0.5, points[0]), (0.5, points[3]))])  # one more, and two that were used
     assert [workspace.holds(x) for x in points[:MOST_IMAGES]] == [True, False, True, True, True, True]
-    workspace.hold([points[MOST_IMAGES]])
+    workspace.fold(FormImages(), [points[MOST_IMAGES]])
     assert [workspace.holds(x) for x in points[:MOST_IMAGES]] == [True, False, False, True, True, True]
-    # Room of images that went is used again; what is still held must not change by that.
     for x in (points[0], points[3], points[4], points[MOST_IMAGES]):
         sees(workspace, kind, x)
     assert workspace.meter.rows == (MOST_IMAGES + 1) * N
@@ -254,7 +191,7 @@ def test_the_image_used_least_recently_goes_first(data, kind, points):
 @pytest.mark.parametrize("way", ["sweep", "fold"])
 def test_an_interrupt_leaves_it_as_it_was(data, kind, points, way):
     workspace, (a, b, *_) = data.open(), points
-    workspace.hold([a])
+    workspace.fold(FormImages(), [a])
     with pytest.raises(KeyboardInterrupt):
         getattr(workspace, way)(Keeps(fails=True), [a, b])
     assert workspace.holds(a)
@@ -267,7 +204,7 @@ def test_an_interrupt_leaves_it_as_it_was(data, kind, points, way):
 
 def test_an_interrupt_while_images_are_formed(data, kind, points, monkeypatch):
     workspace, (a, b, *_) = data.open(), points
-    workspace.hold([a])
+    workspace.fold(FormImages(), [a])
 
     def fails(self, rows, *images):
         raise KeyboardInterrupt
@@ -276,7 +213,7 @@ def test_an_interrupt_while_images_are_formed(data, kind, points, monkeypatch):
         patch.setattr(FormImages, "block", fails)
         for missing in ([b], [mix((0.5, a), (0.5, b))]):
             with pytest.raises(KeyboardInterrupt):
-                workspace.hold(missing)
+                workspace.fold(FormImages(), missing)
     assert workspace.meter.rows == N
     assert workspace.holds(a)
     assert not workspace.holds(b)
@@ -294,7 +231,7 @@ def test_samples_count_here_and_keep_nothing_here(data, kind, points):
 
 def test_each_workspace_is_its_own(data, kind, points):
     one, two = data.open(), data.open()
-    one.hold(points[:2])
+    one.fold(FormImages(), points[:2])
     assert two.meter.rows == 0
     assert not two.holds(points[0])
     for other in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one)):
@@ -344,7 +281,7 @@ class TestMoreThanFit:
     def test_the_oldest_with_a_new_one(self, data, kind, points):
         workspace = data.open()
         for x in points[:MOST_IMAGES]:
-            workspace.hold([x])
+            workspace.fold(FormImages(), [x])
         sees(workspace, kind, points[0], points[MOST_IMAGES])
         assert workspace.meter.rows == (MOST_IMAGES + 1) * N
 
@@ -352,7 +289,7 @@ class TestMoreThanFit:
         workspace = data.open()
         sees(workspace, kind, *points)
         assert workspace.meter.rows == N
-        workspace.hold(points[:1])
+        workspace.fold(FormImages(), points[:1])
         assert sum(workspace.holds(x) for x in points) == MOST_IMAGES
 
     def test_mixtures_that_need_each_others_points(self, data, kind, points):

@@ -36,7 +36,7 @@ from projfree.algebra import Point
 from projfree.data.base import RowsLostError
 from projfree.data.dask.rounds import ClusterRounds
 from projfree.data.rows import Rows, Step
-from projfree.data.sources.base import ChangedError
+from projfree.data.sources import ChangedError
 
 BALL = LpBall(1.5, radius=2.0)
 #: Of clusters in this process.

@@ -35,11 +35,9 @@ from projfree import (
     minimize,
 )
 from projfree.algebra import Point
-from projfree.data import ChunkedData, NpySource, SliceSource, blocks, chunked
-from projfree.data.native.arguments import F_TILE, TILE
+from projfree.data import ChunkedData, NpySource, SliceSource, blocks, chunked, sources
+from projfree.data.chunked import draw_runs
 from projfree.data.rows import AsResidual, FormImages, Step
-from projfree.data.sources import base
-from projfree.data.sources.sample import draw_runs
 
 N, D = 700, 6
 LOSSES = [Squared(), Logistic(), SquaredSigmoid(), BiWeight(1.5), Huber(0.7), Softmax()]
@@ -137,10 +135,6 @@ def test_chunks_within_a_block(monkeypatch, tmp_path, compiled, order):
     same_run(data, as_data(X, y), Huber(0.5), PrimalAveraging(), True, 5)
 
 
-def test_chunks_begin_where_tiles_do():
-    assert chunked.C_GRAIN % TILE == chunked.F_GRAIN % F_TILE == 0
-
-
 def test_passes_are_counted(small, tmp_path, held):
     X, y, _ = held
     data = as_data(file_of(tmp_path, X), y)
@@ -157,9 +151,10 @@ def test_a_row_is_read_once_a_pass(small, tmp_path, held):
     class Counting(NpySource):
         seen = np.zeros(N, int)
 
-        def read(self, start, stop, out):
-            self.seen[start:stop] += 1
-            return super().read(start, stop, out)
+        def tables(self, ranges):
+            for start, stop in ranges:
+                self.seen[start:stop] += 1
+            return super().tables(ranges)
 
     data = ChunkedData(Counting(file_of(tmp_path, held[0])), held[1])
     assert set(Counting.seen) == {1}, "construction"
@@ -173,7 +168,6 @@ class TestOtherDoors:
         mapped = np.load(file_of(tmp_path, X), mmap_mode="r")
         for part, rows in [(mapped, slice(None)), (mapped[13:500], slice(13, 500))]:
             data = as_data(part, y[rows])
-            assert isinstance(data.source, NpySource)
             np.testing.assert_array_equal(data.apply(np.ones(D)), as_data(X[rows], y[rows]).apply(np.ones(D)))
 
     @pytest.mark.parametrize("how", [lambda X: X[::2], lambda X: X[:, 1:4]], ids=["steps", "columns"])
@@ -218,7 +212,7 @@ class TestOtherDoors:
 class TestSubset:
     @pytest.mark.parametrize("order", ["C", "F"])
     def test_rows(self, small, monkeypatch, tmp_path, held, order):
-        monkeypatch.setattr(base, "WINDOW_BYTES", 50 * D * 8)
+        monkeypatch.setattr(sources, "BATCH_BYTES", 50 * D * 8)
         X, y, weight = np.asarray(held[0], order=order), held[1], held[2]
         data, other = as_data(file_of(tmp_path, X), y, weight), as_data(X, y, weight)
         rng = np.random.default_rng(0)
@@ -230,15 +224,15 @@ class TestSubset:
             np.testing.assert_allclose(part.apply(np.ones(D)), known.apply(np.ones(D)), rtol=1e-13, atol=1e-13)
 
     def test_only_those_rows_are_read(self, tmp_path, held):
-        source = NpySource(file_of(tmp_path, held[0]))
-        spans = []
+        class Counting(NpySource):
+            def tables(self, ranges):
+                spans.extend(ranges)
+                return super().tables(ranges)
 
-        def read(start, stop, out):
-            spans.append((start, stop))
-            return NpySource.read(source, start, stop, out)
-
-        source._gather(np.array([3, 4, 5, 300, 301, 650]), np.empty(6 * D), read)
-        assert spans == [(3, 6), (300, 302), (650, 651)]
+        spans, rows = [], np.array([3, 4, 6, 300, 301, 650])
+        part = sources.SourceSubset(Counting(file_of(tmp_path, held[0])), rows, [2, 0])
+        np.testing.assert_array_equal(part.read(1, 6), held[0][rows[1:]][:, [2, 0]])
+        assert spans == [(4, 7), (300, 302), (650, 651)]
 
     @pytest.mark.parametrize(("n", "m", "run"), [(7, 4, 3), (6, 2, 3), (8, 3, 2), (5, 5, 2), (4, 3, 3)])
     def test_every_row_is_as_likely(self, n, m, run):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import os
 import pickle
-import signal
 import subprocess
 import sys
 
@@ -13,8 +11,7 @@ import numpy as np
 import pytest
 
 from projfree import Huber, LpBall, Objective, as_data, minimize
-from projfree.data.sources.base import ChangedError
-from projfree.data.sources.open import opened
+from projfree.data.sources import ChangedError, open_source
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -73,18 +70,12 @@ def test_a_copy_is_the_same_data(small, table, held, view, way):
 @every_way
 def test_sources_do_not_share_their_place(table, held, way):
     """Both are read by turns, each in order."""
-    X = held[0]
-    source = opened(table, held[1], None, None)[0]
-    source.batch_bytes = 1 << 12
-
-    def read(source, start):
-        return source.read(start, start + 100, np.empty(100 * D)).copy()
-
-    np.testing.assert_array_equal(read(source, 0), X[:100])
-    other = way(source)
-    for start in (100, 200, 300):
-        for each in (other, source):
-            np.testing.assert_array_equal(read(each, start), X[start : start + 100])
+    X, ranges = held[0], [(0, 100), (100, 200), (400, 500)]
+    source = open_source(table, held[1], None, None)[0]
+    pairs = zip(ranges, source.tables(ranges), way(source).tables(ranges), strict=True)
+    for (start, stop), one, other in pairs:
+        np.testing.assert_array_equal(one, X[start:stop])
+        np.testing.assert_array_equal(other, X[start:stop])
 
 
 def test_a_pickle_holds_neither_rows_nor_buffers(tmp_path):
@@ -94,7 +85,7 @@ def test_a_pickle_holds_neither_rows_nor_buffers(tmp_path):
     for table in (parquet(tmp_path, X), tmp_path / "x.npy"):
         data = as_data(table, np.zeros(n))
         data.apply(np.ones(D))
-        assert len(pickle.dumps(data)) < data.y.nbytes + data._marks.nbytes + 20_000
+        assert len(pickle.dumps(data)) < data.y.nbytes + 20_000
         assert len(pickle.dumps(data.source)) < 20_000
 
 
@@ -123,16 +114,3 @@ def test_in_another_process(table, held):
     run = subprocess.run([sys.executable, "-c", READ], input=pickle.dumps(data), capture_output=True, check=False)
     assert run.returncode == 0, run.stderr
     np.testing.assert_array_equal(np.frombuffer(run.stdout), data.apply(np.ones(D)))
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_fork_while_another_thread_reads(tmp_path, held):
-    X, y, _ = held
-    data = as_data(parquet(tmp_path, X), y)
-    with data.source._lock:  # as a thread holds it that the child does not have
-        child = os.fork()
-        if child == 0:
-            signal.alarm(20)  # ends a child that waits for ever
-            os._exit(0 if np.allclose(data.apply(np.ones(D)), X.sum(axis=1)) else 1)
-    assert os.waitpid(child, 0)[1] == 0

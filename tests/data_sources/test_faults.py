@@ -12,6 +12,7 @@ import pytest
 from projfree import Objective, Squared, as_data
 from projfree.algebra import Point
 from projfree.data import ChangedError, ChunkedData, NpySource, blocks, chunked, csv_to_parquet
+from projfree.data.rows import FormImages
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -213,33 +214,34 @@ class TestChanges:
         """It is seen to end too early before anybody looks at its stamp again."""
         source, fill = NpySource(npy), NpySource._fill
 
-        def cut(self, file, flat, place):
+        def cut(self, *parts):
             truncate(npy, 0.4)
-            fill(self, file, flat, place)
+            fill(self, *parts)
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(NpySource, "_fill", cut)
             with pytest.raises(ChangedError, match="has changed"):
-                source.read(0, source.n, np.empty(source.n * source.d))
+                source.read(0, source.n)
 
     def test_a_failed_read_reaches_the_caller_and_the_next_pass_works(self, small, npy, held):
         class Flaky(NpySource):
             broken = False
 
-            def read(self, start, stop, out):
-                if self.broken and start > 300:
-                    raise OSError(5, "Input/output error")
-                return super().read(start, stop, out)
+            def tables(self, ranges):
+                for (start, _), table in zip(ranges, super().tables(ranges), strict=True):
+                    if self.broken and start > 300:
+                        raise OSError(5, "Input/output error")
+                    yield table
 
         data = ChunkedData(Flaky(npy), ZEROS)
         data.source.broken = True
         workspace, x = data.open(), Point(np.ones(D))
         with pytest.raises(OSError, match="Input/output error"):
-            workspace.hold([x])
+            workspace.fold(FormImages(), [x])
         assert not workspace.holds(x)
         assert workspace.meter.rows == 0
         data.source.broken = False
-        workspace.hold([x])
+        workspace.fold(FormImages(), [x])
         assert workspace.holds(x)
         assert workspace.meter.rows == N
         np.testing.assert_allclose(data.apply(np.ones(D)), held[0].sum(axis=1), rtol=1e-12, atol=1e-12)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from projfree import Growing, Huber, LpBall, Minibatch, Objective, PrimalAveraging, ProjectedGradient, as_data, minimize
-from projfree.data import ChunkedData, csv_to_parquet
+from projfree.data import ChunkedData, csv_to_parquet, sources
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -78,13 +78,14 @@ def test_other_numbers(tmp_path):
 
 
 @pytest.mark.parametrize("where", ["stored", "folder"])
-def test_rows_in_any_order_of_reading(request, held, where):
-    """The place that batches stand at is found again, whatever was read before."""
+def test_ranges_of_rows(request, monkeypatch, held, where):
+    """Ranges begin and end anywhere in batches, row groups and files, and may leave out some of each."""
+    monkeypatch.setattr(sources, "BATCH_BYTES", 8 * D * 30)
     source, rng = as_data(request.getfixturevalue(where), "target", "weight").source, np.random.default_rng(0)
-    source.batch_bytes = 8 * D * 30
-    for _ in range(40):
-        start, stop = np.sort(rng.choice(N + 1, 2, replace=False))
-        np.testing.assert_array_equal(source.read(start, stop, np.empty(N * D)), held[0][start:stop])
+    for parts in rng.integers(1, 20, size=40):
+        ranges = np.sort(rng.choice(N + 1, 2 * parts, replace=False)).reshape(-1, 2).tolist()
+        for (start, stop), table in zip(ranges, source.tables(ranges), strict=True):
+            np.testing.assert_array_equal(table, held[0][start:stop])
 
 
 @pytest.mark.parametrize("solver", [PrimalAveraging(sampling=Growing(2)), ProjectedGradient(sampling=Minibatch(300))])
@@ -107,9 +108,18 @@ class TestCsv:
     @pytest.mark.parametrize("header", [True, False])
     def test_numbers_come_back(self, tmp_path, held, header):
         path = self.text(tmp_path, held[0], header, ";")
-        out = csv_to_parquet(path, tmp_path / "x.parquet", delimiter=";", header=header, row_group=128)
-        assert pq.ParquetFile(out).num_row_groups == 6
-        np.testing.assert_array_equal(as_data(out, held[1]).source.read(0, N, np.empty(N * D)), held[0])
+        out = csv_to_parquet(path, tmp_path / "x.parquet", delimiter=";", header=header)
+        np.testing.assert_array_equal(as_data(out, held[1]).source.read(0, N), held[0])
+
+    def test_row_groups_are_whole(self, tmp_path, monkeypatch):
+        """Rows are collected over blocks of text."""
+        monkeypatch.setattr(sources, "BATCH_BYTES", 4_000)
+        monkeypatch.setattr(sources, "GROUP_ROWS", 3_000)
+        (tmp_path / "x.csv").write_text("a\n" + "\n".join(map(str, range(10_000))) + "\n")
+        out = csv_to_parquet(tmp_path / "x.csv", tmp_path / "x.parquet")
+        head = pq.ParquetFile(out).metadata
+        assert [head.row_group(g).num_rows for g in range(head.num_row_groups)] == [3_000, 3_000, 3_000, 1_000]
+        np.testing.assert_array_equal(pq.read_table(out)["a"].to_numpy(), np.arange(10_000))
 
     def test_floats_after_whole_numbers(self, tmp_path):
         rows = np.ones((900_000, 1)).astype(int).astype(str)
@@ -126,5 +136,5 @@ class TestCsv:
         assert [file.name for file in tmp_path.iterdir()] == ["x.csv"]
 
     def test_missing_column(self, tmp_path, held):
-        with pytest.raises(ValueError, match="lacks a column"):
+        with pytest.raises(ValueError, match="nothing"):
             csv_to_parquet(self.text(tmp_path, held[0]), tmp_path / "x.parquet", columns=["nothing"])

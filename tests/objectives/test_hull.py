@@ -19,6 +19,7 @@ from projfree import (
     SquaredSigmoid,
     as_data,
 )
+from projfree.data.rows import FormImages
 from projfree.objectives import hull as hull_module
 from projfree.objectives.hull import reduced
 
@@ -187,13 +188,13 @@ def test_several_starts_are_one_fold(name, most, monkeypatch):
     """A fold may be a round trip, so that places which are known beforehand go together."""
     monkeypatch.setattr(hull_module, "NEWTON_STEPS", 0)
     f, _, hull = setting(name, 3)
-    f.workspace.hold(hull.points)
+    f.workspace.fold(FormImages(), hull.points)
     assert folds_of(f, lambda: hull.minimise(np.zeros(2), np.full(2, 0.2), np.array([0.0, 0.5]))) == most
 
 
 def test_a_scan_is_one_fold(monkeypatch):
     f, _, hull = setting("biweight", 2, size=10.0)
-    f.workspace.hold(hull.points)
+    f.workspace.fold(FormImages(), hull.points)
     monkeypatch.setattr(type(hull), "_search", lambda *args, start: start)
     # One for the slope, one for the curvature, one for all steps; the polished place is one of them.
     assert folds_of(f, lambda: hull.minimise(np.zeros(1))) <= 3

@@ -21,6 +21,7 @@ from projfree import (
     minimize,
 )
 from projfree.algebra import Point
+from projfree.data.rows import FormImages
 from projfree.losses import LOSSES
 from projfree.objectives.row_steps import ValueSum
 from projfree.solvers import SOLVERS
@@ -117,7 +118,7 @@ def test_views_know_what_their_rows_know():
     X, y, _ = backends.table(Squared(), 0)
     workspace = SealedData(X, y, forgets=0.0).standardized(SHIFT, SCALE).open()
     x = Point(np.ones(backends.FEATURES))
-    workspace.hold([x])
+    workspace.fold(FormImages(), [x])
     for _ in range(3):
         assert workspace.holds(x)
         sums = workspace.fold(ValueSum(Squared()), [x])

@@ -14,10 +14,7 @@ from projfree.cli.file_rows import targets_of
 from projfree.cli.options import CLASSES
 from projfree.cli.tables import check_path, column_of, refuse_twice
 from projfree.data import ChunkedData
-from projfree.data.sources import NpySource, ParquetSource, Source
-from projfree.data.sources.arrow import open_parquet, parquet_files
-from projfree.data.sources.sample import SourceRows
-from projfree.data.sources.some_columns import SomeColumns
+from projfree.data.sources import NpySource, ParquetSource, Source, SourceSubset, open_parquet, parquet_files
 from projfree.solvers.choose import memory_limit
 
 #: Rows that are held in memory at a time to score or predict.
@@ -40,7 +37,7 @@ class StreamedRows:
 
     def data(self, rows: Array) -> tuple[ChunkedData, Array | None]:
         """Some rows as data with numbers for targets, and the labels that these numbers stand for."""
-        part = SourceRows(self.source, rows)
+        part = SourceSubset(self.source, rows)
         part.columns = self.source.columns if self.named else None
         labels, y = None, self.y[rows]
         if self.loss in CLASSES:
@@ -49,11 +46,13 @@ class StreamedRows:
 
     def tables(self, rows: Array) -> Iterator[tuple[Array, Any]]:
         """Numbers of rows and their features, a chunk at a time."""
-        part = SourceRows(self.source, rows)
-        for start in range(0, len(rows), CHUNK):
-            stop = min(start + CHUNK, len(rows))
-            table = part.read(start, stop, np.empty((stop - start) * part.d, part.dtype))
+        ranges = _chunks(len(rows))
+        for (start, stop), table in zip(ranges, SourceSubset(self.source, rows).tables(ranges), strict=True):
             yield rows[start:stop], _framed(table, self.source.columns if self.named else None)
+
+
+def _chunks(n: int) -> list[tuple[int, int]]:
+    return [(start, min(start + CHUNK, n)) for start in range(0, n, CHUNK)]
 
 
 def _framed(table: Array, names: Sequence[str] | None) -> Any:
@@ -86,7 +85,8 @@ def streamed_rows(path: Path, target: str, loss: str, drop: Sequence[str] | None
         names = [str(j) for j in range(whole.d)]
         column, gone = _left_out(names, target, drop, path)
         values = _column(whole, names.index(column))
-        source: Source = SomeColumns(whole, [j for j, name in enumerate(names) if name not in (column, *gone)])
+        kept = [j for j, name in enumerate(names) if name not in (column, *gone)]
+        source: Source = SourceSubset(whole, columns=kept)
     else:
         schema = open_parquet(parquet_files(path)[0]).schema_arrow
         refuse_twice(list(schema.names), path)
@@ -104,11 +104,8 @@ def _left_out(names: list[str], target: str, drop: Sequence[str] | None, path: P
 def _column(source: NpySource, j: int) -> Any:
     import pandas as pd
 
-    values, one = np.empty(source.n), SomeColumns(source, [j])
-    for start in range(0, source.n, CHUNK):
-        stop = min(start + CHUNK, source.n)
-        values[start:stop] = one.read(start, stop, np.empty(stop - start, source.dtype))[:, 0]
-    return pd.Series(values, name=str(j))
+    column = SourceSubset(source, columns=[j]).tables(_chunks(source.n))
+    return pd.Series(np.concatenate([table[:, 0] for table in column]).astype(np.float64), name=str(j))
 
 
 def _parquet_column(path: Path, name: str) -> Any:
@@ -123,9 +120,8 @@ def frames_of(path: Path) -> Iterator[Any]:
 
     if check_path(path) == ".npy":
         source = NpySource(path)
-        for start in range(0, source.n, CHUNK):
-            stop = min(start + CHUNK, source.n)
-            table = source.read(start, stop, np.empty((stop - start) * source.d, source.dtype))
+        ranges = _chunks(source.n)
+        for (start, stop), table in zip(ranges, source.tables(ranges), strict=True):
             yield pd.DataFrame(table, index=range(start, stop), columns=[str(j) for j in range(source.d)])
         return
     done = 0

@@ -13,7 +13,7 @@ import numpy as np
 
 from projfree.checks import Array, shown
 from projfree.cli.id_columns import as_ids
-from projfree.data.sources.arrow import open_parquet, parquet_files
+from projfree.data.sources import open_parquet, parquet_files
 from projfree.estimators.frame_columns import column_numbers, row_of
 
 TEXT = (".csv", ".tsv", ".txt", ".data")

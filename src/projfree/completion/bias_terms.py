@@ -78,7 +78,6 @@ class Offsets(Intercept):
         return self.constant if b is None or np.shape(b) != self.constant.shape else b
 
     def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:
-        workspace.hold(points)
         return tuple(self.offsets_at(workspace, x) for x in points)
 
     def offsets_at(self, workspace: Workspace, x: Point) -> Array:
@@ -112,7 +111,7 @@ class Offsets(Intercept):
 
     def solve(self, workspace: Workspace, x: Point, b: Array, slope: Array, tolerance: float) -> Array:
         """Newton's step for the curvature of the loss at offsets ``b``: conjugate gradients, scaled by the diagonal."""
-        sums, bend = workspace.derive(self.moved(Curvatures(self.loss), b), (x,))
+        sums = workspace.fold(self.moved(Curvatures(self.loss), b), (x,))
         scale = 1.0 / (sums[1:] + self.kappa)  # the first is that over all entries
         found, r = np.zeros_like(slope), slope.copy()
         z = scale * r
@@ -121,7 +120,7 @@ class Offsets(Intercept):
         for _ in range(MOST_STEPS):
             if size <= tolerance**2 * first or size == 0.0 or expired():
                 break
-            applied = workspace.fold(CurvatureAlong(self.map, d), (), (bend,)) + self.kappa * d
+            applied = workspace.fold(CurvatureAlong(self.moved(Curvatures(self.loss), b), d), (x,)) + self.kappa * d
             alpha = size / float(d @ applied)
             found += alpha * d
             r -= alpha * applied
@@ -180,7 +179,6 @@ class Offsets(Intercept):
 
     def products(self, workspace: Workspace, points: tuple[Point, ...]) -> Array:
         # The offsets of a mixture follow its image linearly: one Newton step leads to those of each point.
-        workspace.hold(points)
         b = [self.offsets_at(workspace, points[0])]
         for x in points[1:]:
             b.append(b[0] - self.solve(workspace, x, b[0], self._look(workspace, x, b[0])[1], 1e-8))

@@ -20,7 +20,6 @@ class OffsetHull(PredictionHull):
     @cached_property
     def _b(self) -> Array:
         """The offsets of the first point."""
-        self.workspace.hold(self.points)
         return self.intercept.offsets_at(self.workspace, self.points[0])
 
     def _evaluate(self, places: Sequence[Array]) -> list[Local]:

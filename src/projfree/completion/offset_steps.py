@@ -75,13 +75,18 @@ class WithOffsets(Step):
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         assert rows.places is not None
-        offsets = [self.map.apply(b, rows.places) + self.base for b in self.b]
-        if len(offsets) == 1:
-            offsets *= len(images)
-        residual, sums = self.step.block(rows, *(u + o for u, o in zip(images, offsets, strict=True)))
+        residual, sums = self.predicted(rows, *images)
         if residual is None:
             return None, sums
         return residual, np.concatenate([sums, self.map.adjoint(residual, rows.places)])
+
+    def predicted(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        """The step on predictions."""
+        assert rows.places is not None
+        offsets = [self.map.apply(b, rows.places) + self.base for b in self.b]
+        if len(offsets) == 1:
+            offsets *= len(images)
+        return self.step.block(rows, *(u + o for u, o in zip(images, offsets, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -99,16 +104,16 @@ class WithSizes(Step):
 
 @dataclass(frozen=True)
 class CurvatureAlong(Step):
-    """The second derivative in the offsets along a direction, given the curvature of each entry."""
+    """The second derivative in the offsets along a direction, given the step whose residuals are curvatures."""
 
-    map: OffsetMap
+    curvatures: WithOffsets
     along: Array
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         assert rows.places is not None
-        moved = self.map.apply(self.along, rows.places)
-        moved *= images[0]
-        return None, self.map.adjoint(moved, rows.places)
+        bend, offsets = self.curvatures.predicted(rows, *images)[0], self.curvatures.map
+        assert bend is not None
+        return None, offsets.adjoint(bend * offsets.apply(self.along, rows.places), rows.places)
 
 
 @dataclass(frozen=True)

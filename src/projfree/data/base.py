@@ -184,9 +184,7 @@ class Data(ABC):
 
     def standardized(self, shift: Any, scale: Any) -> Data:
         """The rows ``(x_i - shift) / scale``, entry by entry, as a view: nothing is copied."""
-        from projfree.data.standardized import StandardizedView
-
-        return StandardizedView(self, shift, scale)
+        raise TypeError(f"{type(self).__name__} does not standardise its features; scale the table itself.")
 
     def has_columns(self, *, centred: bool) -> bool:
         """Whether a workspace gives `Workspace.column_products`, with rows about their mean if ``centred``."""

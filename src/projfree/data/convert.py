@@ -101,12 +101,12 @@ def _opened(
     from projfree.data.chunked import ChunkedData
     from projfree.data.entries import Entries, EntriesData
     from projfree.data.factored_entries import FactoredEntriesData
-    from projfree.data.sources.open import opened
+    from projfree.data.sources import open_source
 
     if isinstance(X, Entries):
         entries: LocalData = (FactoredEntriesData if X.factored else EntriesData)(X, y, sample_weight)
         return entries, sample_weight
-    outside = None if is_frame(X) else opened(X, y, sample_weight, columns)
+    outside = None if is_frame(X) else open_source(X, y, sample_weight, columns)
     if outside is not None:
         return ChunkedData(*outside, memory=memory, threads=threads), outside[2]
     if columns is not None:

@@ -12,7 +12,7 @@ from projfree.checks import Array, all_finite, real_array
 from projfree.data.base import Data
 from projfree.data.gram import Gram
 from projfree.data.moments import column_deviation, column_sizes, row_measures
-from projfree.data.rows import AsResidual, FormImages, Pass
+from projfree.data.rows import AsResidual, FormImages, Pass, Rows
 from projfree.data.second_moments import Moments, RowWeights, second_moments
 from projfree.data.spectrum import largest_row_sum
 from projfree.data.workspace import LocalWorkspace, Workspace
@@ -112,6 +112,11 @@ class LocalData(Data):
 
     def median_target(self) -> Array:
         return np.asarray(np.median(self.y, axis=0))
+
+    def rows(self, rows: slice) -> Rows:
+        """What a step is told about a block of rows."""
+        places = None if self.places is None else (self.places[0][rows], self.places[1][rows])
+        return Rows(self.y[rows], self.weights(rows), places)
 
     def weights(self, rows: slice | Array) -> Array | float:
         """The normalised weights of some rows, as something to multiply with."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from projfree.algebra import Handle, Point
 from projfree.checks import Array
 
 
@@ -57,28 +56,6 @@ class Step(ABC):
     def residual_sum(self, sums: Array, outputs: tuple[int, ...]) -> Array:
         """The sum of the residuals over all rows; by default all the sums of a step with `sums_residuals`."""
         return sums.reshape(outputs)
-
-
-@dataclass(frozen=True, eq=False)
-class Derived:
-    """Numbers with an entry a row that a step makes of images, its residuals there; `Workspace.derive` gives it.
-
-    It is a value that says how they are made: a workspace finds what it keeps by the handle, and makes again what it
-    has dropped.
-
-    Attributes
-    ----------
-    step : Step
-        Whose residuals.
-    points : tuple of Point
-        At the images of which points.
-    handle : Handle
-        What a workspace finds the numbers by.
-    """
-
-    step: Step
-    points: tuple[Point, ...]
-    handle: Handle = field(default_factory=Handle, repr=False, init=False)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from projfree.data.spectrum import largest_eigenvalue
 if TYPE_CHECKING:
     from projfree.data.column_products import ColumnProducts
     from projfree.data.gram import Gram
-    from projfree.data.workspace import Workspace
 
 
 class StandardizedView(Data):
@@ -62,11 +61,6 @@ class StandardizedView(Data):
 
     def copied(self, outputs: int) -> int:
         return self.data.copied(outputs)
-
-    def open(self) -> Workspace:
-        from projfree.data.view_workspace import ViewWorkspace
-
-        return ViewWorkspace(self, self.data.open())
 
     def with_targets(self, convert: Callable[[Array], Array]) -> Self:
         view = copy(self)
@@ -139,10 +133,6 @@ class Standardized(StandardizedView, LocalData):
     """
 
     data: LocalData
-    open = LocalData.open
-    standardized = LocalData.standardized
-    row_measures = LocalData.row_measures
-    column_deviation = LocalData.column_deviation
 
     def _hold(self, data: LocalData) -> None:
         super()._hold(data)

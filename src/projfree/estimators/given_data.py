@@ -19,7 +19,7 @@ from projfree.data.rows import Rows, Step
 from projfree.estimators.table import Table
 
 if TYPE_CHECKING:
-    from projfree.data.sources.base import Source
+    from projfree.data.sources import Source
 
 #: Settings that look at single rows.
 BY_ROW = ("task", "free", "class_weight")
@@ -81,10 +81,10 @@ def source_at(model: Any, path: Any, y: Any = None, sample_weight: Any = None) -
         raise ValueError(
             f"{type(model).__name__} does not see the tasks of single rows in a file; read {shown(path)} yourself."
         )
-    from projfree.data.sources.open import opened
+    from projfree.data.sources import open_source
 
     names = None if str(path).endswith(".npy") else getattr(model, "feature_names_in_", None)
-    found = opened(path, y, sample_weight, None if names is None else list(names))
+    found = open_source(path, y, sample_weight, None if names is None else list(names))
     assert found is not None
     return found
 
@@ -99,15 +99,13 @@ def scored_columns(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any,
 
 
 def features_at(model: Any, path: Any) -> Iterator[Array]:
-    """The features of the rows of a file or folder, a chunk at a time, each good until the next one is asked for."""
+    """The features of the rows of a file or folder, a chunk at a time."""
     name = type(model).__name__
     source = source_at(model, path)[0]
     if source.d != model.n_features_in_:
         raise ValueError(f"{source.name} has {source.d} features, but {name} was fitted on {model.n_features_in_}.")
     rows = max(1, CHUNK_BYTES // (source.d * source.dtype.itemsize))
-    out = np.empty(min(rows, source.n) * source.d, source.dtype)
-    for start in range(0, source.n, rows):
-        table = source.read(start, min(start + rows, source.n), out)
+    for table in source.tables([(start, min(start + rows, source.n)) for start in range(0, source.n, rows)]):
         if not np.isfinite(table).all():
             raise ValueError(f"{source.name} contains NaN or infinity; fill or drop these entries first.")
         yield table

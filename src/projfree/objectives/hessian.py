@@ -191,14 +191,11 @@ class RowHessian(Hessian):
 
     def times(self, v: Array | Point) -> Array:
         v = v if isinstance(v, Point) else Point(frozen(np.array(v)))
-        if not self._constant:
-            self._workspace.hold([self._x])
         if self._intercept is None:
             return np.asarray(self._sweep(v, 0.0)[1])
         shift = self._intercept.mean_prediction(v.w)  # about the mean, so that little is left to be taken off
         if self._loss.coupled:
             own, _ = self._of_intercept
-            self._workspace.hold((self._x, v))
             rest = self._workspace.fold(CurvatureTimes(self._loss, self._b, shift), (self._x, v))
             away: Array = np.linalg.lstsq(own, rest, rcond=1e-14)[0]  # softmax does not see a common shift
             return np.asarray(self._sweep(v, shift + away)[1])
@@ -212,7 +209,7 @@ class RowHessian(Hessian):
 
     def _sweep(self, point: Point, shift: Array | float) -> tuple[Array, Any]:
         points = (point,) if self._constant else (self._x, point)
-        return self._workspace.sweep(CurvatureTimes(self._loss, self._b, shift), points)
+        return self._workspace.sweep(CurvatureTimes(self._loss, self._b, shift), points, keep=not self._constant)
 
     def diagonal(self) -> Array:
         data, k = self._f.data, self._outputs

@@ -279,7 +279,6 @@ class PredictionHull(Hull):
     def _profiled(self, m: Array) -> Array:
         if self.intercept.constant is None:
             return m
-        self.workspace.hold(self.points)
         # Convex: from the last place looked at. Otherwise from the first point, so that a place has one value.
         start = self._last if self.convex and self._last is not None else self.intercept.guess(self.points[0])
         (self._last,) = self.intercept.locate(self.workspace, (self.mix(m).starting_at(start),))

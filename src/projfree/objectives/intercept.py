@@ -19,7 +19,7 @@ from projfree.algebra import UNIT, Minorant, Point, is_structured, zeros
 from projfree.checks import Array
 from projfree.data import layout
 from projfree.data.base import Data
-from projfree.data.rows import Rows, Step
+from projfree.data.rows import FormImages, Rows, Step
 from projfree.data.workspace import Workspace
 from projfree.deadline import expired
 from projfree.losses.base import Loss
@@ -265,8 +265,8 @@ class Profiled(FittedIntercept):
 
     def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:
         away = [x for x in points if x.w.any() or not self.loss.convex]  # at zero the one minimum is known
-        if away:
-            workspace.hold(away)
+        if len(away) > 1:  # the predictions of all in one read
+            workspace.fold(FormImages(), away)
         found: list[Array] = []
         for x in points:
             known = self.loss.convex and not x.w.any()

@@ -15,7 +15,8 @@ from projfree.data.base import Data
 from projfree.data.blocks import Blocks
 from projfree.data.dense import DenseData
 from projfree.data.gram import Gram
-from projfree.data.rows import Derived, Rows, Step
+from projfree.data.local import LocalData
+from projfree.data.rows import Rows, Step
 from projfree.data.second_moments import Moments
 from projfree.data.workspace import Meter, Workspace
 from projfree.numerics.sums import tree_sum
@@ -66,13 +67,13 @@ class SealedData(Data):
     def __init__(
         self, X: Any, y: Any, sample_weight: Any = None, *, partitions: int = 3, seed: int = 0, forgets: float = 0.3
     ) -> None:
-        inner = DenseData(X, y, sample_weight, threads=1)
+        inner: LocalData = DenseData(X, y, sample_weight, threads=1)
         self._inner, self._seed, self._forgets = inner, seed, forgets
         self._cuts = np.linspace(0, inner.n, min(partitions, inner.n) + 1).astype(np.intp)
         self._take_over(inner)
         self.total_weight = None if sample_weight is None else float(np.sum(sample_weight))
 
-    def _take_over(self, inner: DenseData) -> None:
+    def _take_over(self, inner: LocalData) -> None:
         self.n, self.row_norm, self.mean_square = inner.n, inner.row_norm, inner.mean_square
         self.y: Any = Opaque()
         self.weight: Any = None if inner.weight is None else Opaque()
@@ -82,8 +83,7 @@ class SealedData(Data):
 
     def with_targets(self, convert: Callable[[Array], Array]) -> SealedData:
         data = copy(self)
-        data._inner = copy(self._inner)
-        data._inner.y = pickle.loads(pickle.dumps(convert))(self._inner.y)
+        data._inner = self._inner.with_targets(pickle.loads(pickle.dumps(convert)))
         return data
 
     def outputs(self, of: Callable[[Array], tuple[int, ...]]) -> tuple[int, ...]:
@@ -124,13 +124,23 @@ class SealedData(Data):
     def gram(self) -> Gram:
         return self._inner.gram()
 
+    def standardized(self, shift: Any, scale: Any) -> SealedData:
+        data = copy(self)
+        data._inner = self._inner.standardized(shift, scale)
+        data._take_over(data._inner)
+        return data
+
+    def raw(self, w: Array, intercept: Any = None) -> tuple[Array, Array]:
+        return self._inner.raw(w, intercept)
+
     def fingerprint(self) -> str:
         return f"sealed {self._inner.fingerprint()}"
 
     def _partition(self, k: int) -> tuple[Array, Rows]:
         """The features of a partition, and what a step is told about its rows."""
         rows, inner = slice(self._cuts[k], self._cuts[k + 1]), self._inner
-        return inner.X[rows].astype(np.float64), Rows(inner.y[rows], inner.weights(rows))
+        part = inner.subset(np.arange(rows.start, rows.stop))
+        return np.concatenate([table for _, table in part.tables()]), Rows(inner.y[rows], inner.weights(rows))
 
 
 class SealedWorkspace(Workspace):
@@ -139,7 +149,6 @@ class SealedWorkspace(Workspace):
     def __init__(self, data: SealedData, meter: Meter, rng: np.random.Generator) -> None:
         self._data, self.meter, self._rng = data, meter, rng
         self._images: dict[Handle, list[Array]] = {}
-        self._derived: dict[Handle, list[Array]] = {}
 
     @property
     def _count(self) -> int:
@@ -154,31 +163,13 @@ class SealedWorkspace(Workspace):
         self._forget()
         return sums, adjoints
 
-    def fold(self, step: Step, points: Sequence[Point], derived: Sequence[Derived] = ()) -> Array:
-        for one in derived:
-            if one.handle not in self._derived:
-                self._make(one)
-        self.hold(points)
-        images = [self._images[x.handle] for x in points] + [self._derived[one.handle] for one in derived]
-        sums, _ = self._work(step, images, adjoint=False)
+    def fold(self, step: Step, points: Sequence[Point]) -> Array:
+        self._hold(points)
+        sums, _ = self._work(step, [self._images[x.handle] for x in points], adjoint=False)
         self._forget()
         return sums
 
-    def derive(self, step: Step, points: Sequence[Point]) -> tuple[Array, Derived]:
-        made = Derived(step, tuple(points))
-        sums = self._make(made)
-        self._forget()
-        return sums, made
-
-    def _make(self, derived: Derived) -> Array:
-        self.hold(derived.points)
-        kept: list[Any] = [None] * self._count
-        images = [self._images[x.handle] for x in derived.points]
-        sums, _ = self._work(derived.step, images, adjoint=False, residuals=kept)
-        self._derived[derived.handle] = kept
-        return sums
-
-    def hold(self, points: Sequence[Point]) -> None:
+    def _hold(self, points: Sequence[Point]) -> None:
         missing = [x for x in points if x.handle not in self._images]
         for x in missing:
             self._images[x.handle] = self._formed(x)
@@ -196,7 +187,7 @@ class SealedWorkspace(Workspace):
         return SealedWorkspace(data, self.meter, self._rng)
 
     def second_moments(self, step: Step, x: Point, wanted: Moments) -> Array:
-        self.hold([x])
+        self._hold([x])
         step, shift = _sent(step), self._data.mean_row() if wanted.centred else 0.0
         parts: list[Any] = [None] * self._count
         for k in self._order():
@@ -215,17 +206,13 @@ class SealedWorkspace(Workspace):
         w = _sent(np.array(x.w))
         return [self._data._partition(k)[0] @ w for k in range(self._count)]
 
-    def _work(
-        self, step: Step, images: list[list[Array]], *, adjoint: bool, residuals: list[Any] | None = None
-    ) -> tuple[Array, Any]:
+    def _work(self, step: Step, images: list[list[Array]], *, adjoint: bool) -> tuple[Array, Any]:
         step = _sent(step)
         sums: list[Any] = [None] * self._count
         adjoints: list[Any] = [None] * self._count
         for k in self._order():
             X, rows = self._data._partition(k)
             residual, sums[k] = step.block(rows, *(image[k] for image in images))
-            if residuals is not None:
-                residuals[k] = residual
             if adjoint and residual is not None:
                 adjoints[k] = X.T @ residual
         total = tree_sum(np.array(sums))
@@ -238,8 +225,6 @@ class SealedWorkspace(Workspace):
     def _forget(self) -> None:
         kept = {handle: image for handle, image in self._images.items() if self._rng.random() >= self._data._forgets}
         self._images = dict(list(kept.items())[-6:])
-        if self._rng.random() < self._data._forgets:
-            self._derived = {}
 
 
 def _sent(thing: Any) -> Any:

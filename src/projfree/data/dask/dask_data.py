@@ -24,7 +24,7 @@ from projfree.data.frames import is_dask, is_dask_block
 from projfree.data.gram import LEAST_WEIGHT, MOST_WEIGHT, Gram
 from projfree.data.local import WEIGHT_SHARE, LocalData
 from projfree.data.moments import column_sizes, deviation_of, deviation_sums, row_measures
-from projfree.data.rows import Step
+from projfree.data.rows import FormImages, Step
 from projfree.data.second_moments import Moments
 from projfree.data.spectrum import largest_eigenvalue, row_sums
 from projfree.data.standardized import StandardizedView
@@ -236,20 +236,13 @@ class DaskWorkspace(Workspace):
         self.meter.rows += self._rows
         return found
 
-    def fold(self, step: Step, points: Sequence[Point], derived: Sequence[Any] = ()) -> Array:
-        sent = [[replace(one, points=_plain(one.points)) for one in derived]] if derived else []
-        sums = np.asarray(self._run("fold", step, _plain(points), *sent))
-        if not all(self.holds(x) for x in (*points, *(x for one in derived for x in one.points))):
+    def fold(self, step: Step, points: Sequence[Point]) -> Array:
+        if isinstance(step, FormImages):
+            return np.zeros(0)  # predictions are not kept, so there is nothing to form beforehand
+        sums = np.asarray(self._run("fold", step, _plain(points)))
+        if not all(self.holds(x) for x in points):
             self.meter.rows += self._rows
         return sums
-
-    def derive(self, step: Step, points: Sequence[Point]) -> tuple[Array, Any]:
-        from projfree.data.rows import Derived
-
-        return self.fold(step, points), Derived(step, tuple(points))
-
-    def hold(self, points: Sequence[Point]) -> None:
-        """Nothing is kept."""
 
     def holds(self, x: Point) -> bool:
         return not x.w.any()

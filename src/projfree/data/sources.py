@@ -1,0 +1,488 @@
+"""Tables outside memory: .npy and Parquet files and anything with row slices, read a range of rows at a time."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+
+from projfree.checks import Array, shown
+
+#: Rows of a subset that are at most so far apart are read together: a seek costs about as much as a few rows.
+NEAR_ROWS = 8
+#: Bytes that are decoded at a time, and bytes of each column that pyarrow reads from a Parquet file at a time.
+BATCH_BYTES, PAGE_BYTES = 1 << 22, 1 << 16
+#: Rows of a row group of `csv_to_parquet`: a sample decodes whole groups.
+GROUP_ROWS = 1 << 16
+
+Ranges = Sequence[tuple[int, int]]
+
+
+class ChangedError(RuntimeError):
+    """A file is no longer the one that was opened."""
+
+
+@dataclass(frozen=True)
+class FileVersion:
+    """Device, inode, size and time of the last change of a file: what tells it from a later version."""
+
+    path: Path
+    status: tuple[int, int, int, int]
+
+    @classmethod
+    def of(cls, path: Path) -> FileVersion:
+        """The current version of a file."""
+        return cls(path, _status(os.stat(path)))
+
+    def check(self, descriptor: int | None = None) -> None:
+        """Raise ChangedError unless the file, or its open descriptor, is still this version."""
+        try:
+            now = _status(os.stat(self.path) if descriptor is None else os.fstat(descriptor))
+        except FileNotFoundError:
+            raise ChangedError(f"{self.path} has gone since it was opened; open the data anew.") from None
+        if now != self.status:
+            raise ChangedError(
+                f"{self.path} has changed since it was opened ({self.status[2]} bytes then, {now[2]} now); sums over "
+                "two versions of a file mean nothing, so open the data anew."
+            )
+
+
+def _status(found: os.stat_result) -> tuple[int, int, int, int]:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+class Source(ABC):
+    """A table outside memory. It holds no open files, so that it can be pickled and survives a fork.
+
+    Attributes
+    ----------
+    name : str
+        The name in error messages: the path of a file.
+    n, d : int
+        Numbers of rows and columns.
+    dtype : dtype
+        float64 or float32.
+    fortran : bool
+        Whether tables come in Fortran order; results are those of an array in memory of the same order.
+    run : int
+        Number of consecutive rows that a sample takes at a time: one where single rows are cheap to read.
+    columns : list of str or None
+        Names of the columns.
+    """
+
+    name: str
+    n: int
+    d: int
+    dtype: np.dtype[Any]
+    fortran: bool = False
+    run: int = 1
+    columns: list[str] | None = None
+
+    @abstractmethod
+    def tables(self, ranges: Ranges) -> Iterator[Array]:
+        """The rows ``start`` to ``stop`` of each of some increasing ranges, as new arrays."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Raise where what was opened has changed since."""
+
+    def read(self, start: int, stop: int) -> Array:
+        """The rows of one range."""
+        return next(self.tables([(start, stop)]))
+
+    def place(self, row: int, column: int) -> str:
+        """Where an entry is, for an error message."""
+        return f"row {row}, column {column} of {self.name}"
+
+    def _empty(self, rows: int) -> Array:
+        return np.empty((rows, self.d), self.dtype, order="F" if self.fortran else "C")
+
+    def _set_table(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        """Set the sizes and the dtype, or raise where this is not a table of numbers."""
+        if len(shape) != 2 or 0 in shape:
+            raise ValueError(f"{self.name} must hold a table with at least one row and one column, got shape {shape}.")
+        if dtype.kind not in "fiub" or dtype.itemsize > 8:
+            raise TypeError(f"{self.name} must hold real numbers, got dtype {dtype}; convert it first.")
+        self.n, self.d = (int(side) for side in shape)
+        self.dtype = np.dtype(np.float32 if dtype.newbyteorder("=") == np.float32 else np.float64)
+
+
+class SourceSubset(Source):
+    """Some rows of another source, in increasing order, and some of its columns; all by default."""
+
+    def __init__(self, source: Source, rows: Array | None = None, columns: Sequence[int] | None = None) -> None:
+        self.source, self.rows = source, rows
+        self.kept = list(range(source.d)) if columns is None else list(columns)
+        self.name, self.n, self.d = source.name, source.n if rows is None else len(rows), len(self.kept)
+        self.dtype, self.fortran, self.run = source.dtype, source.fortran, source.run
+        self.columns = None if source.columns is None else [source.columns[j] for j in self.kept]
+
+    def tables(self, ranges: Ranges) -> Iterator[Array]:
+        chunks = [self._runs(np.arange(a, b) if self.rows is None else self.rows[a:b]) for a, b in ranges]
+        tables = self.source.tables([(int(run[0]), int(run[-1]) + 1) for runs in chunks for run in runs])
+        for (start, stop), runs in zip(ranges, chunks, strict=True):
+            out, done = self._empty(stop - start), 0
+            for run in runs:
+                table = next(tables)
+                table = table if len(table) == len(run) else table[run - run[0]]
+                out[done : done + len(run)] = table if self.d == self.source.d else table[:, self.kept]
+                done += len(run)
+            yield out
+
+    def _runs(self, rows: Array) -> list[Array]:
+        """Cut rows where they are far apart, and so that what is read for a part is bounded."""
+        window = max(1, BATCH_BYTES // (self.source.d * self.dtype.itemsize))
+        return np.split(rows, np.flatnonzero((np.diff(rows) > NEAR_ROWS) | (np.diff(rows // window) > 0)) + 1)
+
+    def check(self) -> None:
+        self.source.check()
+
+    def place(self, row: int, column: int) -> str:
+        return self.source.place(row if self.rows is None else int(self.rows[row]), self.kept[column])
+
+
+class SliceSource(Source):
+    """A table behind ``X[a:b]``: data sets of h5py, arrays of Zarr, memory maps."""
+
+    run = 64
+
+    def __init__(self, X: Any) -> None:
+        kind = type(X)
+        self.name = f"{kind.__module__.partition('.')[0]}.{kind.__name__} {getattr(X, 'name', None) or ''}".rstrip()
+        self.X, self.shape = X, tuple(X.shape)
+        self._set_table(self.shape, np.dtype(X.dtype))
+
+    def tables(self, ranges: Ranges) -> Iterator[Array]:
+        for start, stop in ranges:
+            part = self.X[start:stop]
+            if np.ma.is_masked(part):  # netCDF marks missing entries so
+                row, column = np.argwhere(np.ma.getmaskarray(part))[0].tolist()
+                raise ValueError(f"{self.place(start + row, column)} is masked; drop or impute such rows first.")
+            table = np.array(part, self.dtype, order="C")
+            if table.shape != (stop - start, self.d):
+                raise ValueError(f"Rows {start} to {stop} of {self.name} came as {shown(table.shape)}.")
+            yield table
+
+    def check(self) -> None:
+        if tuple(self.X.shape) != self.shape:
+            raise ValueError(f"{self.name} has changed from {self.shape} to {self.X.shape}; open the data anew.")
+
+
+class NpySource(Source):
+    """A file written by `numpy.save`, in C or Fortran order; other numbers than floats are converted.
+
+    Plain reads instead of a memory map: its pages would stay in the memory of the process, and a file that is cut off
+    while it is mapped ends the process.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        file = existing_path(path)
+        self.version, self.name = FileVersion.of(file), str(file)
+        shape, fortran, self.stored, self.offset = _npy_header(file)
+        self._set_table(shape, self.stored)
+        self.fortran = fortran and 1 not in shape  # a single column is both: C order, as for an array in memory
+        self.run = 64 if self.fortran else 1
+        held, due = self.version.status[2] - self.offset, self.n * self.d * self.stored.itemsize
+        if held < due:
+            rows = "" if self.fortran else f" (up to row {held // (self.d * self.stored.itemsize)} of {self.n})"
+            raise ValueError(f"{self.name} is truncated: it holds {held} of {due} bytes{rows}; write it again.")
+
+    def tables(self, ranges: Ranges) -> Iterator[Array]:
+        self.check()
+        with open(self.version.path, "rb") as file:
+            self.version.check(file.fileno())  # another file may have come to this path in between
+            for start, stop in ranges:
+                table = self._empty(stop - start)
+                if self.fortran:
+                    for j in range(self.d):
+                        self._fill(file, table[:, j], j * self.n + start)
+                else:
+                    self._fill(file, table.reshape(-1), start * self.d)
+                yield table
+
+    def _fill(self, file: Any, out: Array, first: int) -> None:
+        """Read consecutive numbers of the file from number ``first`` on."""
+        numbers = out if self.stored == self.dtype else np.empty(len(out), self.stored)
+        file.seek(self.offset + first * self.stored.itemsize)
+        got = file.readinto(numbers.view(np.uint8).data)
+        if got < numbers.nbytes:
+            self.version.check(file.fileno())  # cut off while it was read
+            raise ValueError(f"{self.name} ends {numbers.nbytes - got} bytes too early at byte {file.tell()}.")
+        if numbers is not out:
+            out[...] = numbers
+
+    def check(self) -> None:
+        self.version.check()
+
+
+def _npy_header(path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    """Shape, order, dtype and the byte where the numbers begin."""
+    if path.suffix == ".npz":
+        raise ValueError(f"{path} is an archive; load it, or save the table alone with `numpy.save`.")
+    with open(path, "rb") as file:
+        try:
+            version = npy.read_magic(file)
+            shape, fortran, dtype = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(
+                file
+            )
+        except ValueError as error:
+            raise ValueError(f"{path} is no .npy file, or its head is damaged: {shown(str(error))}") from None
+        return shape, fortran, dtype, file.tell()
+
+
+class ParquetSource(Source):
+    """The numeric columns of a Parquet file, or of the files of a folder in order of their names.
+
+    Tables come in Fortran order, because files are written by columns. Row groups are the unit of access: a sample
+    decodes every row group that it touches from its beginning, so that small ones (some ten thousand rows) make
+    sampling cheap. While it decodes, pyarrow holds a page and a dictionary of each column.
+
+    Parameters
+    ----------
+    path : path
+        A file or a folder.
+    columns : sequence of str, optional
+        Which columns, in this order; all but ``without`` by default.
+    without : sequence of str
+        Columns that are not features.
+    """
+
+    fortran = True
+    run = 256
+    columns: list[str]
+
+    def __init__(
+        self, path: str | os.PathLike[str], columns: Sequence[str] | None = None, without: Sequence[str] = ()
+    ) -> None:
+        self.name = str(path)
+        self.versions = [FileVersion.of(file) for file in parquet_files(existing_path(path))]
+        heads = [open_parquet(version.path).metadata for version in self.versions]
+        schema = heads[0].schema.to_arrow_schema()
+        self.columns = [name for name in schema.names if name not in without] if columns is None else list(columns)
+        for version, head in zip(self.versions, heads, strict=True):
+            _check_schema([*self.columns, *without], schema, version.path, head.schema.to_arrow_schema(), self.name)
+        single = all(str(schema.field(name).type) in ("float", "halffloat") for name in self.columns)
+        self.dtype, self.d = np.dtype(np.float32 if single else np.float64), len(self.columns)
+        # File and number of each row group, the row where it begins, and the row where each file begins.
+        self.groups = [(i, g) for i, head in enumerate(heads) for g in range(head.num_row_groups)]
+        sizes = [heads[i].row_group(g).num_rows for i, g in self.groups]
+        self.starts = [0, *np.cumsum(sizes).tolist()][:-1]
+        self.file_starts = [0, *np.cumsum([head.num_rows for head in heads]).tolist()]
+        self.n = self.file_starts.pop()
+        if not self.n or not self.d:
+            raise ValueError(f"{self.name} must have at least one row and one column, got {self.n} and {self.d}.")
+
+    def tables(self, ranges: Ranges) -> Iterator[Array]:
+        batch: Any = ()  # the last one, with the number of its first row, and those behind it
+        first, batches = 0, iter(())
+        for start, stop in ranges:
+            group = bisect_right(self.starts, start) - 1
+            if not (first <= start and self.starts[group] <= first + len(batch)) or not first + len(batch):
+                batch, first, batches = (), self.starts[group], self._batches(group, self.columns)
+            table, row = self._empty(stop - start), start
+            while row < stop:
+                if row >= first + len(batch):
+                    batch, first = next(batches, None), first + len(batch)
+                    if batch is None:
+                        raise ValueError(f"{self.name} ends after row {first}, before the {self.n} that it declares.")
+                    continue
+                part = batch.slice(row - first, stop - row)
+                for j, name in enumerate(self.columns):
+                    table[row - start : row - start + len(part), j] = self._numbers(part, name, row)
+                row += len(part)
+            yield table
+
+    def _batches(self, group: int, columns: Sequence[str]) -> Iterator[Any]:
+        """Batches from a row group on, to the end of the last file."""
+        first, within = self.groups[group]
+        for i, version in enumerate(self.versions[first:], first):
+            version.check()
+            try:
+                file = open_parquet(version.path)
+                groups = range(within if i == first else 0, file.num_row_groups)
+                yield from file.iter_batches(
+                    max(1024, BATCH_BYTES // (8 * self.d)), list(groups), columns=list(columns)
+                )
+            except OSError as error:
+                version.check()
+                raise ValueError(f"{version.path} cannot be decoded: {shown(str(error))}") from error
+
+    def _numbers(self, batch: Any, name: str, row: int) -> Array:
+        """A column of a batch whose first row is row ``row`` of the source."""
+        column = batch.column(batch.schema.get_field_index(name))
+        if column.null_count:
+            row += int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
+            raise ValueError(f"{self._row(row)}, column {name!r} is empty; drop or impute such rows first.")
+        numbers: Array = column.to_numpy(zero_copy_only=False)
+        return numbers
+
+    def vector(self, name: str) -> Array:
+        """One column with its own dtype, e.g. the targets."""
+        parts: list[Array] = []
+        for batch in self._batches(0, [name]):
+            parts.append(self._numbers(batch, name, sum(map(len, parts))))
+        return np.concatenate(parts)
+
+    def check(self) -> None:
+        for version in self.versions:
+            version.check()
+
+    def place(self, row: int, column: int) -> str:
+        return f"{self._row(row)}, column {self.columns[column]!r}"
+
+    def _row(self, row: int) -> str:
+        i = bisect_right(self.file_starts, row) - 1
+        return f"Row {row - self.file_starts[i]} of {self.versions[i].path}"
+
+
+def _check_schema(names: Sequence[str], first: Any, path: Path, schema: Any, whole: str) -> None:
+    """Raise unless each column is there once, holds numbers, and has the type that it has in the first file."""
+    types = import_arrow("pyarrow.types")
+    for name in names:
+        if schema.names.count(name) != 1:
+            raise ValueError(
+                f"{path} must have one column {name!r}, got {schema.names.count(name)}; it has {shown(schema.names)}."
+            )
+        kind, due = schema.field(name).type, first.field(name).type
+        if not (types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind)):
+            raise TypeError(f"Column {name!r} of {path} holds {kind}, not numbers; choose others with `columns=`.")
+        if kind != due:
+            raise TypeError(f"Column {name!r} is {kind} in {path}, but {due} in the first file of {whole}.")
+
+
+def import_arrow(module: str) -> Any:
+    """Import a part of pyarrow, which only Parquet and CSV files need."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise ImportError("Parquet and CSV files need pyarrow; install it with `pip install projfree[io]`.") from None
+
+
+def parquet_files(path: Path) -> list[Path]:
+    """The file, or the files of a folder in order of names."""
+    if not path.is_dir():
+        return [path]
+    found = sorted(file for file in path.rglob("*.parquet") if not file.name.startswith(("_", ".")))
+    if not found:
+        raise FileNotFoundError(f"The folder {path} holds no .parquet files.")
+    return found
+
+
+def open_parquet(path: Path) -> Any:
+    """A `pyarrow.parquet.ParquetFile` that reads each column a page at a time."""
+    arrow, parquet = import_arrow("pyarrow"), import_arrow("pyarrow.parquet")
+    try:
+        return parquet.ParquetFile(path, buffer_size=PAGE_BYTES, pre_buffer=False)
+    except (arrow.ArrowInvalid, OSError) as error:
+        raise ValueError(f"{path} is no Parquet file, or is truncated: {shown(str(error))}") from None
+
+
+def existing_path(path: str | os.PathLike[str]) -> Path:
+    """Return ``path``, or raise where there is no such file."""
+    if not os.fspath(path):  # of which `Path` makes the current folder
+        raise ValueError("`X` must name a .npy or Parquet file or a folder, got ''; the current folder is '.'.")
+    found = Path(path)
+    if not found.exists():
+        raise FileNotFoundError(f"There is no file {shown(str(path))}; `X` names a .npy or Parquet file or a folder.")
+    return found
+
+
+def open_source(X: Any, y: Any, sample_weight: Any, columns: Sequence[str] | None) -> tuple[Source, Any, Any] | None:
+    """The source, targets and weights of a table outside memory; None where X is in memory."""
+    if isinstance(X, str | os.PathLike) and _is_parquet(existing_path(X)):
+        several = isinstance(y, list | tuple) and len(y) > 0 and all(isinstance(name, str) for name in y)
+        targets = [y] if isinstance(y, str) else list(y) if several else []
+        weights = [sample_weight] if isinstance(sample_weight, str) else []
+        table = ParquetSource(X, columns, [name for name in targets + weights if name not in (columns or ())])
+        if targets:
+            found = [table.vector(name) for name in targets]
+            y = np.stack(found, axis=1) if several else found[0]
+        return table, y, table.vector(weights[0]) if weights else sample_weight
+    if isinstance(X, Source):
+        source = X
+    elif isinstance(X, str | os.PathLike):
+        source = NpySource(X)
+    elif isinstance(X, np.memmap) or _has_row_slices(X):
+        source = SliceSource(X)
+    else:
+        return None
+    if columns is not None or isinstance(y, str) or isinstance(sample_weight, str):
+        raise ValueError(f"{source.name} has no names of columns; these are for Parquet files.")
+    return source, y, sample_weight
+
+
+def _has_row_slices(X: Any) -> bool:
+    """Whether X is a table outside memory: arrays in memory share it with others, sparse ones and frames are known."""
+    shares = ("__array_interface__", "__dlpack__", "__dataframe__", "__dask_graph__", "tocsr")
+    has = all(hasattr(X, name) for name in ("shape", "dtype", "__getitem__"))
+    return has and len(X.shape) == 2 and not any(hasattr(X, name) for name in shares)
+
+
+def _is_parquet(path: Path) -> bool:
+    if path.suffix in (".csv", ".gz", ".tsv", ".txt"):
+        raise ValueError(
+            f"{path} is text, which would be parsed in every pass; turn it into Parquet once with "
+            "`projfree.data.csv_to_parquet`."
+        )
+    return path.is_dir() or path.suffix not in (".npy", ".npz")
+
+
+def csv_to_parquet(
+    path: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    columns: Sequence[str] | None = None,
+    delimiter: str = ",",
+    header: bool = True,
+) -> Path:
+    """Write the rows of a CSV file (also .gz) to a Parquet file, block by block, and return its path.
+
+    ``out`` appears when it is complete: rows are written to a temporary folder next to it, which is gone after any
+    failure, also an interrupt or a full disk. Whole numbers become floats.
+
+    Parameters
+    ----------
+    path, out : path
+        The files to read and to write.
+    columns : sequence of str, optional
+        Which columns to keep; all by default.
+    delimiter : str
+        What separates fields.
+    header : bool
+        Whether the first row holds names; else columns are called f0, f1, ...
+    """
+    source, target = existing_path(path), Path(out)
+    arrow, csv, dataset = (import_arrow(name) for name in ("pyarrow", "pyarrow.csv", "pyarrow.dataset"))
+
+    def reader(kinds: Any = None) -> Any:
+        read = csv.ReadOptions(autogenerate_column_names=not header, block_size=BATCH_BYTES)
+        convert = csv.ConvertOptions(include_columns=list(columns or ()), column_types=kinds)
+        return csv.open_csv(source, read, csv.ParseOptions(delimiter=delimiter), convert)
+
+    form = dataset.ParquetFileFormat()
+    options = form.make_write_options(compression="none", use_dictionary=False, data_page_size=PAGE_BYTES)
+    groups = {"min_rows_per_group": GROUP_ROWS, "max_rows_per_group": GROUP_ROWS, "use_threads": False}
+    try:
+        # Types are guessed from the first block, where whole numbers may be floats that happen to be whole.
+        with reader() as guess:
+            kinds = {f.name: arrow.float64() if arrow.types.is_integer(f.type) else f.type for f in guess.schema}
+        with TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as folder, reader(kinds) as batches:
+            dataset.write_dataset(batches, folder, basename_template="{i}", format=form, file_options=options, **groups)
+            with open(Path(folder, "0"), "rb+") as file:
+                os.fsync(file.fileno())  # the disk may be full only now
+            os.replace(Path(folder, "0"), target)
+    except (arrow.ArrowInvalid, arrow.ArrowKeyError) as error:
+        raise ValueError(f"{source} cannot be read as numbers in columns: {shown(str(error))}") from error
+    except OSError as error:
+        reason = error.strerror or error
+        raise OSError(error.errno, f"{target} could not be written ({reason}); nothing was left behind.") from error
+    return target
