@@ -36,7 +36,7 @@ from projfree import (
 )
 from projfree.algebra import Point
 from projfree.data import ChunkedData, NpySource, SliceSource, blocks, chunked
-from projfree.data.native.arguments import F_TILE, TILE
+from projfree.data.compiled import TILE
 from projfree.data.rows import AsResidual, FormImages, Step
 from projfree.data.sources import base
 from projfree.data.sources.sample import draw_runs
@@ -138,7 +138,7 @@ def test_chunks_within_a_block(monkeypatch, tmp_path, compiled, order):
 
 
 def test_chunks_begin_where_tiles_do():
-    assert chunked.C_GRAIN % TILE == chunked.F_GRAIN % F_TILE == 0
+    assert chunked.C_GRAIN % TILE == chunked.F_GRAIN % TILE == 0
 
 
 def test_passes_are_counted(small, tmp_path, held):

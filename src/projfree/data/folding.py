@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from projfree.checks import Array
-from projfree.data.blocks import Blocks, over_ranges
-from projfree.data.compiled import compiled_fold, pays
-from projfree.data.rows import Pass, Rows, Step
+from projfree.data.rows import Pass, Step
 from projfree.runtime import over_blocks
 
 if TYPE_CHECKING:
@@ -29,21 +27,8 @@ def fold_images(
     ``read`` are the rows that the workspace has read before.
     """
     n, shared = data.n, (step, data.n, data.y, data.weight)
-    if n <= FOLD_ROWS and not pays(data.nbytes, n, read):
-        weight = 1.0 / n if data.weight is None else data.weight
-        residual, sums = step.block(Rows(data.y, weight, data.places), *images)
-        if residuals is not None:
-            residuals[0] = residual
-        return sums
     outputs = images[0].shape[1:]
     work = Pass(*shared, (), np.zeros((1, 0)), images[0], np.ones(1), (None,), outputs, None, data.places, read)
-    cut = Blocks.of(n)
-    # Compiled folds return no residuals.
-    compiled = None if residuals is not None else compiled_fold(work, data, cut, images)
-    blocks = None if compiled is None else compiled.fold()
-    if compiled is not None and blocks is not None:
-        over_ranges(blocks, 0, cut.count, data.threads)
-        return compiled.total()[0]
     if n <= FOLD_ROWS:
         residual, sums = step.block(work.rows(slice(0, n)), *images)
         if residuals is not None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.data import layout
-from projfree.data.native import register_step
+from projfree.data.compiled import TANGENTS
 from projfree.data.rows import Rows, Step
 from projfree.losses.base import Loss
 
@@ -164,5 +164,4 @@ class Curvatures(Step):
         return h, np.ravel(by_column(h))
 
 
-for _step, _kind in ((TangentSums, "tangent"), (ValueSum, "values"), (SlopeSums, "slopes")):
-    register_step(_step, _kind)
+TANGENTS.add(TangentSums)
