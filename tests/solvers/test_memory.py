@@ -102,26 +102,6 @@ def test_counts_are_what_is_used(name):
             assert choice.memory <= 4.0 * used + 1e7, choice.line()
 
 
-@pytest.mark.parametrize("scale", [False, True])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("outputs", [3, 20])
-def test_copies_of_sparse_tables_are_counted(outputs, dtype, scale):
-    """Adjoints of many outputs are formed from the table by columns, and values of float32 are kept as float64 too."""
-    X = sp.random_array((500, 30_000), density=0.01, rng=RNG).astype(dtype).tocsr()
-    f = Objective(Softmax(), as_data(X, np.arange(500) % outputs, scale=scale))
-    table = f.data.data if scale else f.data
-    counted = f.workload().copied
-    f.evaluate(f.point(np.zeros(f.shape)))
-    wide, turned = table._wide.get(), table._turned.get() if outputs == 20 else []
-    copies = [wide.data] if dtype is np.float32 else []
-    copies += [each for tile in turned for each in (tile.values, tile.columns, tile.pointers)]
-    assert counted == sum(copy.nbytes for copy in copies)
-    without = replace(f.workload(), copied=0)
-    for choice in plan(f, LpBall(2, 1.0)).choices:
-        assert choice.memory > counted
-    assert (without == f.workload()) == (outputs == 3 and dtype is np.float64)
-
-
 def test_a_hundred_classes_are_counted():
     X, y = np.ones((20_000, 10)), np.arange(20_000) % 100
     made = plan(Objective(Softmax(), as_data(X, y), fit_intercept=True), LpBall(2, 1.0))

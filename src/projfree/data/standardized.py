@@ -60,9 +60,6 @@ class StandardizedView(Data):
     def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
         return self.data.shape(outputs)
 
-    def copied(self, outputs: int) -> int:
-        return self.data.copied(outputs)
-
     def open(self) -> Workspace:
         from projfree.data.view_workspace import ViewWorkspace
 

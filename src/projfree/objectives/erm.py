@@ -304,7 +304,6 @@ class Objective(SmoothFunction):
             data=type(self.data).__name__ if self.intercept_strategy.measured else "",
             form=self.form,
             round_numbers=self.data.round_numbers,
-            copied=self.data.copied(outputs),
         )
 
     @property

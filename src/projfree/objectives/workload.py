@@ -32,8 +32,6 @@ class Workload:
         Whether the Gram matrix of a quadratic is asked for, ruled out or left to the plan.
     round_numbers : float
         The time of a round trip to the rows, in numbers that memory gives in it; zero where they are here.
-    copied : int
-        Bytes of the copies of the data that reads make and keep.
     """
 
     name: str
@@ -46,7 +44,6 @@ class Workload:
     data: str = ""
     form: str = "auto"
     round_numbers: float = 0.0
-    copied: int = 0
 
     def __str__(self) -> str:
         return f"{self.name} on {self.data}" if self.data else self.name

@@ -86,7 +86,7 @@ def _images(costs: Costs, count: int) -> int:
     seen = 0.0
     if rows is not None or costs.f.has_quadratic_form:
         seen = 16.0 * costs.size * min(1.0, FINGERPRINT_ROWS / max(rows or 1, 1))
-    return int(seen) + costs.load.copied + count * costs.image_bytes + VECTORS * costs.vector_bytes
+    return int(seen) + count * costs.image_bytes + VECTORS * costs.vector_bytes
 
 
 def _table(costs: Costs) -> int:
