@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from projfree.data.dense import FINGERPRINT_ROWS
-from projfree.data.products import LANE_ROWS, LANES, table_bytes
-from projfree.data.second_moments import BLOCK_BYTES
+from projfree.data.second_moments import BLOCK_BYTES, LANE_ROWS, LANES, table_bytes
 from projfree.solvers.costs import Costs
 
 #: Images, and arrays of their size, at the peak: of tangents, of a search for an intercept, of hulls of two and of
