@@ -59,7 +59,8 @@ class Compiled:
     def __init__(self, work: Pass, form: Form | None, features: int, cut: Blocks) -> None:
         from projfree.data import kernels
 
-        loss, b = getattr(work.step, "loss", None), getattr(work.step, "b", (None,) * len(work.scale))
+        loss: Any = getattr(work.step, "loss", None)
+        b = getattr(work.step, "b", (None,) * len(work.scale))
         k, points, nothing = math.prod(work.outputs), len(work.scale), np.empty(0)
         coupled = form is not None and loss.coupled
         self._outputs, self._rows, self._kernels, self._one = work.outputs, cut.rows, kernels, k == 1 and not coupled

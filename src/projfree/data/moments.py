@@ -31,10 +31,10 @@ def deviation_sums(data: LocalData, mean: Array) -> tuple[Array, Array, Array, A
     """
     first, second, there, stored = (np.zeros(()),) * 4
     for rows, table in data.tables():
-        s, away = row_weights(data, rows), _map_entries(table, lambda x, j: x - mean[j])
-        first, second = first + away.T @ s, second + _map_entries(away, lambda x, _: x * x).T @ s
+        s, away = row_weights(data, rows), _map_entries(table, np.subtract, mean)
+        first, second = first + away.T @ s, second + (away**2).T @ s
         if is_sparse(table):
-            there = there + _map_entries(table, lambda x, _: np.ones_like(x)).T @ s
+            there = there + _map_entries(table, lambda x, _: np.ones_like(x), mean).T @ s
             stored = stored + np.bincount(table.indices, minlength=len(mean))
         else:
             stored = stored + len(s)
@@ -56,8 +56,8 @@ def row_measures(data: LocalData, shift: Array, scale: Array) -> tuple[float, fl
     with np.errstate(over="ignore", invalid="ignore"):
         always = float(np.sum((size / scale) ** 2))
         for rows, table in data.tables():
-            extra = _map_entries(table, lambda x, j: (np.abs(x) / scale[j]) * ((np.abs(x) + 2.0 * size[j]) / scale[j]))
-            squares = always + extra @ ones
+            z = abs(_map_entries(table, np.divide, scale))
+            squares = always + (z**2) @ ones + 2.0 * (z @ (size / scale))
             largest = max(largest, float(squares.max()))
             mean_square += float(np.sum(squares * data.weights(rows)))
     if not np.isfinite([largest, mean_square]).all():
@@ -77,7 +77,7 @@ def column_sizes(data: LocalData) -> Array:
         before, largest = largest, np.maximum(largest, here.toarray().ravel() if is_sparse(table) else here)
         by = np.where(largest > 0.0, largest, 1.0)
         squares *= (before / by) ** 2
-        squares += _map_entries(table, lambda x, j, by=by: (x / by[j]) ** 2).T @ row_weights(data, rows)
+        squares += (_map_entries(table, np.divide, by) ** 2).T @ row_weights(data, rows)
     return np.stack([largest * np.sqrt(squares), largest])
 
 
@@ -87,11 +87,11 @@ def row_weights(data: LocalData, rows: slice) -> Array:
     return np.full(rows.stop - rows.start, s) if isinstance(s, float) else s
 
 
-def _map_entries(table: Any, f: Callable[[Array, Any], Array]) -> Any:
-    """``f(x, j)`` of the stored entries x in columns j, as a table of the same format."""
+def _map_entries(table: Any, f: Callable[[Array, Array], Array], numbers: Array) -> Any:
+    """``f(x, numbers[j])`` of the stored entries x in columns j, as a table of the same format."""
     if not is_sparse(table):
-        return f(table, slice(None))
-    return type(table)((f(table.data, table.indices), table.indices, table.indptr), shape=table.shape)
+        return f(table, numbers)
+    return type(table)((f(table.data, numbers[table.indices]), table.indices, table.indptr), shape=table.shape)
 
 
 def measures(largest: float, mean: float) -> tuple[float, float]:

@@ -71,8 +71,9 @@ class SparseData(LocalData):
         self.row_norm, self.mean_square = self._measure()
 
     def _hold(self, X: sp.csr_array) -> None:
-        self.X, (self.n, self.d), self.stored = X, X.shape, int(X.nnz)
-        self.nbytes, self.cut = ENTRY_BYTES * self.stored, sparse_blocks(self.n, self.d, self.stored)
+        entries = int(X.nnz)
+        self.X, (self.n, self.d), self.stored = X, X.shape, entries
+        self.nbytes, self.cut = ENTRY_BYTES * entries, sparse_blocks(self.n, self.d, entries)
         self._kept: dict[str, Any] = {}  # the mean row and the columns, shared by copies with other targets
 
     def _measure(self) -> tuple[float, float]:
@@ -187,7 +188,7 @@ class SparseData(LocalData):
         return self.cut.units()
 
     def fingerprint(self) -> str:
-        marked = self.X[marked_rows(self.n, 2 * self.stored // self.n)]  # an entry has a place and a value
+        marked = self.X[marked_rows(self.n, 2 * int(self.X.nnz) // self.n)]  # an entry has a place and a value
         marked.eliminate_zeros()
         # The sum of the bits changes with any entry; the place of an entry alone would cost a product to tell.
         bits = self.X.data.view(f"u{self.X.dtype.itemsize}").sum(dtype=np.uint64)
