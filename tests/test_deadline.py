@@ -241,7 +241,7 @@ def test_spectral_runs_end_with_a_certificate(clock):
 @pytest.mark.parametrize("outputs", [0, 4])
 def test_a_hessian_is_not_finished_after_the_deadline(outputs, monkeypatch):
     """Each product of a thousand rows takes a second of this clock: no more are made than there is time for."""
-    from projfree.data import products
+    from projfree.data import second_moments as products
 
     now, made, own = [0.0], [], products._dense_product
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from projfree.data import layout, native
+from projfree.data import layout
+from projfree.data.blocks import Blocks
+from projfree.data.compiled import compiled
 from projfree.data.rows import FormImages, Pass
 from projfree.losses import (
     BiWeight,
@@ -21,10 +23,11 @@ from projfree.losses import (
     SquaredHinge,
     SquaredSigmoid,
 )
-from projfree.objectives.row_steps import TangentSums, ValueSum
+from projfree.objectives.row_steps import TangentSums
 
 N, D, ROWS = 2_101, 11, 1_024  # no multiple of any tile, and three blocks
-BLOCKS = -(-N // ROWS)
+CUT = Blocks(N, ROWS)
+BLOCKS = CUT.count
 TOL = 1e-13
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((N, D))
@@ -72,12 +75,7 @@ class Case:
         rng = np.random.default_rng(seed)
         outputs = (self.k,) if self.k else ()
         b = tuple(rng.standard_normal(outputs) if self.intercepts else None for _ in range(self.points))
-        if step is TangentSums:
-            own = TangentSums(self.loss, b)
-        elif step is FormImages:
-            own = FormImages()
-        else:
-            own = step(self.loss, b[0] if step is ValueSum else np.asarray(rng.standard_normal(outputs)))
+        own = FormImages() if step is FormImages else step(self.loss, b)
         coefficients = rng.standard_normal((self.points, self.m))
         coefficients[-1, :1] = 0.0
         return Pass(
@@ -113,6 +111,11 @@ def in_numpy(pass_, table):
     return sums, A.T @ residual, kept, np.abs(A).T @ np.abs(residual)
 
 
+def prepare(pass_):
+    """The pass in compiled code, whatever the size of the table."""
+    return compiled(pass_, D, CUT, 1 << 40)
+
+
 def work_on(prepared, table):
     if sp.issparse(table):
         return prepared.csr(table.data, table.indices, table.indptr)
@@ -124,7 +127,7 @@ def agrees(pass_, table):
     for store in pass_.keep:
         if store is not None:
             store[:] = np.nan
-    prepared = native.prepare(pass_, D, ROWS, BLOCKS)
+    prepared = prepare(pass_)
     work = work_on(prepared, table)
     for block in range(BLOCKS):
         work(block, block + 1)

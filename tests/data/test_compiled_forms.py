@@ -7,18 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from data.passes import (
-    BLOCKS,
-    ROWS,
     STORAGES,
     Case,
-    D,
     N,
     X,
     agrees,
+    prepare,
 )
 
-from projfree.data import native
-from projfree.data.native.arguments import MOST, MOST_OUTPUTS
+from projfree.data.compiled import MOST
 from projfree.data.rows import Pass
 from projfree.losses import (
     LOSSES,
@@ -26,7 +23,7 @@ from projfree.losses import (
     Squared,
 )
 from projfree.numerics.forms import form_of, register
-from projfree.objectives.row_steps import DerivativeSums, SlopeSums, TangentSums
+from projfree.objectives.row_steps import DerivativeSums, TangentSums
 
 
 class Triple(Squared):
@@ -48,33 +45,27 @@ class Twofold(TangentSums):
 
 def test_subclasses_inherit_nothing():
     assert form_of(Triple()) is None
-    assert native.prepare(Case(Triple()).build(), D, ROWS, BLOCKS) is None
+    assert prepare(Case(Triple()).build()) is None
     own = Case(Squared(), points=1).build()
     step = Twofold(Squared(), own.step.b)
-    assert native.prepare(Pass(**{**vars(own), "step": step}), D, ROWS, BLOCKS) is None
+    assert prepare(Pass(**{**vars(own), "step": step})) is None
 
 
 def test_what_has_no_compiled_form():
     def none(**changes):
         own = Case(Squared()).build()
-        return native.prepare(Pass(**{**vars(own), **changes}), D, ROWS, BLOCKS) is None
+        return prepare(Pass(**{**vars(own), **changes})) is None
 
     own = Case(Squared(), points=1).build()
     assert not none()
     assert none(step=DerivativeSums(Squared()))
     assert none(places=(np.zeros(N, int), np.zeros(N, int)))
-    assert none(vectors=("factors", "factors"))
-    assert native.prepare(Case(Squared(), MOST_OUTPUTS + 1).build(), D, ROWS, BLOCKS) is None
-    assert native.prepare(Case(Squared(), points=1, m=MOST + 1).build(), D, ROWS, BLOCKS) is None
-    assert native.prepare(Case(Squared()).build(SlopeSums), D, ROWS, BLOCKS) is None  # it has no slopes
-    prepared = native.prepare(own, D, ROWS, BLOCKS)
+    assert prepare(Case(Squared(), points=MOST + 1, base=False).build()) is None
+    prepared = prepare(own)
     assert prepared.dense(np.repeat(X, 2, axis=1)[:, ::2]) is None
     assert prepared.dense(X.astype(np.float16)) is None
-    assert prepared.fold([np.zeros(N)] * 2) is None  # a tangent needs the data
-    several = native.prepare(Case(Squared(), 3).build(), D, ROWS, BLOCKS)
+    several = prepare(Case(Squared(), 3).build())
     assert several.csr(*(getattr(STORAGES["CSR"], name) for name in ("data", "indices", "indptr"))) is None
-    with pytest.raises(ValueError, match="`kind` must be one of images"):
-        native.register_step(Twofold, "other")
 
 
 def test_every_loss_of_the_package_is_compiled():
@@ -143,14 +134,15 @@ class Norm(Loss):
 
 
 def _norm(parameters, u, y, value, slope):
-    for i in range(len(u)):
+    k = len(u) // len(value)
+    for i in range(len(value)):
         total = 1.0
-        for c in range(u.shape[1]):
-            slope[i, c] = u[i, c] - y[i, c]
-            total += slope[i, c] ** 2
+        for c in range(i * k, i * k + k):
+            slope[c] = u[c] - y[c]
+            total += slope[c] ** 2
         value[i] = np.sqrt(total)
-        for c in range(u.shape[1]):
-            slope[i, c] /= value[i]
+        for c in range(i * k, i * k + k):
+            slope[c] /= value[i]
 
 
 register(Pinball, tile=_pinball, parameters=lambda loss: (loss.left, loss.right, loss.centre))

@@ -16,22 +16,23 @@ import projfree.losses
 RUN = """
 import importlib, json, sys
 import numpy as np
-from projfree.data import native
+from projfree.data import kernels
+from projfree.data.blocks import Blocks
+from projfree.data.compiled import compiled
 from projfree.data.rows import Pass
 from projfree.objectives.row_steps import TangentSums
 module, name = sys.argv[1:]
 loss = getattr(importlib.import_module(module), name)()
 X, y = np.linspace(-1, 1, 60).reshape(20, 3), np.where(np.arange(20) % 2, 1.0, -1.0)
 own = Pass(TangentSums(loss), 20, y, None, (np.ones(3),), np.ones((1, 1)), None, np.zeros(1), (None,))
-prepared = native.prepare(own, 3, 16, 2)
-if prepared is None:
-    sys.exit(json.dumps(None))
+prepared = compiled(own, 3, Blocks(20, 16), 1 << 40)
 prepared.dense(X)(0, 2)
-(kernel,) = native.passes._KERNELS.values()
+stats = kernels.dense_rows.stats
 sums = prepared.total()[0]
 _, due = own(slice(0, 20), X @ np.ones(3))
 print(json.dumps({
-    "hits": sum(kernel.stats.cache_hits.values()), "misses": sum(kernel.stats.cache_misses.values()),
+    "hits": sum(stats.cache_hits.values()), "misses": sum(stats.cache_misses.values()),
+    "loss": prepared._loss.cache_hits,
     "value": sums[0], "due": due[0],
 }))
 """
@@ -76,22 +77,22 @@ def test_the_next_process_compiles_nothing(tmp_path):
     first = run(tmp_path, "projfree.losses", "Logistic")
     again = run(tmp_path, "projfree.losses", "Logistic")
     other = run(tmp_path, "projfree.losses", "Squared")
-    assert (first["hits"], first["misses"]) == (0, 1)
-    assert (again["hits"], again["misses"]) == (1, 0)
-    assert (other["hits"], other["misses"]) == (0, 1)
+    assert (first["hits"], first["misses"], first["loss"]) == (0, 1, 0)
+    assert (again["hits"], again["misses"], again["loss"]) == (1, 0, 1)
+    assert (other["hits"], other["misses"], other["loss"]) == (1, 0, 0)
     assert again["value"] == first["value"] == pytest.approx(first["due"], rel=1e-14)
 
 
 @pytest.mark.parametrize("part", ["factor", pytest.param("helper", marks=pytest.mark.slow)])
 def test_a_changed_form_is_compiled_anew(tmp_path, part):
-    """The names and the file of the kernel are the same: what tells the versions apart is what they compute."""
+    """Numba tells versions of a file apart by its time and size."""
     values = []
     for by in (3.0, 5.0):
         text = LOSS.format(**{"factor": 1.0, "helper": 1.0, "by": by, part: by})
         (tmp_path / "mine.py").write_text(text)
         os.utime(tmp_path / "mine.py", (0, 10 * by))  # bytecode of the other version must not be used
         found = [run(tmp_path, "mine", "Times") for _ in range(2)]
-        assert [own["misses"] for own in found] == [1, 0]
+        assert [own["loss"] for own in found] == [0, 1]
         assert found[0]["value"] == found[1]["value"] == pytest.approx(found[0]["due"], rel=1e-14)
         values.append(found[0]["value"])
     assert values[1] == pytest.approx(5.0 / 3.0 * values[0], rel=1e-14)

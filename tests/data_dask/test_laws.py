@@ -177,10 +177,10 @@ def test_the_summation_count_is_that_of_the_partitioning(here, table):
 @pytest.mark.slow
 def test_passes_are_compiled_where_the_table_is_large(here, monkeypatch):
     """Small partitions of a large table go through compiled code, to the numbers of the table in memory."""
-    from projfree.data.native import passes
+    from projfree.data.compiled import Compiled
 
     made = []
-    monkeypatch.setattr(passes.Prepared, "dense", _noting(passes.Prepared.dense, made))
+    monkeypatch.setattr(Compiled, "dense", _noting(Compiled.dense, made))
     X = np.random.default_rng(0).standard_normal((200_000, 50))
     y = np.where(X[:, 0] > 0.0, 1.0, -1.0)
     data = as_data(da.from_array(X, chunks=(25_000, 50)), y, memory=1 << 30)

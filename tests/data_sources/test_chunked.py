@@ -37,6 +37,7 @@ from projfree import (
 from projfree.algebra import Point
 from projfree.data import ChunkedData, NpySource, SliceSource, blocks, chunked, sources
 from projfree.data.chunked import draw_runs
+from projfree.data.compiled import TILE
 from projfree.data.rows import AsResidual, FormImages, Step
 
 N, D = 700, 6
@@ -133,6 +134,10 @@ def test_chunks_within_a_block(monkeypatch, tmp_path, compiled, order):
     data = as_data(file_of(tmp_path, X), y)
     assert len(data._bounds()) > 8
     same_run(data, as_data(X, y), Huber(0.5), PrimalAveraging(), True, 5)
+
+
+def test_chunks_begin_where_tiles_do():
+    assert chunked.GRAIN_ROWS % TILE == 0
 
 
 def test_passes_are_counted(small, tmp_path, held):

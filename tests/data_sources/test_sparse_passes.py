@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import pickle
 import tracemalloc
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -13,12 +12,10 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projfree import Huber, Logistic, LpBall, Objective, Softmax, Squared, as_data, minimize
-from projfree.data import row_products, sparse, sparse_blocks
-from projfree.data.compressed import compressed, row_slice
-from projfree.data.once import Once
-from projfree.data.row_products import RowTile
+from projfree import Logistic, LpBall, Objective, Softmax, Squared, as_data
+from projfree.data import sparse
 from projfree.data.rows import FormImages, Pass
+from projfree.data.sparse import canonical_rows
 
 
 def random_table(rng, n, d, density=0.3, dtype=np.float64):
@@ -49,27 +46,6 @@ def passes(data, loss, seed=0):
     x = f.point(np.random.default_rng(seed).standard_normal(f.shape) / 5)
     m = f.minorant(x)
     return [f.value(x), m.constant, m.gradient, *m.minimum(LpBall(2, 1.0)), data.row_norm, data.mean_square]
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("threads", [1, 3])
-def test_adjoints_column_by_column_have_the_digits_of_those_row_by_row(dtype, threads, monkeypatch):
-    rng = np.random.default_rng(2)
-    X, y = random_table(rng, 500, 40, dtype=dtype), rng.integers(9, size=500)
-    monkeypatch.setattr(sparse_blocks, "BLOCK_ENTRIES", 500)  # so that there are several blocks, and pieces in each
-    monkeypatch.setattr(sparse_blocks, "PIECE_NUMBERS", 900)
-    monkeypatch.setattr(sparse_blocks, "CACHE_BYTES", 0)
-    monkeypatch.setattr(sparse_blocks.Blocks, "of", classmethod(lambda cls, n: cls(n, 64)))
-    monkeypatch.setattr(sparse, "THREADED_BYTES", 0)
-    row_by_row = passes(as_data(X, y, threads=threads), Softmax())
-    monkeypatch.setattr(sparse, "TURNED_BYTES", 0)
-    monkeypatch.setattr(RowTile, "add_adjoint", lambda *a: pytest.fail("a product went row by row"))
-    data = as_data(X, y, threads=threads)
-    assert data.cut.count > 1
-    for one, other in zip(row_by_row[:-2], passes(data, Softmax())[:-2], strict=True):
-        np.testing.assert_array_equal(one, other)
-    again = pickle.loads(pickle.dumps(data))
-    np.testing.assert_array_equal(passes(again, Softmax())[2], row_by_row[2])
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 8), st.booleans(), st.booleans())
@@ -110,26 +86,10 @@ def test_a_stale_flag_of_scipy_is_not_believed():
 def test_the_first_index_of_a_row_may_be_smaller_than_the_last_of_the_row_before():
     for rows in ([[1, 1], [0, 0], [1, 0], [0, 0]], [[0, 0], [0, 1], [0, 1]], [[0, 0]]):
         X = sp.csr_array(np.array(rows, dtype=float))
-        assert np.shares_memory(compressed(X).rows.data, X.data) or not X.nnz
+        assert np.shares_memory(canonical_rows(X).data, X.data) or not X.nnz
     X = sp.csr_array(np.ones((2, 2)))
     X.indices = np.array([0, 1, 1, 0], dtype=np.int32)
-    assert not np.shares_memory(compressed(X).rows.indices, X.indices)
-
-
-@pytest.mark.parametrize("index", [np.int32, np.int64])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_slices_and_tiles_are_views(index, dtype):
-    X = random_table(np.random.default_rng(0), 500, 20, dtype=dtype)
-    X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
-    held = as_data(X, np.ones(500)).X
-    piece = row_slice(held, 3, 9)  # short: SciPy's constructor would copy it
-    assert np.shares_memory(piece.data, X.data)
-    assert np.shares_memory(piece.indices, X.indices)
-    assert held.indices.dtype == index
-    np.testing.assert_array_equal(piece.toarray(), X.toarray()[3:9])
-    tile = RowTile.of(held, slice(3, 9))
-    assert np.shares_memory(tile.columns, X.indices)
-    assert np.shares_memory(tile.values, X.data) == (dtype == np.float64)
+    assert not np.shares_memory(canonical_rows(X).indices, X.indices)
 
 
 def test_unused_space_behind_the_entries_is_left_out():
@@ -158,36 +118,35 @@ def test_a_pass_copies_no_entries(outputs):
 @pytest.mark.parametrize("loss", [Logistic(), Softmax(3)], ids=repr)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_any_cut_and_any_number_of_threads(monkeypatch, loss, dtype):
-    """Threads never show; pieces and steps of other sizes change nothing but roundings, within the allowances."""
+    """Threads never show; other blocks change nothing but roundings, within the allowances."""
     rng = np.random.default_rng(1)
     n, d = 9_000, 6
     X = random_table(rng, n, d, dtype=dtype)
     y = rng.integers(0, 3, n) if loss.coupled else np.sign(rng.standard_normal(n))
     dense = passes(as_data(X.toarray(), y), loss)
     monkeypatch.setattr(sparse, "THREADED_BYTES", 0)
-    monkeypatch.setattr(sparse_blocks, "BLOCK_ENTRIES", 1 << 10)
-    for numbers, wide in ((1 << 20, 0), (1 << 20, 1 << 26), (1_000, 0)):
-        for name in ("PIECE_NUMBERS", "PIECE_ENTRIES", "STEP_NUMBERS"):
-            monkeypatch.setattr(sparse_blocks, name, numbers)
-        monkeypatch.setattr(sparse, "WIDE_BYTES", wide)
-        first, *others = (passes(as_data(X, y, threads=threads), loss) for threads in (1, 2, 3))
-        assert as_data(X, y).cut.count == 5
-        for other in others:
-            for a, b in zip(first, other, strict=True):
-                np.testing.assert_array_equal(a, b)
-        for a, b in zip(first[:3], dense[:3], strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13)
+    monkeypatch.setattr(sparse, "BLOCK_ENTRIES", 1 << 10)
+    assert as_data(X, y).cut.count == 5
+    first, *others = (passes(as_data(X, y, threads=threads), loss) for threads in (1, 2, 3))
+    for other in others:
+        for a, b in zip(first, other, strict=True):
+            np.testing.assert_array_equal(a, b)
+    for a, b in zip(first[:3], dense[:3], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13)
 
 
-@pytest.mark.parametrize("loss", [Squared(), Softmax(4)], ids=repr)
-def test_without_the_private_products_of_scipy(monkeypatch, loss):
-    rng = np.random.default_rng(2)
-    X, y = random_table(rng, 300, 7), rng.integers(0, 4, 300)
-    assert row_products.DIRECT
-    own = passes(as_data(X, y), loss)
-    monkeypatch.setattr(row_products, "DIRECT", False)
-    for a, b in zip(own, passes(as_data(X, y), loss), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
+@pytest.mark.parametrize("outputs", [(), (2,)])
+@pytest.mark.parametrize("many", [2, 5])
+def test_several_vectors_at_once(outputs, many):
+    """Also where most of their entries are zero, so that they are read as a sparse matrix."""
+    rng = np.random.default_rng(4)
+    X = random_table(rng, 200, 30)
+    W = rng.standard_normal((many, 30, *outputs)) * (rng.random((many, 30, *outputs)) < 2.0 / 30)
+    kept = [np.empty((200, *outputs)) for _ in range(many)]
+    data = as_data(X, np.zeros(200))
+    data.run(Pass(FormImages(), 200, data.y, None, tuple(W), np.eye(many), None, np.zeros(many), tuple(kept), outputs))
+    for image, w in zip(kept, W, strict=True):
+        np.testing.assert_allclose(image, X @ w, atol=1e-13)
 
 
 @pytest.mark.parametrize("outputs", [(), (2,)])
@@ -225,40 +184,14 @@ def test_columns_of_other_data():
     assert as_data(sp.csr_array(A), np.ones(3), scale=True).columns() is None
 
 
-def test_measures_are_found_when_they_are_asked_for_and_once(monkeypatch):
-    found = []
-
-    def counted(*own):
-        found.append(1)
-        return sparse_blocks.row_norms(*own)
-
-    monkeypatch.setattr(sparse, "row_norms", counted)
-    data = as_data(sp.csr_array(np.eye(4)), np.array([1.0, -1.0, 1.0, -1.0]))
-    assert not found
-    for loss in (Squared(), Logistic(), Huber()):
-        minimize(Objective(loss, data), LpBall(2, 1.0), tol=1e-3)
-    assert not found  # the squares of all entries are enough, unless rows have weights or there is an intercept
-    for loss in (Squared(), Logistic(), Huber()):
-        minimize(Objective(loss, data, fit_intercept=True), LpBall(2, 1.0), tol=1e-3)
-    data.subset(np.arange(2)).apply(np.ones(4))
-    assert found == [1]
-
-
-class TestOnce:
-    def test_one_thread_makes_it(self):
-        made = []
-        once = Once(lambda: made.append(1) or len(made))
-        with ThreadPoolExecutor(8) as pool:
-            assert list(pool.map(lambda _: once.get(), range(50))) == [1] * 50
-
-    @pytest.mark.parametrize("asked", [False, True])
-    @pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda data: pickle.loads(pickle.dumps(data))])
-    def test_data_can_be_copied(self, way, asked):
-        X = random_table(np.random.default_rng(0), 40, 5)
-        data = as_data(X, np.ones(40))
-        if asked:
-            data.columns(), data.row_norm, data.mean_row()
-        other = way(data)
-        assert (other.row_norm, other.mean_square) == (data.row_norm, data.mean_square)
-        np.testing.assert_array_equal(other.mean_row(), data.mean_row())
-        np.testing.assert_array_equal(other.columns().toarray(), X.toarray())
+@pytest.mark.parametrize("asked", [False, True])
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda data: pickle.loads(pickle.dumps(data))])
+def test_data_can_be_copied(way, asked):
+    X = random_table(np.random.default_rng(0), 40, 5)
+    data = as_data(X, np.ones(40))
+    if asked:
+        data.columns(), data.row_norm, data.mean_row()
+    other = way(data)
+    assert (other.row_norm, other.mean_square) == (data.row_norm, data.mean_square)
+    np.testing.assert_array_equal(other.mean_row(), data.mean_row())
+    np.testing.assert_array_equal(other.columns().toarray(), X.toarray())

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
+from numba import njit
 
 from projfree.losses import (
     LOSSES,
@@ -34,7 +36,6 @@ ELEMENTWISE = [
     Poisson(),
     Gamma(),
 ]
-SLOPES = [Logistic(), Huber(1.3), SquaredHinge(), Quantile(0.7, 0.4), Poisson(), Gamma()]
 EPS = np.finfo(float).eps
 
 
@@ -42,19 +43,13 @@ EPS = np.finfo(float).eps
 def tile_of(request):
     if request.param == "plain":
         return lambda loss: form_of(loss).tile
-    from projfree.data.native import compiling
+    from projfree.data.kernels import loss_kernel
 
-    def compiled(loss):
-        tile = form_of(loss).tile
-        compiling.form(tile)
+    def call(kernel, *arguments):
+        kernel(*arguments)
 
-        def run(parameters, u, y, value, slope):
-            tile(parameters, u, y, value, slope)
-
-        return compiling.kernel(run)
-
-    made = {type(loss): compiled(loss) for loss in ELEMENTWISE}
-    return lambda loss: made[type(loss)]
+    compiled = njit(call)
+    return lambda loss: partial(compiled, loss_kernel(form_of(loss).tile))
 
 
 def both(tile, loss, u, y):
@@ -97,27 +92,12 @@ def test_what_is_not_a_number_stays_so(tile_of, loss):
     assert np.isnan(both(tile_of(loss), loss, np.full(5, np.nan), np.ones(5))[0]).all()
 
 
-@pytest.mark.parametrize("loss", SLOPES, ids=repr)
-@pytest.mark.parametrize("scale", [1e-8, 1.0, 30.0, 600.0])
-def test_slopes(loss, scale):
-    rng = np.random.default_rng(1)
-    u, y = rng.standard_normal(500) * scale, np.sign(rng.standard_normal(500))
-    y = np.abs(y) + rng.random(500) if loss.domain[0] >= 0.0 else y
-    first, second = np.empty(500), np.empty(500)
-    form = form_of(loss)
-    form.slopes(np.array(form.parameters(loss)), u, y, first, second)
-    due = loss.derivative(u, y), loss.second(u, y)
-    moved = 0.0 if loss.floor(y) is None else 1e-14 * due[1]  # by rounding of the prediction
-    assert np.all(np.abs(first - due[0]) <= 1e-14 * np.abs(due[0]) + moved + 1e-290)
-    np.testing.assert_allclose(second, due[1], rtol=1e-14, atol=1e-290)
-
-
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 100.0, 1e4])
 def test_softmax(scale):
     rng = np.random.default_rng(2)
     u, y = rng.standard_normal((200, 4)) * scale, rng.integers(0, 4, 200)
     value, slope = np.empty(200), np.empty((200, 4))
-    form_of(Softmax()).tile(np.empty(0), u, y, value, slope)
+    form_of(Softmax()).tile(np.empty(0), u.ravel(), y.astype(float), value, slope.reshape(-1))
     due = Softmax().value_and_derivative(u, y)
     np.testing.assert_allclose(value, due[0], rtol=1e-14)
     np.testing.assert_allclose(slope, due[1], rtol=1e-13, atol=1e-300)
@@ -127,9 +107,8 @@ def test_forms_are_plain_functions_at_the_level_of_their_module():
     """A closure could not be found again by the next process, and a compiled function has no name that lasts."""
     for loss in LOSSES:
         form = form_of(loss())
-        for function in (form.tile, form.slopes or form.tile):
-            assert function.__module__ == loss.__module__
-            assert "." not in function.__qualname__
+        assert form.tile.__module__ == loss.__module__
+        assert "." not in form.tile.__qualname__
 
 
 def test_losses_do_not_load_a_compiler():

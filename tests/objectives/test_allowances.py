@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from projfree import Logistic, LpBall, Objective, Squared, as_data, minimize
 from projfree.algebra import UNIT
-from projfree.data import blocks, compiled, sparse_blocks
+from projfree.data import blocks, compiled, sparse
 from projfree.data.rows import Rows
 from projfree.losses import Loss
 from projfree.objectives.row_steps import Sums, TangentSums
@@ -127,10 +127,10 @@ def test_the_gradient_with_a_centred_intercept():
 
 
 @pytest.mark.parametrize("outputs", [1, 3])
-def test_the_sums_of_sparse_rows_over_blocks_pieces_and_steps(outputs, monkeypatch):
+def test_the_sums_of_sparse_rows_over_blocks(outputs, monkeypatch):
     """Each entry of an adjoint errs by at most `summation` units of its absolute terms, however rows are cut."""
-    for name, number in (("BLOCK_ENTRIES", 64), ("PIECE_NUMBERS", 100), ("STEP_NUMBERS", 100), ("SHARE", 1)):
-        monkeypatch.setattr(sparse_blocks, name, number)
+    for name, number in (("BLOCK_ENTRIES", 64), ("ADJOINT_ENTRIES", 1)):
+        monkeypatch.setattr(sparse, name, number)
     monkeypatch.setattr(blocks, "BLOCK_ROWS", 64)
     rng = np.random.default_rng(3)
     X = np.where(rng.random((500, 3)) < 0.6, rng.standard_normal((500, 3)), 0.0)

@@ -10,8 +10,7 @@ import time
 import numpy as np
 from numba import njit
 
-from projfree import BlackBox, Checkpoint, Logistic, LpBall, Objective, PrimalAveraging, as_data, minimize
-from projfree.data import compiled
+from projfree import BlackBox, LpBall, PrimalAveraging, minimize
 from projfree.numerics.compilation import compile_seconds, watch
 
 
@@ -67,27 +66,3 @@ assert result.status.converged and result.compile_seconds > 0.0
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
-
-
-def asked_for_compiled_code(monkeypatch, max_iter=40, **settings):
-    """What had been read, in passes, whenever compiled code was asked for in a run on a small table."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((2_100, 5))  # more than one block: passes over a single one are never compiled
-    asked = []
-    monkeypatch.setattr(compiled, "SMALLER_BYTES", X.nbytes)
-    monkeypatch.setattr(compiled, "MUCH_READ", 20 * X.nbytes)
-    monkeypatch.setattr(compiled, "prepare", lambda work, *rest: asked.append(work.read / work.n))
-    f = Objective(Logistic(), as_data(X, np.sign(X[:, 0] + rng.standard_normal(len(X)))))
-    minimize(f, LpBall(1.5, 1.0), PrimalAveraging(), tol=0.0, max_iter=max_iter, **settings)
-    return asked
-
-
-def test_compiled_code_is_asked_for_after_many_reads_whatever_is_written_on_the_way(tmp_path, monkeypatch):
-    kept = {"callbacks": [Checkpoint(tmp_path, 5)]}
-    plain, whole = asked_for_compiled_code(monkeypatch), asked_for_compiled_code(monkeypatch, **kept)
-    assert min(plain) == min(whole) == 20.0
-    assert len(whole) >= len(plain) > 10
-    asked_for_compiled_code(monkeypatch, max_iter=30, **kept)
-    resumed = asked_for_compiled_code(monkeypatch, state=tmp_path, **kept)
-    assert 5 < len(resumed) < len(whole)
-    assert resumed == whole[-len(resumed) :]

@@ -130,10 +130,6 @@ class Data(ABC):
     def mean_row(self) -> Array:
         r""":math:`A^T s`: the weighted mean of the rows of A, as a parameter with one output."""
 
-    def copied(self, outputs: int) -> int:
-        """Bytes of the copies of the table that passes for so many outputs make and keep."""
-        return 0
-
     def centre_row(self) -> Array:
         """A rough mean of the rows, for tables of features: what centred second moments are about."""
         return self.mean_row()

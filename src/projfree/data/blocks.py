@@ -10,7 +10,7 @@ from threading import Lock
 import numpy as np
 
 from projfree.checks import Array
-from projfree.data.native import Prepared
+from projfree.data.compiled import Compiled
 from projfree.data.rows import Pass
 from projfree.numerics.sums import tree_sum
 from projfree.runtime import over_blocks, single_blas
@@ -55,7 +55,7 @@ class Blocks:
 class Partials:
     """The sums and adjoints of the blocks of one pass, or the compiled code that has them."""
 
-    def __init__(self, count: int, compiled: Prepared | None = None) -> None:
+    def __init__(self, count: int, compiled: Compiled | None = None) -> None:
         self.count, self.compiled = count, compiled
         self.sums: list[Array | None] = [None] * count
         self.adjoints: Array | None = None

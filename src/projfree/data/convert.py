@@ -33,12 +33,12 @@ def as_data(
     Parameters
     ----------
     X : array of shape (n, d), SciPy sparse, data frame, Entries, path or source
-        A table of features, or the places of the observed entries of a matrix. Arrays, CSR and CSC are not copied,
-        unless their byte order is not that of this machine or CSC has 64 MB and more; masked entries are refused like
-        NaN. Frames of pandas and polars must have numeric columns, whose names become ``feature_names``. Tables outside
-        memory are the path of a .npy file, a Parquet file or a folder of those, a memory map, or anything with row
-        slices, such as a data set of h5py or an array of Zarr. Dask arrays and data frames, and lists of delayed or
-        future blocks, stay where they are: see "Beyond one machine" in the documentation.
+        A table of features, or the places of the observed entries of a matrix. Arrays and CSR are not copied, unless
+        their byte order is not that of this machine; masked entries are refused like NaN. Frames of pandas and polars
+        must have numeric columns, whose names become ``feature_names``. Tables outside memory are the path of a .npy
+        file, a Parquet file or a folder of those, a memory map, or anything with row slices, such as a data set of h5py
+        or an array of Zarr. Dask arrays and data frames, and lists of delayed or future blocks, stay where they are:
+        see "Beyond one machine" in the documentation.
     y : array of shape (n,) or (n, k), str or list of str
         Targets; with two dimensions the parameter is a matrix of shape ``(d, k)``. With Parquet also the name of a
         column, or several.
@@ -113,9 +113,9 @@ def _opened(
         raise ValueError("`columns` is for Parquet files; choose the columns of `X` itself.")
     X, names = from_frame("X", X) if is_frame(X) else (X, None)
     if is_sparse(X):
-        from projfree.data.sparse_columns import sparse_data  # brings in SciPy, which dense data do without
+        from projfree.data.sparse import SparseData  # brings in SciPy, which dense data do without
 
-        data: LocalData = sparse_data(X, y, sample_weight, threads)
+        data: LocalData = SparseData(X, y, sample_weight, threads)
     else:
         data = DenseData(X, y, sample_weight, threads)
     data.feature_names = names

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from projfree.algebra import UNIT
-from projfree.checks import Array
-from projfree.data.products import LANE_ROWS, LANES, add_products, table_bytes
+from projfree.checks import Array, is_sparse
+from projfree.data.second_moments import LANE_ROWS, LANES, add_products, table_bytes
 from projfree.numerics.sums import tree_sum
 from projfree.runtime import single_blas
 
@@ -48,6 +48,8 @@ class Gram:
 
     #: Whether the centre was given, and is not to be that of the first rows.
     _centred = False
+    #: The most rows of one product, whose terms may be added one after the other.
+    _product_rows = LANE_ROWS
 
     def __init__(self, d: int, outputs: tuple[int, ...] = ()) -> None:
         self.d, self.outputs, self.n = d, outputs, 0
@@ -90,6 +92,8 @@ class Gram:
             self.shift = np.concatenate((data.centre_row(), data.mean_target().ravel()))
         with single_blas():
             for rows, table in data.tables(table_bytes(self.d)):
+                if is_sparse(table):
+                    self._product_rows = max(self._product_rows, table.shape[0])
                 y = data.y[rows].reshape(table.shape[0], -1).astype(np.float64, copy=False)
                 s = np.ones(len(y)) if data.weight is None else np.sqrt(data.weight[rows] * total)
                 add_products(lanes, table, y, s, self.shift, threads)
@@ -116,6 +120,7 @@ class Gram:
             )
         if not self.n:
             self.shift = other.shift.copy()
+        self._product_rows = max(self._product_rows, other._product_rows)
         same = np.array_equal(self.shift, other.shift)
         self.matrix, self.n = self.matrix + (other.matrix if same else other._about(self.shift)), self.n + other.n
         return self
@@ -125,7 +130,7 @@ class Gram:
         out = Gram(self.d, self.outputs)
         extra = len(self.shift) - self.d
         by = np.concatenate([scale, np.ones(extra + 1)])
-        out.n, out.matrix = self.n, self.matrix / by / by[:, None]
+        out.n, out.matrix, out._product_rows = self.n, self.matrix / by / by[:, None], self._product_rows
         out.shift = (self.shift - np.concatenate([shift, np.zeros(extra)])) / by[:-1]
         return out
 
@@ -191,13 +196,13 @@ class Gram:
     def errors(self, fit_intercept: bool = False) -> tuple[float, float]:
         r"""Numbers e and k such that the form of `quadratic` errs by at most :math:`e + k \|w\|^2 / 2`.
 
-        Each entry of M is a sum of products :math:`s z_a z_b`, in blocks of `LANE_ROWS` rows that are added one after
-        the other; by Cauchy-Schwarz the absolute terms of :math:`\langle w, M w\rangle` are at most twice the mean
-        square of :math:`\|x\|\|w\|` and of y. Moving the centre and the sums of sums are covered by a factor of four.
+        Each entry of M is a sum of products :math:`s z_a z_b`, in blocks of rows that are added one after the other; by
+        Cauchy-Schwarz the absolute terms of :math:`\langle w, M w\rangle` are at most twice the mean square of
+        :math:`\|x\|\|w\|` and of y. Moving the centre and the sums of sums are covered by a factor of four.
         """
         M = self.matrix if fit_intercept else self._about(np.zeros_like(self.shift))
         square = M.diagonal() / self.total_weight
-        units = LANE_ROWS + self.n / (LANES * LANE_ROWS) + len(M) + 64.0
+        units = self._product_rows + self.n / (LANES * LANE_ROWS) + len(M) + 64.0
         share = 8.0 * UNIT * units
         return share * float(square[self.d : -1].sum()), 2.0 * share * float(square[: self.d].sum())
 

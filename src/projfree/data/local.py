@@ -104,7 +104,7 @@ class LocalData(Data):
         return np.asarray(mean)
 
     def centre_row(self) -> Array:
-        from projfree.data.products import rough_centre, table_bytes
+        from projfree.data.second_moments import rough_centre, table_bytes
 
         if self._centre is None:
             self._centre = rough_centre(next(iter(self.tables(table_bytes(self.shape(())[0]))))[1])

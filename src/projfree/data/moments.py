@@ -1,7 +1,8 @@
-"""Measures of columns and rows that are read off a table once, dense or sparse."""
+"""Statistics of columns and rows, dense or sparse, each in one read of the table."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,16 +31,12 @@ def deviation_sums(data: LocalData, mean: Array) -> tuple[Array, Array, Array, A
     """
     first, second, there, stored = (np.zeros(()),) * 4
     for rows, table in data.tables():
-        s = row_weights(data, rows)
+        s, away = row_weights(data, rows), _map_entries(table, np.subtract, mean)
+        first, second = first + away.T @ s, second + (away**2).T @ s
         if is_sparse(table):
-            away = table.data - mean[table.indices]
-            first = first + _on(table, away).T @ s
-            second = second + _on(table, away**2).T @ s
-            there = there + _on(table, np.ones_like(away)).T @ s
+            there = there + _map_entries(table, lambda x, _: np.ones_like(x), mean).T @ s
             stored = stored + np.bincount(table.indices, minlength=len(mean))
         else:
-            away = table - mean
-            first, second = first + s @ away, second + s @ np.square(away, out=away)
             stored = stored + len(s)
     return first, second, there, stored
 
@@ -53,25 +50,14 @@ def deviation_of(sums: tuple[Array, Array, Array, Array], mean: Array, data: Dat
     return np.where(deviation <= UNIT * data.summation() * np.hypot(mean, deviation), constant, deviation)
 
 
-def row_weights(data: LocalData, rows: slice) -> Array:
-    """The normalised weights of some rows, one number each."""
-    s = data.weights(rows)
-    return np.full(rows.stop - rows.start, s) if isinstance(s, float) else s
-
-
 def row_measures(data: LocalData, shift: Array, scale: Array) -> tuple[float, float]:
     r"""The largest norm and the weighted mean squared norm of the rows :math:`(|x_i| + |shift|) / scale`; one read."""
-    largest, mean_square, size = 0.0, 0.0, np.abs(shift)
+    largest, mean_square, size, ones = 0.0, 0.0, np.abs(shift), np.ones(len(scale))
     with np.errstate(over="ignore", invalid="ignore"):
         always = float(np.sum((size / scale) ** 2))
         for rows, table in data.tables():
-            if is_sparse(table):
-                x = np.abs(table.data)
-                extra = x * (x + 2.0 * size[table.indices]) / scale[table.indices] ** 2
-                squares = always + _on(table, extra) @ np.ones(len(scale))
-            else:
-                z = (np.abs(table) + size) / scale
-                squares = np.einsum("ij,ij->i", z, z)
+            z = abs(_map_entries(table, np.divide, scale))
+            squares = always + (z**2) @ ones + 2.0 * (z @ (size / scale))
             largest = max(largest, float(squares.max()))
             mean_square += float(np.sum(squares * data.weights(rows)))
     if not np.isfinite([largest, mean_square]).all():
@@ -87,28 +73,25 @@ def column_sizes(data: LocalData) -> Array:
     """
     largest, squares = np.zeros(data.shape(())), np.zeros(data.shape(()))
     for rows, table in data.tables():
-        s = row_weights(data, rows)
-        before, largest = largest, np.maximum(largest, _largest(table))
+        here = abs(table).max(axis=0)
+        before, largest = largest, np.maximum(largest, here.toarray().ravel() if is_sparse(table) else here)
         by = np.where(largest > 0.0, largest, 1.0)
         squares *= (before / by) ** 2
-        if is_sparse(table):
-            squares += _on(table, (table.data / by[table.indices]) ** 2).T @ s
-        else:
-            squares += s @ (table / by) ** 2
+        squares += (_map_entries(table, np.divide, by) ** 2).T @ row_weights(data, rows)
     return np.stack([largest * np.sqrt(squares), largest])
 
 
-def _largest(table: Any) -> Array:
-    """The largest size of the entries of each column."""
+def row_weights(data: LocalData, rows: slice) -> Array:
+    """The normalised weights of some rows, one number each."""
+    s = data.weights(rows)
+    return np.full(rows.stop - rows.start, s) if isinstance(s, float) else s
+
+
+def _map_entries(table: Any, f: Callable[[Array, Array], Array], numbers: Array) -> Any:
+    """``f(x, numbers[j])`` of the stored entries x in columns j, as a table of the same format."""
     if not is_sparse(table):
-        return np.asarray(np.abs(table).max(axis=0))
-    out = np.zeros(table.shape[1])
-    np.maximum.at(out, table.indices, np.abs(table.data))
-    return out
-
-
-def _on(table: Any, values: Array) -> Any:
-    return type(table)((values, table.indices, table.indptr), shape=table.shape)
+        return f(table, numbers)
+    return type(table)((f(table.data, numbers[table.indices]), table.indices, table.indptr), shape=table.shape)
 
 
 def measures(largest: float, mean: float) -> tuple[float, float]:

@@ -146,16 +146,9 @@ class Pass:
             formed = tuple(image + offset for image, offset in zip(formed, self.offsets, strict=True))
         images = [self._mixed(j, rows, formed) for j in range(len(self.scale))]
         for store, image in zip(self.keep, images, strict=True):
-            if store is not None and image.base is not store:  # else it was formed there
+            if store is not None:
                 store[rows] = image
         return self.step.block(self.rows(rows), *images)
-
-    @property
-    def formed_in(self) -> Array | None:
-        """Where the image of a single vector may be formed, because it is that of the first point, which is kept."""
-        alone = len(self.vectors) == 1 and self.base is None and self.offsets is None
-        store = self.keep[0] if alone and self.coefficients[0, 0] == 1.0 else None
-        return store if store is not None and store.flags.c_contiguous else None
 
     def rows(self, rows: slice) -> Rows:
         """Targets, weights and places of a block."""

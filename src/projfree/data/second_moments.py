@@ -1,16 +1,14 @@
-"""Second moments of the rows with weights of their own: the Hessian of a loss, in one read."""
+"""Weighted products of rows, dense and sparse: the moments of a table and the Hessian of a loss, in one read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from projfree.checks import Array, is_sparse
-from projfree.data.products import LANE_ROWS, LANES, add_products, table_bytes
 from projfree.deadline import stopper
 from projfree.numerics.sums import tree_sum
 from projfree.runtime import over_blocks, single_blas
@@ -18,12 +16,12 @@ from projfree.runtime import over_blocks, single_blas
 if TYPE_CHECKING:
     from projfree.data.local import LocalData
 
-#: Bytes of weights, and of products of features, that are formed at a time.
-BLOCK_BYTES = 1 << 24
-#: The fewest rows of a block, and the most products of two features for which all pairs of outputs are multiplied at
-#: once: the products of a block then take at most 32 MB.
-FEWEST, MOST_PRODUCTS = 64, 1 << 16
-
+#: Sums that are kept apart while rows stream by, so that threads can share the work; fixed, so that they do not show.
+LANES = 4
+#: Rows that are shifted and multiplied at a time: enough to pay for adding a d x d matrix, few enough for the cache.
+LANE_ROWS = 1024
+#: Bytes of X that are read at a time, at least, and of weights that are formed at a time.
+TABLE_BYTES, BLOCK_BYTES = 1 << 23, 1 << 24
 
 #: ``h(rows, table)``, with ``rows`` a slice and their features: non-negative weights of shape ``(rows, m)``.
 RowWeights = Callable[[slice, Any], Array]
@@ -81,60 +79,89 @@ def second_moments(data: LocalData, h: RowWeights, wanted: Moments) -> Array:
     """
     columns = data.shape(())[0]
     d = columns if wanted.features is None else len(wanted.features)
-    count, side = (LANES, d) if wanted.places is None else (1, len(wanted.places))
     shift = np.zeros(d)
     if wanted.centred:
         shift = wanted.among(data.centre_row() if wanted.centre is None else wanted.centre)
-    lanes = np.zeros((count, wanted.weights, side + 1, d + 1))
-    step, add = BLOCK_BYTES // (8 * wanted.numbers), _add_each
-    if wanted.places is not None:
-        add = partial(_add_some, wanted.kept)
-    elif step < LANES * LANE_ROWS and (d + 1) ** 2 <= MOST_PRODUCTS:
-        # Blocks too short to pay for a product for each weight: one product for all of them.
-        add, step = _add_all, BLOCK_BYTES // (8 * (wanted.numbers + (d + 1) ** 2))
+    lanes = np.zeros((LANES, wanted.weights, d + 1, d + 1))
+    step = max(64, BLOCK_BYTES // (8 * wanted.numbers))
     with single_blas():
         for rows, table in data.tables(table_bytes(columns)):
-            for part, block in _parts(rows, table, max(step, FEWEST)):
-                add(lanes, wanted.among(block), h(part, block), shift, data.threads)
-    return tree_sum(lanes)
+            for part, block in _parts(rows, table, step):
+                nothing, roots, some = np.empty((block.shape[0], 0)), np.sqrt(h(part, block)), wanted.among(block)
+                for j in range(wanted.weights):
+                    add_products(lanes[:, j], some, nothing, roots[:, j], shift, data.threads)
+    return tree_sum(lanes)[:, wanted.kept]
 
 
 def _parts(rows: slice, table: Any, step: int) -> Iterator[tuple[slice, Any]]:
     """The table in blocks of at most so many rows."""
-    if rows.stop - rows.start <= step:
-        yield rows, table
-        return
     for first in range(rows.start, rows.stop, step):
         last = min(first + step, rows.stop)
-        yield slice(first, last), table[first - rows.start : last - rows.start]
+        whole = last - first == table.shape[0]
+        yield slice(first, last), table if whole else table[first - rows.start : last - rows.start]
 
 
-def _add_some(kept: Any, lanes: Array, table: Any, weights: Array, shift: Array, threads: int) -> None:
-    """The rows of the products that belong to some of the features."""
-    block = table.toarray() if is_sparse(table) else table
-    z = np.column_stack([block - shift, np.ones(len(block))])
-    for j in range(weights.shape[1]):
-        lanes[0, j] += (z[:, kept] * weights[:, j : j + 1]).T @ z
+def rough_centre(table: Any) -> Array:
+    """A rough mean of the columns that have one worth removing.
+
+    Where a share p <= 1/2 of a sparse column is not zero, the square of its mean is at most p times its mean square
+    (Cauchy-Schwarz): nothing cancels, and the column stays sparse.
+    """
+    if not is_sparse(table):
+        return np.asarray(table.mean(axis=0))
+    often = np.bincount(table.indices, minlength=table.shape[1]) > 0.5 * table.shape[0]
+    return np.where(often, np.asarray(table.mean(axis=0)).ravel(), 0.0)
 
 
-def _add_each(lanes: Array, table: Any, weights: Array, shift: Array, threads: int) -> None:
-    """One product of the rows for each of their weights."""
-    roots, nothing = np.sqrt(weights), np.empty((table.shape[0], 0))
-    for j in range(weights.shape[1]):
-        add_products(lanes[:, j], table, nothing, roots[:, j], shift, threads)
+def table_bytes(d: int) -> int:
+    """Bytes of X to read at a time for products of ``d`` columns."""
+    return max(TABLE_BYTES, 8 * d * LANES * LANE_ROWS)
 
 
-def _add_all(lanes: Array, table: Any, weights: Array, shift: Array, threads: int) -> None:
-    """One product of all weights with all products of two features, for few rows and many weights."""
-    step, stop = -(-len(weights) // LANES), stopper()
-    block = table.toarray() if is_sparse(table) else table
+def add_products(lanes: Array, table: Any, y: Array, s: Array, shift: Array, threads: int) -> None:
+    """Add the sums of ``z z^T`` over rows ``z = s (x - shift_x, y - shift_y, 1)`` to the lanes, in threads.
+
+    Dense rows are multiplied `LANE_ROWS` at a time. Raises `Expired` where a deadline passes.
+    """
+    stop, count = stopper(), max(1, min(LANES, -(-len(y) // LANE_ROWS)))  # fewer lanes where one product has all rows
+    step = -(-len(y) // count)
 
     def lane(k: int) -> None:
-        rows = slice(k * step, min((k + 1) * step, len(weights)))
-        stop()
-        if rows.start < rows.stop:
-            z = np.column_stack([block[rows] - shift, np.ones(rows.stop - rows.start)])
-            pairs = (z[:, :, None] * z[:, None, :]).reshape(len(z), -1)
-            lanes[k] += (weights[rows].T @ pairs).reshape(lanes[k].shape)
+        first, last = k * step, min((k + 1) * step, len(y))
+        size = last - first if is_sparse(table) else LANE_ROWS
+        for start in range(first, last, max(size, 1)):
+            stop()
+            rows = slice(start, min(start + size, last))
+            product = _sparse_product if is_sparse(table) else _dense_product
+            lanes[k] += product(table[rows], y[rows], s[rows], shift)
 
-    over_blocks(lane, LANES, threads)
+    over_blocks(lane, count, threads)
+
+
+def _dense_product(table: Array, y: Array, s: Array, shift: Array) -> Array:
+    d = table.shape[1]
+    # In the order of the table: turning it round would cost as much as the product.
+    z = np.empty((len(y), len(shift) + 1), order="F" if table.strides[0] < table.strides[1] else "C")
+    np.subtract(table, shift[:d], out=z[:, :d])
+    np.subtract(y, shift[d:], out=z[:, d:-1])
+    z[:, -1] = 1.0
+    if (s != 1.0).any():
+        z *= s[:, None]
+    product: Array = z.T @ z  # NumPy sees the same array twice and computes half
+    return product
+
+
+def _sparse_product(table: Any, y: Array, s: Array, shift: Array) -> Array:
+    """As for dense rows; columns with a shift, targets and ones are made dense, the others stay sparse."""
+    d = table.shape[1]
+    moved, still = np.flatnonzero(shift[:d]), np.flatnonzero(shift[:d] == 0.0)
+    full = np.concatenate([moved, np.arange(d, len(shift) + 1)])
+    columns = table.tocsc()
+    rest = columns[:, still].multiply(s[:, None]).tocsc()
+    z = np.column_stack([columns[:, moved].toarray() - shift[moved], y - shift[d:], np.ones(len(y))]) * s[:, None]
+    out = np.zeros((len(shift) + 1,) * 2)
+    out[np.ix_(full, full)] = z.T @ z
+    cross = rest.T @ z
+    out[np.ix_(still, full)], out[np.ix_(full, still)] = cross, cross.T
+    out[np.ix_(still, still)] = (rest.T @ rest).toarray()
+    return out

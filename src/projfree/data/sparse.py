@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from projfree.algebra.hashing import short_hash
-from projfree.checks import Array, count
-from projfree.data.blocks import THREADED_BYTES, Partials, over_ranges
+from projfree.checks import Array, count, shown
+from projfree.data.blocks import MOST_BLOCKS, THREADED_BYTES, Blocks, Partials, over_ranges
 from projfree.data.compiled import compiled
-from projfree.data.compressed import compressed, row_pieces, widened
 from projfree.data.dense import marked_rows
 from projfree.data.local import LocalData, checked_targets, checked_weights
 from projfree.data.moments import measures
-from projfree.data.once import Once
-from projfree.data.row_products import RowTile
 from projfree.data.rows import Pass
 from projfree.data.second_moments import Moments, RowWeights
-from projfree.data.sparse_blocks import by_columns, mean_row, pieces, row_norms, sparse_cut, stepped, turned
 from projfree.data.spectrum import largest_eigenvalue
 from projfree.runtime import default_threads, over_blocks, single_blas
 
@@ -32,55 +27,19 @@ if TYPE_CHECKING:
 
 #: Bytes of one entry, for sizes that must not depend on how wide the stored indices are.
 ENTRY_BYTES = 12
-#: From so many numbers on, sums of products in a step would use the threads of BLAS, and add in another order.
-BLAS_NUMBERS = 8192
-#: Tables of float32 with fewer bytes have their values kept as float64 too, once a pass has asked for them.
-WIDE_BYTES = 1 << 26
-#: Adjoints of so many outputs or more that take so many bytes or more are formed column by column: each entry is then
-#: written once, where row by row most of them are fetched from memory for every row. The copy that this needs is not
-#: made of larger tables than this.
-TURNED_OUTPUTS, TURNED_BYTES, MOST_TURNED = 8, 1 << 22, 1 << 30
-#: So many vectors are read together where they have no more entries other than zero than so many full ones.
-MANY, FULL = 4, 4
-
-
-def given(image: Array, out: Array | None) -> Array:
-    """An image that is known already, in ``out`` where that is given."""
-    if out is None:
-        return image
-    out[...] = image
-    return out
-
-
-def gathered(vectors: tuple[Array, ...]) -> Any:
-    """Many vectors with few entries other than zero as the columns of one sparse matrix; None where they are not such.
-
-    A read then costs about one product for all of them, where each by itself would cost one.
-    """
-    if len(vectors) < MANY:
-        return None
-    width, d = math.prod(vectors[0].shape[1:]), len(vectors[0])
-    places: list[Array] = []
-    entries = 0
-    for w in vectors:
-        places.append(np.flatnonzero(w))
-        entries += len(places[-1])
-        if entries > FULL * d:
-            return None
-    rows, columns = np.divmod(np.concatenate(places), width)
-    columns += np.repeat(np.arange(len(vectors)) * width, [len(place) for place in places])
-    values = np.concatenate([np.ravel(w)[place] for w, place in zip(vectors, places, strict=True)])
-    return sp.csr_array((values, (rows, columns)), shape=(d, width * len(vectors)))
+#: Entries of a block at least, so that they pay for its calls, and for each number of its adjoint, which is added up.
+BLOCK_ENTRIES, ADJOINT_ENTRIES = 1 << 17, 16
+#: From so many vectors on, it is worth while to see whether most of their entries are zero.
+MANY = 4
 
 
 class SparseData(LocalData):
     """A SciPy sparse matrix or array with targets.
 
     CSR with float32 or float64 values is held without a copy and must not be changed afterwards; other formats are
-    converted to CSR once, but for CSC that `SparseColumns` reads as it is. Where columns are unsorted or occur twice,
-    they are sorted and summed in a copy. Explicit zeros are fine, and indices may be int32 or int64. Construction
-    checks all entries and indices; norms and means of the rows, and the table by columns, are found when they are first
-    asked for, once for all copies.
+    converted to CSR once. Where columns are unsorted or occur twice, they are sorted and summed in a copy. Explicit
+    zeros are fine, and indices may be int32 or int64. Construction checks all entries and indices, and measures the
+    rows; their mean, and the table by columns, are found when they are first asked for.
 
     Parameters
     ----------
@@ -95,133 +54,108 @@ class SparseData(LocalData):
 
     Notes
     -----
-    A pass costs one read of the stored entries. One output and tables of 64 MB and more go through code that is
-    compiled for them, the rest through SciPy's compiled products, block by block. Results do not depend on the number
-    of threads.
+    A pass costs one read of the stored entries. One output and tables of 32 MB and more go through compiled code, the
+    rest through SciPy's products, block by block. Results do not depend on the number of threads.
     """
 
     keeps_images = True
-    #: The columns that were asked for last; they serve points that are zero elsewhere.
+    #: The columns that were asked for last.
     _chosen: Columns | None = None
     #: The products with them that were asked for last: for squares the same at every point.
     _products: ColumnProducts | None = None
 
     def __init__(self, X: Any, y: Array, sample_weight: Array | None = None, threads: int | None = None) -> None:
-        squares = self._take(X)
+        self._hold(canonical_rows(X))
         self.threads = default_threads() if threads is None else count("threads", threads)
         self.y, self.weight = checked_targets(y, self.n), checked_weights(sample_weight, self.n)
-        self._norms, self._mean = self._measures()
-        #: With equal weights the squares of all entries say it, without those of each row.
-        self._square = None if squares is None or self.weight is not None else measures(0.0, squares / self.n)[1]
+        self.row_norm, self.mean_square = self._measure()
 
-    def _take(self, X: Any) -> float | None:
-        """Hold a table in canonical form; returns the sum of the squares of all entries where it is known."""
-        rows, columns, squares = compressed(X)
-        self._hold(rows, columns)
-        return squares
+    def _hold(self, X: sp.csr_array) -> None:
+        entries = int(X.nnz)
+        self.X, (self.n, self.d), self.stored = X, X.shape, entries
+        self.nbytes, self.cut = ENTRY_BYTES * entries, sparse_blocks(self.n, self.d, entries)
+        self._kept: dict[str, Any] = {}  # the mean row and the columns, shared by copies with other targets
 
-    def _measures(self) -> tuple[Once[tuple[float, float]], Once[Array]]:
-        """The norms of the rows and their mean, which are found when they are asked for."""
-        own = (self.X, self.weight, self.cut, self._workers())
-        return Once(partial(row_norms, *own)), Once(partial(mean_row, *own))
-
-    def _hold(self, X: sp.csr_array, columns: sp.csc_array | None = None) -> None:
-        self.X = self._given = X
-        self._size(X)
-        self._columns = Once(partial(by_columns, X), columns)
-        self._wide = Once(partial(widened, X), None if self.nbytes < WIDE_BYTES else X)
-        self._turned = Once(partial(turned, self._wide, self.cut))
-
-    def _size(self, table: Any) -> None:
-        self.n, self.d = table.shape
-        self.cut = sparse_cut(self.n, self.d, table.nnz)
-        self.stored, self.nbytes = int(table.nnz), ENTRY_BYTES * int(table.nnz)
-
-    @property
-    def row_norm(self) -> float:  # type: ignore[override]  # which nobody sets
-        return self._norms.get()[0]
-
-    @property
-    def mean_square(self) -> float:  # type: ignore[override]  # as above
-        return self._norms.get()[1] if self._square is None else self._square
+    def _measure(self) -> tuple[float, float]:
+        """The largest norm and the mean square of the rows; raises a sentence where an entry is not finite."""
+        largest, mean_square = 0.0, 0.0
+        for rows, tile in self.tables():
+            squares, filled = np.zeros(tile.shape[0]), np.flatnonzero(np.diff(tile.indptr))
+            with np.errstate(over="ignore", invalid="ignore"):
+                if len(filled):
+                    squares[filled] = np.add.reduceat(tile.data * tile.data, tile.indptr[filled])
+            if not np.isfinite(squares).all():
+                raise _not_finite(self.X)
+            largest = max(largest, float(squares.max()))
+            mean_square += float(np.sum(squares * self.weights(rows)))
+        return measures(largest, mean_square)
 
     def mean_row(self) -> Array:
-        return self._mean.get()
+        if "mean" not in self._kept:
+            self._kept["mean"] = self.adjoint(np.array(np.broadcast_to(self.weights(slice(None)), self.n)))
+        mean: Array = self._kept["mean"]
+        return mean
 
     def columns(self) -> sp.csc_array:
-        return self._columns.get()
-
-    def _workers(self) -> int:
-        return self.threads if self.nbytes >= THREADED_BYTES else 1
+        if "columns" not in self._kept:
+            self._kept["columns"] = self.X.tocsc()
+        return self._kept["columns"]
 
     def tables(self, nbytes: int = 1 << 20) -> Iterator[tuple[slice, Any]]:
-        for rows, tile in row_pieces(self.X, nbytes // ENTRY_BYTES):
-            yield rows, widened(tile)
+        step = max(16, self.n * nbytes // max(self.nbytes, 1))
+        for start in range(0, self.n, step):
+            rows = slice(start, min(start + step, self.n))
+            yield rows, self._tile(rows)
+
+    def _tile(self, rows: slice) -> sp.csr_array:
+        """Neighbouring rows with float64 values, which are views where the table has such."""
+        first, last = self.X.indptr[rows.start], self.X.indptr[rows.stop]
+        values = self.X.data[first:last].astype(np.float64, copy=False)
+        pointers = self.X.indptr[rows.start : rows.stop + 1] - first
+        return assemble(values, self.X.indices[first:last], pointers, (len(pointers) - 1, self.d))
 
     def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
         return (self.d, *outputs)
 
     def run(self, work: Pass) -> tuple[Array, Any]:
-        found, threads = compiled(work, self.d, self.cut, self.nbytes), self._workers()
+        found, threads = compiled(work, self.d, self.cut, self.nbytes), self.threads
+        threads = threads if self.nbytes >= THREADED_BYTES else 1
         blocks = None if found is None else found.csr(self.X.data, self.X.indices, self.X.indptr)
-        partials = Partials(self.cut.count, found if blocks is not None else None)
+        partials = Partials(self.cut.count, None if blocks is None else found)
         if blocks is not None:
             over_ranges(blocks, 0, self.cut.count, threads)
         else:
-            many = self.n * math.prod(work.outputs) >= BLAS_NUMBERS
-            with single_blas(many or self.nbytes >= THREADED_BYTES):
-                together = gathered(work.vectors)
-                ready = [None if together is not None else self._short_image(w) for w in work.vectors]
-                over_blocks(lambda k: self._scipy_block(k, work, together, ready, partials), self.cut.count, threads)
+            with single_blas():
+                vectors = stack_vectors(work.vectors)
+                over_blocks(lambda k: self._block(k, work, vectors, partials), self.cut.count, threads)
         return partials.total()
 
-    def _turns(self, outputs: int) -> bool:
-        """Whether adjoints are formed column by column, from a copy of the table."""
-        large = outputs >= TURNED_OUTPUTS and 8 * self.d * outputs >= TURNED_BYTES
-        return large and self.nbytes <= MOST_TURNED and (self.nbytes < WIDE_BYTES or self.X.dtype == np.float64)
-
-    def copied(self, outputs: int) -> int:
-        entries, each = int(self.X.nnz), int(self.X.indices.itemsize)
-        wide = 8 * entries if self.X.dtype != np.float64 and self.nbytes < WIDE_BYTES else 0
-        if not self._turns(outputs):
-            return wide
-        turned: int = (8 + each) * entries + each * (self.d + 1) * self.cut.count
-        return wide + turned
-
-    def _scipy_block(self, k: int, work: Pass, together: Any, ready: list[Array | None], partials: Partials) -> None:
-        total: Array | None = None
-        X, outputs, place = self._wide.get(), math.prod(work.outputs), work.formed_in
-        residuals: list[Array] | None = [] if self._turns(outputs) else None
-        for rows in pieces(X, self.cut, k, outputs * max(1, len(work.vectors) // MANY)):
-            piece, out = RowTile.of(X, rows), None if place is None else place[rows]
-            if together is None:
-                pairs = zip(work.vectors, ready, strict=True)
-                images = [piece.image(w, out) if u is None else given(u[rows], out) for w, u in pairs]
-            else:
-                images = piece.images(together, work.vectors[0].shape[1:])
-            residual, sums = stepped(work, rows, images, outputs)
-            total = sums if total is None else total + sums
-            if residual is not None and residuals is not None:
-                residuals.append(residual)
-            elif residual is not None:
-                piece.add_adjoint(residual, partials.adjoints_of((self.d, *residual.shape[1:]))[k])
-        if residuals:
-            whole = residuals[0] if len(residuals) == 1 else np.concatenate(residuals)
-            self._turned.get()[k].image(whole, partials.adjoints_of((self.d, *whole.shape[1:]))[k])
-        partials.sums[k] = total
+    def _block(self, k: int, work: Pass, vectors: Any, partials: Partials) -> None:
+        """One block of a pass through SciPy's products."""
+        rows = slice(k * self.cut.rows, min((k + 1) * self.cut.rows, self.n))
+        tile, images = self._tile(rows), []
+        if vectors is not None:
+            found = tile @ vectors
+            found = found.toarray() if sp.issparse(found) else found
+            shape = (tile.shape[0], len(work.vectors), *work.outputs)
+            images = list(np.moveaxis(found.reshape(shape), 1, 0))
+        residual, partials.sums[k] = work(rows, *images)
+        if residual is not None:
+            transposed = assemble(tile.data, tile.indices, tile.indptr, tile.shape[::-1], sp.csc_array)
+            partials.adjoints_of((self.d, *residual.shape[1:]))[k] = transposed @ residual
 
     def subset(self, rows: Array) -> SparseData:
         part = self.alike()
         part._hold(self.X[rows])
-        part.y, part.weight, part._chosen = self.y[rows], self.sample_weights(rows), None
-        part._products = None
+        part.y, part.weight = self.y[rows], self.sample_weights(rows)
+        part._chosen = part._products = None
         return part
 
     def second_moments(self, h: RowWeights, wanted: Moments) -> Array:
         features = wanted.features
         if features is None:
             return super().second_moments(h, wanted)
-        return self._choose(features).moments(h(slice(0, self.n), self._given), features, wanted.places)
+        return self._choose(features).moments(h(slice(0, self.n), self.X), features, wanted.places)
 
     def has_columns(self, *, centred: bool) -> bool:
         return True
@@ -230,7 +164,7 @@ class SparseData(LocalData):
         from projfree.data.column_products import ColumnProducts
 
         assert wanted.features is not None
-        columns, weights = self._choose(wanted.features), h(slice(0, self.n), self._given)
+        columns, weights = self._choose(wanted.features), h(slice(0, self.n), self.X)
         made = ColumnProducts(columns, np.ascontiguousarray(weights[:, 0]), centred=wanted.centred)
         known = self._products
         if known is None or not known.same(made):  # else it is laid out already
@@ -238,46 +172,101 @@ class SparseData(LocalData):
         return known
 
     def _choose(self, features: Array) -> Columns:
-        chosen, features = self._chosen, np.sort(features)
-        if chosen is None or not np.array_equal(chosen.features, features):
-            self._chosen = chosen = self._chosen_of(features)
-        return chosen
-
-    def _chosen_of(self, features: Array) -> Columns:
-        """Some columns, which increase."""
         from projfree.data.chosen_columns import Columns
 
-        return Columns.of(self.X, features)
-
-    def _short_image(self, w: Array) -> Array | None:
-        """The image of a vector that is zero outside the columns that were asked for last, else None."""
-        chosen = self._chosen
-        return None if chosen is None or w.ndim > 1 or not chosen.cover(w) else chosen.image(w)
-
-    def image_of(self, table: Any, w: Array) -> Array:
-        short = self._short_image(w) if table is self._given else None
-        return super().image_of(table, w) if short is None else short
+        chosen, features = self._chosen, np.sort(features)
+        if chosen is None or not np.array_equal(chosen.features, features):
+            self._chosen = chosen = Columns.of(self.X, features)
+        return chosen
 
     def smoothness(self, *, centred: bool) -> float:
         return largest_eigenvalue(self, np.zeros(self.d), np.ones(self.d), self.mean_square, centred=centred)
 
     def summation(self) -> float:
         # A column has at most one entry in a row, because the table is canonical. So a block of B rows adds at most B
-        # terms to an entry of its adjoint, whose order is that of the rows: B products and B - 1 sums are rounded. The
-        # sums of a block are added tile by tile, which is an order of its B rows too.
+        # terms to an entry of its adjoint: B products and B - 1 sums are rounded.
         return self.cut.units()
 
     def fingerprint(self) -> str:
-        values = self._given.data
-        marked = self._some_rows(marked_rows(self.n, 2 * len(values) // self.n))  # an entry has a place and a value
-        marked.sort_indices()
+        marked = self.X[marked_rows(self.n, 2 * int(self.X.nnz) // self.n)]  # an entry has a place and a value
         marked.eliminate_zeros()
-        # The sum of the bits changes with any entry, and is the same by rows and by columns; the place of an entry
-        # alone would cost a product to tell.
-        bits = values.view(f"u{values.itemsize}").sum(dtype=np.uint64)
+        # The sum of the bits changes with any entry; the place of an entry alone would cost a product to tell.
+        bits = self.X.data.view(f"u{self.X.dtype.itemsize}").sum(dtype=np.uint64)
         parts = (marked.indptr.astype(np.int64), marked.indices.astype(np.int64), marked.data, self.y, self.weight)
-        return short_hash(f"sparse {(self.n, self.d)} {values.dtype} {self.y.shape} {bits}", *parts)
+        return short_hash(f"sparse {(self.n, self.d)} {self.X.dtype} {self.y.shape} {bits}", *parts)
 
-    def _some_rows(self, rows: Array) -> sp.csr_array:
-        """A copy of some rows."""
-        return self.X[rows]
+
+def sparse_blocks(n: int, d: int, entries: int) -> Blocks:
+    """How a pass cuts sparse rows: as for dense ones, but blocks pay for themselves and their adjoints stay small.
+
+    Few blocks are a power of two, so that two or four threads have equal shares.
+    """
+    most = max(1, min(MOST_BLOCKS, entries // BLOCK_ENTRIES, entries // (ADJOINT_ENTRIES * d)))
+    most = most if most > 16 else 1 << (most.bit_length() - 1)
+    return Blocks(n, max(Blocks.of(n).rows, 64 * math.ceil(n / (64 * most))))
+
+
+def stack_vectors(vectors: tuple[Array, ...]) -> Any:
+    """The vectors side by side, as a sparse matrix where that makes one product much cheaper; None if there is none."""
+    if not vectors:
+        return None
+    stacked = vectors[0] if len(vectors) == 1 else np.stack(vectors, axis=1).reshape(len(vectors[0]), -1)
+    if len(vectors) >= MANY and np.count_nonzero(stacked) <= len(stacked):
+        return sp.csr_array(stacked)
+    return stacked
+
+
+def canonical_rows(X: Any) -> sp.csr_array:
+    """A SciPy sparse matrix or array of any format as CSR of floats, whose columns increase within each row.
+
+    CSR with float32 or float64 values and increasing columns shares its memory with the result. Explicit zeros stay.
+    Products and compiled code trust the indices, so everything that could lead them astray is refused here; whether
+    values are finite is seen when the rows are measured.
+    """
+    if X.ndim != 2 or 0 in X.shape:
+        raise ValueError(f"`X` must be a table with at least one row and one column, got shape {X.shape}.")
+    if X.dtype.kind not in "iub" and X.dtype.newbyteorder("=") not in (np.float32, np.float64):
+        raise TypeError(
+            f"`X` must hold real numbers, got dtype {X.dtype}; convert it first, e.g. with `.astype(float)`."
+        )
+    try:
+        own = X
+        if hasattr(X, "check_format"):  # a conversion trusts its input with memory
+            own = type(X)(X)  # the same arrays: the check leaves out unused space behind the last entry
+            own.check_format(full_check=True)
+        rows = sp.csr_array(own)
+    except ValueError as error:
+        raise ValueError(
+            f"`X` is not a sound sparse matrix: {error}; build it anew from triplets, with "
+            "`scipy.sparse.coo_array((values, (rows, columns)), shape)`."
+        ) from None
+    if not rows.has_canonical_format:
+        rows = rows.copy() if np.shares_memory(rows.indices, getattr(own, "indices", rows.data)) else rows
+        rows.sum_duplicates()
+    dtype = np.float32 if rows.dtype.newbyteorder("=") == np.float32 else np.float64
+    return _with_values(rows, np.ascontiguousarray(rows.data, dtype=dtype))
+
+
+def assemble(values: Array, indices: Array, pointers: Array, shape: tuple[int, int], kind: Any = sp.csr_array) -> Any:
+    """A canonical CSR or CSC array of exactly these arrays; SciPy's constructor copies short views."""
+    table = kind(shape, dtype=values.dtype)
+    table.data, table.indices, table.indptr = values, indices, pointers
+    table.has_canonical_format = True
+    return table
+
+
+def _with_values(X: sp.csr_array, values: Array) -> sp.csr_array:
+    """Other values at the same places."""
+    return assemble(values, X.indices, X.indptr, X.shape)
+
+
+def _not_finite(X: sp.csr_array) -> ValueError:
+    """The sentence about the first entry that is not finite, or about those whose squares are not."""
+    bad = np.flatnonzero(~np.isfinite(X.data))
+    if not len(bad):
+        return ValueError(f"`X` has entries as large as {shown(np.abs(X.data).max())}; rescale its columns.")
+    row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
+    return ValueError(
+        f"`X` must be finite, got {shown(X.data[bad[0]])} at index ({row}, {X.indices[bad[0]]}); "
+        "drop or impute such entries first."
+    )

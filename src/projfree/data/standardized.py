@@ -59,9 +59,6 @@ class StandardizedView(Data):
     def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
         return self.data.shape(outputs)
 
-    def copied(self, outputs: int) -> int:
-        return self.data.copied(outputs)
-
     def with_targets(self, convert: Callable[[Array], Array]) -> Self:
         view = copy(self)
         view._hold(self.data.with_targets(convert))

@@ -9,10 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from projfree.checks import Array, count, is_sparse, plain_array, real_array
-from projfree.data.compressed import assembled, compressed
 from projfree.data.local import LocalData
 from projfree.data.rows import Pass
-from projfree.data.sparse import SparseData
+from projfree.data.sparse import SparseData, assemble, canonical_rows
 
 
 class TaskData(LocalData):
@@ -89,15 +88,13 @@ class TaskData(LocalData):
 def spread_out(X: Any, task: Array, tasks: int) -> sp.csr_array:
     """The table of all pairs: entry (i, j) of X goes to column ``j * tasks + task[i]``."""
     n, d = X.shape
-    table = compressed(X).rows if is_sparse(X) else None
+    table = canonical_rows(X) if is_sparse(X) else None
     most = max(d * tasks, n, n * d if table is None else table.nnz)
     index = np.int32 if most <= np.iinfo(np.int32).max else np.int64
     task = task.astype(index)
     if table is None:  # with its zeros, so that every row has d entries whatever they are
         columns = np.add.outer(task, tasks * np.arange(d, dtype=index))
-        return assembled(
-            sp.csr_array, np.ravel(X), columns.ravel(), np.arange(0, n * d + 1, d, dtype=index), (n, d * tasks)
-        )
+        return assemble(np.ravel(X), columns.ravel(), np.arange(0, n * d + 1, d, dtype=index), (n, d * tasks))
     columns = tasks * table.indices.astype(index)
     columns += np.repeat(task, np.diff(table.indptr))
-    return assembled(sp.csr_array, table.data, columns, table.indptr.astype(index), (n, d * tasks))
+    return assemble(table.data, columns, table.indptr.astype(index), (n, d * tasks))

@@ -98,11 +98,4 @@ def _tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> 
         slope[i] = 1.0 - ratio
 
 
-def _slopes(parameters: Array, u: Array, y: Array, slope: Array, second: Array) -> None:
-    for i in range(len(u)):
-        ratio = y[i] * scalars.bounded_exponential(-max(u[i], -45.0))
-        slope[i] = 1.0 - ratio
-        second[i] = ratio
-
-
-register(Gamma, tile=_tile, slopes=_slopes)
+register(Gamma, tile=_tile)

@@ -83,12 +83,4 @@ def _tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> 
         slope[i] = 2.0 * min(max(r, -delta), delta)
 
 
-def _slopes(parameters: Array, u: Array, y: Array, slope: Array, second: Array) -> None:
-    delta = parameters[0]
-    for i in range(len(u)):
-        r = u[i] - y[i]
-        slope[i] = 2.0 * min(max(r, -delta), delta)
-        second[i] = 2.0 if abs(r) <= delta else 0.0
-
-
-register(Huber, tile=_tile, slopes=_slopes, parameters=lambda loss: (loss.delta,))
+register(Huber, tile=_tile, parameters=lambda loss: (loss.delta,))

@@ -89,16 +89,8 @@ def _tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> 
         value[i] = scalars.decay(u[i])
     for i in range(len(u)):
         m, e = y[i] * u[i], value[i]
-        value[i] = scalars.log1p_of_part(e) - min(m, 0.0)
+        value[i] = scalars.log1p(e) - min(m, 0.0)
         slope[i] = -y[i] * ((e if m > 0.0 else 1.0) / (1.0 + e))
 
 
-def _slopes(parameters: Array, u: Array, y: Array, slope: Array, second: Array) -> None:
-    for i in range(len(u)):
-        e = scalars.decay(u[i])
-        q = 1.0 / (1.0 + e)
-        slope[i] = -y[i] * ((e if y[i] * u[i] > 0.0 else 1.0) * q)
-        second[i] = e * q * q
-
-
-register(Logistic, tile=_tile, slopes=_slopes)
+register(Logistic, tile=_tile)

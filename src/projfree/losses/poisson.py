@@ -106,11 +106,4 @@ def _tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> 
         slope[i] = mean - y[i]
 
 
-def _slopes(parameters: Array, u: Array, y: Array, slope: Array, second: Array) -> None:
-    for i in range(len(u)):
-        mean = scalars.bounded_exponential(u[i])
-        slope[i] = mean - y[i]
-        second[i] = mean
-
-
-register(Poisson, tile=_tile, slopes=_slopes)
+register(Poisson, tile=_tile)

@@ -153,12 +153,4 @@ def _tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> 
         slope[i] = -theta
 
 
-def _slopes(parameters: Array, u: Array, y: Array, slope: Array, second: Array) -> None:
-    q, delta = parameters[0], parameters[1]
-    for i in range(len(u)):
-        r = y[i] - u[i]
-        slope[i] = -min(max(r / delta, q - 1.0), q)
-        second[i] = 1.0 / delta if (q - 1.0) * delta <= r <= q * delta else 0.0
-
-
-register(Quantile, tile=_tile, slopes=_slopes, parameters=lambda loss: (loss.quantile, loss.delta))
+register(Quantile, tile=_tile, parameters=lambda loss: (loss.quantile, loss.delta))

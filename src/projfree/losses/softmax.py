@@ -185,24 +185,23 @@ def _row_sums(e: Array) -> Array:
 
 
 def _tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
-    n, k = u.shape
-    flat, out = u.reshape(-1), slope.reshape(-1)  # one long loop over the exponentials
-    top = 0.0
-    for i in range(n * k):
-        top = max(top, abs(flat[i]))
+    n = len(value)
+    k, top = len(u) // n, 0.0
+    for i in range(len(u)):
+        top = max(top, abs(u[i]))
     if not top <= SAFE:
         for i in range(n):
-            value[i] = _shifted_row(u[i], y[i], slope[i])
+            value[i] = _shifted_row(u[i * k : i * k + k], int(y[i]), slope[i * k : i * k + k])
         return
-    for i in range(n * k):
-        out[i] = scalars.exponential(flat[i])
+    for i in range(len(u)):
+        slope[i] = scalars.exponential(u[i])
     for i in range(n):
-        row, true = slope[i], slope[i, y[i]]
-        row[y[i]] = 0.0
-        others = 0.0
+        row, own = slope[i * k : i * k + k], int(y[i])
+        true, others = row[own], 0.0
+        row[own] = 0.0
         for c in range(k):
             others += row[c]
-        row[y[i]] = -others
+        row[own] = -others
         value[i] = others / true
         part = 1.0 / (others + true)
         for c in range(k):

@@ -66,11 +66,4 @@ def _tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> 
         slope[i] = -2.0 * y[i] * h
 
 
-def _slopes(parameters: Array, u: Array, y: Array, slope: Array, second: Array) -> None:
-    for i in range(len(u)):
-        h = 1.0 - y[i] * u[i]
-        slope[i] = -2.0 * y[i] * max(h, 0.0)
-        second[i] = 2.0 if h > 0.0 else 0.0
-
-
-register(SquaredHinge, tile=_tile, slopes=_slopes)
+register(SquaredHinge, tile=_tile)

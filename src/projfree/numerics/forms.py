@@ -18,45 +18,31 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 
-def no_parameters(loss: Any) -> tuple[float, ...]:
-    """What a loss without parameters gives to its form."""
-    return ()
-
-
 class Form(NamedTuple):
     """What a compiler needs to know about a loss.
 
     Attributes
     ----------
     tile : callable
-        ``tile(parameters, u, y, value, slope)`` writes the losses and derivatives of some predictions. For a loss that
-        acts on each prediction by itself all arrays are flat and of one length. For a coupled loss ``u`` and ``slope``
-        have the shape ``(rows, k)`` and ``value`` the shape ``(rows,)``, and ``y`` is an array of labels of shape
-        ``(rows,)`` or of numbers of shape ``(rows, k)``. A function at the level of a module, in what numba compiles;
-        functions that it calls are compiled with it.
-    slopes : callable or None
-        ``slopes(parameters, u, y, slope, second)`` writes first and second derivatives.
+        ``tile(parameters, u, y, value, slope)`` writes the losses and derivatives of some predictions. All arrays are
+        flat float64, k predictions a row. ``value`` has k entries a row too, one for a coupled loss, and ``y`` has k
+        or, for labels, one. A function of a module in what numba compiles, as are the functions that it calls.
     parameters : callable
         From the loss to the numbers in ``parameters``, an array.
     """
 
     tile: Callable[..., None]
-    slopes: Callable[..., None] | None = None
-    parameters: Callable[[Any], tuple[float, ...]] = no_parameters
+    parameters: Callable[[Any], tuple[float, ...]]
 
 
 _FORMS: dict[type, Form] = {}
 
 
 def register(
-    loss: type,
-    *,
-    tile: Callable[..., None],
-    slopes: Callable[..., None] | None = None,
-    parameters: Callable[[Any], tuple[float, ...]] = no_parameters,
+    loss: type, *, tile: Callable[..., None], parameters: Callable[[Any], tuple[float, ...]] = lambda loss: ()
 ) -> None:
     """Say how losses of exactly this type are compiled; see `Form`."""
-    _FORMS[loss] = Form(tile, slopes, parameters)
+    _FORMS[loss] = Form(tile, parameters)
 
 
 def form_of(loss: Any) -> Form | None:

@@ -21,7 +21,7 @@ from projfree.algebra import UNIT
 from projfree.checks import Array
 from projfree.data import layout
 from projfree.data.base import Data
-from projfree.data.native import register_step
+from projfree.data.compiled import TANGENTS
 from projfree.data.rows import Rows, Step
 from projfree.losses.base import Loss
 
@@ -203,5 +203,4 @@ class Curvatures(Step):
         return h, np.ravel(by_column(h))
 
 
-for _step, _kind in ((TangentSums, "tangent"), (ValueSum, "values"), (SlopeSums, "slopes")):
-    register_step(_step, _kind)
+TANGENTS.add(TangentSums)

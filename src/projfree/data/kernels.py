@@ -1,0 +1,294 @@
+"""Compiled tangents: the sums and the gradient of a loss in one read of the rows.
+
+A block is worked through in tiles that stay in the cache: the predictions of a tile, its losses and derivatives, its
+sums, then its part of the gradient. The kernels are compiled once for all losses: the loss is a compiled function that
+they call once for each tile and point. Sums within a block may be taken in any order, which the rounding allowance
+covers; the order depends on the machine code alone, and each block has its own row of ``sums`` and ``gradients``.
+
+Importing this module imports numba, which costs more than small problems take to solve.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from types import FunctionType
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg.cython_blas  # noqa: F401  # the BLAS of `np.dot` in compiled code; loaded now, so that it is limited
+from numba import cfunc, types
+from numba.extending import register_jitable
+
+from projfree.checks import Array
+from projfree.data.layout import ALONG, ALONG_SIZE, MEAN_IMAGE, SCALARS, SHIFTED, SIZE, SLOPE, SLOPE_SIZE, SQUARE, VALUE
+from projfree.numerics import scalars
+from projfree.numerics.compilation import FAST, compiled
+
+_EXACT = {"nsz", "contract"}
+_VECTOR = types.Array(types.float64, 1, "C")
+_LOSS = types.void(*[_VECTOR] * 5)
+_kernel = compiled(fastmath=FAST, error_model="numpy")  # Python's test for zero keeps a loop from being vectorised
+
+
+class Arguments(NamedTuple):
+    """A tangent with p points, m vectors, d features and k outputs; see `Pass`. What there is not is an empty array.
+
+    Attributes
+    ----------
+    vectors : ndarray of shape (m, d, k)
+    coefficients, scale : ndarray of shape (p, m) and (p,)
+        Of the predictions of the vectors and of the base in those of the points.
+    offsets, b : ndarray of shape (p, r k)
+        What is added to the predictions of the points, and their intercepts, for r rows.
+    base, y, weight : ndarray
+        One or k numbers a row, flat.
+    keep : tuple of four arrays
+        Where the predictions of points are written.
+    outputs, targets, values : int
+        k, and how many targets and losses a row has: k, or one where the loss couples the outputs.
+    uniform : float
+        The weight of each row where there are none.
+    shifted : bool
+        Whether there is an intercept.
+    parameters : ndarray
+        Of the loss.
+    gradients : ndarray of shape (blocks, d, k)
+    sums : ndarray of shape (blocks, ...)
+        See `projfree.data.layout`. Without sums and gradients nothing but predictions is computed.
+    """
+
+    vectors: Array
+    coefficients: Array
+    scale: Array
+    offsets: Array
+    b: Array
+    base: Array
+    y: Array
+    weight: Array
+    keep: tuple[Array, ...]
+    outputs: int
+    targets: int
+    values: int
+    uniform: float
+    shifted: bool
+    parameters: Array
+    gradients: Array
+    sums: Array
+
+
+def no_loss(parameters, u, y, value, slope):
+    """What takes the place of a loss where predictions are all that is wanted."""
+
+
+@cache
+def loss_kernel(tile: FunctionType) -> Any:
+    """The compiled form of a loss, which kernels can call; on disk it is kept under the file of the loss."""
+    _register_callees(tile)
+    options: dict[str, Any] = {"error_model": "numpy", "fastmath": _EXACT}
+    try:
+        return cfunc(_LOSS, cache=True, **options)(tile)
+    except RuntimeError:  # numba finds no folder that can be written to
+        return cfunc(_LOSS, **options)(tile)
+
+
+@cache
+def _register_callees(function: FunctionType) -> None:
+    """Let numba compile the plain functions that a function calls, of its own module and of `scalars`."""
+    for name in function.__code__.co_names:
+        for called in (function.__globals__.get(name), getattr(scalars, name, None)):
+            if isinstance(called, FunctionType):
+                _register_callees(called)
+                register_jitable(error_model="numpy", fastmath=_EXACT)(called)
+
+
+@_kernel
+def _add_dots(X, row, column, rows, columns, v, out):
+    """``out += X[row : row + rows, column : column + columns] @ v``, row by row: memory is fastest in that order."""
+    for i in range(rows):
+        total = 0.0
+        for j in range(columns):  # unsigned, which spares a test
+            total += X[row + i, column + j] * v[j]
+        out[i] += total
+
+
+@_kernel
+def _add_rows(X, row, column, rows, columns, v, out):
+    """``out += v @ X[row : row + rows, column : column + columns]``; four rows for each time that ``out`` is read."""
+    whole = rows - rows % 4
+    for i in range(0, whole, 4):
+        p, a, b, c, d = row + i, v[i], v[i + 1], v[i + 2], v[i + 3]
+        for j in range(columns):
+            q = column + j
+            out[j] += (a * X[p, q] + b * X[p + 1, q]) + (c * X[p + 2, q] + d * X[p + 3, q])
+    for i in range(whole, rows):
+        a = v[i]
+        for j in range(columns):
+            out[j] += a * X[row + i, column + j]
+
+
+@_kernel
+def _add_sums(loss, a, block, first, count, formed, space):
+    """Add what a tile contributes to the sums, given the predictions ``formed`` of its vectors.
+
+    Predictions are kept where that is asked for; the weighted derivatives at the first point are left in ``space[0]``.
+    """
+    points, k, sums = len(a.scale), a.outputs, a.sums[block]
+    r, u, full, value, s, y = space[0], space[1], space[2], space[3], space[4], space[5]
+    size, values, targets = count * k, count * a.values, count * a.targets
+    base, their = a.base[first * k : (first + count) * k], a.y[first * a.targets : (first + count) * a.targets]
+    for i in range(targets):
+        y[i] = their[i]
+    _weigh(a, first, count, s)
+    for j in range(points - 1, -1, -1):  # the first point last, because its derivatives are wanted
+        scale, offset, b = a.scale[j], a.offsets[j], a.b[j]
+        for i in range(size):
+            u[i] = offset[i]
+        if scale != 0.0:
+            for i in range(len(base)):
+                u[i] += scale * base[i]
+        for q in range(len(formed)):
+            c, own = a.coefficients[j, q], formed[q]
+            if c != 0.0:
+                for i in range(size):
+                    u[i] += c * own[i]
+        keep = a.keep[j][first * k : (first + count) * k]
+        for i in range(len(keep)):
+            keep[i] = u[i]
+        if not len(sums):
+            continue
+        for i in range(size):
+            full[i] = u[i] + b[i]
+        loss(a.parameters, full[:size], y[:targets], value[:values], r[:size])
+        total, total_size = _weighted_sums(value, s, values, k // a.values)
+        sums[VALUE if j == 0 else len(sums) - points + j] += total
+    if not len(sums):
+        return
+    sums[SIZE] += total_size
+    along = along_size = shifted = square = slope = slope_size = mean = 0.0
+    for i in range(size):
+        d = r[i]
+        r[i] = t = d * s[i]
+        along += t * u[i]
+        along_size += abs(t * u[i])
+        shifted += abs(t * full[i])
+        square += t * d
+        slope += t
+        slope_size += abs(t)
+        mean += s[i] * u[i]
+    sums[ALONG] += along
+    sums[ALONG_SIZE] += along_size
+    sums[SHIFTED] += shifted if a.shifted else 0.0
+    sums[SQUARE] += square
+    by_output = sums[SCALARS : SCALARS + 3 * k].reshape(3, k)
+    if k == 1:
+        by_output[SLOPE, 0] += slope
+        by_output[SLOPE_SIZE, 0] += slope_size
+        by_output[MEAN_IMAGE, 0] += mean
+        return
+    for i in range(0, size, k):
+        for c in range(k):
+            by_output[SLOPE, c] += r[i + c]
+            by_output[SLOPE_SIZE, c] += abs(r[i + c])
+            by_output[MEAN_IMAGE, c] += s[i + c] * u[i + c]
+
+
+@_kernel
+def _weighted_sums(x, s, count, step):
+    """The sums of ``s x`` and of ``s |x|``, where one of ``step`` weights counts."""
+    total = size = 0.0
+    if step == 1:  # by itself, so that it is vectorised
+        for i in range(count):
+            total += s[i] * x[i]
+            size += s[i] * abs(x[i])
+    else:
+        for i in range(count):
+            total += s[i * step] * x[i]
+            size += s[i * step] * abs(x[i])
+    return total, size
+
+
+@_kernel
+def _weigh(a, first, count, s):
+    """The weight of each prediction of a tile."""
+    if len(a.weight):
+        for i in range(count):
+            for c in range(a.outputs):
+                s[i * a.outputs + c] = a.weight[first + i]
+    else:
+        s[:] = a.uniform
+
+
+@_kernel
+def dense_rows(X, fortran, offset, rows, tile, first_block, last_block, loss, a):
+    """Blocks of ``rows`` rows for one output; the first row of X, or column of its transpose, is row ``offset``."""
+    n, d = (X.shape[1], X.shape[0]) if fortran else X.shape
+    vectors, space = a.vectors.reshape(-1, d), np.empty((6, tile + 8))
+    formed = np.empty((len(vectors), tile))
+    for block in range(first_block, last_block):
+        g, stop = a.gradients[block].reshape(-1), min((block + 1) * rows, offset + n)
+        for first in range(max(block * rows, offset), stop, tile):  # a chunk may begin within a block
+            count, line = min(tile, stop - first), first - offset
+            formed[:] = 0.0
+            for q in range(len(formed)):
+                if fortran:
+                    _add_rows(X, 0, np.uint64(line), d, np.uint64(count), vectors[q], formed[q])
+                else:
+                    _add_dots(X, line, np.uint64(0), count, np.uint64(d), vectors[q], formed[q])
+            _add_sums(loss, a, block, first, count, formed, space)
+            if len(g) and fortran:
+                _add_dots(X, 0, np.uint64(line), d, np.uint64(count), space[0], g)
+            elif len(g):
+                _add_rows(X, line, np.uint64(0), count, np.uint64(d), space[0], g)
+
+
+@_kernel
+def dense_outputs(X, offset, rows, tile, first_block, last_block, loss, a):
+    """`dense_rows` for several outputs, with products by BLAS; X is C-ordered float64."""
+    n, k = len(X), a.outputs
+    formed, space = np.empty((len(a.vectors), tile * k)), np.empty((6, tile * k + 8))
+    for block in range(first_block, last_block):
+        stop = min((block + 1) * rows, offset + n)
+        for first in range(max(block * rows, offset), stop, tile):
+            count = min(tile, stop - first)
+            part = X[first - offset : first - offset + count]
+            for q in range(len(formed)):
+                np.dot(part, a.vectors[q], formed[q, : count * k].reshape(count, k))
+            _add_sums(loss, a, block, first, count, formed, space)
+            if a.gradients.size:
+                a.gradients[block] += np.dot(part.T, space[0, : count * k].reshape(count, k))
+
+
+@compiled(fastmath=_EXACT, error_model="numpy")  # four sums by hand: gathers into vectors are slower
+def _sparse_dot(values, columns, first, last, w):
+    """The product of the entries ``first`` to ``last`` with a vector."""
+    a = b = c = d = 0.0
+    e = first
+    while e + 4 <= last:
+        a += values[e] * w[columns[e]]
+        b += values[e + 1] * w[columns[e + 1]]
+        c += values[e + 2] * w[columns[e + 2]]
+        d += values[e + 3] * w[columns[e + 3]]
+        e += 4
+    while e < last:
+        a += values[e] * w[columns[e]]
+        e += 1
+    return (a + b) + (c + d)
+
+
+@_kernel
+def sparse_rows(values, columns, pointers, rows, tile, first_block, last_block, loss, a):
+    """Blocks of compressed sparse rows for one output; ``columns`` are unsigned and must have been checked."""
+    formed, space = np.empty((len(a.vectors), tile)), np.empty((6, tile + 8))
+    for block in range(first_block, last_block):
+        g, stop = a.gradients[block].reshape(-1), min((block + 1) * rows, len(pointers) - 1)
+        for first in range(block * rows, stop, tile):
+            count = min(tile, stop - first)
+            for q in range(len(formed)):
+                w = a.vectors[q].reshape(-1)
+                for i in range(count):
+                    formed[q, i] = _sparse_dot(values, columns, pointers[first + i], pointers[first + i + 1], w)
+            _add_sums(loss, a, block, first, count, formed, space)
+            for i in range(count if len(g) else 0):
+                r = space[0, i]
+                for e in range(pointers[first + i], pointers[first + i + 1]):
+                    g[columns[e]] += r * values[e]
