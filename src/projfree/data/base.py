@@ -194,9 +194,12 @@ class Data(ABC):
 
         return StandardizedView(self, shift, scale)
 
-    def has_columns(self, *, centred: bool) -> bool:
-        """Whether a workspace gives `Workspace.column_products`, with rows about their mean if ``centred``."""
-        return False
+    def feature_columns(self, features: Array, *, centred: bool) -> tuple[int, Array, Array, Array] | None:
+        """Some columns for `projfree.numerics.group_l1_kernels`; None where that takes more than a read.
+
+        Where ``centred``, any constant may be subtracted from a column.
+        """
+        return None
 
     def raw(self, w: Array, intercept: Any = None) -> tuple[Array, Array]:
         """Coefficients and intercept in the units of the table that was given; differ where it is `standardized`."""

@@ -16,7 +16,7 @@ from projfree.data.blocks import THREADED_BYTES, Partials, over_ranges
 from projfree.data.compiled import compiled
 from projfree.data.compressed import compressed, row_pieces, widened
 from projfree.data.dense import marked_rows
-from projfree.data.local import LocalData, checked_targets, checked_weights
+from projfree.data.local import TableColumns, LocalData, checked_targets, checked_weights
 from projfree.data.moments import measures
 from projfree.data.once import Once
 from projfree.data.row_products import RowTile
@@ -28,7 +28,6 @@ from projfree.runtime import default_threads, over_blocks, single_blas
 
 if TYPE_CHECKING:
     from projfree.data.chosen_columns import Columns
-    from projfree.data.column_products import ColumnProducts
 
 #: Bytes of one entry, for sizes that must not depend on how wide the stored indices are.
 ENTRY_BYTES = 12
@@ -103,8 +102,7 @@ class SparseData(LocalData):
     keeps_images = True
     #: The columns that were asked for last; they serve points that are zero elsewhere.
     _chosen: Columns | None = None
-    #: The products with them that were asked for last: for squares the same at every point.
-    _products: ColumnProducts | None = None
+    _selected: tuple[Array, TableColumns] | None = None
 
     def __init__(self, X: Any, y: Array, sample_weight: Array | None = None, threads: int | None = None) -> None:
         squares = self._take(X)
@@ -214,7 +212,7 @@ class SparseData(LocalData):
         part = self.alike()
         part._hold(self.X[rows])
         part.y, part.weight, part._chosen = self.y[rows], self.sample_weights(rows), None
-        part._products = None
+        part._selected = None
         return part
 
     def second_moments(self, h: RowWeights, wanted: Moments) -> Array:
@@ -223,19 +221,17 @@ class SparseData(LocalData):
             return super().second_moments(h, wanted)
         return self._choose(features).moments(h(slice(0, self.n), self._given), features, wanted.places)
 
-    def has_columns(self, *, centred: bool) -> bool:
-        return True
+    def feature_columns(self, features: Array, *, centred: bool) -> TableColumns:
+        from projfree.numerics.group_l1_kernels import SPARSE, select_columns
 
-    def column_products(self, h: RowWeights, wanted: Moments) -> ColumnProducts:
-        from projfree.data.column_products import ColumnProducts
-
-        assert wanted.features is not None
-        columns, weights = self._choose(wanted.features), h(slice(0, self.n), self._given)
-        made = ColumnProducts(columns, np.ascontiguousarray(weights[:, 0]), centred=wanted.centred)
-        known = self._products
-        if known is None or not known.same(made):  # else it is laid out already
-            self._products = known = made
-        return known
+        kept = self._selected
+        if kept is None or not np.array_equal(kept[0], features):
+            table = self.columns()
+            ptr = np.append(0, np.cumsum(np.diff(table.indptr)[features]))
+            rows, x = np.empty(ptr[-1], dtype=np.int32), np.empty(ptr[-1])
+            select_columns(table.indptr, table.indices, table.data, features, ptr, rows, x)
+            self._selected = kept = features, (SPARSE, ptr, rows, x)
+        return kept[1]
 
     def _choose(self, features: Array) -> Columns:
         chosen, features = self._chosen, np.sort(features)

@@ -15,7 +15,6 @@ from projfree.data.rows import Derived, FormImages, Pass, Step
 from projfree.runtime import lock_of
 
 if TYPE_CHECKING:
-    from projfree.data.column_products import ColumnProducts
     from projfree.data.local import LocalData
     from projfree.data.second_moments import Moments, RowWeights
 
@@ -85,9 +84,9 @@ class Workspace(ABC):
     def second_moments(self, step: Step, x: Point, wanted: Moments) -> Array:
         """Weighted products of features, the weights being what ``step`` returns as residuals at ``x``; one read."""
 
-    def column_products(self, step: Step, x: Point, wanted: Moments) -> ColumnProducts:
-        """`LocalData.column_products` with the weights that ``step`` returns as residuals at the image of ``x``."""
-        raise TypeError("Columns of these data are not at hand; use `second_moments`.")
+    def row_residuals(self, step: Step, x: Point) -> Array | None:
+        """The residuals of ``step`` at ``x``, one for each row; None where rows are out of reach."""
+        return None
 
 
 class LocalWorkspace(Workspace):
@@ -156,9 +155,11 @@ class LocalWorkspace(Workspace):
         with self._lock:
             return self.data.second_moments(self._weights(step, x, wanted), wanted)
 
-    def column_products(self, step: Step, x: Point, wanted: Moments) -> ColumnProducts:
+    def row_residuals(self, step: Step, x: Point) -> Array:
         with self._lock:
-            return self.data.column_products(self._weights(step, x, wanted), wanted)
+            self.hold([x])
+            work = self._pass(step, [x], (x.w,), np.ones((1, 1)), None, np.zeros(1), (None,))
+            return np.asarray(work(slice(0, self.data.n), self._images[x.handle])[0])
 
     def _weights(self, step: Step, x: Point, wanted: Moments) -> RowWeights:
         """The residuals of ``step`` at the image of ``x``, which is formed in the same read where it is not held."""

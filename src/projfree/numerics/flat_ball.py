@@ -50,6 +50,12 @@ class FlatBall:
         """The norm of each group that is dual to that of `sizes`."""
         return self._norms(g, conjugate(self.exponent))
 
+    def parts(self, x: Array) -> Array:
+        """The sums of the entries of each group."""
+        if self.groups is None:
+            return x
+        return np.bincount(self.groups, x.reshape(len(x), -1).sum(axis=1), minlength=len(self.costs))
+
     def _norms(self, w: Array, p: float) -> Array:
         if self.groups is None:
             return np.abs(w)

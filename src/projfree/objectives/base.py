@@ -15,7 +15,7 @@ from projfree.objectives.workload import Workload
 
 if TYPE_CHECKING:
     from projfree.losses.base import Loss
-    from projfree.numerics.symmetric import Symmetric
+    from projfree.numerics.group_l1_qp import Columns
     from projfree.objectives.hessian_products import HessianProducts
     from projfree.objectives.hull import Hull
     from projfree.objectives.quadratic import QuadraticForm
@@ -171,14 +171,12 @@ class SmoothFunction(ABC):
         entries = (features[:, None] * k + np.arange(k)).ravel()
         return rows_at(self.hessian(x)[np.ix_(entries, entries)], places, k)
 
-    def column_products(self, x: Point, features: Array) -> Symmetric:
-        """`hessian_among` increasing features that is not formed, for sets so large that this would take longer."""
-        raise TypeError(f"{type(self).__name__} has no columns at hand; use `hessian_among`.")
+    def hessian_columns(self, x: Point, features: Array) -> Columns | None:
+        """The Hessian of some features through the columns of a table; None where columns are not at hand.
 
-    @property
-    def has_columns(self) -> bool:
-        """Whether `column_products` works."""
-        return False
+        For losses that couple outputs, an upper bound on the Hessian that does not.
+        """
+        return None
 
     @property
     def has_hessian(self) -> bool:

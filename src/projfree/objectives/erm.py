@@ -11,7 +11,6 @@ import numpy as np
 from projfree.algebra import Minorant, Pattern, Point, is_frozen, zeros
 from projfree.checks import Array, flag, instance
 from projfree.data.base import Data
-from projfree.data.second_moments import Moments
 from projfree.deadline import expired
 from projfree.losses.base import Loss
 from projfree.losses.softmax import Softmax
@@ -24,11 +23,11 @@ from projfree.objectives.hull import Hull
 from projfree.objectives.intercepts import Centred, Intercept, NoIntercept, Profiled
 from projfree.objectives.quadratic import QuadraticForm
 from projfree.objectives.rounding import Rounding, SteepRounding
-from projfree.objectives.row_steps import Curvatures
+from projfree.objectives.row_steps import DiagonalCurvatures
 from projfree.objectives.workload import Workload
 
 if TYPE_CHECKING:
-    from projfree.data.column_products import ColumnProducts
+    from projfree.numerics.group_l1_qp import Columns
     from projfree.objectives.hessian_products import HessianProducts
     from projfree.sets.base import ConstraintSet
 
@@ -246,15 +245,18 @@ class Objective(SmoothFunction):
             curvature(self.intercept_strategy, self.workspace, x, b, features), places, math.prod(self.outputs)
         )
 
-    def column_products(self, x: Point, features: Array) -> ColumnProducts:
-        b, free = self._located(x), self.intercept_strategy.constant is not None
-        step = Curvatures(self.loss, 0.0 if b is None else b)
-        return self.workspace.column_products(step, x, Moments(1, 2, free, features))
+    def hessian_columns(self, x: Point, features: Array) -> Columns | None:
+        from projfree.numerics.group_l1_qp import weighted_columns
 
-    @property
-    def has_columns(self) -> bool:
-        shared, free = self.quadratic or not self.outputs, self.intercept_strategy.constant is not None
-        return shared and not self.loss.coupled and self.data.has_columns(centred=free)
+        b, free = self._located(x), self.intercept_strategy.constant is not None
+        table = self.data.feature_columns(features, centred=free) if self.has_hessian else None
+        h = None
+        if table is not None:
+            h = self.workspace.row_residuals(DiagonalCurvatures(self.loss, 0.0 if b is None else b), x)
+        if table is None or h is None:
+            return None
+        h = h.reshape(len(h), -1)
+        return weighted_columns(*table, h[:, :1] if self.quadratic else h, math.prod(self.outputs), intercept=free)
 
     def _located(self, x: Point) -> Array | None:
         """The intercept at ``x``, from memory where it was found before."""

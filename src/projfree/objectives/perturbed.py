@@ -10,7 +10,7 @@ import numpy as np
 from projfree.algebra import Minorant, Pattern, Point, inner
 from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, all_finite, at_least, positive, real_array
-from projfree.numerics.symmetric import Symmetric
+from projfree.numerics.group_l1_qp import Columns
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hull import Hull
@@ -102,12 +102,8 @@ class Perturbed(SmoothFunction):
     def hessian_among(self, x: Point, features: Array, places: Array | None = None) -> Array:
         return self.f.hessian_among(x, features, places)
 
-    def column_products(self, x: Point, features: Array) -> Symmetric:
-        return self.f.column_products(x, features)
-
-    @property
-    def has_columns(self) -> bool:
-        return self.f.has_columns
+    def hessian_columns(self, x: Point, features: Array) -> Columns | None:
+        return self.f.hessian_columns(x, features)
 
     def hessian_at(self, x: Point) -> HessianProducts:
         return self.f.hessian_at(x)
