@@ -111,9 +111,9 @@ def _opened(
         raise ValueError("`columns` is for Parquet files; choose the columns of `X` itself.")
     X, names = from_frame("X", X) if is_frame(X) else (X, None)
     if is_sparse(X):
-        from projfree.data.sparse_columns import sparse_data  # brings in SciPy, which dense data do without
+        from projfree.data.sparse import SparseData  # brings in SciPy, which dense data do without
 
-        data: LocalData = sparse_data(X, y, sample_weight, threads)
+        data: LocalData = SparseData(X, y, sample_weight, threads)
     else:
         data = DenseData(X, y, sample_weight, threads)
     data.feature_names = names

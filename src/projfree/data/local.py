@@ -13,11 +13,11 @@ from projfree.data.base import Data
 from projfree.data.gram import Gram
 from projfree.data.moments import column_deviation, column_sizes, row_measures
 from projfree.data.rows import AsResidual, FormImages, Pass
-from projfree.data.second_moments import Moments, RowWeights, second_moments
+from projfree.data.second_moments import second_moments
 from projfree.data.spectrum import largest_row_sum
 from projfree.data.workspace import LocalWorkspace, Workspace
 
-#: The kind of columns that `projfree.numerics.group_l1_kernels` tells apart, and where they begin, their rows and entries.
+#: Columns for `projfree.numerics.group_l1_kernels`: their kind, where each begins, rows and entries.
 TableColumns = tuple[int, Array, Array, Array]
 
 #: Weights below this part of the largest would leave the range of normal numbers once they are divided by their sum.

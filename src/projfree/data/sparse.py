@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,18 +16,14 @@ from projfree.data.blocks import THREADED_BYTES, Partials, over_ranges
 from projfree.data.compiled import compiled
 from projfree.data.compressed import compressed, row_pieces, widened
 from projfree.data.dense import marked_rows
-from projfree.data.local import TableColumns, LocalData, checked_targets, checked_weights
+from projfree.data.local import LocalData, TableColumns, checked_targets, checked_weights
 from projfree.data.moments import measures
 from projfree.data.once import Once
 from projfree.data.row_products import RowTile
 from projfree.data.rows import Pass
-from projfree.data.second_moments import Moments, RowWeights
 from projfree.data.sparse_blocks import by_columns, mean_row, pieces, row_norms, sparse_cut, stepped, turned
 from projfree.data.spectrum import largest_eigenvalue
 from projfree.runtime import default_threads, over_blocks, single_blas
-
-if TYPE_CHECKING:
-    from projfree.data.chosen_columns import Columns
 
 #: Bytes of one entry, for sizes that must not depend on how wide the stored indices are.
 ENTRY_BYTES = 12
@@ -41,14 +37,6 @@ WIDE_BYTES = 1 << 26
 TURNED_OUTPUTS, TURNED_BYTES, MOST_TURNED = 8, 1 << 22, 1 << 30
 #: So many vectors are read together where they have no more entries other than zero than so many full ones.
 MANY, FULL = 4, 4
-
-
-def given(image: Array, out: Array | None) -> Array:
-    """An image that is known already, in ``out`` where that is given."""
-    if out is None:
-        return image
-    out[...] = image
-    return out
 
 
 def gathered(vectors: tuple[Array, ...]) -> Any:
@@ -76,7 +64,7 @@ class SparseData(LocalData):
     """A SciPy sparse matrix or array with targets.
 
     CSR with float32 or float64 values is held without a copy and must not be changed afterwards; other formats are
-    converted to CSR once, but for CSC that `SparseColumns` reads as it is. Where columns are unsorted or occur twice,
+    converted to CSR once. Where columns are unsorted or occur twice,
     they are sorted and summed in a copy. Explicit zeros are fine, and indices may be int32 or int64. Construction
     checks all entries and indices; norms and means of the rows, and the table by columns, are found when they are first
     asked for, once for all copies.
@@ -100,8 +88,7 @@ class SparseData(LocalData):
     """
 
     keeps_images = True
-    #: The columns that were asked for last; they serve points that are zero elsewhere.
-    _chosen: Columns | None = None
+    #: The features whose columns were asked for last, and these.
     _selected: tuple[Array, TableColumns] | None = None
 
     def __init__(self, X: Any, y: Array, sample_weight: Array | None = None, threads: int | None = None) -> None:
@@ -169,8 +156,7 @@ class SparseData(LocalData):
             many = self.n * math.prod(work.outputs) >= BLAS_NUMBERS
             with single_blas(many or self.nbytes >= THREADED_BYTES):
                 together = gathered(work.vectors)
-                ready = [None if together is not None else self._short_image(w) for w in work.vectors]
-                over_blocks(lambda k: self._scipy_block(k, work, together, ready, partials), self.cut.count, threads)
+                over_blocks(lambda k: self._scipy_block(k, work, together, partials), self.cut.count, threads)
         return partials.total()
 
     def _turns(self, outputs: int) -> bool:
@@ -186,15 +172,14 @@ class SparseData(LocalData):
         turned: int = (8 + each) * entries + each * (self.d + 1) * self.cut.count
         return wide + turned
 
-    def _scipy_block(self, k: int, work: Pass, together: Any, ready: list[Array | None], partials: Partials) -> None:
+    def _scipy_block(self, k: int, work: Pass, together: Any, partials: Partials) -> None:
         total: Array | None = None
         X, outputs, place = self._wide.get(), math.prod(work.outputs), work.formed_in
         residuals: list[Array] | None = [] if self._turns(outputs) else None
         for rows in pieces(X, self.cut, k, outputs * max(1, len(work.vectors) // MANY)):
             piece, out = RowTile.of(X, rows), None if place is None else place[rows]
             if together is None:
-                pairs = zip(work.vectors, ready, strict=True)
-                images = [piece.image(w, out) if u is None else given(u[rows], out) for w, u in pairs]
+                images = [piece.image(w, out) for w in work.vectors]
             else:
                 images = piece.images(together, work.vectors[0].shape[1:])
             residual, sums = stepped(work, rows, images, outputs)
@@ -211,15 +196,9 @@ class SparseData(LocalData):
     def subset(self, rows: Array) -> SparseData:
         part = self.alike()
         part._hold(self.X[rows])
-        part.y, part.weight, part._chosen = self.y[rows], self.sample_weights(rows), None
+        part.y, part.weight = self.y[rows], self.sample_weights(rows)
         part._selected = None
         return part
-
-    def second_moments(self, h: RowWeights, wanted: Moments) -> Array:
-        features = wanted.features
-        if features is None:
-            return super().second_moments(h, wanted)
-        return self._choose(features).moments(h(slice(0, self.n), self._given), features, wanted.places)
 
     def feature_columns(self, features: Array, *, centred: bool) -> TableColumns:
         from projfree.numerics.group_l1_kernels import SPARSE, select_columns
@@ -232,27 +211,6 @@ class SparseData(LocalData):
             select_columns(table.indptr, table.indices, table.data, features, ptr, rows, x)
             self._selected = kept = features, (SPARSE, ptr, rows, x)
         return kept[1]
-
-    def _choose(self, features: Array) -> Columns:
-        chosen, features = self._chosen, np.sort(features)
-        if chosen is None or not np.array_equal(chosen.features, features):
-            self._chosen = chosen = self._chosen_of(features)
-        return chosen
-
-    def _chosen_of(self, features: Array) -> Columns:
-        """Some columns, which increase."""
-        from projfree.data.chosen_columns import Columns
-
-        return Columns.of(self.X, features)
-
-    def _short_image(self, w: Array) -> Array | None:
-        """The image of a vector that is zero outside the columns that were asked for last, else None."""
-        chosen = self._chosen
-        return None if chosen is None or w.ndim > 1 or not chosen.cover(w) else chosen.image(w)
-
-    def image_of(self, table: Any, w: Array) -> Array:
-        short = self._short_image(w) if table is self._given else None
-        return super().image_of(table, w) if short is None else short
 
     def smoothness(self, *, centred: bool) -> float:
         return largest_eigenvalue(self, np.zeros(self.d), np.ones(self.d), self.mean_square, centred=centred)

@@ -13,7 +13,7 @@ from projfree.algebra import UNIT
 from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, all_finite, real_array, shown
 from projfree.data.base import Data
-from projfree.data.local import TableColumns, LocalData
+from projfree.data.local import LocalData, TableColumns
 from projfree.data.rows import Pass, WithResidualSum
 from projfree.data.second_moments import Moments, RowWeights
 from projfree.data.spectrum import largest_eigenvalue

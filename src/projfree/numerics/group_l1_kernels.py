@@ -1,8 +1,8 @@
 # mypy: disallow-untyped-decorators=False
-"""Compiled kernels over the columns of a matrix: products, and coordinate descent for l_1 and group-l_1 penalties.
+r"""Compiled kernels over the columns of a matrix: products, and coordinate descent for l_1 and group-l_1 penalties.
 
 A matrix A with m columns is held as ``(kind, ptr, rows, x)``: column j is ``x[ptr[j]:ptr[j + 1]]``, at ``rows[...]``
-where the matrix is sparse. The quadratic :math:`\\tfrac12 |A v|^2 - \\langle b, v\\rangle` is followed through the image
+where the matrix is sparse. The quadratic :math:`\tfrac12 |A v|^2 - \langle b, v\rangle` is tracked by the image
 ``z = A v``. Of kind ``GRAM`` the columns are those of :math:`H = A^T A` itself, and ``z = H v`` is the gradient plus b.
 Parameters have the shape ``(m, k)`` for k outputs; with more than one output, ``h`` may hold a weight for each row and
 output, by which images are multiplied.

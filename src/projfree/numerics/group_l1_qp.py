@@ -10,6 +10,7 @@ the penalised problems are solved: the norm of their minimisers decreases in :ma
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -22,10 +23,14 @@ from projfree.deadline import expired
 from projfree.numerics import group_l1_kernels as kernels
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.group_l1_kernels import GRAM, NO_ROWS, SPARSE
+from projfree.numerics.projected_quadratic import project_descent
+from projfree.numerics.simplex_quadratic import minimise_on_simplex
 from projfree.numerics.sums import UNIT
 
 #: Rounds of descent and Newton steps at most, and rounds without progress after which rounding is taken to be reached.
 MOST_ROUNDS, STALLED = 300, 12
+#: A gap of so many roundings is not worth another method.
+FEW_ROUNDINGS = 32.0
 #: Sweeps over the nonzeros that follow a sweep over all columns: the sweeps find the face for the Newton step.
 SUPPORT_SWEEPS = 3
 #: Conjugate gradient steps of the first Newton step; each later one has twice as many, as in truncated Newton methods.
@@ -104,6 +109,14 @@ class Columns(NamedTuple):
         H -= np.multiply.outer(self.mean[:, 0], self.mean[:, 0])
         return Columns.of_matrix(H, self.mean.shape[1])
 
+    def to_matrix(self) -> Array:
+        """H, formed if need be; all outputs share it."""
+        found = self.formed().matrix
+        if found is not None:
+            return found
+        one = self._replace(mean=self.mean[:, :1], diagonal=self.diagonal[:, :1])
+        return np.hstack([one.times(unit[:, None]) for unit in np.eye(len(self.mean))])
+
     @property
     def matrix(self) -> Array | None:
         """H where it is at hand."""
@@ -133,17 +146,13 @@ class Columns(NamedTuple):
 
     def largest(self, first: Array) -> Array:
         """An upper bound on the largest eigenvalue of the block of each group."""
-        bounds = np.empty(len(first) - 1)
-        widest = replace_weights(self)
-        for g in range(len(bounds)):
-            own = slice(first[g], first[g + 1])
-            if own.stop - own.start == 1:
-                bounds[g] = float(np.max(self.diagonal[own] + self.mean[own] ** 2))
-                continue
-            unit = np.zeros((len(self.mean), own.stop - own.start))
-            unit[np.arange(own.start, own.stop), np.arange(own.stop - own.start)] = 1.0
-            bounds[g] = float(np.linalg.eigvalsh(widest.block(own))[-1])
-        return bounds * (1.0 + 1e-12)
+        widest = self
+        if self.h.size:  # with the largest of the weights of a row
+            root = np.sqrt(self.h.max(axis=1))
+            by = root[self.rows] if self.kind == SPARSE else np.tile(root, len(self.ptr) - 1)
+            widest = self._replace(x=self.x * by, h=NO_WEIGHTS)
+        bounds = [np.linalg.eigvalsh(widest.block(slice(*ends)))[-1] for ends in itertools.pairwise(first)]
+        return np.array(bounds) * (1.0 + 1e-12)
 
     def block(self, own: slice) -> Array:
         """The block of H of some neighbouring columns, without what an intercept takes off."""
@@ -155,15 +164,6 @@ class Columns(NamedTuple):
             part = slice(self.ptr[own.start + i], self.ptr[own.start + i + 1])
             dense[i, self.rows[part] if self.kind == SPARSE else slice(None)] = self.x[part]
         return np.asarray(dense @ dense.T)
-
-
-def replace_weights(columns: Columns) -> Columns:
-    """The columns times the root of the largest of the weights of each row."""
-    if not columns.h.size:
-        return columns
-    root = np.sqrt(columns.h.max(axis=1))
-    by = root[columns.rows] if columns.kind == SPARSE else np.tile(root, len(columns.ptr) - 1)
-    return columns._replace(x=columns.x * by, h=NO_WEIGHTS)
 
 
 def weighted_columns(
@@ -210,7 +210,7 @@ def minimize_group_l1(
     goal: float = 0.0,
     *,
     free: int = 0,
-    bound: float = math.inf,
+    bound: float = 0.0,
     exponent: float = EXPONENT,
 ) -> QPSolution:
     """The minimiser over a ball whose groups are neighbours.
@@ -230,12 +230,61 @@ def minimize_group_l1(
     exponent : float
         The multiplier is about the radius to minus this power.
     """
-    return _Search(columns, b, ball, start, free, bound).solve(level, goal, exponent)
+    if ball.tight and not free:
+        return _on_simplex(columns, b, ball, start)
+    found = QPSolution(start, level, math.inf, 0.0)
+    if not ball.tight:
+        found = _Search(columns, b, ball, start, free, bound).solve(level, goal, exponent)
+    if found.gap <= max(goal, FEW_ROUNDINGS * found.floor) or columns.h.size or expired():
+        return found
+    # A degenerate face, or a simplex beside free entries: other methods are slower, and do not need regular faces.
+    if ball.groups is None and not free and b.size <= MOST_FACTORIZED:
+        other = _on_simplex(columns, b, ball, found.w)
+    else:
+        other = _projected(columns.to_matrix(), b, ball, found.w, free, bound)
+    return replace(other, exponent=found.exponent) if other.gap < found.gap else found
+
+
+def _on_simplex(columns: Columns, b: Array, ball: FlatBall, start: Array) -> QPSolution:
+    """The minimiser over a set whose groups are single entries, as weights of its vertices."""
+    H, m, v = columns.to_matrix(), b.size, start.ravel()
+    if len(H) < m:
+        H = np.kron(H, np.eye(m // len(H)))
+    reach = np.broadcast_to(ball.radius / ball.costs, b.shape).ravel()
+    corners, weights = np.diag(reach), np.maximum(v, 0.0) / reach
+    if ball.signed:
+        corners, weights = np.vstack([corners, -corners]), np.append(weights, np.maximum(-v, 0.0) / reach)
+    if not ball.tight:
+        corners, weights = np.vstack([corners, np.zeros(m)]), np.append(weights, max(1.0 - float(weights.sum()), 0.0))
+    weights = weights / weights.sum() if weights.any() else np.full(len(weights), 1.0 / len(weights))
+    slope = corners @ (H @ (corners.T @ weights) - b.ravel())
+    v = corners.T @ minimise_on_simplex(corners @ H @ corners.T, slope, weights)
+    return _checked(columns, b, ball, ball.inside(v.reshape(b.shape)), 0, 0.0)
+
+
+def _projected(H: Array, b: Array, ball: FlatBall, start: Array, free: int, bound: float) -> QPSolution:
+    """The minimiser by accelerated projected gradients."""
+    m = len(b) - free
+
+    def project(v: Array) -> Array:
+        return np.concatenate([ball.project(v[:m]), np.clip(v[m:], -bound, bound)])
+
+    largest = float(np.linalg.eigvalsh(H)[-1]) * (1.0 + 1e-12)
+    found = project_descent(H, b, project, start, largest)
+    return _checked(Columns.of_matrix(H, b.size // len(b)), b, ball, found, free, bound)
+
+
+def _checked(columns: Columns, b: Array, ball: FlatBall, w: Array, free: int, bound: float) -> QPSolution:
+    """A point with its multiplier and gap."""
+    g, m = columns.times(w.reshape(len(b), -1)).reshape(b.shape) - b, len(b) - free
+    level = ball.level(g[:m])
+    gap = float(np.vdot(g, w)) + ball.radius * level + (bound * float(np.abs(g[m:]).sum()) if free else 0.0)
+    return QPSolution(w, level, gap, 0.0)
 
 
 def minimize_penalized(columns: Columns, b: Array, ball: FlatBall, start: Array, level: float, goal: float) -> Array:
     """The minimiser with the penalty ``level`` times the norm of the ball, whatever its radius; see above."""
-    return _Search(columns, b, replace(ball, radius=math.inf), start, 0, math.inf).solve(level, goal).w
+    return _Search(columns, b, replace(ball, radius=math.inf), start, 0, 0.0).solve(level, goal).w
 
 
 #: A point, its gradient and its norm.
@@ -269,7 +318,10 @@ class _Search:
             return
         starts = np.flatnonzero(np.diff(ball.groups, prepend=-1))
         self.first = np.append(starts, np.arange(self.m, len(self.v) + 1))
-        self.unit, self.high = np.append(self.costs, np.zeros(self.free)), np.append(high, np.full(self.free, self.bound))
+        self.unit, self.high = (
+            np.append(self.costs, np.zeros(self.free)),
+            np.append(high, np.full(self.free, self.bound)),
+        )
         self.largest = self.columns.largest(self.first)
 
     def _look(self) -> None:
@@ -309,31 +361,31 @@ class _Search:
 
     def _gap(self, v: Array, g: Array) -> float:
         """The Frank-Wolfe gap at v, where the gradient is g."""
-        gap = float(np.vdot(g, v)) + self.ball.radius * self.ball.level(self._inner(g))
-        return gap + (self.bound * float(np.abs(g[self.m :]).sum()) if self.free else 0.0)
+        linear = float(np.vdot(g, v)) + self.bound * float(np.abs(g[self.m :]).sum())
+        return linear + self.ball.radius * self.ball.level(self._inner(g))
 
     def _penalized_gap(self, level: float, norm: float) -> float:
         """The gap of the penalised problem; parts at a bound that push against it are where they should be."""
         sizes, slopes = self.ball.sizes(self._inner(self.v)), self.ball.slopes(self._inner(self.g))
         capped = (sizes * self.costs >= self.ball.radius * (1.0 - 4.0 * UNIT)) & (slopes >= level)
-        parts = self.ball.parts(self._inner(self.g) * self._inner(self.v)) + level * self.costs * sizes
+        parts = self.ball.sums(self._inner(self.g) * self._inner(self.v)) + level * self.costs * sizes
         gap = float(np.sum(np.where(capped, 0.0, parts)))
         above = float(np.max(np.where(capped, -math.inf, slopes), initial=-math.inf)) - level
         size = norm if math.isinf(self.ball.radius) else max(norm, self.ball.radius)
         gap += max(above, 0.0) * size
-        if self.free:
-            g = self.g[self.m :]
-            gap += float(np.vdot(g, self.v[self.m :])) + self.bound * float(np.abs(g).sum())
-        return gap
+        g = self.g[self.m :]
+        return gap + float(np.vdot(g, self.v[self.m :])) + self.bound * float(np.abs(g).sum())
 
     def _floor(self) -> float:
         """The rounding of a gap."""
-        r = self.ball.radius if math.isfinite(self.ball.radius) else self.norm(self.v)
-        size = float(np.abs(self.v).ravel() @ np.abs(self.b).ravel())
-        return 8.0 * UNIT * (size + r * self.ball.level(np.abs(self._inner(self.b))))
+        size = np.abs(self.b)
+        terms = float(np.vdot(np.abs(self.v), size))
+        if math.isfinite(self.ball.radius):
+            terms += self.ball.radius * self.ball.level(-self._inner(size)) + self.bound * float(size[self.m :].sum())
+        return 8.0 * UNIT * terms
 
     def _inside(self, norm: float, sides: dict[bool, _Side]) -> Iterator[tuple[Array, Array]]:
-        """Points of the ball near v and their gradients: v scaled, and the one between v and the last on the other side.
+        """Points of the ball near v with their gradients: v scaled, and between v and the last one on the other side.
 
         Where the norm jumps at the right multiplier, all points between two minimisers are minimisers.
         """
@@ -357,7 +409,7 @@ class _Search:
         search, penalty = _Multiplier(r, exponent), math.isinf(r)
         everything = np.arange(len(self.unit))
         start, last, steps, stalled = self._value(), math.inf, CG_STEPS, 0
-        best, sides = QPSolution(self.v.copy(), level, math.inf, 0.0), {}
+        best, sides = QPSolution(self.v.copy(), level, math.inf, 0.0), dict[bool, _Side]()
         for turn in range(MOST_ROUNDS):
             self._sweep(level, everything)
             for _ in range(SUPPORT_SWEEPS):
@@ -406,6 +458,7 @@ class _Search:
             if self.ball.groups is None:
                 crossed = (new * old[0] < 0.0) & (self.unit > 0.0)
                 new = np.clip(np.where(crossed, 0.0, new), self.low, self.high)
+            new[self.m :] = np.clip(new[self.m :], -self.bound, self.bound)
             self.v = new
             self._look()
             if self._value() + level * self.norm(new) <= before:
@@ -430,7 +483,7 @@ class _Search:
         sizes = np.sqrt(np.add.reduceat((v * v).sum(axis=1), self.first[:-1]))
         each = np.repeat(sizes, np.diff(self.first))[:, None]
         cost = np.repeat(self.unit, np.diff(self.first))[:, None]
-        on = np.broadcast_to((each > 0.0) | (cost == 0.0), v.shape)
+        on = (each > 0.0) & ((cost > 0.0) | (np.abs(v) < self.bound))
         with np.errstate(invalid="ignore", divide="ignore"):
             u = np.where(each > 0.0, v / each, 0.0)
             bend = np.where(each > 0.0, level * cost / each, 0.0)
@@ -512,7 +565,7 @@ class _Multiplier:
             self.above = level
         else:
             self.below = level
-        share = (norm / self.radius) ** self.exponent
+        share = math.pow(norm / self.radius, self.exponent)
         guess = level * min(max(share, FACTOR), 1.0 / FACTOR)
         if self.below < guess < self.above:
             return guess

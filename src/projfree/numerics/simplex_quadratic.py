@@ -13,7 +13,7 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.deadline import expired
-from projfree.numerics.l1_quadratic import face_step
+from projfree.numerics.flat_step import flat_step, regular_solve
 
 _EPS = float(np.finfo(np.float64).eps)
 #: Rounds without progress after which only rounding is left.
@@ -106,3 +106,19 @@ class _Face:
         found = found[np.argsort(-excess[found], kind="stable")][: 1 + len(self.on) // 2]
         self.on = np.sort(np.concatenate((self.on, found)))
         return True
+
+
+def face_step(H: Array, slope: Array, level: bool, noise: float) -> tuple[Array, bool]:
+    r"""`flat_step`, with :math:`\sum\delta = 0` if ``level``."""
+    if not level:
+        return flat_step(H, slope, noise)
+    slope = slope - slope.mean()  # changes nothing but the rounding
+    sides = np.ones((len(slope), 2))
+    sides[:, 0] = -slope
+    solved = regular_solve(H, sides)
+    if solved is not None:
+        free, along = solved.T
+        return free - np.add.reduce(free) / np.add.reduce(along) * along, True
+    centre = np.eye(len(H)) - 1.0 / len(H)
+    way, whole = flat_step(centre @ H @ centre, centre @ slope, noise)
+    return centre @ way, whole

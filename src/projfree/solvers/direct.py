@@ -10,11 +10,9 @@ import numpy as np
 from projfree.algebra import Point
 from projfree.checks import Array
 from projfree.numerics.flat_ball import FlatBall
-from projfree.numerics.flat_quadratic import minimise_flat
-from projfree.numerics.free_quadratic import minimise_with_free
+from projfree.numerics.group_l1_qp import Columns, minimize_group_l1
 from projfree.numerics.lp_quadratic import minimise_quadratic
 from projfree.numerics.secular import decomposed
-from projfree.numerics.symmetric import Formed
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.gram_form import entries
@@ -49,7 +47,7 @@ class Direct(Solver):
     what rounding has left, and one solve with :math:`b = H x - \nabla f(x)` in place of b, at one more read, removes
     it; later steps do the same again. Over l_p balls, and those that coincide with one, the solve is exact (see
     `projfree.numerics.lp_quadratic`), and so it is over simplices and balls of the group lasso (see
-    `projfree.numerics.flat_quadratic`); other sets need a quick projection. Squares over observed entries of a matrix
+    `projfree.numerics.group_l1_qp`); other sets need a quick projection. Squares over observed entries of a matrix
     are solved over the Frobenius ball, entry by entry with one multiplier.
 
     Examples
@@ -162,18 +160,18 @@ def minimise_form(ball: ConstraintSet, H: Array, b: Array, start: Array) -> Arra
         w = minimise_form(inner, H / by / by[:, None], b / d, start * d)
         return np.asarray(w / d)
     lp, flat = ball.as_lp(b.shape), ball.as_flat(b.shape)
-    if lp is None and flat is not None:
-        return flat_minimum(flat, H, b, start, ball.free_features(), ball.free_bound)
+    if flat is not None:
+        return group_l1_minimum(flat, H, b, start, ball.free_features(), ball.free_bound)
     if lp is None:
         return minimise_model(np.kron(H, np.eye(int(np.prod(b.shape[1:])))), b, ball, start)
     first = start if start.any() else None
     return minimise_quadratic(H, b, lp.p, lp.radius, first, decomposed(H) if lp.p == 2.0 else None).w
 
 
-def flat_minimum(flat: FlatBall, H: Array, b: Array, start: Array, free: Array, bound: float) -> Array:
-    """The minimiser over a set of few features, whose groups need not be neighbours.
+def group_l1_minimum(flat: FlatBall, H: Array, b: Array, start: Array, free: Array, bound: float) -> Array:
+    """The minimiser over an l_1 or group-l_1 ball, whose groups need not be neighbours.
 
-    The ``free`` features stand outside it, between ``-bound`` and ``bound``.
+    The ``free`` features lie outside the ball, between ``-bound`` and ``bound``.
     """
     m = len(b) - len(free)
     kept = np.arange(m) if flat.groups is None else np.argsort(flat.groups, kind="stable")
@@ -181,9 +179,8 @@ def flat_minimum(flat: FlatBall, H: Array, b: Array, start: Array, free: Array, 
     back, own = np.argsort(order), flat.among(kept)
     H, b, start = H[np.ix_(order, order)], b[order], start[order]
     level = own.level((H @ start - b)[:m]) * (1.0 if start[:m].any() else FIRST_LEVEL)
-    if len(free):
-        return minimise_with_free(H, b, own, start, level, 0.0, free=len(free), bound=bound).w[back]
-    return minimise_flat(Formed(H), b, own, start, level).w[back]
+    columns = Columns.of_matrix(H, b.size // len(b))
+    return minimize_group_l1(columns, b, own, start, level, free=len(free), bound=bound).w[back]
 
 
 def _same_in_columns(d: Array) -> bool:

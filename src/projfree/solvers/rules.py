@@ -156,12 +156,8 @@ def working_set(costs: Costs) -> Choice | None:
     one = 1.0 + HESSIAN * m * (m / d) + EXACT_SOLVE * MODEL_FLOPS * float(m) ** 3 / (FLOPS_A_READ * costs.span)
     why = f"most of the {d:,} features are zero at the minimum, so that it is looked for among a few at a time"
     work = WORKING_STEPS * (one + costs.tangent + costs.oracle)
-    from projfree.solvers.working_set import MOST_FEATURES, systems
-
-    memory = held.working_set(costs, MOST_FEATURES, systems(f.quadratic, f.shape, flat))
-    then = _accelerating() if costs.ball.projectable else solvers.CorrectivePrimalAveraging()
-    solver = solvers.Relay(solvers.WorkingSet(), then, WORKING_TURNS)
-    return Choice(solver, 2.0 + 2.0 * WORKING_STEPS, work, memory, why)
+    memory = held.working_set(costs, m, 1)
+    return Choice(solvers.WorkingSet(), 2.0 + 2.0 * WORKING_STEPS, work, memory, why)
 
 
 def lanczos(costs: Costs) -> Choice | None:

@@ -9,9 +9,11 @@ import numpy as np
 
 from projfree.algebra import UNIT, Minorant, Point, inner
 from projfree.checks import Array, count
+from projfree.deadline import expired
 from projfree.numerics.flat_ball import FlatBall
-from projfree.numerics.group_l1_qp import EXPONENT, Columns, QPSolution, minimize_group_l1
+from projfree.numerics.group_l1_qp import EXPONENT, Columns, QPSolution, minimize_group_l1, minimize_penalized
 from projfree.objectives.base import SmoothFunction
+from projfree.objectives.evaluation import Evaluation
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Known, Solver, State, at_iterate
 from projfree.solvers.model_step import NOTHING, step_towards
@@ -23,6 +25,10 @@ SHARE = 0.05
 OUTSIDE = 0.1
 #: The first multiplier, over the largest slope at the start.
 FIRST_LEVEL = 0.5
+#: A start with more nonzero entries is replaced by a vertex.
+MOST_AT_START = 2_000
+#: A penalised problem is solved to this part of its value, in at most so many Newton steps.
+PENALIZED_ACCURACY, PENALIZED_STEPS = 1e-12, 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +60,8 @@ class WorkingSet(Solver):
               + \tfrac12 \langle v - x, H_W (v - x)\rangle
 
     over the features W by coordinate descent (see `projfree.numerics.group_l1_qp`), and moves there, or to the minimum
-    on the way where f does not fall enough. W holds the nonzero features and those with the largest slopes. The gradient
-    at the new point, one read of the data, says what is missing in W and proves a bound.
+    on the way where f does not fall enough. W holds the nonzero features and those with the largest slopes. The
+    gradient at the new point, one read of the data, says what is missing in W and proves a bound.
 
     Parameters
     ----------
@@ -105,10 +111,12 @@ class WorkingSet(Solver):
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, WorkingSetState)
-        began = ()
+        began: tuple[tuple[int, Evaluation], ...] = ()
         if state.m is None:
             here = f.evaluate(state.x, keep=True)
             began = at_iterate(state.t, here)
+            if np.count_nonzero(here.point.w) > MOST_AT_START:
+                here = f.evaluate(f.point(ball.lmo(here.slope.gradient), here.intercept), keep=True)
             state = replace(state, x=here.point, m=here.slope, value=here.value)
         x, m = state.x, state.m
         assert m is not None
@@ -154,11 +162,7 @@ class WorkingSet(Solver):
             violators = int(np.count_nonzero(outside > level))
             size = len(used) + min(violators, max(len(used), self.smallest))
         scores[used] = math.inf
-        chosen = np.sort(np.argpartition(-scores, size - 1)[:size]) if size < len(scores) else np.arange(len(scores))
-        if flat.groups is not None:  # whole groups, as neighbours
-            chosen = np.flatnonzero(np.isin(flat.groups, flat.groups[chosen]))
-            chosen = chosen[np.argsort(flat.groups[chosen], kind="stable")]
-        return np.append(bounded[chosen], free)
+        return np.append(bounded[select(flat, scores, size)], free)
 
 
 def _minimize_model(
@@ -168,22 +172,87 @@ def _minimize_model(
     flat, free = ball.as_flat(f.shape), ball.free_features()
     assert flat is not None
     bounded = features[: len(features) - len(free)]
-    part = flat.among(bounded - np.searchsorted(free, bounded))
-    old, slope = x.w[features], g[features]
-    columns = f.hessian_columns(x, features)
-    outputs = math.prod(f.shape[1:])
-    many = len(free)
-    if columns is None:
-        H = f.hessian_among(x, features)
-        if len(H) > len(features):  # each output has a part of its own
-            part, old, slope, many = part.flattened(outputs), old.ravel(), slope.ravel(), len(free) * outputs
-        columns = Columns.of_matrix(H, old.size // len(H))
-    else:
-        columns = columns.formed()
-    b = columns.times(old.reshape(len(old), -1)).reshape(old.shape) - slope
-    level = max(0.0 if math.isnan(state.level) else state.level, FIRST_LEVEL * part.level(slope[: len(slope) - many]))
+    model = _Model(f, flat.among(bounded - np.searchsorted(free, bounded)), x, g, features)
+    share = 1 if model.b.shape == x.w[features].shape else math.prod(f.shape[1:])
+    slope = model.slope[: len(model.slope) - len(free) * share]
+    level = max(0.0 if math.isnan(state.level) else state.level, FIRST_LEVEL * model.ball.level(slope))
     goal = SHARE * ball.gap(g, x.w)
-    found = minimize_group_l1(columns, b, part, old, level, goal, free=many, bound=ball.free_bound, exponent=state.exponent)
-    w = np.zeros_like(x.w)
-    w[features] = found.w.reshape(old.shape if outputs == 1 else (len(features), *x.w.shape[1:]))
-    return replace(found, w=w)
+    found = minimize_group_l1(
+        model.columns,
+        model.b,
+        model.ball,
+        model.start,
+        level,
+        goal,
+        free=len(free) * share,
+        bound=ball.free_bound,
+        exponent=state.exponent,
+    )
+    return replace(found, w=model.parameter(found.w))
+
+
+class _Model:
+    """The quadratic model of f at x among some features: ``columns`` and b, with the ball, the start and the slope."""
+
+    def __init__(self, f: SmoothFunction, ball: FlatBall, x: Point, g: Array, features: Array) -> None:
+        self.x, self.features = x, features
+        self.ball, self.start, self.slope = ball, x.w[features], g[features]
+        columns = f.hessian_columns(x, features)
+        if columns is None:
+            H = f.hessian_among(x, features)
+            if len(H) > len(features):  # each output has a part of its own
+                self.ball, self.start, self.slope = (
+                    ball.flattened(len(H) // len(features)),
+                    *map(np.ravel, (self.start, self.slope)),
+                )
+            columns = Columns.of_matrix(H, self.start.size // len(H))
+        self.columns = columns.formed()
+        self.b = columns.times(self.start.reshape(len(self.start), -1)).reshape(self.start.shape) - self.slope
+
+    def parameter(self, v: Array) -> Array:
+        """A minimiser of the model as a parameter of f."""
+        w = np.zeros_like(self.x.w)
+        w[self.features] = v.reshape(w[self.features].shape)
+        return w
+
+
+def minimize_with_penalty(f: SmoothFunction, ball: ConstraintSet, level: float, start: Array) -> tuple[Array, bool]:
+    """The minimiser of f plus ``level`` times the norm of a ball, whatever its radius, and whether it was found.
+
+    The same Newton steps on working sets, at a fixed multiplier.
+    """
+    flat = ball.as_flat(f.shape)
+    assert flat is not None
+    here, smallest = f.evaluate(f.point(start), keep=True), WorkingSet().smallest
+    for _ in range(PENALIZED_STEPS):
+        w, g, value = here.point.w, here.slope.gradient, here.value + level * flat.norm(here.point.w)
+        scores, used = flat.scores(g), np.flatnonzero(w.reshape(len(w), -1).any(axis=1))
+        gap = inner(g, w) + level * flat.norm(w) + max(float(scores.max()) - level, 0.0) * max(flat.norm(w), 1e-300)
+        if gap <= PENALIZED_ACCURACY * max(abs(value), level * flat.norm(w)) or expired():
+            break
+        scores[used] = math.inf
+        size = min(
+            len(used) + max(len(used), smallest), int(np.count_nonzero(scores > level * (1.0 - PENALIZED_ACCURACY)))
+        )
+        features = select(flat, scores, size)
+        model = _Model(f, flat.among(features), here.point, g, features)
+        new = model.parameter(minimize_penalized(model.columns, model.b, model.ball, model.start, level, SHARE * gap))
+        there, share = f.evaluate(f.point(new, here.intercept), keep=True), 1.0
+        while not there.value + level * flat.norm(there.point.w) <= value and share > UNIT:
+            share *= 0.5
+            there = f.evaluate(f.point(w + share * (new - w), here.intercept), keep=True)
+        if share <= UNIT:
+            break
+        here = there
+    return here.point.w, gap <= math.sqrt(PENALIZED_ACCURACY) * max(abs(value), level * flat.norm(w))
+
+
+def select(flat: FlatBall, scores: Array, size: int) -> Array:
+    """The features with the largest scores, whole groups of them as neighbours."""
+    chosen = (
+        np.sort(np.argpartition(-scores, size - 1)[:size]) if 0 < size < len(scores) else np.arange(len(scores))[:size]
+    )
+    if flat.groups is None:
+        return chosen
+    chosen = np.flatnonzero(np.isin(flat.groups, flat.groups[chosen]))
+    return chosen[np.argsort(flat.groups[chosen], kind="stable")]
