@@ -29,8 +29,8 @@ OUTSIDE = 0.1
 FIRST_LEVEL = 0.5
 #: A start with more nonzero entries is replaced by a vertex.
 MOST_AT_START = 2_000
-#: A penalised problem is solved to this part of its value, in at most so many Newton steps.
-PENALIZED_ACCURACY, PENALIZED_STEPS = 1e-12, 100
+#: A penalised problem takes at most so many Newton steps, and counts as solved where its gap is this part of its value.
+PENALIZED_STEPS, SOLVED = 100, 1e-8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,30 +229,37 @@ def minimize_with_penalty(f: SmoothFunction, ball: ConstraintSet, level: float, 
     """
     flat = ball.as_flat(f.shape)
     assert flat is not None
-    here = f.evaluate(f.point(start), keep=True)
-    for _ in range(PENALIZED_STEPS):
-        w, g, norm = here.point.w, here.slope.gradient, flat.norm(here.point.w)
-        value, scores = here.value + level * norm, flat.scores(g)
+
+    def look(w: Array, intercept: Array | None) -> tuple[Evaluation, float, float]:
+        """An evaluation, the penalised value, and the gap."""
+        here = f.evaluate(f.point(w, intercept), keep=True)
+        norm, g = flat.norm(here.point.w), here.slope.gradient
+        value = here.value + level * norm
         # The norm of the minimiser is at most the value over the level, for losses that are not negative.
-        reach = max(norm, abs(value) / level)
-        gap = inner(g, w) + level * norm + max(float(scores.max()) - level, 0.0) * reach
-        if gap <= PENALIZED_ACCURACY * abs(value) or expired():
+        above = max(flat.level(g) - level, 0.0) * max(norm, abs(value) / level)
+        return here, value, inner(g, here.point.w) + level * norm + above
+
+    here, value, gap = look(start, None)
+    for _ in range(PENALIZED_STEPS):
+        if gap <= 0.0 or expired():
             break
-        used = w.reshape(len(w), -1).any(axis=1)
-        violators = int(np.count_nonzero((scores > level) & ~used))
+        w, g = here.point.w, here.slope.gradient
+        scores, used = flat.scores(g), w.reshape(len(w), -1).any(axis=1)
+        violators, nonzeros = int(np.count_nonzero((scores > level) & ~used)), int(used.sum())
         scores[used] = math.inf
-        size = int(used.sum()) + min(violators, max(int(used.sum()), SMALLEST))
-        features = select(flat, scores, size)
+        features = select(flat, scores, nonzeros + min(violators, max(nonzeros, SMALLEST)))
         model = _Model(f, flat.among(features), here.point, g, features)
-        new = model.parameter(minimize_penalized(model.columns, model.b, model.ball, model.start, level, SHARE * gap))
-        there, share = f.evaluate(f.point(new, here.intercept), keep=True), 1.0
-        while not there.value + level * flat.norm(there.point.w) < value and share > UNIT:
+        goal = SHARE * gap if gap > SOLVED * abs(value) else 0.0
+        new = model.parameter(minimize_penalized(model.columns, model.b, model.ball, model.start, level, goal))
+        there, share = look(new, here.intercept), 1.0
+        rounding = 4.0 * UNIT * abs(value)
+        while not (there[1] < value - rounding or (there[1] <= value + rounding and there[2] < gap)) and share > UNIT:
             share *= 0.5
-            there = f.evaluate(f.point(w + share * (new - w), here.intercept), keep=True)
+            there = look(w + share * (new - w), here.intercept)
         if share <= UNIT:
             break
-        here = there
-    return here.point.w, gap <= math.sqrt(PENALIZED_ACCURACY) * abs(value)
+        here, value, gap = there
+    return here.point.w, gap <= SOLVED * abs(value)
 
 
 def select(flat: FlatBall, scores: Array, size: int) -> Array:
