@@ -438,6 +438,9 @@ class _Search:
             elif descends and not lower:
                 best, lower = QPSolution(v.copy(), level, gap, floor, search.exponent), True
             if gap <= (max(goal, floor) if descends else floor) or expired():
+                if penalty and goal == 0.0:  # a gap of rounding size is the square of an error that a last step removes
+                    self._face_step(level, steps)
+                    best = replace(best, w=self.v)
                 break
             if stalled > STALLED or (goal > 0.0 and lower and turn >= ROUNDS):
                 break
