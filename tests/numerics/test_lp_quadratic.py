@@ -8,11 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numerics.quadratics import deficient, draw, gap, rounding, value
 
-from projfree.numerics.l1_quadratic import minimise_l1, start_from
 from projfree.numerics.lp_norm import conjugate, lp_norm
 from projfree.numerics.lp_quadratic import minimise_quadratic
-from projfree.numerics.pseudo_inverse import pseudo_inverse
-from projfree.numerics.unit_ball import Unit
 
 EXPONENTS = (1.0, 1.02, 1.1, 1.5, 2.0, 3.0, np.inf)
 SHARP = (1.0, 1.001, 1.02, 1.1, 1.5, 1.9, 2.0, 2.5, 5.0, 50.0, np.inf)
@@ -212,21 +209,3 @@ def test_every_size_has_an_answer(p, radius, scale, far, near, seed):
     assert np.isfinite(found.w).all()
     assert lp_norm(found.w, p) <= radius * (1.0 + 1e-9)
     assert found.gap <= max(radius * lp_norm(b, conjugate(p)), 32.0 * found.floor)
-
-
-@given(st.integers(0, 10**6), st.integers(1, 12), st.floats(0.1, 0.95), st.sampled_from([(), (2,)]))
-def test_the_start_over_l1_lies_on_a_face_and_changes_no_answer(seed, d, share, outputs):
-    rng = np.random.default_rng(seed)
-    A = rng.standard_normal((d + 5, d))
-    H, b = A.T @ A, rng.standard_normal((d, *outputs))
-    free = np.linalg.solve(H, b)
-    radius = share * float(np.abs(free).sum())
-    columns = b.reshape(d, -1)
-    unit = Unit(H, columns, 1.0, radius)
-    x = start_from(unit, pseudo_inverse(unit.H)[0], free.reshape(columns.shape) / radius)
-    assert not x.any() or np.abs(x).sum() == pytest.approx(1.0, rel=1e-10)
-    warm, cold = minimise_l1(unit, x), minimise_l1(unit)
-    np.testing.assert_allclose(warm.x, cold.x, atol=1e-9)
-    assert (
-        solved(H, b, 1.0, radius).gap <= 32.0 * solved(H, b, 1.0, radius, start=radius * cold.x.reshape(b.shape)).floor
-    )

@@ -33,9 +33,6 @@ BALLS = {
     "positive": Positive(LpBall(1, 3.0)),
     "simplex": Simplex(4.0),
     "groups": GroupBall(2, 1, 2.0, LABELS),
-    "groups of largest": GroupBall(np.inf, 1, 1.5, LABELS),
-    "groups of p = 1.5": GroupBall(1.5, 1, 2.0, LABELS),
-    "groups of p = 3": GroupBall(3, 1, 2.0, LABELS),
 }
 LOSSES = {"squared": (Squared(), Y), "logistic": (Logistic(), np.sign(Y)), "huber": (Huber(0.5), Y)}
 ACCELERATED = AcceleratedProjectedGradient(BacktrackingGradient())

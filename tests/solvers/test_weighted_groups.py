@@ -42,16 +42,15 @@ def sum_of_norms(w, p):
 
 
 @pytest.mark.parametrize("solver", [WorkingSet(), WorkingSet(4), "auto"], ids=repr)
-@pytest.mark.parametrize("p", [2.0, 1.5, np.inf])
 @pytest.mark.parametrize("loss", [Squared(), Logistic()], ids=repr)
-def test_a_referee_finds_the_same_minimum(loss, p, solver):
+def test_a_referee_finds_the_same_minimum(loss, solver):
     w = cp.Variable(D)
     mean = cp.sum_squares(X @ w - Y) / N
     if isinstance(loss, Logistic):
         mean = cp.sum(cp.logistic(-cp.multiply(np.sign(Y), X @ w))) / N
-    least = cp.Problem(cp.Minimize(mean), [sum_of_norms(w, p) <= 3.0]).solve(solver=cp.CLARABEL)
+    least = cp.Problem(cp.Minimize(mean), [sum_of_norms(w, 2.0) <= 3.0]).solve(solver=cp.CLARABEL)
     y = Y if isinstance(loss, Squared) else np.sign(Y)
-    result = minimize(Objective(loss, as_data(X, y)), weighted(p, 3.0), solver, tol=1e-8, max_iter=100)
+    result = minimize(Objective(loss, as_data(X, y)), weighted(2.0, 3.0), solver, tol=1e-8, max_iter=100)
     assert result.status.converged
     assert result.bound <= least * (1.0 + REFEREE)
     assert result.value == pytest.approx(least, rel=REFEREE)

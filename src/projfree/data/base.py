@@ -182,9 +182,12 @@ class Data(ABC):
         """The rows ``(x_i - shift) / scale``, entry by entry, as a view: nothing is copied."""
         raise TypeError(f"{type(self).__name__} does not standardise its features; scale the table itself.")
 
-    def has_columns(self, *, centred: bool) -> bool:
-        """Whether a workspace gives `Workspace.column_products`, with rows about their mean if ``centred``."""
-        return False
+    def feature_columns(self, features: Array, *, centred: bool) -> tuple[int, Array, Array, Array] | None:
+        """Some columns for `projfree.numerics.group_l1_kernels`; None where that takes more than a read.
+
+        Where ``centred``, any constant may be subtracted from a column.
+        """
+        return None
 
     def raw(self, w: Array, intercept: Any = None) -> tuple[Array, Array]:
         """Coefficients and intercept in the units of the table that was given; differ where it is `standardized`."""

@@ -13,7 +13,7 @@ from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, all_finite, count, real_array, shown
 from projfree.data.blocks import THREADED_BYTES, Blocks, Partials, dense_pass, tile_rows
 from projfree.data.compiled import compiled
-from projfree.data.local import LocalData, checked_targets, checked_weights
+from projfree.data.local import LocalData, TableColumns, checked_targets, checked_weights
 from projfree.data.moments import measures
 from projfree.data.rows import Pass
 from projfree.data.spectrum import largest_eigenvalue
@@ -148,6 +148,14 @@ class DenseData(DenseTable):
 
     def columns(self) -> Array:
         return self.X
+
+    def feature_columns(self, features: Array, *, centred: bool) -> TableColumns:
+        from projfree.numerics.group_l1_kernels import DENSE, NO_ROWS
+
+        x = np.ascontiguousarray(self.X[:, features].T, dtype=np.float64)
+        if centred:
+            x -= x.mean(axis=1, keepdims=True)
+        return DENSE, np.arange(0, x.size + 1, self.n), NO_ROWS, x.ravel()
 
     def subset(self, rows: Array) -> DenseData:
         part = self.alike()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,12 +13,12 @@ from projfree.data.base import Data
 from projfree.data.gram import Gram
 from projfree.data.moments import column_deviation, column_sizes, row_measures
 from projfree.data.rows import AsResidual, FormImages, Pass, Rows
-from projfree.data.second_moments import Moments, RowWeights, second_moments
+from projfree.data.second_moments import second_moments
 from projfree.data.spectrum import largest_row_sum
 from projfree.data.workspace import LocalWorkspace, Workspace
 
-if TYPE_CHECKING:
-    from projfree.data.column_products import ColumnProducts
+#: Columns for `projfree.numerics.group_l1_kernels`: their kind, where each begins, rows and entries.
+TableColumns = tuple[int, Array, Array, Array]
 
 #: Weights below this part of the largest would leave the range of normal numbers once they are divided by their sum.
 WEIGHT_SHARE = 1e-290
@@ -155,13 +155,6 @@ class LocalData(Data):
         """The image of ``w`` on some rows, given their features as `second_moments` reads them."""
         image: Array = table @ w if w.any() else np.zeros((table.shape[0], *w.shape[1:]))
         return image
-
-    def column_products(self, h: RowWeights, wanted: Moments) -> ColumnProducts:
-        """The matrix of `second_moments` for one weight a row and increasing features, through products with vectors.
-
-        The last coordinate is eliminated where rows are centred. Only where the data say so by `has_columns`.
-        """
-        raise TypeError(f"{type(self).__name__} has no columns at hand; use `second_moments`.")
 
     row_measures = row_measures
     column_deviation = column_deviation

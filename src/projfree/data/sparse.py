@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,16 +14,11 @@ from projfree.checks import Array, count, shown
 from projfree.data.blocks import MOST_BLOCKS, THREADED_BYTES, Blocks, Partials, over_ranges
 from projfree.data.compiled import compiled
 from projfree.data.dense import marked_rows
-from projfree.data.local import LocalData, checked_targets, checked_weights
+from projfree.data.local import LocalData, TableColumns, checked_targets, checked_weights
 from projfree.data.moments import measures
 from projfree.data.rows import Pass
-from projfree.data.second_moments import Moments, RowWeights
 from projfree.data.spectrum import largest_eigenvalue
 from projfree.runtime import default_threads, over_blocks, single_blas
-
-if TYPE_CHECKING:
-    from projfree.data.chosen_columns import Columns
-    from projfree.data.column_products import ColumnProducts
 
 #: Bytes of one entry, for sizes that must not depend on how wide the stored indices are.
 ENTRY_BYTES = 12
@@ -59,10 +54,8 @@ class SparseData(LocalData):
     """
 
     keeps_images = True
-    #: The columns that were asked for last.
-    _chosen: Columns | None = None
-    #: The products with them that were asked for last: for squares the same at every point.
-    _products: ColumnProducts | None = None
+    #: The features whose columns were asked for last, and these.
+    _selected: tuple[Array, TableColumns] | None = None
 
     def __init__(self, X: Any, y: Array, sample_weight: Array | None = None, threads: int | None = None) -> None:
         self._hold(canonical_rows(X))
@@ -148,36 +141,20 @@ class SparseData(LocalData):
         part = self.alike()
         part._hold(self.X[rows])
         part.y, part.weight = self.y[rows], self.sample_weights(rows)
-        part._chosen = part._products = None
+        part._selected = None
         return part
 
-    def second_moments(self, h: RowWeights, wanted: Moments) -> Array:
-        features = wanted.features
-        if features is None:
-            return super().second_moments(h, wanted)
-        return self._choose(features).moments(h(slice(0, self.n), self.X), features, wanted.places)
+    def feature_columns(self, features: Array, *, centred: bool) -> TableColumns:
+        from projfree.numerics.group_l1_kernels import SPARSE, select_columns
 
-    def has_columns(self, *, centred: bool) -> bool:
-        return True
-
-    def column_products(self, h: RowWeights, wanted: Moments) -> ColumnProducts:
-        from projfree.data.column_products import ColumnProducts
-
-        assert wanted.features is not None
-        columns, weights = self._choose(wanted.features), h(slice(0, self.n), self.X)
-        made = ColumnProducts(columns, np.ascontiguousarray(weights[:, 0]), centred=wanted.centred)
-        known = self._products
-        if known is None or not known.same(made):  # else it is laid out already
-            self._products = known = made
-        return known
-
-    def _choose(self, features: Array) -> Columns:
-        from projfree.data.chosen_columns import Columns
-
-        chosen, features = self._chosen, np.sort(features)
-        if chosen is None or not np.array_equal(chosen.features, features):
-            self._chosen = chosen = Columns.of(self.X, features)
-        return chosen
+        kept = self._selected
+        if kept is None or not np.array_equal(kept[0], features):
+            table = self.columns()
+            ptr = np.append(0, np.cumsum(np.diff(table.indptr)[features]))
+            rows, x = np.empty(ptr[-1], dtype=np.int32), np.empty(ptr[-1])
+            select_columns(table.indptr, table.indices, table.data, features, ptr, rows, x)
+            self._selected = kept = features, (SPARSE, ptr, rows, x)
+        return kept[1]
 
     def smoothness(self, *, centred: bool) -> float:
         return largest_eigenvalue(self, np.zeros(self.d), np.ones(self.d), self.mean_square, centred=centred)

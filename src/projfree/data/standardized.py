@@ -13,13 +13,12 @@ from projfree.algebra import UNIT
 from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, all_finite, real_array, shown
 from projfree.data.base import Data
-from projfree.data.local import LocalData
+from projfree.data.local import LocalData, TableColumns
 from projfree.data.rows import Pass, WithResidualSum
 from projfree.data.second_moments import Moments, RowWeights
 from projfree.data.spectrum import largest_eigenvalue
 
 if TYPE_CHECKING:
-    from projfree.data.column_products import ColumnProducts
     from projfree.data.gram import Gram
 
 
@@ -172,11 +171,16 @@ class Standardized(StandardizedView, LocalData):
         moments: Array = self.data.second_moments(h, wanted) / by / by[wanted.kept, None]
         return moments
 
-    def has_columns(self, *, centred: bool) -> bool:
-        return (centred or not self.shift.any()) and self.data.has_columns(centred=centred)
+    def feature_columns(self, features: Array, *, centred: bool) -> TableColumns | None:
+        from projfree.numerics.group_l1_kernels import DENSE
 
-    def column_products(self, h: RowWeights, wanted: Moments) -> ColumnProducts:
-        return self.data.column_products(h, wanted).scaled(1.0 / wanted.among(self.scale))
+        found = self.data.feature_columns(features, centred=centred)
+        if found is None or (found[0] != DENSE and self.shift.any() and not centred):
+            return None
+        kind, ptr, rows, x = found
+        if kind == DENSE and not centred:
+            x = x - np.repeat(self.shift[features], np.diff(ptr))
+        return kind, ptr, rows, x / np.repeat(self.scale[features], np.diff(ptr))
 
     def image_of(self, table: Any, w: Array) -> Array:
         inner = self.divided(w)

@@ -14,7 +14,6 @@ from projfree.data.rows import FormImages, Pass, Step
 from projfree.runtime import lock_of, over_blocks
 
 if TYPE_CHECKING:
-    from projfree.data.column_products import ColumnProducts
     from projfree.data.local import LocalData
     from projfree.data.second_moments import Moments, RowWeights
 
@@ -69,9 +68,9 @@ class Workspace(ABC):
     def second_moments(self, step: Step, x: Point, wanted: Moments) -> Array:
         """Weighted products of features, the weights being what ``step`` returns as residuals at ``x``; one read."""
 
-    def column_products(self, step: Step, x: Point, wanted: Moments) -> ColumnProducts:
-        """`LocalData.column_products` with the weights that ``step`` returns as residuals at the image of ``x``."""
-        raise TypeError("Columns of these data are not at hand; use `second_moments`.")
+    def row_residuals(self, step: Step, x: Point) -> Array | None:
+        """The residuals of ``step`` at ``x``, one for each row; None where rows are out of reach."""
+        return None
 
 
 class LocalWorkspace(Workspace):
@@ -115,9 +114,11 @@ class LocalWorkspace(Workspace):
         with self._lock:
             return self.data.second_moments(self._weights(step, x, wanted), wanted)
 
-    def column_products(self, step: Step, x: Point, wanted: Moments) -> ColumnProducts:
+    def row_residuals(self, step: Step, x: Point) -> Array:
         with self._lock:
-            return self.data.column_products(self._weights(step, x, wanted), wanted)
+            if not self.holds(x):
+                self._sweep(FormImages(), [x], keep=True)
+            return np.asarray(step.block(self.data.rows(slice(0, self.data.n)), self._image(x))[0])
 
     def _weights(self, step: Step, x: Point, wanted: Moments) -> RowWeights:
         """The residuals of ``step`` at ``x``, whose predictions are formed in the same read where they are not kept."""

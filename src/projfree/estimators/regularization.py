@@ -23,7 +23,6 @@ import numpy as np
 from projfree.checks import Array
 from projfree.deadline import Expired, deadline, expired
 from projfree.estimators.balls import ZERO_RADIUS, ball_through, inside, own_norm
-from projfree.numerics.flat_quadratic import minimise_penalised
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hessian import Hessian
@@ -33,6 +32,7 @@ from projfree.run.result import one_of_many
 from projfree.runtime import single_blas
 from projfree.sets import ConstraintSet, GroupBall, Positive, WithFree
 from projfree.solvers.choose import MOST_PARAMETERS
+from projfree.solvers.working_set import minimize_with_penalty
 
 if TYPE_CHECKING:
     from projfree.estimators.base import PreparedFit
@@ -42,18 +42,15 @@ LATE = (
     "`time_limit` ended before the penalised problem was solved, and the fit has another radius; raise it, or give one"
 )
 NOT_FOUND = "no radius was found that belongs to the penalty; give a `radius`, a stronger penalty or scaled columns"
-#: Newton's method ends where the gap is this part of the value, so that predictions are exact to about its root; a
-#: working set where its conditions hold up to this part of the penalty. Both take about ten steps; more than 60 mean
-#: that rounding keeps them from their end.
-GAP, ACCURACY, STEPS = 1e-10, 1e-11, 60
+#: Newton's method ends where the gap is this part of the value, so that predictions are exact to about its root. It takes
+#: about ten steps; more than 60 mean that rounding keeps it from its end.
+GAP, STEPS = 1e-10, 60
 #: A point is a minimiser if its optimality conditions hold up to this part; for Newton's method up to its root, beside
 #: the gradient of the penalty, where rounding allows no more. Else the root is looked for.
 SETTLED = 1e-6
 #: A Hessian of d parameters costs as much as d products, and conjugate gradients take tens of them for a step: below 50
 #: parameters it is formed at once, and larger ones, of at most 2,000, where 500 products do not solve for a step.
 FORMED, PRODUCTS = 50, 500
-#: Features that a step of the working set adds at least: their Hessian takes no longer than the pass that finds them.
-SMALLEST = 100
 #: The relative accuracy of a radius, that of the default tolerance of a fit.
 RADIUS_ACCURACY = 1e-6
 #: The gap of a solve as a part of mu r at most; its root is about the error of mu, so that it falls with the square of
@@ -101,26 +98,20 @@ def penalised_point(
     begin = np.zeros(f.shape) if start is None else start
     inner = ball.ball if isinstance(ball, WithFree) else ball
     lp = inner.as_lp((f.shape[0] - len(ball.free_features()), *f.shape[1:]))
-    rows = _plain_rows(f, ball)
     settled = False
     if lp is not None and lp.p == 2.0 and (f.has_hessian or f.quadratic):
         penalty = np.full(f.shape, weight)
         penalty[ball.free_features()] = 0.0
         begin, settled = newton_point(f, penalty, begin)
-    elif rows is not None:
-        begin, settled = flat_point(_small_form(f) or f, weight, begin, rows=rows)
+    elif _has_working_sets(f, ball):
+        begin, settled = minimize_with_penalty(_small_form(f) or f, ball, weight, begin)
     return (begin, settled) if settled or expired() else root_point(f, ball, weight, begin)
 
 
-def _plain_rows(f: SmoothFunction, ball: ConstraintSet) -> bool | None:
-    """Whether the norm adds the norms of rows (or the sizes of entries) and `flat_point` applies; None elsewhere."""
+def _has_working_sets(f: SmoothFunction, ball: ConstraintSet) -> bool:
+    """Whether Newton steps on working sets solve the problem: a norm that adds the norms of entries or groups."""
     flat = None if ball.has_free else ball.as_flat(f.shape)
-    if flat is None or not (f.has_hessian and f.convex and flat.signed) or f.excess or (flat.costs != 1.0).any():
-        return None
-    if flat.groups is None:
-        return False
-    rows = f.has_quadratic_form and len(flat.costs) == f.shape[0] and flat.exponent == 2.0
-    return True if rows else None
+    return flat is not None and not flat.tight and f.has_hessian and f.convex and not f.excess
 
 
 def _small_form(f: SmoothFunction) -> QuadraticForm | None:
@@ -206,65 +197,6 @@ def _descent(f: SmoothFunction, here: Evaluation, new: Array, penalty: Callable[
             return there
         share *= 0.5
     return None
-
-
-def flat_point(f: SmoothFunction, level: float, start: Array, *, rows: bool) -> tuple[Array, bool]:
-    """The minimiser of f plus ``level`` times the sum of the sizes of entries or norms of rows, and whether it is."""
-    first = f.evaluate(f.point(start))
-    here = _flat_steps(f, first, level, rows)
-    if _flat_slope(here, level, rows) > SETTLED * level and not expired():
-        # Too many features at once make the face singular. From larger penalties they come in a few at a time.
-        here = f.evaluate(f.point(np.zeros(f.shape)))
-        highest = max(float(np.max(_sizes(here.slope.gradient, rows))), level)
-        for penalty in np.geomspace(highest, level, 2 + math.ceil(math.log(highest / level, 2.0))):
-            here = _flat_steps(f, here, float(penalty), rows)
-    return here.point.w, _flat_slope(here, level, rows) <= SETTLED * level
-
-
-def _flat_steps(f: SmoothFunction, here: Evaluation, level: float, rows: bool) -> Evaluation:
-    """Newton's method on the features in use and the steepest others."""
-    for _ in range(STEPS):
-        w, g = here.point.w, here.slope.gradient
-        if _flat_slope(here, level, rows) <= ACCURACY * level or expired():
-            break
-        features = _working_set(w, g, level)
-        if not len(features):
-            break
-        try:
-            H = f.hessian_among(here.point, features)
-        except Expired:
-            break
-        part = w[features] if len(H) == len(features) else w[features].ravel()
-        b = H @ part - g[features].reshape(part.shape)
-        new = w.copy()
-        new[features] = minimise_penalised(H, b, part, level, rows=rows).reshape(new[features].shape)
-        there = _descent(f, here, new, lambda v: level * float(_sizes(v, rows).sum()))
-        if there is None:
-            break
-        here = there
-    return here
-
-
-def _working_set(w: Array, g: Array, level: float) -> Array:
-    """The features in use, and as many others with slopes above the level, the steepest first."""
-    used = w.reshape(len(w), -1).any(axis=1)
-    slope = np.linalg.norm(g.reshape(len(g), -1), axis=1)
-    others = np.flatnonzero(~used & (slope > level * (1.0 - ROUNDING)))
-    others = others[np.argsort(-slope[others], kind="stable")[: max(SMALLEST, 2 * int(used.sum()))]]
-    return np.sort(np.concatenate([np.flatnonzero(used), others]))
-
-
-def _sizes(w: Array, rows: bool) -> Array:
-    return np.linalg.norm(w.reshape(len(w), -1), axis=1) if rows else np.abs(w)
-
-
-def _flat_slope(here: Evaluation, level: float, rows: bool) -> float:
-    """How far the optimality conditions are from being met."""
-    w, g = here.point.w, here.slope.gradient
-    sizes = _sizes(w, rows)
-    by = np.where(sizes > 0.0, sizes, 1.0).reshape(len(w), *([1] * (w.ndim - 1)) if rows else sizes.shape[1:])
-    on, off = _sizes(g + level * w / by, rows), np.maximum(_sizes(g, rows) - level, 0.0)
-    return float(np.max(np.where(sizes > 0.0, on, off), initial=0.0))
 
 
 def root_point(f: SmoothFunction, ball: ConstraintSet, weight: float, start: Array) -> tuple[Array, bool]:

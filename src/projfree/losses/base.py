@@ -115,6 +115,10 @@ class Loss(ABC):
         """
         return self.second(u, y)
 
+    def diagonal_majorant(self, u: Array, y: Array) -> Array:
+        """Of the shape of ``u``: a diagonal matrix for each row that is no smaller than `majorant`."""
+        return self.majorant(u, y)
+
     def majorant_times(self, u: Array, y: Array, a: Array) -> Array:
         """`majorant` times the direction ``a`` of each row, of the shape of ``u``."""
         if not self.coupled:

@@ -99,6 +99,11 @@ class Softmax(Loss):
         out: Array = np.einsum("ij,ij,ij->i", p, a, b)
         return out
 
+    def diagonal_majorant(self, u: Array, y: Array) -> Array:
+        """The smaller of p and 2 p (1 - p), each an upper bound on diag(p) - p p^T by Gershgorin's theorem."""
+        p = self.probabilities(u)
+        return np.asarray(p * np.minimum(1.0, 2.0 * (1.0 - p)))
+
     def majorant_times(self, u: Array, y: Array, a: Array) -> Array:
         r"""The product :math:`p_j (a_j - \bar a)` with :math:`\bar a = \sum_j p_j a_j`, in O(n k)."""
         p = self.probabilities(u)

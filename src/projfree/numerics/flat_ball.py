@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from projfree.checks import Array
-from projfree.numerics.lp_norm import conjugate
 from projfree.numerics.projections import simplex_rows
 
 
 @dataclass(frozen=True, eq=False)
 class FlatBall:
-    r"""All parameters with :math:`\sum_b c_b \|w_b\|_p \le r`, the sum over single entries or over groups of features.
+    r"""All parameters with :math:`\sum_b c_b \|w_b\|_2 \le r`, the sum over single entries or over groups of features.
 
     The first axis of a parameter is that of features. A minimum over such a set has few groups that are not zero, so
     that most features can be left out while it is looked for.
@@ -31,8 +29,6 @@ class FlatBall:
         Whether entries may be negative; where they may not, groups are single entries.
     tight : bool
         Whether the sum must be equal to the radius, as on a simplex; entries are then not negative.
-    exponent : float
-        p, more than 1; it says nothing where groups are single entries.
     """
 
     radius: float
@@ -40,30 +36,17 @@ class FlatBall:
     groups: Array | None = None
     signed: bool = True
     tight: bool = False
-    exponent: float = 2.0
 
     def sizes(self, w: Array) -> Array:
-        """The norm of each group, or the size of each entry."""
-        return self._norms(w, self.exponent)
+        """The Euclidean norm of each group, or the size of each entry."""
+        return np.abs(w) if self.groups is None else np.sqrt(self.sums(w * w))
 
-    def duals(self, g: Array) -> Array:
-        """The norm of each group that is dual to that of `sizes`."""
-        return self._norms(g, conjugate(self.exponent))
-
-    def _norms(self, w: Array, p: float) -> Array:
+    def sums(self, x: Array) -> Array:
+        """The sum of the entries of each group."""
         if self.groups is None:
-            return np.abs(w)
-        if p == 2.0:
-            squares = w * w if w.ndim == 1 else np.einsum("ij,ij->i", w, w)
-            return np.sqrt(np.bincount(self.groups, squares, minlength=len(self.costs)))
-        entries = np.abs(w.reshape(len(w), -1))
-        largest = np.zeros(len(self.costs))
-        np.maximum.at(largest, self.groups, entries.max(axis=1))
-        if math.isinf(p):
-            return largest
-        # Powers of numbers up to one neither overflow nor all vanish.
-        parts = entries / np.where(largest > 0.0, largest, 1.0)[self.groups, None]
-        return largest * np.bincount(self.groups, (parts**p).sum(axis=1), minlength=len(largest)) ** (1.0 / p)
+            return x
+        rows = x if x.ndim == 1 else x.sum(axis=1)
+        return np.bincount(self.groups, rows, minlength=len(self.costs))
 
     def norm(self, w: Array) -> float:
         """The sum that the radius bounds."""
@@ -71,7 +54,7 @@ class FlatBall:
 
     def slopes(self, g: Array) -> Array:
         """For each group, how much the function falls for each unit of the radius that is spent on it."""
-        pull = self.duals(g) if self.signed else -g
+        pull = self.sizes(g) if self.signed else -g
         return pull / self.costs
 
     def scores(self, g: Array) -> Array:
@@ -111,12 +94,7 @@ class FlatBall:
         return w
 
     def project(self, w: Array) -> Array:
-        """The Euclidean projection onto the set: a threshold on the sizes of the groups.
-
-        Groups must be neighbours where their norm is not the Euclidean one.
-        """
-        if self.groups is not None and self.exponent != 2.0:
-            return self._by_search(w)
+        """The Euclidean projection onto the set: a threshold on the sizes of the groups."""
         sizes = self.sizes(w) if self.signed else np.maximum(w, 0.0)
         if self.tight or float(np.sum(self.costs * sizes)) > self.radius:
             sizes = w if self.tight else sizes
@@ -131,14 +109,3 @@ class FlatBall:
         if self.groups is not None:
             shrink = shrink[self.groups].reshape(len(w), *(1,) * (w.ndim - 1))
         return np.asarray(w * shrink)
-
-    def _by_search(self, w: Array) -> Array:
-        """The projection where groups do not keep their directions: a search for the multiplier of the radius."""
-        from projfree.numerics.group_prox import project_groups
-
-        if self.norm(w) <= self.radius:
-            return w.copy()
-        assert self.groups is not None
-        columns, first = w.reshape(len(w), -1).T, np.searchsorted(self.groups, np.arange(len(self.costs) + 1))
-        near = project_groups(columns.copy(order="C"), first, self.costs, self.radius, self.exponent)
-        return self.inside(np.asarray(near.T).reshape(w.shape))

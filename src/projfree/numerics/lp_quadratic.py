@@ -12,7 +12,8 @@ from projfree.checks import Array
 from projfree.deadline import expired
 from projfree.numerics.box_quadratic import minimise_box
 from projfree.numerics.fista import project_descent
-from projfree.numerics.l1_quadratic import minimise_l1, start_from
+from projfree.numerics.flat_ball import FlatBall
+from projfree.numerics.group_l1_qp import Columns, minimize_group_l1
 from projfree.numerics.lp_norm import conjugate, lp_norm
 from projfree.numerics.mirror_newton import MirrorNewton
 from projfree.numerics.projections import project
@@ -117,8 +118,7 @@ def _solve(unit: Unit, start: Array | None, eigen: Eigen | None, share: float) -
     if inside is not None and inside.gap <= 2.0 * inside.floor:
         return inside
     if unit.p == 1.0:
-        cold = start is None or not start.any()
-        found = minimise_l1(unit, start_from(unit, inverse, free) if regular and cold else start)
+        found = _entries(unit, start)
     elif math.isinf(unit.p):
         found = minimise_box(unit, start)
     elif unit.p != 2.0:
@@ -127,10 +127,18 @@ def _solve(unit: Unit, start: Array | None, eigen: Eigen | None, share: float) -
     return found if found.gap <= max(_POOR, FEW * found.floor) or expired() else _descended(unit, found)
 
 
+def _entries(unit: Unit, start: Array | None) -> Found:
+    """The minimiser over the l_1 ball."""
+    ball, near = FlatBall(1.0, np.ones_like(unit.b)), np.zeros_like(unit.b) if start is None else start
+    level = 0.5 * ball.level(unit.H @ near - unit.b)
+    found = minimize_group_l1(Columns.of_matrix(unit.H, unit.b.shape[1]), unit.b, ball, near, level)
+    return unit.check(found.w, None, 1)
+
+
 def _mirrored(unit: Unit, start: Array | None, inverse: Callable[[Array], Array] | None, share: float) -> Found:
     """Newton's method along the mirror curve from a start, and once more without where it led astray."""
     if start is None and unit.p < _NEARLY_ONE:
-        start = minimise_l1(unit.of_norm(1.0)).x
+        start = _entries(unit.of_norm(1.0), None).x
     newton = MirrorNewton(unit, inverse, share)
     found = newton.solve(start)
     if start is not None and found.gap > max(share, FEW * found.floor) and not expired():

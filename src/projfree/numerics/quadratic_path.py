@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree.checks import Array
-from projfree.numerics.l1_path import l1_path
 from projfree.numerics.lp_norm import conjugate, lp_norm
 from projfree.numerics.lp_quadratic import FEW, minimise_quadratic
 from projfree.numerics.secular import secular_root
@@ -53,18 +52,16 @@ def minimise_path(H: Array, b: Array, p: float, radii: Array, least: float = -ma
 
     Notes
     -----
-    ``p = 2`` takes one spectral decomposition and ``p = 1`` one walk along the piecewise linear path, whatever the
-    number of radii; other exponents begin each radius at the answer of the last. Points whose gap is more than
-    rounding are solved for again on their own. Where least squares meet all targets, a gradient that is nothing but
-    rounding times a large radius proves little, and ``least`` proves that they are minimal.
+    ``p = 2`` takes one spectral decomposition, whatever the number of radii; other exponents begin each radius at the
+    answer of the last. Points whose gap is more than rounding are solved for again on their own. Where least squares
+    meet all targets, a gradient that is nothing but rounding times a large radius proves little, and ``least`` proves
+    that they are minimal.
     """
     columns = b.reshape(len(b), -1)
     found = np.zeros((len(radii), *columns.shape))
     eigen = np.linalg.eigh(H) if p == 2.0 else None
     if eigen is not None:
         found = _round(*eigen, columns, radii)
-    elif p == 1.0 and columns.shape[1] == 1 and b.any():
-        found = l1_path(H, columns[:, 0], radii)[:, :, None]
     multipliers, gaps, floors = _checked(H, columns, p, radii, found, least)
     last = None
     for k in np.flatnonzero(~(gaps <= FEW * floors)):

@@ -15,7 +15,7 @@ from projfree.objectives.workload import Workload
 
 if TYPE_CHECKING:
     from projfree.losses.base import Loss
-    from projfree.numerics.symmetric import Symmetric
+    from projfree.numerics.group_l1_qp import Columns
     from projfree.objectives.hessian import Hessian
     from projfree.objectives.hull import Hull
     from projfree.objectives.quadratic import QuadraticForm
@@ -151,14 +151,12 @@ class SmoothFunction(ABC):
         """The matrix of the `hessian` of some features; with ``places`` only the rows that belong to those there."""
         raise TypeError(f"{type(self).__name__} has no Hessian among features; use another solver.")
 
-    def column_products(self, x: Point, features: Array) -> Symmetric:
-        """`hessian_among` increasing features that is not formed, for sets so large that this would take longer."""
-        raise TypeError(f"{type(self).__name__} has no columns at hand; use `hessian_among`.")
+    def hessian_columns(self, x: Point, features: Array) -> Columns | None:
+        """The Hessian of some features through the columns of a table; None where `hessian_among` is to be used.
 
-    @property
-    def has_columns(self) -> bool:
-        """Whether `column_products` works."""
-        return False
+        For losses that couple outputs, an upper bound on the Hessian that does not.
+        """
+        return None
 
     def quadratic_form(self) -> QuadraticForm | None:
         """The function as a quadratic form of its columns, None where it is none; may cost one pass, which is kept."""

@@ -13,7 +13,6 @@ from projfree.algebra import Minorant, Pattern, Point, is_frozen, zeros
 from projfree.checks import Array, flag, instance
 from projfree.data.base import Data
 from projfree.data.gram import Gram
-from projfree.data.second_moments import Moments
 from projfree.deadline import expired
 from projfree.losses.base import Loss
 from projfree.losses.softmax import Softmax
@@ -25,11 +24,11 @@ from projfree.objectives.hull import Hull
 from projfree.objectives.intercept import Centred, Intercept, Profiled
 from projfree.objectives.quadratic import QuadraticForm, entries, gram_form
 from projfree.objectives.rounding import Rounding
-from projfree.objectives.row_steps import Curvatures, ValueSum
+from projfree.objectives.row_steps import DiagonalCurvatures, ValueSum
 from projfree.objectives.workload import Workload
 
 if TYPE_CHECKING:
-    from projfree.data.column_products import ColumnProducts
+    from projfree.numerics.group_l1_qp import Columns
     from projfree.sets.base import ConstraintSet
 
 FORMS = ("auto", "gram", "data")
@@ -200,15 +199,19 @@ class Objective(SmoothFunction):
     def hessian_among(self, x: Point, features: Array, places: Array | None = None) -> Array:
         return self.hessian(x, features).part(places)[0]
 
-    def column_products(self, x: Point, features: Array) -> ColumnProducts:
-        b, free = self.located_intercept(x), self.intercept_strategy.constant is not None
-        step = Curvatures(self.loss, 0.0 if b is None else b)
-        return self.workspace.column_products(step, x, Moments(1, 2, free, features))
+    def hessian_columns(self, x: Point, features: Array) -> Columns | None:
+        from projfree.numerics.group_l1_qp import MOST_FACTORIZED, weighted_columns
 
-    @property
-    def has_columns(self) -> bool:
-        shared, free = self.quadratic or not self.outputs, self.intercept_strategy.constant is not None
-        return shared and not self.loss.coupled and self.data.has_columns(centred=free)
+        b, free = self.located_intercept(x), self.intercept_strategy.constant is not None
+        exact = self.loss.coupled and len(features) * math.prod(self.outputs) <= MOST_FACTORIZED
+        table = None if exact or not self.has_hessian else self.data.feature_columns(features, centred=free)
+        h = None
+        if table is not None:
+            h = self.workspace.row_residuals(DiagonalCurvatures(self.loss, 0.0 if b is None else b), x)
+        if table is None or h is None:
+            return None
+        h = h.reshape(len(h), -1)
+        return weighted_columns(*table, h[:, :1] if self.quadratic else h, math.prod(self.outputs), intercept=free)
 
     @property
     def has_hessian(self) -> bool:

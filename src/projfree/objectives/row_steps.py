@@ -203,4 +203,15 @@ class Curvatures(Step):
         return h, np.ravel(by_column(h))
 
 
+@dataclass(frozen=True)
+class DiagonalCurvatures(Step):
+    """The weighted curvature of each output, or an upper bound on it that couples none."""
+
+    loss: Loss
+    b: Array | float = 0.0
+
+    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        return weigh(self.loss.diagonal_majorant(images[0] + self.b, rows.y), rows.s), np.zeros(0)
+
+
 TANGENTS.add(TangentSums)

@@ -102,13 +102,12 @@ class GroupBall(NormBall):
         return LpBall(self.p, self.radius) if self.p == self.q else None
 
     def as_flat(self, shape: Shape) -> FlatBall | None:
-        if self.q != 1.0:
+        if self.q != 1.0 or self.p not in (1.0, 2.0):
             return None
         if self.p == 1.0:
             return FlatBall(self.radius, np.broadcast_to(1.0, shape))
         groups = np.arange(shape[0]) if self.groups is None else np.unique(self.groups, return_inverse=True)[1]
-        exponent = self.p if self.p < LARGE else math.inf
-        return FlatBall(self.radius, np.ones(int(groups.max()) + 1), groups, exponent=exponent)
+        return FlatBall(self.radius, np.ones(int(groups.max()) + 1), groups)
 
     def check_shape(self, shape: Shape) -> None:
         if self.groups is None:

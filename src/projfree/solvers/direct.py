@@ -10,11 +10,9 @@ import numpy as np
 from projfree.algebra import Point
 from projfree.checks import Array
 from projfree.numerics.fista import project_descent
-from projfree.numerics.flat_quadratic import minimise_flat
-from projfree.numerics.free_quadratic import minimise_with_free
+from projfree.numerics.group_l1_qp import Columns, minimize_group_l1
 from projfree.numerics.lp_quadratic import minimise_quadratic
 from projfree.numerics.secular import decomposed
-from projfree.numerics.symmetric import Formed
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.sets.base import ConstraintSet
@@ -42,7 +40,7 @@ class Direct(Solver):
     what rounding has left, and one solve with :math:`b = H x - \nabla f(x)` in place of b, at one more read, removes
     it; later steps do the same again. Over l_p balls, and those that coincide with one, the solve is exact (see
     `projfree.numerics.lp_quadratic`), and so it is over simplices and balls of the group lasso (see
-    `projfree.numerics.flat_quadratic`); other sets need a quick projection.
+    `projfree.numerics.group_l1_qp`); other sets need a quick projection.
 
     Examples
     --------
@@ -142,21 +140,21 @@ def minimise_model(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Arr
         by = np.ravel(d) if every or d.ndim == 1 else d[:, 0]
         return np.asarray(minimise_model(H / by / by[:, None], b / d, inner, start * d) / d)
     lp, flat = ball.as_lp(b.shape), ball.as_flat(b.shape)
+    if flat is not None and len(H) == len(b):
+        return _minimise_group_l1(H, b, ball, start)
     if lp is not None:
         shape = (b.size,) if every else b.shape
         first = start.reshape(shape) if start.any() else None
         eigen = decomposed(H) if lp.p == 2.0 else None
         return minimise_quadratic(H, b.reshape(shape), lp.p, lp.radius, first, eigen).w.reshape(b.shape)
-    if flat is not None and len(H) == len(b):
-        return _minimise_flat(H, b, ball, start)
     if not every:
         H = np.kron(H, np.eye(b.size // len(b)))
     largest = float(np.linalg.eigvalsh(H)[-1]) * (1.0 + 1e-12) if len(H) else math.nan  # its rounding
     return project_descent(H, b, ball.project, start, largest)
 
 
-def _minimise_flat(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Array:
-    """The minimiser over a sum of norms of groups, which need not be neighbours, beside the free features."""
+def _minimise_group_l1(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Array:
+    """The minimiser over an l_1 or group-l_1 ball, whose groups need not be neighbours, beside the free features."""
     flat, free = ball.as_flat(b.shape), ball.free_features()
     assert flat is not None
     m = len(b) - len(free)
@@ -165,9 +163,8 @@ def _minimise_flat(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Arr
     back, own = np.argsort(order), flat.among(kept)
     H, b, start = H[np.ix_(order, order)], b[order], start[order]
     level = own.level((H @ start - b)[:m]) * (1.0 if start[:m].any() else FIRST_LEVEL)
-    if len(free):
-        return minimise_with_free(H, b, own, start, level, 0.0, free=len(free), bound=ball.free_bound).w[back]
-    return minimise_flat(Formed(H), b, own, start, level).w[back]
+    columns = Columns.of_matrix(H, b.size // len(b))
+    return minimize_group_l1(columns, b, own, start, level, free=len(free), bound=ball.free_bound).w[back]
 
 
 def _same_in_columns(d: Array) -> bool:
