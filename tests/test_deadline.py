@@ -22,7 +22,6 @@ from projfree import (
     LpBall,
     Objective,
     QuadraticForm,
-    Relay,
     SchattenBall,
     Softmax,
     Squared,
@@ -182,14 +181,13 @@ def test_a_long_newton_step_ends_at_the_limit(clock):
 def test_who_ended_early_is_not_done(clock, ball):
     f = QuadraticForm(*hard((3,)))
     assert minimize(f, ball, Direct(), tol=1e-9).status.converged
-    for solver in (Direct(), Relay(Direct(), ConstrainedNewton(), 5)):
-        begun = clock.now
-        result = minimize(f, ball, solver, tol=1e-9, time_limit=3.0)
-        assert result.status is Status.TIME_LIMIT
-        assert result.n_iter == 1
-        assert result.relative_gap > 1e-9
-        assert clock.now <= begun + 40.0
-        assert result.certificate.verify(objective=f).ok
+    begun = clock.now
+    result = minimize(f, ball, Direct(), tol=1e-9, time_limit=3.0)
+    assert result.status is Status.TIME_LIMIT
+    assert result.n_iter == 1
+    assert result.relative_gap > 1e-9
+    assert clock.now <= begun + 40.0
+    assert result.certificate.verify(objective=f).ok
 
 
 @dataclass(frozen=True, repr=False)
@@ -203,9 +201,8 @@ class Resigned(Solver):
         return replace(state, t=state.t + 1, done=True)
 
 
-@pytest.mark.parametrize("solver", [Resigned(), Relay(Resigned(), Direct(), 5)], ids=repr)
-def test_done_counts_for_nothing_after_the_deadline(clock, solver):
-    f, ball = QuadraticForm(*hard()), LpBall(1.5, radius=0.3)
+def test_done_counts_for_nothing_after_the_deadline(clock):
+    f, ball, solver = QuadraticForm(*hard()), LpBall(1.5, radius=0.3), Resigned()
     assert minimize(f, ball, solver, tol=1e-9).status is not Status.TIME_LIMIT
     result = minimize(f, ball, solver, tol=1e-9, time_limit=1.5)
     assert result.status is Status.TIME_LIMIT

@@ -43,7 +43,7 @@ GROUPS = {
     "other sets": ("Birkhoff", "Box", "ConstraintSet", "OracleSet", "Positive", "Simplex"),
     "projection-free": ("CorrectivePrimalAveraging", "FrankWolfe", "PairwiseFrankWolfe", "PrimalAveraging"),
     "projecting": ("AcceleratedProjectedGradient", "ProjectedGradient"),
-    "second order": ("ConstrainedNewton", "Direct", "HessianFreeNewton", "Relay", "WorkingSet"),
+    "second order": ("ConstrainedNewton", "Direct", "HessianFreeNewton", "WorkingSet"),
     "schedules": ("LastGradient", "LogAdaptive", "OpenLoop"),
     "line searches": ("Backtracking", "ExactLineSearch", "Secant", "ShortStep"),
     "gradient steps": ("BacktrackingGradient", "InverseSmoothness", "InverseSqrt"),

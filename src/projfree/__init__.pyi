@@ -79,7 +79,6 @@ from projfree.solvers import PairwiseFrankWolfe as PairwiseFrankWolfe
 from projfree.solvers import Plan as Plan
 from projfree.solvers import PrimalAveraging as PrimalAveraging
 from projfree.solvers import ProjectedGradient as ProjectedGradient
-from projfree.solvers import Relay as Relay
 from projfree.solvers import WorkingSet as WorkingSet
 from projfree.solvers import plan as plan
 from projfree.steps import Backtracking as Backtracking

@@ -28,7 +28,6 @@ from projfree import (
     PrimalAveraging,
     ProjectedGradient,
     QuadraticForm,
-    Relay,
     Secant,
     ShortStep,
     WorkingSet,
@@ -69,7 +68,7 @@ NEED_CURVATURE: tuple[Solver, ...] = (
     AcceleratedProjectedGradient(),
     *PROJECTING_SAMPLED,
 )
-SECOND_ORDER: tuple[Solver, ...] = (ConstrainedNewton(), Relay(after=4))
+SECOND_ORDER: tuple[Solver, ...] = (ConstrainedNewton(),)
 
 
 def methods(problem: Problem) -> list[Solver]:

@@ -29,7 +29,7 @@ EVERY, STOP, END = 3, 5, 7
 MOST = ("squares", "logistic, intercept", "biweight", "sigmoid, intercept")
 SOME = ("PA", "PA, corrective", "PA, growing", "FW, exact", "PG, single", "FISTA")
 CURVED = ("squares", "logistic, intercept", "softmax, intercept", "biweight")
-SOON = ("Newton", "Newton, Hessian-free", "relay", "direct")  # done before the first checkpoint is due, or soon after
+SOON = ("Newton", "Newton, Hessian-free", "direct")  # done before the first checkpoint is due, or soon after
 REST = [name for name in PROBLEMS if name not in MOST]
 
 

@@ -26,7 +26,6 @@ from projfree import (
     OpenLoop,
     PrimalAveraging,
     ProjectedGradient,
-    Relay,
     ShortStep,
     Status,
     iterate,
@@ -87,7 +86,6 @@ SETTINGS = [
     ConstrainedNewton(),
     HessianFreeNewton(),
     Direct(),
-    Relay(FrankWolfe(LogAdaptive()), ConstrainedNewton(), 4, look=2),
 ]
 
 
@@ -125,9 +123,9 @@ def test_less_memory_would_give_another_plan(tmp_path, monkeypatch):
 
 def test_iterate_takes_the_solver_of_a_state():
     f = problem("squares")
-    *_, last = islice(iterate(f, BALL, Relay(after=2)), 3)
-    assert last.solver == Relay(after=2), "also of the second leg"
-    assert next(iterate(f, BALL, state=last)).leg == 1
+    *_, last = islice(iterate(f, BALL, FrankWolfe()), 3)
+    assert last.solver == FrankWolfe()
+    assert next(iterate(f, BALL, state=last)).t == 4
 
 
 def test_another_problem_is_refused_in_its_own_words(tmp_path):
@@ -170,7 +168,7 @@ def test_a_solver_of_the_users_is_given_again(chosen, what, tmp_path):
             r"solver Gone, which this projfree cannot make again \(Gone is not a class",
         ),
         ({"class": "FrankWolfe", "settings": {"speed": 2}}, r"cannot make again \(.*speed.*\); give the solver as"),
-        ({"class": "Relay", "settings": {"after": -1}}, r"cannot make again \(.*whole number.*\); give"),
+        ({"class": "WorkingSet", "settings": {"smallest": -1}}, r"cannot make again \(.*whole number.*\); give"),
         ([], r"cannot make again"),
     ],
 )

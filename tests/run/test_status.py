@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -29,14 +28,6 @@ from projfree.data.base import RowsLostError
 BALL = LpBall(1.5, 1.0)
 
 
-class Crowded(FrankWolfe):
-    """A solver for which the problem is too large after three iterations."""
-
-    def step(self, f, ball, state):
-        new = super().step(f, ball, state)
-        return replace(new, too_large=new.t == 3)
-
-
 def converged():
     return minimize(problem("squares"), BALL, tol=1e-6)
 
@@ -47,10 +38,6 @@ def stationary():
 
 def precision():
     return minimize(problem("squares"), BALL, AcceleratedProjectedGradient(), tol=0.0)
-
-
-def too_large():
-    return minimize(problem("squares"), LpBall(1, 1.0), Crowded(), tol=0.0)
 
 
 def max_iter():
@@ -124,7 +111,6 @@ ENDS = (
     precision,
     smoothed,
     stalled,
-    too_large,
     max_iter,
     time_limit,
     rows_lost,

@@ -36,7 +36,7 @@ from projfree import (
     SquaredSigmoid,
     as_data,
 )
-from projfree.solvers import Direct, Relay, WorkingSet
+from projfree.solvers import Direct, WorkingSet
 
 RNG = np.random.default_rng(11)
 X = RNG.standard_normal((60, 4)) * np.array([2.0, 1.0, 0.5, 0.2])  # no solver is done at once
@@ -91,7 +91,7 @@ SOLVERS = {
     "Newton, Hessian-free": HessianFreeNewton(),
 }
 #: Solvers for some problems only, and those that are done after very few iterations.
-SPECIAL = {"relay": Relay(after=3), "direct": Direct(), "working set": WorkingSet()}
+SPECIAL = {"direct": Direct(), "working set": WorkingSet()}
 SAMPLED = {
     "PA, growing": PrimalAveraging(sampling=Growing(2)),
     "PA, last gradient, growing": PrimalAveraging(average=LastGradient(), sampling=Growing(4)),
@@ -111,8 +111,6 @@ def fits(solver: str, problem: str) -> bool:
         return problem not in (*BENT, "calls")
     if solver in ("Newton", "Newton, Hessian-free"):
         return problem != "calls"
-    if solver == "relay":
-        return problem not in (*BENT, "calls")
     if solver == "direct":
         return problem in ("squares", "squares, intercept", "form", "perturbed")
     if solver == "working set":  # sets with flat pieces only

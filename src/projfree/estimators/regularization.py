@@ -42,8 +42,8 @@ LATE = (
     "`time_limit` ended before the penalised problem was solved, and the fit has another radius; raise it, or give one"
 )
 NOT_FOUND = "no radius was found that belongs to the penalty; give a `radius`, a stronger penalty or scaled columns"
-#: Newton's method ends where the gap is this part of the value, so that predictions are exact to about its root. It takes
-#: about ten steps; more than 60 mean that rounding keeps it from its end.
+#: Newton's method ends where the gap is this part of the value, so that predictions are exact to about its root. It
+#: takes about ten steps; more than 60 mean that rounding keeps it from its end.
 GAP, STEPS = 1e-10, 60
 #: A point is a minimiser if its optimality conditions hold up to this part; for Newton's method up to its root, beside
 #: the gradient of the penalty, where rounding allows no more. Else the root is looked for.

@@ -39,7 +39,6 @@ def warn_of_gap(
         Status.TIME_LIMIT: "raise `time_limit`, or loosen `tol`",
         Status.PRECISION: "loosen `tol`",
         Status.SMOOTHED: "give the loss a smaller `delta`, or loosen `tol`",
-        Status.TOO_LARGE: "try another `solver`",
         Status.ROWS_LOST: "start workers and fit again",
     }.get(status, "fit again for a smaller one")
     warnings.warn(

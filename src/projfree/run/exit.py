@@ -30,7 +30,7 @@ def check_stopping(run: Run) -> tuple[Status, Certificate] | None:
     """
     if _is_refuted(run):
         return Status.NOT_CONVEX, recompute_certificate(run)
-    done = run.state.done or run.state.too_large
+    done = run.state.done
     if not run.iteration or (run.passes < run.next_confirm and not done):
         return None
     # The scale of the gap may cost a read: it is computed only if there is a gap.
@@ -43,8 +43,6 @@ def check_stopping(run: Run) -> tuple[Status, Certificate] | None:
         return Status.NOT_CONVEX, certificate
     if relative <= run.tol:
         return _converged(run), certificate
-    if relative > _precision(run) and run.state.too_large:
-        return Status.TOO_LARGE, certificate
     if done or relative <= _precision(run):
         return Status.SMOOTHED if run.f.excess > run.lower_bound.allowance else Status.PRECISION, certificate
     run.next_confirm = next_check(run.passes)

@@ -143,7 +143,6 @@ class Status(Enum):
         "stopped because the function returned a value or a gradient that is not finite in the iteration after "
         "`n_iter`; the best point before it is the answer"
     )
-    TOO_LARGE = "stopped by the solver, for which the problem is too large"
     MAX_ITER = "stopped after the largest number of iterations"
     TIME_LIMIT = "stopped by the time limit"
     ROWS_LOST = "stopped because the rows are out of reach; a checkpoint goes on from here once they are back"

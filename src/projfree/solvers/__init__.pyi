@@ -11,7 +11,6 @@ from projfree.solvers.newton import ConstrainedNewton as ConstrainedNewton
 from projfree.solvers.hessian_free import HessianFreeNewton as HessianFreeNewton
 from projfree.solvers.direct import Direct as Direct
 from projfree.solvers.working_set import WorkingSet as WorkingSet
-from projfree.solvers.relay import Relay as Relay
 from projfree.solvers.base import Solver as Solver
 from projfree.solvers.base import State as State
 from projfree.solvers.choose import Plan as Plan

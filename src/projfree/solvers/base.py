@@ -48,15 +48,11 @@ class State:
         earlier tangents would prove less; NaN elsewhere.
     gap : float
         The Frank-Wolfe gap where the tangent was taken, NaN where the oracle was asked about something else.
-    leg : int
-        Which solver of a `Relay` is at work: 0 or 1.
     answer : OracleResult or None
         What the last oracle call answered; the next one begins from it. A checkpoint drops it, in the running solver
         as well.
     done : bool
         Whether the solver can do no more: any further step would be of rounding size.
-    too_large : bool
-        Whether it can do no more because the problem is too large for it, although more could be gained.
     problem : mapping
         What the state belongs to, filled in by the run; it goes on with nothing else.
     solver : Solver or None
@@ -68,7 +64,6 @@ class State:
     seed: int = 0
     gamma: float = math.nan
     memory: float = math.nan
-    leg: int = 0
     evaluation: Evaluation | None = field(default=None, metadata={"transient": True}, repr=False)
     found: tuple[tuple[int, Evaluation], ...] = field(default=(), metadata={"transient": True}, repr=False)
     bound: float = field(default=-math.inf, metadata={"transient": True})
@@ -76,7 +71,6 @@ class State:
     gap: float = field(default=math.nan, metadata={"transient": True})
     answer: OracleResult | None = field(default=None, metadata={"transient": True}, repr=False)
     done: bool = field(default=False, metadata={"transient": True})
-    too_large: bool = field(default=False, metadata={"transient": True})
     problem: Mapping[str, str] = field(default_factory=dict, metadata={"transient": True}, repr=False)
     solver: Solver | None = field(default=None, metadata={"transient": True}, repr=False)
 

@@ -48,7 +48,6 @@ from projfree.solvers import (
     PairwiseFrankWolfe,
     PrimalAveraging,
     ProjectedGradient,
-    Relay,
     Solver,
     WorkingSet,
 )
@@ -78,7 +77,6 @@ SEARCHING: tuple[Any, ...] = (
     AcceleratedProjectedGradient(BacktrackingGradient()),
     ConstrainedNewton(),
     HessianFreeNewton(),
-    Relay(after=3),
     WorkingSet(smallest=2),
     "auto",
 )
@@ -210,7 +208,7 @@ def check_sampled(make: Make, loss: Loss, outputs: int, intercept: bool, solver:
 
 def check_searching(make: Make, loss: Loss, outputs: int, intercept: bool, solver: Any) -> None:
     """Where searches branch on the last digit, both certificates hold and their intervals overlap."""
-    if isinstance(solver, CorrectivePrimalAveraging | Relay | WorkingSet) and not loss.convex:
+    if isinstance(solver, CorrectivePrimalAveraging | WorkingSet) and not loss.convex:
         return  # they need a convex function
     here, there = _both(make, loss, outputs, intercept, solver, tol=1e-6, max_iter=300)
     about = f"{solver!r} on {loss!r}, {outputs} outputs, intercept={intercept}"
