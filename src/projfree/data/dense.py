@@ -123,6 +123,9 @@ class DenseData(DenseTable):
     allowance of certificates.
     """
 
+    #: The features whose columns were asked for last, whether they are centred, and these.
+    _selected: tuple[Array, bool, TableColumns] | None = None
+
     def __init__(self, X: Array, y: Array, sample_weight: Array | None = None, threads: int | None = None) -> None:
         X = real_array("X", X)
         if X.ndim != 2 or 0 in X.shape:
@@ -152,13 +155,18 @@ class DenseData(DenseTable):
     def feature_columns(self, features: Array, *, centred: bool) -> TableColumns:
         from projfree.numerics.group_l1_kernels import DENSE, NO_ROWS
 
-        x = np.ascontiguousarray(self.X[:, features].T, dtype=np.float64)
-        if centred:
-            x -= x.mean(axis=1, keepdims=True)
-        return DENSE, np.arange(0, x.size + 1, self.n), NO_ROWS, x.ravel()
+        kept = self._selected
+        if kept is None or kept[1] != centred or not np.array_equal(kept[0], features):
+            x = np.ascontiguousarray(self.X[:, features].T, dtype=np.float64)
+            if centred:
+                x -= x.mean(axis=1, keepdims=True)
+            columns = (DENSE, np.arange(0, x.size + 1, self.n), NO_ROWS, x.ravel())
+            self._selected = kept = features, centred, columns
+        return kept[2]
 
     def subset(self, rows: Array) -> DenseData:
         part = self.alike()
+        part._selected = None
         part.X = self.X[rows]
         part._set_rows(len(rows), self.y[rows], self.sample_weights(rows))
         return part

@@ -10,7 +10,6 @@ the penalised problems are solved: the norm of their minimisers decreases in :ma
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -113,12 +112,16 @@ class Columns(NamedTuple):
         return Columns.of_matrix(H, self.mean.shape[1])
 
     def to_matrix(self) -> Array:
-        """H, formed if need be; all outputs share it."""
-        found = self.formed().matrix
+        """H as a matrix over all entries of a parameter in C order, formed if need be."""
+        (m, k), found = self.mean.shape, self.formed().matrix
         if found is not None:
-            return found
-        one = self._replace(mean=self.mean[:, :1], diagonal=self.diagonal[:, :1])
-        return np.hstack([one.times(unit[:, None]) for unit in np.eye(len(self.mean))])
+            return found if k == 1 else np.kron(found, np.eye(k))
+        H = np.zeros((m, k, m, k))
+        for j in range(m):
+            unit = np.zeros((m, k))
+            unit[j] = 1.0
+            H[:, range(k), j, range(k)] = self.times(unit)
+        return H.reshape(m * k, m * k)
 
     @property
     def matrix(self) -> Array | None:
@@ -154,8 +157,11 @@ class Columns(NamedTuple):
             root = np.sqrt(self.h.max(axis=1))
             by = root[self.rows] if self.kind == SPARSE else np.tile(root, len(self.ptr) - 1)
             widest = self._replace(x=self.x * by, h=NO_WEIGHTS)
-        bounds = [np.linalg.eigvalsh(widest.block(slice(*ends)))[-1] for ends in itertools.pairwise(first)]
-        return np.array(bounds) * (1.0 + 1e-12)
+        squares = (self.diagonal + self.mean**2).max(axis=1)
+        bounds = squares[first[:-1]]
+        for g in np.flatnonzero(np.diff(first) > 1):
+            bounds[g] = np.linalg.eigvalsh(widest.block(slice(first[g], first[g + 1])))[-1]
+        return np.asarray(bounds * (1.0 + 1e-12))
 
     def block(self, own: slice) -> Array:
         """The block of H of some neighbouring columns, without what an intercept takes off."""
@@ -184,8 +190,11 @@ def weighted_columns(
         along = root[:, None] / max(float(np.linalg.norm(root)), LEAST_WEIGHT)
         table = Columns(kind, ptr, rows, x, NO_WEIGHTS, np.zeros((m, 1)), means, n)
         means += table.adjoint(along, np.zeros(1)) if intercept else 0.0
-        each = np.bincount(np.repeat(np.arange(m), np.diff(ptr)), x * x, minlength=m)[:, None]
-        return table._replace(mean=means, diagonal=np.maximum(each - means**2, 0.0))
+        if kind == SPARSE:
+            squares = np.bincount(np.repeat(np.arange(m), np.diff(ptr)), x * x, minlength=m)
+        else:
+            squares = np.einsum("ij,ij->i", x.reshape(m, n), x.reshape(m, n))
+        return table._replace(mean=means, diagonal=np.maximum(squares[:, None] - means**2, 0.0))
     table = Columns(kind, ptr, rows, x, NO_WEIGHTS, means, means, n)
     squares = table._replace(x=x * x).adjoint(h, np.zeros(outputs))
     if intercept:
@@ -244,15 +253,13 @@ def minimize_group_l1(
     if ball.groups is None and not free and b.size <= MOST_FACTORIZED:
         other = _on_simplex(columns, b, ball, found.w)
     else:
-        other = _projected(columns.to_matrix(), b, ball, found.w, free, bound)
+        other = _projected(columns, b, ball, found.w, free, bound)
     return replace(other, exponent=found.exponent) if other.gap < found.gap else found
 
 
 def _on_simplex(columns: Columns, b: Array, ball: FlatBall, start: Array) -> QPSolution:
     """The minimiser over a set whose groups are single entries, as weights of its vertices."""
     H, m, v = columns.to_matrix(), b.size, start.ravel()
-    if len(H) < m:
-        H = np.kron(H, np.eye(m // len(H)))
     reach = np.broadcast_to(ball.radius / ball.costs, b.shape).ravel()
     corners, weights = np.diag(reach), np.maximum(v, 0.0) / reach
     if ball.signed:
@@ -265,16 +272,16 @@ def _on_simplex(columns: Columns, b: Array, ball: FlatBall, start: Array) -> QPS
     return _checked(columns, b, ball, ball.inside(v.reshape(b.shape)), 0, 0.0)
 
 
-def _projected(H: Array, b: Array, ball: FlatBall, start: Array, free: int, bound: float) -> QPSolution:
+def _projected(columns: Columns, b: Array, ball: FlatBall, start: Array, free: int, bound: float) -> QPSolution:
     """The minimiser by accelerated projected gradients."""
     m = len(b) - free
 
     def project(v: Array) -> Array:
         return np.concatenate([ball.project(v[:m]), np.clip(v[m:], -bound, bound)])
 
+    H = columns.to_matrix()
     largest = float(np.linalg.eigvalsh(H)[-1]) * (1.0 + 1e-12)
-    found = project_descent(H, b, project, start, largest)
-    return _checked(Columns.of_matrix(H, b.size // len(b)), b, ball, found, free, bound)
+    return _checked(columns, b, ball, project_descent(H, b, project, start, largest), free, bound)
 
 
 def _checked(columns: Columns, b: Array, ball: FlatBall, w: Array, free: int, bound: float) -> QPSolution:
@@ -582,7 +589,7 @@ class _Multiplier:
 
     def next(self, level: float, norm: float) -> float:
         """The next multiplier, after the norm at ``level``: the norm decreases in the multiplier."""
-        if norm > 0.0 and self.last[1] > 0.0 and norm != self.last[1]:
+        if norm > 0.0 and self.last[1] > 0.0 and norm != self.last[1] and level > 0.0:
             exponent = -math.log(level / self.last[0]) / math.log(norm / self.last[1])
             self.exponent = min(max(exponent, EXPONENTS[0]), EXPONENTS[1])
         self.last = level, norm
@@ -594,4 +601,4 @@ class _Multiplier:
         guess = level * min(max(share, FACTOR), 1.0 / FACTOR)
         if self.below < guess < self.above:
             return guess
-        return math.sqrt(self.below * self.above)
+        return math.sqrt(self.below) * math.sqrt(self.above) if self.below > 0.0 else FACTOR * self.above
