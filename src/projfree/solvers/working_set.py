@@ -123,6 +123,12 @@ class WorkingSet(Solver):
             there = f.evaluate(f.point(found.w, x.intercept), keep=True)
             if (other := Known.of(ball, there)).gap < known.gap:
                 new, gamma, known = there, 1.0, other
+        done = expected <= least and not known.gap <= 0.9 * ball.gap(m.gradient, x.w)
+        if done:  # a model without curvature has no minimiser, but there may be a slope: a Frank-Wolfe step decides
+            corner = f.point(ball.lmo(m.gradient), x.intercept)
+            other, share = step_towards(f, x, state.value, m, corner, inner(m.gradient, x.w - corner.w))
+            if other.value < new.value - least:
+                new, gamma, known, done = other, share, Known.of(ball, other), False
         return replace(
             state,
             t=state.t + 1,
@@ -140,7 +146,7 @@ class WorkingSet(Solver):
             # intercept may cost is in the allowance, and no rounding.
             allowance=known.allowance if new.rest is None else 0.0,
             gap=known.gap,
-            done=expected <= least and not known.gap <= 0.9 * ball.gap(m.gradient, x.w),
+            done=done,
         )
 
     def _features(self, ball: ConstraintSet, shape: tuple[int, ...], g: Array, state: WorkingSetState) -> Array:
