@@ -34,7 +34,6 @@ INNER = {
     "positive": Positive(LpBall(1, 2.0)),
     "simplex": Simplex(2.0),
     "groups": GroupBall(2, 1, 1.5, tuple(np.arange(len(KEPT)) // 4)),
-    "groups of largest": GroupBall(np.inf, 1, 1.0, tuple(np.arange(len(KEPT)) // 4)),
 }
 
 

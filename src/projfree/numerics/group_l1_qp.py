@@ -27,14 +27,15 @@ from projfree.numerics.projected_quadratic import project_descent
 from projfree.numerics.simplex_quadratic import minimise_on_simplex
 from projfree.numerics.sums import UNIT
 
-#: Rounds of descent and Newton steps at most, and rounds without progress after which rounding is taken to be reached.
-MOST_ROUNDS, STALLED = 300, 12
+#: Rounds of descent and Newton steps at most where an exact solution is asked for, and where it is not; rounds without
+#: progress after which rounding is taken to be reached.
+MOST_ROUNDS, ROUNDS, STALLED = 300, 20, 12
 #: A gap of so many roundings is not worth another method.
 FEW_ROUNDINGS = 32.0
 #: Sweeps over the nonzeros that follow a sweep over all columns: the sweeps find the face for the Newton step.
 SUPPORT_SWEEPS = 3
-#: Conjugate gradient steps of the first Newton step; each later one has twice as many, as in truncated Newton methods.
-CG_STEPS = 16
+#: Conjugate gradient steps of the first Newton step; each later one has twice as many, up to a limit.
+CG_STEPS, MOST_CG_STEPS = 16, 256
 #: They end at this part of the square of the residual: the face is seldom the last one.
 CG_ACCURACY = 1e-3
 #: The multiplier moves once the penalised problem is solved to this part of what the wrong radius costs.
@@ -52,6 +53,8 @@ MOST_FORMED, FORMING_SWEEPS = 1_000, 40
 MOST_FACTORIZED = 500
 #: Newton steps that end where an entry becomes zero, after which descent goes on.
 CROSSINGS = 10
+#: Once the multiplier has fallen to this part, the minimum may lie inside the ball.
+INTERIOR = 0.1
 NO_WEIGHTS = np.zeros((0, 0))
 #: Sums of weights below it are zero: the square of its inverse is still finite.
 LEAST_WEIGHT = 1e-150
@@ -235,7 +238,7 @@ def minimize_group_l1(
     found = QPSolution(start, level, math.inf, 0.0)
     if not ball.tight:
         found = _Search(columns, b, ball, start, free, bound).solve(level, goal, exponent)
-    if found.gap <= max(goal, FEW_ROUNDINGS * found.floor) or columns.h.size or expired():
+    if found.gap <= max(goal, FEW_ROUNDINGS * found.floor) or columns.kind == SPARSE or expired():
         return found
     # A degenerate face, or a simplex beside free entries: other methods are slower, and do not need regular faces.
     if ball.groups is None and not free and b.size <= MOST_FACTORIZED:
@@ -295,7 +298,8 @@ class _Search:
     """The state of a solve: the point v, its image z, and the gradient."""
 
     def __init__(self, columns: Columns, b: Array, ball: FlatBall, start: Array, free: int, bound: float) -> None:
-        self.columns, self.ball, self.free, self.bound, self.shape = columns, ball, free, bound, b.shape
+        self.columns, self.ball, self.free, self.shape = columns, ball, free, b.shape
+        self.bound = bound if free else 0.0
         k = columns.mean.shape[1]
         self.b, self.v = b.reshape(-1, k), np.array(start.reshape(-1, k), dtype=np.float64, order="C")
         self.m = len(self.b) - free
@@ -408,8 +412,9 @@ class _Search:
         r = self.ball.radius
         search, penalty = _Multiplier(r, exponent), math.isinf(r)
         everything = np.arange(len(self.unit))
-        start, last, steps, stalled = self._value(), math.inf, CG_STEPS, 0
+        start, first, last, steps, stalled = self._value(), level, math.inf, CG_STEPS, 0
         best, sides = QPSolution(self.v.copy(), level, math.inf, 0.0), dict[bool, _Side]()
+        lower = False
         for turn in range(MOST_ROUNDS):
             self._sweep(level, everything)
             for _ in range(SUPPORT_SWEEPS):
@@ -419,7 +424,7 @@ class _Search:
             own = self._penalized_gap(level, norm)
             if turn and own > floor:
                 self._face_steps(level, steps)
-                steps *= 2
+                steps = min(2 * steps, MOST_CG_STEPS)
                 norm, own = self.norm(self.v), self._penalized_gap(level, self.norm(self.v))
             points = [(self.v, self.g)] if penalty else list(self._inside(norm, sides))
             gaps = [own] if penalty else [self._gap(v, g) for v, g in points]
@@ -427,15 +432,31 @@ class _Search:
             v, g = points[gaps.index(gap)]
             stalled = 0 if gap < 0.7 * best.gap or own < 0.7 * last else stalled + 1
             last = own
-            if gap < best.gap:
-                best = QPSolution(v.copy(), level, gap, floor, search.exponent)
-            descends = penalty or 0.5 * float(np.vdot(v, g - self.b)) < start
-            if gap <= (max(goal, floor) if descends else floor) or stalled > STALLED or expired():
+            descends = penalty or 0.5 * float(np.vdot(v, g - self.b)) < start + floor
+            if gap < best.gap and (descends or not lower):
+                best, lower = QPSolution(v.copy(), level, gap, floor, search.exponent), descends
+            elif descends and not lower:
+                best, lower = QPSolution(v.copy(), level, gap, floor, search.exponent), True
+            if gap <= (max(goal, floor) if descends else floor) or expired():
+                break
+            if stalled > STALLED or (goal > 0.0 and lower and turn >= ROUNDS):
                 break
             if not penalty and own <= max(SOLVED * level * abs(r - norm), floor) and norm != r:
                 sides[norm > r] = self.v.copy(), self.g, norm
+                if norm < r and level < INTERIOR * first and (found := self._interior(goal, floor, start)) is not None:
+                    return found
                 level = search.next(level, norm)
         return replace(best, w=best.w.reshape(self.shape))
+
+    def _interior(self, goal: float, floor: float, start: float) -> QPSolution | None:
+        """The minimiser without the ball over the entries in use, where it is inside and no other entry is needed."""
+        kept = self.v, self.z, self.shift, self.g
+        self._face_step(0.0, MOST_CG_STEPS)
+        gap = self._gap(self.v, self.g)
+        if self.norm(self.v) <= self.ball.radius and gap <= max(goal, floor) and self._value() < start:
+            return QPSolution(self.v.reshape(self.shape), 0.0, gap, floor)
+        self.v, self.z, self.shift, self.g = kept
+        return None
 
     # ------------------------------------------------------------ Newton steps on the face
 
@@ -456,7 +477,7 @@ class _Search:
         for share in (1.0, self._first_crossing(self.v, p)):
             new = old[0] + share * p
             if self.ball.groups is None:
-                crossed = (new * old[0] < 0.0) & (self.unit > 0.0)
+                crossed = (new * old[0] < 0.0) & (level * self.unit > 0.0)
                 new = np.clip(np.where(crossed, 0.0, new), self.low, self.high)
             new[self.m :] = np.clip(new[self.m :], -self.bound, self.bound)
             self.v = new
@@ -471,8 +492,8 @@ class _Search:
     @staticmethod
     def _first_crossing(v: Array, p: Array) -> float:
         """The step at which the first entry becomes zero, at most one half."""
-        toward = v * p < 0.0
-        return min(0.5, float(np.min(np.abs(v[toward] / p[toward]), initial=0.5)))
+        toward = (v * p < 0.0) & (np.abs(p) > np.abs(v))
+        return float(np.min(np.abs(v[toward] / p[toward]), initial=0.5))
 
     def _face(self, level: float) -> tuple[Array, Array, Array | None]:
         """Which entries are not zero, the gradient of the norm there, and the curvature of each group's norm."""
@@ -534,16 +555,17 @@ class _Search:
 
 def _solve(A: Array, rhs: Array, damping: float) -> Array:
     """The solution of a positive semidefinite system whose diagonal is raised by this part of itself."""
-    from scipy.linalg import LinAlgError, cho_factor, cho_solve
+    from scipy.linalg import lapack
 
-    scale = np.sqrt(np.diag(A))
+    scale = np.sqrt(np.maximum(np.diag(A), LEAST_WEIGHT))
     B = A / scale / scale[:, None]
-    for _ in range(3):
-        try:
-            B[np.diag_indices(len(B))] = 1.0 + damping
-            return np.asarray(cho_solve(cho_factor(B, lower=True, check_finite=False), rhs / scale) / scale)
-        except LinAlgError:
-            damping *= 1e3
+    while damping < 1.0:
+        B[np.diag_indices(len(B))] = 1.0 + damping
+        factor, info = lapack.dpotrf(B, lower=1)
+        if info == 0:
+            found = lapack.dpotrs(factor, rhs / scale, lower=1)[0] / scale
+            return np.asarray(found) if np.isfinite(found).all() else np.zeros_like(rhs)
+        damping *= 1e3
     return np.zeros_like(rhs)
 
 

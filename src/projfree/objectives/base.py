@@ -172,7 +172,7 @@ class SmoothFunction(ABC):
         return rows_at(self.hessian(x)[np.ix_(entries, entries)], places, k)
 
     def hessian_columns(self, x: Point, features: Array) -> Columns | None:
-        """The Hessian of some features through the columns of a table; None where columns are not at hand.
+        """The Hessian of some features through the columns of a table; None where `hessian_among` is to be used.
 
         For losses that couple outputs, an upper bound on the Hessian that does not.
         """

@@ -246,10 +246,11 @@ class Objective(SmoothFunction):
         )
 
     def hessian_columns(self, x: Point, features: Array) -> Columns | None:
-        from projfree.numerics.group_l1_qp import weighted_columns
+        from projfree.numerics.group_l1_qp import MOST_FACTORIZED, weighted_columns
 
         b, free = self._located(x), self.intercept_strategy.constant is not None
-        table = self.data.feature_columns(features, centred=free) if self.has_hessian else None
+        exact = self.loss.coupled and len(features) * math.prod(self.outputs) <= MOST_FACTORIZED
+        table = None if exact or not self.has_hessian else self.data.feature_columns(features, centred=free)
         h = None
         if table is not None:
             h = self.workspace.row_residuals(DiagonalCurvatures(self.loss, 0.0 if b is None else b), x)

@@ -19,6 +19,8 @@ from projfree.solvers.base import Known, Solver, State, at_iterate
 from projfree.solvers.model_step import NOTHING, step_towards
 from projfree.solvers.restoring import member
 
+#: The fewest features of a working set: fewer would save no time beside the read that chooses them.
+SMALLEST = 100
 #: Models are solved to this part of the gap.
 SHARE = 0.05
 #: Features are taken in where those outside cause more than this part of the gap.
@@ -83,7 +85,7 @@ class WorkingSet(Solver):
     array([0.0204, 0.2551, 0.2245])
     """
 
-    smallest: int = 100
+    smallest: int = SMALLEST
 
     def __post_init__(self) -> None:
         count("WorkingSet(smallest=...)", self.smallest)
@@ -125,6 +127,10 @@ class WorkingSet(Solver):
         expected, least = inner(m.gradient, x.w - found.w), NOTHING * UNIT * abs(state.value)
         new, gamma = step_towards(f, x, state.value, m, f.point(found.w, x.intercept), expected)
         known = Known.of(ball, new)
+        if gamma < 1.0 and expected <= least:  # values differ by rounding alone: the smaller gap decides
+            there = f.evaluate(f.point(found.w, x.intercept), keep=True)
+            if (other := Known.of(ball, there)).gap < known.gap:
+                new, gamma, known = there, 1.0, other
         return replace(
             state,
             t=state.t + 1,
@@ -142,7 +148,7 @@ class WorkingSet(Solver):
             # intercept may cost is in the allowance, and no rounding.
             allowance=known.allowance if new.rest is None else 0.0,
             gap=known.gap,
-            done=expected <= least and not known.gap <= 0.5 * ball.gap(m.gradient, x.w),
+            done=expected <= least and not known.gap <= 0.9 * ball.gap(m.gradient, x.w),
         )
 
     def _features(self, ball: ConstraintSet, shape: tuple[int, ...], g: Array, state: WorkingSetState) -> Array:
@@ -223,28 +229,30 @@ def minimize_with_penalty(f: SmoothFunction, ball: ConstraintSet, level: float, 
     """
     flat = ball.as_flat(f.shape)
     assert flat is not None
-    here, smallest = f.evaluate(f.point(start), keep=True), WorkingSet().smallest
+    here = f.evaluate(f.point(start), keep=True)
     for _ in range(PENALIZED_STEPS):
-        w, g, value = here.point.w, here.slope.gradient, here.value + level * flat.norm(here.point.w)
-        scores, used = flat.scores(g), np.flatnonzero(w.reshape(len(w), -1).any(axis=1))
-        gap = inner(g, w) + level * flat.norm(w) + max(float(scores.max()) - level, 0.0) * max(flat.norm(w), 1e-300)
-        if gap <= PENALIZED_ACCURACY * max(abs(value), level * flat.norm(w)) or expired():
+        w, g, norm = here.point.w, here.slope.gradient, flat.norm(here.point.w)
+        value, scores = here.value + level * norm, flat.scores(g)
+        # The norm of the minimiser is at most the value over the level, for losses that are not negative.
+        reach = max(norm, abs(value) / level)
+        gap = inner(g, w) + level * norm + max(float(scores.max()) - level, 0.0) * reach
+        if gap <= PENALIZED_ACCURACY * abs(value) or expired():
             break
+        used = w.reshape(len(w), -1).any(axis=1)
+        violators = int(np.count_nonzero((scores > level) & ~used))
         scores[used] = math.inf
-        size = min(
-            len(used) + max(len(used), smallest), int(np.count_nonzero(scores > level * (1.0 - PENALIZED_ACCURACY)))
-        )
+        size = int(used.sum()) + min(violators, max(int(used.sum()), SMALLEST))
         features = select(flat, scores, size)
         model = _Model(f, flat.among(features), here.point, g, features)
         new = model.parameter(minimize_penalized(model.columns, model.b, model.ball, model.start, level, SHARE * gap))
         there, share = f.evaluate(f.point(new, here.intercept), keep=True), 1.0
-        while not there.value + level * flat.norm(there.point.w) <= value and share > UNIT:
+        while not there.value + level * flat.norm(there.point.w) < value and share > UNIT:
             share *= 0.5
             there = f.evaluate(f.point(w + share * (new - w), here.intercept), keep=True)
         if share <= UNIT:
             break
         here = there
-    return here.point.w, gap <= math.sqrt(PENALIZED_ACCURACY) * max(abs(value), level * flat.norm(w))
+    return here.point.w, gap <= math.sqrt(PENALIZED_ACCURACY) * abs(value)
 
 
 def select(flat: FlatBall, scores: Array, size: int) -> Array:
