@@ -2,93 +2,88 @@
 
     python benchmarks/sparse.py [--only TEXT] [--quick] [--repeat 3] [--scale 1] [--solver NAME] [--commit]
 
-Ours start from ready `Data`, made anew for every run and not timed; its making is a column of its own, beside
-scikit-learn's validation of the same table. They stop when their certificate says so. Peers have no such certificate:
-each is tried at a series of its own tolerances and then timed at the loosest whose answer is good enough by
-`Problem.error`, which takes the measure that favours the peer. They get the penalty that belongs to the radius for
-free, arrays in the layout they like, and a first run that is not timed. All runs of a problem are interleaved, with one
-thread each; figures are medians. A ratio is judged by the CPU time, which other processes disturb least, and both times
-are written down. Where the minimum is zero nothing is judged. Memory is the growth of the resident set while ours runs
-at the tightest level (Linux only).
+Ours start from ready `Data`, made anew for every run and not timed. They stop when their certificate says so. Peers
+have no such certificate: each is tried at a series of its own tolerances and then timed at the loosest whose answer is
+good enough by `Problem.error`, which takes the measure that favours the peer. They get the penalty that belongs to the
+radius for free, arrays in the layout they like, and a first run that is not timed. Liblinear is timed at its tolerances
+1e-3 and 1e-6 too, whatever gap its answers have there; that gap is in brackets. All runs of a problem are interleaved,
+with one thread each; figures are medians. A ratio is judged by the CPU time, which other processes disturb least, and
+both times are written down. Constants of our solvers may be tuned on the problems marked by a star; the others judge
+them. The last table has seconds of the clock, which must stay below a limit.
 
 Needs `pip install projfree[peers]`; where a peer asks for NumPy 1, an environment of its own. Reference optima are
-found once, which takes minutes for the paths, and kept in `benchmarks/scratch/references`. A quick run leaves out peers
-that are seldom the best (`Peer.spare`), so that its ratios can only be lower than those of a run that is judged.
+found once and kept in `benchmarks/scratch/references`.
 """
 
 from __future__ import annotations
 
 import argparse
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from common import console, with_one_thread
 from record import commit, destinations, machine, save, versions
-from sparse_cases import TARGETS, Case, Problem, cases
-from sparse_measure import LEVELS, Limits, compare
+from sparse_cases import LIBLINEAR, TARGETS, Case, Problem, cases
+from sparse_measure import LEVELS, Limits, compare, ours
+from sparse_problems import table
 from tables import empty
 
 import projfree
 
-#: Our as_data may take so many times the validation of scikit-learn.
-CONVERSION = 2.0
-#: A minimum below this share of the value at zero is called zero.
-ZERO = 1e-6
-PACKAGES = ("scikit-learn", "celer", "skglm", "adelie", "glum")
+PACKAGES = ("scikit-learn", "celer", "skglm", "adelie")
 Row = dict[str, Any]
 
 
 def judged(row: Row) -> Row:
     """The row with its ratios, and whether each meets its target."""
-    target, zero = TARGETS.get(row["family"]), row["optimum"] is not None and row["optimum"] <= ZERO * row["at zero"]
-    for level, name in enumerate(map(str, LEVELS)):
-        ours, best = row["ours"][name], row["best"][name]
-        ratio = ours["cpu"] / best["cpu"] if ours["certified"] and best is not None else None
-        judge = target is not None and not zero and best is not None
-        good = None if not judge else ratio is not None and ratio <= target[level]
-        wall = ours["wall"] / best["wall"] if ratio is not None else None
-        row["ratio"] = row.get("ratio", {}) | {name: ratio}
-        row["wall ratio"] = row.get("wall ratio", {}) | {name: wall}
-        row["good"] = row.get("good", {}) | {name: good}
+    target = TARGETS[row["family"]]
+    for kind, peer, goals in (("", "best", target), ("liblinear ", "liblinear", LIBLINEAR)):
+        ratios, good = {}, {}
+        for level, goal in zip(map(str, LEVELS), goals, strict=True):
+            mine, best = row["ours"][level], row[peer].get(level)
+            ratios[level] = mine["cpu"] / best["cpu"] if mine["certified"] and best else None
+            good[level] = None if not best else ratios[level] is not None and ratios[level] <= goal
+        row |= {f"{kind}ratio": ratios, f"{kind}good": good}
     row["target"] = target
     return row
 
 
 def show(rows: list[Row]) -> None:
     """Print one line a problem."""
-    table = empty("\nCPU seconds to a certified gap (ours) and to the same true suboptimality (best peer)")
-    table.add_column("\nproblem")
-    for level in LEVELS:
-        table.add_column(f"{level:g}\nours", justify="right")
-        table.add_column("\npeer", justify="right")
-        table.add_column("\nratio", justify="right", no_wrap=True)
-        table.add_column("\ntarget", justify="right", style="dim")
-        table.add_column("\nbest peer", style="dim")
-    table.add_column("as_data\nratio", justify="right")
-    table.add_column("memory\nMB", justify="right", style="dim")
+    grid = empty("\nCPU seconds to a certified gap (ours) and to the same true suboptimality (best peer)")
+    grid.add_column("\nproblem")
+    for level, tol in zip(LEVELS, ("1e-3", "1e-6"), strict=True):
+        for name in (f"{level:g}\nours", "\npeer", "\nratio", "\ntarget", "\nbest peer", f"over liblinear\nat {tol}"):
+            grid.add_column(name, justify="right", no_wrap="ratio" in name)
     for row in rows:
-        table.add_row(*line(row))
-    console().print(table)
+        grid.add_row(*line(row))
+    console().print(grid)
 
 
 def line(row: Row) -> list[str]:
     """The cells of a problem."""
-    cells = [row["problem"]]
+    cells = [row["problem"] + " *" * row["chosen"]]
     for level, name in enumerate(map(str, LEVELS)):
-        ours, best, good = row["ours"][name], row["best"][name], row["good"][name]
-        colour = "dim" if good is None else "green" if good else "red"
-        ratio = row["ratio"][name]
+        mine, best, fixed = row["ours"][name], row["best"][name], row["liblinear"].get(name)
         cells += [
-            f"{ours['cpu']:.3f}" if ours["certified"] else f"[red]{ours['gap']:.0e}[/]",
+            f"{mine['cpu']:.3f}" if mine["certified"] else f"[red]{mine['gap']:.0e}[/]",
             "-" if best is None else f"{best['cpu']:.3f}",
-            f"[{colour}]{'-' if ratio is None else format(ratio, '.2f')}[/]",
-            "" if row["target"] is None else f"{row['target'][level]:g}",
+            coloured(row["ratio"][name], row["good"][name]),
+            f"{row['target'][level]:g}",
             "" if best is None else best["name"],
+            ""
+            if fixed is None
+            else coloured(row["liblinear ratio"][name], row["liblinear good"][name]) + f" ({fixed['gap']:.0e})",
         ]
-    as_data = row["as_data"]["ours"] / row["as_data"]["sklearn"]
-    cells.append(f"[{'green' if as_data <= CONVERSION else 'red'}]{as_data:.2f}[/]")
-    return [*cells, "" if row["memory"] is None else f"{row['memory'] / 1e6:.0f}"]
+    return cells
+
+
+def coloured(ratio: float | None, good: bool | None) -> str:
+    colour = "dim" if good is None else "green" if good else "red"
+    return f"[{colour}]{'-' if ratio is None else format(ratio, '.2f')}[/]"
 
 
 def solver_of(text: str) -> Any:
@@ -104,14 +99,45 @@ def solver_of(text: str) -> Any:
 def measured(case: Case, limits: Limits, scale: float, solver: Any, references: Path) -> Row:
     """All figures of a problem."""
     problem = Problem(case, scale, references)
-    zero = problem.f.value(problem.f.point(np.zeros(problem.f.shape)))
-    return {"problem": case.name, "family": case.family, "at zero": zero} | compare(problem, limits, solver)
+    return {"problem": case.name, "family": case.family, "chosen": case.chosen} | compare(problem, limits, solver)
+
+
+def limited(scale: float, solver: Any, references: Path) -> list[Row]:
+    """Seconds of the clock of single runs, beside their limits."""
+    text, near, rows = table("text B", scale), table("neighbours", scale), slice(0, round(5_000 * scale))
+    X, sign = text.X[rows], text.sign[rows]
+    model = projfree.ConstrainedClassifier(p=1, radius=100.0)
+    many = Problem(Case("lasso", "text A", "squared", "l_1", 5_000), scale, references)
+    lasso = projfree.Objective(projfree.Squared(), projfree.as_data(near.X, near.real))
+    ball = projfree.LpBall(1, 1e3)
+    runs: list[tuple[str, float, Callable[[], Any]]] = [
+        (
+            "lasso, f* = 0, neighbours",
+            5.0,
+            lambda: projfree.minimize(lasso, ball, tol=1e-4).status.name,
+        ),
+        ("lasso, text A, 5,000 nonzeros", np.inf, lambda: ours(many, LEVELS[-1], solver, 60.0)[1]["certified"]),
+        (
+            "ConstrainedClassifier(p=1, radius=100)",
+            1.0,
+            lambda: model.fit(X, sign).result_.status.name,
+        ),
+    ]
+    found = []
+    for name, limit, run in runs:
+        run()  # compiles
+        begun = time.perf_counter()
+        end = run()
+        seconds = time.perf_counter() - begun
+        found.append({"problem": name, "seconds": seconds, "limit": limit, "end": end, "good": seconds <= limit})
+        console().print(f"{name}: {seconds:.2f} s, limit {limit:g} s, {end}")
+    return found
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--only", default="", help="problems whose name contains this; several are separated by |")
-    options.add_argument("--quick", action="store_true", help="one repeat, fewer peers, less patience")
+    options.add_argument("--quick", action="store_true", help="one repeat, less patience")
     options.add_argument("--repeat", type=int, default=3)
     options.add_argument("--patience", type=float, help="seconds of the clock for ours; more on a busy machine")
     options.add_argument("--scale", type=float, default=1.0, help="of rows and columns of the tables")
@@ -120,7 +146,7 @@ def main() -> None:
     chosen = options.parse_args()
     with_one_thread()
     patience = chosen.patience or (8.0 if chosen.quick else 20.0)
-    limits = Limits(1 if chosen.quick else chosen.repeat, patience, chosen.quick)
+    limits = Limits(1 if chosen.quick else chosen.repeat, patience)
     rows: list[Row] = []
     settings = {"scale": chosen.scale, "repeat": limits.repeat, "quick": chosen.quick, "solver": chosen.solver}
     settings["patience"] = patience
@@ -131,10 +157,13 @@ def main() -> None:
             row = measured(case, limits, chosen.scale, solver_of(chosen.solver), chosen.out / "references")
             rows.append(judged(row))
             console().print("  ".join(line(row)))
+        if not chosen.only:
+            payload["limits"] = limited(chosen.scale, solver_of(chosen.solver), chosen.out / "references")
     finally:  # what was measured before an interrupt or a wrong bound is kept
         save(chosen.out, "sparse", payload)
     show(rows)
-    good = [good for row in rows for good in row["good"].values() if good is not None]
+    kinds = ("good", "liblinear good")
+    good = [good for row in rows for kind in kinds for good in row[kind].values() if good is not None]
     console().print(f"{sum(good)} of {len(good)} targets met")
     if chosen.commit:
         commit("sparse", payload)

@@ -9,7 +9,6 @@ of one scale is the same everywhere. A scale multiplies the numbers of rows and 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -38,7 +37,7 @@ class Table:
     topic: np.ndarray | None = None
 
 
-def text_like(rows: int, columns: int, entries: int, seed: int) -> Table:
+def text_like(rows: int, columns: int, entries: int, seed: int, counts: bool = False, noise: float = 1.0) -> Table:
     """Texts as TF-IDF with rows of length one: words by Zipf's law, a third of a topic's own, lengths that vary.
 
     Parameters
@@ -49,6 +48,10 @@ def text_like(rows: int, columns: int, entries: int, seed: int) -> Table:
         Stored entries a row, about.
     seed : int
         Of all that is drawn.
+    counts : bool
+        Whether the entries are the counts themselves.
+    noise : float
+        In the linear targets, over the signal; without any the signs are separable.
     """
     rng = np.random.default_rng(seed)
     topic = rng.integers(CLASSES, size=rows)
@@ -63,8 +66,8 @@ def text_like(rows: int, columns: int, entries: int, seed: int) -> Table:
     text = np.append(text, rng.integers(rows, size=FEWEST * columns))
     word = np.append(word, np.tile(np.arange(columns), FEWEST))
     X = sparse.coo_matrix((np.ones(len(text)), (text, word)), shape=(rows, columns)).tocsr()
-    X = tf_idf(X)
-    return Table(X, *linear_targets(X, rng, 600), mislabelled(topic, rng))
+    X = X if counts else tf_idf(X)
+    return Table(X, *linear_targets(X, rng, 600, noise), mislabelled(topic, rng))
 
 
 def zipf(rng: np.random.Generator, most: int, size: int) -> np.ndarray:
@@ -84,15 +87,15 @@ def tf_idf(counts: sparse.csr_matrix) -> sparse.csr_matrix:
     return X
 
 
-def linear_targets(X: Any, rng: np.random.Generator, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Targets of a sparse linear model whose coefficients decay, with as much noise as signal, and their signs."""
+def linear_targets(X: Any, rng: np.random.Generator, most: int, noise: float) -> tuple[np.ndarray, np.ndarray]:
+    """Targets of a sparse linear model whose coefficients decay, with noise, and their signs."""
     often = np.bincount(X.indices, minlength=X.shape[1]).astype(float)
     chosen = rng.choice(X.shape[1], min(most, X.shape[1] // 2), replace=False, p=often / often.sum())
     w = np.zeros(X.shape[1])
     w[chosen] = rng.standard_normal(len(chosen)) * np.geomspace(1.0, 0.1, len(chosen))
     u = X @ w
-    u = (u - u.mean()) / u.std()
-    y = u + rng.standard_normal(len(u))
+    u = u / u.std()
+    y = u + noise * rng.standard_normal(len(u))
     return y, np.where(y > 0.0, 1.0, -1.0)
 
 
@@ -140,22 +143,40 @@ def task_table(rows: int, columns: int, entries: int, seed: int) -> Table:
     return Table(np.asfortranarray(X), U + U.std() * rng.standard_normal(U.shape))
 
 
-#: name: maker, rows, columns, entries a row or what the maker says, seed
-TABLES: dict[str, tuple[Callable[..., Table], int, int, int, int]] = {
-    "text A": (text_like, 18_221, 36_568, 100, 1),
-    "text B": (text_like, 7_094, 41_681, 250, 2),
+def neighbours(rows: int, columns: int, entries: int, seed: int) -> Table:
+    """An autoregressive table of correlation 0.95, of whose ``entries`` columns the targets are made without noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((rows, columns))
+    for j in range(1, columns):
+        X[:, j] = 0.95 * X[:, j - 1] + np.sqrt(1.0 - 0.95**2) * X[:, j]
+    y = X[:, rng.choice(columns, entries, replace=False)] @ rng.standard_normal(entries)
+    return Table(np.asfortranarray(X), y, np.where(y > 0.0, 1.0, -1.0))
+
+
+SIZE_A, SIZE_B = (18_221, 36_568, 100), (7_094, 41_681, 250)
+#: name: maker, rows, columns, entries a row or what the maker says, seed, and whether there are counts and noise
+TABLES: dict[str, tuple[Any, ...]] = {
+    "text A": (text_like, *SIZE_A, 1),
+    "text B": (text_like, *SIZE_B, 2),
+    "counts A": (text_like, *SIZE_A, 11, True),
+    "counts B": (text_like, *SIZE_B, 12, True),
+    "separable text A": (text_like, *SIZE_A, 13, False, 0.0),
+    "separable text B": (text_like, *SIZE_B, 14, False, 0.0),
+    "separable counts A": (text_like, *SIZE_A, 15, True, 0.0),
+    "separable counts B": (text_like, *SIZE_B, 16, True, 0.0),
     "click": (click_like, 49_749, 300, 12, 3),
     "groups": (dense_table, 5_000, 2_000, 100, 4),
     "wide": (dense_table, 500, 20_000, 50, 5),
     "tasks": (task_table, 9_005, 64, 8, 6),
+    "neighbours": (neighbours, 500, 3_000, 100, 7),
 }
 
 
 @lru_cache(maxsize=2)
 def table(name: str, scale: float = 1.0) -> Table:
     """One of the tables by its name, at the scale asked for."""
-    make, rows, columns, entries, seed = TABLES[name]
-    return make(max(20, round(scale * rows)), max(20, round(scale * columns)), entries, seed)
+    make, rows, columns, *rest = TABLES[name]
+    return make(max(20, round(scale * rows)), max(20, round(scale * columns)), *rest)
 
 
 def describe(name: str, made: Table) -> str:
