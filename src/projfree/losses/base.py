@@ -124,10 +124,6 @@ class Loss(ABC):
             out[rows] = np.einsum("ijk,ik->ij", self.majorant(u[rows], y[rows]), a[rows])
         return out
 
-    def curvature(self, u: Array, y: Array, a: Array, b: Array) -> Array:
-        """The second derivative applied to the directions ``a`` and ``b``, one number an entry (row if coupled)."""
-        return self.second(u, y) * a * b
-
     def floor(self, y: Array) -> Array | None:
         """What the error of a value may be relative to besides the value, for each target; None where it is zero.
 

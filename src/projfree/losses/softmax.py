@@ -90,15 +90,6 @@ class Softmax(Loss):
         summed: Array = np.diag(weighted.sum(axis=0)) - weighted.T @ p
         return summed
 
-    def curvature(self, u: Array, y: Array, a: Array, b: Array) -> Array:
-        r"""The covariance :math:`\sum_j p_j (a_j - \bar a)(b_j - \bar b)` with :math:`\bar a = \sum_j p_j a_j`."""
-        # The same number as sum p a b - (sum p a)(sum p b), but never negative for a = b.
-        p = self.probabilities(u)
-        a = a - np.einsum("ij,ij->i", p, a)[:, None]
-        b = b - np.einsum("ij,ij->i", p, b)[:, None]
-        out: Array = np.einsum("ij,ij,ij->i", p, a, b)
-        return out
-
     def majorant_times(self, u: Array, y: Array, a: Array) -> Array:
         r"""The product :math:`p_j (a_j - \bar a)` with :math:`\bar a = \sum_j p_j a_j`, in O(n k)."""
         p = self.probabilities(u)
