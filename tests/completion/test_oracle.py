@@ -25,7 +25,6 @@ from projfree.data.factored_entries import FactoredEntriesData
 from projfree.numerics.lp_norm import norming
 from projfree.numerics.subspace import leading, tail_bound
 from projfree.sets import SchattenBall, WeightedSchattenBall
-from projfree.sets.base import OracleResult
 
 PS = (1.0, 1.1, 1.2, 4.0 / 3.0, 1.5, 2.0, 3.0, math.inf)
 
@@ -65,7 +64,7 @@ def test_vertices_and_supports(tier, kind, p):
     plain, weighted = SchattenBall(p, 1.5), WeightedSchattenBall(p, 1.5, *_weights(dense.shape))
     for ball in (plain, weighted):
         exact = ball.support(dense)
-        v, support, warm = ball.oracle(g)
+        v, support, _ = ball.oracle(g)
         assert ball.contains(v)
         assert ball.contains(v.toarray(), 1e-9)
         reached = -inner(g, v)
@@ -74,8 +73,6 @@ def test_vertices_and_supports(tier, kind, p):
         slack = 1.0 - ball.support_rtol(dense.shape)
         for upper in (support, ball.support(g), ball.dual_norm(g) * ball.radius):
             assert upper >= exact * slack
-        for last in (None, OracleResult(v, support, warm)):
-            assert ball.support_floor(g, last) <= exact * (1 + 1e-12)
         if tier != "subspace":
             assert reached == pytest.approx(exact, rel=1e-5)
             assert ball.support(g) == pytest.approx(exact, rel=1e-5)
@@ -174,16 +171,13 @@ def test_the_oracle_is_a_function(large, p):
     other = OnPattern(large.pattern, np.random.default_rng(1).standard_normal(large.pattern.count))
     for ball in (SchattenBall(p, 1.0), WeightedSchattenBall(p, 1.0, weights, weights)):
         vertex, support, warm = ball.oracle(large)
-        floor = ball.support_floor(large, None)
         for g in (large, other):
             ball.oracle(g, warm)
             ball.oracle(g)
-            ball.support_floor(g, OracleResult(vertex, support, warm))
         again = ball.oracle(large)
         np.testing.assert_array_equal(again.vertex.toarray(), vertex.toarray())
         np.testing.assert_array_equal(again.warm, warm)
         assert again.support == support
-        assert ball.support_floor(large, None) == floor
         warmed, once_more = ball.oracle(large, warm), ball.oracle(large, warm)
         np.testing.assert_array_equal(warmed.vertex.toarray(), once_more.vertex.toarray())
 

@@ -251,11 +251,9 @@ def test_softmax_sums_many_small_terms(order):
     np.testing.assert_allclose(value, exact, rtol=Softmax.rounding * np.finfo(float).eps)
 
 
-def test_softmax_probabilities_and_curvature():
+def test_softmax_probabilities():
     u = np.array([[0.0, 1e4, 1e4], [5.0, 5.0, 5.0]])
     np.testing.assert_allclose(Softmax().probabilities(u), [[0, 0.5, 0.5], [1 / 3] * 3])
-    a = np.array([[7.0, 1.0, -1.0], [2.0, 2.0, 2.0]])
-    np.testing.assert_allclose(Softmax().curvature(u, np.zeros(2, int), a, a), [1, 0])
 
 
 def test_bounded_and_linear_losses_at_the_end_of_the_range():

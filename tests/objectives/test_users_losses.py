@@ -141,9 +141,6 @@ class Joint(Loss):
     def second(self, u, y):
         return np.broadcast_to(self.M, (len(u), 2, 2))
 
-    def curvature(self, u, y, a, b):
-        return np.einsum("ij,jk,ik->i", a, self.M, b)
-
     def targets(self, y):
         return np.asarray(y, dtype=np.float64)
 

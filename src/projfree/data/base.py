@@ -65,8 +65,6 @@ class Data(ABC):
         Whether `reweighted` and `split` give views of the rows with other weights.
     table_errors : TableErrors
         How far the table may be from the one that it stands for; zero unless columns were replaced by residuals.
-    round_numbers : float
-        The time of a round trip to the rows, in numbers that memory gives in it; zero where they are here.
 
     Examples
     --------
@@ -84,7 +82,6 @@ class Data(ABC):
     diagonal: bool = False
     reweighs: bool = False
     table_errors: TableErrors = TableErrors()
-    round_numbers: float = 0.0
     n: int
     row_norm: float
     mean_square: float

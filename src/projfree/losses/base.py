@@ -116,8 +116,9 @@ class Loss(ABC):
         return self.second(u, y)
 
     def diagonal_majorant(self, u: Array, y: Array) -> Array:
-        """Of the shape of ``u``: a diagonal matrix for each row that is no smaller than `majorant`."""
-        return self.majorant(u, y)
+        """Of the shape of ``u``: a diagonal matrix for each row that is no smaller than `majorant` (Gershgorin)."""
+        bend = self.majorant(u, y)
+        return np.abs(bend).sum(axis=2) if self.coupled else bend
 
     def majorant_times(self, u: Array, y: Array, a: Array) -> Array:
         """`majorant` times the direction ``a`` of each row, of the shape of ``u``."""
@@ -127,10 +128,6 @@ class Loss(ABC):
         for rows in row_blocks(len(u), u.shape[1] ** 2):
             out[rows] = np.einsum("ijk,ik->ij", self.majorant(u[rows], y[rows]), a[rows])
         return out
-
-    def curvature(self, u: Array, y: Array, a: Array, b: Array) -> Array:
-        """The second derivative applied to the directions ``a`` and ``b``, one number an entry (row if coupled)."""
-        return self.second(u, y) * a * b
 
     def floor(self, y: Array) -> Array | None:
         """What the error of a value may be relative to besides the value, for each target; None where it is zero.

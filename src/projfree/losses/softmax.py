@@ -90,19 +90,10 @@ class Softmax(Loss):
         summed: Array = np.diag(weighted.sum(axis=0)) - weighted.T @ p
         return summed
 
-    def curvature(self, u: Array, y: Array, a: Array, b: Array) -> Array:
-        r"""The covariance :math:`\sum_j p_j (a_j - \bar a)(b_j - \bar b)` with :math:`\bar a = \sum_j p_j a_j`."""
-        # The same number as sum p a b - (sum p a)(sum p b), but never negative for a = b.
-        p = self.probabilities(u)
-        a = a - np.einsum("ij,ij->i", p, a)[:, None]
-        b = b - np.einsum("ij,ij->i", p, b)[:, None]
-        out: Array = np.einsum("ij,ij,ij->i", p, a, b)
-        return out
-
     def diagonal_majorant(self, u: Array, y: Array) -> Array:
-        """The smaller of p and 2 p (1 - p), each an upper bound on diag(p) - p p^T by Gershgorin's theorem."""
+        """2 p (1 - p): off the diagonal, each row of diag(p) - p p^T adds up to its diagonal entry (Gershgorin)."""
         p = self.probabilities(u)
-        return np.asarray(p * np.minimum(1.0, 2.0 * (1.0 - p)))
+        return np.asarray(2.0 * p * (1.0 - p))
 
     def majorant_times(self, u: Array, y: Array, a: Array) -> Array:
         r"""The product :math:`p_j (a_j - \bar a)` with :math:`\bar a = \sum_j p_j a_j`, in O(n k)."""

@@ -196,12 +196,6 @@ def orthonormal(block: Array) -> tuple[Array, Array]:
     return q, r
 
 
-def values_below(g: Operator, warm: Array) -> Array:
-    """Lower bounds on leading singular values, from one multiplication by G."""
-    image = g.times(warm)
-    return np.sqrt(np.maximum(np.linalg.eigvalsh(image.T @ image)[::-1], 0.0))
-
-
 def _more(basis: Array | None, columns: int, n: int) -> Array:
     """The basis with so many columns, the new ones random but the same each time; orthonormal."""
     have = 0 if basis is None else basis.shape[1]

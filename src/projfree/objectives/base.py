@@ -167,18 +167,6 @@ class SmoothFunction(ABC):
         """Whether `quadratic_form` gives one; costs nothing."""
         return type(self).quadratic_form is not SmoothFunction.quadratic_form
 
-    def diagonal_form(self) -> tuple[Array, Array] | None:
-        """The diagonal of H and b where the function is a quadratic without products of two entries, else None.
-
-        Both are vectors over the entries of a parameter, or over its pattern where it has one; costs one pass.
-        """
-        return None
-
-    @property
-    def has_diagonal_form(self) -> bool:
-        """Whether `diagonal_form` gives one; costs nothing."""
-        return type(self).diagonal_form is not SmoothFunction.diagonal_form
-
     def workload(self) -> Workload:
         """What the choice of a solver depends on."""
         return Workload(type(self).__name__, outputs=math.prod(self.shape[1:]))

@@ -22,7 +22,7 @@ from projfree.objectives.evaluation import Evaluation, Memory
 from projfree.objectives.hessian import RowHessian
 from projfree.objectives.hull import Hull
 from projfree.objectives.intercept import Centred, Intercept, Profiled
-from projfree.objectives.quadratic import QuadraticForm, entries, gram_form
+from projfree.objectives.quadratic import QuadraticForm, gram_form
 from projfree.objectives.rounding import Rounding
 from projfree.objectives.row_steps import DiagonalCurvatures, ValueSum
 from projfree.objectives.workload import Workload
@@ -232,16 +232,6 @@ class Objective(SmoothFunction):
     @property
     def has_quadratic_form(self) -> bool:
         return is_squared(self.loss) and self.has_hessian
-
-    def diagonal_form(self) -> tuple[Array, Array] | None:
-        if not self.has_diagonal_form:
-            return None
-        h = self.loss.smoothness * entries(self.data.mean_row())
-        return h, -entries(self.minorant(self.point(zeros(self.shape))).gradient)
-
-    @property
-    def has_diagonal_form(self) -> bool:
-        return is_squared(self.loss) and self.intercept_strategy.constant is None and self.data.diagonal
 
     def workload(self) -> Workload:
         return Workload(

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from projfree.algebra import UNIT, Handle, Minorant, Point, Structured, inner, size
+from projfree.algebra import UNIT, Handle, Minorant, Point, inner, size
 from projfree.checks import Array, all_finite, real_array
 from projfree.data.base import TableErrors
 from projfree.data.gram import Gram
@@ -276,8 +276,3 @@ def _moved(Y: float, X: float, off: TableErrors) -> tuple[float, float]:
     s = Y / X if X and Y else 1.0  # t <= (s + t^2 / s) / 2
     e = targets * (2.0 * Y + targets) + 0.5 * s * cross + 2.0 * off.targets_left**2
     return e, 2.0 * features * (2.0 * X + features) + cross / s + 4.0 * off.features_left**2
-
-
-def entries(w: Any) -> Array:
-    """The entries of a matrix as a vector, those on the pattern where there is one."""
-    return w.on.values if isinstance(w, Structured) and w.on is not None else np.ravel(w)

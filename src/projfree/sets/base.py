@@ -127,20 +127,6 @@ class ConstraintSet(ABC):
         plain = type(self).oracle in (ConstraintSet.oracle, NormBall.oracle)
         return self.support_cost == "entries" or not plain
 
-    def entry_vertices(self, g: Array, most: int) -> tuple[Array, Array] | None:
-        """The lowest vertices for ``g`` where all that matter have a single entry other than zero, else None.
-
-        Their places, in C order, and their entries, at most so many and the lowest first.
-        """
-        return None
-
-    def support_floor(self, g: Array, last: OracleResult | None) -> float:
-        """A number not above the support of ``-g`` that costs much less, minus infinity where there is none.
-
-        It tells which of several supports need not be asked for. ``last`` is the answer about a gradient nearby.
-        """
-        return -inner(g, last.vertex) if last is not None and self.support_cost == "call" else -math.inf
-
     def gap(self, gradient: Array, w: Array) -> float:
         r"""The Frank-Wolfe gap :math:`\max_{v \in C}\langle g, w - v\rangle`; with a gradient it bounds f(w) - f*."""
         return inner(gradient, w) + self.support(-gradient)

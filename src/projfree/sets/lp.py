@@ -12,7 +12,7 @@ from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming
 from projfree.numerics.projections import project
 from projfree.sets.base import ConstraintSet, NormBall, Shape, round_exponents
-from projfree.sets.inputs import finite, like, lowest, point
+from projfree.sets.inputs import finite, like, point
 
 
 @dataclass(frozen=True)
@@ -76,14 +76,6 @@ class LpBall(NormBall):
 
     def as_flat(self, shape: Shape) -> FlatBall | None:
         return FlatBall(self.radius, np.broadcast_to(1.0, shape)) if self.p == 1.0 else None
-
-    def entry_vertices(self, g: Array, most: int) -> tuple[Array, Array] | None:
-        if self.p != 1.0:
-            return None
-        c = point(g).ravel()
-        places = lowest(-np.abs(c), most)
-        places = places[c[places] != 0.0]
-        return places, -self.radius * np.sign(c[places])
 
     def lmo(self, g: Array) -> Array:
         c = finite("lmo(g)", g)

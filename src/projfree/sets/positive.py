@@ -71,9 +71,6 @@ class Positive(Wrapper):
         flat = self.ball.as_flat(shape)
         return None if flat is None or flat.groups is not None else replace(flat, signed=False)
 
-    def entry_vertices(self, g: Array, most: int) -> tuple[Array, Array] | None:
-        return self.ball.entry_vertices(np.minimum(point(g), 0.0), most)
-
     def lmo(self, g: Array) -> Array:
         return like(g, self.ball.lmo(np.minimum(finite("lmo(g)", g), 0.0)))
 

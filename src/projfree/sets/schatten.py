@@ -105,9 +105,6 @@ class SchattenBall(NormBall):
         vertex = -self.radius * (u * weights) @ vt
         return OracleResult(like(g, vertex), self.radius * (top * lp_norm(s, conjugate(self.p))))
 
-    def support_floor(self, g: Array, last: OracleResult | None) -> float:
-        return spectral.support_floor(g, self.p, self.radius, last) if is_structured(g) else -math.inf
-
     def norm(self, w: Array) -> float:
         if is_structured(w):
             return spectral.norm(w, self.p)

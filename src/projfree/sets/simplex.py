@@ -11,7 +11,7 @@ from projfree.checks import Array, positive
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.projections import simplex_rows
 from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, slack
-from projfree.sets.inputs import finite, like, lowest, point
+from projfree.sets.inputs import finite, like, point
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,6 @@ class Simplex(ConstraintSet):
 
     def support(self, g: Array) -> float:
         return self.radius * float(np.max(point(g)))
-
-    def entry_vertices(self, g: Array, most: int) -> tuple[Array, Array]:
-        places = lowest(point(g).ravel(), most)
-        return places, np.full(len(places), self.radius)
 
     def reach(self, shape: Shape) -> float:
         return self.radius

@@ -20,7 +20,6 @@ from projfree.numerics.subspace import (
     is_sharp,
     norm_bound,
     spectrum,
-    values_below,
 )
 from projfree.sets.base import OracleResult
 
@@ -84,18 +83,6 @@ def _norm_above(unit: Structured, p: float, q: float, sharp: bool) -> float:
     # From a start of its own: whoever checks a bound must find the same one, whatever was computed before.
     found = spectrum(unit, lambda s: norming(s[None, :], p)[0])
     return found.upper(q) if found.whole else norm_bound(unit, q, found)
-
-
-def support_floor(g: Structured, p: float, radius: float, last: OracleResult | None) -> float:
-    """A lower bound on the support, from leading singular values; one product where the last answer has a subspace."""
-    size = g.size()
-    if size == 0.0 or p == 2.0:
-        return radius * size
-    unit = g / size
-    if last is not None and last.warm is not None:
-        return radius * size * lp_norm(values_below(unit, last.warm), conjugate(p)) * (1.0 - 1e-9)
-    found = spectrum(unit, lambda s: norming(s[None, :], p)[0])
-    return radius * size * lp_norm(_counted(found, unit), conjugate(p)) * (1.0 - 1e-9)
 
 
 def projection(w: Structured, p: float, radius: float) -> Any:

@@ -150,13 +150,6 @@ class Weighted(ScaledBall):
     def _range(self) -> tuple[float, float]:
         return float(np.min(self.weights)), float(np.max(self.weights))
 
-    def entry_vertices(self, g: Array, most: int) -> tuple[Array, Array] | None:
-        found = self.ball.entry_vertices(self._gradient(g)[0], most)
-        if found is None:
-            return None
-        places, values = found
-        return places, values / np.broadcast_to(self.weights, np.shape(g)).ravel()[places]
-
     def as_scaled_lp(self, shape: Shape) -> tuple[LpBall, Array] | None:
         ball = self.ball.as_lp(shape)
         return None if ball is None else (ball, np.broadcast_to(self.weights, shape))
@@ -284,9 +277,6 @@ class WeightedSchattenBall(ScaledBall):
     @property
     def _range(self) -> tuple[float, float]:
         return float(self.rows.min() * self.cols.min()), float(self.rows.max() * self.cols.max())
-
-    def support_floor(self, g: Array, last: OracleResult | None) -> float:
-        return self.ball.support_floor(self._divided(g), last) if is_structured(g) else -math.inf
 
     def shortened(self, w: Any) -> Any:
         if not isinstance(w, LowRank) or w.fits:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -141,27 +140,6 @@ def scale_does_not_matter(C: ConstraintSet, g: Array) -> None:
         assert abs(C.support(g * factor) - factor * C.support(g)) <= slack
 
 
-def entry_vertices_are_the_lowest(C: ConstraintSet, g: Array) -> None:
-    """Vertices with a single entry lie in the set, come the lowest first, and begin with the oracle's."""
-    found = C.entry_vertices(g, 3)
-    if found is None:
-        return
-    places, values = found
-    assert len(places) == len(values) <= 3
-    assert len(set(places.tolist())) == len(places)
-    low = []
-    for place, value in zip(places, values, strict=True):
-        v = np.zeros(g.size)
-        v[place] = value
-        assert value != 0.0
-        assert membership(C, v.reshape(g.shape))
-        low.append(inner(g, v.reshape(g.shape)))
-    slack = 1e-13 * size(g) * C.reach(g.shape) + 1e-320
-    assert all(a <= b + slack for a, b in pairwise(low))
-    if low and g.any():
-        assert abs(low[0] - inner(g, C.lmo(g))) <= slack
-
-
 Law = Callable[..., None]
 #: Laws of one gradient of any scale.
 ORACLE_LAWS: tuple[Law, ...] = (
@@ -170,7 +148,6 @@ ORACLE_LAWS: tuple[Law, ...] = (
     zero_gives_the_centre,
     form_does_not_matter,
     scale_does_not_matter,
-    entry_vertices_are_the_lowest,
 )
 #: Laws of two gradients of moderate scale.
 GEOMETRY_LAWS: tuple[Law, ...] = (

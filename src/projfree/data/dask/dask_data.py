@@ -30,8 +30,6 @@ from projfree.data.spectrum import largest_eigenvalue, row_sums
 from projfree.data.standardized import StandardizedView
 from projfree.data.workspace import LocalWorkspace, Meter, Workspace
 
-#: The time of a round that does nothing, in numbers read from memory: tens of milliseconds.
-ROUND_NUMBERS = 1e7
 #: Labels that a round may bring back: more are numbers, and would take as much memory as rows.
 MOST_LABELS = 10_000
 
@@ -56,7 +54,7 @@ class DaskData(Data):
         The partitions.
     """
 
-    round_numbers, reweighs = ROUND_NUMBERS, True
+    reweighs = True
 
     def __init__(self, rounds: LocalRounds | ClusterRounds) -> None:
         self.rounds, self.facts = rounds, rounds.facts
@@ -214,7 +212,6 @@ class ScaledData(StandardizedView):
     """Centred and scaled features of partitions; passes standardise the rows where they are."""
 
     data: DaskData
-    round_numbers = ROUND_NUMBERS
 
     def open(self) -> DaskWorkspace:
         return DaskWorkspace(self.data, replace(self.data.view, scaling=(self.shift, self.scale)))
