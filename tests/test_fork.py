@@ -95,7 +95,7 @@ stop.set()
 """
 )
 
-# Another thread holds the locks of an objective and of its data: it is inside a sweep, and reads the means of the rows.
+# Another thread holds the lock of an objective: it is inside a sweep.
 FORK_IN_A_SWEEP = """
 import os, signal, threading
 import numpy as np
@@ -111,8 +111,7 @@ class Waits(Step):
         leave.wait(30)
         return None, np.zeros(1)
 def other():
-    with data._mean._lock:
-        f.workspace.sweep(Waits(), (f.point(np.ones(3)),))
+    f.workspace.sweep(Waits(), (f.point(np.ones(3)),))
 threading.Thread(target=other).start()
 inside.wait()
 child = os.fork()

@@ -22,7 +22,7 @@ from projfree import (
     as_data,
     minimize,
 )
-from projfree.data.rows import FormImages
+from projfree.data.rows import AsResidual, FormImages
 from projfree.testing import backends
 
 CHUNK = 60
@@ -122,7 +122,8 @@ def test_a_fold_counts_as_a_read(here, table):
     f = Objective(Logistic(), dense(*table))
     workspace, x, zero = f.data.open(), f.point(np.ones(5)), f.point(np.zeros(5))
     for points, rows in ([(zero,), 0], [(x,), 240], [(x, zero), 480]):
-        workspace.fold(FormImages(), points)
+        workspace.fold(FormImages(), points)  # nothing to form beforehand
+        workspace.fold(AsResidual(), points)
         assert workspace.meter.rows == rows
     workspace.sweep(FormImages(), (x,), keep=True)
     assert workspace.meter.rows == 720

@@ -70,7 +70,7 @@ def test_verbose(capsys, monkeypatch):
     out, err = capsys.readouterr()
     assert out == ""
     assert "certified gap" in err
-    assert "left" in err
+    assert "iteration" in err
 
 
 def test_short_texts():

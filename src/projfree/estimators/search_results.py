@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 RULES = ("best", "one_standard_error")
 #: A grid is extended at most so often, each time by this factor.
 MOST_EXTENSIONS, FACTOR = 3, 30.0
-#: A radius at an end that is better than its neighbour by less than this part counts as equal.
+#: Scores that differ by less than this part count as equal: runs are no more precise.
 EVEN = 1e-6
 
 
@@ -61,7 +61,8 @@ def end_of(scores: Array) -> int:
     if mean.shape[1] < 2:
         return 0
     usable = np.where(np.isfinite(mean), mean, -np.inf)
-    if np.any(usable.argmax(axis=1) == 0):
+    top = usable.max(axis=1)
+    if np.any(usable[:, 0] >= top - EVEN * np.abs(top)):
         return -1
     ahead = usable[:, -1] - usable[:, :-1].max(axis=1)
     return int(np.any(ahead > EVEN * np.abs(usable[:, -1])))
