@@ -151,7 +151,7 @@ class SparseData(LocalData):
         if kept is None or not np.array_equal(kept[0], features):
             table = self.columns()
             ptr = np.append(0, np.cumsum(np.diff(table.indptr)[features]))
-            rows, x = np.empty(ptr[-1], dtype=np.int32), np.empty(ptr[-1])
+            rows, x = np.empty(ptr[-1], dtype=np.int32 if self.n < 2**31 else np.int64), np.empty(ptr[-1])
             select_columns(table.indptr, table.indices, table.data, features, ptr, rows, x)
             self._selected = kept = features, (SPARSE, ptr, rows, x)
         return kept[1]

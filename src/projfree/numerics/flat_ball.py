@@ -69,10 +69,6 @@ class FlatBall:
         highest = float(np.max(self.slopes(g)))
         return highest if self.tight else max(highest, 0.0)
 
-    def gap(self, g: Array, w: Array) -> float:
-        r"""The Frank-Wolfe gap :math:`\langle g, w\rangle + r \max_b \text{slope}_b`."""
-        return float(np.vdot(g, w)) + self.radius * self.level(g)
-
     def among(self, features: Array) -> FlatBall:
         """The part of the set where all other features are zero; whole groups must be among ``features``."""
         if self.groups is None:

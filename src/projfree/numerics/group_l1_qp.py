@@ -20,7 +20,7 @@ import numpy as np
 from projfree.checks import Array
 from projfree.deadline import expired
 from projfree.numerics import group_l1_kernels as kernels
-from projfree.numerics.fista import project_descent
+from projfree.numerics.fista import MOST, project_descent
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.group_l1_kernels import GRAM, NO_ROWS, SPARSE
 from projfree.numerics.simplex_quadratic import minimise_on_simplex
@@ -35,7 +35,7 @@ FEW_ROUNDINGS = 32.0
 SUPPORT_SWEEPS = 3
 #: Conjugate gradient steps of the first Newton step; each later one has twice as many, up to a limit.
 CG_STEPS, MOST_CG_STEPS = 16, 256
-#: They end at this part of the square of the residual: the face is seldom the last one.
+#: They end once the square of the residual has fallen to this part: the face is seldom the last one.
 CG_ACCURACY = 1e-3
 #: The multiplier moves once the penalised problem is solved to this part of what the wrong radius costs.
 SOLVED = 0.3
@@ -48,6 +48,8 @@ LEAST_DAMPING = 1e-14
 EXPONENT, EXPONENTS, FACTOR = 1.5, (0.2, 20.0), 0.3
 #: The Gram matrix of at most so many columns is formed, where it takes the time of at most so many sweeps.
 MOST_FORMED, FORMING_SWEEPS = 1_000, 40
+#: Projections at most where no exact solution is asked for, and entries at most: their matrix takes 32 MB.
+PROJECTIONS, MOST_PROJECTED = 500, 2_000
 #: Systems up to this size are factorised; conjugate gradients solve larger ones in less time.
 MOST_FACTORIZED = 500
 #: Newton steps that end where an entry becomes zero, after which descent goes on.
@@ -89,7 +91,7 @@ class Columns(NamedTuple):
     def of_matrix(cls, H: Array, outputs: int = 1) -> Columns:
         """H itself; its columns are those of a symmetric matrix."""
         m = len(H)
-        diagonal = np.repeat(np.diag(H)[:, None], outputs, axis=1)
+        diagonal = np.repeat(np.maximum(np.diag(H), 0.0)[:, None], outputs, axis=1)
         ptr = np.arange(0, m * m + 1, m) if m else np.zeros(1, dtype=np.int64)
         x = np.ascontiguousarray(H).ravel()
         return cls(GRAM, ptr, NO_ROWS, x, NO_WEIGHTS, np.zeros_like(diagonal), diagonal, m)
@@ -232,7 +234,9 @@ def minimize_group_l1(
     columns : Columns
         H.
     b, start : array of shape (m,) or (m, k)
-        Of the parameter.
+        Of the shape of the parameter; ``start`` lies in the set.
+    ball : FlatBall
+        The set, without the free columns.
     level : float
         A guess at the multiplier.
     goal : float
@@ -247,13 +251,15 @@ def minimize_group_l1(
     found = QPSolution(start, level, math.inf, 0.0)
     if not ball.tight:
         found = _Search(columns, b, ball, start, free, bound).solve(level, goal, exponent)
-    if found.gap <= max(goal, FEW_ROUNDINGS * found.floor) or columns.kind == SPARSE or expired():
+    if found.gap <= max(goal, FEW_ROUNDINGS * found.floor) or expired():
+        return found
+    if not ball.tight and (columns.kind == SPARSE or b.size > MOST_PROJECTED):
         return found
     # A degenerate face, or a simplex beside free entries: other methods are slower, and do not need regular faces.
     if ball.groups is None and not free and b.size <= MOST_FACTORIZED:
         other = _on_simplex(columns, b, ball, found.w)
     else:
-        other = _projected(columns, b, ball, found.w, free, bound)
+        other = _projected(columns, b, ball, found.w, free, bound, PROJECTIONS if goal > 0.0 else MOST)
     return replace(other, exponent=found.exponent) if other.gap < found.gap else found
 
 
@@ -272,7 +278,9 @@ def _on_simplex(columns: Columns, b: Array, ball: FlatBall, start: Array) -> QPS
     return _checked(columns, b, ball, ball.inside(v.reshape(b.shape)), 0, 0.0)
 
 
-def _projected(columns: Columns, b: Array, ball: FlatBall, start: Array, free: int, bound: float) -> QPSolution:
+def _projected(
+    columns: Columns, b: Array, ball: FlatBall, start: Array, free: int, bound: float, steps: int
+) -> QPSolution:
     """The minimiser by accelerated projected gradients."""
     m = len(b) - free
 
@@ -281,7 +289,7 @@ def _projected(columns: Columns, b: Array, ball: FlatBall, start: Array, free: i
 
     H = columns.to_matrix()
     largest = float(np.linalg.eigvalsh(H)[-1]) * (1.0 + 1e-12)
-    return _checked(columns, b, ball, project_descent(H, b, project, start, largest), free, bound)
+    return _checked(columns, b, ball, project_descent(H, b, project, start, largest, steps), free, bound)
 
 
 def _checked(columns: Columns, b: Array, ball: FlatBall, w: Array, free: int, bound: float) -> QPSolution:
@@ -293,7 +301,7 @@ def _checked(columns: Columns, b: Array, ball: FlatBall, w: Array, free: int, bo
 
 
 def minimize_penalized(columns: Columns, b: Array, ball: FlatBall, start: Array, level: float, goal: float) -> Array:
-    """The minimiser with the penalty ``level`` times the norm of the ball, whatever its radius; see above."""
+    """The minimiser with the penalty ``level`` times the norm of the ball; ``goal`` is the gap at which it may end."""
     return _Search(columns, b, replace(ball, radius=math.inf), start, 0, 0.0).solve(level, goal).w
 
 
@@ -336,7 +344,7 @@ class _Search:
         self.largest = self.columns.largest(self.first)
 
     def _look(self) -> None:
-        """Form the image, the gradient and the value anew."""
+        """Form the image and the gradient anew."""
         c = self.columns
         self.z, self.shift = c.image(self.v), c.shift(self.v)
         self.g = c.adjoint(self.z, self.shift) - self.b
@@ -416,7 +424,7 @@ class _Search:
 
     def solve(self, level: float, goal: float, exponent: float = EXPONENT) -> QPSolution:
         """Descend, and move the multiplier whenever the penalised problem is solved, until the gap is small."""
-        r = self.ball.radius
+        r, level = self.ball.radius, level if level > 0.0 else self.ball.level(-self._inner(self.b))
         search, penalty = _Multiplier(r, exponent), math.isinf(r)
         everything = np.arange(len(self.unit))
         start, first, last, steps, stalled = self._value(), level, math.inf, CG_STEPS, 0
@@ -440,10 +448,8 @@ class _Search:
             stalled = 0 if gap < 0.7 * best.gap or own < 0.7 * last else stalled + 1
             last = own
             descends = penalty or 0.5 * float(np.vdot(v, g - self.b)) < start + floor
-            if gap < best.gap and (descends or not lower):
+            if (descends, -gap) > (lower, -best.gap):
                 best, lower = QPSolution(v.copy(), level, gap, floor, search.exponent), descends
-            elif descends and not lower:
-                best, lower = QPSolution(v.copy(), level, gap, floor, search.exponent), True
             if gap <= (max(goal, floor) if descends else floor) or expired():
                 if penalty and goal == 0.0:  # a gap of rounding size is the square of an error that a last step removes
                     self._face_step(level, steps)
@@ -496,7 +502,7 @@ class _Search:
                 self.damping = max(self.damping * 1e-2, LEAST_DAMPING) if share == 1.0 else self.damping
                 return share if self.ball.groups is None else 1.0
         self.v, self.z, self.shift, self.g = old
-        self.damping *= 1e3  # Newton's method of Levenberg and Marquardt: the face has directions without curvature
+        self.damping *= 1e3  # as Levenberg and Marquardt do: the face has directions without curvature
         return 0.0
 
     @staticmethod
@@ -601,4 +607,6 @@ class _Multiplier:
         guess = level * min(max(share, FACTOR), 1.0 / FACTOR)
         if self.below < guess < self.above:
             return guess
+        if math.isinf(self.above):
+            return level / FACTOR
         return math.sqrt(self.below) * math.sqrt(self.above) if self.below > 0.0 else FACTOR * self.above

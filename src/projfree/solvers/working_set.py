@@ -9,7 +9,7 @@ import numpy as np
 
 from projfree.algebra import UNIT, Minorant, Point, inner
 from projfree.checks import Array, count
-from projfree.deadline import expired
+from projfree.deadline import Expired, expired
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.group_l1_qp import EXPONENT, Columns, QPSolution, minimize_group_l1, minimize_penalized
 from projfree.objectives.base import SmoothFunction
@@ -26,10 +26,10 @@ SHARE = 0.05
 OUTSIDE = 0.1
 #: The first multiplier, over the largest slope at the start.
 FIRST_LEVEL = 0.5
-#: A start with more nonzero entries is replaced by a vertex.
+#: A start with more nonzero entries is replaced by a vertex; over a simplex, one with more than ``smallest``.
 MOST_AT_START = 2_000
 #: A penalised problem takes at most so many Newton steps, and counts as solved where its gap is this part of its value.
-PENALIZED_STEPS, SOLVED = 100, 1e-8
+PENALIZED_STEPS, SETTLED = 100, 1e-8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +109,9 @@ class WorkingSet(Solver):
         if state.m is None:
             here = f.evaluate(state.x, keep=True)
             began = at_iterate(state.t, here)
-            if np.count_nonzero(here.point.w) > MOST_AT_START:
+            flat = ball.as_flat(f.shape)
+            assert flat is not None
+            if np.count_nonzero(here.point.w) > (self.smallest if flat.tight else MOST_AT_START):
                 here = f.evaluate(f.point(ball.lmo(here.slope.gradient), here.intercept), keep=True)
             state = replace(state, x=here.point, m=here.slope, value=here.value)
         x, m = state.x, state.m
@@ -160,8 +162,9 @@ class WorkingSet(Solver):
         if state.features is not None:
             outside, inside = scores.copy(), np.searchsorted(bounded, state.features[: len(state.features) - len(free)])
             outside[inside] = -math.inf
-            level = float(scores[inside].max(initial=0.0))
-            if flat.radius * (float(outside.max()) - level) <= OUTSIDE * ball.gap(g, state.x.w):
+            level = float(scores[inside].max(initial=-math.inf if flat.tight else 0.0))
+            little = flat.radius * (float(outside.max()) - level) <= OUTSIDE * ball.gap(g, state.x.w)
+            if little and np.isin(used, inside).all():
                 return state.features
             violators = int(np.count_nonzero(outside > level))
             size = len(used) + min(violators, max(len(used), self.smallest))
@@ -246,18 +249,21 @@ def minimize_with_penalty(f: SmoothFunction, ball: ConstraintSet, level: float, 
         violators, nonzeros = int(np.count_nonzero((scores > level) & ~used)), int(used.sum())
         scores[used] = math.inf
         features = select(flat, scores, nonzeros + min(violators, max(nonzeros, SMALLEST)))
-        model = _Model(f, flat.among(features), here.point, g, features)
-        goal = SHARE * gap if gap > SOLVED * abs(value) else 0.0
+        try:
+            model = _Model(f, flat.among(features), here.point, g, features)
+        except Expired:
+            break
+        goal = SHARE * gap if gap > SETTLED * abs(value) else 0.0
         new = model.parameter(minimize_penalized(model.columns, model.b, model.ball, model.start, level, goal))
         there, share = look(new, here.intercept), 1.0
         rounding = 4.0 * UNIT * abs(value)
-        while not (there[1] < value - rounding or (there[1] <= value + rounding and there[2] < gap)) and share > UNIT:
+        while there[1] >= value - rounding and not (there[1] <= value + rounding and there[2] < gap):
             share *= 0.5
+            if share <= UNIT or expired():
+                return w, gap <= SETTLED * abs(value)
             there = look(w + share * (new - w), here.intercept)
-        if share <= UNIT:
-            break
         here, value, gap = there
-    return here.point.w, gap <= SOLVED * abs(value)
+    return here.point.w, gap <= SETTLED * abs(value)
 
 
 def select(flat: FlatBall, scores: Array, size: int) -> Array:
