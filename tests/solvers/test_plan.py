@@ -117,20 +117,6 @@ def test_the_k_support_ball_has_models(radius):
     assert result.n_passes <= 60
 
 
-@pytest.mark.parametrize("p", [1.5, 3.0, np.inf])
-def test_groups_of_any_norm_go_to_working_sets_where_these_take_the_fewest_reads(p):
-    rng = np.random.default_rng(1)
-    X, W = rng.standard_normal((400, 60)), np.zeros((60, 5))
-    W[:4] = rng.standard_normal((4, 5))
-    f, ball = Objective(Squared(), as_data(X, X @ W + rng.standard_normal((400, 5)))), GroupBall(p, 1, 3.0)
-    chosen = minimize(f, ball, tol=1e-6)
-    assert chosen.solver == WorkingSet()
-    assert chosen.status.converged
-    other = minimize(f, ball, AcceleratedProjectedGradient(BacktrackingGradient()), tol=1e-6, max_iter=300)
-    assert chosen.n_passes < other.n_passes
-    assert max(chosen.bound, other.bound) <= min(chosen.value, other.value)
-
-
 def test_a_plan_is_a_value_and_keeps_no_rows():
     X = np.random.default_rng(0).standard_normal((5_000, 4))
     made = [plan(Objective(Squared(), as_data(X, X[:, 0])), LpBall(2, 1.0)) for _ in range(2)]

@@ -29,8 +29,8 @@ from projfree.runtime import single_blas
 if TYPE_CHECKING:
     from projfree.data.blocks import Blocks
 
-#: From this many bytes of X on, passes are compiled. Each saves 10 ms or more then; loading the kernels takes 0.3 s.
-NATIVE_BYTES = 1 << 25
+#: From this many bytes of X on, passes are compiled. Each saves 20 ms or more then; loading the kernels takes 0.3 s.
+NATIVE_BYTES = 1 << 26
 #: Rows of a tile at most, for one output and for several, and its bytes: a part of the second-level cache.
 TILE, OUTPUTS_TILE, TILE_BYTES = 256, 64, 1 << 18
 #: Rows of a tile of a Fortran-ordered or sparse table at least: the runs of memory that are read for a column.

@@ -153,7 +153,7 @@ class DenseData(DenseTable):
         return self.X
 
     def feature_columns(self, features: Array, *, centred: bool) -> TableColumns:
-        from projfree.numerics.group_l1_kernels import DENSE, NO_ROWS
+        from projfree.numerics.group_l1_qp import DENSE, NO_ROWS
 
         kept = self._selected
         if kept is None or kept[1] != centred or not np.array_equal(kept[0], features):

@@ -49,7 +49,7 @@ class SparseData(LocalData):
 
     Notes
     -----
-    A pass costs one read of the stored entries. One output and tables of 32 MB and more go through compiled code, the
+    A pass costs one read of the stored entries. One output and tables of 64 MB and more go through compiled code, the
     rest through SciPy's products, block by block. Results do not depend on the number of threads.
     """
 
@@ -145,7 +145,8 @@ class SparseData(LocalData):
         return part
 
     def feature_columns(self, features: Array, *, centred: bool) -> TableColumns:
-        from projfree.numerics.group_l1_kernels import SPARSE, select_columns
+        from projfree.numerics.group_l1_kernels import select_columns
+        from projfree.numerics.group_l1_qp import SPARSE
 
         kept = self._selected
         if kept is None or not np.array_equal(kept[0], features):

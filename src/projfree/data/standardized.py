@@ -172,7 +172,7 @@ class Standardized(StandardizedView, LocalData):
         return moments
 
     def feature_columns(self, features: Array, *, centred: bool) -> TableColumns | None:
-        from projfree.numerics.group_l1_kernels import DENSE
+        from projfree.numerics.group_l1_qp import DENSE
 
         found = self.data.feature_columns(features, centred=centred)
         if found is None or (found[0] != DENSE and self.shift.any() and not centred):

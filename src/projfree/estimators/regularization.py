@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from projfree.algebra import UNIT, inner
 from projfree.checks import Array
 from projfree.deadline import Expired, deadline, expired
 from projfree.estimators.balls import ZERO_RADIUS, ball_through, inside, own_norm
+from projfree.numerics.group_l1_qp import minimize_penalized
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hessian import Hessian
@@ -32,7 +34,7 @@ from projfree.run.result import one_of_many
 from projfree.runtime import single_blas
 from projfree.sets import ConstraintSet, GroupBall, Positive, WithFree
 from projfree.solvers.choose import MOST_PARAMETERS
-from projfree.solvers.working_set import minimize_with_penalty
+from projfree.solvers.working_set import SHARE, SMALLEST, FeatureModel, select
 
 if TYPE_CHECKING:
     from projfree.estimators.base import PreparedFit
@@ -45,6 +47,8 @@ NOT_FOUND = "no radius was found that belongs to the penalty; give a `radius`, a
 #: Newton's method ends where the gap is this part of the value, so that predictions are exact to about its root. It
 #: takes about ten steps; more than 60 mean that rounding keeps it from its end.
 GAP, STEPS = 1e-10, 60
+#: A problem on working sets counts as solved where its gap is this part of its value.
+GAP_SETTLED = 1e-8
 #: A point is a minimiser if its optimality conditions hold up to this part; for Newton's method up to its root, beside
 #: the gradient of the penalty, where rounding allows no more. Else the root is looked for.
 SETTLED = 1e-6
@@ -197,6 +201,52 @@ def _descent(f: SmoothFunction, here: Evaluation, new: Array, penalty: Callable[
             return there
         share *= 0.5
     return None
+
+
+def minimize_with_penalty(f: SmoothFunction, ball: ConstraintSet, level: float, start: Array) -> tuple[Array, bool]:
+    """The minimiser of f plus ``level`` times the norm of a ball, whatever its radius, and whether it was found.
+
+    The same Newton steps on working sets, at a fixed multiplier.
+    """
+    flat = ball.as_flat(f.shape)
+    assert flat is not None
+
+    def look(w: Array, intercept: Array | None) -> tuple[Evaluation, float, float]:
+        """An evaluation, the penalised value, and the gap."""
+        here = f.evaluate(f.point(w, intercept), keep=True)
+        norm, g = flat.norm(here.point.w), here.slope.gradient
+        value = here.value + level * norm
+        # The norm of the minimiser is at most the value over the level, for losses that are not negative.
+        above = max(flat.level(g) - level, 0.0) * max(norm, abs(value) / level)
+        return here, value, inner(g, here.point.w) + level * norm + above
+
+    here, value, gap = look(start, None)
+    for _ in range(STEPS):
+        if gap <= 0.0 or expired():
+            break
+        w, g = here.point.w, here.slope.gradient
+        scores, used = flat.scores(g), w.reshape(len(w), -1).any(axis=1)
+        violators, nonzeros = int(np.count_nonzero((scores > level) & ~used)), int(used.sum())
+        scores[used] = math.inf
+        features = select(flat, scores, nonzeros + min(violators, max(nonzeros, SMALLEST)))
+        try:
+            model = FeatureModel(f, flat.among(features), here.point, g, features)
+        except Expired:
+            break
+        norm = flat.norm(w)
+        # The gap within the ball through w, which the model can close; that of all points only where w is zero.
+        near = inner(g, w) + norm * max(flat.level(g), level) if norm > 0.0 else gap
+        goal = SHARE * near if gap > GAP_SETTLED * abs(value) else 0.0
+        new = model.parameter(minimize_penalized(model.columns, model.b, model.ball, model.start, level, goal))
+        there, share = look(new, here.intercept), 1.0
+        rounding = 4.0 * UNIT * abs(value)
+        while there[1] >= value - rounding and not (there[1] <= value + rounding and there[2] < gap):
+            share *= 0.5
+            if share <= UNIT or expired():
+                return w, gap <= GAP_SETTLED * abs(value)
+            there = look(w + share * (new - w), here.intercept)
+        here, value, gap = there
+    return here.point.w, gap <= GAP_SETTLED * abs(value)
 
 
 def root_point(f: SmoothFunction, ball: ConstraintSet, weight: float, start: Array) -> tuple[Array, bool]:

@@ -16,10 +16,7 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.numerics.compilation import FAST, compiled
-
-DENSE, SPARSE, GRAM = 0, 1, 2
-#: The rows of matrices that are not sparse.
-NO_ROWS = np.zeros(0, dtype=np.int32)
+from projfree.numerics.group_l1_qp import GRAM, SPARSE
 
 
 @compiled()

@@ -13,19 +13,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from projfree.checks import Array
 from projfree.deadline import expired
-from projfree.numerics import group_l1_kernels as kernels
 from projfree.numerics.fista import MOST, project_descent
 from projfree.numerics.flat_ball import FlatBall
-from projfree.numerics.group_l1_kernels import GRAM, NO_ROWS, SPARSE
 from projfree.numerics.simplex_quadratic import minimise_on_simplex
 from projfree.numerics.sums import UNIT
 
+#: The kinds of columns that the kernels tell apart, and the rows of those that are not sparse.
+DENSE, SPARSE, GRAM = 0, 1, 2
+NO_ROWS = np.zeros(0, dtype=np.int32)
 #: Rounds of descent and Newton steps at most where an exact solution is asked for, and where it is not; rounds without
 #: progress after which rounding is taken to be reached.
 MOST_ROUNDS, ROUNDS, STALLED = 300, 20, 12
@@ -59,6 +61,14 @@ INTERIOR = 0.1
 NO_WEIGHTS = np.zeros((0, 0))
 #: Sums of weights below it are zero: the square of its inverse is still finite.
 LEAST_WEIGHT = 1e-150
+
+
+@cache
+def _kernels() -> Any:
+    """The compiled kernels, imported when they are first used: numba takes a second."""
+    from projfree.numerics import group_l1_kernels
+
+    return group_l1_kernels
 
 
 class Columns(NamedTuple):
@@ -106,7 +116,7 @@ class Columns(NamedTuple):
             if float(each @ each) > 2.0 * FORMING_SWEEPS * len(self.x):
                 return self
             H = np.zeros((m, m))
-            kernels.add_gram(self.ptr, self.rows, self.x, np.append(0, np.cumsum(each)), H)
+            _kernels().add_gram(self.ptr, self.rows, self.x, np.append(0, np.cumsum(each)), H)
         else:
             table = self.x.reshape(m, self.side)
             H = table @ table.T
@@ -133,13 +143,13 @@ class Columns(NamedTuple):
     def image(self, v: Array) -> Array:
         """The weighted image of ``v``."""
         z = np.zeros((self.side, v.shape[1]))
-        kernels.multiply(self.kind, self.ptr, self.rows, self.x, self.h, v, z)
+        _kernels().multiply(self.kind, self.ptr, self.rows, self.x, self.h, v, z)
         return z
 
     def adjoint(self, z: Array, shift: Array) -> Array:
         """H v, given the image of v and its part along the intercept."""
         out = np.empty(self.mean.shape)
-        kernels.adjoint(self.kind, self.ptr, self.rows, self.x, z, out)
+        _kernels().adjoint(self.kind, self.ptr, self.rows, self.x, z, out)
         return np.asarray(out - self.mean * shift)
 
     def times(self, v: Array) -> Array:
@@ -213,6 +223,7 @@ class QPSolution:
     gap: float
     floor: float
     exponent: float = EXPONENT
+    rounds: int = 1
 
 
 def minimize_group_l1(
@@ -353,9 +364,9 @@ class _Search:
         c, own = self.columns, (self.columns.mean, self.shift, self.v, self.b)
         head = (c.kind, c.ptr, c.rows, c.x, c.h, self.z)
         if self.ball.groups is None:
-            kernels.sweep_entries(*head, *own, c.diagonal, level * self.unit, self.low, self.high, which)
+            _kernels().sweep_entries(*head, *own, c.diagonal, level * self.unit, self.low, self.high, which)
         else:
-            kernels.sweep_groups(*head, *own, self.first, self.largest, level * self.unit, self.high, which)
+            _kernels().sweep_groups(*head, *own, self.first, self.largest, level * self.unit, self.high, which)
 
     def _support(self) -> Array:
         """The columns, or groups, that are not zero."""
@@ -462,7 +473,7 @@ class _Search:
                 if norm < r and level < INTERIOR * first and (found := self._interior(goal, floor, start)) is not None:
                     return found
                 level = search.next(level, norm)
-        return replace(best, w=best.w.reshape(self.shape))
+        return replace(best, w=best.w.reshape(self.shape), rounds=turn + 1)
 
     def _interior(self, goal: float, floor: float, start: float) -> QPSolution | None:
         """The minimiser without the ball over the entries in use, where it is inside and no other entry is needed."""

@@ -132,7 +132,7 @@ def _entries(unit: Unit, start: Array | None) -> Found:
     ball, near = FlatBall(1.0, np.ones_like(unit.b)), np.zeros_like(unit.b) if start is None else start
     level = 0.5 * ball.level(unit.H @ near - unit.b)
     found = minimize_group_l1(Columns.of_matrix(unit.H, unit.b.shape[1]), unit.b, ball, near, level)
-    return unit.check(found.w, None, 1)
+    return unit.check(found.w, None, found.rounds)
 
 
 def _mirrored(unit: Unit, start: Array | None, inverse: Callable[[Array], Array] | None, share: float) -> Found:

@@ -151,10 +151,11 @@ class SmoothFunction(ABC):
         """The matrix of the `hessian` of some features; with ``places`` only the rows that belong to those there."""
         raise TypeError(f"{type(self).__name__} has no Hessian among features; use another solver.")
 
-    def hessian_columns(self, x: Point, features: Array) -> Columns | None:
+    def hessian_columns(self, x: Point, features: Array, damping: float = 0.0) -> Columns | None:
         """The Hessian of some features through the columns of a table; None where `hessian_among` is to be used.
 
-        For losses that couple outputs, an upper bound on the Hessian that does not.
+        For losses that couple outputs, an upper bound on the Hessian that does not. Rows have at least a curvature of
+        ``damping`` times their derivative.
         """
         return None
 

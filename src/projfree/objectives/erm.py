@@ -199,7 +199,7 @@ class Objective(SmoothFunction):
     def hessian_among(self, x: Point, features: Array, places: Array | None = None) -> Array:
         return self.hessian(x, features).part(places)[0]
 
-    def hessian_columns(self, x: Point, features: Array) -> Columns | None:
+    def hessian_columns(self, x: Point, features: Array, damping: float = 0.0) -> Columns | None:
         from projfree.numerics.group_l1_qp import MOST_FACTORIZED, weighted_columns
 
         b, free = self.located_intercept(x), self.intercept_strategy.constant is not None
@@ -207,7 +207,8 @@ class Objective(SmoothFunction):
         table = None if exact or not self.has_hessian else self.data.feature_columns(features, centred=free)
         h = None
         if table is not None:
-            h = self.workspace.row_residuals(DiagonalCurvatures(self.loss, 0.0 if b is None else b), x)
+            step = DiagonalCurvatures(self.loss, 0.0 if b is None else b, damping)
+            h = self.workspace.row_residuals(step, x)
         if table is None or h is None:
             return None
         h = h.reshape(len(h), -1)

@@ -205,13 +205,21 @@ class Curvatures(Step):
 
 @dataclass(frozen=True)
 class DiagonalCurvatures(Step):
-    """The weighted curvature of each output, or an upper bound on it that couples none."""
+    """The weighted curvature of each output, or an upper bound on it that couples none.
+
+    At least ``damping`` times the size of the derivative, so that no row's own Newton step is longer than its inverse.
+    """
 
     loss: Loss
     b: Array | float = 0.0
+    damping: float = 0.0
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        return weigh(self.loss.diagonal_majorant(images[0] + self.b, rows.y), rows.s), np.zeros(0)
+        u = images[0] + self.b
+        h = self.loss.diagonal_majorant(u, rows.y)
+        if self.damping > 0.0:
+            h = np.maximum(h, self.damping * np.abs(self.loss.derivative(u, rows.y)))
+        return weigh(h, rows.s), np.zeros(0)
 
 
 TANGENTS.add(TangentSums)

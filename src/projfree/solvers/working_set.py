@@ -9,9 +9,8 @@ import numpy as np
 
 from projfree.algebra import UNIT, Minorant, Point, inner
 from projfree.checks import Array, count
-from projfree.deadline import Expired, expired
 from projfree.numerics.flat_ball import FlatBall
-from projfree.numerics.group_l1_qp import EXPONENT, Columns, QPSolution, minimize_group_l1, minimize_penalized
+from projfree.numerics.group_l1_qp import EXPONENT, Columns, QPSolution, minimize_group_l1
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.sets.base import ConstraintSet
@@ -24,22 +23,25 @@ SMALLEST = 100
 SHARE = 0.05
 #: Features are taken in where those outside cause more than this part of the gap.
 OUTSIDE = 0.1
+#: The most by which the curvature of a row is raised, over its derivative.
+MOST_DAMPING = 64.0
 #: The first multiplier, over the largest slope at the start.
 FIRST_LEVEL = 0.5
 #: A start with more nonzero entries is replaced by a vertex; over a simplex, one with more than ``smallest``.
 MOST_AT_START = 2_000
-#: A penalised problem takes at most so many Newton steps, and counts as solved where its gap is this part of its value.
-PENALIZED_STEPS, SETTLED = 100, 1e-8
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkingSetState(State):
-    """A state with value and tangent ``m`` at the iterate, the features in use, the multiplier and its exponent."""
+    """A state with value and tangent ``m`` at the iterate, the features in use, the multiplier,
+    its exponent, and the damping of the model.
+    """
 
     m: Minorant | None = None
     value: float = math.nan
     level: float = math.nan
     exponent: float = EXPONENT
+    damping: float = 0.0
     features: Array | None = None
 
 
@@ -100,7 +102,7 @@ class WorkingSet(Solver):
 
     def carry(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> WorkingSetState:
         assert isinstance(state, WorkingSetState)
-        kept = {name: getattr(state, name) for name in ("m", "value", "level", "exponent", "features")}
+        kept = {name: getattr(state, name) for name in ("m", "value", "level", "exponent", "damping", "features")}
         return WorkingSetState(t=0, x=state.x, seed=state.seed, **kept)  # none of them knows the radius
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
@@ -139,6 +141,8 @@ class WorkingSet(Solver):
             value=new.value,
             level=found.level,
             exponent=found.exponent,
+            # Halved after a whole step and raised after a shorter one, as in methods of Levenberg and Marquardt.
+            damping=min(max(4.0 * state.damping, 1.0), MOST_DAMPING) if gamma < 1.0 else 0.5 * state.damping,
             features=features,
             gamma=gamma,
             evaluation=new,
@@ -179,7 +183,7 @@ def _minimize_model(
     flat, free = ball.as_flat(f.shape), ball.free_features()
     assert flat is not None
     bounded = features[: len(features) - len(free)]
-    model = _Model(f, flat.among(bounded - np.searchsorted(free, bounded)), x, g, features)
+    model = FeatureModel(f, flat.among(bounded - np.searchsorted(free, bounded)), x, g, features, state.damping)
     share = 1 if model.b.shape == x.w[features].shape else math.prod(f.shape[1:])
     slope = model.slope[: len(model.slope) - len(free) * share]
     level = max(0.0 if math.isnan(state.level) else state.level, FIRST_LEVEL * model.ball.level(slope))
@@ -198,13 +202,15 @@ def _minimize_model(
     return replace(found, w=model.parameter(found.w))
 
 
-class _Model:
+class FeatureModel:
     """The quadratic model of f at x among some features: ``columns`` and b, with the ball, the start and the slope."""
 
-    def __init__(self, f: SmoothFunction, ball: FlatBall, x: Point, g: Array, features: Array) -> None:
+    def __init__(
+        self, f: SmoothFunction, ball: FlatBall, x: Point, g: Array, features: Array, damping: float = 0.0
+    ) -> None:
         self.x, self.features = x, features
         self.ball, self.start, self.slope = ball, x.w[features], g[features]
-        columns = f.hessian_columns(x, features)
+        columns = f.hessian_columns(x, features, damping)
         if columns is None:
             H = f.hessian_among(x, features)
             if len(H) > len(features):  # each output has a part of its own
@@ -221,49 +227,6 @@ class _Model:
         w = np.zeros_like(self.x.w)
         w[self.features] = v.reshape(w[self.features].shape)
         return w
-
-
-def minimize_with_penalty(f: SmoothFunction, ball: ConstraintSet, level: float, start: Array) -> tuple[Array, bool]:
-    """The minimiser of f plus ``level`` times the norm of a ball, whatever its radius, and whether it was found.
-
-    The same Newton steps on working sets, at a fixed multiplier.
-    """
-    flat = ball.as_flat(f.shape)
-    assert flat is not None
-
-    def look(w: Array, intercept: Array | None) -> tuple[Evaluation, float, float]:
-        """An evaluation, the penalised value, and the gap."""
-        here = f.evaluate(f.point(w, intercept), keep=True)
-        norm, g = flat.norm(here.point.w), here.slope.gradient
-        value = here.value + level * norm
-        # The norm of the minimiser is at most the value over the level, for losses that are not negative.
-        above = max(flat.level(g) - level, 0.0) * max(norm, abs(value) / level)
-        return here, value, inner(g, here.point.w) + level * norm + above
-
-    here, value, gap = look(start, None)
-    for _ in range(PENALIZED_STEPS):
-        if gap <= 0.0 or expired():
-            break
-        w, g = here.point.w, here.slope.gradient
-        scores, used = flat.scores(g), w.reshape(len(w), -1).any(axis=1)
-        violators, nonzeros = int(np.count_nonzero((scores > level) & ~used)), int(used.sum())
-        scores[used] = math.inf
-        features = select(flat, scores, nonzeros + min(violators, max(nonzeros, SMALLEST)))
-        try:
-            model = _Model(f, flat.among(features), here.point, g, features)
-        except Expired:
-            break
-        goal = SHARE * gap if gap > SETTLED * abs(value) else 0.0
-        new = model.parameter(minimize_penalized(model.columns, model.b, model.ball, model.start, level, goal))
-        there, share = look(new, here.intercept), 1.0
-        rounding = 4.0 * UNIT * abs(value)
-        while there[1] >= value - rounding and not (there[1] <= value + rounding and there[2] < gap):
-            share *= 0.5
-            if share <= UNIT or expired():
-                return w, gap <= SETTLED * abs(value)
-            there = look(w + share * (new - w), here.intercept)
-        here, value, gap = there
-    return here.point.w, gap <= SETTLED * abs(value)
 
 
 def select(flat: FlatBall, scores: Array, size: int) -> Array:
