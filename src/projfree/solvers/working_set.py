@@ -127,7 +127,7 @@ class WorkingSet(Solver):
             there = f.evaluate(f.point(found.w, x.intercept), keep=True)
             if (other := Known.of(ball, there)).gap < known.gap:
                 new, gamma, known = there, 1.0, other
-        done = expected <= least and not known.gap <= 0.9 * ball.gap(m.gradient, x.w)
+        done = expected <= least and not known.gap < ball.gap(m.gradient, x.w)
         if done:  # a model without curvature has no minimiser, but there may be a slope: a Frank-Wolfe step decides
             corner = f.point(ball.lmo(m.gradient), x.intercept)
             other, share = step_towards(f, x, state.value, m, corner, inner(m.gradient, x.w - corner.w))
