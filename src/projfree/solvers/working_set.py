@@ -130,9 +130,9 @@ class WorkingSet(Solver):
         done = expected <= least and not known.gap < ball.gap(m.gradient, x.w)
         if done:  # a model without curvature has no minimiser, but there may be a slope: a Frank-Wolfe step decides
             corner = f.point(ball.lmo(m.gradient), x.intercept)
-            other, share = step_towards(f, x, state.value, m, corner, inner(m.gradient, x.w - corner.w))
-            if other.value < new.value - least:
-                new, gamma, known, done = other, share, Known.of(ball, other), False
+            there, share = step_towards(f, x, state.value, m, corner, inner(m.gradient, x.w - corner.w))
+            if there.value < new.value - least:
+                new, gamma, known, done = there, share, Known.of(ball, there), False
         return replace(
             state,
             t=state.t + 1,
