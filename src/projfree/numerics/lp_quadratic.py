@@ -130,7 +130,7 @@ def _solve(unit: Unit, start: Array | None, eigen: Eigen | None, share: float) -
 def _entries(unit: Unit, start: Array | None) -> Found:
     """The minimiser over the l_1 ball."""
     ball, near = FlatBall(1.0, np.ones_like(unit.b)), np.zeros_like(unit.b) if start is None else start
-    level = 0.5 * ball.level(unit.H @ near - unit.b)
+    level = (1.0 if near.any() else 0.5) * ball.level(unit.H @ near - unit.b)
     found = minimize_group_l1(Columns.of_matrix(unit.H, unit.b.shape[1]), unit.b, ball, near, level)
     return unit.check(found.w, None, found.rounds)
 
