@@ -26,6 +26,9 @@ PROTOCOLS = ("SmoothFunction", "Data", "ConstraintSet", "Loss", "Workspace", "So
 #: What is counted in a folder; all of it is recorded except for docstrings, whose share should not fall.
 MEASURES = ("lines", "files", "functions", "tokens", "constants", "defaults", "fields", "floats")
 
+#: The core is the package without its front ends, and without the l_1 solver and the table of the paper's claims.
+FRONT_ENDS = ("cli", "completion", "datasets", "estimators")
+NOT_CORE = ("group_l1_kernels", "group_l1_qp", "paper", "working_set")
 #: Floats that belong to formulas rather than to settings.
 FORMULAS = (0.0, 0.5, 1.0, 2.0)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -49,7 +52,7 @@ def measure(source: str) -> Counter[str]:
 
     ``constants`` are names at the level of the module whose value is a number, or a tuple or table with numbers;
     ``defaults`` are parameters with such a default, ``fields`` attributes of classes with such a value, and ``floats``
-    all other floats, except for 0, 0.5, 1 and 2.
+    all other floats, except for 0, 0.5, 1 and 2. Defaults of private functions count as ``private`` once more.
     """
     found = Counter(files=1, lines=len(source.splitlines()), tokens=count_tokens(source))
     for node in ast.walk(ast.parse(source)):
@@ -60,6 +63,7 @@ def measure(source: str) -> Counter[str]:
             found["docstrings"] += docstring_lines(node)
             for value in (*node.args.defaults, *node.args.kw_defaults):
                 _add(found, "defaults", value)
+                found["private"] += node.name.startswith("_") and value is not None and is_number(value)
         elif isinstance(node, ast.Module | ast.ClassDef):
             found["docstrings"] += docstring_lines(node)
             for names, value in assignments(node):
@@ -132,6 +136,16 @@ def folders() -> dict[str, Counter[str]]:
             parts = path.relative_to(TOP / top).parts
             name = f"{top}/{parts[0]}" if top == PACKAGE and len(parts) > 1 else top
             found.setdefault(name, Counter()).update(measure(text))
+    return found
+
+
+def core() -> Counter[str]:
+    """What the core holds; its ``constants`` are those of modules, of private functions, and inline."""
+    found = Counter[str]()
+    for path, text in sources(TOP / PACKAGE):
+        if not {*path.relative_to(TOP / PACKAGE).parts, path.stem} & {*FRONT_ENDS, *NOT_CORE}:
+            found += measure(text)
+    found["constants"] += found["private"] + found["floats"]
     return found
 
 
@@ -230,7 +244,9 @@ def main() -> None:
     if asked.record:
         RECORDED.write_text(json.dumps(static(found), indent=1) + "\n", encoding="utf-8")
     show(found)
-    print("\npublic members: " + ", ".join(f"{name} {count}" for name, count in protocols().items()))
+    inside = core()
+    print("\ncore: " + ", ".join(f"{inside[one]:,} {one}" for one in ("lines", "files", "functions", "constants")))
+    print("public members: " + ", ".join(f"{name} {count}" for name, count in protocols().items()))
     for name, (files, functions, depth) in runs().items():
         print(f"one {name}: {files} files, {functions} functions, {depth} calls deep")
 
