@@ -9,6 +9,7 @@ from solvers.few_features import ACCELERATED, BALLS, DENSE, LOSSES, WEIGHT, D, N
 
 from projfree import LpBall, Objective, Perturbed, QuadraticForm, Squared, WorkingSet, as_data, minimize
 from projfree.numerics import group_l1_qp
+from projfree.objectives.hessian import RowHessian
 
 RNG = np.random.default_rng(4)
 
@@ -27,9 +28,9 @@ def unformed(monkeypatch):
 def test_columns_whose_products_are_not_formed_give_the_same(ball, loss, intercept, scale, monkeypatch):
     kind, y = LOSSES[loss]
     f = Objective(kind, as_data(sp.csr_array(DENSE), y, WEIGHT, scale=scale), fit_intercept=intercept)
-    assert f.hessian_columns(f.point(np.zeros(f.shape)), np.arange(3)) is not None
+    assert f.hessian(f.point(np.zeros(f.shape)), np.arange(3)).columns() is not None
     expected = minimize(f.open(), BALLS[ball], ACCELERATED, tol=1e-6, max_iter=3000)
-    monkeypatch.setattr(Objective, "hessian_among", lambda *_: pytest.fail("formed"))
+    monkeypatch.setattr(RowHessian, "matrix", property(lambda _: pytest.fail("formed")))
     result = minimize(f, BALLS[ball], WorkingSet(30), tol=1e-9, max_iter=100)
     assert result.status.converged, result
     assert result.bound <= expected.value
@@ -48,7 +49,8 @@ def test_products_with_columns_are_those_of_the_hessian(centred, storage, output
     y = Y if not outputs else np.column_stack([Y, -Y])
     f = Objective(Squared(), as_data(DENSE if storage == "dense" else X, y, WEIGHT, scale=storage == "scaled"), centred)
     x, features = f.point(np.zeros(f.shape)), np.array([2, 3, 11, 90, 149])
-    found, H = f.hessian_columns(x, features), f.hessian_among(x, features)
+    hessian = f.hessian(x, features)
+    found, H = hessian.columns(), hessian.matrix
     for columns in (found, found.formed()):
         k = columns.mean.shape[1]
         for o in range(k):
@@ -74,15 +76,13 @@ def test_all_columns_of_a_form_share_its_part(wrap, outputs):
     rng = np.random.default_rng(3)
     A = rng.standard_normal((8, 8))
     f = wrap(QuadraticForm(A @ A.T, rng.standard_normal((8, *outputs))))
-    features, places = np.array([5, 1, 6]), np.array([2, 0])
-    x = f.point(np.zeros(f.shape))
-    np.testing.assert_array_equal(f.hessian_among(x, features), (A @ A.T)[np.ix_(features, features)])
-    np.testing.assert_array_equal(f.hessian_among(x, features, places), (A @ A.T)[np.ix_([6, 5], features)])
+    x, features = f.point(np.zeros(f.shape)), np.array([5, 1, 6])
+    np.testing.assert_array_equal(f.hessian(x, features).matrix, (A @ A.T)[np.ix_(features, features)])
 
 
 def test_the_hessian_of_a_perturbed_function_is_not_formed_as_a_whole(monkeypatch):
     f = Perturbed(objective("squared"), 0.1, np.ones(D))
-    monkeypatch.setattr(Perturbed, "hessian", lambda self, *_: pytest.fail("all features"))
+    monkeypatch.setattr(Perturbed, "hessian", lambda h, x, features: h.f.hessian(x, features))
     assert np.isfinite(minimize(f, LpBall(1, 3.0), WorkingSet(4), max_iter=5).value)
 
 
@@ -93,5 +93,4 @@ def test_the_hessian_of_some_features_is_part_of_that_of_all(loss, intercept, st
     f = objective(loss, storage(DENSE + 0.5 * (np.arange(D) == 11)), intercept=intercept, weight=WEIGHT)
     x, features = f.point(0.1 * np.sin(np.arange(D))), np.array([11, 4, 80])
     whole = f.hessian(x).matrix[np.ix_(features, features)]
-    np.testing.assert_allclose(f.hessian_among(x, features), whole, atol=1e-12)
-    np.testing.assert_allclose(f.hessian_among(x, features, np.array([2, 0])), whole[[2, 0]], atol=1e-12)
+    np.testing.assert_allclose(f.hessian(x, features).matrix, whole, atol=1e-12)

@@ -42,8 +42,6 @@ class Moments:
         but cancels less.
     features : ndarray of int, optional
         The features to look at, in the order of the result; all by default.
-    places : ndarray of int, optional
-        Places in ``features`` whose rows of the matrices are wanted, with that of the last coordinate; all by default.
     centre : ndarray, optional
         What c is in place of that, in the units of the table itself; for rows that are a part of others.
     """
@@ -52,7 +50,6 @@ class Moments:
     numbers: int
     centred: bool
     features: Array | None = None
-    places: Array | None = None
     centre: Array | None = None
 
     def among(self, columns: Any) -> Any:
@@ -66,16 +63,11 @@ class Moments:
         assert residual is not None
         return residual.reshape(len(residual), -1)[:, : self.weights]
 
-    @property
-    def kept(self) -> Any:
-        """The rows of the matrices that are wanted, as an index."""
-        return slice(None) if self.places is None else np.append(self.places, -1)
-
 
 def second_moments(data: LocalData, h: RowWeights, wanted: Moments) -> Array:
     """The matrices that are wanted for each column of the weights, of shape ``(m, d + 1, d + 1)``, in one read.
 
-    With d the number of features that are looked at; the second side is that of ``wanted.kept``.
+    With d the number of features that are looked at.
     """
     columns = data.shape(())[0]
     d = columns if wanted.features is None else len(wanted.features)
@@ -90,7 +82,7 @@ def second_moments(data: LocalData, h: RowWeights, wanted: Moments) -> Array:
                 nothing, roots, some = np.empty((block.shape[0], 0)), np.sqrt(h(part, block)), wanted.among(block)
                 for j in range(wanted.weights):
                     add_products(lanes[:, j], some, nothing, roots[:, j], shift, data.threads)
-    return tree_sum(lanes)[:, wanted.kept]
+    return tree_sum(lanes)
 
 
 def _parts(rows: slice, table: Any, step: int) -> Iterator[tuple[slice, Any]]:

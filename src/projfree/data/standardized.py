@@ -168,7 +168,7 @@ class Standardized(StandardizedView, LocalData):
             return super().second_moments(lambda rows, table: h(rows, table * self.scale + self.shift), wanted)
         # There is no shift, or it does not matter.
         by = np.append(wanted.among(self.scale), 1.0)
-        moments: Array = self.data.second_moments(h, wanted) / by / by[wanted.kept, None]
+        moments: Array = self.data.second_moments(h, wanted) / by / by[:, None]
         return moments
 
     def feature_columns(self, features: Array, *, centred: bool) -> TableColumns | None:

@@ -15,7 +15,6 @@ from projfree.objectives.workload import Workload
 
 if TYPE_CHECKING:
     from projfree.losses.base import Loss
-    from projfree.numerics.group_l1_qp import Columns
     from projfree.objectives.hessian import Hessian
     from projfree.objectives.hull import Hull
     from projfree.objectives.quadratic import QuadraticForm
@@ -146,18 +145,6 @@ class SmoothFunction(ABC):
     def has_hessian(self) -> bool:
         """Whether the matrix of a `hessian` can be formed."""
         return type(self).hessian is not SmoothFunction.hessian
-
-    def hessian_among(self, x: Point, features: Array, places: Array | None = None) -> Array:
-        """The matrix of the `hessian` of some features; with ``places`` only the rows that belong to those there."""
-        raise TypeError(f"{type(self).__name__} has no Hessian among features; use another solver.")
-
-    def hessian_columns(self, x: Point, features: Array, damping: float = 0.0) -> Columns | None:
-        """The Hessian of some features through the columns of a table; None where `hessian_among` is to be used.
-
-        For losses that couple outputs, an upper bound on the Hessian that does not. Rows have at least a curvature of
-        ``damping`` times their derivative.
-        """
-        return None
 
     def quadratic_form(self) -> QuadraticForm | None:
         """The function as a quadratic form of its columns, None where it is none; may cost one pass, which is kept."""

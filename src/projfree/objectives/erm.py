@@ -24,11 +24,10 @@ from projfree.objectives.hull import Hull
 from projfree.objectives.intercept import Centred, Intercept, Profiled
 from projfree.objectives.quadratic import QuadraticForm, gram_form
 from projfree.objectives.rounding import Rounding
-from projfree.objectives.row_steps import DiagonalCurvatures, ValueSum
+from projfree.objectives.row_steps import ValueSum
 from projfree.objectives.workload import Workload
 
 if TYPE_CHECKING:
-    from projfree.numerics.group_l1_qp import Columns
     from projfree.sets.base import ConstraintSet
 
 FORMS = ("auto", "gram", "data")
@@ -195,24 +194,6 @@ class Objective(SmoothFunction):
             return known.intercept
         strategy = self.intercept_strategy
         return (strategy.given if self.convex else strategy.locate)(self.workspace, (x,))[0]
-
-    def hessian_among(self, x: Point, features: Array, places: Array | None = None) -> Array:
-        return self.hessian(x, features).part(places)[0]
-
-    def hessian_columns(self, x: Point, features: Array, damping: float = 0.0) -> Columns | None:
-        from projfree.numerics.group_l1_qp import MOST_FACTORIZED, weighted_columns
-
-        b, free = self.located_intercept(x), self.intercept_strategy.constant is not None
-        exact = self.loss.coupled and len(features) * math.prod(self.outputs) <= MOST_FACTORIZED
-        table = None if exact or not self.has_hessian else self.data.feature_columns(features, centred=free)
-        h = None
-        if table is not None:
-            step = DiagonalCurvatures(self.loss, 0.0 if b is None else b, damping)
-            h = self.workspace.row_residuals(step, x)
-        if table is None or h is None:
-            return None
-        h = h.reshape(len(h), -1)
-        return weighted_columns(*table, h[:, :1] if self.quadratic else h, math.prod(self.outputs), intercept=free)
 
     @property
     def has_hessian(self) -> bool:

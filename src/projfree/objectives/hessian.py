@@ -24,9 +24,10 @@ from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
 from projfree.objectives.hull import curvature_products
 from projfree.objectives.intercept import FittedIntercept, outer
-from projfree.objectives.row_steps import Curvatures, by_column, weigh
+from projfree.objectives.row_steps import Curvatures, DiagonalCurvatures, by_column, weigh
 
 if TYPE_CHECKING:
+    from projfree.numerics.group_l1_qp import Columns
     from projfree.objectives.erm import Objective
 
 #: Rows of a matrix that are averaged with columns at a time, so that no second matrix of its size is formed.
@@ -65,6 +66,14 @@ class Hessian(ABC):
 
         At most one read of the data, however many points there are.
         """
+
+    def columns(self, damping: float = 0.0) -> Columns | None:
+        """The matrix through the columns of a table, without forming it; None where `matrix` is to be used.
+
+        For losses that couple outputs, an upper bound on the Hessian that does not. Rows have at least a curvature of
+        ``damping`` times their derivative.
+        """
+        return None
 
 
 class MatrixHessian(Hessian):
@@ -131,7 +140,7 @@ class RowHessian(Hessian):
     @cached_property
     def _formed(self) -> tuple[Array, tuple[Array, Array] | None]:
         k = math.prod(self._outputs)
-        H, response = self.part()
+        H, response = self._among()
         if self._features is not None:
             return H, None
         if self._constant and k > 1:
@@ -141,31 +150,31 @@ class RowHessian(Hessian):
             response = response[0] + np.kron(row[:, None], np.eye(k)), response[1]
         return H, response
 
-    def part(self, places: Array | None = None) -> tuple[Array, tuple[Array, Array] | None]:
-        """The rows of the matrix at some of the features, all by default; also the response about the mean row."""
+    def _among(self) -> tuple[Array, tuple[Array, Array] | None]:
+        """The matrix of the features, that of one output for squares; also the response about the mean row."""
         k, features, step = math.prod(self._outputs), self._features, Curvatures(self._loss, self._b)
         free = self._intercept is not None
         if self._loss.coupled:
             pairs = k * (k - 1) // 2
             wanted = Moments(pairs, k * k + 2 * pairs, free, features)
-            return self._eliminated(_interleaved(self._moments(PairWeights(self._loss, self._b), wanted), k), k, places)
+            return self._eliminated(_interleaved(self._moments(PairWeights(self._loss, self._b), wanted), k), k)
         if self._constant:
-            (M,) = self._moments(step, Moments(1, 2, free, features, places))
+            (M,) = self._moments(step, Moments(1, 2, free, features))
             H = M[:-1, :-1]
             if free and M[-1, -1] > 0.0:
                 H = H - np.multiply.outer(M[:-1, -1], M[-1, :-1] / M[-1, -1])
-            return H if places is not None else symmetrised(H), None
+            return symmetrised(H), None
         M = self._moments(step, Moments(k, 2 * k, free, features))
         size = M.shape[1]
         joint = M.reshape(size, 1, size, 1) if k == 1 else np.zeros((size, k, size, k))
         for j in range(k if k > 1 else 0):
             joint[:, j, :, j] = M[j]
-        return self._eliminated(joint, k, places)
+        return self._eliminated(joint, k)
 
     def _moments(self, step: Step, wanted: Moments) -> Array:
         return self._workspace.second_moments(step, self._x, wanted)
 
-    def _eliminated(self, joint: Array, k: int, places: Array | None) -> tuple[Array, tuple[Array, Array] | None]:
+    def _eliminated(self, joint: Array, k: int) -> tuple[Array, tuple[Array, Array] | None]:
         """The Hessian without its last coordinate, which is that of the intercept, and the intercept's response."""
         d, response = len(joint) - 1, None
         H = joint[:d, :, :d, :].reshape(d * k, d * k)
@@ -177,8 +186,7 @@ class RowHessian(Hessian):
                 inverse = 1.0 / own if own[0, 0] >= np.finfo(np.float64).tiny else np.zeros((1, 1))
             response = cross @ inverse, inverse
             H -= response[0] @ cross.T
-        H = symmetrised(H)
-        return (H if places is None else H.reshape(d, k, -1)[places].reshape(-1, d * k)), response
+        return symmetrised(H), response
 
     @cached_property
     def _of_intercept(self) -> tuple[Array, Any]:
@@ -233,6 +241,24 @@ class RowHessian(Hessian):
             return products
         cross, own = sums[q * m : q * m + m * k].reshape(m, k), sums[q * m + m * k :].reshape(k, k)
         return np.asarray(products - cross[:q] @ np.linalg.lstsq(own, cross.T, rcond=1e-14)[0])
+
+    def columns(self, damping: float = 0.0) -> Columns | None:
+        from projfree.numerics.group_l1_qp import MOST_FACTORIZED, weighted_columns
+
+        f, outputs = self._f, math.prod(self._outputs)
+        features = np.arange(f.shape[0]) if self._features is None else self._features
+        exact = self._loss.coupled and len(features) * outputs <= MOST_FACTORIZED
+        centred = self._intercept is not None
+        table = None if exact or not f.has_hessian else f.data.feature_columns(features, centred=centred)
+        h = None
+        if table is not None:
+            b = f.located_intercept(self._x)
+            step = DiagonalCurvatures(self._loss, 0.0 if b is None else b, damping)
+            h = self._workspace.row_residuals(step, self._x)
+        if table is None or h is None:
+            return None
+        h = h.reshape(len(h), -1)
+        return weighted_columns(*table, h[:, :1] if self._constant else h, outputs, intercept=centred)
 
 
 def symmetrised(H: Array) -> Array:

@@ -21,7 +21,7 @@ from projfree.sets.base import ConstraintSet
 
 #: Members that a linear term does not change: they are those of the function that is perturbed.
 UNCHANGED = (
-    *("pass_work", "intercept_shape", "hessian", "has_hessian", "hessian_among", "hessian_columns"),
+    *("pass_work", "intercept_shape", "hessian", "has_hessian"),
     *("has_quadratic_form", "reference", "contradicted", "pattern", "reported"),
 )
 

@@ -157,10 +157,6 @@ class QuadraticForm(SmoothFunction):
     def hessian(self, x: Point, features: Array | None = None, rows: int | None = None, seed: int = 0) -> FormHessian:
         return FormHessian(self, features)
 
-    def hessian_among(self, x: Point, features: Array, places: Array | None = None) -> Array:
-        rows = features if places is None else features[places]
-        return np.asarray(self.H[np.ix_(rows, features)])
-
     def quadratic_form(self) -> QuadraticForm:
         return self
 
@@ -186,7 +182,7 @@ class FormHessian(MatrixHessian):
 
     def __init__(self, f: QuadraticForm, features: Array | None) -> None:
         H = f.H if features is None else f.H[np.ix_(features, features)]
-        super().__init__(H, f.shape if features is None else (len(features),))
+        super().__init__(H, f.shape if features is None else (len(features),))  # all outputs share the part
         self._workspace = f._workspace
 
     def times(self, v: Array | Point) -> Array:

@@ -210,9 +210,11 @@ class FeatureModel:
     ) -> None:
         self.x, self.features = x, features
         self.ball, self.start, self.slope = ball, x.w[features], g[features]
-        columns = f.hessian_columns(x, features, damping)
+        hessian = f.hessian(x, features)
+        assert hessian is not None
+        columns = hessian.columns(damping)
         if columns is None:
-            H = f.hessian_among(x, features)
+            H = hessian.matrix
             if len(H) > len(features):  # each output has a part of its own
                 self.ball, self.start, self.slope = (
                     ball.flattened(len(H) // len(features)),

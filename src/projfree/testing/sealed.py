@@ -194,7 +194,7 @@ class SealedWorkspace(Workspace):
             X, rows = self._data._partition(k)
             h = wanted.weights_of(step.block(rows, self._images[x.handle][k])[0])
             z = np.column_stack([wanted.among(X - shift), np.ones(len(X))])
-            parts[k] = np.einsum("ij,ia,ib->jab", h, z[:, wanted.kept], z)
+            parts[k] = np.einsum("ij,ia,ib->jab", h, z, z)
         self.meter.rows += self._data.n
         self._forget()
         return tree_sum(np.array(parts))
