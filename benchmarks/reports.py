@@ -229,4 +229,10 @@ REPORTS = {
         "python benchmarks/dask_peers.py --commit",
         (Shown("Logistic regression on two workers to a relative error of 1e-6", "fits"),),
     ),
+    "before_after": Report(
+        "Two versions of the package",
+        "Figures of the benchmarks above in this version over those in an earlier one; below one is faster.",
+        "python benchmarks/before_after.py ../before --commit",
+        (Shown("Geometric means of the ratios", "means"), Shown("Medians of interleaved runs", "lines")),
+    ),
 }
