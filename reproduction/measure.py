@@ -101,7 +101,7 @@ def follow(
         ``until(previous, value)`` ends the run.
     """
     rows, spent, work, due, previous = list[tuple[float, ...]](), 0.0, 0, 1, math.nan
-    with single_blas(not ball.spectral):
+    with single_blas(not ball.structure(f.shape).spectral):
         states = iterate(f, ball, solver, start=start, seed=seed)
         for t in range(1, most + 1):
             work_before, begun = f.work, clock()

@@ -37,7 +37,7 @@ def certified(f: Any, ball: ConstraintSet, tol: float, most: int = 2_000) -> Min
     """The minimum of a convex function with a proof: Newton's method where it applies, then first-order solvers."""
     best: Minimum | None = None
     solvers: list[Any] = [AcceleratedProjectedGradient(), CorrectivePrimalAveraging()]
-    if isinstance(f, Objective) and not ball.spectral:
+    if isinstance(f, Objective) and not ball.structure(f.shape).spectral:
         solvers.insert(0, ConstrainedNewton())
     for solver in solvers:
         start = None if best is None else best.w

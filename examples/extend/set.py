@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree import Objective, Squared, as_data, minimize
-from projfree.sets.base import NormBall
+from projfree.sets.base import NormBall, Structure
 from projfree.sets.inputs import finite, like
 
 
@@ -19,13 +19,14 @@ class KSparseBall(NormBall):
     k: int
     radius: float
 
-    support_cost = "entries"
-    is_polytope = True
-
     @classmethod
     def examples(cls):
         """Instances that the laws of `projfree.testing.sets` run on."""
         return (cls(1, 1.0), cls(2, 3.0), cls(100, 0.5))
+
+    def structure(self, shape):
+        """Say what solvers can exploit: `lmo` returns one of finitely many vertices."""
+        return Structure(polytope=True, absolute=True)
 
     def lmo(self, g):
         c = finite("lmo(g)", g)  # as float64, or a sentence about what is not finite

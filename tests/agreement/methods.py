@@ -80,14 +80,15 @@ def methods(problem: Problem) -> list[Solver]:
     out = [*FREE, FrankWolfe(ShortStep(L=max(inner.smoothness(), 1e-300)))] if smooth else [*FREE]
     out += CORRECTIVE if f.convex and f.has_images else ()
     out += SAMPLED if sampled else ()
-    if ball.projectable:
+    structure = ball.structure(f.shape)
+    if structure.projection != "none":
         out += PROJECTING
-        if f.has_hessian and f.convex and ball.as_flat(f.shape) is not None:
+        if f.has_hessian and f.convex and structure.group_l1 is not None:
             out += [WorkingSet(), WorkingSet(smallest=1)]
-        if f.has_hessian and ball.projects_quickly:
+        if f.has_hessian and structure.projection == "fast":
             out += SECOND_ORDER if f.convex else SECOND_ORDER[:1]
             out += exact(f, ball) if f.convex else ()
-            lp = ball.as_lp(f.shape)
+            lp = structure.plain_lp
             out += [HessianFreeNewton()] if lp is not None and 1.2 < lp.p < np.inf else []
         out += PROJECTING_SAMPLED if sampled else ()
     return out if smooth else [solver for solver in out if solver not in NEED_CURVATURE]

@@ -31,7 +31,7 @@ def polished(problem: Problem, result: Result, iterations: int) -> Result:
     """Another method from where the first one ended: its point may refute the first, and is judged as well."""
     f, ball = problem.f.f if isinstance(problem.f, Perturbed) else problem.f, problem.ball
     solver: Solver = FrankWolfe() if isinstance(f, BlackBox) else CorrectivePrimalAveraging()
-    if ball.projects_quickly:
+    if ball.structure(f.shape).projection == "fast":
         smooth = math.isfinite(problem.loss.smoothness)
         solver = AcceleratedProjectedGradient() if smooth else AcceleratedProjectedGradient(BacktrackingGradient())
     return minimize(f, ball, solver, start=result.w, tol=1e-13, max_iter=iterations)
@@ -41,7 +41,7 @@ def check(problem: Problem, iterations: int) -> None:
     solver = draw_method(problem)
     most = (
         iterations // 10
-        if not problem.ball.projects_quickly and solver in (*PROJECTING, *PROJECTING_SAMPLED)
+        if problem.ball.structure(problem.f.shape).projection != "fast" and solver in (*PROJECTING, *PROJECTING_SAMPLED)
         else iterations
     )
     result = minimize(problem.f, problem.ball, solver, tol=TOL, max_iter=most, seed=problem.seed)

@@ -57,7 +57,7 @@ def judge(problem: Problem, result: Result) -> None:
 
 def check(problem: Problem, iterations: int) -> None:
     solver = draw_method(problem)
-    most = iterations // 10 if not problem.ball.projects_quickly else iterations
+    most = iterations // 10 if problem.ball.structure(problem.f.shape).projection != "fast" else iterations
     result = minimize(problem.f, problem.ball, solver, tol=TOL, max_iter=most, seed=problem.seed)
     judge(problem, result)
     assert result.certificate.verify(objective=problem.f).ok

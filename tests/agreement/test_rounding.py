@@ -95,7 +95,8 @@ def test_a_perturbation_is_taken_off_again(theta: float) -> None:
 
 def hunt(corner: Corner, kind: str, seed: int, solver: Solver, iterations: int) -> None:
     p = plant(corner, kind, seed)
-    if isinstance(solver, ProjectedGradient | AcceleratedProjectedGradient) and not p.ball.projectable:
+    projects = p.ball.structure(p.f.shape).projection != "none"
+    if isinstance(solver, ProjectedGradient | AcceleratedProjectedGradient) and not projects:
         solver = CorrectivePrimalAveraging()
     if p.f.rows is None and solver == SOLVERS[-1]:
         solver = PrimalAveraging()

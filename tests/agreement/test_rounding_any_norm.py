@@ -104,7 +104,7 @@ def test_runs_to_the_floor(ball: ConstraintSet) -> None:
     for case in range(4):
         f, least, _ = drawn(ball, rng)
         for solver in (AcceleratedProjectedGradient(), CorrectivePrimalAveraging()):
-            if ball.projectable or isinstance(solver, CorrectivePrimalAveraging):
+            if ball.structure(f.shape).projection != "none" or isinstance(solver, CorrectivePrimalAveraging):
                 result = minimize(f, ball, solver, tol=0.0, max_iter=100)
                 assert result.bound is not None
                 assert Decimal(result.bound) <= least, case

@@ -125,7 +125,7 @@ def test_intercepts_of_shifted_features_have_few_digits(shift: float) -> None:
 def test_runs_to_the_floor(i: int, intercept: bool) -> None:
     p = planted(CORNERS[i], intercept, 50 + i)
     for solver in (AcceleratedProjectedGradient(), CorrectivePrimalAveraging()):
-        if p.ball.projectable or isinstance(solver, CorrectivePrimalAveraging):
+        if p.ball.structure(p.f.shape).projection != "none" or isinstance(solver, CorrectivePrimalAveraging):
             result = minimize(p.f, p.ball, solver, tol=0.0, max_iter=200)
             assert result.bound is not None
             assert Decimal(result.bound) <= p.least

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +38,6 @@ class Disc(NormBall):
     """The Euclidean ball under another name."""
 
     radius: float
-    is_round = True
 
     def norm(self, w):
         return float(np.linalg.norm(w))
@@ -55,8 +54,8 @@ class Disc(NormBall):
     def project(self, w):
         return w * min(1.0, self.radius / max(float(np.linalg.norm(w)), 1e-300))
 
-    def as_lp(self, shape):
-        return LpBall(2, self.radius)
+    def structure(self, shape):
+        return LpBall(2, self.radius).structure(shape)
 
 
 class Squashed(Disc):
@@ -79,11 +78,8 @@ class Squashed(Disc):
     def project(self, w):
         return projfree.Weighted(LpBall(2, self.radius), self.scales).project(w)
 
-    def as_lp(self, shape):
-        return None
-
-    def as_scaled_lp(self, shape):
-        return LpBall(2, self.radius), self.scales
+    def structure(self, shape):
+        return replace(super().structure(shape), weights=self.scales)
 
 
 class Wrapped(SmoothFunction):
@@ -185,7 +181,8 @@ def test_a_new_quadratic_without_a_form():
 
 def test_a_set_with_free_coordinates_gets_no_models():
     class Open(Disc):
-        has_free = True
+        def structure(self, shape):
+            return replace(super().structure(shape), free=np.array([0]), free_bound=100.0)
 
     assert plan(LOGISTIC, Open(1.0)).solver != ConstrainedNewton()
 

@@ -87,6 +87,6 @@ def test_weights_that_differ_within_a_group_are_another_norm():
     weights = SIZES[LABELS].copy()
     weights[np.flatnonzero(LABELS == 5)[0]] *= 2.0
     ball = Weighted(GroupBall(2, 1, 1.0, tuple(LABELS.tolist())), weights)
-    assert ball.as_flat((D,)) is None
-    assert Weighted(GroupBall(2, 1, 1.0), np.ones(3) * [1.0, 1.0, 2.0]).as_flat((D, 3)) is None
-    assert Weighted(LpBall(1, 1.0), weights).as_flat((D,)) is not None
+    assert ball.structure((D,)).group_l1 is None
+    assert Weighted(GroupBall(2, 1, 1.0), np.ones(3) * [1.0, 1.0, 2.0]).structure((D, 3)).group_l1 is None
+    assert Weighted(LpBall(1, 1.0), weights).structure((D,)).group_l1 is not None

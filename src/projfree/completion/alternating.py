@@ -102,8 +102,7 @@ class Alternating(Solver):
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         super().check(f, ball)
-        weighted = ball.as_weighted_schatten()
-        if not isinstance(f, Sweepable) or weighted is None or not weighted.p < 2.0:
+        if not (isinstance(f, Sweepable) and isinstance(ball, WeightedSchattenBall) and ball.p < 2.0):
             raise TypeError(
                 f"Alternating needs an OffsetObjective and a WeightedSchattenBall with p below 2, got "
                 f"{type(f).__name__} and {ball!r}; use CorrectivePrimalAveraging."
@@ -248,7 +247,6 @@ def _weights(f: Sweepable, ball: WeightedSchattenBall) -> tuple[Array, Array]:
 
 
 def _known(f: SmoothFunction, ball: ConstraintSet) -> tuple[Sweepable, WeightedSchattenBall]:
-    weighted = ball.as_weighted_schatten()
     assert isinstance(f, Sweepable)
-    assert weighted is not None
-    return f, weighted
+    assert isinstance(ball, WeightedSchattenBall)
+    return f, ball

@@ -53,7 +53,7 @@ class WeightedProjectedGradient(Solver):
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         super().check(f, ball)
-        if ball.as_weighted_schatten() is None:
+        if not isinstance(ball, WeightedSchattenBall):
             raise TypeError(
                 f"WeightedProjectedGradient needs a WeightedSchattenBall, got {ball!r}; use "
                 "AcceleratedProjectedGradient."
@@ -63,16 +63,15 @@ class WeightedProjectedGradient(Solver):
         return WeightedState(t=0, x=start, seed=seed, y=start, theta=1.0)
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> WeightedState:
-        weighted = ball.as_weighted_schatten()
         assert isinstance(state, WeightedState)
-        assert weighted is not None
+        assert isinstance(ball, WeightedSchattenBall)
         t, looked = state.t + 1, f.evaluate(state.y)
         _go_on()
         known = looked.slope.minimum(ball) if t >= state.due else (-math.inf, 0.0)
         _go_on()
-        there = _raised(weighted, looked.point.w)
-        new, M = _descended(f, weighted, looked, there, state.memory)
-        y, theta = _ahead(weighted, state, there, new.point)
+        there = _raised(ball, looked.point.w)
+        new, M = _descended(f, ball, looked, there, state.memory)
+        y, theta = _ahead(ball, state, there, new.point)
         due = max(t + 1, math.ceil(GROWTH * t)) if t >= state.due else state.due
         moved: dict[str, Any] = {"t": t, "x": new.point, "y": y, "theta": theta, "gamma": 1.0 / M, "memory": M}
         learnt: dict[str, Any] = {"evaluation": looked, "found": ((t, new),), "bound": known[0], "allowance": known[1]}

@@ -99,4 +99,4 @@ def inside(ball: ConstraintSet, w: Array | None, shape: tuple[int, ...]) -> Arra
             shrunk = w
         if ball.contains(shrunk):
             return shrunk
-    return ball.project(w) if ball.projectable else None
+    return ball.project(w) if ball.structure(shape).projection != "none" else None

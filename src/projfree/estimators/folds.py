@@ -196,7 +196,7 @@ def _direct(model: ConstrainedModel, table: Table) -> bool:
     model.radius = 1.0
     problem = model._problem(table, model._losses(table))
     f, ball = problem.objective, model._ball(table, problem)
-    lp = ball.as_lp(f.shape)
+    lp = ball.structure(f.shape).plain_lp
     if lp is None or lp.p != model.p:
         return False
     # What is too much for one radius pays off for many, where one decomposition serves all of them. A walk over l_1

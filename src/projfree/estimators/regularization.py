@@ -100,12 +100,11 @@ def penalised_point(
     returned says whether the minimiser was found.
     """
     begin = np.zeros(f.shape) if start is None else start
-    inner = ball.ball if isinstance(ball, WithFree) else ball
-    lp = inner.as_lp((f.shape[0] - len(ball.free_features()), *f.shape[1:]))
-    settled = False
+    structure, settled = ball.structure(f.shape), False
+    lp = structure.lp if structure.weights is None else None
     if lp is not None and lp.p == 2.0 and (f.has_hessian or f.quadratic):
         penalty = np.full(f.shape, weight)
-        penalty[ball.free_features()] = 0.0
+        penalty[structure.free] = 0.0
         begin, settled = newton_point(f, penalty, begin)
     elif _has_working_sets(f, ball):
         begin, settled = minimize_with_penalty(_small_form(f) or f, ball, weight, begin)
@@ -114,7 +113,8 @@ def penalised_point(
 
 def _has_working_sets(f: SmoothFunction, ball: ConstraintSet) -> bool:
     """Whether Newton steps on working sets solve the problem: a norm that adds the norms of entries or groups."""
-    flat = None if ball.has_free else ball.as_flat(f.shape)
+    structure = ball.structure(f.shape)
+    flat = None if len(structure.free) else structure.group_l1
     return flat is not None and not flat.tight and f.has_hessian and f.convex and not f.excess
 
 
@@ -208,7 +208,7 @@ def minimize_with_penalty(f: SmoothFunction, ball: ConstraintSet, level: float, 
 
     The same Newton steps on working sets, at a fixed multiplier.
     """
-    flat = ball.as_flat(f.shape)
+    flat = ball.structure(f.shape).group_l1
     assert flat is not None
 
     def look(w: Array, intercept: Array | None) -> tuple[Evaluation, float, float]:
@@ -305,11 +305,12 @@ def root_point(f: SmoothFunction, ball: ConstraintSet, weight: float, start: Arr
 def _at_zero(f: SmoothFunction, ball: ConstraintSet) -> Evaluation:
     """The evaluation at zero, where entries that the ball leaves free are at their minimum."""
     zero = f.evaluate(f.point(np.zeros(f.shape)))
-    if not ball.has_free:
+    free = ball.structure(f.shape).free
+    if not len(free):
         return zero
     found = _solved(f, ball.resized(ZERO_RADIUS), None, GAP_SHARE)
     w = np.zeros(f.shape)
-    w[ball.free_features()] = found.w[ball.free_features()]
+    w[free] = found.w[free]
     return f.evaluate(f.point(w, found.intercept))
 
 
@@ -319,7 +320,7 @@ def _first_radius(f: SmoothFunction, ball: ConstraintSet, zero: Evaluation, stee
     if H is None:
         return 1.0
     vertex = ball.resized(1.0).lmo(zero.slope.gradient)
-    vertex[ball.free_features()] = 0.0
+    vertex[ball.structure(f.shape).free] = 0.0
     curvature = float(np.vdot(vertex, H.times(vertex)))
     return steepest / curvature if curvature > 0.0 else 1.0
 

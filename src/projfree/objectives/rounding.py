@@ -20,7 +20,7 @@ from projfree.checks import Array
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.intercept import Intercept
-from projfree.sets.base import ConstraintSet, NormBall
+from projfree.sets.base import ConstraintSet
 
 #: Operations on one prediction besides its sum of products: a shift, a scale, the intercept.
 FEW = 8.0
@@ -75,8 +75,8 @@ class Rounding:
     def extents(self, ball: ConstraintSet, shape: tuple[int, ...]) -> tuple[float, float]:
         """The root mean square and the largest size of a prediction over all vectors of the set, at most."""
         mean, most = (norm * ball.reach(shape) for norm in self._norms)
-        if self.columns is not None and isinstance(ball, NormBall) and not ball.spectral:
-            # Norms that are not spectral do not depend on signs, so that this is the largest sum of sizes.
+        if self.columns is not None and ball.structure(shape).absolute:
+            # The norm does not depend on signs, so that this is the largest sum of sizes.
             mean = min(mean, ball.support(_for_entries(self.columns[0], shape)))
             most = min(most, ball.support(_for_entries(self.columns[1], shape)))
         return (most, most) if self._steep else (mean, most)
@@ -87,7 +87,7 @@ class Rounding:
             return math.inf
         sizes = _for_entries(self.deviations, w.shape)
         most = ball.reach(w.shape) * size(sizes)
-        if isinstance(ball, NormBall) and not ball.spectral:
+        if ball.structure(w.shape).absolute:
             most = min(most, ball.support(sizes))
         return most + float(np.sum(sizes * np.abs(w)))
 

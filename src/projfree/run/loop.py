@@ -248,7 +248,7 @@ def _is_small(f: SmoothFunction, ball: ConstraintSet) -> bool:
     """
     if f.quadratic and f.rows is None:  # products with its matrix
         return f.shape[0] ** 2 < LARGE
-    return not ball.spectral or isinstance(f.shape, FactoredShape) or math.prod(f.shape) < LARGE
+    return not ball.structure(f.shape).spectral or isinstance(f.shape, FactoredShape) or math.prod(f.shape) < LARGE
 
 
 def _first(f: SmoothFunction, ball: ConstraintSet, solver: Solver, start: Any, seed: int, state: State | None) -> State:

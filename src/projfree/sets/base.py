@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -12,12 +12,8 @@ import numpy as np
 from projfree.algebra.minorant import inner, size
 from projfree.algebra.structured import zeros
 from projfree.checks import Array
+from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.sums import UNIT
-
-if TYPE_CHECKING:
-    from projfree.numerics.flat_ball import FlatBall
-    from projfree.sets.lp import LpBall
-    from projfree.sets.weighted import WeightedSchattenBall
 
 #: How far outside, relative to its size, a point may lie and still count as contained. Convex combinations and
 #: singular values round by a few units in the last place; this is far above that and far below any use.
@@ -26,8 +22,10 @@ FEASIBILITY = 1e-11
 #: The smallest exponent of a norm whose ball is round enough for averages of vertices to beat projections.
 ROUND = 1.3
 
+if TYPE_CHECKING:
+    from projfree.sets.lp import LpBall
+
 Shape = tuple[int, ...]
-SupportCost = Literal["entries", "call", "singular values"]
 
 
 class OracleResult(NamedTuple):
@@ -38,7 +36,7 @@ class OracleResult(NamedTuple):
     vertex : array
         A minimiser of the linear function g over the set.
     support : float
-        The support of -g, or an upper bound on it; NaN where it was not computed.
+        The support of -g, or an upper bound on it; NaN where it would cost about as much as the vertex.
     warm : object
         A warm start for the next call, None for sets that need none.
     """
@@ -48,7 +46,54 @@ class OracleResult(NamedTuple):
     warm: Any = None
 
 
-def round_exponents(*exponents: float) -> bool:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Structure:
+    """What solvers can exploit about a set of points of one shape. By default nothing is known.
+
+    Attributes
+    ----------
+    lp : LpBall, optional
+        The l_p ball in which all entries that are not free must lie, once they are multiplied by ``weights``.
+    weights : ndarray, optional
+        Positive, one for each entry that is not free; None where all of them are 1.
+    group_l1 : FlatBall, optional
+        The set, without free features, as a bound on a weighted sum of the sizes of entries or of the Euclidean norms
+        of groups. Minimisers over it have few nonzero features.
+    polytope : bool
+        Whether the set is the convex hull of finitely many vertices, and `ConstraintSet.lmo` returns one of them.
+    round : bool
+        Whether the boundary has no flat pieces, so that averages of vertices converge quickly.
+    absolute : bool
+        Whether the set is the ball of a norm that depends on the absolute values of the entries alone.
+    spectral : bool
+        Whether the oracle needs singular values.
+    projection : {"none", "slow", "fast"}
+        Whether there is a Euclidean projection, and whether it costs about as much as the oracle.
+    free : ndarray of int
+        Features (entries of a vector, rows of a matrix) that the norm does not bound. Each of their entries lies
+        between ``-free_bound`` and ``free_bound``, far beyond what any data asks for.
+    free_bound : float
+        The bound on the free features.
+    """
+
+    lp: LpBall | None = None
+    weights: Array | None = None
+    group_l1: FlatBall | None = None
+    polytope: bool = False
+    round: bool = False
+    absolute: bool = False
+    spectral: bool = False
+    projection: Literal["none", "slow", "fast"] = "none"
+    free: Array = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    free_bound: float = math.inf
+
+    @property
+    def plain_lp(self) -> LpBall | None:
+        """The l_p ball that the whole set is, else None."""
+        return self.lp if self.weights is None and not len(self.free) else None
+
+
+def is_round(*exponents: float) -> bool:
     """Whether the ball of a norm with these exponents has no flat pieces, or nearly so."""
     return all(ROUND <= p < math.inf for p in exponents)
 
@@ -89,23 +134,6 @@ class ConstraintSet(ABC):
         """A few instances, of every kind that the class has; tests run their laws on them, docs list them."""
         return ()
 
-    #: What one `support` costs: a few operations an entry, singular values, or a call of a user's functions, of which
-    #: nothing is known. Runs ask for the first kind in every iteration, for the others seldom.
-    support_cost: SupportCost = "call"
-
-    #: Whether the boundary has no flat pieces, so that averages of vertices converge quickly.
-    is_round: bool = False
-    #: Whether the set is the hull of finitely many vertices, one of which the oracle answers with.
-    is_polytope: bool = False
-    #: Whether some coordinates are bounded only far beyond what any data asks for. Models over such a set would need
-    #: many more digits than the answer does.
-    has_free: bool = False
-
-    @property
-    def spectral(self) -> bool:
-        """Whether `lmo` and `support` need singular values of a matrix."""
-        return self.support_cost == "singular values"
-
     @abstractmethod
     def lmo(self, g: Array) -> Array:
         r"""A minimiser of :math:`\langle g, v\rangle` over the set, and the set's centre where ``g`` is zero."""
@@ -115,17 +143,11 @@ class ConstraintSet(ABC):
         r"""An upper bound on :math:`\max_{w \in C}\langle g, w\rangle`, exact (to rounding) where the oracle is."""
 
     def oracle(self, g: Array, warm: Any = None) -> OracleResult:
-        """``(lmo(g), support(-g), warm)``, for sets where one computation gives the first two.
+        """``(lmo(g), support(-g), warm)``, the second NaN where it costs another call of about the same length.
 
         The same arguments give the same result. ``warm`` is the third part of an earlier result for a similar gradient.
         """
-        return OracleResult(self.lmo(g), self.support(-g))
-
-    @property
-    def support_with_vertex(self) -> bool:
-        """Whether `oracle` gives the support for little more than the vertex alone; else solvers ask for the latter."""
-        plain = type(self).oracle in (ConstraintSet.oracle, NormBall.oracle)
-        return self.support_cost == "entries" or not plain
+        return OracleResult(self.lmo(g), math.nan)
 
     def gap(self, gradient: Array, w: Array) -> float:
         r"""The Frank-Wolfe gap :math:`\max_{v \in C}\langle g, w - v\rangle`; with a gradient it bounds f(w) - f*."""
@@ -178,44 +200,9 @@ class ConstraintSet(ABC):
         """The Euclidean projection of ``w`` onto the set."""
         raise NotImplementedError(f"{self!r} has no projection; use PrimalAveraging or FrankWolfe, which need none.")
 
-    @property
-    def projectable(self) -> bool:
-        """Whether `project` works for this set; projecting solvers ask before they start."""
-        return type(self).project is not ConstraintSet.project
-
-    @property
-    def projects_quickly(self) -> bool:
-        """Whether a projection costs about as much as the oracle, so that a thousand of them are no matter."""
-        return self.projectable
-
-    def as_lp(self, shape: Shape) -> LpBall | None:
-        """The l_p ball of all entries that the set is for parameters of this shape, None where it is no such ball."""
-        return None
-
-    def as_scaled_lp(self, shape: Shape) -> tuple[LpBall, Array] | None:
-        r"""An l_p ball B and positive scales d such that the set is :math:`\{w : d \circ w \in B\}`, else None.
-
-        For sets that are an l_p ball in other units; one that is an l_p ball as it stands says so by `as_lp` alone.
-        """
-        return None
-
-    def as_flat(self, shape: Shape) -> FlatBall | None:
-        """The set as a bound on a sum of the sizes of entries or groups, so that minima have few; else None.
-
-        Of the features that are not among the `free_features`.
-        """
-        return None
-
-    def as_weighted_schatten(self) -> WeightedSchattenBall | None:
-        """The set as a ball of singular values with weights of rows and columns, else None."""
-        return None
-
-    #: How far from zero the `free_features` may be.
-    free_bound: float = math.inf
-
-    def free_features(self) -> Array:
-        """The places of the entries (rows) that have a range of their own, outside of what bounds the others."""
-        return np.zeros(0, dtype=np.intp)
+    def structure(self, shape: Shape) -> Structure:
+        """What solvers can exploit about the set for points of this shape: by default whether there is a projection."""
+        return Structure(projection="none" if type(self).project is ConstraintSet.project else "fast")
 
     def strong_convexity(self, shape: Shape) -> float:
         r"""A lower bound on the strong convexity modulus :math:`\alpha` of the set in the Euclidean norm, else 0."""
@@ -244,27 +231,6 @@ class Wrapper(ConstraintSet):
 
     ball: Any
 
-    @property
-    def support_cost(self) -> SupportCost:  # type: ignore[override]  # read-only: the ball decides
-        cost: SupportCost = self.ball.support_cost
-        return cost
-
-    @property
-    def support_with_vertex(self) -> bool:
-        return bool(self.ball.support_with_vertex)
-
-    @property
-    def is_polytope(self) -> bool:  # type: ignore[override]  # as above
-        return bool(self.ball.is_polytope)
-
-    @property
-    def projectable(self) -> bool:
-        return bool(self.ball.projectable)
-
-    @property
-    def projects_quickly(self) -> bool:
-        return self.projectable and bool(self.ball.projects_quickly)
-
     def check_shape(self, shape: Shape) -> None:
         self.ball.check_shape(shape)
 
@@ -276,9 +242,6 @@ class NormBall(ConstraintSet):
     """
 
     radius: float
-
-    def oracle(self, g: Array, warm: Any = None) -> OracleResult:
-        return OracleResult(self.lmo(g), self.support(g))  # a ball is symmetric
 
     @abstractmethod
     def norm(self, w: Array) -> float:

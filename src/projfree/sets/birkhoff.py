@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree.checks import Array
-from projfree.sets.base import FEASIBILITY, ConstraintSet, OracleResult, Shape, slack
+from projfree.sets.base import FEASIBILITY, ConstraintSet, OracleResult, Shape, Structure, slack
 from projfree.sets.inputs import finite, largest, like, point
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -42,12 +42,12 @@ class Birkhoff(ConstraintSet):
            [0., 1.]])
     """
 
-    support_cost = "call"
-    is_polytope = True
-
     @classmethod
     def examples(cls) -> tuple[ConstraintSet, ...]:
         return (cls(),)
+
+    def structure(self, shape: Shape) -> Structure:
+        return Structure(polytope=True)
 
     def check_shape(self, shape: Shape) -> None:
         if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:

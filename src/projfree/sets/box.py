@@ -8,7 +8,7 @@ import numpy as np
 
 from projfree.checks import Array, all_finite, real_array, shown
 from projfree.numerics.lp_norm import lp_norm
-from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, slack
+from projfree.sets.base import FEASIBILITY, ConstraintSet, OracleResult, Shape, Structure, slack
 from projfree.sets.inputs import finite, largest, like, point
 
 
@@ -38,9 +38,6 @@ class Box(ConstraintSet):
     lower: float | Array
     upper: float | Array
 
-    support_cost = "entries"
-    is_polytope = True
-
     def __post_init__(self) -> None:
         for name in ("lower", "upper"):
             bound = all_finite(f"Box({name}=...)", real_array(f"Box({name}=...)", getattr(self, name)))
@@ -62,6 +59,9 @@ class Box(ConstraintSet):
     def examples(cls) -> tuple[ConstraintSet, ...]:
         return (cls(-1.0, 1.0), cls(1.0, 1.0), cls(np.array([-1.0, 0.0, 2.0]), np.array([0.5, 0.0, 3.0])))
 
+    def structure(self, shape: Shape) -> Structure:
+        return Structure(polytope=True, projection="fast")
+
     def check_shape(self, shape: Shape) -> None:
         check_broadcast("Box", "bounds", self._shape(), shape)
 
@@ -71,6 +71,9 @@ class Box(ConstraintSet):
         out = np.where(c > 0.0, self.lower, self.upper)
         zero = c == 0.0
         return like(g, np.where(zero, self.centre(c.shape), out) if zero.any() else out)
+
+    def oracle(self, g: Array, warm: object = None) -> OracleResult:
+        return OracleResult(self.lmo(g), self.support(-g))
 
     def support(self, g: Array) -> float:
         c = point(g)

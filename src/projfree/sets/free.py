@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from projfree.checks import Array, instance, positive
-from projfree.numerics.flat_ball import FlatBall
-from projfree.sets.base import FEASIBILITY, ConstraintSet, OracleResult, Shape, Wrapper, slack
+from projfree.sets.base import FEASIBILITY, ConstraintSet, OracleResult, Shape, Structure, Wrapper, slack
 from projfree.sets.group import checked_labels
 from projfree.sets.inputs import finite, like, point
 from projfree.sets.lp import LpBall
@@ -46,8 +45,6 @@ class WithFree(Wrapper):
     free: tuple[int, ...]
     bound: float
 
-    has_free = True
-
     def __post_init__(self) -> None:
         instance("WithFree(ball=...)", self.ball, ConstraintSet, "LpBall(2, radius=1.0)")
         free = sorted(set(checked_labels("WithFree(free=...)", self.free)))
@@ -60,16 +57,13 @@ class WithFree(Wrapper):
     def examples(cls) -> tuple[ConstraintSet, ...]:
         return cls(LpBall(2.0, 1.5), (0,), 3.0), cls(LpBall(1.0, 1.5), (1,), 0.5)
 
-    def as_flat(self, shape: Shape) -> FlatBall | None:
+    def structure(self, shape: Shape) -> Structure:
         self.check_shape(shape)
-        return self.ball.as_flat(self._inner(shape))
-
-    @property
-    def free_bound(self) -> float:  # type: ignore[override]  # read-only: a field decides
-        return self.bound
-
-    def free_features(self) -> Array:
-        return np.array(self.free, dtype=np.intp)
+        free = np.array(self.free, dtype=np.intp)
+        inner = self.ball.structure(self._inner(shape))
+        if len(inner.free):  # numbered within the ball
+            inner = replace(inner, lp=None, group_l1=None)
+        return replace(inner, round=False, absolute=False, free=free, free_bound=self.bound)
 
     def check_shape(self, shape: Shape) -> None:
         if not shape or self.free[-1] >= shape[0] or len(self.free) >= shape[0]:

@@ -14,7 +14,7 @@ from projfree.checks import Array, at_least, positive, shown
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming, row_norms
 from projfree.numerics.projections import project_groups
-from projfree.sets.base import ConstraintSet, NormBall, Shape, round_exponents
+from projfree.sets.base import ConstraintSet, NormBall, OracleResult, Shape, Structure, is_round
 from projfree.sets.inputs import finite, largest, like, matrix, point
 from projfree.sets.lp import LpBall, hoelder, spread
 
@@ -71,8 +71,6 @@ class GroupBall(NormBall):
     radius: float
     groups: tuple[int, ...] | None = None
 
-    support_cost = "entries"
-
     def __post_init__(self) -> None:
         object.__setattr__(self, "p", at_least("GroupBall(p=...)", self.p, 1.0))
         object.__setattr__(self, "q", at_least("GroupBall(q=...)", self.q, 1.0))
@@ -90,24 +88,20 @@ class GroupBall(NormBall):
         labelled = tuple(cls(p, q, 1.5, (0, 1, 0)) for p, q in ((2.0, 1.0), (math.inf, 1.5), (1.5, 2.0)))
         return tuple(cls(p, q, 1.5) for p, q in exponents) + labelled
 
-    @property
-    def is_round(self) -> bool:  # type: ignore[override]  # read-only here: it follows from the exponents
-        return round_exponents(self.p, self.q)
-
-    @property
-    def is_polytope(self) -> bool:  # type: ignore[override]  # as above
-        return self.p in (1.0, math.inf) and self.q in (1.0, math.inf)
-
-    def as_lp(self, shape: Shape) -> LpBall | None:
-        return LpBall(self.p, self.radius) if self.p == self.q else None
-
-    def as_flat(self, shape: Shape) -> FlatBall | None:
-        if self.q != 1.0 or self.p not in (1.0, 2.0):
-            return None
-        if self.p == 1.0:
-            return FlatBall(self.radius, np.broadcast_to(1.0, shape))
-        groups = np.arange(shape[0]) if self.groups is None else np.unique(self.groups, return_inverse=True)[1]
-        return FlatBall(self.radius, np.ones(int(groups.max()) + 1), groups)
+    def structure(self, shape: Shape) -> Structure:
+        if self.p == self.q:
+            return LpBall(self.p, self.radius).structure(shape)
+        group_l1 = None
+        if (self.p, self.q) == (2.0, 1.0):
+            groups = np.arange(shape[0]) if self.groups is None else _layout(self.groups)[0]
+            group_l1 = FlatBall(self.radius, np.ones(int(groups.max()) + 1), groups)
+        return Structure(
+            group_l1=group_l1,
+            polytope=self.p in (1.0, math.inf) and self.q in (1.0, math.inf),
+            round=is_round(self.p, self.q),
+            absolute=True,
+            projection="fast" if self.p == 2.0 or self.q == math.inf else "slow",
+        )
 
     def check_shape(self, shape: Shape) -> None:
         if self.groups is None:
@@ -126,6 +120,9 @@ class GroupBall(NormBall):
         vertex = -self.radius * sizes[:, None] * norming(rows, self.p)
         return like(g, taken_back(vertex, self.groups, c.shape))
 
+    def oracle(self, g: Array, warm: object = None) -> OracleResult:
+        return OracleResult(self.lmo(g), self.support(g))
+
     def norm(self, w: Array) -> float:
         return self._mixed(w, self.p, self.q)
 
@@ -137,10 +134,6 @@ class GroupBall(NormBall):
         self.check_shape(x.shape)
         nearest = project_groups(laid_out(x, self.groups), self.p, self.q, self.radius)
         return like(w, taken_back(nearest, self.groups, x.shape))
-
-    @property
-    def projects_quickly(self) -> bool:
-        return self.p in (2.0, self.q) or self.q == math.inf
 
     def reach(self, shape: Shape) -> float:
         r""":math:`r \max(1, k^{1/2-1/p}) \max(1, n^{1/2-1/q})` for ``n`` groups of ``k`` entries, attained.

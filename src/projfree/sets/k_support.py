@@ -11,7 +11,7 @@ import numpy as np
 from projfree.checks import Array, count, positive
 from projfree.numerics.newton_root import Look, bracketed_root
 from projfree.numerics.sums import UNIT
-from projfree.sets.base import ConstraintSet, NormBall, Shape
+from projfree.sets.base import ConstraintSet, NormBall, OracleResult, Shape, Structure
 from projfree.sets.inputs import finite, largest, like, lowest, point
 
 #: Entries this much smaller than the largest one are zero in a projection that has others to choose from.
@@ -63,8 +63,6 @@ class KSupportBall(NormBall):
     k: int
     radius: float
 
-    support_cost = "entries"
-
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", count("KSupportBall(k=...)", self.k))
         object.__setattr__(self, "radius", positive("KSupportBall(radius=...)", self.radius))
@@ -72,6 +70,9 @@ class KSupportBall(NormBall):
     @classmethod
     def examples(cls) -> tuple[ConstraintSet, ...]:
         return (cls(1, 1.5), cls(2, 1.5), cls(3, 0.5), cls(50, 2.0))
+
+    def structure(self, shape: Shape) -> Structure:
+        return Structure(absolute=True, projection="fast")
 
     def lmo(self, g: Array) -> Array:
         c = finite("lmo(g)", g)
@@ -81,6 +82,9 @@ class KSupportBall(NormBall):
         if length > 0.0:
             v[on] = -self.radius * (flat[on] / length)
         return like(g, v.reshape(c.shape))
+
+    def oracle(self, g: Array, warm: object = None) -> OracleResult:
+        return OracleResult(self.lmo(g), self.support(g))
 
     def norm(self, w: Array) -> float:
         x = np.abs(point(w)).ravel()

@@ -11,7 +11,7 @@ from projfree.checks import Array, at_least, positive
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming
 from projfree.numerics.projections import project
-from projfree.sets.base import ConstraintSet, NormBall, Shape, round_exponents
+from projfree.sets.base import ConstraintSet, NormBall, OracleResult, Shape, Structure, is_round
 from projfree.sets.inputs import finite, like, point
 
 
@@ -53,8 +53,6 @@ class LpBall(NormBall):
     p: float
     radius: float
 
-    support_cost = "entries"
-
     def __post_init__(self) -> None:
         object.__setattr__(self, "p", at_least("LpBall(p=...)", self.p, 1.0))
         object.__setattr__(self, "radius", positive("LpBall(radius=...)", self.radius))
@@ -63,25 +61,24 @@ class LpBall(NormBall):
     def examples(cls) -> tuple[ConstraintSet, ...]:
         return tuple(cls(p, 1.5) for p in (1.0, 1.001, 1.1, 1.5, 2.0, 3.0, 500.0, math.inf))
 
-    @property
-    def is_round(self) -> bool:  # type: ignore[override]  # read-only here: it follows from p
-        return round_exponents(self.p)
-
-    @property
-    def is_polytope(self) -> bool:  # type: ignore[override]  # as above
-        return self.p in (1.0, math.inf)
-
-    def as_lp(self, shape: Shape) -> LpBall:
-        return self
-
-    def as_flat(self, shape: Shape) -> FlatBall | None:
-        return FlatBall(self.radius, np.broadcast_to(1.0, shape)) if self.p == 1.0 else None
+    def structure(self, shape: Shape) -> Structure:
+        return Structure(
+            lp=self,
+            group_l1=FlatBall(self.radius, np.broadcast_to(1.0, shape)) if self.p == 1.0 else None,
+            polytope=self.p in (1.0, math.inf),
+            round=is_round(self.p),
+            absolute=True,
+            projection="fast",
+        )
 
     def lmo(self, g: Array) -> Array:
         c = finite("lmo(g)", g)
         vertex = norming(c.reshape(1, -1), self.p)
         vertex *= -self.radius
         return like(g, vertex.reshape(c.shape))
+
+    def oracle(self, g: Array, warm: object = None) -> OracleResult:
+        return OracleResult(self.lmo(g), self.support(g))
 
     def norm(self, w: Array) -> float:
         return lp_norm(point(w), self.p)

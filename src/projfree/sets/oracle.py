@@ -11,7 +11,7 @@ import numpy as np
 
 from projfree.checks import Array, positive, real_array, shown
 from projfree.numerics.sums import UNIT
-from projfree.sets.base import FEASIBILITY, ConstraintSet, OracleResult, Shape, slack
+from projfree.sets.base import FEASIBILITY, ConstraintSet, OracleResult, Shape, Structure, slack
 from projfree.sets.inputs import finite, like, point
 from projfree.sets.lp import LpBall
 
@@ -76,7 +76,7 @@ class OracleSet(ConstraintSet):
         self._diameter = None if diameter is None else positive("OracleSet(diameter=...)", diameter)
         self._start = None if start is None else real_array("OracleSet(start=...)", start).copy()
         self._rtol, self._name = positive("OracleSet(support_rtol=...)", support_rtol), name
-        self.is_polytope = bool(polytope)
+        self._polytope = bool(polytope)
         # What the functions have said about each shape, so that they are not asked again.
         self._boxes: dict[Shape, tuple[float, float]] = {}
         self._centres: dict[Shape, Array] = {}
@@ -112,11 +112,10 @@ class OracleSet(ConstraintSet):
         if not c.any():
             return OracleResult(like(g, self.centre(c.shape)), 0.0)
         vertex = self._answer(c)
-        return OracleResult(like(g, vertex), self._support_at(-c, vertex))
+        return OracleResult(like(g, vertex), self._support_at(-c, vertex) if self._support is None else math.nan)
 
-    @property
-    def support_with_vertex(self) -> bool:
-        return self._support is None
+    def structure(self, shape: Shape) -> Structure:
+        return Structure(polytope=self._polytope, projection="none" if self._project is None else "fast")
 
     def _support_at(self, g: Array, vertex: Array | None) -> float:
         """The support of a ``g`` that is not zero, given the vertex of ``-g`` if it is at hand."""
@@ -155,10 +154,6 @@ class OracleSet(ConstraintSet):
             )
         x = point(w)
         return bool(np.isfinite(x).all()) and bool(self._contains(x, slack(w, rtol)))
-
-    @property
-    def projectable(self) -> bool:
-        return self._project is not None
 
     def project(self, w: Array) -> Array:
         if self._project is None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from projfree.checks import Array, all_finite, positive, real_array, shown
 from projfree.numerics.sums import UNIT
-from projfree.sets.base import ConstraintSet, NormBall, Shape
+from projfree.sets.base import ConstraintSet, NormBall, OracleResult, Shape, Structure
 from projfree.sets.box import frozen
 from projfree.sets.inputs import finite, largest, like, lowest, point
 
@@ -56,9 +56,6 @@ class OwlBall(NormBall):
     weights: Array
     radius: float
 
-    support_cost = "entries"
-    is_polytope = True
-
     def __post_init__(self) -> None:
         weights = all_finite("OwlBall(weights=...)", real_array("OwlBall(weights=...)", self.weights))
         if weights.ndim != 1 or not len(weights):
@@ -76,6 +73,9 @@ class OwlBall(NormBall):
         falling = (np.arange(3.0, 0.0, -1.0), np.arange(12.0, 0.0, -1.0), 1.0 / np.arange(1.0, 8.0))
         return (*(cls(w, 1.5) for w in falling), cls(np.array([2.0, 1.0, 0.0]), 1.0), cls(np.ones(1), 2.0))
 
+    def structure(self, shape: Shape) -> Structure:
+        return Structure(polytope=True, absolute=True)
+
     def check_shape(self, shape: Shape) -> None:
         if math.prod(shape) != len(self.weights):
             raise ValueError(
@@ -91,6 +91,9 @@ class OwlBall(NormBall):
             j = int(ratios.argmax()) + 1
             v[order[:j]] = -self.radius / float(self._sums[j - 1]) * np.sign(c.ravel()[order[:j]])
         return like(g, v.reshape(c.shape))
+
+    def oracle(self, g: Array, warm: object = None) -> OracleResult:
+        return OracleResult(self.lmo(g), self.support(g))
 
     def norm(self, w: Array) -> float:
         x = np.abs(point(w)).ravel()

@@ -9,8 +9,7 @@ import numpy as np
 
 from projfree import sets
 from projfree.checks import Array, shown
-from projfree.numerics.flat_ball import FlatBall
-from projfree.sets.base import FEASIBILITY, ConstraintSet, NormBall, Shape, Wrapper, slack
+from projfree.sets.base import FEASIBILITY, ConstraintSet, NormBall, OracleResult, Shape, Structure, Wrapper, slack
 from projfree.sets.inputs import finite, like, point
 from projfree.sets.lp import LpBall
 
@@ -67,12 +66,17 @@ class Positive(Wrapper):
         """The radius of the ball."""
         return self.ball.radius
 
-    def as_flat(self, shape: Shape) -> FlatBall | None:
-        flat = self.ball.as_flat(shape)
-        return None if flat is None or flat.groups is not None else replace(flat, signed=False)
+    def structure(self, shape: Shape) -> Structure:
+        inner = self.ball.structure(shape)
+        l1 = inner.group_l1 if inner.group_l1 is not None and inner.group_l1.groups is None else None
+        group_l1 = None if l1 is None else replace(l1, signed=False)
+        return Structure(group_l1=group_l1, polytope=inner.polytope, projection=inner.projection)
 
     def lmo(self, g: Array) -> Array:
         return like(g, self.ball.lmo(np.minimum(finite("lmo(g)", g), 0.0)))
+
+    def oracle(self, g: Array, warm: object = None) -> OracleResult:
+        return OracleResult(self.lmo(g), self.support(-g))
 
     def support(self, g: Array) -> float:
         return self.ball.support(np.maximum(point(g), 0.0))

@@ -14,7 +14,7 @@ from projfree.numerics.lp_norm import conjugate, lp_norm, norming
 from projfree.numerics.projections import project
 from projfree.numerics.svd import singular_values, svd, svd_error
 from projfree.sets import spectral
-from projfree.sets.base import ConstraintSet, NormBall, OracleResult, Shape, SupportCost, round_exponents
+from projfree.sets.base import ConstraintSet, NormBall, OracleResult, Shape, Structure, is_round
 from projfree.sets.inputs import finite, largest, like, matrix, point
 from projfree.sets.lp import LpBall, spread
 
@@ -67,17 +67,10 @@ class SchattenBall(NormBall):
         object.__setattr__(self, "p", at_least("SchattenBall(p=...)", self.p, 1.0))
         object.__setattr__(self, "radius", positive("SchattenBall(radius=...)", self.radius))
 
-    @property
-    def support_cost(self) -> SupportCost:  # type: ignore[override]  # read-only here: it follows from p
-        return "entries" if self.p == 2.0 else "singular values"
-
-    @property
-    def is_round(self) -> bool:  # type: ignore[override]  # as above
-        return round_exponents(self.p)
-
-    def as_lp(self, shape: Shape) -> LpBall | None:
-        # A single row or column has one singular value, its length.
-        return LpBall(2.0, self.radius) if self.p == 2.0 or min(shape) == 1 else None
+    def structure(self, shape: Shape) -> Structure:
+        if self.p == 2.0 or min(shape) == 1:  # a single row or column has one singular value, its length
+            return LpBall(2.0, self.radius).structure(shape)
+        return Structure(round=is_round(self.p), spectral=True, projection="fast")
 
     @classmethod
     def examples(cls) -> tuple[ConstraintSet, ...]:
@@ -95,7 +88,7 @@ class SchattenBall(NormBall):
             return spectral.oracle(g, self.p, self.radius, warm)
         c = finite("lmo(g)", g)
         self.check_shape(c.shape)
-        if not self.spectral:
+        if self.p == 2.0:
             vertex = -self.radius * norming(c.reshape(1, -1), 2.0).reshape(c.shape)
             return OracleResult(like(g, vertex), self.support(c))
         top = largest(c)
@@ -124,7 +117,7 @@ class SchattenBall(NormBall):
             return nearest
         c = finite("project(w)", w)
         self.check_shape(c.shape)
-        if not self.spectral:
+        if self.p == 2.0:
             return like(w, project(c, 2.0, self.radius))
         top = largest(c)
         u, s, vt = svd(c / top)
@@ -136,7 +129,7 @@ class SchattenBall(NormBall):
     def support_rtol(self, shape: Shape) -> float:
         r"""The norm's own, plus :math:`k^{|1/2 - 1/p|}` times the backward error of the decomposition (Mirsky)."""
         own = super().support_rtol(shape)
-        if not self.spectral:
+        if self.p == 2.0:
             return own
         rows, columns = shape
         return own + svd_error((rows, columns)) * math.pow(min(shape), abs(0.5 - 1.0 / self.p))

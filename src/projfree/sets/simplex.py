@@ -10,7 +10,7 @@ import numpy as np
 from projfree.checks import Array, positive
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.projections import simplex_rows
-from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, slack
+from projfree.sets.base import FEASIBILITY, ConstraintSet, OracleResult, Shape, Structure, slack
 from projfree.sets.inputs import finite, like, point
 
 
@@ -40,9 +40,6 @@ class Simplex(ConstraintSet):
 
     radius: float = 1.0
 
-    support_cost = "entries"
-    is_polytope = True
-
     def __post_init__(self) -> None:
         object.__setattr__(self, "radius", positive("Simplex(radius=...)", self.radius))
 
@@ -50,8 +47,9 @@ class Simplex(ConstraintSet):
     def examples(cls) -> tuple[ConstraintSet, ...]:
         return (cls(), cls(2.5))
 
-    def as_flat(self, shape: Shape) -> FlatBall | None:
-        return FlatBall(self.radius, np.broadcast_to(1.0, shape), signed=False, tight=True)
+    def structure(self, shape: Shape) -> Structure:
+        simplex = FlatBall(self.radius, np.broadcast_to(1.0, shape), signed=False, tight=True)
+        return Structure(group_l1=simplex, polytope=True, projection="fast")
 
     def lmo(self, g: Array) -> Array:
         c = finite("lmo(g)", g)
@@ -60,6 +58,9 @@ class Simplex(ConstraintSet):
         v = np.zeros(c.size)
         v[int(c.argmin())] = self.radius
         return like(g, v.reshape(c.shape))
+
+    def oracle(self, g: Array, warm: object = None) -> OracleResult:
+        return OracleResult(self.lmo(g), self.support(-g))
 
     def support(self, g: Array) -> float:
         return self.radius * float(np.max(point(g)))

@@ -12,9 +12,8 @@ import numpy as np
 
 from projfree.algebra import LowRank, is_structured
 from projfree.checks import Array, all_finite, at_least, positive, real_array, shown
-from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.projections import project
-from projfree.sets.base import ConstraintSet, NormBall, OracleResult, Shape, Wrapper
+from projfree.sets.base import ConstraintSet, NormBall, OracleResult, Shape, Structure, Wrapper
 from projfree.sets.box import check_broadcast, frozen
 from projfree.sets.group import GroupBall
 from projfree.sets.inputs import finite, largest, like, matrix, point
@@ -28,10 +27,6 @@ class ScaledBall(Wrapper, NormBall):
     .. math:: \operatorname{lmo}(g) = D^{-1} \operatorname{lmo}_{\text{ball}}(D^{-1} g), \qquad
               \|w\| = \|D w\|_{\text{ball}}, \qquad \|g\|_* = \|D^{-1} g\|_{\text{ball}, *} .
     """
-
-    @property
-    def is_round(self) -> bool:  # type: ignore[override]  # read-only: the ball decides
-        return bool(self.ball.is_round)
 
     @abstractmethod
     def _times(self, w: Any) -> Any:
@@ -150,40 +145,33 @@ class Weighted(ScaledBall):
     def _range(self) -> tuple[float, float]:
         return float(np.min(self.weights)), float(np.max(self.weights))
 
-    def as_scaled_lp(self, shape: Shape) -> tuple[LpBall, Array] | None:
-        ball = self.ball.as_lp(shape)
-        return None if ball is None else (ball, np.broadcast_to(self.weights, shape))
-
-    def as_flat(self, shape: Shape) -> FlatBall | None:
-        flat = self.ball.as_flat(shape)
-        if flat is None:
-            return None
-        weights = np.broadcast_to(self.weights, shape)
-        if flat.groups is None:
-            return replace(flat, costs=weights * flat.costs)
-        rows, each = weights.reshape(shape[0], -1), np.empty(len(flat.costs))
-        each[flat.groups] = rows[:, 0]
-        if not np.array_equal(rows, np.broadcast_to(each[flat.groups, None], rows.shape)):
-            return None  # weights that differ within a group change its norm
-        return replace(flat, costs=each * flat.costs)
+    def structure(self, shape: Shape) -> Structure:
+        inner, weights = self.ball.structure(shape), np.broadcast_to(self.weights, shape)
+        l1 = inner.group_l1
+        if l1 is not None and l1.groups is None:
+            l1 = replace(l1, costs=weights * l1.costs)
+        elif l1 is not None:
+            rows, each = weights.reshape(shape[0], -1), np.empty(len(l1.costs))
+            each[l1.groups] = rows[:, 0]
+            same = np.array_equal(rows, np.broadcast_to(each[l1.groups, None], rows.shape))
+            l1 = replace(l1, costs=each * l1.costs) if same else None  # unequal weights change the norm of a group
+        own = weights if inner.weights is None else weights * inner.weights
+        return replace(inner, weights=own, group_l1=l1, projection="none" if inner.lp is None else "fast")
 
     def check_shape(self, shape: Shape) -> None:
         check_broadcast("Weighted", "weights", np.shape(self.weights), shape)
         self.ball.check_shape(shape)
 
-    @property
-    def projectable(self) -> bool:
-        return isinstance(self.ball, LpBall) or (isinstance(self.ball, GroupBall) and self.ball.p == self.ball.q)
-
     def project(self, w: Array) -> Array:
-        if not self.projectable or not isinstance(self.ball, LpBall | GroupBall):
+        x = finite("project(w)", w)
+        self.check_shape(x.shape)
+        structure = self.structure(x.shape)
+        if structure.lp is None:
             raise NotImplementedError(
                 f"{self!r} has no projection, only weighted l_p balls have one; "
                 "use PrimalAveraging or FrankWolfe, which need none."
             )
-        x = finite("project(w)", w)
-        self.check_shape(x.shape)
-        return like(w, project(x, self.ball.p, self.radius, np.asarray(self.weights)))
+        return like(w, project(x, structure.lp.p, structure.lp.radius, structure.weights))
 
     def reach(self, shape: Shape) -> float:
         return self.ball.stretch(1.0 / np.broadcast_to(self.weights, shape))
@@ -233,8 +221,6 @@ class WeightedSchattenBall(ScaledBall):
     rows: Array = field(repr=False)
     cols: Array = field(repr=False)
 
-    projectable = False  # the plain ball's projection is another point
-
     def __post_init__(self) -> None:
         object.__setattr__(self, "p", at_least("WeightedSchattenBall(p=...)", self.p, 1.0))
         object.__setattr__(self, "radius", positive("WeightedSchattenBall(radius=...)", self.radius))
@@ -245,8 +231,8 @@ class WeightedSchattenBall(ScaledBall):
                 raise ValueError(f"`{call}` must be a vector of positive weights, got {shown(weights.tolist())}.")
             object.__setattr__(self, name, frozen(weights))
 
-    def as_weighted_schatten(self) -> WeightedSchattenBall:
-        return self
+    def structure(self, shape: Shape) -> Structure:
+        return replace(self.ball.structure(shape), lp=None, group_l1=None, projection="none")
 
     @property
     def ball(self) -> SchattenBall:

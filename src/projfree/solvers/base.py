@@ -129,8 +129,6 @@ def next_answer(ball: ConstraintSet, g: Array, state: State) -> OracleResult:
 
     The support is NaN where it would cost a call of its own: the run asks for it when it is due.
     """
-    if not ball.support_with_vertex:
-        return OracleResult(ball.lmo(g), math.nan)
     return OracleResult(*ball.oracle(g, None if state.answer is None else state.answer.warm))
 
 

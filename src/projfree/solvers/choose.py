@@ -92,20 +92,21 @@ def plan(f: SmoothFunction, ball: ConstraintSet, *, radii: int = 1) -> Plan:
 
 def _choose(f: SmoothFunction, ball: ConstraintSet, radii: int) -> tuple[Solver, str]:
     """The first solver of the list that applies, and why."""
-    load, lp, flat = f.workload(), ball.as_lp(f.shape), ball.as_flat(f.shape)
+    load, structure = f.workload(), ball.structure(f.shape)
+    lp, flat, fast = structure.plain_lp, structure.group_l1, structure.projection == "fast"
     d, D = f.shape[0], math.prod(f.shape)
-    if load.own_rows and ball.projectable:
+    if load.own_rows and structure.projection != "none":
         why = "tasks have few rows each, and the set has a projection"
         descent = solvers.ProjectedGradient(BacktrackingGradient())
         return (solvers.AcceleratedProjectedGradient() if f.convex else descent), why
     second_order = f.has_hessian and f.convex and load.form != "gram"
     products = second_order and f.rows is not None and f.has_images and lp is not None and LEAST_P <= lp.p <= 2.0
-    if f.has_quadratic_form and f.convex and ball.projects_quickly and load.form != "data":
+    if f.has_quadratic_form and f.convex and fast and load.form != "data":
         side = d if lp is not None or flat is not None else D  # columns share a matrix
         most = FEW if products and radii == 1 else MOST_PARAMETERS
         if (d <= most or load.form == "gram") and (lp is not None or D <= MOST_PARAMETERS) and _fits(side):
             return solvers.Direct(), "the minimum of a quadratic of few features can be computed exactly"
-    elif f.has_hessian and not f.has_quadratic_form and ball.projects_quickly and not (ball.has_free and f.convex):
+    elif f.has_hessian and not f.has_quadratic_form and fast and not (len(structure.free) and f.convex):
         most = FEW if products or (f.rows is not None and f.rows < D) else D  # models without curvature take long
         if f.convex and flat is not None:
             most = WORKING if lp is not None else 0
@@ -115,10 +116,11 @@ def _choose(f: SmoothFunction, ball: ConstraintSet, radii: int) -> tuple[Solver,
         return solvers.WorkingSet(), f"most of the {d:,} features are zero at the minimum over this set"
     if products:
         return solvers.HessianFreeNewton(), f"products with a Hessian of {D:,} parameters are cheaper than the matrix"
-    if ball.is_polytope and not ball.projects_quickly and not isinstance(f.shape, FactoredShape):
+    if structure.polytope and not fast and not isinstance(f.shape, FactoredShape):
         rule = ExactLineSearch() if f.has_images else Backtracking()
         return solvers.PairwiseFrankWolfe(rule), "over a polytope, steps among few vertices converge linearly"
-    if f.convex and f.has_images and ball.projectable and not (ball.is_round and isinstance(f.shape, FactoredShape)):
+    averages = structure.round and isinstance(f.shape, FactoredShape)
+    if f.convex and f.has_images and structure.projection != "none" and not averages:
         return solvers.AcceleratedProjectedGradient(BacktrackingGradient()), "the set has a projection"
     if f.convex and f.has_images:
         return solvers.CorrectivePrimalAveraging(), "it needs neither a Hessian nor a projection"

@@ -15,7 +15,7 @@ from projfree.numerics.lp_quadratic import minimise_quadratic
 from projfree.numerics.secular import decomposed
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
-from projfree.sets.base import ConstraintSet
+from projfree.sets.base import ConstraintSet, Structure
 from projfree.solvers.base import Known, Solver, State
 from projfree.solvers.working_set import FIRST_LEVEL
 
@@ -66,7 +66,7 @@ class Direct(Solver):
                 f"Direct forms a matrix of {f.shape[0]:,} x {f.shape[0]:,} numbers, and takes at most "
                 f"{MOST_FEATURES:,} features; use HessianFreeNewton or CorrectivePrimalAveraging."
             )
-        check_model(ball)
+        check_model(ball, f.shape)
 
     def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> DirectState:
         return DirectState(t=0, x=start, seed=seed)
@@ -111,9 +111,9 @@ class Direct(Solver):
         )
 
 
-def check_model(ball: ConstraintSet) -> None:
+def check_model(ball: ConstraintSet, shape: tuple[int, ...]) -> None:
     """Raise ValueError where quadratic models over this set cannot be minimised quickly."""
-    if not ball.projects_quickly:
+    if ball.structure(shape).projection != "fast":
         raise ValueError(
             f"a quadratic model over {ball!r} needs a quick projection, and it has none; use CorrectivePrimalAveraging."
         )
@@ -134,14 +134,14 @@ def minimise_model(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Arr
         Of the shape of w.
     """
     every = len(H) == b.size
-    scaled = ball.as_scaled_lp(b.shape)
-    if scaled is not None and (every or _same_in_columns(scaled[1])):
-        inner, d = scaled
+    structure = ball.structure(b.shape)
+    lp, d = structure.lp, structure.weights
+    if lp is not None and d is not None and not len(structure.free) and (every or _same_in_columns(d)):
         by = np.ravel(d) if every or d.ndim == 1 else d[:, 0]
-        return np.asarray(minimise_model(H / by / by[:, None], b / d, inner, start * d) / d)
-    lp, flat = ball.as_lp(b.shape), ball.as_flat(b.shape)
-    if flat is not None and len(H) == len(b):
-        return _minimise_group_l1(H, b, ball, start)
+        return np.asarray(minimise_model(H / by / by[:, None], b / d, lp, start * d) / d)
+    if structure.group_l1 is not None and len(H) == len(b):
+        return _minimise_group_l1(H, b, structure, start)
+    lp = structure.plain_lp
     if lp is not None:
         shape = (b.size,) if every else b.shape
         first = start.reshape(shape) if start.any() else None
@@ -153,9 +153,9 @@ def minimise_model(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Arr
     return project_descent(H, b, ball.project, start, largest)
 
 
-def _minimise_group_l1(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Array:
+def _minimise_group_l1(H: Array, b: Array, structure: Structure, start: Array) -> Array:
     """The minimiser over an l_1 or group-l_1 ball, whose groups need not be neighbours, beside the free features."""
-    flat, free = ball.as_flat(b.shape), ball.free_features()
+    flat, free = structure.group_l1, structure.free
     assert flat is not None
     m = len(b) - len(free)
     kept = np.arange(m) if flat.groups is None else np.argsort(flat.groups, kind="stable")
@@ -164,7 +164,7 @@ def _minimise_group_l1(H: Array, b: Array, ball: ConstraintSet, start: Array) ->
     H, b, start = H[np.ix_(order, order)], b[order], start[order]
     level = own.level((H @ start - b)[:m]) * (1.0 if start[:m].any() else FIRST_LEVEL)
     columns = Columns.of_matrix(H, b.size // len(b))
-    return minimize_group_l1(columns, b, own, start, level, free=len(free), bound=ball.free_bound).w[back]
+    return minimize_group_l1(columns, b, own, start, level, free=len(free), bound=structure.free_bound).w[back]
 
 
 def _same_in_columns(d: Array) -> bool:

@@ -162,7 +162,7 @@ def _moved(f: SmoothFunction, lp: LpBall, x: Point, m: Minorant, v: Point) -> tu
 
 def _smooth_ball(ball: ConstraintSet, shape: tuple[int, ...]) -> LpBall:
     """The ball as one of a norm that is smooth and strictly convex, or a sentence."""
-    lp = ball.as_lp(shape)
+    lp = ball.structure(shape).plain_lp
     if lp is None or not 1.0 < lp.p < math.inf:
         raise ValueError(
             f"HessianFreeNewton needs an l_p ball with 1 < p < inf, got {ball!r}; use AcceleratedProjectedGradient "

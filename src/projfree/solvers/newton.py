@@ -100,7 +100,7 @@ class ConstrainedNewton(Solver):
                 f"ConstrainedNewton needs the Hessian of a function of features, which {type(f).__name__} has not; "
                 "use CorrectivePrimalAveraging or FrankWolfe."
             )
-        check_model(ball)
+        check_model(ball, f.shape)
 
     def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> NewtonState:
         return NewtonState(t=0, x=start, seed=seed)

@@ -45,7 +45,7 @@ class ProjectedGradient(Solver):
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         super().check(f, ball)
-        _check_projection(self, ball)
+        _check_projection(self, f, ball)
         if isinstance(self.step_rule, BacktrackingGradient) and not isinstance(self.sampling, FullBatch):
             raise ValueError(f"BacktrackingGradient looks at all rows, got {self.sampling!r}; use `InverseSqrt()`.")
 
@@ -102,7 +102,7 @@ class AcceleratedProjectedGradient(Solver):
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         super().check(f, ball)
-        _check_projection(self, ball)
+        _check_projection(self, f, ball)
 
     def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> MomentumState:
         return MomentumState(t=0, x=start, seed=seed, y=start, theta=1.0)
@@ -130,6 +130,6 @@ class AcceleratedProjectedGradient(Solver):
         )
 
 
-def _check_projection(solver: Solver, ball: ConstraintSet) -> None:
-    if not ball.projectable:
+def _check_projection(solver: Solver, f: SmoothFunction, ball: ConstraintSet) -> None:
+    if ball.structure(f.shape).projection == "none":
         raise ValueError(f"{type(solver).__name__} needs a projection, {ball!r} has none; use PrimalAveraging.")

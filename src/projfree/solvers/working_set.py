@@ -91,7 +91,7 @@ class WorkingSet(Solver):
                 f"WorkingSet needs the Hessian of a convex function of features, which {f.workload().name} has not; "
                 "use AcceleratedProjectedGradient or FrankWolfe."
             )
-        if ball.as_flat(f.shape) is None:
+        if ball.structure(f.shape).group_l1 is None:
             raise ValueError(
                 "WorkingSet needs a set whose minima have few features, such as LpBall(1, ...), GroupBall(2, 1, ...) "
                 f"or Simplex(), got {ball!r}; use CorrectivePrimalAveraging."
@@ -111,7 +111,7 @@ class WorkingSet(Solver):
         if state.m is None:
             here = f.evaluate(state.x, keep=True)
             began = at_iterate(state.t, here)
-            flat = ball.as_flat(f.shape)
+            flat = ball.structure(f.shape).group_l1
             assert flat is not None
             if np.count_nonzero(here.point.w) > (self.smallest if flat.tight else MOST_AT_START):
                 here = f.evaluate(f.point(ball.lmo(here.slope.gradient), here.intercept), keep=True)
@@ -157,7 +157,8 @@ class WorkingSet(Solver):
 
     def _features(self, ball: ConstraintSet, shape: tuple[int, ...], g: Array, state: WorkingSetState) -> Array:
         """The nonzero features and those that violate the optimality conditions most; the free ones come last."""
-        free, flat = ball.free_features(), ball.as_flat(shape)
+        structure = ball.structure(shape)
+        free, flat = structure.free, structure.group_l1
         assert flat is not None
         bounded = np.delete(np.arange(len(g)), free)
         w, scores = state.x.w[bounded].reshape(len(bounded), -1), flat.scores(g[bounded])
@@ -180,7 +181,8 @@ def _minimize_model(
     f: SmoothFunction, ball: ConstraintSet, x: Point, g: Array, features: Array, state: WorkingSetState
 ) -> QPSolution:
     """The minimiser of the model over the features."""
-    flat, free = ball.as_flat(f.shape), ball.free_features()
+    structure = ball.structure(f.shape)
+    flat, free = structure.group_l1, structure.free
     assert flat is not None
     bounded = features[: len(features) - len(free)]
     model = FeatureModel(f, flat.among(bounded - np.searchsorted(free, bounded)), x, g, features, state.damping)
@@ -196,7 +198,7 @@ def _minimize_model(
         level,
         goal,
         free=len(free) * share,
-        bound=ball.free_bound,
+        bound=structure.free_bound,
         exponent=state.exponent,
     )
     return replace(found, w=model.parameter(found.w))
