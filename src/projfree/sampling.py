@@ -38,9 +38,9 @@ class Sampling(ABC):
 
 
 def _rows(f: SmoothFunction) -> int:
-    if f.rows is None:
+    if f.n is None:
         raise TypeError(f"{type(f).__name__} has no rows to sample from; use `sampling=FullBatch()`.")
-    return f.rows
+    return f.n
 
 
 @dataclass(frozen=True)

@@ -78,14 +78,14 @@ def methods(problem: Problem) -> list[Solver]:
     sampled = not isinstance(inner, BlackBox | QuadraticForm)
     smooth = np.isfinite(problem.loss.smoothness) or problem.intercept
     out = [*FREE, FrankWolfe(ShortStep(L=max(inner.smoothness(), 1e-300)))] if smooth else [*FREE]
-    out += CORRECTIVE if f.convex and f.has_images else ()
+    out += CORRECTIVE if f.convex and f.structure.predictions else ()
     out += SAMPLED if sampled else ()
     structure = ball.structure(f.shape)
     if structure.projection != "none":
         out += PROJECTING
-        if f.has_hessian and f.convex and structure.group_l1 is not None:
+        if f.structure.hessian and f.convex and structure.group_l1 is not None:
             out += [WorkingSet(), WorkingSet(smallest=1)]
-        if f.has_hessian and structure.projection == "fast":
+        if f.structure.hessian and structure.projection == "fast":
             out += SECOND_ORDER if f.convex else SECOND_ORDER[:1]
             out += exact(f, ball) if f.convex else ()
             lp = structure.plain_lp
@@ -96,7 +96,7 @@ def methods(problem: Problem) -> list[Solver]:
 
 def exact(f: SmoothFunction, ball: ConstraintSet) -> list[Solver]:
     """The solvers for quadratics."""
-    return [Direct()] if f.has_quadratic_form else []
+    return [Direct()] if f.structure.quadratic_form else []
 
 
 def draw_method(problem: Problem) -> Solver:

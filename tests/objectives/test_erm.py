@@ -202,8 +202,8 @@ def test_samples_estimate_the_gradient(build, loss, outputs, intercept):
     found = f.evaluate(f.point(problem.w()))
     x, exact = found.point, found.slope  # the estimates find the intercept at the point
     before = f.work
-    parts = [f.estimate(x, 1, Drawn([i])) for i in range(f.rows)]
-    assert f.work - before == f.rows, "each reads one row"
+    parts = [f.estimate(x, 1, Drawn([i])) for i in range(f.n)]
+    assert f.work - before == f.n, "each reads one row"
     np.testing.assert_allclose(np.mean([m.gradient for m in parts], axis=0), exact.gradient, atol=1e-9)
     assert {m.constant for m in parts} == {-np.inf}
     # A batch that is profiled by itself would see no gradient at all with one row.

@@ -52,7 +52,8 @@ def test_value_and_gradient(name):
     difference = h.minorant(h.point(w)).gradient - f.minorant(f.point(w)).gradient
     np.testing.assert_allclose(difference, 0.3 * XI, atol=1e-12)
     assert h.smoothness() == f.smoothness()
-    assert (h.shape, h.convex, h.rows, h.has_images) == (f.shape, f.convex, f.rows, f.has_images)
+    assert (h.shape, h.convex, h.n) == (f.shape, f.convex, f.n)
+    assert h.structure.predictions == f.structure.predictions
 
 
 @every
@@ -162,10 +163,10 @@ def test_its_form_errs_as_much_as_that_of_the_rows():
 def test_forms_and_patterns_are_those_of_the_function():
     logistic = Objective(Logistic(), as_data(np.eye(2), [1.0, -1.0]))
     assert Perturbed(logistic, 0.1, np.ones(2)).quadratic_form() is None
-    assert not Perturbed(logistic, 0.1, np.ones(2)).has_quadratic_form
+    assert not Perturbed(logistic, 0.1, np.ones(2)).structure.quadratic_form
     f = Objective(Squared(), as_data(Entries([0, 1], [1, 0], (2, 3), factored=True), [1.0, 2.0]))
     h = Perturbed(f, 0.1, np.ones((2, 3)))
-    assert h.pattern is f.pattern
+    assert h.structure.pattern is f.structure.pattern
 
 
 def test_a_path_of_exact_solutions_bounds_f_and_not_h():

@@ -85,9 +85,11 @@ class Squashed(Disc):
 class Wrapped(SmoothFunction):
     """A function that is none of the package's, and says what it can do."""
 
+    structure = None
+
     def __init__(self, f):
-        self.f, self.shape, self.convex, self.rows = f, f.shape, f.convex, f.rows
-        self.quadratic = f.quadratic
+        self.f, self.shape, self.convex, self.n = f, f.shape, f.convex, f.n
+        self.structure = replace(f.structure, name=type(self).__name__, quadratic=False)
 
     @property
     def work(self):
@@ -119,6 +121,10 @@ class Wrapped(SmoothFunction):
 
 
 class WrappedForm(Wrapped):
+    def __init__(self, f):
+        super().__init__(f)
+        self.structure = replace(self.structure, quadratic=True)
+
     def quadratic_form(self):
         return self.f.quadratic_form()
 
@@ -167,13 +173,8 @@ def test_a_new_objective_with_a_hessian_gets_newton():
 
 
 def test_a_new_quadratic_without_a_form():
-    class Bare(Wrapped):
-        def hessian(self, x, features=None, rows=None, seed=0):
-            return None
-
-        has_hessian = False
-
-    f = Bare(SQUARES)
+    f = Wrapped(SQUARES)
+    f.structure = replace(SQUARES.structure, name="Bare", data="", hessian=False)
     with pytest.raises(TypeError, match=r"Direct needs a quadratic of features.*got Bare;"):
         minimize(f, LpBall(2, 1.0), Direct())
     assert not isinstance(plan(f, LpBall(2, 1.0)).solver, Direct | ConstrainedNewton)

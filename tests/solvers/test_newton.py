@@ -241,7 +241,7 @@ def asked_rows(monkeypatch):
     asked, exact = [], Objective.hessian
 
     def hessian(f, x, features=None, rows=None, seed=0):
-        asked.append((rows or f.rows, x.w.any()))
+        asked.append((rows or f.n, x.w.any()))
         return exact(f, x, features, rows, seed)
 
     monkeypatch.setattr(Objective, "hessian", hessian)

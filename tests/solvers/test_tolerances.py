@@ -104,5 +104,5 @@ def test_a_run_does_not_depend_on_what_ran_before(table, loss, ball):
     later = minimize(f, ball, tol=1e-4, record=0)
     assert (later.value, later.bound, later.n_iter) == (fresh.value, fresh.bound, fresh.n_iter)
     np.testing.assert_array_equal(later.w, fresh.w)
-    if not f.has_quadratic_form:  # whose sums over rows are remembered
+    if not f.structure.quadratic_form:  # whose sums over rows are remembered
         assert later.n_passes == fresh.n_passes

@@ -29,7 +29,7 @@ from projfree.algebra.stacked import StackedPattern
 from projfree.checks import Array, at_least, instance, positive
 from projfree.completion.offsets import OffsetObjective
 from projfree.completion.side_information import Features, Neighbours
-from projfree.objectives.base import SmoothFunction, check_point
+from projfree.objectives.base import FunctionStructure, SmoothFunction, check_point
 from projfree.objectives.blackbox import CallHull
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hull import Hull, SquaredDifference
@@ -60,8 +60,6 @@ class ImplicitObjective(SmoothFunction):
     (4, 4)
     """
 
-    has_images = False
-
     def __init__(
         self,
         entries: OffsetObjective,
@@ -85,8 +83,9 @@ class ImplicitObjective(SmoothFunction):
         return self.neighbours.known
 
     @property
-    def least(self) -> float:
-        return self.entries.least  # squares are not negative
+    def structure(self) -> FunctionStructure:
+        least = self.entries.structure.least  # squares are not negative
+        return FunctionStructure(type(self).__name__, predictions=False, least=least)
 
     @property
     def work(self) -> int:

@@ -87,10 +87,6 @@ class OffsetObjective(Objective):
         step = self.intercept_strategy.moved(ValueAndResidual(self.loss), x.intercept)
         return self.workspace.sweep(step, (x,))[1]
 
-    @property
-    def row_loss(self) -> Loss | None:
-        return None  # whoever recomputes it needs the offsets too
-
     def fingerprint(self) -> str:
         settings = f"offsets {self.kinds} ridge={self.ridge!r} base={self.base!r}"
         return f"{self.loss!r} {settings} {self.data.fingerprint()}"

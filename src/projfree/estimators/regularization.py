@@ -102,7 +102,7 @@ def penalised_point(
     begin = np.zeros(f.shape) if start is None else start
     structure, settled = ball.structure(f.shape), False
     lp = structure.lp if structure.weights is None else None
-    if lp is not None and lp.p == 2.0 and (f.has_hessian or f.quadratic):
+    if lp is not None and lp.p == 2.0 and (f.structure.hessian or f.structure.quadratic):
         penalty = np.full(f.shape, weight)
         penalty[structure.free] = 0.0
         begin, settled = newton_point(f, penalty, begin)
@@ -115,13 +115,13 @@ def _has_working_sets(f: SmoothFunction, ball: ConstraintSet) -> bool:
     """Whether Newton steps on working sets solve the problem: a norm that adds the norms of entries or groups."""
     structure = ball.structure(f.shape)
     flat = None if len(structure.free) else structure.group_l1
-    return flat is not None and not flat.tight and f.has_hessian and f.convex and not f.excess
+    return flat is not None and not flat.tight and f.structure.hessian and f.convex and not f.structure.smoothing_error
 
 
 def _small_form(f: SmoothFunction) -> QuadraticForm | None:
     """Squares as a quadratic form, None where it would be larger than the table or than what is factorised."""
     d = f.shape[0]
-    small = f.has_quadratic_form and d <= (MOST_PARAMETERS if f.rows is None or d <= f.rows else FORMED)
+    small = f.structure.quadratic_form and d <= (MOST_PARAMETERS if f.n is None or d <= f.n else FORMED)
     return f.quadratic_form() if small else None
 
 
@@ -139,7 +139,7 @@ def newton_point(f: SmoothFunction, penalty: Array, start: Array) -> tuple[Array
             return w, True
     here = f.evaluate(f.point(start), keep=True)
     first, scale = float(np.linalg.norm(here.slope.gradient)), None
-    formed = form is None and math.prod(f.shape) <= FORMED and f.has_hessian
+    formed = form is None and math.prod(f.shape) <= FORMED and f.structure.hessian
     for left in reversed(range(STEPS + 1)):
         w, slope = here.point.w, here.slope.gradient + penalty * here.point.w
         size, goal = float(np.linalg.norm(slope)), math.sqrt(2.0 * weight * GAP * abs(here.value)) + ROUNDING * first
@@ -152,9 +152,9 @@ def newton_point(f: SmoothFunction, penalty: Array, start: Array) -> tuple[Array
             if not formed:
                 scale = products.diagonal() + penalty if scale is None else scale
                 # Newton converges superlinearly if the residual falls with the slope.
-                rtol = max(0.1 * goal / size, 0.0 if f.quadratic else min(0.1, math.sqrt(size / first)))
+                rtol = max(0.1 * goal / size, 0.0 if f.structure.quadratic else min(0.1, math.sqrt(size / first)))
                 step = _conjugate_gradients(products, penalty, slope, scale, rtol)
-            if step is None and f.has_hessian and w.size <= MOST_PARAMETERS:
+            if step is None and f.structure.hessian and w.size <= MOST_PARAMETERS:
                 formed = True
                 solve = _factorised(products.matrix + np.diag(penalty.ravel()))
                 step = solve(slope.ravel()).reshape(f.shape)
@@ -265,7 +265,7 @@ def root_point(f: SmoothFunction, ball: ConstraintSet, weight: float, start: Arr
         return zero.point.w, True
     linear = 1.0 if power == 1.0 else 1.0 - power  # r to this exponent is about linear
     # The root is below: the penalty is at most what f loses, and its slope at most that of f at zero.
-    low, high = 0.0, float(power * max(zero.value - f.least, 0.0) / weight) ** (1.0 / power)
+    low, high = 0.0, float(power * max(zero.value - f.structure.least, 0.0) / weight) ** (1.0 / power)
     if power > 1.0 and high > 0.0:
         high = math.exp(min(math.log(high), math.log(steepest / weight) / (power - 1.0)))
     if not high > ZERO_RADIUS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -11,7 +12,6 @@ import numpy as np
 from projfree.algebra import FactoredShape, Minorant, Pattern, Point, Structured, frozen
 from projfree.checks import Array, all_finite, real_array
 from projfree.objectives.evaluation import Evaluation
-from projfree.objectives.workload import Workload
 
 if TYPE_CHECKING:
     from projfree.losses.base import Loss
@@ -19,7 +19,67 @@ if TYPE_CHECKING:
     from projfree.objectives.hull import Hull
     from projfree.objectives.quadratic import QuadraticForm
     from projfree.objectives.rounding import Rounding
-    from projfree.sets.base import ConstraintSet
+
+
+@dataclass(frozen=True)
+class FunctionStructure:
+    """What is known of a function without evaluating it: what solvers, plans and certificates choose by.
+
+    Attributes
+    ----------
+    name : str
+        The function in a few words.
+    data : str
+        The kind of data, for messages; empty where there is none.
+    outputs : int
+        Predictions for each row.
+    quadratic : bool
+        Whether the function is a quadratic of its parameter.
+    hessian : bool
+        Whether the matrix of a `hessian` can be formed; that of a quadratic is that of a `quadratic_form`.
+    predictions : bool
+        Whether predictions of points are known, so that the function on a hull of points costs no pass.
+    own_rows : bool
+        Whether each row belongs to a single column of the parameter, as with tasks.
+    coupled : bool
+        Whether the outputs of a row share one loss.
+    form : {"auto", "gram", "data"}
+        Whether the Gram matrix of a quadratic is asked for, ruled out or left to the plan.
+    loss : Loss or None
+        The loss of one row where the function is a mean of it over data, so that others can recompute it.
+    least : float
+        A number that no value is below, minus infinity where none is known.
+    smoothing_error : float
+        By how much the reported function may exceed this one, where this is a smoothed form of it.
+    term_size : float or None
+        The size of the terms whose difference a value near zero is, for losses without a largest curvature. The value
+        at zero then sets the scale of gaps, because exponentials at a centre far from zero would dwarf any other.
+    pattern : Pattern or None
+        The places of observed entries, where gradients live on them.
+    """
+
+    name: str
+    data: str = ""
+    outputs: int = 1
+    quadratic: bool = False
+    hessian: bool = False
+    predictions: bool = True
+    own_rows: bool = False
+    coupled: bool = False
+    form: str = "auto"
+    loss: Loss | None = None
+    least: float = -math.inf
+    smoothing_error: float = 0.0
+    term_size: float | None = None
+    pattern: Pattern | None = None
+
+    @property
+    def quadratic_form(self) -> bool:
+        """Whether `SmoothFunction.quadratic_form` gives one."""
+        return self.quadratic and self.hessian
+
+    def __str__(self) -> str:
+        return f"{self.name} on {self.data}" if self.data else self.name
 
 
 class SmoothFunction(ABC):
@@ -29,24 +89,20 @@ class SmoothFunction(ABC):
     ----------
     shape : tuple of int
         Shape of the parameter.
+    n : int or None
+        The number of rows, which samples are drawn from; None where there is nothing to sample.
     convex : bool
         Whether the function is convex; only then do tangents bound it from below.
-    rows : int or None
-        How many rows a sample may draw from, None where there is nothing to sample.
-    has_images : bool
-        Whether predictions of points are known, so that the function on a hull of points costs no pass.
-    quadratic : bool
-        Whether the function is a quadratic of its parameter, whether or not its matrix can be formed.
-    excess : float
-        By how much the reported function may exceed this one, where this is a smoothed form of it.
     """
 
     shape: tuple[int, ...]
+    n: int | None = None
     convex: bool = True
-    rows: int | None = None
-    has_images: bool = True
-    quadratic: bool = False
-    excess: float = 0.0
+
+    @property
+    def structure(self) -> FunctionStructure:
+        """What is known of the function without evaluating it."""
+        return FunctionStructure(type(self).__name__, outputs=math.prod(self.shape[1:]))
 
     @property
     @abstractmethod
@@ -141,37 +197,12 @@ class SmoothFunction(ABC):
         """
         return None
 
-    @property
-    def has_hessian(self) -> bool:
-        """Whether the matrix of a `hessian` can be formed."""
-        return type(self).hessian is not SmoothFunction.hessian
-
     def quadratic_form(self) -> QuadraticForm | None:
-        """The function as a quadratic form of its columns, None where it is none; may cost one pass, which is kept."""
+        """The function as a quadratic form of its columns, None where it has none; may cost one pass, which is kept.
+
+        None if ``structure.quadratic_form`` is False, and only then.
+        """
         return None
-
-    @property
-    def has_quadratic_form(self) -> bool:
-        """Whether `quadratic_form` gives one; costs nothing."""
-        return type(self).quadratic_form is not SmoothFunction.quadratic_form
-
-    def workload(self) -> Workload:
-        """What the choice of a solver depends on."""
-        return Workload(type(self).__name__, outputs=math.prod(self.shape[1:]))
-
-    @property
-    def row_loss(self) -> Loss | None:
-        """The loss of one row where the function is a mean of it over data, so that others can recompute it."""
-        return None
-
-    def reference(self, ball: ConstraintSet) -> Any:
-        """The point whose value sets the scale of gaps where the minimum is close to zero: the centre of the set."""
-        return ball.centre(self.shape)
-
-    @property
-    def term_size(self) -> float:
-        """The size of the terms whose difference a value near zero is; zero where values are sums."""
-        return 0.0
 
     def point(self, w: Any, intercept: Any = None) -> Point:
         """A copy of ``w`` as a point; ``intercept`` is where the search for its intercept starts."""
@@ -197,21 +228,11 @@ class SmoothFunction(ABC):
         return None
 
     @property
-    def least(self) -> float:
-        """A number that no value is below, minus infinity where none is known."""
-        return -math.inf
-
-    @property
     def contradicted(self) -> bool | None:
         """Whether a tangent was found above a value elsewhere, so that the function is not convex.
 
         None where nobody has to look: only the users of functions of their own may state what is not so.
         """
-        return None
-
-    @property
-    def pattern(self) -> Pattern | None:
-        """The places of observed entries, where gradients live on them."""
         return None
 
     @property

@@ -14,7 +14,7 @@ import numpy as np
 from projfree.algebra import UNIT, Minorant, Point, inner
 from projfree.algebra.minorant import size
 from projfree.checks import Array, at_least, count, flag, positive, real_array, shown
-from projfree.objectives.base import SmoothFunction, check_point
+from projfree.objectives.base import FunctionStructure, SmoothFunction, check_point
 from projfree.objectives.evaluation import Evaluation, Memory
 from projfree.objectives.hull import Hull, Local
 
@@ -55,8 +55,6 @@ class BlackBox(SmoothFunction):
     25.0
     """
 
-    has_images = False
-
     def __init__(
         self,
         fun: Callable[[Array], tuple[Any, Any]],
@@ -76,6 +74,10 @@ class BlackBox(SmoothFunction):
         self._calls, self._memory, self._contradicted = 0, Memory(), False
         self._largest = 0.0
         self._token = f"without a name, {uuid4().hex[:8]}"
+
+    @property
+    def structure(self) -> FunctionStructure:
+        return FunctionStructure(type(self).__name__, outputs=math.prod(self.shape[1:]), predictions=False)
 
     @property
     def work(self) -> int:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
-from projfree.algebra import Minorant, Pattern, Point, is_frozen, zeros
+from projfree.algebra import Minorant, Point, is_frozen
 from projfree.checks import Array, flag, instance
 from projfree.data.base import Data
 from projfree.data.gram import Gram
@@ -17,7 +17,7 @@ from projfree.deadline import expired
 from projfree.losses.base import Loss
 from projfree.losses.softmax import Softmax
 from projfree.losses.squared import is_squared
-from projfree.objectives.base import SmoothFunction, check_point
+from projfree.objectives.base import FunctionStructure, SmoothFunction, check_point
 from projfree.objectives.evaluation import Evaluation, Memory
 from projfree.objectives.hessian import RowHessian
 from projfree.objectives.hull import Hull
@@ -25,10 +25,6 @@ from projfree.objectives.intercept import Centred, Intercept, Profiled
 from projfree.objectives.quadratic import QuadraticForm, gram_form
 from projfree.objectives.rounding import Rounding
 from projfree.objectives.row_steps import ValueSum
-from projfree.objectives.workload import Workload
-
-if TYPE_CHECKING:
-    from projfree.sets.base import ConstraintSet
 
 FORMS = ("auto", "gram", "data")
 
@@ -85,15 +81,37 @@ class Objective(SmoothFunction):
 
     def _hold(self, loss: Loss, data: Data, kind: Any) -> None:
         """Take the data in, with targets as the loss wants them and the strategy for the intercept."""
-        self.loss, self.convex, self.quadratic, self.rows = loss, loss.convex, is_squared(loss), data.n
+        self.loss, self.convex, self.n = loss, loss.convex, data.n
         self.data = data.with_targets(loss.targets)
         self.outputs = self.data.outputs(loss.outputs)
         self.shape = data.shape(self.outputs)
-        self.excess = loss.excess * math.prod(self.outputs)
-        self.intercept_strategy: Intercept = kind(loss, self.data, self.outputs)
+        strategy = kind(loss, self.data, self.outputs)
+        self.intercept_strategy: Intercept = strategy
+        # A Hessian needs a table of features, for entries of a matrix have too many parameters; of losses that couple
+        # outputs, softmax is the one whose curvature is known to be a sum of squares over pairs.
+        hessian = len(data.shape(())) == 1 and (not loss.coupled or type(loss) is Softmax)
+        self._structure = FunctionStructure(
+            name=f"{loss!r}{strategy.described}",
+            data=type(self.data).__name__ if strategy.measured else "",
+            outputs=math.prod(self.outputs),
+            quadratic=is_squared(loss),
+            hessian=hessian,
+            own_rows=not hessian and not self.data.diagonal,
+            coupled=loss.coupled,
+            form=self.form,
+            loss=loss if strategy.measured else None,  # whoever recomputes it needs the offsets too
+            least=loss.least,  # values are means of losses, and offsets add a penalty
+            smoothing_error=loss.excess * math.prod(self.outputs),
+            term_size=None if math.isfinite(loss.smoothness) else strategy.floor,
+            pattern=self.data.pattern,
+        )
         self.workspace, self._memory = self.data.open(), Memory()
         #: What one pass found for good, such as the Gram matrix, shared by all that were opened from this one.
         self.shared: dict[str, Any] = {}
+
+    @property
+    def structure(self) -> FunctionStructure:
+        return self._structure
 
     def open(self) -> Self:
         f = copy(self)
@@ -148,14 +166,15 @@ class Objective(SmoothFunction):
 
     def _stated(self, found: Evaluation) -> Evaluation:
         """An evaluation with that of the reported function: for a smoothed loss, which exceeds it by so much."""
-        if not self.excess:
+        excess = self.structure.smoothing_error
+        if not excess:
             return found
         also = tuple(self._stated(each) for each in found.also)
-        return replace(found, also=also, inner=Evaluation(found.point, found.value + self.excess, found.tangent))
+        return replace(found, also=also, inner=Evaluation(found.point, found.value + excess, found.tangent))
 
     @property
     def reported(self) -> Objective:
-        return Unsmoothed(self) if self.excess else self
+        return Unsmoothed(self) if self.structure.smoothing_error else self
 
     def rounding(self, *, fine: bool = False) -> Rounding | None:
         strategy, data, columns, deviations = self.intercept_strategy, self.data, None, None
@@ -172,14 +191,6 @@ class Objective(SmoothFunction):
     def estimate(self, x: Point, m: int, rng: np.random.Generator) -> Minorant:
         return Minorant(-np.inf, self.intercept_strategy.estimate(self.workspace.sampled(m, rng), x))
 
-    def reference(self, ball: ConstraintSet) -> Any:
-        # Exponentials at a centre far from zero are so large that any value would be small beside them.
-        return super().reference(ball) if math.isfinite(self.loss.smoothness) else zeros(self.shape)
-
-    @property
-    def term_size(self) -> float:
-        return 0.0 if math.isfinite(self.loss.smoothness) else self.intercept_strategy.floor
-
     def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
         return self.intercept_strategy.hull(self.workspace, points, gradient, tilt)
 
@@ -195,14 +206,8 @@ class Objective(SmoothFunction):
         strategy = self.intercept_strategy
         return (strategy.given if self.convex else strategy.locate)(self.workspace, (x,))[0]
 
-    @property
-    def has_hessian(self) -> bool:
-        # A table of features, for entries of a matrix have too many parameters; of losses that couple outputs, softmax
-        # is the one whose curvature is known to be a sum of squares over pairs.
-        return len(self.data.shape(())) == 1 and (not self.loss.coupled or type(self.loss) is Softmax)
-
     def quadratic_form(self) -> QuadraticForm | None:
-        if self.has_quadratic_form and "quadratic form" not in self.shared:
+        if self.structure.quadratic_form and "quadratic form" not in self.shared:
             self.workspace.meter.rows += self.data.n  # first, for a read that a deadline cuts short counts as well
             self.use_gram(self.data.gram())
         return self.shared.get("quadratic form")
@@ -211,37 +216,11 @@ class Objective(SmoothFunction):
         """Form the quadratic form from moments of the same rows that were added up elsewhere, which saves the pass."""
         self.shared["quadratic form"] = gram_form(gram, self.fit_intercept, self.data.table_errors)
 
-    @property
-    def has_quadratic_form(self) -> bool:
-        return is_squared(self.loss) and self.has_hessian
-
-    def workload(self) -> Workload:
-        return Workload(
-            name=f"{self.loss!r}{self.intercept_strategy.described}",
-            outputs=math.prod(self.outputs),
-            own_rows=not self.has_hessian and not self.data.diagonal,
-            coupled=self.loss.coupled,
-            data=type(self.data).__name__ if self.intercept_strategy.measured else "",
-            form=self.form,
-        )
-
-    @property
-    def least(self) -> float:
-        return self.loss.least  # values are means of losses, and offsets add a penalty
-
-    @property
-    def row_loss(self) -> Loss | None:
-        return self.loss
-
     def smoothness(self) -> float:
         if not math.isfinite(self.loss.smoothness):
             return self.intercept_strategy.steepest()
         self.workspace.meter.rows += 0 if self.data.diagonal else self.data.n
         return self.loss.smoothness * self.data.smoothness(centred=self.fit_intercept and self.convex)
-
-    @property
-    def pattern(self) -> Pattern | None:
-        return self.data.pattern
 
     def fingerprint(self) -> str:
         if "fingerprint" not in self.shared:  # runs of a path ask for it again and again
@@ -269,7 +248,7 @@ class Unsmoothed(Objective):
 
     def __init__(self, f: Objective) -> None:
         self.__dict__.update(f.open().__dict__)
-        self.excess = 0.0
+        self._structure = replace(self.structure, smoothing_error=0.0)
 
     def evaluate(
         self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False, near: bool = False

@@ -249,7 +249,7 @@ class RowHessian(Hessian):
         features = np.arange(f.shape[0]) if self._features is None else self._features
         exact = self._loss.coupled and len(features) * outputs <= MOST_FACTORIZED
         centred = self._intercept is not None
-        table = None if exact or not f.has_hessian else f.data.feature_columns(features, centred=centred)
+        table = None if exact or not f.structure.hessian else f.data.feature_columns(features, centred=centred)
         h = None
         if table is not None:
             b = f.located_intercept(self._x)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from copy import copy
 from dataclasses import replace
 from operator import attrgetter
@@ -12,18 +13,14 @@ import numpy as np
 from projfree.algebra import Minorant, Point, inner
 from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, all_finite, at_least, positive, real_array
-from projfree.objectives.base import SmoothFunction
+from projfree.objectives.base import FunctionStructure, SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hull import Hull
 from projfree.objectives.quadratic import QuadraticForm
-from projfree.objectives.workload import Workload
 from projfree.sets.base import ConstraintSet
 
 #: Members that a linear term does not change: they are those of the function that is perturbed.
-UNCHANGED = (
-    *("pass_work", "intercept_shape", "hessian", "has_hessian"),
-    *("has_quadratic_form", "reference", "contradicted", "pattern", "reported"),
-)
+UNCHANGED = ("pass_work", "intercept_shape", "hessian", "contradicted", "reported")
 
 
 class Perturbed(SmoothFunction):
@@ -54,8 +51,7 @@ class Perturbed(SmoothFunction):
         self.xi = all_finite("xi", real_array("xi", xi)).astype(np.float64)
         if self.xi.shape != f.shape:
             raise ValueError(f"`xi` must have the shape {f.shape} of the parameter, got {self.xi.shape}.")
-        self.shape, self.convex, self.rows, self.has_images = f.shape, f.convex, f.rows, f.has_images
-        self.quadratic, self.excess = f.quadratic, f.excess
+        self.shape, self.convex, self.n = f.shape, f.convex, f.n
 
     @property
     def work(self) -> int:
@@ -99,8 +95,10 @@ class Perturbed(SmoothFunction):
         form = self.f.quadratic_form()
         return None if form is None else form.tilted(self.theta * self.xi)
 
-    def workload(self) -> Workload:
-        return replace(self.f.workload(), name=f"Perturbed {self.f.workload().name}")
+    @property
+    def structure(self) -> FunctionStructure:
+        own = self.f.structure
+        return replace(own, name=f"Perturbed {own.name}", loss=None, least=-math.inf)
 
     def fingerprint(self) -> str:
         return f"perturbed {self.theta!r} {short_hash('', self.xi)} {self.f.fingerprint()}"

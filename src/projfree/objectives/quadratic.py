@@ -14,7 +14,7 @@ from projfree.algebra import UNIT, Handle, Minorant, Point, inner, size
 from projfree.checks import Array, all_finite, real_array
 from projfree.data.base import TableErrors
 from projfree.data.gram import Gram
-from projfree.objectives.base import SmoothFunction, check_point
+from projfree.objectives.base import FunctionStructure, SmoothFunction, check_point
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hessian import MatrixHessian
 from projfree.objectives.hull import Hull, Local, QuadraticHull
@@ -62,7 +62,6 @@ class QuadraticForm(SmoothFunction):
         self.H, self.c, self.errors = (H + H.T) / 2.0, float(c), errors
         self.shape = self.b.shape
         self._norm = size(self.H)
-        self.quadratic = True
         self._workspace = Products(self.H)
 
     @classmethod
@@ -71,7 +70,7 @@ class QuadraticForm(SmoothFunction):
         if not math.isfinite(np.add.reduce(H, axis=None) + np.add.reduce(b, axis=None)):
             return cls(H, b, c, errors)  # for the sentence about the entry
         f = object.__new__(cls)
-        f.H, f.b, f.c, f.errors, f.shape, f.quadratic = H, b, c, errors, b.shape, True
+        f.H, f.b, f.c, f.errors, f.shape = H, b, c, errors, b.shape
         f._norm, f._workspace = size(H), Products(H)
         return f
 
@@ -92,6 +91,10 @@ class QuadraticForm(SmoothFunction):
     @cached_property
     def convex(self) -> bool:  # type: ignore[override]  # read-only here: it follows from H
         return bool(self.eigenvalues[0] >= -self._floor)
+
+    @property
+    def structure(self) -> FunctionStructure:
+        return FunctionStructure(type(self).__name__, outputs=math.prod(self.shape[1:]), quadratic=True, hessian=True)
 
     def open(self) -> Self:
         f = copy(self)

@@ -114,7 +114,7 @@ class Certificate:
         """
         f, inside = self._objective(X, y, sample_weight, objective), _contains(self.ball, self.w)
         found = _recompute(self, f)
-        noise, bound, least = found.value_noise + found.bound_noise, None, f.least
+        noise, bound, least = found.value_noise + found.bound_noise, None, f.structure.least
         if self.bound is None:
             gap, proved = self.ball.gap(found.gradient, self.w), found.fits
         else:

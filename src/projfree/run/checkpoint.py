@@ -259,7 +259,7 @@ def _decode(value: Any, f: SmoothFunction, kind: type = object) -> Any:
 
 def _parameter(w: Any, f: SmoothFunction) -> Any:
     """A parameter from its arrays; one on the pattern of the data gets that very pattern."""
-    found = unpack(w, f.pattern) if isinstance(w, dict) else w
+    found = unpack(w, f.structure.pattern) if isinstance(w, dict) else w
     if found.shape != f.shape:
         raise ValueError(f"a parameter has the shape {found.shape}, not {f.shape}")
     return found if isinstance(found, Structured) else all_finite("w", real_array("w", found))

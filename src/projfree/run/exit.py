@@ -16,7 +16,7 @@ from projfree.objectives.blackbox import NotFiniteError
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.rounding import reported_value
 from projfree.run.certificate import Certificate
-from projfree.run.progress import Run, next_check
+from projfree.run.progress import Run, next_check, reference
 from projfree.run.result import Result, Status
 from projfree.sets.base import ConstraintSet, NormBall
 from projfree.solvers.base import State
@@ -44,7 +44,8 @@ def check_stopping(run: Run) -> tuple[Status, Certificate] | None:
     if relative <= run.tol:
         return _converged(run), certificate
     if done or relative <= _precision(run):
-        return Status.SMOOTHED if run.f.excess > run.lower_bound.allowance else Status.PRECISION, certificate
+        smoothed = run.f.structure.smoothing_error > run.lower_bound.allowance
+        return Status.SMOOTHED if smoothed else Status.PRECISION, certificate
     run.next_confirm = next_check(run.passes)
     return None
 
@@ -75,7 +76,7 @@ def _converged(run: Run) -> Status:
 
 def _precision(run: Run) -> float:
     """The relative gap below which rounding, or the smoothing of the function, decides, not the solver."""
-    return 2.0 * (run.lower_bound.allowance + run.f.excess) / run.scale if run.convex else 0.0
+    return 2.0 * (run.lower_bound.allowance + run.f.structure.smoothing_error) / run.scale if run.convex else 0.0
 
 
 def recompute_certificate(run: Run, look_back: bool = True) -> Certificate:
@@ -93,8 +94,8 @@ def recompute_certificate(run: Run, look_back: bool = True) -> Certificate:
     run.best, run.value, run.gradient = looked.point, reported_value(f, looked), looked.slope.gradient
     if run.unproved:
         _discard_claims(run)
-    if run.f.excess and run.scale > abs(run.value):  # gaps are relative to the centre, whose value was only bounded
-        run.centre_value = f.value(f.point(f.reference(run.ball)))
+    if run.f.structure.smoothing_error and run.scale > abs(run.value):  # the value at the centre was only bounded
+        run.centre_value = f.value(f.point(reference(f, run.ball)))
     at, bound = _recompute_bound(run, f, looked, look_back) if run.convex else (run.best, -math.inf)
     run.work_before += f.work
     if run.convex:
@@ -118,8 +119,9 @@ def _recompute_bound(run: Run, f: SmoothFunction, looked: Evaluation, look_back:
         there = f.evaluate(f.point(witness, x.intercept))
         other = lower.offer(there.slope, there.point.w)
         at, bound = (there.point, other) if other > bound else (at, bound)
-    if bound < f.least:  # as happens where the minimum is hidden by rounding
-        bound = f.least
+    least = f.structure.least
+    if bound < least:  # as happens where the minimum is hidden by rounding
+        bound = least
         lower.bound = max(lower.bound, bound)
     if f.contradicted is not None and (run.iteration <= 1 or not m.gradient.any()):
         _look_elsewhere(run, f)
@@ -199,7 +201,7 @@ def _certificate(run: Run, at: Point, bound: float | None, gap: float) -> Certif
         tolerance=run.tol * run.scale,
         witness=at.w,
         witness_intercept=at.intercept,
-        loss=run.f.reported.row_loss,
+        loss=run.f.reported.structure.loss,
     )
 
 
@@ -216,7 +218,7 @@ def finish(run: Run, status: Status, certificate: Certificate | None, compiled: 
     if certificate is None:
         status, certificate = _last_certificate(run, status)
     stopped_short = status in (Status.MAX_ITER, Status.PRECISION) and run.iteration
-    if stopped_short and not run.f.reported.has_images and not run.value < run.first_value:
+    if stopped_short and not run.f.reported.structure.predictions and not run.value < run.first_value:
         status = Status.STALLED
     # If f is convex, with the support that the bound was made of.
     support = run.support if run.convex else None

@@ -133,7 +133,7 @@ def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array,
 
 def goes_direct(f: SmoothFunction, ball: ConstraintSet, solver: Any, radii: int) -> bool:
     """Whether the plan for so many radii, or the user, solves squares over rows as a quadratic form."""
-    if f.rows is None or f.reported is not f or not f.has_quadratic_form:
+    if f.n is None or f.reported is not f or not f.structure.quadratic_form:
         return False
     chosen = plan(f, ball, radii=radii).solver if solver in ("auto", None) else solver
     return isinstance(chosen, Direct)
@@ -147,7 +147,7 @@ def _of_rows(f: SmoothFunction, result: Result, settings: dict[str, Any]) -> Res
         return replace(one_of_many(minimize(f, own.ball, **again)), plan=result.plan)
     assert form is not None
     at = None if own.witness is None else form.intercept(own.witness)
-    certificate = replace(own, loss=f.row_loss, intercept=form.intercept(own.w), witness_intercept=at)
+    certificate = replace(own, loss=f.structure.loss, intercept=form.intercept(own.w), witness_intercept=at)
     return replace(result, intercept=form.intercept(result.w), certificate=certificate)
 
 

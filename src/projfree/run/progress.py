@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from projfree.algebra import same
+from projfree.algebra import same, zeros
 from projfree.algebra.hashing import short_hash
 from projfree.checks import Array
 from projfree.deadline import expired
@@ -146,10 +146,10 @@ class Run:
         if math.isnan(self.centre_value):
             f = self.opened
             try:
-                self.centre_value = f.evaluate(f.point(f.reference(self.ball)), tangent=False).reported.value
+                self.centre_value = f.evaluate(f.point(reference(f, self.ball)), tangent=False).reported.value
             except NotFiniteError:  # a function that is not defined there: gaps are relative to the value itself
                 self.centre_value = 0.0
-        centre, terms = abs(self.centre_value), self.f.term_size
+        centre, terms = abs(self.centre_value), self.f.structure.term_size or 0.0
         if centre <= ROUNDED * terms:  # any value as small is rounding
             return max(abs(self.value), terms, LEAST_SCALE)
         return max(abs(self.value), CENTRE_SHARE * centre, LEAST_SCALE)
@@ -163,7 +163,7 @@ class Run:
     def advance(self) -> None:
         """Make one step of the solver, record what it found, and take a tangent for the certificate if one is due."""
         begun = working_clock()
-        if not (self.iteration or self.f.has_images or same(self.state.x.w, self.f.reference(self.ball))):
+        if not (self.iteration or self.f.structure.predictions or same(self.state.x.w, reference(self.f, self.ball))):
             _ = self.scale  # the size of a user's function at the centre tells what is rounding at a good start
         self.state = state = self._step()
         self._learn(state)
@@ -227,7 +227,7 @@ class Run:
                 self.trace.fill(row, gap=found.value - self.trace.at(row, "bound"))
         if iteration == 0:
             self.first_value = found.value
-            if same(found.point.w, self.f.reference(self.ball)):
+            if same(found.point.w, reference(self.f, self.ball)):
                 self.centre_value = found.value
         if found.value < self.value:
             self.best, self.value = found.point, found.value
@@ -252,6 +252,11 @@ class Run:
     def settle(self) -> None:
         """Find the value of the last iterate, for the last row of the trace and perhaps as the best one."""
         self._take(self.iteration, self.opened.evaluate(self.state.x, tangent=False).reported)
+
+
+def reference(f: SmoothFunction, ball: ConstraintSet) -> Any:
+    """The point whose value sets the scale of gaps where the minimum is close to zero."""
+    return ball.centre(f.shape) if f.structure.term_size is None else zeros(f.shape)
 
 
 def fingerprint(f: SmoothFunction, ball: ConstraintSet, solver: Solver) -> dict[str, str]:

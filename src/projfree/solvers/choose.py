@@ -86,45 +86,46 @@ def plan(f: SmoothFunction, ball: ConstraintSet, *, radii: int = 1) -> Plan:
     instance("ball", ball, ConstraintSet, "LpBall(2, radius=1.0)")
     ball.check_shape(f.shape)
     solver, why = _choose(f, ball, count("radii", radii))
-    rows = "" if f.rows is None else f"{f.rows:,} rows, "
-    return Plan(f"{f.workload().name} {rows}{f.shape} over {ball!r}", solver, why)
+    rows = "" if f.n is None else f"{f.n:,} rows, "
+    return Plan(f"{f.structure.name} {rows}{f.shape} over {ball!r}", solver, why)
 
 
 def _choose(f: SmoothFunction, ball: ConstraintSet, radii: int) -> tuple[Solver, str]:
     """The first solver of the list that applies, and why."""
-    load, structure = f.workload(), ball.structure(f.shape)
+    own, structure = f.structure, ball.structure(f.shape)
     lp, flat, fast = structure.plain_lp, structure.group_l1, structure.projection == "fast"
     d, D = f.shape[0], math.prod(f.shape)
-    if load.own_rows and structure.projection != "none":
+    if own.own_rows and structure.projection != "none":
         why = "tasks have few rows each, and the set has a projection"
         descent = solvers.ProjectedGradient(BacktrackingGradient())
         return (solvers.AcceleratedProjectedGradient() if f.convex else descent), why
-    second_order = f.has_hessian and f.convex and load.form != "gram"
-    products = second_order and f.rows is not None and f.has_images and lp is not None and LEAST_P <= lp.p <= 2.0
-    if f.has_quadratic_form and f.convex and fast and load.form != "data":
+    second_order = own.hessian and f.convex and own.form != "gram"
+    products = second_order and f.n is not None and own.predictions and lp is not None and LEAST_P <= lp.p <= 2.0
+    if own.quadratic_form and f.convex and fast and own.form != "data":
         side = d if lp is not None or flat is not None else D  # columns share a matrix
         most = FEW if products and radii == 1 else MOST_PARAMETERS
-        if (d <= most or load.form == "gram") and (lp is not None or D <= MOST_PARAMETERS) and _fits(side):
+        if (d <= most or own.form == "gram") and (lp is not None or D <= MOST_PARAMETERS) and _fits(side):
             return solvers.Direct(), "the minimum of a quadratic of few features can be computed exactly"
-    elif f.has_hessian and not f.has_quadratic_form and fast and not (len(structure.free) and f.convex):
-        most = FEW if products or (f.rows is not None and f.rows < D) else D  # models without curvature take long
+    elif own.hessian and not own.quadratic_form and fast and not (len(structure.free) and f.convex):
+        most = FEW if products or (f.n is not None and f.n < D) else D  # models without curvature take long
         if f.convex and flat is not None:
             most = WORKING if lp is not None else 0
         if d <= most and D <= MOST_PARAMETERS and _fits(D):
             return solvers.ConstrainedNewton(), "with few features a Hessian is cheap, and few steps are needed"
-    if second_order and flat is not None and not (load.coupled and WORKING * load.outputs > MOST_PARAMETERS):
+    if second_order and flat is not None and not (own.coupled and WORKING * own.outputs > MOST_PARAMETERS):
         return solvers.WorkingSet(), f"most of the {d:,} features are zero at the minimum over this set"
     if products:
         return solvers.HessianFreeNewton(), f"products with a Hessian of {D:,} parameters are cheaper than the matrix"
     if structure.polytope and not fast and not isinstance(f.shape, FactoredShape):
-        rule = ExactLineSearch() if f.has_images else Backtracking()
+        rule = ExactLineSearch() if own.predictions else Backtracking()
         return solvers.PairwiseFrankWolfe(rule), "over a polytope, steps among few vertices converge linearly"
     averages = structure.round and isinstance(f.shape, FactoredShape)
-    if f.convex and f.has_images and structure.projection != "none" and not averages:
+    if f.convex and own.predictions and structure.projection != "none" and not averages:
         return solvers.AcceleratedProjectedGradient(BacktrackingGradient()), "the set has a projection"
-    if f.convex and f.has_images:
+    if f.convex and own.predictions:
         return solvers.CorrectivePrimalAveraging(), "it needs neither a Hessian nor a projection"
-    return solvers.FrankWolfe(ExactLineSearch() if f.has_images else Backtracking()), "it applies to smooth functions"
+    rule = ExactLineSearch() if own.predictions else Backtracking()
+    return solvers.FrankWolfe(rule), "it applies to smooth functions"
 
 
 def _fits(side: int) -> bool:

@@ -54,9 +54,9 @@ class Direct(Solver):
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         super().check(f, ball)
-        if not f.has_quadratic_form:
+        if not f.structure.quadratic_form:
             raise TypeError(
-                f"Direct needs a quadratic of features, a QuadraticForm or Squared() on a table, got {f.workload()}; "
+                f"Direct needs a quadratic of features, a QuadraticForm or Squared() on a table, got {f.structure}; "
                 "use ConstrainedNewton or CorrectivePrimalAveraging."
             )
         if not f.convex:

@@ -68,7 +68,7 @@ class HessianFreeNewton(Solver):
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         super().check(f, ball)
-        if not f.has_hessian:
+        if not f.structure.hessian:
             raise TypeError(
                 f"HessianFreeNewton needs products with a Hessian, which {type(f).__name__} does not have here; "
                 "use CorrectivePrimalAveraging or FrankWolfe."

@@ -95,7 +95,7 @@ class ConstrainedNewton(Solver):
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         super().check(f, ball)
-        if not f.has_hessian:
+        if not f.structure.hessian:
             raise TypeError(
                 f"ConstrainedNewton needs the Hessian of a function of features, which {type(f).__name__} has not; "
                 "use CorrectivePrimalAveraging or FrankWolfe."
@@ -186,9 +186,9 @@ def stays(gamma: float, here: Evaluation, new: Evaluation) -> bool:
 
 def subsample_size(f: SmoothFunction) -> int | None:
     """The number of rows of the first Hessian; None for all of them."""
-    rows, parameters = f.rows or 0, math.prod(f.shape)
+    rows, parameters = f.n or 0, math.prod(f.shape)
     m = max(rows // ONE_IN, FOR_EACH * parameters)
-    return m if f.convex and not f.quadratic and parameters >= CHEAP and 4 * m <= rows else None
+    return m if f.convex and not f.structure.quadratic and parameters >= CHEAP and 4 * m <= rows else None
 
 
 def reuse_ratio(f: SmoothFunction) -> float:

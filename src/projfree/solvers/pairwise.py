@@ -253,7 +253,7 @@ class PairwiseFrankWolfe(Solver):
             t=t,
             gamma=gamma,
             memory=memory,
-            K=known[np.ix_(weights > 0.0, weights > 0.0)] if known is not None and f.quadratic else None,
+            K=known[np.ix_(weights > 0.0, weights > 0.0)] if known is not None and f.structure.quadratic else None,
             **active.reweighted(weights).fields(),
         )
         return replace(self._looked(ball, state, there, f.convex), found=(*found, (t, there)))
@@ -304,7 +304,7 @@ class PairwiseFrankWolfe(Solver):
             hull = f.hull((x, target), here.slope.gradient)
             gamma, memory = self.step_rule(state.t + 1, hull, state.memory)
         else:
-            there = f.evaluate(target, keep=not f.quadratic)
+            there = f.evaluate(target, keep=not f.structure.quadratic)
             if _falls(here, there, expected, convex=f.convex):
                 return there, 1.0, state.memory
             hull = f.hull((x, there.point), here.slope.gradient)

@@ -143,7 +143,7 @@ class CorrectivePrimalAveraging(PrimalAveraging):
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         super().check(f, ball)
-        if not f.has_images:
+        if not f.structure.predictions:
             raise TypeError(
                 f"CorrectivePrimalAveraging needs images of points, and {type(f).__name__} has none; use "
                 "PrimalAveraging or FrankWolfe."

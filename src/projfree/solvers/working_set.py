@@ -86,9 +86,9 @@ class WorkingSet(Solver):
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         super().check(f, ball)
-        if not f.has_hessian or not f.convex:
+        if not f.structure.hessian or not f.convex:
             raise TypeError(
-                f"WorkingSet needs the Hessian of a convex function of features, which {f.workload().name} has not; "
+                f"WorkingSet needs the Hessian of a convex function of features, which {f.structure.name} has not; "
                 "use AcceleratedProjectedGradient or FrankWolfe."
             )
         if ball.structure(f.shape).group_l1 is None:

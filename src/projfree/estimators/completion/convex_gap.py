@@ -50,7 +50,7 @@ def certified(problem: ConvexProblem, factors: Factors, radius: float, most: flo
         support = spectral.support(cast("Any", here.slope.gradient), ball.p, radius, sharp)
         bound, allowance = here.slope.minimum(ball, support)
     refuse_contradiction(f, ball, here.value, bound, allowance)
-    bound = max(bound, _scaled_back(f, here, bound), f.least)
+    bound = max(bound, _scaled_back(f, here, bound), f.structure.least)
     coarse = not is_sharp(f.shape, ball.p, sharp)
     found = factors.with_offsets(np.asarray(here.intercept))
     return CertifiedModel(found, here.value, bound, relative(f, here.value, bound), coarse)
