@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from projfree.run.penalty import lasso_alpha, logistic_C, ridge_alpha
+from projfree.estimators.penalty import lasso_alpha, logistic_C, ridge_alpha
 
 
 @dataclass(frozen=True)

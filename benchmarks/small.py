@@ -37,7 +37,7 @@ from projfree import (
     as_data,
     minimize,
 )
-from projfree.run.penalty import lasso_alpha, logistic_C, ridge_alpha
+from projfree.estimators.penalty import lasso_alpha, logistic_C, ridge_alpha
 
 SOURCE = str(Path(projfree.__file__).parent)
 README = Path(__file__).parents[1] / "README.md"

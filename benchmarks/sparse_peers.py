@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from projfree.run.penalty import lasso_alpha, logistic_C
+from projfree.estimators.penalty import lasso_alpha, logistic_C
 
 TIGHTER = tuple(10.0 ** (-k / 2) for k in range(2, 29))
 Answers = list[np.ndarray]

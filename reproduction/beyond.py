@@ -11,7 +11,7 @@ import numpy as np
 
 from projfree.losses import Logistic
 from projfree.run import minimize
-from projfree.run.result import one_of_many
+from projfree.run.result import raise_if_interrupted
 from projfree.runtime import single_blas
 from projfree.sets import LpBall, SchattenBall
 from projfree.solvers import (
@@ -108,7 +108,7 @@ def certificates(mode: Mode, p: float, rho: float) -> Task:
         for name in ("PA", "corrective PA"):
             most = 200 if mode == "quick" else 500
             result = minimize(problem.objective(), ball, SOLVERS[name], tol=1e-9, max_iter=most, record=1)
-            trace = one_of_many(result).trace
+            trace = raise_if_interrupted(result).trace
             known = np.isfinite(trace["value"])
             bound, value = trace["bound"][known], np.minimum.accumulate(trace["value"][known])
             place = {**problem.place, "problem": "certificate", "set": ball_name(p), "p": p, "rho": rho, "solver": name}

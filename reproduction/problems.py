@@ -15,7 +15,7 @@ from projfree.losses import Squared
 from projfree.losses.base import Loss
 from projfree.objectives import Objective, QuadraticForm
 from projfree.run import minimize
-from projfree.run.result import one_of_many
+from projfree.run.result import raise_if_interrupted
 from projfree.sets import LpBall, SchattenBall
 from projfree.sets.base import ConstraintSet
 from projfree.solvers import AcceleratedProjectedGradient, ConstrainedNewton, CorrectivePrimalAveraging
@@ -41,7 +41,7 @@ def certified(f: Any, ball: ConstraintSet, tol: float, most: int = 2_000) -> Min
         solvers.insert(0, ConstrainedNewton())
     for solver in solvers:
         start = None if best is None else best.w
-        found = one_of_many(minimize(f, ball, solver, tol=tol, max_iter=most, record=0, start=start))
+        found = raise_if_interrupted(minimize(f, ball, solver, tol=tol, max_iter=most, record=0, start=start))
         if best is None or found.gap < best.gap:
             best = Minimum(found.w, found.value, found.gap)
         if found.relative_gap <= tol:

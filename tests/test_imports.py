@@ -20,7 +20,7 @@ STUBS = sorted(SOURCE.rglob("__init__.pyi"))
 
 # A part of the package may import itself and whatever stands in a line above its own.
 LAYERS = [
-    {"callers", "checks", "deadline", "display", "first_use", "paper"},
+    {"checks", "deadline", "lazy_import", "paper"},
     {"runtime"},
     {"numerics"},
     {"algebra", "persist"},

@@ -80,7 +80,7 @@ def test_what_is_listed_is_there():
         assert hasattr(projfree, name)
 
 
-def test_parts_that_come_on_first_use():
+def test_parts_that_come_lazy_names():
     assert projfree.datasets.__name__ == "projfree.datasets"
     assert projfree.testing.__name__ == "projfree.testing"
     with pytest.raises(AttributeError, match=r"module 'projfree' has no attribute 'LassoCV'"):

@@ -1,9 +1,9 @@
 """projfree: projection-free optimization over norm balls, with a certificate at the end of every convex run."""
 
-from projfree.first_use import on_first_use
+from projfree.lazy_import import lazy_names
 
 #: The one place where the version is written; the build reads it here.
 __version__ = "0.2.0"
 
-__getattr__, __dir__, __all__ = on_first_use(__name__)
+__getattr__, __dir__, __all__ = lazy_names(__name__)
 __all__ += ["__version__"]

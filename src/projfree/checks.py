@@ -1,14 +1,40 @@
-"""The sentences that bad input gets: each names the argument, the rule, the value and the way out."""
+"""Checks of input, and how values are shown to users.
+
+Each message names the argument, the rule, the value and the way out.
+"""
 
 from __future__ import annotations
 
 import math
+import sys
+from html import escape
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+
+#: Files of the package, whose frames a warning passes over.
+PACKAGE = str(Path(__file__).parent)
+
+
+def stacklevel() -> int:
+    """The ``stacklevel`` for a warning of the calling function, so that it names the line outside of the package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def html_table(title: str, rows: dict[str, str]) -> str:
+    """A titled table of names and values for notebooks, with everything escaped."""
+    cells = "".join(
+        f'<tr><th style="text-align:left">{escape(name)}</th><td style="text-align:left">{escape(text)}</td></tr>'
+        for name, text in rows.items()
+    )
+    return f"<table><caption>{escape(title)}</caption><tbody>{cells}</tbody></table>"
 
 
 def shown(value: object) -> str:

@@ -104,15 +104,13 @@ DAMAGE = {
     "a complex step": lambda tree: tree["state"].update(gamma=np.complex128(1j)),
     "a bound of the last step": lambda tree: tree["state"].update(bound=1e9),
     "another class of states": lambda tree: tree["state"].update({"class": "Popen"}),
-    "a row of another iteration": lambda tree: tree.update(rows={"20": 0}),
     "point": lambda tree: tree["state"].update(x={"type": "Point"}),
     "iteration": lambda tree: tree["state"].update(t=math.nan),  # a run that never ends
-    "first iteration": lambda tree: tree["run"].update(first_iteration=math.nan),
+    "first iteration": lambda tree: tree.update(first_iteration=math.nan),
     "intercept": lambda tree: tree["state"]["x"].update(intercept=np.full((), np.nan)),
     "constant of a tangent": lambda tree: tree["state"]["m"].update(constant="low"),
     "gradient of a tangent": lambda tree: tree["state"]["m"].update(gradient=None),
     "text in the trace": lambda tree: tree["trace"].update(gap=np.array(["a"] * 20)),
-    "a row of no trace": lambda tree: tree.update(rows={"20": 99}),
 }
 
 

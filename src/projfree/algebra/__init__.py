@@ -1,5 +1,5 @@
 """The algebraic types that carry every algorithm: points, minorants, and matrices never formed."""
 
-from projfree.first_use import on_first_use
+from projfree.lazy_import import lazy_names
 
-__getattr__, __dir__, __all__ = on_first_use(__name__)
+__getattr__, __dir__, __all__ = lazy_names(__name__)

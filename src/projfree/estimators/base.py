@@ -22,8 +22,8 @@ from projfree.estimators.table import Table
 from projfree.estimators.watching import given_callbacks, shown_by
 from projfree.losses.base import Loss
 from projfree.run import Result, Run
-from projfree.run.loop import solved
-from projfree.run.result import one_of_many
+from projfree.run.loop import minimize_once
+from projfree.run.result import raise_if_interrupted
 from projfree.sets import ConstraintSet, WithFree
 from projfree.solvers.choose import Plan, plan
 
@@ -172,10 +172,10 @@ class ConstrainedModel(Answers):
             if getattr(self, "_skl_callbacks", None):
                 callbacks.append(Bridge(self, context, lambda run: self._as_of(prepared.problem, run), given))
         f, ball, settings = prepared.problem.objective, prepared.ball, self._settings(seed, prepared)
-        settings |= {"start": prepared.start, "callbacks": callbacks, "certify": prepared.start_is_solution}
-        result = solved(f, ball, **settings)
+        settings |= {"start": prepared.start, "callbacks": callbacks, "check_start": prepared.start_is_solution}
+        result = minimize_once(f, ball, **settings)
         self._adopt(prepared, result)
-        one_of_many(result)  # with all that was found kept, Ctrl-C ends whatever has asked for this fit
+        raise_if_interrupted(result)  # with all that was found kept, Ctrl-C ends whatever has asked for this fit
         if context is not None:
             context.call_on_fit_task_end(estimator=self, **given, reconstruction_attributes=self._fitted)
         asked = result.status.name == "CALLBACK"

@@ -23,11 +23,11 @@ from projfree.estimators.given_data import (
     weights_of_classes,
 )
 from projfree.estimators.lazily import lazy_on_dask
+from projfree.estimators.penalty import total_weight
 from projfree.estimators.sklearn_callbacks import with_callbacks
 from projfree.estimators.table import Table, row_weights, take_column
 from projfree.losses import Logistic, Softmax, SquaredHinge, SquaredSigmoid
 from projfree.losses.base import Loss
-from projfree.run.penalty import total_weight
 
 NAMES = ("logistic", "softmax", "squared_sigmoid", "squared_hinge")
 

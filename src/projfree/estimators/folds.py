@@ -22,7 +22,7 @@ from projfree.estimators.table import Table
 from projfree.losses.squared import Squared, is_squared
 from projfree.numerics.lp_norm import lp_norm
 from projfree.run.callbacks import Callback
-from projfree.run.path import goes_direct
+from projfree.run.path import solves_as_form
 from projfree.runtime import single_blas
 
 #: Exponents with one decomposition for all radii use it up to so many features: a second or two a fold.
@@ -204,4 +204,4 @@ def _direct(model: ConstrainedModel, table: Table) -> bool:
     wide = f.shape[0] > len(table.y)
     shared = lp.p == 1.0 and len(f.shape) == 1 if wide else lp.p in (1.0, 2.0)
     many = shared and model.solver == "auto" and f.shape[0] <= MOST_FEATURES
-    return many or goes_direct(f, ball, model.solver, SOME_RADII)
+    return many or solves_as_form(f, ball, model.solver, SOME_RADII)

@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from projfree.checks import Array
+from projfree.checks import Array, html_table
 from projfree.data.gram import Gram
-from projfree.display import html_table
 from projfree.estimators.balls import inside, own_norm
 from projfree.estimators.base import ConstrainedModel, PreparedFit
+from projfree.estimators.penalty import total_weight
 from projfree.estimators.table import Table
 from projfree.objectives import Objective
 from projfree.run import Path, path
 from projfree.run.callbacks import Callback
 from projfree.run.path import PathInterrupted
-from projfree.run.penalty import total_weight
 from projfree.sets import ConstraintSet, LpBall, WithFree
 
 #: The default grid goes from the norm of a ridge regression divided by the first number to it times the second,

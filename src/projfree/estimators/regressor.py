@@ -20,6 +20,7 @@ from projfree.estimators.deviance import column_or_outputs, explained_deviance, 
 from projfree.estimators.frame_columns import refuse_target_dates
 from projfree.estimators.given_data import from_outside, given_data, on_cluster, scored_columns
 from projfree.estimators.lazily import lazy_on_dask
+from projfree.estimators.penalty import total_weight
 from projfree.estimators.problem import Problem
 from projfree.estimators.robust import BIWEIGHT, HUBER, residual_scale, rough_fit, scale_of_fit
 from projfree.estimators.sklearn_callbacks import with_callbacks
@@ -27,8 +28,7 @@ from projfree.estimators.table import Table, row_weights, take_column
 from projfree.losses import BiWeight, Gamma, Huber, Poisson, Quantile, Squared
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
-from projfree.run.penalty import total_weight
-from projfree.run.result import one_of_many
+from projfree.run.result import raise_if_interrupted
 
 log = logging.getLogger(__name__)
 
@@ -362,7 +362,7 @@ class ConstrainedRegressor(MultiOutputMixin, RegressorMixin, ConstrainedModel):
             return prepared
         problem = prepared.problem
         first = rough_fit(problem.objective, prepared.ball, prepared.start, self.tol, prepared.left())
-        scale = self._scale_of(table, problem, one_of_many(first).w, first.intercept)
+        scale = self._scale_of(table, problem, raise_if_interrupted(first).w, first.intercept)
         loss = Huber(HUBER * scale) if self.loss == "huber" else BiWeight(BIWEIGHT * scale)
         return replace(prepared, problem=self._problem(table, loss), start=first.w)
 

@@ -30,7 +30,7 @@ from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hessian import Hessian
 from projfree.objectives.quadratic import QuadraticForm
 from projfree.run import Result, Status, minimize
-from projfree.run.result import one_of_many
+from projfree.run.result import raise_if_interrupted
 from projfree.runtime import single_blas
 from projfree.sets import ConstraintSet, GroupBall, Positive, WithFree
 from projfree.solvers.choose import MOST_PARAMETERS
@@ -326,4 +326,6 @@ def _first_radius(f: SmoothFunction, ball: ConstraintSet, zero: Evaluation, stee
 
 
 def _solved(f: SmoothFunction, ball: ConstraintSet, start: Array | None, tol: float) -> Result:
-    return one_of_many(minimize(f, ball, start=inside(ball, start, f.shape), tol=tol, max_iter=ITERATIONS, record=0))
+    return raise_if_interrupted(
+        minimize(f, ball, start=inside(ball, start, f.shape), tol=tol, max_iter=ITERATIONS, record=0)
+    )

@@ -228,7 +228,7 @@ _READERS: dict[str, Any] = {
     "objects": _objects,
     "pairs": lambda pairs: {decode(k): decode(v) for k, v in pairs},
     "status": lambda name: Status[name],
-    "trace": Trace.read,
+    "trace": Trace,
 }
 
 

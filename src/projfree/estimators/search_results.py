@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from projfree.callers import outside
-from projfree.checks import Array, all_finite, count, real_array, shown
+from projfree.checks import Array, all_finite, count, real_array, shown, stacklevel
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +93,7 @@ def warn_at_end(name: str, radius: float, side: int, other: str, given: bool) ->
             f"{name}: the best radius, {radius:.4g}, is the {where} that was tried, and {way} ones may score better; "
             f"give {way} `radii`, or {other}.",
             UserWarning,
-            stacklevel=outside(),
+            stacklevel=stacklevel(),
         )
 
 

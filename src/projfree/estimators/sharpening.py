@@ -14,7 +14,7 @@ from projfree.estimators.problem import Problem
 from projfree.estimators.regularization import norm_power, penalised_fit
 from projfree.losses import Quantile
 from projfree.run import Status, minimize
-from projfree.run.result import one_of_many
+from projfree.run.result import raise_if_interrupted
 
 if TYPE_CHECKING:
     from projfree.estimators.base import PreparedFit
@@ -79,7 +79,7 @@ def sharpened(
         problem = make(replace(loss, delta=width * excess))
         f = problem.objective
         settings: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "time_limit": prepared.left(), "record": 0}
-        found = one_of_many(minimize(f, prepared.ball, start=start, **settings))
+        found = raise_if_interrupted(minimize(f, prepared.ball, start=start, **settings))
         # The minimum is at least the bound, so that this is at most half of the tolerance.
         start, due = found.w, max(due, 0.5 * max(tol, LEAST_TOL) * (found.bound or 0.0))
         clear = found.status is Status.CONVERGED and found.relative_gap <= CLEARLY * tol

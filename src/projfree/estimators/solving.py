@@ -7,8 +7,7 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from projfree.callers import outside
-from projfree.checks import shown
+from projfree.checks import shown, stacklevel
 from projfree.run import Result, Status
 from projfree.solvers.base import Solver
 
@@ -23,7 +22,7 @@ def checked_solver(solver: Any) -> Any:
 def warn_if_short(model: Any, result: Result, tol: float, expected: bool = False, unsolved: str = "") -> None:
     """Say why a penalised problem is unsolved, and by how much a run missed its tolerance unless that was expected."""
     if unsolved:
-        warnings.warn(f"{type(model).__name__}: {unsolved}.", ConvergenceWarning, stacklevel=outside())
+        warnings.warn(f"{type(model).__name__}: {unsolved}.", ConvergenceWarning, stacklevel=stacklevel())
     if result.status.converged or result.relative_gap <= tol or expected or _at_least_value(model, result, tol):
         return
     kind = "certified relative gap" if result.bound is not None else "relative Frank-Wolfe gap"
@@ -44,7 +43,7 @@ def warn_of_gap(
     warnings.warn(
         f"{type(model).__name__} {status} ({n_iter} iterations): the {kind} is {gap:.2g}, above tol={tol:g}; {way}.",
         ConvergenceWarning,
-        stacklevel=outside(),
+        stacklevel=stacklevel(),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from projfree.checks import shown
 from projfree.run import ProgressBar, Run
-from projfree.run.callbacks import IterationLines, close_bar, listed, open_bar
+from projfree.run.callbacks import IterationLines, as_callbacks, close_bar, open_bar
 
 
 def shown_by(verbose: Any, **of_bar: Any) -> list[Callable[[Run], Any]]:
@@ -40,4 +40,4 @@ class PartsBar:
 
 def given_callbacks(callbacks: Any) -> list[Callable[[Run], Any]]:
     """The callbacks that were given: one, several or none."""
-    return [] if callbacks is None else list(listed(callbacks))
+    return [] if callbacks is None else list(as_callbacks(callbacks))

@@ -3,6 +3,6 @@
 A compiled form, if a loss has one, stands in the same file; `projfree.numerics.forms` says what it is.
 """
 
-from projfree.first_use import on_first_use
+from projfree.lazy_import import lazy_names
 
-__getattr__, __dir__, __all__ = on_first_use(__name__)
+__getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -1,6 +1,6 @@
 """`LOSSES`: every loss of the package, for tables, tests and the command, which follow when one is added."""
 
-from projfree.first_use import classes
+from projfree.lazy_import import classes
 from projfree.losses.base import Loss
 
 #: Each can be constructed without arguments.

@@ -2,11 +2,11 @@ from projfree.run.callbacks import ProgressBar as ProgressBar
 from projfree.run.certificate import Certificate as Certificate
 from projfree.run.certificate import Verification as Verification
 from projfree.run.checkpoint import Checkpoint as Checkpoint
+from projfree.run.loop import Run as Run
 from projfree.run.loop import iterate as iterate
 from projfree.run.loop import minimize as minimize
 from projfree.run.path import Path as Path
 from projfree.run.path import path as path
-from projfree.run.progress import Run as Run
 from projfree.run.result import Result as Result
 from projfree.run.result import Status as Status
 from projfree.run.result import Trace as Trace

@@ -3,41 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from projfree.checks import shown
 
 if TYPE_CHECKING:
-    from projfree.run.progress import Run
+    from projfree.run.loop import Run
 
 #: Called with the run after every iteration; True ends it.
 Callback = Callable[["Run"], bool | None]
 
 
-def listed(callbacks: Any) -> tuple[Callback, ...]:
+def as_callbacks(callbacks: Any) -> tuple[Callback, ...]:
     """The callbacks, given as one or as several; raises TypeError if one is not callable."""
-    one = callable(callbacks) or not isinstance(callbacks, Iterable)
-    found = (callbacks,) if one else tuple(callbacks)
-    wrong = [each for each in found if not callable(each)]
-    if wrong:
-        raise TypeError(
-            f"`callbacks` must be a function of the run, or a sequence of such functions, got {shown(wrong[0])}; "
-            "leave it out where there is none."
-        )
-    return found
+    single = callable(callbacks) or not isinstance(callbacks, Iterable)
+    several = (callbacks,) if single else tuple(callbacks)
+    for each in several:
+        if not callable(each):
+            raise TypeError(
+                f"`callbacks` must be a function of the run, or a sequence of such functions, got {shown(each)}; leave "
+                "it out where there is none."
+            )
+    return several
 
 
-@contextmanager
-def closed(callbacks: Sequence[Callback]) -> Iterator[None]:
-    """Call the ``close`` method of those callbacks that have one, whatever happens."""
-    with ExitStack() as stack:
-        for callback in callbacks:
-            close = getattr(callback, "close", None)
-            if close is not None:
-                stack.callback(close)
-        yield
+def closing(callbacks: Sequence[Callback]) -> ExitStack:
+    """A context at whose end the ``close`` methods are called of those callbacks that have one, whatever happens."""
+    stack = ExitStack()
+    for callback in callbacks:
+        if hasattr(callback, "close"):
+            stack.callback(callback.close)
+    return stack
 
 
 def announce(callbacks: Sequence[Callback], stage: str, most: int | None = None) -> None:
@@ -128,15 +126,14 @@ class ProgressBar:
         self._open(self._label or type(run.solver).__name__)
         self._seen += 1
         if self._most is not None:
-            words = f"{self._seen} of at most {self._most}"
-            self._bar.update(self._task, completed=self._seen / self._most, words=words)
-            return
-        gap, kind = run.relative_gap, "certified gap" if getattr(run, "convex", True) else "Frank-Wolfe gap"
-        if math.isnan(self._first) and math.isfinite(gap) and gap > 0:
-            self._first = max(gap, run.tol)
-        words = f"{kind} {gap:.1e}" if math.isfinite(gap) else "no gap yet"
-        words += "" if self._stage else f"  iteration {run.iteration}"
-        self._bar.update(self._task, completed=self._done(gap, run), words=words)
+            done, words = self._seen / self._most, f"{self._seen} of at most {self._most}"
+        else:
+            gap, kind = run.relative_gap, "certified gap" if getattr(run, "convex", True) else "Frank-Wolfe gap"
+            if math.isnan(self._first) and math.isfinite(gap) and gap > 0:
+                self._first = max(gap, run.tol)
+            done, words = self._done(gap, run), f"{kind} {gap:.1e}" if math.isfinite(gap) else "no gap yet"
+            words += "" if self._stage else f"  iteration {run.iteration}"
+        self._bar.update(self._task, completed=done, words=words)
 
     def _done(self, gap: float, run: Run) -> float:
         by_iterations = run.iteration / run.max_iter

@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from projfree.algebra import UNIT
-from projfree.checks import Array
+from projfree.algebra import UNIT, Point, same
+from projfree.checks import Array, html_table
 from projfree.data import as_data
-from projfree.display import html_table
 from projfree.losses.base import Loss
 from projfree.objectives import Objective, SmoothFunction
+from projfree.objectives.blackbox import NotFiniteError
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.rounding import Rounding, reported_value
-from projfree.sets.base import ConstraintSet
+from projfree.sets.base import ConstraintSet, NormBall
+
+if TYPE_CHECKING:
+    from projfree.run.loop import Run
 
 #: Accelerated methods evaluate x + b (x - y) with x and y in the set and b < 1: within three times a ball.
 EXTRAPOLATED = 2.0
 #: Numbers recomputed in another order agree to this, relatively to the value, beyond what their terms explain.
 AGREEMENT = 1e-10
+#: The relative gap is the gap divided by the value, or by this part of the value at the centre if that is larger.
+CENTRE_SHARE = 1e-6
+#: A value at the centre below this part of the terms whose difference it is, is rounding.
+ROUNDED = 1e-12
+#: The smallest scale, far above the rounding of a function that is zero everywhere.
+LEAST_SCALE = 1e-270
 
 
 @dataclass(frozen=True)
@@ -154,32 +164,27 @@ class _Recomputed(NamedTuple):
 
 def _recompute(claim: Certificate, f: SmoothFunction) -> _Recomputed:
     """The value at the point of a certificate and the bound that its witness proves, in one read."""
-    ball, rounding = claim.ball, f.rounding()
-    x, z = _evaluate(claim, f.open())
-    value, m = reported_value(f, x), z.slope
+    ball, rounding, f = claim.ball, f.rounding(), f.open()
+    x = f.point(claim.w, claim.intercept)
+    z = f.evaluate(f.point(claim.witness, claim.witness_intercept), (x,), near=True)
+    here = z.also[0] if z.also else f.evaluate(x, tangent=False)
+    value, m = reported_value(f, here), z.slope
     support = ball.support(-m.gradient)
     lower, allowance = m.minimum(ball, support)
     agreement, size = AGREEMENT * max(abs(value), abs(claim.value)), abs(m.constant) + abs(support)
     if rounding is None:  # other functions give the same numbers whenever they are evaluated
         noise = agreement + min(allowance, AGREEMENT * size)
         return _Recomputed(value, lower, m.gradient, noise, noise, True)
-    of_value, of_bound = _sum_rounding(ball, f, x, z, rounding)
+    of_value, of_bound = _sum_rounding(ball, f, here, z, rounding)
     if of_value + of_bound > agreement:
         fine = f.rounding(fine=True)
         assert fine is not None
-        of_value, of_bound = _sum_rounding(ball, f, x, z, fine)
+        of_value, of_bound = _sum_rounding(ball, f, here, z, fine)
     # Of the support, twice; one that is only known roughly is still a function of its argument.
-    of_support = min(2.0 * ball.support_error(m.gradient, support) + 8.0 * UNIT * size, AGREEMENT * size)
+    of_support = min(2.0 * (ball.support_error(m.gradient, support) + 4.0 * UNIT * size), AGREEMENT * size)
     fits = _contains(ball, claim.witness, EXTRAPOLATED) is not False and _intercept_fits(claim, f, z, rounding)
     value_noise = agreement + of_value
     return _Recomputed(value, lower, m.gradient, value_noise, value_noise + of_bound + of_support, fits)
-
-
-def _evaluate(claim: Certificate, f: SmoothFunction) -> tuple[Evaluation, Evaluation]:
-    """The value at the point and the tangent at the witness, with the intercepts of the certificate."""
-    x = f.point(claim.w, claim.intercept)
-    z = f.evaluate(f.point(claim.witness, claim.witness_intercept), (x,), near=True)
-    return z.also[0] if z.also else f.evaluate(x, tangent=False), z
 
 
 def _sum_rounding(
@@ -213,3 +218,113 @@ def _intercept_fits(claim: Certificate, f: SmoothFunction, z: Evaluation, roundi
     scale = rounding.extent(z.point.w) + math.sqrt(abs(z.value))
     known = bool(np.all(np.abs(best - given) <= AGREEMENT * (np.abs(best) + scale)))
     return known and rounding.intercept.fits(given, rounding.extents(claim.ball, f.shape)[1])
+
+
+# ---------------------------------------------------------------- the certificate of a run
+
+
+def relative_to(value: float, centre: float, terms: float = 0.0) -> float:
+    """What gaps are relative to, from the values at a point and at the centre, and the size of the terms in these."""
+    if abs(centre) <= ROUNDED * terms:  # any value as small is rounding
+        return max(abs(value), terms, LEAST_SCALE)
+    return max(abs(value), CENTRE_SHARE * abs(centre), LEAST_SCALE)
+
+
+def recompute_certificate(run: Run, look_back: bool = True) -> Certificate:
+    """Recompute the value at the best point and a bound, trusting nothing that was stored but the points.
+
+    If the run itself has read the best point from its parameter alone, that was the recomputation. The tangent at the
+    point itself is tried first; if it does not reach the tolerance, that at the witness of the averages costs one more
+    pass, unless ``look_back`` is False.
+    """
+    ball, lower, f = run.ball, run.lower_bound, run.opened.reported.open()  # with an empty memory
+    w, found = run.best.w, None
+    if lower.factored and isinstance(ball, NormBall) and (norm := ball.norm(w)) > ball.radius:
+        w = w * (ball.radius / norm * (1.0 - 4.0 * UNIT))  # compressions have let it out of the ball
+    elif not run.unproved and run.f.reported is run.f:
+        found = run.opened.recomputed(run.best)
+    if found is None or found.rest is not None:
+        found = f.evaluate(f.point(w, run.best.intercept))
+    run.best, run.value, m = found.point, reported_value(f, found), found.slope
+    if run.unproved:
+        _discard_claims(run)
+    structure = run.f.structure
+    if structure.smoothing_error and run.scale > abs(run.value):  # the value at the centre was only bounded
+        run.centre_value = f.value(f.point(run.centre))
+    at, bound, support = run.best, -math.inf, math.nan
+    if run.convex:
+        if not run.unproved:
+            lower.evaluate(run.state.answer)
+        support = ball.support(-m.gradient)
+        bound = lower.offer(m, run.best.w, support)
+        witness = lower.witness if look_back else None
+        if run.value - bound > run.tol * run.scale and witness is not None and not same(witness, run.best.w):
+            there = f.evaluate(f.point(witness, run.best.intercept))
+            other = lower.offer(there.slope, there.point.w)
+            at, bound = (there.point, other) if other > bound else (at, bound)
+        if bound < structure.least:  # as happens where the minimum is hidden by rounding
+            bound = structure.least
+            lower.bound = max(lower.bound, bound)
+        if f.contradicted is not None and (run.iteration <= 1 or not m.gradient.any()):
+            _evaluate_elsewhere(run, f)
+        run.convex = not f.contradicted
+        if run.convex:
+            refuse_contradiction(run.f, ball, run.value, lower.bound, lower.allowance)
+    if run.f.convex and not run.convex:
+        lower.reset()
+        run.trace.withdraw_bounds()
+    run.work_before += f.work
+    # The dual norm of the gradient, if f is convex from the support that the bound was made of.
+    run.multiplier = ball.multiplier(m.gradient, support if run.convex else None)
+    if run.convex:
+        return _certificate(run, at, bound, run.value - bound)
+    run.latest_gap = ball.gap(m.gradient, run.best.w)
+    return _certificate(run, run.best, None, run.latest_gap)
+
+
+def stored_certificate(run: Run) -> Certificate:
+    """The certificate if rows are out of reach: what the run has found itself, without a recomputation."""
+    if run.unproved:
+        run.lower_bound.reset()
+    if math.isnan(run.centre_value):
+        run.centre_value = 0.0  # gaps are then relative to the value itself
+    return _certificate(run, run.best, run.lower_bound.bound if run.convex else None, run.gap)
+
+
+def _certificate(run: Run, at: Point, bound: float | None, gap: float) -> Certificate:
+    x, tolerance, loss = run.best, run.tol * run.scale, run.f.reported.structure.loss
+    return Certificate(run.ball, x.w, x.intercept, run.value, bound, gap, tolerance, at.w, at.intercept, loss)
+
+
+def _discard_claims(run: Run) -> None:
+    """Forget what a file said about bounds and values, and refuse a point that is not in the set.
+
+    The averages of tangents stay: they tell when a recomputation may be worthwhile, and prove nothing.
+    """
+    run.lower_bound.reset()
+    if run.scale > abs(run.value):  # then the value at the centre decides, which the file may have named too
+        run.centre_value = math.nan
+    if not run.lower_bound.factored and not run.ball.contains(run.best.w):  # factors are scaled back
+        raise ValueError(f"the checkpoint leads to a point outside {run.ball!r}; begin anew with `start=`.")
+
+
+def _evaluate_elsewhere(run: Run, f: SmoothFunction) -> None:
+    """Evaluate a user's function at three random points of the set.
+
+    A maximum or a saddle that was said to be a minimum would not show otherwise.
+    """
+    rng, centre = np.random.default_rng(run.state.seed), run.ball.centre(f.shape)
+    for share in (1.0, 1.0, 0.5):  # two vertices and a point halfway, as many as are remembered with it
+        vertex = run.ball.lmo(rng.standard_normal(f.shape))
+        with suppress(NotFiniteError):  # infinity is above any tangent
+            f.evaluate(f.point(centre + share * (vertex - centre)))
+
+
+def refuse_contradiction(f: SmoothFunction, ball: ConstraintSet, value: float, bound: float, allowance: float) -> None:
+    """Raise ValueError if a bound lies above a value: what the user said about f or the set is not so."""
+    if bound > value + 10.0 * AGREEMENT * max(abs(value), abs(bound)) + 4.0 * allowance:
+        raise ValueError(
+            f"the lower bound {bound:.10g} exceeds the value {value:.10g}: {type(f.reported).__name__} is not convex, "
+            f"or `support` of {ball!r} is too small, or either is less accurate than it says (`rtol=`, "
+            "`support_rtol=`); `check_gradient(f, w)` says whether the gradient is right."
+        )

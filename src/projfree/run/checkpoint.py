@@ -14,30 +14,18 @@ import projfree.sampling as sampling
 import projfree.steps as steps
 from projfree import persist
 from projfree.algebra import Minorant, Point, Structured, pack, unpack
-from projfree.callers import outside
-from projfree.checks import all_finite, count, instance, real_array
+from projfree.checks import all_finite, count, instance, real_array, stacklevel
 from projfree.objectives.base import SmoothFunction
+from projfree.run.loop import REMEDY, Run, fingerprint, refuse_other
 from projfree.run.lower_bound import AveragedMinorant
-from projfree.run.progress import ANEW, Run, refuse_other
 from projfree.run.result import Trace
 from projfree.solvers import SOLVERS
 from projfree.solvers.base import Solver, State
 
 KIND = "projfree checkpoint"
 #: The numbers that a run and its lower bound keep.
-RUN = (
-    *("seconds", "first_iteration", "work", "value", "first_value", "latest_gap", "centre_value"),
-    *("next_check", "next_confirm"),
-)
-LOWER_BOUND = ("count", "due", "bound", "allowance", "witnessed")
-#: The types that a file may give a field of a state, by the annotation of the field.
-TYPES: dict[str, tuple[type, ...]] = {
-    "int": (int, np.integer),
-    "float": (int, float, np.integer, np.floating),
-    "Array": (np.ndarray,),
-    "Point": (Point,),
-    "Minorant": (Minorant,),
-}
+RUN = ("seconds", "value", "first_value", "latest_gap", "centre_value", "next_tangent", "next_recomputation")
+LOWER_BOUND = ("bound", "allowance", "witnessed")
 
 
 @dataclass(frozen=True)
@@ -57,7 +45,7 @@ class Checkpoint:
     every : int
         Iterations between two checkpoints.
     note : dict, optional
-        Names and numbers that whoever continues wants to know, as `Written.note`.
+        Names and numbers that whoever continues wants to know, as `SavedRun.note`.
 
     Examples
     --------
@@ -83,9 +71,9 @@ class Checkpoint:
         """Write the run if its iteration is due."""
         if run.iteration % self.every:
             return
-        tree = _snapshot(run) | {"note": self.note}
+        tree = _snapshot(run)
         try:
-            persist.save(self.path, tree, kind=KIND)
+            persist.save(self.path, tree | {"note": self.note}, kind=KIND)
         except OSError as error:
             if not persist.exists(self.path):
                 raise
@@ -94,7 +82,7 @@ class Checkpoint:
                     f"The checkpoint of iteration {run.iteration} is missing: {error.strerror} The run goes on; after "
                     "a stop it would go on from the last one that was written, so make room on the disk.",
                     RuntimeWarning,
-                    stacklevel=outside(),
+                    stacklevel=stacklevel(),
                 )
             run.warned = True
         _restore(run, tree)
@@ -105,31 +93,21 @@ class Checkpoint:
 
 
 @dataclass(frozen=True)
-class Written:
-    """What a checkpoint holds, as it was read from the disk."""
+class SavedRun:
+    """What a checkpoint holds, as it was read from the disk: what it belongs to, and what its writer has noted."""
 
     name: str
     tree: dict[str, Any]
+    problem: dict[str, str]
+    note: dict[str, Any]
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Written:
+    def load(cls, path: str | os.PathLike[str]) -> SavedRun:
         """The checkpoint at ``path``."""
         name, tree = f"the checkpoint at {os.fspath(path)}", persist.load(path, kind=KIND)
         if not isinstance(tree, dict) or not all(isinstance(tree.get(part), dict) for part in ("problem", "note")):
-            raise ValueError(f"{name} is damaged: it holds no run; {ANEW}.")
-        return cls(name, tree)
-
-    @property
-    def problem(self) -> dict[str, str]:
-        """What it belongs to."""
-        problem: dict[str, str] = self.tree["problem"]
-        return problem
-
-    @property
-    def note(self) -> dict[str, Any]:
-        """What its writer has noted."""
-        note: dict[str, Any] = self.tree["note"]
-        return note
+            raise ValueError(f"{name} is damaged: it holds no run; {REMEDY}.")
+        return cls(name, tree, tree["problem"], tree["note"])
 
     def solver(self) -> Solver:
         """The solver that wrote it, or a ValueError that asks for it."""
@@ -147,29 +125,29 @@ class Written:
 
     def restore(self, run: Run) -> None:
         """Put a fresh run where the checkpoint is, or raise ValueError if it is of another problem."""
-        refuse_other(self.name, self.problem, run.problem, ANEW)
+        refuse_other(self.name, self.problem, fingerprint(run.f, run.ball, run.solver), REMEDY)
         try:
             _restore(run, self.tree)
         except Exception as error:  # a file may hold anything
             raise ValueError(
-                f"{self.name} is damaged ({type(error).__name__}: {error}); restore it from a copy, or {ANEW}."
+                f"{self.name} is damaged ({type(error).__name__}: {error}); restore it from a copy, or {REMEDY}."
             ) from error
 
 
 def _snapshot(run: Run) -> dict[str, Any]:
     """The run as a tree of arrays and scalars."""
     lower, state = run.lower_bound, run.state
-    kept = [f.name for f in fields(state) if not f.metadata.get("transient")]
     return {
-        "problem": run.problem,
+        "problem": fingerprint(run.f, run.ball, run.solver),
         "solver": _record(run.solver),
-        "state": {"class": type(state).__name__} | {name: _encode(getattr(state, name)) for name in kept},
+        "state": {"class": type(state).__name__} | {name: _encode(getattr(state, name)) for name in _kept(type(state))},
         "run": {name: getattr(run, name) for name in RUN},
+        "first_iteration": run.first_iteration,
+        "work": run.work_before + run.opened.work,
         "smallest_gap": list(run.smallest_gap),
         "best": _encode(run.best),
-        "rows": {str(t): row for t, row in run.rows.items()},
         "trace": run.trace.columns(),
-        "lower_bound": {name: getattr(lower, name) for name in LOWER_BOUND},
+        "lower_bound": {name: getattr(lower, name) for name in LOWER_BOUND} | {"count": lower.count, "due": lower.due},
         "witness": _encode(lower.witness),
         "averages": [[_encode(average.m), _encode(average.z)] for average in lower.averages],
     }
@@ -180,43 +158,39 @@ def _restore(run: Run, tree: dict[str, Any]) -> None:
     f, lower = run.f, run.lower_bound
     run.unproved = True  # and trusts no bound of the file
     run.state = _read_state(tree["state"], f, run.state)
-    numbers = {name: _number(name, tree["run"][name]) for name in RUN}
-    work = count("work", numbers.pop("work"), lowest=0)
-    vars(run).update(numbers)
-    count("first_iteration", run.first_iteration, lowest=0)
+    vars(run).update({name: _number(tree["run"][name]) for name in RUN})
+    run.first_iteration, work = (count(name, tree[name], lowest=0) for name in ("first_iteration", "work"))
     count("iteration", run.iteration, lowest=0)
     run.opened = f.reopened(work)
     run.work_before = work - run.opened.work
     gap, iteration = tree["smallest_gap"]
-    run.smallest_gap = (_number("smallest_gap", gap), count("smallest_gap", iteration, lowest=0))
-    run.best, run.trace = _decode(tree["best"], f, Point), Trace.read(tree["trace"])
-    run.rows = {int(t): count("row", row, lowest=0) for t, row in tree["rows"].items()}
-    if any(run.trace.at(row, "iteration") != t for t, row in run.rows.items()):
-        raise ValueError("its rows are not those of its trace")
-    vars(lower).update({name: _number(name, tree["lower_bound"][name]) for name in LOWER_BOUND})
-    lower.witness = None if tree["witness"] is None else _parameter(tree["witness"], f)
-    averages = [
-        AveragedMinorant(_decode(m, f, Minorant), None if z is None else _parameter(z, f)) for m, z in tree["averages"]
-    ]
-    if len(averages) != len(lower.averages) or any((each.z is None) is not lower.factored for each in averages):
+    run.smallest_gap = _number(gap), count("smallest_gap", iteration, lowest=0)
+    run.best, run.trace = _decode("Point", tree["best"], f), Trace(tree["trace"])
+    vars(lower).update({name: _number(tree["lower_bound"][name]) for name in LOWER_BOUND})
+    lower.count, lower.due = (count(name, tree["lower_bound"][name], lowest=0) for name in ("count", "due"))
+    lower.witness = None if tree["witness"] is None else _decode("Array", tree["witness"], f, f.shape)
+    averages = [(_decode("Minorant", m, f), z) for m, z in tree["averages"]]
+    if len(averages) != len(lower.averages) or any((z is None) is not lower.factored for _, z in averages):
         raise ValueError("its averages of tangents are of another kind of run")
-    lower.averages = averages
+    lower.averages = [AveragedMinorant(m, None if z is None else _decode("Array", z, f, f.shape)) for m, z in averages]
+
+
+def _kept(kind: Any) -> dict[str, str]:
+    """The fields of a class of states that a checkpoint keeps, with their declared types."""
+    return {each.name: str(each.type) for each in fields(kind) if not each.metadata.get("transient")}
 
 
 def _read_state(tree: dict[str, Any], f: SmoothFunction, first: State) -> State:
     """The state of a snapshot: of the class that it names, with fields of the types that the class declares."""
     kind = {kind.__name__: kind for kind in (*_subclasses(State), type(first))}[tree["class"]]
-    values = {name: _decode(value, f) for name, value in tree.items() if name != "class"}
-    declared = {each.name: str(each.type) for each in fields(kind) if not each.metadata.get("transient")}
-    if values.keys() != declared.keys():
+    declared = _kept(kind)
+    if tree.keys() != declared.keys() | {"class"}:
         raise ValueError("its state has other fields")
-    for name, value in values.items():
-        type_name, _, optional = declared[name].partition(" | ")
-        if type_name in TYPES and not (value is None and optional == "None"):
-            if not isinstance(value, TYPES[type_name]) or isinstance(value, bool):
-                raise ValueError(f"`{name}` must be of type {type_name}, got {value!r:.80}")
-            if isinstance(value, np.ndarray):
-                all_finite(name, real_array(name, value))
+    values: dict[str, Any] = {}
+    for name, declaration in declared.items():
+        type_name, _, optional = declaration.partition(" | ")
+        missing = tree[name] is None and optional == "None"
+        values[name] = None if missing else _decode(type_name, tree[name], f)
     state: State = kind(**values, solver=first.solver)
     count("t", state.t, lowest=0)
     if state.active_set is not None and not state.active_set.consistent:
@@ -241,33 +215,35 @@ def _encode(value: Any) -> Any:
     return pack(value) if isinstance(value, Structured) else value
 
 
-def _decode(value: Any, f: SmoothFunction, kind: type = object) -> Any:
-    """Undo `_encode` for a value of a kind, with shapes and finite numbers checked."""
-    if isinstance(value, dict) and value["type"] == "Point":
-        w, b = _parameter(value["w"], f), value["intercept"]
-        b = None if b is None else all_finite("intercept", real_array("intercept", b))
-        if b is not None and f.intercept_shape not in (None, b.shape):
-            raise ValueError(f"an intercept has the shape {b.shape}, not {f.intercept_shape}")
-        value = f.point(w, b)
-    elif isinstance(value, dict):
-        numbers = {name: _number(name, part) for name, part in value.items() if name not in ("type", "gradient")}
-        value = Minorant(gradient=_parameter(value["gradient"], f), **numbers)
-    if not isinstance(value, kind):
-        raise ValueError(f"a {kind.__name__} was expected, got {value!r:.80}")
+def _decode(kind: str, value: Any, f: SmoothFunction, shape: Any = None) -> Any:
+    """Undo `_encode` for a value of a declared type, with the type, shapes and finite numbers checked."""
+    if isinstance(value, dict) and "type" in value and kind in ("Any", value["type"]):
+        if value["type"] == "Minorant":
+            gradient = _decode("Array", value["gradient"], f, f.shape)
+            numbers = {name: _number(part) for name, part in value.items() if name not in ("type", "gradient")}
+            return Minorant(gradient=gradient, **numbers)
+        b = None if value["intercept"] is None else _decode("Array", value["intercept"], f, f.intercept_shape)
+        return f.point(_decode("Array", value["w"], f, f.shape), b)
+    if kind in ("Point", "Minorant"):
+        raise ValueError(f"a {kind} was expected, got {value!r:.80}")
+    if kind == "Array":
+        value = (
+            unpack(value, f.structure.pattern) if isinstance(value, dict) else value
+        )  # on the very pattern of the data
+        if not isinstance(value, np.ndarray | Structured) or shape not in (None, value.shape):
+            raise ValueError(f"an array of shape {shape} was expected, got {value!r:.80}")
+        if isinstance(value, np.ndarray):
+            all_finite("array", real_array("array", value))
+    if kind == "float":
+        return _number(value)
+    if kind == "int" and (isinstance(value, bool) or not isinstance(value, int | np.integer)):
+        raise ValueError(f"a whole number was expected, got {value!r:.80}")
     return value
 
 
-def _parameter(w: Any, f: SmoothFunction) -> Any:
-    """A parameter from its arrays; one on the pattern of the data gets that very pattern."""
-    found = unpack(w, f.structure.pattern) if isinstance(w, dict) else w
-    if found.shape != f.shape:
-        raise ValueError(f"a parameter has the shape {found.shape}, not {f.shape}")
-    return found if isinstance(found, Structured) else all_finite("w", real_array("w", found))
-
-
-def _number(name: str, value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, TYPES["float"]):
-        raise ValueError(f"`{name}` must be a number, got {value!r:.80}")
+def _number(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise ValueError(f"a number was expected, got {value!r:.80}")
     return value
 
 

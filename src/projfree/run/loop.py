@@ -1,38 +1,48 @@
-"""The one loop of the package: `minimize` and `iterate`."""
+"""The one loop of the package: `minimize`, `iterate`, and the `Run` that callbacks are given."""
 
 from __future__ import annotations
 
 import logging
 import math
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from projfree.algebra import FactoredShape, Point, Structured
+import numpy as np
+
+from projfree.algebra import FactoredShape, Point, Structured, same, zeros
+from projfree.algebra.hashing import short_hash
 from projfree.checks import all_finite, at_least, count, instance, positive, real_array, shown
 from projfree.data.base import RowsLostError
 from projfree.deadline import Expired, deadline, expired
-from projfree.numerics.compilation import compile_seconds
+from projfree.numerics.compilation import compile_seconds, working_clock
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.blackbox import NotFiniteError
-from projfree.run.callbacks import Callback, closed, listed
-from projfree.run.certificate import Certificate
-from projfree.run.exit import certify_start, check_stopping, finish, remembered_certificate
-from projfree.run.progress import ANEW, Run, fingerprint, refuse_other
-from projfree.run.result import Result, Status
+from projfree.objectives.evaluation import Evaluation
+from projfree.run.callbacks import Callback, as_callbacks, closing
+from projfree.run.certificate import Certificate, recompute_certificate, relative_to, stored_certificate
+from projfree.run.lower_bound import CHECK_SHARE, LowerBound
+from projfree.run.result import Result, Status, Trace
 from projfree.runtime import single_blas
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver, State
 from projfree.solvers.choose import Plan, plan
 
 if TYPE_CHECKING:
-    from projfree.run.checkpoint import Written
+    from projfree.run.checkpoint import SavedRun
 
 log = logging.getLogger(__name__)
 
-#: Matrices of this many entries are worth the threads of BLAS.
+#: Passes before the first check: a tenth of fewer would be less than half a read.
+FIRST_CHECK = 5
+#: Threads of BLAS pay off for matrices of this many entries, which no longer fit in the cache of one core.
 LARGE = 1_000_000
+#: What to do if a checkpoint cannot be used.
+REMEDY = "begin anew with this folder removed, or with another one"
+#: What `short_hash` makes of arrays: it tells them apart, and nobody can read it.
+HASH = re.compile(r"\b[0-9a-f]{16}\b")
 
 
 def iterate(
@@ -57,8 +67,9 @@ def iterate(
     """
     if state is not None:
         instance("state", state, State, "result.state")
-    solver, _ = _checked(objective, ball, solver, state)
-    state = replace(_first(objective, ball, solver, start, seed, state), problem=fingerprint(objective, ball, solver))
+    solver, _ = _choose_solver(objective, ball, solver, state)
+    state = _first_state(objective, ball, solver, start, seed, state)
+    state = replace(state, problem=fingerprint(objective, ball, solver))
     while True:
         state = solver.step(objective, ball, state)
         yield state
@@ -90,8 +101,8 @@ def minimize(
         How; by default what `plan` chooses, which the result records, or the solver of ``state``.
     tol : float
         The run ends when the relative gap, ``(value - bound) / max(|value|, 1e-6 |f0|)``, is at most this, f0
-        being the value at the centre of the set (at zero for losses with exponentials). Where the objective is not
-        convex it speaks of the Frank-Wolfe gap.
+        being the value at the centre of the set (at zero for losses with exponentials). If the objective is not
+        convex, this is the Frank-Wolfe gap.
     max_iter : int
         The largest number of iterations.
     time_limit : float, optional
@@ -128,10 +139,12 @@ def minimize(
     (array([0.499, 0.748]), True)
     """
     settings = {"tol": tol, "max_iter": max_iter, "time_limit": time_limit, "start": start, "seed": seed}
-    return solved(objective, ball, solver, callbacks=callbacks, record=record, state=state, keep=True, **settings)
+    return minimize_once(
+        objective, ball, solver, callbacks=callbacks, record=record, state=state, resumable=True, **settings
+    )
 
 
-def solved(
+def minimize_once(
     objective: SmoothFunction,
     ball: ConstraintSet,
     solver: Solver | Literal["auto"] | None,
@@ -144,126 +157,43 @@ def solved(
     callbacks: Sequence[Callback] | Callback,
     record: int = 1,
     state: State | str | os.PathLike[str] | None = None,
-    keep: bool = False,
-    certify: bool = False,
+    resumable: bool = False,
+    check_start: bool = False,
 ) -> Result:
-    """`minimize`; unless ``keep``, no run can continue from the state of the result.
+    """`minimize`; unless ``resumable``, the result has no state to go on from, which saves a hash of the data.
 
-    With ``certify`` the start is checked first, and no step is made if it meets the tolerance.
+    With ``check_start`` the start is certified first, and no step is made if it meets the tolerance.
     """
-    at_least("tol", tol, 0.0)
     earlier, compiled = _load_state(state), compile_seconds()
-    solver, chosen = _checked(objective, ball, solver, earlier)
-    callbacks = listed(callbacks)
-    count("max_iter", max_iter)
-    count("record", record, lowest=0)
-    limit = math.inf if time_limit is None else positive("time_limit", time_limit)
-    first = _first(objective, ball, solver, start, seed, earlier if isinstance(earlier, State) else None)
+    solver, chosen = _choose_solver(objective, ball, solver, earlier)
+    callbacks, limit = as_callbacks(callbacks), math.inf
+    tol, max_iter, record = at_least("tol", tol, 0.0), count("max_iter", max_iter), count("record", record, lowest=0)
+    if time_limit is not None:
+        limit = positive("time_limit", time_limit)
+    first = _first_state(objective, ball, solver, start, seed, earlier if isinstance(earlier, State) else None)
     run = Run(objective, ball, solver, first, tol=tol, max_iter=max_iter, record=record, plan=chosen)
     if earlier is not None and not isinstance(earlier, State):
         earlier.restore(run)
-    with closed(callbacks), single_blas(_is_small(objective, ball)):
+    ended = None
+    with closing(callbacks), single_blas(_is_small(objective, ball)):
         with deadline(limit):
-            ended = (certify_start(run) if certify else None) or _drive(run, callbacks)
-        result = finish(run, *ended, compiled, keep=keep)
+            if check_start:
+                ended = _converged(run, recompute_certificate(run, look_back=False))
+            status, certificate = ended or run_steps(run, callbacks)
+        if certificate is None:
+            status, certificate = _last_certificate(run, status)
+    result = _result(run, status, certificate, compile_seconds() - compiled, resumable)
     if result.compile_seconds > 0.0:
         log.info("compiled in %.1f s, once: the next process finds the code on disk", result.compile_seconds)
     log.info("%s: %s after %d iterations", type(solver).__name__, result.status, result.n_iter)
     return result
 
 
-def driven(
-    objective: SmoothFunction,
-    ball: ConstraintSet,
-    solver: Solver,
-    state: State | Written,
-    *,
-    max_iter: int,
-    callbacks: Sequence[Callback] = (),
-    seed: int = 0,
-) -> tuple[Run, Status]:
-    """Steps of a solver from a first state, or from a checkpoint, until a limit, a callback or the deadline.
-
-    Nothing is certified: this is for solvers whose iterates others judge, such as sweeps by held-out ratings.
-    """
-    first = state
-    if not isinstance(first, State):
-        first = solver.init(objective, ball, starting_point(objective, ball, None), seed)
-    first = replace(first, solver=solver, problem={})
-    run = Run(objective, ball, solver, first, tol=0.0, max_iter=max_iter, record=0, certify=False)
-    if not isinstance(state, State):
-        state.restore(run)
-    with single_blas(_is_small(objective, ball)):
-        status, _ = _drive(run, callbacks)
-    return run, status
-
-
-def _load_state(state: Any) -> State | Written | None:
-    """What to continue from, a checkpoint as it was read."""
-    if state is None or isinstance(state, State):
-        return state
-    if not isinstance(state, str | os.PathLike):
-        raise TypeError(
-            f"`state` must be the `state` of a result or the path of a checkpoint, got {type(state).__name__}."
-        )
-    from projfree.run.checkpoint import Written
-
-    return Written.load(state)
-
-
-def _checked(
-    f: SmoothFunction, ball: ConstraintSet, solver: Any, earlier: State | Written | None
-) -> tuple[Solver, Plan | None]:
-    """The solver to use and the plan behind it; raises if an argument is wrong."""
-    instance("objective", f, SmoothFunction, "Objective(Squared(), as_data(X, y))")
-    instance("ball", ball, ConstraintSet, "LpBall(2, radius=1.0)")
-    chosen = None
-    if solver is None or (isinstance(solver, str) and solver == "auto"):
-        ball.check_shape(f.shape)
-        solver = None if earlier is None else _solver_of(f, ball, earlier)
-        if solver is None:
-            chosen = plan(f, ball)
-            solver = chosen.solver
-    instance("solver", solver, Solver, "FrankWolfe()")
-    solver.check(f, ball)
-    return solver, chosen
-
-
-def _solver_of(f: SmoothFunction, ball: ConstraintSet, earlier: State | Written) -> Solver | None:
-    """The solver that an earlier run of the same problem used, None if a state does not say."""
-    # The problem is compared first, because a solver's own message about another problem would only confuse.
-    if not isinstance(earlier, State):
-        solver = earlier.solver()
-        refuse_other(earlier.name, earlier.problem, fingerprint(f, ball, solver), ANEW)
-        return solver
-    if earlier.solver is not None:
-        refuse_other("`state`", earlier.problem, fingerprint(f, ball, earlier.solver))
-    return earlier.solver
-
-
-def _is_small(f: SmoothFunction, ball: ConstraintSet) -> bool:
-    """Whether BLAS works on small pieces only: passes do, on tiles, and have threads of their own.
-
-    Its threads gain nothing on small matrices, and lose a factor of ten or more if another process has a core.
-    """
-    if f.structure.quadratic and f.n is None:  # products with its matrix
-        return f.shape[0] ** 2 < LARGE
-    return not ball.structure(f.shape).spectral or isinstance(f.shape, FactoredShape) or math.prod(f.shape) < LARGE
-
-
-def _first(f: SmoothFunction, ball: ConstraintSet, solver: Solver, start: Any, seed: int, state: State | None) -> State:
-    """The state to continue from: the given one if it is of this problem, else a new one."""
-    if state is None:
-        seed = count("seed", seed, lowest=0)
-        return replace(solver.init(f, ball, starting_point(f, ball, start), seed), solver=solver)
-    refuse_other("`state`", state.problem, fingerprint(f, ball, solver))
-    return state
-
-
-def _drive(run: Run, callbacks: Sequence[Callback]) -> tuple[Status, Certificate | None]:
+def run_steps(run: Run, callbacks: Sequence[Callback]) -> tuple[Status, Certificate | None]:
+    """Make steps until one of the conditions for stopping holds; with the certificate if that has just been made."""
     try:
         while True:
-            ended = check_stopping(run)
+            ended = check_stopping(run) if run.certifies else None
             if ended is not None:
                 return ended
             if run.iteration >= run.max_iter:
@@ -286,16 +216,158 @@ def _drive(run: Run, callbacks: Sequence[Callback]) -> tuple[Status, Certificate
             raise
         for callback in callbacks:
             getattr(callback, "rows_lost", lambda run: None)(run)
-        return Status.ROWS_LOST, remembered_certificate(run)
+        return Status.ROWS_LOST, stored_certificate(run)
+
+
+def check_stopping(run: Run) -> tuple[Status, Certificate] | None:
+    """Why the run should end now, with the recomputed certificate; None if it should continue.
+
+    A run counts as converged only once its claim has been recomputed from the point alone. A recomputation that
+    fails is not repeated before some passes have gone by.
+    """
+    if run.f.convex and not run.convex:
+        return Status.NOT_CONVEX, recompute_certificate(run)
+    done, found = run.state.done, run.state.evaluation
+    if not run.iteration or (run.passes < run.next_recomputation and not done):
+        return None
+    # The scale of the gap may cost a read: it is computed only if there is a gap.
+    proven = done or (math.isfinite(run.gap) and run.relative_gap <= max(run.tol, _precision(run)))
+    if not proven:
+        # The bound of a step that did not optimise the intercept is lowered by the derivative along it, and the
+        # recomputation will prove more.
+        fixed = found is not None and found.rest is not None
+        if not (fixed and run.state.gap <= 0.5 * run.tol * run.scale):
+            return None
+    certificate = recompute_certificate(run, look_back=proven)
+    if run.f.convex and not run.convex:
+        return Status.NOT_CONVEX, certificate
+    if (ended := _converged(run, certificate)) is not None:
+        return ended
+    if done or certificate.gap / run.scale <= _precision(run):
+        smoothed = run.f.structure.smoothing_error > run.lower_bound.allowance
+        return Status.SMOOTHED if smoothed else Status.PRECISION, certificate
+    run.next_recomputation = next_check(run.passes)
+    return None
+
+
+def _converged(run: Run, certificate: Certificate) -> tuple[Status, Certificate] | None:
+    """The status of a run whose certificate meets the tolerance, else None."""
+    if not (math.isfinite(certificate.gap) and certificate.gap / run.scale <= run.tol):
+        return None
+    return Status.CONVERGED if run.convex else Status.STATIONARY, certificate
+
+
+def _precision(run: Run) -> float:
+    """The relative gap below which rounding, or the smoothing of the function, decides, not the solver."""
+    return 2.0 * (run.lower_bound.allowance + run.f.structure.smoothing_error) / run.scale if run.convex else 0.0
+
+
+def _last_certificate(run: Run, status: Status) -> tuple[Status, Certificate]:
+    """The certificate of a run that was stopped, and the status, which may be that the tolerance was just reached."""
+    stopped = status
+    try:  # the value of the last iterate, for the last row of the trace and perhaps as the best one
+        run.learn_value(run.iteration, run.opened.evaluate(run.state.x, tangent=False).reported)
+    except NotFiniteError:
+        status = Status.NOT_FINITE
+    certificate = recompute_certificate(run, look_back=status is not Status.NOT_FINITE)
+    if run.f.convex and not run.convex:
+        status = Status.NOT_CONVEX
+    elif status in (Status.MAX_ITER, Status.TIME_LIMIT):
+        status, _ = _converged(run, certificate) or (status, certificate)
+    return stopped if stopped is Status.INTERRUPTED else status, certificate  # an interrupt ends other runs too
+
+
+def _result(run: Run, status: Status, certificate: Certificate, compiled: float, resumable: bool) -> Result:
+    """The result of a run; no other run can continue from its state unless it is ``resumable``."""
+    short = status in (Status.MAX_ITER, Status.PRECISION) and run.iteration > 0
+    if short and not run.f.reported.structure.predictions and not run.value < run.first_value:
+        status = Status.STALLED
+    x, state = run.best, State(run.iteration, Point(run.best.w))
+    if resumable:
+        problem = fingerprint(run.f, run.ball, run.solver)
+        state = replace(run.state, evaluation=None, found=(), solver=run.solver, problem=problem)
+    return Result(
+        w=x.w.copy(),
+        intercept=None if x.intercept is None else x.intercept.copy(),
+        value=run.value,
+        bound=run.lower_bound.bound if run.convex else None,
+        gap=run.gap,
+        relative_gap=run.relative_gap,
+        smallest_gap=None if run.convex else min(run.smallest_gap, (run.latest_gap, run.iteration)),
+        n_iter=run.iteration,
+        n_passes=run.passes,
+        seconds=run.seconds,
+        status=status,
+        trace=run.trace,
+        certificate=certificate,
+        state=state,
+        solver=run.solver,
+        multiplier=run.multiplier,
+        plan=run.plan,
+        compile_seconds=compiled,
+    )
+
+
+# ---------------------------------------------------------------- arguments
+
+
+def _load_state(state: Any) -> State | SavedRun | None:
+    """What to continue from, a checkpoint as it was read."""
+    if state is None or isinstance(state, State):
+        return state
+    if not isinstance(state, str | os.PathLike):
+        raise TypeError(
+            f"`state` must be the `state` of a result or the path of a checkpoint, got {type(state).__name__}."
+        )
+    from projfree.run.checkpoint import SavedRun
+
+    return SavedRun.load(state)
+
+
+def _choose_solver(
+    f: SmoothFunction, ball: ConstraintSet, solver: Any, earlier: State | SavedRun | None
+) -> tuple[Solver, Plan | None]:
+    """The solver to use and the plan behind it; raises if an argument is wrong.
+
+    By default that of an earlier run. The problem is compared first, because a solver's own message about another
+    problem would only confuse.
+    """
+    instance("objective", f, SmoothFunction, "Objective(Squared(), as_data(X, y))")
+    instance("ball", ball, ConstraintSet, "LpBall(2, radius=1.0)")
+    chosen = None
+    if solver is None or (isinstance(solver, str) and solver == "auto"):
+        ball.check_shape(f.shape)
+        if isinstance(earlier, State):
+            solver = earlier.solver
+            if solver is not None:
+                refuse_other("`state`", earlier.problem, fingerprint(f, ball, solver))
+        elif earlier is not None:
+            solver = earlier.solver()
+            refuse_other(earlier.name, earlier.problem, fingerprint(f, ball, solver), REMEDY)
+        if earlier is None or solver is None:
+            chosen = plan(f, ball)
+            solver = chosen.solver
+    instance("solver", solver, Solver, "FrankWolfe()")
+    solver.check(f, ball)
+    return solver, chosen
+
+
+def _first_state(
+    f: SmoothFunction, ball: ConstraintSet, solver: Solver, start: Any, seed: int, state: State | None
+) -> State:
+    """The state to continue from: the given one if it is of this problem, else a new one."""
+    if state is not None:
+        refuse_other("`state`", state.problem, fingerprint(f, ball, solver))
+        return state
+    x, seed = starting_point(f, ball, start), count("seed", seed, lowest=0)
+    return replace(solver.init(f, ball, x, seed), solver=solver)
 
 
 def starting_point(f: SmoothFunction, ball: ConstraintSet, start: Any) -> Point:
     """The start of a run as a point; raises if it does not lie in the set."""
     if start is None:
         return f.point(ball.centre(f.shape))
-    array = start
-    if not isinstance(start, Structured):
-        array = all_finite("start", real_array("start", start))
+    array = start if isinstance(start, Structured) else all_finite("start", real_array("start", start))
     if array.shape != f.shape:
         raise ValueError(f"`start` must have the shape {f.shape} of the objective's parameter, got {array.shape}.")
     x = f.point(array)
@@ -303,3 +375,219 @@ def starting_point(f: SmoothFunction, ball: ConstraintSet, start: Any) -> Point:
         given = repr(array) if isinstance(array, Structured) else shown(array.ravel().tolist())
         raise ValueError(f"`start` must lie in {ball!r}, got {given}; scale or project it first.")
     return x
+
+
+def _is_small(f: SmoothFunction, ball: ConstraintSet) -> bool:
+    """Whether BLAS works on small pieces only: passes do, on tiles, and have threads of their own.
+
+    Its threads gain nothing on small matrices, and lose a factor of ten or more if another process has a core.
+    """
+    if f.structure.quadratic and f.n is None:  # products with its matrix
+        return f.shape[0] ** 2 < LARGE
+    return not ball.structure(f.shape).spectral or isinstance(f.shape, FactoredShape) or math.prod(f.shape) < LARGE
+
+
+def fingerprint(f: SmoothFunction, ball: ConstraintSet, solver: Solver) -> dict[str, str]:
+    """The parts of a problem, each as a string that tells it from others: tangents of one function bound no other."""
+    parts = {"objective": f.fingerprint(), "set": _describe(ball), "solver": _describe(solver)}
+    return parts | {"shape": str(f.shape)}
+
+
+def _describe(thing: Any) -> str:
+    if isinstance(thing, ConstraintSet) and (own := thing.fingerprint()):
+        return own
+    if is_dataclass(thing) and not isinstance(thing, type):
+        inside = ", ".join(f"{f.name}={_describe(getattr(thing, f.name))}" for f in fields(thing))
+        return f"{type(thing).__name__}({inside})"
+    if isinstance(thing, np.ndarray):
+        return f"array {thing.shape} {short_hash('', thing)}"
+    return getattr(thing, "__qualname__", None) or repr(thing)
+
+
+def refuse_other(
+    name: str, theirs: Mapping[str, str], mine: Mapping[str, str], remedy: str = "begin anew with `start=`"
+) -> None:
+    """Raise ValueError naming the first part in which the problems differ, and what to do instead."""
+    for part, own in mine.items():
+        if theirs.get(part) != own:
+            its, this = (HASH.sub("", str(text)).strip() for text in (theirs.get(part), own))
+            differ = "has other numbers" if its == this else f"is {its}, this one is {this}"
+            raise ValueError(f"{name} is of another problem: its {part} {differ}; give the same {part}, or {remedy}.")
+
+
+# ---------------------------------------------------------------- the run
+
+
+def next_check(passes: float) -> float:
+    """The number of passes at which the next check of the certificate is due: at most a tenth of all reads."""
+    return (1.0 + CHECK_SHARE) * passes + FIRST_CHECK
+
+
+class Run:
+    """One run: state, trace, bounds and the best point so far. Callbacks are given this object.
+
+    Attributes
+    ----------
+    iteration, passes, seconds
+        What was done; ``seconds`` is solver time alone, without that of compiling.
+    value, bound, gap, relative_gap
+        The best value found, the best bound proved, and their difference (the latest Frank-Wolfe gap if the
+        objective is not convex); infinite until known.
+    best : Point
+        The point with the best value.
+    smallest_gap : tuple
+        The smallest Frank-Wolfe gap found if the objective is not convex, and its iteration.
+    state : State
+        The state of the solver.
+    trace : Trace
+        The rows so far.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projfree import LpBall, PrimalAveraging, QuadraticForm, minimize
+    >>> f, ball = QuadraticForm(np.eye(2), np.array([3.0, 4.0])), LpBall(1.5, radius=1.0)
+    >>> minimize(f, ball, PrimalAveraging(), callbacks=[lambda run: run.relative_gap < 0.5]).status.name
+    'CALLBACK'
+    """
+
+    def __init__(
+        self,
+        f: SmoothFunction,
+        ball: ConstraintSet,
+        solver: Solver,
+        state: State,
+        *,
+        tol: float,
+        max_iter: int,
+        record: int,
+        plan: Plan | None = None,
+        certifies: bool = True,
+    ) -> None:
+        self.f, self.ball, self.solver, self.state = f, ball, solver, state
+        self.tol, self.max_iter, self.record, self.plan, self.certifies = tol, max_iter, record, plan, certifies
+        # Callbacks may read the data through `f`; the run counts only what it reads itself.
+        self.opened = f.open()
+        self.trace, self.lower_bound = Trace(), LowerBound(ball, f.shape)
+        self.seconds, self.first_iteration, self.work_before = 0.0, state.t, 0
+        self.best, self.value, self.first_value = state.x, math.inf, math.inf
+        #: Whether tangents bound the function: it is said to be convex, and no value contradicts that.
+        self.convex = f.convex
+        self.latest_gap, self.smallest_gap = math.inf, (math.inf, 0)
+        #: The point whose value sets the scale of gaps where the minimum is close to zero.
+        self.centre = ball.centre(f.shape) if f.structure.term_size is None else zeros(f.shape)
+        #: The value there and the multiplier of the radius, once they are known.
+        self.centre_value = math.nan
+        self.multiplier: float | None = None
+        self.next_tangent, self.next_recomputation = next_check(0.0), 0.0
+        #: Whether bounds and averages came from a file, so that only what is proved again at the end counts.
+        self.unproved = False
+        #: Whether a warning was given that a checkpoint is missing.
+        self.warned = False
+
+    @property
+    def iteration(self) -> int:
+        """Iterations of this run so far."""
+        return self.state.t - self.first_iteration
+
+    @property
+    def passes(self) -> float:
+        """Reads of the data so far."""
+        return (self.opened.work + self.work_before) / self.f.pass_work
+
+    @property
+    def bound(self) -> float:
+        """The best lower bound proved so far."""
+        return self.lower_bound.bound
+
+    @property
+    def gap(self) -> float:
+        """The certified gap of the best point, or the latest Frank-Wolfe gap if the objective is not convex."""
+        return self.value - self.lower_bound.bound if self.convex else self.latest_gap
+
+    @property
+    def scale(self) -> float:
+        """What gaps are relative to."""
+        if math.isnan(self.centre_value):
+            f = self.opened
+            try:
+                self.centre_value = f.evaluate(f.point(self.centre), tangent=False).reported.value
+            except NotFiniteError:  # a function that is not defined there: gaps are relative to the value itself
+                self.centre_value = 0.0
+        return relative_to(self.value, self.centre_value, self.f.structure.term_size or 0.0)
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap divided by the scale."""
+        gap = self.gap
+        return gap / self.scale if math.isfinite(gap) else math.inf
+
+    def advance(self) -> None:
+        """Make one step of the solver, record what it found, and take a tangent for the certificate if one is due."""
+        begun, f = working_clock(), self.opened
+        if not (self.iteration or f.structure.predictions or same(self.state.x.w, self.centre)):
+            _ = self.scale  # the size of a user's function at the centre tells what is rounding at a good start
+        try:
+            state = self.solver.step(f, self.ball, self.state)
+        except (ValueError, ArithmeticError, LookupError) as error:
+            if not self.unproved or isinstance(error, NotFiniteError):
+                raise
+            raise ValueError(  # numbers of a file that look well may lead beyond the range of floats
+                f"the checkpoint leads to a step that fails ({error}); restore it from a copy, or begin anew with "
+                "`start=`."
+            ) from error
+        short = self.ball.shortened(state.x.w)
+        if short is not state.x.w:  # factors that exceed their memory are compressed
+            state = replace(state, x=f.point(short, state.x.intercept))
+        if state.done and expired():  # a step that the deadline has ended early says nothing about what was possible
+            state = replace(state, done=False)
+        self.state = state
+        self.convex = self.convex and not f.contradicted
+        if self.convex and state.evaluation is not None:
+            self._add_tangent(state, state.evaluation)
+        found = [(t - self.first_iteration, each.reported, state.gap) for t, each in state.found]
+        # An iteration over all rows counts as one pass, so that a run does not depend on how its rows are stored.
+        done = self.passes if state.evaluation is None else float(self.iteration)
+        if not math.isnan(state.allowance) or any([each.tangent is not None for _, each in state.found]):
+            self.next_tangent = next_check(done)  # the solver has taken one
+        elif self.certifies and done >= self.next_tangent:
+            x = f.evaluate(state.x)
+            self.next_tangent, self.convex = next_check(done), self.convex and not f.contradicted
+            if self.convex:
+                self.lower_bound.offer(x.reported.slope, state.x.w)
+            self.state = replace(state, x=x.point)  # with the intercept over all rows
+            found.append((self.iteration, x.reported, math.nan))
+        self.seconds += max(0.0, working_clock() - begun)
+        if self.record and self.iteration % self.record == 0:
+            bound = self.lower_bound.bound if self.convex else math.nan
+            self.trace.append(self.iteration, self.passes, self.seconds, bound, state.gamma)
+        for each in found:
+            self.learn_value(*each)
+
+    def _add_tangent(self, state: State, evaluation: Evaluation) -> None:
+        """Take the bound that the step has proved, and average its tangent with earlier ones."""
+        found = evaluation.reported
+        # The oracle call of a run on a perturbed function bounds that function, not the reported one.
+        own = found.tangent is evaluation.tangent
+        if own and not math.isnan(state.allowance):
+            self.lower_bound.take(state.bound, state.allowance, found.point.w)
+            return
+        known, asked = (state.bound, not math.isnan(state.gap)) if own else (-math.inf, False)
+        valued = math.isfinite(self.value) and not math.isnan(self.centre_value)  # else the scale might cost a read
+        goal = self.value - self.tol * self.scale if valued else math.inf
+        self.lower_bound.add(found.slope, found.point.w, known, state.answer, own=asked, goal=goal)
+
+    def learn_value(self, iteration: int, found: Evaluation, gap: float = math.nan) -> None:
+        """Record what is known about an iterate; ``gap`` is the Frank-Wolfe gap there if it is known."""
+        row = self.trace.row(iteration)
+        row["value"], row["gap"] = found.value, found.value - row["bound"]
+        if iteration == 0:
+            self.first_value = found.value
+            if same(found.point.w, self.centre):
+                self.centre_value = found.value
+        if found.value < self.value:
+            self.best, self.value = found.point, found.value
+        if not self.convex and found.tangent is not None:
+            self.latest_gap = self.ball.gap(found.slope.gradient, found.point.w) if math.isnan(gap) else gap
+            self.smallest_gap = min(self.smallest_gap, (self.latest_gap, iteration))
+            row["gap"] = self.latest_gap

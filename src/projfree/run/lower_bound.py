@@ -13,8 +13,8 @@ from projfree.sets.base import ConstraintSet
 #: Averaging exponents. Two is Primal Averaging's own; larger ones forget early tangents sooner and certify 10 to
 #: 100 times earlier.
 ELLS = (2.0, 4.0, 8.0, 16.0)
-#: Averages are evaluated when their number of tangents has grown by this factor, or when they may end the run.
-GROWTH = 1.1
+#: The largest share of all reads, and of all calls of the oracle, that certification may take.
+CHECK_SHARE = 0.1
 
 
 @dataclass
@@ -75,6 +75,8 @@ class LowerBound:
     ) -> None:
         """Average in the tangent ``m`` taken at ``z``, and find what it proves.
 
+        The averages are evaluated when their number of tangents has grown by a tenth, or when they may end the run.
+
         Parameters
         ----------
         known : float
@@ -93,7 +95,7 @@ class LowerBound:
         if answered:
             self.take(*m.minimum(self.ball, last.support), z)
         if self.count >= self.due:
-            self.due = max(self.count + 1, math.ceil(GROWTH * self.count))
+            self.due = max(self.count + 1, math.ceil((1.0 + CHECK_SHARE) * self.count))
             self.evaluate(last)
             if not answered:
                 self.offer(m, z)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from projfree.checks import Array, all_finite, real_array
 from projfree.objectives.base import SmoothFunction
-from projfree.run.loop import minimize
-from projfree.run.progress import fingerprint
-from projfree.run.result import Interrupted, Result, Status, one_of_many
+from projfree.objectives.quadratic import QuadraticForm
+from projfree.run.loop import fingerprint, minimize
+from projfree.run.result import Interrupted, Result, Status, raise_if_interrupted
 from projfree.sets.base import ConstraintSet, NormBall
 from projfree.solvers import Direct, plan
-from projfree.solvers.base import State
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,62 +110,53 @@ def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array,
     if wanted.ndim != 1 or not len(wanted):
         raise ValueError(f"`radii` must be a sequence of positive numbers, got shape {wanted.shape}.")
     largest = ball.resized(float(wanted.max()))
-    given = settings.get("solver", "auto")
-    form = f.quadratic_form() if goes_direct(f, largest, given, len(wanted)) else None
-    if form is not None and given in ("auto", None) and "state" not in settings:
-        settings = {**settings, "solver": plan(form, largest, radii=len(wanted)).solver}
+    solver = settings.pop("solver", "auto")
+    form = f.quadratic_form() if solves_as_form(f, largest, solver, len(wanted)) else None
+    if form is not None and solver in ("auto", None) and "state" not in settings:
+        solver = plan(form, largest, radii=len(wanted)).solver
     results: dict[int, Result] = {}
     before: Result | None = None
-    smaller = float(wanted.min())
     for k in np.argsort(wanted, kind="stable").tolist():
+        inside = ball.resized(float(wanted[k]))
         try:
-            radius = float(wanted[k])
-            before = _next(f if form is None else form, ball.resized(radius), before, radius / smaller, settings)
-            smaller = radius
-            results[k] = before if form is None else _of_rows(f, before, settings)
+            before = _next_result(f if form is None else form, inside, before, solver, settings)
+            results[k] = before if form is None else _on_rows(f, form, before, settings)
         except Interrupted as stop:
-            results[k] = stop.result if form is None else _of_rows(f, stop.result, settings)
-            solved = sorted(results)
-            raise PathInterrupted(Path(wanted[solved], tuple(results[j] for j in solved))) from stop
+            results[k] = stop.result if form is None else _on_rows(f, form, stop.result, settings)
+            done = sorted(results)
+            raise PathInterrupted(Path(wanted[done], tuple(results[j] for j in done))) from stop
     return Path(wanted, tuple(results[k] for k in range(len(wanted))))
 
 
-def goes_direct(f: SmoothFunction, ball: ConstraintSet, solver: Any, radii: int) -> bool:
+def solves_as_form(f: SmoothFunction, ball: ConstraintSet, solver: Any, radii: int) -> bool:
     """Whether the plan for so many radii, or the user, solves squares over rows as a quadratic form."""
     if f.n is None or f.reported is not f or not f.structure.quadratic_form:
         return False
-    chosen = plan(f, ball, radii=radii).solver if solver in ("auto", None) else solver
-    return isinstance(chosen, Direct)
+    return isinstance(plan(f, ball, radii=radii).solver if solver in ("auto", None) else solver, Direct)
 
 
-def _of_rows(f: SmoothFunction, result: Result, settings: dict[str, Any]) -> Result:
-    """A result on the form as one on the rows: with its intercept, or read anew where the form is too coarse."""
-    own, form = result.certificate, f.quadratic_form()
-    if result.status is Status.PRECISION:
-        again = {**settings, "solver": result.solver, "start": result.w, "state": None}
-        return replace(one_of_many(minimize(f, own.ball, **again)), plan=result.plan)
-    assert form is not None
-    at = None if own.witness is None else form.intercept(own.witness)
-    certificate = replace(own, loss=f.structure.loss, intercept=form.intercept(own.w), witness_intercept=at)
-    return replace(result, intercept=form.intercept(result.w), certificate=certificate)
-
-
-def _next(
-    f: SmoothFunction, ball: ConstraintSet, before: Result | None, ratio: float, settings: dict[str, Any]
+def _next_result(
+    f: SmoothFunction, ball: ConstraintSet, before: Result | None, solver: Any, settings: dict[str, Any]
 ) -> Result:
-    """The result for the next radius, which is ``ratio`` times the last one."""
+    """The result for the next radius, which begins where the last one ended."""
     if before is None:
-        return one_of_many(minimize(f, ball, **settings))
-    w = before.state.x.w
+        return raise_if_interrupted(minimize(f, ball, solver, **settings))
+    w, solver, begin = before.state.x.w, before.solver, {"state": None, "start": None}
     if isinstance(ball, NormBall) or ball.contains(w):
-        begin: dict[str, Any] = {"state": carried(f, ball, before)}
+        state = solver.carry(f, ball, before.state)
+        begin["state"] = replace(state, problem=fingerprint(f, ball, solver), solver=solver)
     else:  # simplices of other radii do not meet
-        begin = {"state": None, "start": ratio * w if ball.contains(ratio * w) else None}
-    found = one_of_many(minimize(f, ball, **{**settings, "solver": before.solver, **begin}))
-    return replace(found, plan=before.plan)
+        larger = w * (cast("Any", ball).radius / cast("Any", before.certificate.ball).radius)
+        begin["start"] = larger if ball.contains(larger) else None
+    return replace(raise_if_interrupted(minimize(f, ball, solver, **{**settings, **begin})), plan=before.plan)
 
 
-def carried(f: SmoothFunction, ball: ConstraintSet, before: Result) -> State:
-    """A first state over a set that contains the iterate of an earlier result, with all of it that still holds."""
-    solver = before.solver
-    return replace(solver.carry(f, ball, before.state), problem=fingerprint(f, ball, solver), solver=solver)
+def _on_rows(f: SmoothFunction, form: QuadraticForm, result: Result, settings: dict[str, Any]) -> Result:
+    """A result on the form as one on the rows: with its intercept, or read anew where the form is too coarse."""
+    certificate = result.certificate
+    if result.status is Status.PRECISION:
+        again = {**settings, "start": result.w, "state": None}
+        return replace(raise_if_interrupted(minimize(f, certificate.ball, result.solver, **again)), plan=result.plan)
+    w, witness = form.intercept(result.w), form.intercept(certificate.witness)
+    certificate = replace(certificate, loss=f.structure.loss, intercept=w, witness_intercept=witness)
+    return replace(result, intercept=w, certificate=certificate)

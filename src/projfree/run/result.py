@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import os
 from dataclasses import dataclass
 from enum import Enum
@@ -10,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from projfree.checks import Array, real_array
-from projfree.display import html_table
+from projfree.checks import Array, html_table, real_array
 from projfree.run.certificate import Certificate
 from projfree.solvers.base import Solver, State
 from projfree.solvers.choose import Plan
@@ -40,37 +40,33 @@ class Trace:
     array([3, 6, 9])
     """
 
-    def __init__(self, columns: dict[str, Array] | None = None) -> None:
-        self._rows: list[list[float]] = []
+    def __init__(self, columns: dict[str, Any] | None = None) -> None:
+        self._rows: list[dict[str, float]] = []
         if columns is not None:
-            self._rows = np.column_stack([columns[name] for name in COLUMNS]).tolist()
+            found = [real_array(name, columns[name]) for name in COLUMNS]
+            if any(column.ndim != 1 or column.shape != found[0].shape for column in found):
+                raise ValueError("the columns of its trace have different lengths")
+            self._rows = [dict(zip(COLUMNS, row, strict=True)) for row in np.column_stack(found).tolist()]
 
-    @classmethod
-    def read(cls, columns: dict[str, Any]) -> Trace:
-        """The trace whose columns a file gives, which must have one length."""
-        found = {name: real_array(name, columns[name]) for name in COLUMNS}
-        if len({column.shape for column in found.values()}) != 1 or found["iteration"].ndim != 1:
-            raise ValueError("the columns of its trace have different lengths")
-        return cls(found)
+    def append(self, iteration: int, passes: float, seconds: float, bound: float, gamma: float) -> None:
+        """Add a row, whose value and gap become known later."""
+        row = (iteration, passes, seconds, math.nan, bound, math.nan, gamma)
+        self._rows.append(dict(zip(COLUMNS, map(float, row), strict=True)))
 
-    def append(self, **row: float) -> int:
-        """Add a row; return its place, for values that become known later."""
-        self._rows.append([float(row.get(name, np.nan)) for name in COLUMNS])
-        return len(self._rows) - 1
+    def row(self, iteration: int) -> dict[str, float]:
+        """The row of one of the last two iterations, to write to; one that belongs to no trace if it is not recorded.
 
-    def fill(self, place: int, **values: float) -> None:
-        """Set entries of a row that was added before."""
-        for name, value in values.items():
-            self._rows[place][COLUMNS.index(name)] = float(value)
+        Solvers learn the value of an iterate in the iteration after it at the latest.
+        """
+        for row in self._rows[-2:]:
+            if row["iteration"] == iteration:
+                return row
+        return dict.fromkeys(COLUMNS, math.nan)
 
-    def withdraw(self) -> None:
+    def withdraw_bounds(self) -> None:
         """Forget all bounds, and the gaps to them."""
-        for place in range(len(self)):
-            self.fill(place, bound=np.nan, gap=np.nan)
-
-    def at(self, place: int, name: str) -> float:
-        """One entry."""
-        return self._rows[place][COLUMNS.index(name)]
+        for row in self._rows:
+            row["bound"] = row["gap"] = math.nan
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -79,8 +75,7 @@ class Trace:
         """One column as an array."""
         if name not in COLUMNS:
             raise KeyError(f"a trace has the columns {', '.join(COLUMNS)}, not {name!r}.")
-        column = np.array([row[COLUMNS.index(name)] for row in self._rows])
-        return column.astype(np.int64) if name == "iteration" else column
+        return np.array([row[name] for row in self._rows], dtype=np.int64 if name == "iteration" else np.float64)
 
     def columns(self) -> dict[str, Array]:
         """All columns by name."""
@@ -97,7 +92,7 @@ class Trace:
         with open(path, "w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(COLUMNS)
-            writer.writerows([int(row[0]), *(repr(x) for x in row[1:])] for row in self._rows)
+            writer.writerows([int(first), *map(repr, others)] for first, *others in map(dict.values, self._rows))
 
     def plot(self, x: str = "passes", ax: Any = None) -> Any:
         """Draw the gap against passes, iterations or seconds on logarithmic axes; returns the axes."""
@@ -273,7 +268,7 @@ class Interrupted(KeyboardInterrupt):
         return str(self.result.status)
 
 
-def one_of_many(result: Result) -> Result:
+def raise_if_interrupted(result: Result) -> Result:
     """Return the result of one run among several; an interrupt that ended it ends them all."""
     if result.status is Status.INTERRUPTED:
         raise Interrupted(result)

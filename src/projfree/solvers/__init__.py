@@ -1,5 +1,5 @@
 """Algorithms: each an `init` and a `step`."""
 
-from projfree.first_use import on_first_use
+from projfree.lazy_import import lazy_names
 
-__getattr__, __dir__, __all__ = on_first_use(__name__)
+__getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from projfree import solvers
 from projfree.algebra import FactoredShape
-from projfree.checks import count, instance
-from projfree.display import html_table
+from projfree.checks import count, html_table, instance
 from projfree.objectives.base import SmoothFunction
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver

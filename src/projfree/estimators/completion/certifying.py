@@ -21,8 +21,8 @@ from projfree.estimators.solving import warn_of_gap
 from projfree.estimators.watching import given_callbacks
 from projfree.run import Result, Status, minimize
 from projfree.run.callbacks import announce
-from projfree.run.exit import refuse_contradiction
-from projfree.run.result import one_of_many
+from projfree.run.certificate import refuse_contradiction
+from projfree.run.result import raise_if_interrupted
 
 #: What a value may err by, relative to that without a model: a bound above it by more belongs to another problem.
 ROUNDING = 1e-12
@@ -88,7 +88,7 @@ class Certifying(Predictor, PreparedRatings):
             found = Factors.of_point(problem.f, ball, result.w, np.asarray(result.intercept))
         known = CertifiedModel(found, result.value, result.bound, result.relative_gap, coarse=False)
         self._improve(problem, known, result)
-        one_of_many(result)
+        raise_if_interrupted(result)
         if not (result.status.converged or result.status is Status.CALLBACK or self.relative_gap_ <= tol):
             warn_of_gap(self, result.status, result.n_iter, self.relative_gap_, tol)
 

@@ -15,8 +15,7 @@ from projfree.estimators.completion.factors import Factors
 from projfree.losses.squared import is_squared
 from projfree.numerics.subspace import is_sharp
 from projfree.objectives.evaluation import Evaluation
-from projfree.run.exit import refuse_contradiction
-from projfree.run.progress import LEAST_SCALE
+from projfree.run.certificate import LEAST_SCALE, refuse_contradiction
 from projfree.runtime import single_blas
 from projfree.sets import spectral
 from projfree.sets.weighted import WeightedSchattenBall

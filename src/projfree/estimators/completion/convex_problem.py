@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -26,11 +27,13 @@ from projfree.deadline import unhurried
 from projfree.estimators.completion.factors import Factors
 from projfree.losses.base import Loss
 from projfree.run import Status
-from projfree.run.loop import driven
+from projfree.run.callbacks import Callback
+from projfree.run.loop import Run, run_steps
+from projfree.runtime import single_blas
 from projfree.sets import WeightedSchattenBall
 
 if TYPE_CHECKING:
-    from projfree.run.checkpoint import Written
+    from projfree.run.checkpoint import SavedRun
 
 #: The radius of an answer without a matrix, for ratings of the unit.
 LEAST_RADIUS = 1e-8
@@ -156,15 +159,21 @@ class ConvexProblem:
         state: AlternatingState | None,
         *,
         seed: int = 0,
-        written: Written | None = None,
-        **given: Any,
+        written: SavedRun | None = None,
+        callbacks: Sequence[Callback] = (),
+        max_iter: int,
     ) -> Swept:
-        """The run from a state, from a checkpoint, or from random factors; ``given`` is as for `driven`."""
+        """The run from a state, from a checkpoint, or from random factors, certified by nobody."""
         if state is not None:
             first = solver.carry(self.f, ball, state)
         else:
             first = solver.init(self.f, ball, self.f.point(ball.centre(self.f.shape)), seed)
-        run, status = driven(self.f, ball, solver, written or first, **given)
+        first = replace(first, solver=solver)
+        run = Run(self.f, ball, solver, first, tol=0.0, max_iter=max_iter, record=0, certifies=False)
+        if written is not None:
+            written.restore(run)
+        with single_blas():
+            status, _ = run_steps(run, callbacks)
         return Swept(cast("AlternatingState", run.state), status)
 
 

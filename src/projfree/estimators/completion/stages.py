@@ -12,8 +12,7 @@ from typing import Any, Self, cast
 import numpy as np
 
 from projfree import persist
-from projfree.callers import outside
-from projfree.checks import shown
+from projfree.checks import shown, stacklevel
 from projfree.completion.alternating import weakest
 from projfree.deadline import remaining, unhurried
 from projfree.estimators.completion.certifying import Certifying
@@ -25,8 +24,8 @@ from projfree.estimators.completion.stopping import BestSweep, limited, products
 from projfree.estimators.watching import given_callbacks
 from projfree.run import Checkpoint, Status
 from projfree.run.callbacks import announce
-from projfree.run.checkpoint import Written
-from projfree.run.progress import ANEW, refuse_other
+from projfree.run.checkpoint import SavedRun
+from projfree.run.loop import REMEDY, refuse_other
 
 #: With fewer ratings than this none are held out to choose the radius; the penalty follows no radius but its own share.
 FEW = 20
@@ -102,21 +101,21 @@ class Stages(Certifying):
             swept = problem.within(self.rank, float(self.radius), state, **settings)
         self._finish(problem, swept, stopping)
 
-    def _stopping(self, problem: ConvexProblem, written: Written | None) -> BestSweep | None:
+    def _stopping(self, problem: ConvexProblem, written: SavedRun | None) -> BestSweep | None:
         """What stops the sweeps early, with what a checkpoint holds of it."""
         if self.held_out_ is None:
             return None
         stopping = BestSweep(self._judge(problem), self.n_iter_no_change)
         if written is not None:
-            refuse_other(written.name, written.problem, {"shape": str(problem.f.shape)}, ANEW)
+            refuse_other(written.name, written.problem, {"shape": str(problem.f.shape)}, REMEDY)
             stopping.go_on(written.note.get("stopping", {}), problem, self._seed)
         return stopping
 
-    def _implicit_of(self, written: Written) -> float:
+    def _implicit_of(self, written: SavedRun) -> float:
         """The weight of implicit features that a checkpoint was written with; raises where another one is asked for."""
         found = float(written.note.get("implicit", self.implicit_))
         if not isinstance(self.implicit, str):
-            refuse_other(written.name, {"implicit": f"{found:g}"}, {"implicit": f"{self.weights[0]:g}"}, ANEW)
+            refuse_other(written.name, {"implicit": f"{found:g}"}, {"implicit": f"{self.weights[0]:g}"}, REMEDY)
         return found
 
     def most_sweeps(self, begun: bool) -> int:
@@ -140,10 +139,10 @@ class Stages(Certifying):
         grown = math.sqrt(len(self._training()) / len(self._split[0]))
         return found.strength * grown, found.implicit, found.state
 
-    def _written(self) -> Written | None:
+    def _written(self) -> SavedRun | None:
         """The checkpoint to go on from, where there is one."""
         found = self._checkpoint({})
-        return None if found is None or not persist.exists(found.path) else Written.load(found.path)
+        return None if found is None or not persist.exists(found.path) else SavedRun.load(found.path)
 
     def _checkpoint(self, note: dict[str, Any]) -> Checkpoint | None:
         """The callback that writes the sweeps to disk with a note, None where no checkpoint was asked for."""
@@ -161,7 +160,7 @@ class Stages(Certifying):
             warnings.warn(
                 f"`radius={self.radius:g}` is larger than these ratings need: the norm of the answer is {norm:.4g}, so "
                 "the ball does not hold it back; choose a smaller radius, or leave it out.",
-                stacklevel=outside(),
+                stacklevel=stacklevel(),
             )
 
     def _finish(self, problem: ConvexProblem, swept: Swept, stopping: BestSweep | None) -> None:

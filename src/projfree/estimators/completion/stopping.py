@@ -14,7 +14,7 @@ from projfree.deadline import deadline
 from projfree.estimators.completion.convex_problem import ConvexProblem
 from projfree.estimators.watching import given_callbacks
 from projfree.run import Run
-from projfree.run.callbacks import closed
+from projfree.run.callbacks import closing
 
 
 def limited(seconds: float | None) -> AbstractContextManager[None]:
@@ -25,7 +25,7 @@ def limited(seconds: float | None) -> AbstractContextManager[None]:
 @contextmanager
 def watched(callbacks: Any, seconds: float | None) -> Iterator[None]:
     """One limit for everything that follows, after which the callbacks are closed."""
-    with closed(given_callbacks(callbacks)), limited(seconds):
+    with closing(given_callbacks(callbacks)), limited(seconds):
         yield
 
 

@@ -18,7 +18,7 @@ from typing import Any
 LINE = re.compile(r"^from ([\w.]+) import (\w+) as \w+$", re.MULTILINE)
 
 
-def on_first_use(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """The functions ``__getattr__`` and ``__dir__`` of a package, and its ``__all__``, in the order of the stub file.
 
     Lines ``from package import module as module`` are modules, which are no names of ``__all__``.
