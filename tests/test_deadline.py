@@ -34,8 +34,7 @@ from projfree.deadline import Expired, deadline, expired
 from projfree.numerics.fista import project_descent
 from projfree.numerics.lp_norm import lp_norm, row_norms
 from projfree.numerics.lp_quadratic import minimise_quadratic
-from projfree.numerics.newton_root import falling_roots
-from projfree.numerics.projections import project_groups
+from projfree.numerics.projections import decreasing_roots, project_groups
 from projfree.numerics.subspace import leading
 from projfree.sets import WithFree
 from projfree.solvers.base import Solver, State
@@ -127,11 +126,11 @@ def test_roots(clock):
         calls += 1
         return 0.3 - x**3
 
-    falling_roots(fun, np.zeros(2), np.ones(2))
+    decreasing_roots(fun, np.zeros(2), np.ones(2))
     assert calls > 5
     calls = 0
     with deadline(1.5):
-        found = falling_roots(fun, np.zeros(2), np.ones(2))
+        found = decreasing_roots(fun, np.zeros(2), np.ones(2))
     assert calls <= 2
     assert np.all((found >= 0.0) & (found <= 1.0))
 

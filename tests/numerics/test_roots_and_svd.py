@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import hadamard
 
-from projfree.numerics.newton_root import falling_roots
+from projfree.numerics.projections import decreasing_roots
 from projfree.numerics.svd import singular_values, svd, svd_error
 
 
@@ -16,7 +16,7 @@ def test_roots_of_many_functions_at_once():
             [1 - x[0], 1e-9 - x[1], 0.5 - x[2] ** 40, np.exp(-60 * x[3]) - 1e-20, np.sign(0.3 - x[4]), -x[5], 3 - x[6]]
         )
 
-    found = falling_roots(fun, np.zeros(7), np.full(7, 2.0))
+    found = decreasing_roots(fun, np.zeros(7), np.full(7, 2.0))
     roots = np.array([1, 1e-9, 0.5 ** (1 / 40), np.log(1e20) / 60, 0.3, 0, 2])
     np.testing.assert_allclose(found, roots, rtol=1e-14)
 

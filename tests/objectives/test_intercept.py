@@ -23,7 +23,7 @@ from projfree import (
     minimize,
 )
 from projfree.algebra import Point
-from projfree.numerics.newton_root import NoRootError
+from projfree.numerics.root_finding import NoRootError
 from projfree.objectives.intercept import InterceptSearch, search
 
 CONVEX = [

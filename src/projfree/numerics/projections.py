@@ -12,12 +12,14 @@ there. Measuring from ``m`` keeps every logarithm that matters of order one, wha
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from projfree.checks import Array
+from projfree.deadline import expired
 from projfree.numerics.lp_norm import conjugate, lp_norm, row_norms
-from projfree.numerics.newton_root import falling_roots
+from projfree.numerics.root_finding import find_roots
 
 _EPS = float(np.finfo(np.float64).eps)
 _ROUNDS = 80  # a bound on the loops; 3-10 rounds are usual
@@ -251,7 +253,7 @@ def _soft_sizes(w: Array, p: float, radius: float) -> Array:
         return row_norms(w - project_rows(w, dual, multiplier), p)
 
     high = np.atleast_1d(row_norms(w, dual).max())
-    root = float(falling_roots(lambda c: np.atleast_1d(sizes(c[0]).sum() - radius), np.zeros(1), high)[0])
+    root = float(decreasing_roots(lambda c: np.atleast_1d(sizes(c[0]).sum() - radius), np.zeros(1), high)[0])
     # Against a tiny radius even neighbouring multipliers are far apart; between them the sizes are interpolated.
     large, small = sizes(root * (1.0 - 4.0 * _EPS)), sizes(root * (1.0 + 4.0 * _EPS))
     gap = float(large.sum() - small.sum())
@@ -272,7 +274,20 @@ def _sizes(w: Array, p: float, q: float, radius: float) -> Array:
             distance = row_norms(w - project_rows(w, p, radius * s**power), dual)
             return np.asarray(distance - multiplier * s ** (power * (q - 1.0)))
 
-        return np.asarray(radius * falling_roots(excess, np.zeros_like(longest), longest) ** power)
+        return np.asarray(radius * decreasing_roots(excess, np.zeros_like(longest), longest) ** power)
 
     high = np.atleast_1d(lp_norm(row_norms(w, dual), conjugate(q)))
-    return sizes(falling_roots(lambda c: np.atleast_1d(lp_norm(sizes(c[0]), q) - radius), np.zeros(1), high)[0])
+    return sizes(decreasing_roots(lambda c: np.atleast_1d(lp_norm(sizes(c[0]), q) - radius), np.zeros(1), high)[0])
+
+
+def decreasing_roots(fun: Callable[[Array], Array], low: Array, high: Array) -> Array:
+    """The root in ``[low, high]`` of each of several decreasing functions without known slopes.
+
+    ``fun`` maps the vector of arguments to the vector of values. At the deadline the last places are returned.
+    """
+
+    def looks(places: Sequence[float]) -> list[tuple[float, float, float]]:
+        noise = math.inf if expired() else 0.0
+        return [(value, 0.0, noise) for value in (-fun(np.array(places))).tolist()]
+
+    return np.array(find_roots(looks, (0.5 * (low + high)).tolist(), low.tolist(), high.tolist()))

@@ -18,7 +18,7 @@ from projfree.data.workspace import Workspace
 from projfree.deadline import expired
 from projfree.losses.base import Loss, row_blocks
 from projfree.numerics.corner import minimise_on_corner
-from projfree.numerics.newton_root import bracketed_root
+from projfree.numerics.root_finding import find_root
 from projfree.objectives.row_steps import weigh
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ class Hull(ABC):
             return first, second, noise
 
         initial = float(look(0.0).gradient @ direction)
-        return bracketed_root(slope, 0.0, 1.0, start)
+        return find_root(slope, start, 0.0, 1.0)
 
     def _scan(self) -> Array:
         """The lowest of geometrically spaced steps, polished; never above the first point."""

@@ -24,7 +24,7 @@ from projfree.data.workspace import Workspace
 from projfree.deadline import expired
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
-from projfree.numerics.newton_root import NoRootError, increasing_root, increasing_roots
+from projfree.numerics.root_finding import NoRootError, find_root, find_roots
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hull import Hull, Local, PredictionHull, PredictionProducts, QuadraticHull
 from projfree.objectives.row_steps import DerivativeSums, FloorSum, SlopeSums, Sums, TangentSums, ValueSum, weigh
@@ -399,7 +399,7 @@ class InterceptSearch:
             first, second, size = self.slopes(np.array(places).reshape(b.shape)).reshape(3, -1).tolist()
             return [(f, s, NOISE * UNIT * z) for f, s, z in zip(first, second, size, strict=True)]
 
-        return np.array(increasing_roots(looks, b.ravel().tolist())).reshape(b.shape)
+        return np.array(find_roots(looks, b.ravel().tolist())).reshape(b.shape)
 
     def closed(self, b: Array) -> Array:
         """The closed form of a loss that has one, and the root where predictions are too far from ``b`` for it."""
@@ -439,7 +439,7 @@ class InterceptSearch:
             _, first, size, second = self.look(b + (c - b[j]) * unit)
             return float(first[j]), float(second[j, j]), NOISE * UNIT * size
 
-        return np.asarray(b + (increasing_root(slope, float(b[j])) - b[j]) * unit)
+        return np.asarray(b + (find_root(slope, float(b[j])) - b[j]) * unit)
 
     def local(self, b: Array) -> Array:
         """A local minimiser for a loss that is not convex."""

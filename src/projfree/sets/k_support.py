@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree.checks import Array, count, positive
-from projfree.numerics.newton_root import Look, bracketed_root
+from projfree.numerics.root_finding import Look, find_root
 from projfree.numerics.sums import UNIT
 from projfree.sets.base import ConstraintSet, NormBall, OracleResult, Shape, Structure
 from projfree.sets.inputs import finite, largest, like, lowest, point
@@ -170,7 +170,7 @@ class _Sorted:
             return 1.0 / norm - 1.0 / radius, -slope / norm**2, 4e-16 / radius
 
         most = math.sqrt(self.squares[-1]) / radius
-        multiplier = bracketed_root(look, 0.0, most, 0.0)
+        multiplier = find_root(look, 0.0, 0.0, most)
         a, b, _ = self._parts(multiplier)
         theta = np.ones(b)
         # The deviations from the mean are exact where entries are equal, however large the multiplier is.
