@@ -24,8 +24,6 @@ from projfree.numerics.root_finding import find_roots
 _EPS = float(np.finfo(np.float64).eps)
 _ROUNDS = 80  # a bound on the loops; 3-10 rounds are usual
 _LOG_ZERO = -1e4  # stands for log(0): its power vanishes, and differences with it stay finite
-_SMALL, _LARGE = 1e-270, 1e290  # beyond them products lose digits to denormal numbers, or sums overflow
-_SHORT = 2048  # rows of up to so many entries are sorted, which fits the processor's cache
 
 
 def project(w: Array, p: float, radius: float, weights: Array | None = None) -> Array:
@@ -55,11 +53,7 @@ def project_rows(w: Array, p: float, radius: float | Array, weights: Array | Non
 def _onto_sphere(w: Array, norms: Array, p: float, radius: Array, d: Array | None) -> Array:
     """The projection of rows outside of their balls."""
     if p == 2.0 and d is None:
-        scale = radius / norms
-        if np.all(scale > 1e-290):
-            return np.asarray(w * scale[:, None])
-        unit = w / np.abs(w).max(axis=-1, keepdims=True)  # the quotient would underflow, or lose digits
-        return np.asarray(unit / row_norms(unit, 2.0)[:, None] * radius[:, None])
+        return np.asarray(w / norms[:, None] * radius[:, None])  # divided first: the quotient might underflow
     a = np.abs(w)
     if math.isinf(p):
         x = np.minimum(a, radius[:, None] if d is None else radius[:, None] / d)
@@ -75,61 +69,40 @@ def simplex_rows(z: Array, radius: float | Array, weights: Array | None = None) 
 
     .. math:: x_j = (z_j - \mu d_j)_+, \qquad \mu = \Bigl(\sum_{j \in A} d_j z_j - r\Bigr) \Big/ \sum_{j \in A} d_j^2,
 
-    with :math:`A` the entries that stay positive, those with the largest :math:`z_j/d_j`. Where the radius is small
-    against ``z`` this difference would cancel, and the threshold is measured from the largest ratio instead:
-    :math:`x_j = d_j (\eta - \delta_j)_+`, :math:`\delta_j = \max_i (z_i/d_i) - z_j/d_j`,
-    :math:`\eta = (r + \sum_A d_j^2 \delta_j)/\sum_A d_j^2`. Short rows are sorted; of long ones as many of the
-    smallest :math:`\delta_j` as it takes for the others to exceed :math:`\eta`.
+    with :math:`A` the entries that stay positive. Where the radius is small against ``z`` this difference would cancel,
+    and the threshold is measured from the largest ratio instead: :math:`x_j = d_j (\eta - \delta_j)_+`,
+    :math:`\delta_j = \max_i (z_i/d_i) - z_j/d_j`, :math:`\eta = (r + \sum_A d_j^2 \delta_j)/\sum_A d_j^2`.
+    Entries with :math:`\delta_j > \eta` leave A until none does. This is Newton's method for a piecewise
+    linear function; about ten rounds are usual.
 
     References
     ----------
-    Duchi, Shalev-Shwartz, Singer and Chandra, "Efficient projections onto the l_1-ball", 2008.
+    Michelot (1986), A finite algorithm for finding the projection of a point onto the canonical simplex of R^n; Condat
+    (2016), Fast projection onto the simplex and the l1 ball.
     """
     r = np.broadcast_to(np.asarray(radius, dtype=np.float64).reshape(-1, 1), (len(z), 1))
-    largest = max(float(np.abs(z).max(initial=0.0)), float(r.max(initial=0.0)))
-    if _LARGE < largest < math.inf or 0.0 < largest < _SMALL:
-        sizes = np.maximum(np.abs(z).max(axis=-1, keepdims=True, initial=0.0), r)
-        unit = np.where(sizes > _LARGE, 2.0**100, np.where(sizes < _SMALL, 2.0**-100, 1.0))
-        return np.asarray(simplex_rows(z / unit, r / unit, weights) * unit)
+    # Division by a power of two is exact, and keeps sums and products in the range of numbers.
+    size = np.maximum(np.abs(z).max(axis=-1, keepdims=True, initial=0.0), r)
+    unit = np.where((size > 0.0) & (size < math.inf), np.ldexp(0.5, np.frexp(size)[1]), 1.0)
+    z, r = z / unit, r / unit
     d = np.broadcast_to(np.float64(1.0) if weights is None else weights, z.shape)
     ratio = z if weights is None else z / d
     delta = ratio.max(axis=-1, keepdims=True) - ratio
-    if z.shape[1] <= _SHORT:
-        eta, mu = _thresholds(delta, d, z, r)
-    else:
-        rows = [_threshold_of_long(delta[i], d[i], z[i], r[i : i + 1]) for i in range(len(z))]
-        eta, mu = (np.concatenate(part) for part in zip(*rows, strict=True))
+    square = d * d
+    positive = delta <= r / np.where(delta == 0.0, square, 0.0).max(
+        axis=-1, keepdims=True
+    )  # the largest gets r at most
+    while True:
+        mass = np.where(positive, square, 0.0).sum(axis=-1, keepdims=True)
+        eta = (r + np.where(positive, square * delta, 0.0).sum(axis=-1, keepdims=True)) / mass
+        still = positive & (delta <= eta)
+        if not (positive & ~still).any():
+            break
+        positive = still
+    mu = (np.where(positive, d * z, 0.0).sum(axis=-1, keepdims=True) - r) / mass
     out = np.where(eta < np.abs(mu), eta - delta, ratio - mu)  # for each row the form that loses fewer digits
     np.maximum(out, 0.0, out=out)
-    return out if weights is None else out * d
-
-
-def _thresholds(delta: Array, d: Array, z: Array, r: Array) -> tuple[Array, Array]:
-    r""":math:`\eta` and :math:`\mu` of every row, as columns like ``r``."""
-    order = np.argsort(delta, axis=-1, kind="stable")
-    rising, square = (np.take_along_axis(part, order, axis=-1) for part in (delta, d * d))
-    etas = (r + np.cumsum(square * rising, axis=-1)) / np.cumsum(square, axis=-1)
-    # The positive entries are a prefix of the sorted row, and the first entry (delta = 0) is always one of them.
-    last = np.maximum(np.count_nonzero(rising < etas, axis=-1) - 1, 0)[:, None]
-    positive = delta <= np.take_along_axis(rising, last, axis=-1)
-    # Sums in pairs, which round less than cumulative ones.
-    mass, moment, excess = (
-        np.where(positive, part, 0.0).sum(axis=-1, keepdims=True) for part in (d * d, d * z, d * d * delta)
-    )
-    return (r + excess) / mass, (moment - r) / mass
-
-
-def _threshold_of_long(delta: Array, d: Array, z: Array, r: Array) -> tuple[Array, Array]:
-    """The thresholds of one long row, from its entries of smallest delta: more of them until the rest exceeds eta."""
-    count = _SHORT
-    while count < len(delta):
-        level = np.partition(delta, count)[count]
-        near = delta <= level
-        eta, mu = _thresholds(delta[None, near], d[None, near], z[None, near], r)
-        if eta[0, 0] <= level:
-            return eta, mu
-        count *= 8
-    return _thresholds(delta[None], d[None], z[None], r)
+    return out * unit if weights is None else out * d * unit
 
 
 def solve_two_powers(
@@ -165,61 +138,43 @@ def exponents(p: float) -> tuple[float, float]:
 def _sphere_rows(a: Array, p: float, radius: Array, weights: Array | None) -> Array:
     r"""Project rows ``a >= 0`` that lie outside the ball onto :math:`\{x : \|d x\|_p = r\}`; ``radius`` one a row.
 
-    Newton on :math:`\|y(\lambda)\|_p^{1-p} = 1`, which is nearly linear in :math:`\lambda` at both ends of its range,
-    kept in a bracket; within it `solve_two_powers` for every entry.
+    The root in :math:`\lambda` of :math:`\|y(\lambda)\|_p^{1-p} - 1`, which is nearly linear at both ends of its range;
+    for each :math:`\lambda` `solve_two_powers` for every entry.
     """
-    rows = _Rows(a, p, radius, weights)
-    c, low, high = rows.high, rows.low, rows.high
-    for _ in range(_ROUNDS):
-        _, log_norm, slope = rows.solve(c)
-        low, high = np.where(log_norm > 0.0, c, low), np.where(log_norm > 0.0, high, c)
-        step = np.expm1(np.minimum((p - 1.0) * log_norm, 600.0)) / np.maximum((p - 1.0) * slope, 1e-300)
-        new = c + np.log1p(np.clip(step, -0.999, 1e300))
-        middle = np.where(np.isfinite(low), 0.5 * (np.maximum(low, -1e6) + high), c - 3.0)
-        c = np.where((new < low) | (new > high), middle, new)
-        # A relative step of 1e-8 in lambda has, Newton's method being quadratic, an error below rounding after it.
-        if np.all((np.abs(step) <= 1e-8) | (np.abs(log_norm) <= 8.0 * _EPS)):
-            break
-    log_y, log_norm, _ = rows.solve(c)
-    return np.where(a > 0.0, rows.radius * np.exp(log_y - log_norm) / rows.d, 0.0)
+    alpha, beta = exponents(p)
+    d, r = np.ones((1, 1)) if weights is None else weights, radius.reshape(-1, 1)
+    m = a.max(axis=-1, keepdims=True)
+    b, kappa = a / m, r / m
+    log_b, log_d = np.where(b > 0.0, np.log(np.maximum(b, 5e-324)), _LOG_ZERO), np.log(d)
+    # A difference of logarithms is the coarser formula; where the quotient underflows, kappa no longer matters.
+    sigma = (np.log(r) - np.log(m) if np.min(kappa) < 1e-290 else np.log(kappa)) - log_d
+    log_y, log_norm = np.zeros_like(a), np.zeros_like(m)
+    warm: tuple[Array, Array, Array] | None = None
 
-
-class _Rows:
-    """The equations of all rows for a given logarithm ``c`` of the multiplier (a column, one entry a row)."""
-
-    def __init__(self, a: Array, p: float, radius: Array, weights: Array | None) -> None:
-        self.p, self.radius = p, radius.reshape(-1, 1)
-        self.warm: tuple[Array, Array, Array] | None = None
-        self.d = np.ones((1, 1)) if weights is None else weights
-        self.alpha, self.beta = exponents(p)
-        m = a.max(axis=-1, keepdims=True)
-        b, kappa = a / m, self.radius / m
-        self.log_b = np.where(b > 0.0, np.log(np.maximum(b, 5e-324)), _LOG_ZERO)
-        self.log_d = np.log(self.d)
-        # A difference of logarithms is the coarser formula; where the quotient underflows, kappa no longer matters.
-        log_kappa = np.log(self.radius) - np.log(m) if np.min(kappa) < 1e-290 else np.log(kappa)
-        self.sigma = log_kappa - self.log_d
-        # lambda is the dual norm of b - kappa y / d, at most that of b; and y <= 1 bounds it from below.
-        floor = np.max((b - kappa / self.d) / self.d, axis=-1, keepdims=True)
-        self.high = np.log(row_norms(b / self.d, conjugate(p))[:, None]) + 1e-9
-        self.low = np.where(floor > 0.0, np.log(np.maximum(floor, 1e-300)) - 1e-9, -np.inf)
-
-    def solve(self, c: Array) -> tuple[Array, Array, Array]:
-        r""":math:`\log y`, :math:`\log\|y\|_p` and :math:`-d\log\|y\|_p/dc` for the multiplier :math:`e^c`."""
-        tau = c + self.log_d
-        t = np.minimum((self.log_b - tau) / self.beta, (self.log_b - self.sigma) / self.alpha)
-        if self.warm is not None:  # the tangent at the last multiplier; Newton's method corrects it from either side
-            last, t_last, speed = self.warm
-            t = np.minimum(t, t_last - speed * (c - last))
-        t, share = solve_two_powers(t, self.log_b, self.sigma, tau, self.alpha, self.beta)
-        speed = share / (self.alpha + (self.beta - self.alpha) * share)
-        self.warm = c, t, speed
-        log_y = self.alpha * t
+    def looks(places: Sequence[float]) -> list[tuple[float, float, float]]:
+        nonlocal log_y, log_norm, warm
+        c = np.log(places)[:, None]
+        tau = c + log_d
+        t = np.minimum((log_b - tau) / beta, (log_b - sigma) / alpha)
+        if warm is not None:  # the tangent at the last multiplier; Newton's method corrects it from either side
+            t = np.minimum(t, warm[1] - warm[2] * (c - warm[0]))
+        t, share = solve_two_powers(t, log_b, sigma, tau, alpha, beta)
+        speed = share / (alpha + (beta - alpha) * share)
+        warm, log_y = (c, t, speed), alpha * t
         top = log_y.max(axis=-1, keepdims=True)
-        powers = np.exp(self.p * (log_y - top))
+        powers = np.exp(p * (log_y - top))
         total = powers.sum(axis=-1, keepdims=True)
-        slope = self.alpha * (powers * speed).sum(axis=-1, keepdims=True) / total
-        return log_y, top + np.log(total) / self.p, slope
+        log_norm = top + np.log(total) / p
+        value = np.expm1(np.minimum((1.0 - p) * log_norm, 600.0))
+        slope = (p - 1.0) * alpha * (powers * speed).sum(axis=-1, keepdims=True) / total * (1.0 + value)
+        noise = np.full(len(c), 8.0 * _EPS * (p - 1.0))
+        return list(zip(value[:, 0].tolist(), (slope[:, 0] / places).tolist(), noise.tolist(), strict=True))
+
+    # lambda is the dual norm of b - kappa y / d, at most that of b; and y <= 1 bounds it from below.
+    high = row_norms(b / d, conjugate(p)) * (1.0 + 1e-9)
+    low = np.clip(np.max((b - kappa / d) / d, axis=-1) * (1.0 - 1e-9), 1e-300, high)
+    find_roots(looks, high.tolist(), low.tolist(), high.tolist())
+    return np.where(a > 0.0, r * np.exp(log_y - log_norm) / d, 0.0)
 
 
 def project_groups(w: Array, p: float, q: float, radius: float) -> Array:
