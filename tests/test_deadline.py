@@ -35,7 +35,7 @@ from projfree.numerics.fista import project_descent
 from projfree.numerics.lp_norm import lp_norm, row_norms
 from projfree.numerics.lp_quadratic import minimise_quadratic
 from projfree.numerics.projections import decreasing_roots, project_groups
-from projfree.numerics.subspace import leading
+from projfree.numerics.spectra import leading
 from projfree.sets import WithFree
 from projfree.solvers.base import Solver, State
 

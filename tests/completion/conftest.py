@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from projfree.numerics import subspace
+from projfree.numerics import spectra
 from projfree.sets import spectral
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -17,11 +17,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 def tier(request, monkeypatch):
     """How the spectrum is found: densely, from the Gram matrix, by subspaces; large sizes choose the latter two."""
     if request.param != "whole":
-        monkeypatch.setattr(subspace, "DENSE_ENTRIES", 0)
+        monkeypatch.setattr(spectra, "DENSE_ENTRIES", 0)
         monkeypatch.setattr(spectral, "DENSE_ENTRIES", 0)
     if request.param == "subspace":
-        for module in (subspace, spectral):
+        for module in (spectra, spectral):
             monkeypatch.setattr(module, "EVERY_SIDE", 0)
-        monkeypatch.setattr(subspace, "BOUND_SIDE", 0)
-        monkeypatch.setattr(subspace, "FIRST_BLOCK", 4)
+        monkeypatch.setattr(spectra, "BOUND_SIDE", 0)
+        monkeypatch.setattr(spectra, "FIRST_BLOCK", 4)
     return request.param

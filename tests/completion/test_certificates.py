@@ -17,7 +17,7 @@ from projfree.data import lines
 from projfree.estimators.completion import convex_gap
 from projfree.estimators.completion.convex_gap import certified
 from projfree.estimators.completion.convex_problem import ConvexProblem, SweepSettings
-from projfree.numerics import subspace
+from projfree.numerics import spectra
 from projfree.run import Checkpoint
 from projfree.sets import spectral
 
@@ -168,7 +168,7 @@ def test_a_small_table_has_a_sharp_bound_whatever_it_may_take():
 
 
 def test_a_table_too_large_for_a_sharp_bound_says_so(monkeypatch):
-    monkeypatch.setattr(subspace, "DENSE_ENTRIES", 0)
-    for side in ("LARGEST_SIDE", "BOUND_SIDE", "EVERY_SIDE"):
-        monkeypatch.setattr(subspace, side, 10)
+    monkeypatch.setattr(spectra, "DENSE_ENTRIES", 0)
+    for side in ("BOUND_SIDE", "EVERY_SIDE"):
+        monkeypatch.setattr(spectra, side, 10)
     assert MatrixCompletion(radius=5.0, rank=2, max_sweeps=1, certify="sharp").fit(TABLE).coarse_

@@ -15,7 +15,7 @@ from projfree.estimators.completion.convex_problem import ConvexProblem, SweepSe
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.stopping import products
 from projfree.losses import Huber, Logistic, Squared
-from projfree.numerics import subspace
+from projfree.numerics import spectra
 from projfree.run import minimize
 from projfree.sets import spectral
 from projfree.solvers import CorrectivePrimalAveraging
@@ -255,7 +255,7 @@ def test_bad_weights(implicit, words):
 @pytest.mark.parametrize("q", [np.inf, 6.0])
 def test_bounds_on_the_norm_of_a_stack_are_above_it(shape, q, monkeypatch):
     """By its Gram matrix, and by its Frobenius norm, which is coarser."""
-    for owner in (subspace, spectral):
+    for owner in (spectra, spectral):
         monkeypatch.setattr(owner, "DENSE_ENTRIES", 0)
         monkeypatch.setattr(owner, "EVERY_SIDE", 0)
     rng = np.random.default_rng(0)
@@ -277,8 +277,8 @@ def test_bounds_on_the_norm_of_a_stack_are_above_it(shape, q, monkeypatch):
 @pytest.fixture
 def counted(monkeypatch):
     """Counts what Gram matrices take, in products of a sweep; large sizes choose how a spectrum is found."""
-    monkeypatch.setattr(subspace, "DENSE_ENTRIES", 0)
-    for owner in (subspace, spectral):
+    monkeypatch.setattr(spectra, "DENSE_ENTRIES", 0)
+    for owner in (spectra, spectral):
         monkeypatch.setattr(owner, "EVERY_SIDE", 0)
     done = [0.0]
 

@@ -23,7 +23,7 @@ from projfree import (
 from projfree.algebra import LowRank, OnPattern, Pattern, inner
 from projfree.data.factored_entries import FactoredEntriesData
 from projfree.numerics.lp_norm import norming
-from projfree.numerics.subspace import leading, tail_bound
+from projfree.numerics.spectra import leading, tail_bound
 from projfree.sets import SchattenBall, WeightedSchattenBall
 
 PS = (1.0, 1.1, 1.2, 4.0 / 3.0, 1.5, 2.0, 3.0, math.inf)
@@ -95,7 +95,7 @@ def test_the_tail_bound_is_an_upper_bound_for_any_subspace(seed, q, k):
     exact = values[0] if math.isinf(q) else float(np.sum(values**q) ** (1.0 / q))
     p = 1.0 if math.isinf(q) else q / (q - 1.0)
     start = np.linalg.qr(rng.standard_normal((dense.shape[1], k)))[0]
-    from projfree.numerics.subspace import _step
+    from projfree.numerics.spectra import _step
 
     for found in (_step(g, start)[1], leading(g, lambda s: norming(s[None, :], p)[0], start)):
         assert tail_bound(g, q, found, g.size()) >= exact * (1 - 1e-12)
@@ -127,10 +127,10 @@ def test_a_small_side_is_projected_without_a_decomposition_of_the_factors(monkey
 
 
 def test_warm_calls_take_fewer_products(monkeypatch):
-    from projfree.numerics import subspace
+    from projfree.numerics import spectra
     from projfree.sets import spectral
 
-    for module in (subspace, spectral):
+    for module in (spectra, spectral):
         monkeypatch.setattr(module, "DENSE_ENTRIES", 0)
         monkeypatch.setattr(module, "EVERY_SIDE", 0)
     rows, cols, y = entries(60, 45, 900)

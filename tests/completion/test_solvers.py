@@ -30,7 +30,7 @@ from projfree.algebra import LowRank, OnPattern, lowrank
 from projfree.completion.als_updates import regressed, with_offsets_regressed
 from projfree.completion.alternating import Alternating, offsets_alone
 from projfree.completion.offsets import OffsetObjective
-from projfree.numerics import subspace
+from projfree.numerics import spectra
 from projfree.sets import WeightedSchattenBall, spectral
 
 SHAPE = (12, 9)
@@ -232,10 +232,10 @@ def test_runs_repeat_themselves(tier):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("solver", [FrankWolfe(), PrimalAveraging(), CorrectivePrimalAveraging()], ids=repr)
 def test_iterates_that_outgrow_their_memory(monkeypatch, solver, weighted):
-    for module in (subspace, spectral):  # leading parts of spectra, as of large matrices
+    for module in (spectra, spectral):  # leading parts of spectra, as of large matrices
         monkeypatch.setattr(module, "DENSE_ENTRIES", 0)
         monkeypatch.setattr(module, "EVERY_SIDE", 0)
-    monkeypatch.setattr(subspace, "FIRST_BLOCK", 4)
+    monkeypatch.setattr(spectra, "FIRST_BLOCK", 4)
     rng = np.random.default_rng(0)
     rows, cols, y = entries(30, 20, 300, seed=3)
     data = as_data(Entries(rows, cols, (30, 20), factored=True), y)
@@ -243,7 +243,7 @@ def test_iterates_that_outgrow_their_memory(monkeypatch, solver, weighted):
     ball = WeightedSchattenBall(1.3, 40.0, *weights) if weighted else SchattenBall(1.3, 40.0)
     monkeypatch.setattr(lowrank, "FACTOR_BYTES", 0)
     monkeypatch.setattr(lowrank, "FEWEST_COLUMNS", 4)
-    monkeypatch.setattr(subspace, "MOST_BLOCK", 4)
+    monkeypatch.setattr(spectra, "MOST_BLOCK", 4)
     f = Objective(Squared(), data)
     cut = []
     shortened = LowRank.shortened_to

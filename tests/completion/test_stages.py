@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import projfree.deadline as deadline_module
 from projfree.estimators.completion import MatrixCompletion, stages
-from projfree.numerics import subspace
+from projfree.numerics import spectra
 
 SHAPE = (30, 20)
 
@@ -30,7 +30,7 @@ def test_leading_parts_of_spectra_prove_the_gap_of_the_same_problem(ratings, mon
     settings = {"p": p, "radius": 10.0, "rank": 2, "implicit": implicit, "max_sweeps": 5}
     exact = quick(**settings).fit(ratings).certify_to(1e-4)
     for name, size in {"DENSE_ENTRIES": 0, "EVERY_SIDE": 0, "FIRST_BLOCK": 4}.items():
-        monkeypatch.setattr(subspace, name, size)
+        monkeypatch.setattr(spectra, name, size)
     model = quick(**settings).fit(ratings)
     before = model.relative_gap_
     model.certify_to(1e-2)

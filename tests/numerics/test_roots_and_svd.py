@@ -5,7 +5,7 @@ import pytest
 from scipy.linalg import hadamard
 
 from projfree.numerics.projections import decreasing_roots
-from projfree.numerics.svd import singular_values, svd, svd_error
+from projfree.numerics.spectra import singular_values, svd, svd_error
 
 
 def test_roots_of_many_functions_at_once():

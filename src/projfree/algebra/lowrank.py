@@ -10,8 +10,7 @@ import numpy as np
 from projfree.algebra.pattern import FactoredShape, Pattern
 from projfree.algebra.structured import Structured
 from projfree.checks import Array
-from projfree.numerics.subspace import orthonormal
-from projfree.numerics.svd import singular_values, svd
+from projfree.numerics.spectra import singular_values, svd
 from projfree.runtime import over_rows
 
 #: Mixtures with more columns than this, and than twice what the last compression left, are compressed.
@@ -128,8 +127,8 @@ class LowRank(Structured):
         if self._wide:
             u, sigma, vt = svd(left @ right.T)
             return u[:, : self.rank], sigma[: self.rank], vt[: self.rank].T
-        q, r = orthonormal(left)
-        o, s = orthonormal(right)
+        q, r = np.linalg.qr(left)
+        o, s = np.linalg.qr(right)
         u, sigma, vt = svd(r @ s.T)
         return q @ u, sigma, o @ vt.T
 

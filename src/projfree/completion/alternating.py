@@ -15,8 +15,7 @@ from projfree.completion.implicit import ImplicitObjective
 from projfree.completion.implicit_als import gram_matrix
 from projfree.completion.offsets import OffsetObjective
 from projfree.numerics.lp_norm import lp_norm
-from projfree.numerics.subspace import EPS, leading
-from projfree.numerics.svd import svd
+from projfree.numerics.spectra import EPS, leading, svd
 from projfree.objectives.base import SmoothFunction
 from projfree.runtime import single_blas
 from projfree.sets.base import ConstraintSet

@@ -102,7 +102,7 @@ def simplex_rows(z: Array, radius: float | Array, weights: Array | None = None) 
     mu = (np.where(positive, d * z, 0.0).sum(axis=-1, keepdims=True) - r) / mass
     out = np.where(eta < np.abs(mu), eta - delta, ratio - mu)  # for each row the form that loses fewer digits
     np.maximum(out, 0.0, out=out)
-    return out * unit if weights is None else out * d * unit
+    return np.asarray(out * unit if weights is None else out * d * unit)
 
 
 def solve_two_powers(

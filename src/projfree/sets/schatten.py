@@ -12,7 +12,7 @@ from projfree.algebra import LowRank, is_structured
 from projfree.checks import Array, at_least, positive
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming
 from projfree.numerics.projections import project
-from projfree.numerics.svd import singular_values, svd, svd_error
+from projfree.numerics.spectra import singular_values, svd, svd_error
 from projfree.sets import spectral
 from projfree.sets.base import ConstraintSet, NormBall, OracleResult, Shape, Structure, is_round
 from projfree.sets.inputs import finite, largest, like, matrix, point

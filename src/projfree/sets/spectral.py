@@ -10,13 +10,13 @@ from projfree.algebra import LowRank, Structured
 from projfree.checks import Array
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming
 from projfree.numerics.projections import project
-from projfree.numerics.subspace import (
+from projfree.numerics.spectra import (
     DENSE_ENTRIES,
     EVERY_SIDE,
-    LARGEST_SIDE,
     STEPS,
     Spectrum,
     entry_error,
+    frobenius_bound,
     is_sharp,
     norm_bound,
     spectrum,
@@ -52,14 +52,14 @@ def oracle(g: Structured, p: float, radius: float, warm: Array | None = None) ->
     if p > 2.0:  # small singular values count as much as large ones, and their vectors are the least accurate
         vertex = vertex * min(1.0, radius / max(norm(vertex, p), 1e-300))
     q = conjugate(p)
-    upper = (found.upper(q) if found.whole else _plain_bound(unit, q)) + entry_error(unit, q)
+    upper = (found.upper(q) if found.whole else frobenius_bound(unit, q)) + entry_error(unit, q)
     return OracleResult(vertex, radius * (scale * upper), None if found.whole else found.right)
 
 
 def support(g: Structured, p: float, radius: float, sharp: bool = True) -> float:
     """A proven upper bound on the support: sharp where a side has up to 5,000 rows, else by the tail bound.
 
-    For p = 1 it is sharp up to 8,192 rows. Without ``sharp`` it is that of the Frobenius norm, beyond 1,024 rows.
+    Without ``sharp`` it is that of the Frobenius norm, beyond 1,024 rows.
     """
     q, scale = conjugate(p), g.scale
     if not np.isfinite(scale) or scale == 0.0:
@@ -74,12 +74,8 @@ def _norm_above(unit: Structured, p: float, q: float, sharp: bool) -> float:
     """An upper bound on the Schatten norm of the matrix that the numbers stored would give without rounding."""
     if isinstance(unit, LowRank):
         return lp_norm(unit.singular_values(), q)
-    m, n = unit.shape
-    if not (sharp or is_sharp(unit.shape, p, sharp)):
-        return _plain_bound(unit, q)
-    if m * n > DENSE_ENTRIES and min(m, n) <= (LARGEST_SIDE if p == 1.0 else EVERY_SIDE):
-        empty = Spectrum(np.zeros((m, 0)), np.zeros(0), np.zeros((n, 0)), False)  # the Gram matrix alone, no vectors
-        return norm_bound(unit, q, empty)
+    if not is_sharp(unit.shape, sharp):
+        return frobenius_bound(unit, q)
     # From a start of its own: whoever checks a bound must find the same one, whatever was computed before.
     found = spectrum(unit, lambda s: norming(s[None, :], p)[0])
     return found.upper(q) if found.whole else norm_bound(unit, q, found)
@@ -140,10 +136,6 @@ def _factors(found: Spectrum, values: Array) -> LowRank:
 def _size_above(g: Structured) -> float:
     """An upper bound on the Euclidean norm, never zero unless all components are."""
     return g.size() + entry_error(g, 2.0)
-
-
-def _plain_bound(g: Structured, q: float) -> float:
-    return g.size() * (1.0 if q >= 2.0 else min(g.shape) ** (1.0 / q - 0.5))
 
 
 def _check_finite(call: str, g: Structured) -> None:

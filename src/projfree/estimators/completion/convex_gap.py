@@ -13,7 +13,7 @@ from projfree.completion.alternating import Sweepable
 from projfree.estimators.completion.convex_problem import ConvexProblem
 from projfree.estimators.completion.factors import Factors
 from projfree.losses.squared import is_squared
-from projfree.numerics.subspace import is_sharp
+from projfree.numerics.spectra import is_sharp
 from projfree.objectives.evaluation import Evaluation
 from projfree.run.certificate import LEAST_SCALE, refuse_contradiction
 from projfree.runtime import single_blas
@@ -50,7 +50,7 @@ def certified(problem: ConvexProblem, factors: Factors, radius: float, most: flo
         bound, allowance = here.slope.minimum(ball, support)
     refuse_contradiction(f, ball, here.value, bound, allowance)
     bound = max(bound, _scaled_back(f, here, bound), f.structure.least)
-    coarse = not is_sharp(f.shape, ball.p, sharp)
+    coarse = not is_sharp(f.shape, sharp)
     found = factors.with_offsets(np.asarray(here.intercept))
     return CertifiedModel(found, here.value, bound, relative(f, here.value, bound), coarse)
 

@@ -13,7 +13,7 @@ from projfree.checks import Array
 from projfree.completion.als_updates import Sides
 from projfree.completion.alternating import AlternatingState, Sweepable
 from projfree.numerics.lp_norm import lp_norm
-from projfree.numerics.svd import singular_values
+from projfree.numerics.spectra import singular_values
 from projfree.sets import WeightedSchattenBall
 
 #: Rows that are decomposed at a time.

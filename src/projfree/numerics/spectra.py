@@ -1,0 +1,297 @@
+r"""Singular values of matrices: dense ones, and ones that are only known by their products.
+
+Of the latter the whole spectrum is found where one side is small, else leading singular triples by block subspace
+iteration, from a subspace that the caller may give. What these leave out has a proven bound. For orthonormal P and
+:math:`P P^T G = P\,\mathrm{diag}(\theta)\,Q^T`, in an orthonormal basis that begins with P,
+
+.. math:: G G^T = \begin{pmatrix} \mathrm{diag}(\theta^2) & F^T \\ F & C \end{pmatrix}, \qquad
+   \|G\|_{S_q}^2 \le \Bigl(\sum_i \theta_i^q + \operatorname{tr} C^{q/2}\Bigr)^{2/q} + 2^{2/q} \|F\|_{S_{q/2}}
+
+for :math:`q \ge 2` by the triangle inequality; :math:`\operatorname{tr} C = \|G\|_F^2 - \sum_i\theta_i^2` and
+:math:`\|C\|_F^2 = \|G G^T\|_F^2 - \sum_i \theta_i^4 - 2 \|F\|_F^2` are known, and bound the rest of its powers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from projfree.checks import Array
+from projfree.deadline import expired
+from projfree.numerics.lp_norm import lp_norm
+
+#: Up to so many entries a matrix is made dense (2 MB); up to so many on the smaller side its whole spectrum is taken
+#: from the Gram matrix in every call, and up to so many (a Gram matrix of 200 MB) where a sharp bound is asked for.
+DENSE_ENTRIES, EVERY_SIDE, BOUND_SIDE = 1 << 18, 1024, 5000
+#: The block begins with so many columns and grows, up to the most, while its last one still counts for this share.
+FIRST_BLOCK, MOST_BLOCK, SHARE = 16, 64, 3e-3
+#: Iterations end when one adds less than this part to the norm that is asked for, or after so many: from scratch, and
+#: from the subspace of a matrix that differs little. A bound this close to what is attained is sharp.
+TOLERANCE, STEPS, WARM_STEPS = 1e-3, 12, 3
+EPS = float(np.finfo(np.float64).eps)
+
+
+def svd(c: Array) -> tuple[Array, Array, Array]:
+    r"""The thin decomposition :math:`c = U \operatorname{diag}(\sigma) V^T` as ``(U, sigma, Vt)``.
+
+    LAPACK's divide and conquer (``gesdd``); where it does not converge, QR iteration (``gesvd``), slower and sturdier.
+    """
+    try:
+        return np.linalg.svd(c, full_matrices=False)
+    except np.linalg.LinAlgError:
+        from scipy.linalg import svd as scipy_svd
+
+        u, s, vt = scipy_svd(c, full_matrices=False, lapack_driver="gesvd", check_finite=False)
+        return u, s, vt
+
+
+def singular_values(c: Array) -> Array:
+    """The singular values alone, largest first."""
+    try:
+        return np.asarray(np.linalg.svd(c, compute_uv=False))
+    except np.linalg.LinAlgError:
+        return svd(c)[1]
+
+
+def svd_error(shape: tuple[int, int]) -> float:
+    r"""A bound, relative to :math:`\|c\|_F`, on the backward error of `svd` in the Frobenius norm.
+
+    Householder reductions have a backward error of at most a small multiple of the number of reflections times the
+    root of their length (Higham 2002, section 19.3, with the rounding errors' probabilistic growth): the figure here is
+    :math:`8 (m + n) \epsilon`, some hundred times what is measured on matrices with known singular values.
+    """
+    return 8.0 * float(sum(shape)) * EPS
+
+
+class Operator(Protocol):
+    """What is asked of a matrix."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def times(self, block: Array) -> Array: ...
+
+    def transposed_times(self, block: Array) -> Array: ...
+
+    def slab(self, start: int, stop: int) -> Array: ...
+
+    def gram(self) -> Array: ...
+
+    @property
+    def scale(self) -> float: ...
+
+    def size(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Singular triples ``left, values, right``.
+
+    Where ``whole`` is False the values are those of a compression, each a lower bound on the one of its rank. Where it
+    is True they are all there, their squares up to ``error`` besides the backward error of a decomposition.
+    """
+
+    left: Array
+    values: Array
+    right: Array
+    whole: bool
+    error: float = 0.0
+
+    def norm(self, q: float) -> float:
+        """The l_q norm of the values: a lower bound on the Schatten norm, exact to rounding where all are there."""
+        return lp_norm(self.values, q)
+
+    def upper(self, q: float) -> float:
+        """An upper bound on the Schatten norm, where all values are there."""
+        return lp_norm(np.sqrt(self.values**2 + self.error), q)
+
+
+#: From singular values, those that the answer is made of; the block grows until the last one no longer counts.
+Weights = Callable[[Array], Array]
+
+
+def spectrum(
+    g: Operator, weights: Weights, start: Array | None = None, *, steps: int = WARM_STEPS, most: int | None = None
+) -> Spectrum:
+    """The whole spectrum where a side has up to `EVERY_SIDE`, else leading triples that ``weights`` counts.
+
+    These are found from the orthonormal columns ``start``, if there are any, in at most so many ``steps``; there are
+    at most ``most`` (or `MOST_BLOCK`) of them.
+    """
+    m, n = g.shape
+    if m * n <= DENSE_ENTRIES:
+        u, s, vt = svd(g.slab(0, m))
+        return Spectrum(u, s, vt.T, True)
+    if min(m, n) <= EVERY_SIDE:
+        return _by_gram(g)
+    return leading(g, weights, start, steps, most)
+
+
+def gram_error(g: Operator) -> float:
+    """A bound on the norm of the rounding error of the Gram matrix and on that of its computed eigenvalues."""
+    # Sums of up to max(m, n) products, then the backward error of a symmetric eigensolver; parts may cancel.
+    return EPS * (max(g.shape) + 8.0 * min(g.shape) + 4.0 * _components(g)) * max(g.size(), g.scale) ** 2
+
+
+def _components(g: Operator) -> int:
+    """The number of components of the part in factors."""
+    low = getattr(g, "low", None)
+    return 0 if low is None else int(low.rank)
+
+
+def entry_error(g: Operator, q: float) -> float:
+    """A bound on the Schatten norm of what rounding puts into the entries of a matrix with a part in factors."""
+    components = _components(g)
+    if not components:
+        return 0.0
+    return (components + 4.0) * EPS * g.scale * (1.0 if q >= 2.0 else min(g.shape) ** (1.0 / q - 0.5))
+
+
+def _by_gram(g: Operator) -> Spectrum:
+    squares, vectors = np.linalg.eigh(g.gram())
+    squares, vectors = squares[::-1], vectors[:, ::-1]
+    values = np.sqrt(np.maximum(squares, 0.0))
+    inverse = np.where(values > 1e-7 * values[0], 1.0 / np.where(values > 0.0, values, 1.0), 0.0)
+    if g.shape[0] >= g.shape[1]:
+        return Spectrum(g.times(vectors) * inverse, values, vectors, True, gram_error(g))
+    return Spectrum(vectors, values, g.transposed_times(vectors) * inverse, True, gram_error(g))
+
+
+def leading(
+    g: Operator, weights: Weights, start: Array | None, steps: int = WARM_STEPS, most: int | None = None
+) -> Spectrum:
+    """Leading singular triples by block subspace iteration from ``start``; the block grows while its end counts."""
+    m, n = g.shape
+    most = min(m, n, MOST_BLOCK if most is None else most)
+    basis = _extended(np.zeros((n, 0)) if start is None else start, min(FIRST_BLOCK, most))
+    found = Spectrum(np.zeros((m, 0)), np.zeros(0), np.zeros((n, 0)), False)
+    for _ in range(STEPS if start is None else steps):
+        before, found = _step(g, basis)
+        share = weights(found.values)
+        first, after = float(share[: len(before)] @ before), float(share @ found.values)
+        basis = found.right
+        if expired():
+            break
+        if after - first > TOLERANCE * after:
+            continue
+        if basis.shape[1] >= most or share[-1] <= SHARE * share[0]:
+            break
+        basis = _extended(basis, min(2 * basis.shape[1], most))
+    return found
+
+
+def _step(g: Operator, basis: Array) -> tuple[Array, Spectrum]:
+    """One multiplication by G and one by its transpose: the values before the second, and the triples after it."""
+    q, r = np.linalg.qr(g.times(basis))
+    o, s = np.linalg.qr(g.transposed_times(q))
+    u, values, vt = svd(s)
+    return singular_values(r), Spectrum(q @ vt.T, values, o @ u, False)
+
+
+def _extended(basis: Array, columns: int) -> Array:
+    """An orthonormal basis of at least so many columns, the new ones random but the same each time."""
+    n, have = basis.shape
+    if have >= columns:
+        return basis
+    new = np.random.default_rng((n, columns)).standard_normal((n, columns - have))
+    return np.linalg.qr(np.concatenate([basis, new], axis=1))[0]
+
+
+def is_sharp(shape: tuple[int, ...], sharp: bool) -> bool:
+    """Whether the bound of a dual norm comes from a whole spectrum, or for p = 1 from its largest value."""
+    m, n = shape
+    return m * n <= DENSE_ENTRIES or min(m, n) <= (BOUND_SIDE if sharp else EVERY_SIDE)
+
+
+def frobenius_bound(g: Operator, q: float) -> float:
+    """An upper bound on the Schatten norm from the Euclidean norm."""
+    return g.size() * (1.0 if q >= 2.0 else min(g.shape) ** (1.0 / q - 0.5))
+
+
+def norm_bound(g: Operator, q: float, found: Spectrum) -> float:
+    r"""A proven upper bound on :math:`\|G\|_{S_q}`, from leading triples where they are sharp, or the Gram matrix.
+
+    Where the Gram matrix is too large it is the tail bound of this module's head.
+    """
+    side, bound = min(g.shape), frobenius_bound(g, q)
+    if q == 2.0 or side == 1:
+        return bound
+    if q > 2.0:
+        bound = min(bound, tail_bound(g, q, found, bound))
+    if bound <= (1.0 + TOLERANCE) * found.norm(q) or side > BOUND_SIDE:
+        return bound
+    if math.isinf(q) and side > EVERY_SIDE:
+        return min(bound, math.sqrt(eigenvalue_bound(g.gram, _largest_square(g, found)) + gram_error(g)))
+    return min(bound, lp_norm(np.sqrt(np.maximum(np.linalg.eigvalsh(g.gram()), 0.0) + gram_error(g)), q))
+
+
+def _largest_square(g: Operator, found: Spectrum) -> float:
+    """The square of the largest singular value from below, to about ``TOLERANCE`` squared where Lanczos converges."""
+    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+    n = g.shape[1]
+    apply = LinearOperator((n, n), lambda x: g.transposed_times(g.times(x.reshape(-1, 1))).ravel(), dtype=np.float64)
+    start = np.random.default_rng(n).standard_normal(n)
+    try:
+        return float(eigsh(apply, k=1, tol=TOLERANCE, v0=start, maxiter=20, return_eigenvectors=False)[0])
+    except ArpackNoConvergence:
+        return float(found.values[0]) ** 2
+
+
+def tail_bound(g: Operator, q: float, found: Spectrum, frobenius: float) -> float:
+    """The bound of this module's head, for triples whose ``left`` is orthonormal."""
+    theta, noise = found.values, 64.0 * EPS * (sum(g.shape) + _components(g))
+    rounding = noise * max(frobenius, g.scale) ** 2
+    applied = g.times(found.right * theta)  # G G^T P, then what of it is not in P
+    applied -= found.left @ (found.left.T @ applied)
+    squares = np.maximum(np.linalg.eigvalsh(applied.T @ applied)[::-1], 0.0)
+    off = np.sqrt(squares + noise * float(squares.sum()))
+    trace = max(frobenius**2 - float(theta @ theta), 0.0) + rounding
+    top = trace  # a bound on the largest eigenvalue of C
+    if q >= 4.0 and hasattr(g, "gram_square"):
+        # From the Schatten-4 norm, which sees the tail much better than the trace does.
+        power = float(g.gram_square)
+        rest = max(power - float(np.sum(theta**4)) - 2.0 * float(squares.sum()), 0.0)
+        top = min(top, math.sqrt(rest + noise * power))
+    largest = max(float(theta[0]) ** 2, top)
+    if math.isinf(q):
+        return math.sqrt((largest + float(off[0])) * (1.0 + noise) + rounding)
+    if largest == 0.0:
+        return math.sqrt(rounding)
+    # Scaled, so that powers stay in range.
+    tail = (top / largest) ** (q / 2.0 - 1.0) * (top if q >= 4.0 else trace) / largest
+    joined = largest * float((np.sum((theta**2 / largest) ** (q / 2.0)) + tail) ** (2.0 / q))
+    return math.sqrt((joined + 2.0 ** (2.0 / q) * lp_norm(off, q / 2.0)) * (1.0 + noise) + rounding)
+
+
+def eigenvalue_bound(gram: Callable[[], Array], estimate: float) -> float:
+    r"""An upper bound on the largest eigenvalue of a positive semidefinite matrix, which each attempt forms anew.
+
+    If the Cholesky factorisation of :math:`A = \mu I - H` runs to completion in floating point, then :math:`A + E` is
+    positive semidefinite for an E with :math:`\|E\| \le \gamma \operatorname{tr} A` and
+    :math:`\gamma = (n + 2) u / (1 - (n + 2) u)`, so that no eigenvalue of H exceeds
+    :math:`\mu + \gamma \operatorname{tr} A` (Rump 2006, Verification of positive definiteness). The closer the
+    ``estimate`` is to the eigenvalue from below, the sharper the bound; a poor one ends at the trace.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> 3.0 <= eigenvalue_bound(lambda: np.diag([1.0, 3.0, 2.0]), 2.99) <= 3.06
+    True
+    """
+    from scipy.linalg.lapack import dpotrf
+
+    for share in (1e-4, 1e-3, 0.01, 0.2, 1.0):
+        H = gram()
+        n, diagonal = len(H), H.diagonal().copy()
+        trace, slack = float(diagonal.sum()), 4.0 * (n + 2) * EPS
+        mu = (1.0 + share) * estimate
+        np.negative(H, out=H)
+        H.flat[:: n + 1] = mu - diagonal
+        if dpotrf(H.T, lower=1, overwrite_a=1, clean=0)[1] == 0:  # the transpose is in Fortran's order
+            return mu + slack * (n * mu + trace)
+    return trace * (1.0 + slack)
