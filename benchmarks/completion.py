@@ -199,7 +199,7 @@ def oracle(args):
     shape = (int(users.max()) + 1, int(items.max()) + 1)
     data = as_data(Entries(users, items, shape), values - values.mean())
     f, ball = Objective(Squared(), data), SchattenBall(1.2, 1.0)
-    g = f.minorant(f.point(LowRank(shape, ()))).gradient
+    g = f.evaluate(f.point(LowRank(shape, ()))).slope.gradient
     rng = np.random.default_rng(0)
     with single_blas():
         warm = ball.oracle(g).warm

@@ -103,7 +103,7 @@ class Problem:
             excess = found.value - goal
             if excess <= 1e-6 * NEAR * goal:
                 break
-            radius += excess / ball.dual_norm(self.reference.minorant(self.reference.point(found.w)).gradient)
+            radius += excess / ball.dual_norm(self.reference.evaluate(self.reference.point(found.w)).slope.gradient)
         return radius
 
     def targets(self, ps: list[float], rhos: list[float]) -> Iterator[Target]:

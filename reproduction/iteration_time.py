@@ -90,7 +90,7 @@ def as_ours(f: Any, ball: Any, solvers: dict[str, Solver], start: Any, mode: Mod
 
     def stepper(solver: Solver) -> Stepper:
         own = f.open()
-        return partial(advance, iterate(own, ball, solver, start=start)), lambda: float(own.work / f.pass_work)
+        return partial(advance, iterate(own, ball, solver, start=start)), lambda: own.passes
 
     def begin() -> dict[str, Stepper]:
         return {name: stepper(solver) for name, solver in solvers.items()}

@@ -100,16 +100,16 @@ def follow(
     until : callable, optional
         ``until(previous, value)`` ends the run.
     """
-    rows, spent, work, due, previous = list[tuple[float, ...]](), 0.0, 0, 1, math.nan
+    rows, spent, passes, due, previous = list[tuple[float, ...]](), 0.0, 0.0, 1, math.nan
     with single_blas(not ball.structure(f.shape).spectral):
         states = iterate(f, ball, solver, start=start, seed=seed)
         for t in range(1, most + 1):
-            work_before, begun = f.work, clock()
+            before, begun = f.passes, clock()
             state = next(states)
-            spent, work = spent + clock() - begun, work + f.work - work_before
+            spent, passes = spent + clock() - begun, passes + f.passes - before
             if t >= due or t == most:
                 value, due = measure(state), max(t + 1, int(t * growth))
-                rows.append((t, spent, work / f.pass_work, value))
+                rows.append((t, spent, passes, value))
                 if until is not None and until(previous, value):
                     break
                 previous = value

@@ -61,7 +61,7 @@ def by_projection(f: Any, ball: ConstraintSet, most: int) -> Minimum:
         return float(value)
 
     follow(f, ball, AcceleratedProjectedGradient(), keep, most=most)
-    m = f.minorant(best[1])
+    m = f.evaluate(best[1]).slope
     return Minimum(best[1].w, best[0], ball.gap(m.gradient, best[1].w))
 
 

@@ -266,6 +266,6 @@ def test_a_gram_matrix_that_is_dropped_counts_as_a_read():
     f = Objective(Squared(), as_data(rng.standard_normal((50, 3)), rng.standard_normal(50)))
     with pytest.raises(Expired), deadline(0.0):
         f.quadratic_form()
-    assert f.work == 50
+    assert f.workspace.meter.rows == 50
     assert f.quadratic_form() is f.quadratic_form()
-    assert f.work == 100
+    assert f.workspace.meter.rows == 100

@@ -294,7 +294,7 @@ class InverseSmoothness(GradientStep):
     >>> from projfree import QuadraticForm, InverseSmoothness
     >>> f = QuadraticForm(np.array([[2.0]]), np.array([2.0]))  # w^2 - 2 w
     >>> x = f.point([0.0])
-    >>> InverseSmoothness(L=2.0)(f, x, f.minorant(x), lambda w: w, 1, np.nan)[0].w
+    >>> InverseSmoothness(L=2.0)(f, x, f.evaluate(x).slope, lambda w: w, 1, np.nan)[0].w
     array([1.])
     """
 
@@ -326,7 +326,7 @@ class InverseSqrt(GradientStep):
     >>> from projfree import QuadraticForm, InverseSqrt
     >>> f = QuadraticForm(np.array([[2.0]]), np.array([2.0]))  # w^2 - 2 w
     >>> x = f.point([0.0])
-    >>> InverseSqrt(scale=0.5)(f, x, f.minorant(x), lambda w: w, 4, np.nan)[0].w
+    >>> InverseSqrt(scale=0.5)(f, x, f.evaluate(x).slope, lambda w: w, 4, np.nan)[0].w
     array([0.5])
     """
 
@@ -363,7 +363,7 @@ class BacktrackingGradient(_CurvatureEstimate, GradientStep):
     >>> from projfree import QuadraticForm, BacktrackingGradient
     >>> f = QuadraticForm(np.array([[2.0]]), np.array([2.0]))  # w^2 - 2 w
     >>> x = f.point([0.0])
-    >>> BacktrackingGradient()(f, x, f.minorant(x), lambda w: w, 1, np.nan)[0].w
+    >>> BacktrackingGradient()(f, x, f.evaluate(x).slope, lambda w: w, 1, np.nan)[0].w
     array([1.])
     """
 
@@ -399,4 +399,4 @@ def _below_model(f: SmoothFunction, x: Point, m: Minorant, new: Point, M: float,
         return True
     if max(abs(slope), curvature) > NOISE * UNIT * abs(value):
         return False
-    return inner(f.minorant(new).gradient - m.gradient, step) <= curvature
+    return inner(f.evaluate(new).slope.gradient - m.gradient, step) <= curvature

@@ -11,6 +11,6 @@ def test_the_allowance_on_the_year_sample():
     f = Objective(Squared(), as_data(data.X, data.y), fit_intercept=True)
     result = minimize(f, ball, AcceleratedProjectedGradient(), tol=0.0, max_iter=2000)
     assert result.status is Status.PRECISION
-    allowance = f.minorant(f.point(result.w)).minimum(ball)[1]
+    allowance = f.evaluate(f.point(result.w)).slope.minimum(ball)[1]
     assert allowance / result.value == pytest.approx(1.3e-11, rel=0.1)
     assert result.gap <= 2.0 * allowance

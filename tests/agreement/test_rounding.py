@@ -66,7 +66,7 @@ def test_tangents_at_and_around_the_minimiser(kind: str) -> None:
         p = plant(corner, kind, i)
         average = Minorant.zero(p.f.shape)
         for t, ulps in enumerate((0.0, 1.0, 1.0, 2.0, 8.0, 64.0, 1e4, 1e8), start=1):
-            m = p.f.minorant(p.f.point(nearby(p.w, rng, ulps)))
+            m = p.f.evaluate(p.f.point(nearby(p.w, rng, ulps))).slope
             average = (1.0 - 2.0 / (t + 1)) * average + 2.0 / (t + 1) * m
             assert not refuted(p, m), (i, corner.ball, ulps)
             assert not refuted(p, average), (i, corner.ball, ulps, "average")
@@ -77,7 +77,7 @@ def test_the_hunt_bites(kind: str) -> None:
     above = 0
     for i, corner in enumerate(CORNERS):
         p = plant(corner, kind, i)
-        bound, allowance = p.f.minorant(p.f.point(p.w)).minimum(p.ball)
+        bound, allowance = p.f.evaluate(p.f.point(p.w)).slope.minimum(p.ball)
         assert p.least - Fraction(bound) <= p.least * Fraction(1, 10**9), (i, corner.ball)
         above += Fraction(bound) + Fraction(allowance) > p.least
     assert above >= len(CORNERS) // 10, "the tangents are not close enough to test the allowance"

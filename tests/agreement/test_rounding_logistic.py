@@ -87,7 +87,7 @@ def test_the_plants_are_optimal_and_the_hunt_bites() -> None:
     above = 0
     for i, intercept in cases():
         p = planted(CORNERS[i], intercept, i)
-        bound, allowance = p.f.minorant(p.f.point(p.w)).minimum(p.ball)
+        bound, allowance = p.f.evaluate(p.f.point(p.w)).slope.minimum(p.ball)
         assert p.least - Decimal(bound) <= Decimal("1e-9") * p.least, (i, CORNERS[i].ball)
         above += Decimal(bound) + Decimal(allowance) > p.least
     assert above >= len(cases()) // 10, "the tangents are not close enough to test the allowance"
@@ -101,7 +101,7 @@ def test_tangents_at_and_around_the_minimiser(ulps: float) -> None:
         average = Minorant.zero(p.f.shape)
         for t in range(1, 5):
             z = p.w * (1.0 + ulps * 2.0**-53 * rng.uniform(-1, 1, size=p.w.shape))
-            m = p.f.minorant(p.f.point(z))
+            m = p.f.evaluate(p.f.point(z)).slope
             average = (1.0 - 2.0 / (t + 1)) * average + 2.0 / (t + 1) * m
             assert Decimal(m.lower(p.ball)) <= p.least, (i, intercept, CORNERS[i].ball)
             assert Decimal(average.lower(p.ball)) <= p.least, (i, intercept, CORNERS[i].ball, "average")
@@ -116,7 +116,7 @@ def test_intercepts_of_shifted_features_have_few_digits(shift: float) -> None:
             p = planted(CORNERS[i], True, i, shift)
             for ulps in (0.0, 1.0, 1.0, 4.0):
                 z = p.w * (1.0 + ulps * 2.0**-53 * rng.uniform(-1, 1, size=p.w.shape))
-                bound = p.f.minorant(p.f.point(z)).lower(p.ball)
+                bound = p.f.evaluate(p.f.point(z)).slope.lower(p.ball)
                 assert Decimal(bound) <= p.least, (i, CORNERS[i].ball)
 
 

@@ -139,7 +139,7 @@ def test_a_tangent_is_a_bound_for_any_offsets(loss, base):
             z = point()
             assert m(z.w) <= f.value(z) + 1e-10
     x = point()
-    assert f.minorant(x)(x.w) == pytest.approx(f.value(x), rel=1e-12)
+    assert f.evaluate(x).slope(x.w) == pytest.approx(f.value(x), rel=1e-12)
 
 
 @pytest.mark.parametrize("loss", PROBLEMS.values(), ids=list(PROBLEMS))

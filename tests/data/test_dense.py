@@ -122,17 +122,17 @@ class Ones(Step):
 def test_every_read_is_counted_also_of_samples():
     f = Objective(Squared(), as_data(X, Y))
     workspace, x = f.workspace, Point(np.ones(D))
-    assert f.work == 0, "construction checks the data, it does not work with it"
+    assert f.workspace.meter.rows == 0, "construction checks the data, it does not work with it"
     workspace.fold(FormImages(), [x])
     workspace.sweep(AsResidual(), [x])
-    assert f.work == 2 * N
+    assert f.passes == 2
     workspace.fold(FormImages(), [x])
-    assert f.work == 2 * N, "the image is known"
+    assert f.passes == 2, "the image is known"
     workspace.sampled(7, np.random.default_rng(0)).sweep(FormImages(), [x])
-    assert f.work == 2 * N + 7
+    assert workspace.meter.rows == 2 * N + 7
     f.smoothness()
-    assert f.work == 3 * N + 7
-    assert f.data.open().meter.rows == f.open().work == 0, "each workspace counts for itself"
+    assert workspace.meter.rows == 3 * N + 7
+    assert f.data.open().meter.rows == f.open().passes == 0, "each workspace counts for itself"
 
 
 @pytest.mark.parametrize("weight", [None, np.arange(1.0, 6.0)], ids=["plain", "weighted"])

@@ -61,7 +61,7 @@ class Judge:
             for fit_intercept in (False, True):
                 f, g = Objective(loss, data, fit_intercept), Objective(loss, dense, fit_intercept)
                 x, z = f.point(w), g.point(w)
-                m, exact = f.minorant(x), g.minorant(z)
+                m, exact = f.evaluate(x).slope, g.evaluate(z).slope
                 assert f.value(x) == pytest.approx(g.value(z), rel=1e-12 * scale)
                 np.testing.assert_allclose(
                     m.gradient, exact.gradient, rtol=0, atol=1e-12 * scale * (1 + dense.row_norm)
@@ -108,9 +108,9 @@ def identical():
         seen = []
         for threads in (1, 2, 3):
             f = Objective(Logistic(), make(threads), fit_intercept=False)
-            m = f.minorant(f.point(np.linspace(-0.1, 0.1, f.shape[0])))
+            m = f.evaluate(f.point(np.linspace(-0.1, 0.1, f.shape[0]))).slope
             h = Objective(Squared(), make(threads), fit_intercept=True)
-            k = h.minorant(h.point(np.linspace(-0.1, 0.1, f.shape[0])))
+            k = h.evaluate(h.point(np.linspace(-0.1, 0.1, f.shape[0]))).slope
             data = make(threads)
             seen.append(
                 [m.constant, m.gradient, k.constant, k.gradient, data.mean_row(), data.mean_square, data.gram().matrix]

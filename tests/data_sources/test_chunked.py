@@ -163,7 +163,7 @@ def test_a_row_is_read_once_a_pass(small, tmp_path, held):
 
     data = ChunkedData(Counting(file_of(tmp_path, held[0])), held[1])
     assert set(Counting.seen) == {1}, "construction"
-    Objective(Squared(), data).minorant(Objective(Squared(), data).point(np.ones(D)))
+    Objective(Squared(), data).evaluate(Objective(Squared(), data).point(np.ones(D)))
     assert set(Counting.seen) == {2}
 
 
@@ -271,7 +271,7 @@ class TestSubset:
 
         f = Objective(Squared(), ChunkedData(Runs(X), y, weight), fit_intercept=True)
         x, g = f.point(np.ones(D)), np.zeros(D)
-        whole, draws = f.minorant(x).gradient, 3_000
+        whole, draws = f.evaluate(x).slope.gradient, 3_000
         rng = np.random.default_rng(0)
         parts = np.array([f.estimate(x, 10, rng).gradient for _ in range(draws)])
         g, spread = parts.mean(axis=0), parts.std(axis=0) / np.sqrt(draws)
@@ -339,12 +339,12 @@ def test_an_interrupt_leaves_things_as_they_were(small, tmp_path, held):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Logistic, "value_and_derivative", interrupted)
             with pytest.raises(KeyboardInterrupt):
-                f.minorant(x)
+                f.evaluate(x)
     finally:
         signal.signal(signal.SIGINT, handler)
-    assert not f.knows(x)
-    assert f.work == 0
-    np.testing.assert_array_equal(f.minorant(x).gradient, g.minorant(g.point(np.ones(D))).gradient)
+    assert np.isnan(f.evaluate(x, tangent=False, read=False).value)
+    assert f.workspace.meter.rows == 0
+    np.testing.assert_array_equal(f.evaluate(x).slope.gradient, g.evaluate(g.point(np.ones(D))).slope.gradient)
 
 
 PEAK = """
@@ -355,7 +355,7 @@ before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 data = as_data(sys.argv[1], np.zeros(int(sys.argv[2])), memory=1 << 25)
 f = Objective(Huber(1.0), data)
 f.loss.__class__.native = ""
-f.minorant(f.point(np.ones(data.d)))
+f.evaluate(f.point(np.ones(data.d)))
 sys.stdout.write(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
 """
 

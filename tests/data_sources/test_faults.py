@@ -206,9 +206,9 @@ class TestChanges:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(type(f.loss), "value_and_derivative", lambda self, u, y: kernel(u, y))
             with pytest.raises(ChangedError, match="has changed"):
-                f.minorant(x)
-        assert not f.knows(x)
-        assert f.work == 0
+                f.evaluate(x)
+        assert np.isnan(f.evaluate(x, tangent=False, read=False).value)
+        assert f.workspace.meter.rows == 0
 
     def test_a_file_cut_off_while_it_is_read(self, npy):
         """It is seen to end too early before anybody looks at its stamp again."""

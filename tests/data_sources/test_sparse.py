@@ -118,7 +118,7 @@ def test_several_outputs(table):
     classes = np.arange(300) % 3
     f, g = (Objective(Softmax(), as_data(form, classes, s), fit_intercept=True) for form in (sp.csr_array(X), X))
     w = np.random.default_rng(1).standard_normal(f.shape)
-    np.testing.assert_allclose(f.minorant(f.point(w)).gradient, g.minorant(g.point(w)).gradient, atol=1e-13)
+    np.testing.assert_allclose(f.evaluate(f.point(w)).slope.gradient, g.evaluate(g.point(w)).slope.gradient, atol=1e-13)
 
 
 @pytest.mark.parametrize("m", [1, 2, 5])
@@ -215,7 +215,7 @@ from projfree import Objective, Logistic, as_data
 from projfree.data import compiled, kernels
 compiled.NATIVE_BYTES = 0
 f = Objective(Logistic(), as_data(sp.csr_array(np.eye(3)), [1.0, -1.0, 1.0]))
-f.minorant(f.point(np.ones(3)))
+f.evaluate(f.point(np.ones(3)))
 kernel = kernels.sparse_rows
 assert kernel.stats.cache_hits, "the kernel did not run"
 assert not kernel.stats.cache_misses, kernel.stats
@@ -224,6 +224,6 @@ assert not kernel.stats.cache_misses, kernel.stats
 
 def test_second_process_finds_the_kernel_on_disk(small_is_large):
     f = Objective(Logistic(), as_data(sp.csr_array(np.eye(3)), [1.0, -1.0, 1.0]))
-    f.minorant(f.point(np.ones(3)))
+    f.evaluate(f.point(np.ones(3)))
     run = subprocess.run([sys.executable, "-c", SECOND], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr

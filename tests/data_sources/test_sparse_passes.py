@@ -44,7 +44,7 @@ def passes(data, loss, seed=0):
     """Everything that a tangent says."""
     f = Objective(loss, data, fit_intercept=True)
     x = f.point(np.random.default_rng(seed).standard_normal(f.shape) / 5)
-    m = f.minorant(x)
+    m = f.evaluate(x).slope
     return [f.value(x), m.constant, m.gradient, *m.minimum(LpBall(2, 1.0)), data.row_norm, data.mean_square]
 
 
@@ -107,9 +107,9 @@ def test_a_pass_copies_no_entries(outputs):
     data = as_data(X, y, threads=1)
     f = Objective(Softmax(outputs) if outputs > 1 else Logistic(), data)
     w = rng.standard_normal(f.shape)
-    f.minorant(f.point(w))
+    f.evaluate(f.point(w))
     tracemalloc.start()
-    f.minorant(f.point(w))
+    f.evaluate(f.point(w))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 3 * 8 * n * outputs + 2_000_000 < X.data.nbytes, "images, residuals, and what steps need"

@@ -91,7 +91,7 @@ def test_the_allowance_covers_the_cancellation(seed, power, sparse):
     y = rng.integers(-4, 5, 64) / 4.0
     f = Objective(Squared(), as_data(sp.csr_array(raw) if sparse else raw, y, centre=shift))
     x = f.point(rng.standard_normal(3))
-    m = f.minorant(x)
+    m = f.evaluate(x).slope
     u = f.data.apply(x.w)
     r = [(2 * (_fraction(a) - _fraction(b))) / 64 for a, b in zip(u.tolist(), y.tolist(), strict=True)]
     gradient = [sum(ri * row[j] for ri, row in zip(r, exact, strict=True)) for j in range(3)]
@@ -134,7 +134,7 @@ def test_several_outputs(table):
     f = Objective(Softmax(), as_data(sp.csr_array(X), classes, s, centre=SHIFT, scale=SCALE), fit_intercept=True)
     g = Objective(Softmax(), as_data(A, classes, s), fit_intercept=True)
     w = np.random.default_rng(1).standard_normal(f.shape) / 100
-    np.testing.assert_allclose(f.minorant(f.point(w)).gradient, g.minorant(g.point(w)).gradient, atol=1e-10)
+    np.testing.assert_allclose(f.evaluate(f.point(w)).slope.gradient, g.evaluate(g.point(w)).slope.gradient, atol=1e-10)
 
 
 def test_tables_outside_memory(judge, small, held, tmp_path):

@@ -87,7 +87,7 @@ def test_the_gradient(case, native, form, monkeypatch):
     x_scale, y_scale = GRADIENTS[case]
     X, y = RNG.standard_normal((N, 3)) * x_scale, RNG.standard_normal(N) * y_scale
     f = Objective(Squared(), as_data(form(X), y))
-    m = f.minorant(f.point(np.zeros(3)))
+    m = f.evaluate(f.point(np.zeros(3))).slope
     exact = exact_gradient(X, (-2.0 * y).tolist())
     off = sum((Fraction(float(g)) - e) ** 2 for g, e in zip(m.gradient, exact, strict=True))
     assert np.isfinite(m.gradient_error)
@@ -101,13 +101,13 @@ def test_bounds_of_large_and_small_squares(scale, native, monkeypatch):
     X, y = RNG.standard_normal((N, 3)) * scale, RNG.standard_normal(N) * scale
     f = Objective(Squared(), as_data(X, y), fit_intercept=True)
     x = f.point(np.full(3, 0.1))
-    assert f.value(x) * 0.1 > f.minorant(x).minimum(LpBall(2, 1.0))[1] > 0.0
+    assert f.value(x) * 0.1 > f.evaluate(x).slope.minimum(LpBall(2, 1.0))[1] > 0.0
 
 
 def test_derivatives_below_the_normal_numbers_times_large_rows():
     """exp(-720) has about ten bits less than a normal number, and rows of 1e100 carry the error into the range."""
     f = Objective(Logistic(), as_data(np.array([[1e100, 1.0]]), [1.0]))
-    m = f.minorant(f.point([0.0, 720.0]))
+    m = f.evaluate(f.point([0.0, 720.0])).slope
     with localcontext(prec=60):
         exact = -Fraction(1 / (1 + Decimal(720).exp()))
     off = abs(Fraction(float(m.gradient[0])) - exact * Fraction(1e100))
@@ -179,6 +179,6 @@ def test_the_floor_of_a_smooth_loss_is_charged(seed, intercept):
     ball, data = LpBall(2, 0.3), as_data(X, y)
     best = minimize(Objective(Squared(), data, fit_intercept=intercept), ball, tol=1e-13)
     f = Objective(Lifted(), data, fit_intercept=intercept)
-    bound, allowance = f.minorant(f.point(best.w)).minimum(ball)
+    bound, allowance = f.evaluate(f.point(best.w)).slope.minimum(ball)
     assert bound <= best.value
     assert allowance < 1e-4

@@ -94,7 +94,7 @@ def test_single_precision_is_noticed_behind_doubles():
         return float(value), gradient.astype(np.float64)
 
     f = BlackBox(single, (5,), convex=True)
-    m = f.minorant(f.point(RNG.standard_normal(5)))
+    m = f.evaluate(f.point(RNG.standard_normal(5))).slope
     assert f.precision == np.finfo(np.float32).eps
     assert m.gradient_error >= 16 * np.finfo(np.float32).eps * np.linalg.norm(m.gradient) * (1 - 1e-12)
     result = minimize(f, LpBall(2, radius=0.5), FrankWolfe(), tol=1e-12, max_iter=500)

@@ -49,7 +49,7 @@ def test_value_and_gradient(name):
     f = FUNCTIONS[name]()
     h, w = Perturbed(f, 0.3, XI), RNG.standard_normal(3)
     assert h.value(h.point(w)) == pytest.approx(f.value(f.point(w)) + 0.3 * XI @ w, rel=1e-13)
-    difference = h.minorant(h.point(w)).gradient - f.minorant(f.point(w)).gradient
+    difference = h.evaluate(h.point(w)).slope.gradient - f.evaluate(f.point(w)).slope.gradient
     np.testing.assert_allclose(difference, 0.3 * XI, atol=1e-12)
     assert h.smoothness() == f.smoothness()
     assert (h.shape, h.convex, h.n) == (f.shape, f.convex, f.n)
@@ -62,7 +62,7 @@ def test_a_tangent_stripped_of_the_perturbation_is_one_of_f(name):
     h, w, z = Perturbed(f, 0.3, XI), RNG.standard_normal(3), RNG.standard_normal(3)
     found = h.evaluate(h.point(z))
     m = found.reported.slope
-    reference = f.minorant(f.point(z))
+    reference = f.evaluate(f.point(z)).slope
     np.testing.assert_allclose(m.gradient, reference.gradient, atol=1e-12)
     assert m(w) - m.constant_error - m.gradient_error * np.linalg.norm(w) <= f.value(f.point(w)) + 1e-13
     assert found.reported.value == pytest.approx(reference(z), rel=1e-13)
@@ -77,7 +77,7 @@ def test_perturbations_nest():
     assert outer.reported is f
     assert outer.value(outer.point(w)) == pytest.approx(f.value(f.point(w)) + 0.1 * XI @ w)
     found = outer.evaluate(outer.point(w)).reported
-    np.testing.assert_allclose(found.slope.gradient, f.minorant(f.point(w)).gradient, atol=1e-12)
+    np.testing.assert_allclose(found.slope.gradient, f.evaluate(f.point(w)).slope.gradient, atol=1e-12)
     assert found.value == pytest.approx(f.value(f.point(w)), rel=1e-13)
 
 
@@ -156,7 +156,7 @@ def test_its_form_errs_as_much_as_that_of_the_rows():
     assert form.errors == pytest.approx(own.errors, rel=1e-2)  # what the shift of b may add is little beside it
     w = np.array([0.5, -1.0, 2.0])
     assert form.value(form.point(w)) == pytest.approx(h.value(h.point(w)), rel=1e-9)
-    assert form.minorant(form.point(w)).minimum(LpBall(2, 3.0))[0] < h.value(h.point(w))
+    assert form.evaluate(form.point(w)).slope.minimum(LpBall(2, 3.0))[0] < h.value(h.point(w))
     assert own.value(own.point(w)) == pytest.approx(f.value(f.point(w)), rel=1e-9)  # the form of f is as it was
 
 

@@ -172,9 +172,9 @@ def test_sizes_of_columns():
         np.testing.assert_allclose(sizes, [mean, np.abs(X).max(axis=0)], rtol=1e-12)
         f = Objective(Squared(), data)
         f.rounding()
-        assert f.work == 0
+        assert f.workspace.meter.rows == 0
         f.rounding(fine=True)
-        assert f.work == 50, "the columns are read once"
+        assert f.workspace.meter.rows == 50, "the columns are read once"
 
 
 def test_sizes_of_columns_that_grow_late():

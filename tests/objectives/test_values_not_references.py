@@ -182,7 +182,7 @@ def test_a_callback_that_reads_the_data_changes_nothing(solver, kind):
     f = Objective(Logistic(), as_data(kind(X), y), fit_intercept=True)
 
     def look(run):
-        run.f.minorant(run.f.point(np.ones(4)))
+        run.f.evaluate(run.f.point(np.ones(4)))
         run.f.value(run.state.x)
 
     plain = minimize(f, BALL, solver, tol=1e-6, max_iter=60)

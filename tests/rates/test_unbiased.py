@@ -42,7 +42,7 @@ def average(f, x, m):
 def test_without_an_intercept(loss, m, weight):
     f = Objective(loss, as_data(X, targets(loss), WEIGHTS[weight]))
     x = f.point(np.broadcast_to(W, (*f.shape[1:], D)).T)
-    np.testing.assert_allclose(average(f, x, m), f.minorant(x).gradient, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(average(f, x, m), f.evaluate(x).slope.gradient, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("weight", WEIGHTS)
@@ -51,7 +51,7 @@ def test_squares_are_centred_with_the_means_of_all_rows(m, weight):
     """Also one row at a time, where an intercept fitted to the sample would make every gradient zero."""
     f = Objective(Squared(), as_data(X, targets(Squared()), WEIGHTS[weight]), fit_intercept=True)
     x = f.point(W)
-    np.testing.assert_allclose(average(f, x, m), f.minorant(x).gradient, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(average(f, x, m), f.evaluate(x).slope.gradient, rtol=0, atol=1e-12)
     assert np.linalg.norm(estimate(f, x, (2,))) > 0.1
 
 
@@ -72,7 +72,7 @@ def test_a_perturbation_is_added_to_every_estimate():
     f = Objective(Squared(), as_data(X, targets(Squared())))
     h = Perturbed(f, 0.3, np.ones(D))
     x = h.point(W)
-    np.testing.assert_allclose(average(h, x, 2), f.minorant(x).gradient + 0.3, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(average(h, x, 2), f.evaluate(x).slope.gradient + 0.3, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("sampling", [Minibatch(5), Growing(2)], ids=repr)
@@ -81,7 +81,7 @@ def test_the_draws_of_many_seeds_average_to_the_gradient(small, sampling):
     f = small.objective
     x = f.point(small.ball(2, 0.5).random(f.shape, np.random.default_rng(0)))
     draws = np.array([sampling.gradient(f, x, 4, seed).gradient for seed in range(2_000)])
-    error = np.abs(draws.mean(axis=0) - f.minorant(x).gradient)
+    error = np.abs(draws.mean(axis=0) - f.evaluate(x).slope.gradient)
     assert np.all(error <= 4.5 * draws.std(axis=0) / np.sqrt(len(draws)))
 
 

@@ -29,6 +29,8 @@ from projfree import (
 )
 from projfree.algebra import Point
 from projfree.objectives import erm
+from projfree.run import certificate
+from projfree.run.certificate import recomputed
 from projfree.sets import NormBall
 
 BALL = LpBall(1.5, 1.0)
@@ -41,7 +43,7 @@ def test_precision_is_reached_only_at_the_allowance(case, method):
     f = problem(case)
     result = minimize(f, BALL, method, tol=0.0)
     assert result.status is Status.PRECISION
-    allowance = f.minorant(f.point(result.w)).minimum(BALL)[1]
+    allowance = f.evaluate(f.point(result.w)).slope.minimum(BALL)[1]
     assert 0.9 * allowance <= result.gap <= 2.0 * allowance * (1.0 + 1e-6)
 
 
@@ -55,7 +57,7 @@ def test_the_iteration_of_the_smallest_gap(method):
         found.append(run.smallest_gap)
 
     result = minimize(f, BALL, solver(method), max_iter=23, tol=0.0, callbacks=[keep])
-    gaps = {t: BALL.gap(f.minorant(f.point(w)).gradient, w) for t, w in iterates.items()}
+    gaps = {t: BALL.gap(f.evaluate(f.point(w)).slope.gradient, w) for t, w in iterates.items()}
     known = {(gap, t) for gap, t in found if np.isfinite(gap)}
     assert known
     for gap, t in known:
@@ -87,9 +89,9 @@ def test_a_point_in_factors_that_was_let_out_is_scaled_back(beyond):
 def test_what_is_checked_at_the_end_is_read_anew(case):
     """Neither run knows of the other: both count the same reads, and nothing is counted on the user's function."""
     f = problem(case)
-    before, first = f.work, minimize(f, BALL, FrankWolfe(), max_iter=5, tol=0.0)
+    before, first = f.passes, minimize(f, BALL, FrankWolfe(), max_iter=5, tol=0.0)
     again = minimize(f, BALL, FrankWolfe(), max_iter=5, tol=0.0)
-    assert f.work == before
+    assert f.passes == before
     assert again.n_passes == first.n_passes > first.trace["passes"][-1]
 
 
@@ -99,7 +101,7 @@ def test_the_answer_is_not_read_twice_where_the_run_has_read_it_from_its_paramet
     """A recomputation in a fresh workspace would give the same numbers, and cost a read."""
     f, ball = problem(case), LpBall(1.0, 1.0)
     quick = minimize(f, ball, method, tol=1e-6)
-    monkeypatch.setattr(Objective, "recomputed", lambda self, x: None)
+    monkeypatch.setattr(certificate, "recomputed", lambda f, x: None)
     slow = minimize(f, ball, method, tol=1e-6)
     assert quick.n_passes <= slow.n_passes
     if case in ("squares", "logistic"):
@@ -115,20 +117,20 @@ def test_only_an_image_that_was_formed_for_the_evaluation_counts_as_recomputed()
     X = sp.random_array((40, 6), density=0.5, rng=rng, format="csr")  # images of sparse tables are kept
     f = Objective(Squared(), as_data(X, rng.standard_normal(40))).open()
     x, y = f.point(rng.standard_normal(6)), f.point(rng.standard_normal(6))
-    assert f.recomputed(x) is None
+    assert recomputed(f, x) is None
     found = f.evaluate(x)
-    assert f.recomputed(x) is f.recomputed(found.point) is found
+    assert recomputed(f, x) is recomputed(f, found.point) is found
     f.value(f.point(np.zeros(6)))
-    assert f.recomputed(x) is found  # whatever else was asked for since
+    assert recomputed(f, x) is found  # whatever else was asked for since
     f.evaluate(y, tangent=False)
-    assert f.recomputed(y) is None  # a value alone
+    assert recomputed(f, y) is None  # a value alone
     f.evaluate(y)
-    assert f.recomputed(y) is None  # its image was held before
+    assert recomputed(f, y) is None  # its image was held before
     mixture = 0.5 * x + 0.5 * y
     f.evaluate(mixture)
-    assert f.recomputed(mixture) is None
-    assert f.recomputed(f.point(x.w)) is None  # another handle
-    assert f.open().recomputed(x) is None
+    assert recomputed(f, mixture) is None
+    assert recomputed(f, f.point(x.w)) is None  # another handle
+    assert recomputed(f.open(), x) is None
 
 
 def test_a_function_that_says_more_about_points_is_read_anew():
@@ -142,8 +144,8 @@ def test_a_function_that_says_more_about_points_is_read_anew():
     assert not result.status.converged
 
     class Raised(Objective):
-        def evaluate(self, x, also=(), *, tangent=True, keep=False, near=False):
-            found = super().evaluate(x, also, tangent=tangent, keep=keep)
+        def evaluate(self, x, also=(), *, tangent=True, read=True, keep=False, near=False):
+            found = super().evaluate(x, also, tangent=tangent, read=read, keep=keep)
             return replace(found, value=found.value + 1.0)
 
     raised = Raised(Squared(), as_data(X, y))
@@ -159,11 +161,11 @@ def test_a_point_of_an_array_that_was_written_to_since_is_read_anew(view):
     w.flags.writeable = not view
     found = f.evaluate(Point(w))
     buffer *= 2.0
-    assert f.recomputed(found.point) is None
+    assert recomputed(f, found.point) is None
     own = f.evaluate(f.point(buffer)).point
-    assert f.recomputed(own) is not None
+    assert recomputed(f, own) is not None
     own.w.flags.writeable = True
-    assert f.recomputed(own) is None
+    assert recomputed(f, own) is None
 
 
 def test_a_search_for_the_intercept_that_a_deadline_cut_short_is_no_recomputation(monkeypatch):
@@ -171,7 +173,7 @@ def test_a_search_for_the_intercept_that_a_deadline_cut_short_is_no_recomputatio
     x = f.point(np.full(f.shape, 0.1))
     monkeypatch.setattr(erm, "expired", lambda: True)
     assert f.evaluate(x).tangent is not None
-    assert f.recomputed(x) is None
+    assert recomputed(f, x) is None
 
 
 def test_a_point_that_a_callback_puts_in_the_place_of_the_answer_is_read():

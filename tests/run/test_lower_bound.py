@@ -20,7 +20,7 @@ def tangents(n, seed=0):
     rng = np.random.default_rng(seed)
     for _ in range(n):
         z = BALL.random((3,), rng)
-        yield F.minorant(F.point(z)), z
+        yield F.evaluate(F.point(z)).slope, z
 
 
 def optimum():
@@ -67,7 +67,7 @@ def test_a_witness_proves_the_bound_by_itself():
     lower = LowerBound(BALL, (3,))
     for m, z in tangents(40):
         lower.add(m, z)
-    tangent = F.minorant(F.point(lower.witness))
+    tangent = F.evaluate(F.point(lower.witness)).slope
     assert tangent.lower(BALL) >= lower.bound - 1e-12 * abs(lower.bound)
     assert lower.bound == lower.witnessed
 

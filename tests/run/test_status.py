@@ -153,7 +153,7 @@ def test_stationary_speaks_of_the_returned_point():
     f = problem("sigmoid, intercept")
     result = minimize(f, BALL, tol=1e-4)
     assert result.status is Status.STATIONARY
-    m = f.minorant(f.point(result.w, result.intercept))
+    m = f.evaluate(f.point(result.w, result.intercept)).slope
     gap = np.vdot(m.gradient, result.w) + BALL.support(m.gradient)
     assert gap <= 1e-4 * result.value * (1 + 1e-6)
 

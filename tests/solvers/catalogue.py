@@ -137,17 +137,11 @@ def problem(name: str):
 
 def counted(f):
     """The function itself, and a call that tells the passes in its workspace and in all that were opened from it."""
-    opened, open_one, reopen_one = [f], f.open, f.reopened
-    before = []  # what workspaces were told that others had read
+    opened, open_one = [f], f.open
 
     def open_and_note():
         opened.append(open_one())
         return opened[-1]
 
-    def reopen_and_note(work):
-        new = reopen_one(work)
-        before.append(new.work)
-        return new
-
-    f.open, f.reopened = open_and_note, reopen_and_note
-    return f, lambda: (sum(each.work for each in opened) - sum(before)) / f.pass_work
+    f.open = open_and_note
+    return f, lambda: sum(each.passes for each in opened)

@@ -28,7 +28,7 @@ def optimum():
             L = f.smoothness()
             y, theta = x, 1.0
             for _ in range(120):
-                new = f.point(BALL.project(y.w - f.minorant(y).gradient / L))
+                new = f.point(BALL.project(y.w - f.evaluate(y).slope.gradient / L))
                 theta, old = (1 + np.sqrt(1 + 4 * theta**2)) / 2, theta
                 y, x = f.point(new.w + (old - 1) / theta * (new.w - x.w)), new
             found[name] = f.value(x)
@@ -72,7 +72,7 @@ def test_not_convex(name, case):
     start = f.value(f.point(np.zeros(f.shape)))
     assert result.value < start
     x = f.point(result.w, result.intercept)
-    m = f.minorant(x)
+    m = f.evaluate(x).slope
     assert f.value(x) == pytest.approx(result.value, rel=1e-8)
     assert result.gap == pytest.approx(np.vdot(m.gradient, result.w) + BALL.support(m.gradient), rel=1e-4, abs=1e-9)
     smallest, at = result.smallest_gap

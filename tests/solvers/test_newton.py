@@ -65,7 +65,7 @@ def numerical_hessian(f: SmoothFunction, w: np.ndarray, step: float = 1e-5) -> n
     for i in range(w.size):
         e = np.zeros(w.size)
         e[i] = step
-        up, down = (f.minorant(f.point(w + s * e.reshape(w.shape))).gradient for s in (1.0, -1.0))
+        up, down = (f.evaluate(f.point(w + s * e.reshape(w.shape))).slope.gradient for s in (1.0, -1.0))
         rows.append(np.ravel(up - down) / (2.0 * step))
     return np.array(rows)
 

@@ -91,7 +91,7 @@ def test_a_run_adds_few_reads(name):
     at_the_end = result.n_passes - result.trace["passes"][-1]
     assert at_the_end == 0.0 if name == "PG" else at_the_end <= 3.0
     assert result.n_passes == counts()
-    assert f.work == 0, "the reads of a run are its own"
+    assert f.passes == 0, "the reads of a run are its own"
 
 
 @pytest.mark.parametrize("name", [*ONE, "PA, corrective", "FW, exact"])

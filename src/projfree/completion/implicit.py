@@ -19,6 +19,7 @@ rank.
 
 from __future__ import annotations
 
+import math
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -88,25 +89,27 @@ class ImplicitObjective(SmoothFunction):
         return FunctionStructure(type(self).__name__, predictions=False, least=least)
 
     @property
-    def work(self) -> int:
-        return self.entries.work
-
-    @property
-    def pass_work(self) -> int:
-        return self.entries.pass_work
+    def passes(self) -> float:
+        return self.entries.passes
 
     def open(self) -> Self:
         f = copy(self)
         f.entries = self.entries.open()
         return f
 
-    def knows(self, x: Point) -> bool:
-        return False
-
     def evaluate(
-        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False, near: bool = False
+        self,
+        x: Point,
+        also: tuple[Point, ...] = (),
+        *,
+        tangent: bool = True,
+        read: bool = True,
+        keep: bool = False,
+        near: bool = False,
     ) -> Evaluation:
         check_point(self, x)
+        if not read:
+            return Evaluation(x, math.nan)
         f, (m, n) = self.entries, self.entries.shape
         w: Any = x.w
         found = f.evaluate(f.point(w.low.block(slice(m), slice(n)), x.intercept), tangent=tangent)

@@ -106,26 +106,12 @@ class SmoothFunction(ABC):
 
     @property
     @abstractmethod
-    def work(self) -> int:
-        """What was read so far in this function's workspace: rows, products or calls."""
-
-    @property
-    def pass_work(self) -> int:
-        """The work of one pass; whole numbers, so that sums of passes are exact."""
-        return 1
-
-    @property
     def passes(self) -> float:
-        """Passes over the data so far."""
-        return self.work / self.pass_work
+        """Passes over the data so far in this function's workspace, products with its matrix or calls."""
 
     @abstractmethod
     def open(self) -> Self:
         """The same function with a workspace of its own, which remembers nothing and has read nothing."""
-
-    def reopened(self, work: int) -> Self:
-        """`open`, and go on counting from what earlier workspaces have read, where that decides anything."""
-        return self.open()
 
     @property
     def intercept_shape(self) -> tuple[int, ...] | None:
@@ -134,7 +120,14 @@ class SmoothFunction(ABC):
 
     @abstractmethod
     def evaluate(
-        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False, near: bool = False
+        self,
+        x: Point,
+        also: tuple[Point, ...] = (),
+        *,
+        tangent: bool = True,
+        read: bool = True,
+        keep: bool = False,
+        near: bool = False,
     ) -> Evaluation:
         """The value and the tangent at ``x``.
 
@@ -146,23 +139,17 @@ class SmoothFunction(ABC):
             Points whose values are wanted too if they come with the same read; where they do not, they are left out.
         tangent : bool
             Whether a tangent is wanted; a value alone may cost no read.
+        read : bool
+            Whether the data may be read; else the value is NaN and the tangent None where they are not known.
         keep : bool
             Whether the predictions of ``x`` are to be kept, because a search from there may follow.
         near : bool
             Whether to take the intercepts that points have instead of the best ones, which saves the search for them.
         """
 
-    def recomputed(self, x: Point) -> Evaluation | None:
-        """The evaluation of ``x`` in this workspace, if it is as good as one in a fresh workspace; else None."""
-        return None
-
     def value(self, x: Point) -> float:
         """The value at ``x``; costs no read where the workspace knows the predictions of ``x``."""
         return self.evaluate(x, tangent=False).value
-
-    def minorant(self, x: Point) -> Minorant:
-        """The tangent at ``x``."""
-        return self.evaluate(x).slope
 
     @abstractmethod
     def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
@@ -215,10 +202,6 @@ class SmoothFunction(ABC):
         if isinstance(w, np.ndarray):
             w = frozen(np.array(w, dtype=np.float64))
         return Point(w, None if intercept is None else frozen(np.array(intercept, dtype=np.float64)))
-
-    @abstractmethod
-    def knows(self, x: Point) -> bool:
-        """Whether a value at ``x`` would cost no read."""
 
     def rounding(self, *, fine: bool = False) -> Rounding | None:
         """How far values and bounds move where rows are summed in another way; None where that is not known.

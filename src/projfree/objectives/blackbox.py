@@ -80,23 +80,29 @@ class BlackBox(SmoothFunction):
         return FunctionStructure(type(self).__name__, outputs=math.prod(self.shape[1:]), predictions=False)
 
     @property
-    def work(self) -> int:
+    def passes(self) -> float:
         """Calls of the function so far."""
-        return self._calls
+        return float(self._calls)
 
     def open(self) -> Self:
         f = copy(self)
         f._calls, f._memory, f._contradicted = 0, Memory(), False
         return f
 
-    def knows(self, x: Point) -> bool:
-        return x.handle in self._memory
-
     def evaluate(
-        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False, near: bool = False
+        self,
+        x: Point,
+        also: tuple[Point, ...] = (),
+        *,
+        tangent: bool = True,
+        read: bool = True,
+        keep: bool = False,
+        near: bool = False,
     ) -> Evaluation:
         check_point(self, x)
         known = self._memory.recall(x, tangent)
+        if known is None and not read:
+            return Evaluation(x, math.nan)
         if known is None:
             value, gradient = self._call(x)
             known = Evaluation(x.alone(None), value, self._tangent(x.w, value, gradient))

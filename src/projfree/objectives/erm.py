@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from projfree.algebra import Minorant, Point, is_frozen
+from projfree.algebra import Minorant, Point
 from projfree.checks import Array, flag, instance
 from projfree.data.base import Data
 from projfree.data.gram import Gram
@@ -118,34 +118,31 @@ class Objective(SmoothFunction):
         f.workspace, f._memory = self.data.open(), Memory()
         return f
 
-    def reopened(self, work: int) -> Self:
-        f = self.open()
-        f.workspace.meter.rows = work  # late compilation looks at all that was read
-        return f
-
     @property
     def intercept_shape(self) -> tuple[int, ...] | None:
         constant = self.intercept_strategy.constant
         return None if constant is None else constant.shape
 
     @property
-    def work(self) -> int:
-        return self.workspace.meter.rows
-
-    @property
-    def pass_work(self) -> int:
-        return self.data.n
-
-    def knows(self, x: Point) -> bool:
-        return x.handle in self._memory or self.workspace.holds(x)
+    def passes(self) -> float:
+        return self.workspace.meter.rows / self.data.n
 
     def evaluate(
-        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False, near: bool = False
+        self,
+        x: Point,
+        also: tuple[Point, ...] = (),
+        *,
+        tangent: bool = True,
+        read: bool = True,
+        keep: bool = False,
+        near: bool = False,
     ) -> Evaluation:
         check_point(self, x)
         known = None if also or near else self._memory.recall(x, tangent)
         if known is not None:
             return known
+        if not read and (tangent or not self.workspace.holds(x)):
+            return Evaluation(x, math.nan)
         strategy, workspace, points = self.intercept_strategy, self.workspace, (x, *also)
         alone = tangent and not (x.of or also or near or workspace.holds(x))
         b = (strategy.given if near else strategy.locate)(workspace, points)
@@ -156,13 +153,6 @@ class Objective(SmoothFunction):
         # A search for the intercept ends early at a deadline, which the check at exit has not.
         found = replace(found, fresh=True) if alone and not expired() else found
         return self._memory.keep(self._stated(found))
-
-    def recomputed(self, x: Point) -> Evaluation | None:
-        found = self._memory.recall(x, tangent=True)
-        # A subclass may say something else about a point than what is remembered here, and whoever makes a point of an
-        # array of his own may have written to it since.
-        same = type(self).evaluate is Objective.evaluate and is_frozen(x.w)
-        return found if found is not None and found.fresh and same else None
 
     def _stated(self, found: Evaluation) -> Evaluation:
         """An evaluation with that of the reported function: for a smoothed loss, which exceeds it by so much."""
@@ -251,12 +241,21 @@ class Unsmoothed(Objective):
         self._structure = replace(self.structure, smoothing_error=0.0)
 
     def evaluate(
-        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False, near: bool = False
+        self,
+        x: Point,
+        also: tuple[Point, ...] = (),
+        *,
+        tangent: bool = True,
+        read: bool = True,
+        keep: bool = False,
+        near: bool = False,
     ) -> Evaluation:
-        found = super().evaluate(x, also, tangent=tangent, keep=True, near=near)
+        found = super().evaluate(x, also, tangent=tangent, read=read, keep=True, near=near)
         return replace(self._exact(found), also=tuple(self._exact(each) for each in found.also))
 
     def _exact(self, found: Evaluation) -> Evaluation:
+        if math.isnan(found.value):
+            return found
         exact = self.workspace.fold(ValueSum(self.loss.exact, found.intercept), (found.point,))[0]
         return Evaluation(found.point, float(exact), found.tangent)
 

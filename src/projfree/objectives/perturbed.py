@@ -20,7 +20,7 @@ from projfree.objectives.quadratic import QuadraticForm
 from projfree.sets.base import ConstraintSet
 
 #: Members that a linear term does not change: they are those of the function that is perturbed.
-UNCHANGED = ("pass_work", "intercept_shape", "hessian", "contradicted", "reported")
+UNCHANGED = ("intercept_shape", "hessian", "contradicted", "reported")
 
 
 class Perturbed(SmoothFunction):
@@ -54,11 +54,8 @@ class Perturbed(SmoothFunction):
         self.shape, self.convex, self.n = f.shape, f.convex, f.n
 
     @property
-    def work(self) -> int:
-        return self.f.work
-
-    def knows(self, x: Point) -> bool:
-        return self.f.knows(x)
+    def passes(self) -> float:
+        return self.f.passes
 
     def smoothness(self) -> float:
         return self.f.smoothness()
@@ -68,15 +65,17 @@ class Perturbed(SmoothFunction):
         h.f = self.f.open()
         return h
 
-    def reopened(self, work: int) -> Self:
-        h = copy(self)
-        h.f = self.f.reopened(work)
-        return h
-
     def evaluate(
-        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False, near: bool = False
+        self,
+        x: Point,
+        also: tuple[Point, ...] = (),
+        *,
+        tangent: bool = True,
+        read: bool = True,
+        keep: bool = False,
+        near: bool = False,
     ) -> Evaluation:
-        return self._tilted(self.f.evaluate(x, also, tangent=tangent, keep=keep, near=near))
+        return self._tilted(self.f.evaluate(x, also, tangent=tangent, read=read, keep=keep, near=near))
 
     def _tilted(self, found: Evaluation) -> Evaluation:
         value = found.value + self.theta * inner(self.xi, found.point.w)

@@ -102,21 +102,27 @@ class QuadraticForm(SmoothFunction):
         return f
 
     @property
-    def work(self) -> int:
+    def passes(self) -> float:
         """Products with H so far: passes over the only data there is."""
-        return self._workspace.count
-
-    def knows(self, x: Point) -> bool:
-        return self._workspace.known(x) is not None
+        return float(self._workspace.count)
 
     def product(self, x: Point) -> Array:
         """H w, kept for a few points; a mixture of points whose products are known needs none of its own."""
         return self._workspace.of(x)
 
     def evaluate(
-        self, x: Point, also: tuple[Point, ...] = (), *, tangent: bool = True, keep: bool = False, near: bool = False
+        self,
+        x: Point,
+        also: tuple[Point, ...] = (),
+        *,
+        tangent: bool = True,
+        read: bool = True,
+        keep: bool = False,
+        near: bool = False,
     ) -> Evaluation:
         check_point(self, x)
+        if not read and (tangent or self._workspace.known(x) is None):
+            return Evaluation(x, math.nan)
         if not tangent:
             return Evaluation(x.alone(None), self._value(x, self.product(x)))
         further = tuple(Evaluation(p.alone(None), self._value(p, self._through_parts(p))) for p in also)

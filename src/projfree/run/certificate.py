@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from projfree.algebra import UNIT, Point, same
+from projfree.algebra import UNIT, Point, is_frozen, same
 from projfree.checks import Array, html_table
 from projfree.data import as_data
 from projfree.losses.base import Loss
@@ -242,8 +242,8 @@ def recompute_certificate(run: Run, look_back: bool = True) -> Certificate:
     if lower.factored and isinstance(ball, NormBall) and (norm := ball.norm(w)) > ball.radius:
         w = w * (ball.radius / norm * (1.0 - 4.0 * UNIT))  # compressions have let it out of the ball
     elif not run.unproved and run.f.reported is run.f:
-        found = run.opened.recomputed(run.best)
-    if found is None or found.rest is not None:
+        found = recomputed(run.opened, run.best)
+    if found is None:
         found = f.evaluate(f.point(w, run.best.intercept))
     run.best, run.value, m = found.point, reported_value(f, found), found.slope
     if run.unproved:
@@ -273,13 +273,20 @@ def recompute_certificate(run: Run, look_back: bool = True) -> Certificate:
     if run.f.convex and not run.convex:
         lower.reset()
         run.trace.withdraw_bounds()
-    run.work_before += f.work
+    run.passes_before += f.passes
     # The dual norm of the gradient, if f is convex from the support that the bound was made of.
     run.multiplier = ball.multiplier(m.gradient, support if run.convex else None)
     if run.convex:
         return _certificate(run, at, bound, run.value - bound)
     run.latest_gap = ball.gap(m.gradient, run.best.w)
     return _certificate(run, run.best, None, run.latest_gap)
+
+
+def recomputed(f: SmoothFunction, x: Point) -> Evaluation | None:
+    """The evaluation that ``f`` remembers of a point, if it is as good as one in a fresh workspace; else None."""
+    found = f.evaluate(x, read=False)
+    # Whoever made the point of an array of their own may have written to it since.
+    return found if found.fresh and found.rest is None and is_frozen(x.w) else None
 
 
 def stored_certificate(run: Run) -> Certificate:

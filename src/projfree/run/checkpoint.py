@@ -14,7 +14,7 @@ import projfree.sampling as sampling
 import projfree.steps as steps
 from projfree import persist
 from projfree.algebra import Minorant, Point, Structured, pack, unpack
-from projfree.checks import all_finite, count, instance, real_array, stacklevel
+from projfree.checks import all_finite, at_least, count, instance, real_array, stacklevel
 from projfree.objectives.base import SmoothFunction
 from projfree.run.loop import REMEDY, Run, fingerprint, refuse_other
 from projfree.run.lower_bound import AveragedMinorant
@@ -143,7 +143,7 @@ def _snapshot(run: Run) -> dict[str, Any]:
         "state": {"class": type(state).__name__} | {name: _encode(getattr(state, name)) for name in _kept(type(state))},
         "run": {name: getattr(run, name) for name in RUN},
         "first_iteration": run.first_iteration,
-        "work": run.work_before + run.opened.work,
+        "passes": run.passes,
         "smallest_gap": list(run.smallest_gap),
         "best": _encode(run.best),
         "trace": run.trace.columns(),
@@ -159,10 +159,9 @@ def _restore(run: Run, tree: dict[str, Any]) -> None:
     run.unproved = True  # and trusts no bound of the file
     run.state = _read_state(tree["state"], f, run.state)
     vars(run).update({name: _number(tree["run"][name]) for name in RUN})
-    run.first_iteration, work = (count(name, tree[name], lowest=0) for name in ("first_iteration", "work"))
+    run.first_iteration = count("first_iteration", tree["first_iteration"], lowest=0)
     count("iteration", run.iteration, lowest=0)
-    run.opened = f.reopened(work)
-    run.work_before = work - run.opened.work
+    run.opened, run.passes_before = f.open(), at_least("passes", _number(tree["passes"]), 0.0)
     gap, iteration = tree["smallest_gap"]
     run.smallest_gap = _number(gap), count("smallest_gap", iteration, lowest=0)
     run.best, run.trace = _decode("Point", tree["best"], f), Trace(tree["trace"])

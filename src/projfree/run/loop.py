@@ -469,7 +469,7 @@ class Run:
         # Callbacks may read the data through `f`; the run counts only what it reads itself.
         self.opened = f.open()
         self.trace, self.lower_bound = Trace(), LowerBound(ball, f.shape)
-        self.seconds, self.first_iteration, self.work_before = 0.0, state.t, 0
+        self.seconds, self.first_iteration, self.passes_before = 0.0, state.t, 0.0
         self.best, self.value, self.first_value = state.x, math.inf, math.inf
         #: Whether tangents bound the function: it is said to be convex, and no value contradicts that.
         self.convex = f.convex
@@ -493,7 +493,7 @@ class Run:
     @property
     def passes(self) -> float:
         """Reads of the data so far."""
-        return (self.opened.work + self.work_before) / self.f.pass_work
+        return self.opened.passes + self.passes_before
 
     @property
     def bound(self) -> float:

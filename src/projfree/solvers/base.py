@@ -169,7 +169,5 @@ def at_iterate(t: int, found: Evaluation) -> tuple[tuple[int, Evaluation], ...]:
 
 def valued(f: SmoothFunction, t: int, x: Point) -> tuple[Point, tuple[tuple[int, Evaluation], ...]]:
     """The iterate of iteration ``t`` and what `State.found` says of it: its value where that costs no read."""
-    if not f.knows(x):
-        return x, ()
-    found = f.evaluate(x, tangent=False)
-    return found.point, ((t, found),)
+    found = f.evaluate(x, tangent=False, read=False)
+    return found.point, at_iterate(t, found)

@@ -132,7 +132,7 @@ class ConvexProblem:
         if not powers:
             return self.strongest()
         x = model.point(f)
-        gradient: Any = f.minorant(x).gradient
+        gradient: Any = f.evaluate(x).slope.gradient
         found = -0.5 * f.entries.data.n * gradient.inner(x.w) / powers * float(model.sigma.max()) ** (self.p - 1.0)
         return max(float(found), least_strength(f.entries))
 
