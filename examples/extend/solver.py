@@ -7,14 +7,7 @@ import numpy as np
 
 from projfree import Logistic, LpBall, Objective, OpenLoop, as_data, minimize
 from projfree.algebra import Minorant, mix
-from projfree.solvers.base import Solver, State, at_iterate, bound_of, next_answer
-
-
-@dataclass(frozen=True)
-class HeavyBallState(State):
-    """What a solver remembers, frozen: the run keeps it, saves it and shows it to callbacks."""
-
-    m: Minorant = field(default=None, repr=False)
+from projfree.solvers.base import Solver, State, call_oracle
 
 
 @dataclass(frozen=True, repr=False)
@@ -24,7 +17,7 @@ class HeavyBall(Solver):
     schedule: OpenLoop = field(default_factory=OpenLoop)
 
     def init(self, f, ball, start, seed):
-        return HeavyBallState(t=0, x=start, seed=seed, m=Minorant(-math.inf, np.zeros(f.shape)))
+        return State(t=0, x=start, seed=seed, m=Minorant(-math.inf, np.zeros(f.shape)))
 
     def step(self, f, ball, state):
         t = state.t + 1
@@ -33,18 +26,10 @@ class HeavyBall(Solver):
         # Averages of tangents lie below f as tangents do.
         m = (1.0 - gamma) * state.m + gamma * here.slope
         # The vertex, and the support if it comes with it.
-        answer = next_answer(ball, m.gradient, state)
-        return replace(
-            state,
-            t=t,
-            x=mix((1.0 - gamma, here.point), (gamma, f.point(answer.vertex))),
-            m=m,
-            gamma=gamma,
-            evaluation=here,  # the run averages these for bounds of its own
-            found=at_iterate(state.t, here),  # the value at the last iterate, for the trace
-            answer=answer,
-            bound=bound_of(m, ball, answer.support) if f.convex else -math.inf,
-        )
+        result = call_oracle(ball, m.gradient, state.oracle_result)
+        x = mix((1.0 - gamma, here.point), (gamma, f.point(result.vertex)))
+        # The run averages tangents for bounds of its own, and knows what the oracle says about m.
+        return replace(state, t=t, x=x, m=m, gamma=gamma, evaluation=here, oracle_result=result)
 
 
 def problem():

@@ -20,11 +20,16 @@ from projfree.deadline import expired
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.hull import Hull
 
+#: Relative rounding error of a value, which is a mean of many terms.
+ROUNDING = 4.0 * UNIT
 #: Trials of a search at most: a curvature grows by 2^60, or a step falls by 4^60, over all that floats can tell.
 TRIALS = 60
-#: Changes of a value by fewer roundings than this say nothing.
-NOISE = 64.0
 Project = Callable[[Array], Array]
+
+
+def is_rounding(change: float, value: float) -> bool:
+    """Whether a change of a value is no larger than the rounding errors of the two values that it is between."""
+    return change <= 2.0 * ROUNDING * abs(value)
 
 
 class StepRule(ABC):
@@ -203,7 +208,7 @@ class Backtracking(_CurvatureEstimate, StepRule):
             gamma = min(1.0, gap / (M * length))
             model = value - gamma * gap + 0.5 * gamma**2 * M * length
             new = hull.at(np.array([gamma])).value
-            if new <= model + 4.0 * UNIT * abs(value) and new <= value:
+            if new <= model + ROUNDING * abs(value) and new <= value:
                 return gamma, M
             M *= self.raise_by
         return 0.0, M
@@ -395,8 +400,8 @@ def _below_model(f: SmoothFunction, x: Point, m: Minorant, new: Point, M: float,
     step = new.w - x.w
     slope, curvature = inner(m.gradient, step), M * square(step)
     model = value + slope + 0.5 * curvature
-    if f.value(new) <= model + 4.0 * UNIT * abs(value):
+    if f.value(new) <= model + ROUNDING * abs(value):
         return True
-    if max(abs(slope), curvature) > NOISE * UNIT * abs(value):
+    if not is_rounding(max(abs(slope), curvature), value):
         return False
     return inner(f.evaluate(new).slope.gradient - m.gradient, step) <= curvature

@@ -207,4 +207,4 @@ def test_resumed_runs_are_the_same_to_the_last_bit(tmp_path, tier, solver):
     assert resumed.value == through.value
     assert resumed.bound == through.bound
     np.testing.assert_array_equal(resumed.w.toarray(), through.w.toarray())
-    assert (through.state.answer.warm is None) == (tier != "subspace")
+    assert (through.state.oracle_result.warm is None) == (tier != "subspace")

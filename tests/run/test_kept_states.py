@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -82,41 +81,3 @@ def test_fields_of_a_users_state_are_kept(extra, tmp_path):
 def test_a_plan_over_a_set_of_another_shape_is_refused():
     with pytest.raises(ValueError, match="30"):
         plan(problem(), Weighted(LpBall(1, radius=1.0), np.ones(3)))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Checked(State):
-    """A state that counts how often it was made, and refuses a step above one."""
-
-    made: list = field(default_factory=list)
-    twice: float = field(init=False, default=0.0)
-
-    def __post_init__(self):
-        self.made.append(self.t)
-        object.__setattr__(self, "twice", 2.0 * self.t)
-        if self.gamma > 1.0:
-            raise ValueError("a step above one")
-
-
-class Cached(State):
-    @cached_property
-    def largest(self):
-        return float(np.abs(self.x.w).max())
-
-
-def test_a_state_that_has_moved_is_what_replace_makes():
-    """Whatever a user's state does when it is made, and whatever it has remembered."""
-    f = problem()
-    x, y = f.point(np.ones(30)), f.point(np.full(30, 3.0))
-    state = Checked(t=1, x=x)
-    assert (state.moved(t=2).twice, state.made) == (4.0, [1, 2])
-    with pytest.raises(ValueError, match="a step above one"):
-        state.moved(gamma=2.0)
-    cached = Cached(t=1, x=x)
-    assert cached.largest == 1.0
-    assert cached.moved(x=y).largest == replace(cached, x=y).largest == 3.0
-    plain = State(t=1, x=x)
-    assert vars(plain.moved(t=5, gamma=0.5)) == vars(replace(plain, t=5, gamma=0.5))
-    for each in (state, cached, plain):
-        with pytest.raises(TypeError, match="other"):
-            each.moved(other=1)

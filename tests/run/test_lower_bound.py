@@ -11,6 +11,7 @@ import pytest
 from projfree import LpBall, QuadraticForm, SchattenBall
 from projfree.algebra import Minorant
 from projfree.run.lower_bound import ELLS, AveragedMinorant, LowerBound
+from projfree.sets.base import OracleResult
 
 BALL = LpBall(2, 1.0)
 F = QuadraticForm(np.diag([2.0, 1.0, 0.5]), np.array([1.0, -2.0, 0.3]), c=-7.0)
@@ -75,8 +76,9 @@ def test_a_witness_proves_the_bound_by_itself():
 def test_a_known_bound_is_taken_over_but_has_no_witness():
     lower = LowerBound(BALL, (3,))
     m, z = next(tangents(1))
-    lower.add(m, z, known=m.lower(BALL) + 0.125)
-    assert lower.bound == m.lower(BALL) + 0.125
+    better = Minorant(m.constant + 0.125, m.gradient)
+    lower.add(m, z, better, OracleResult(BALL.lmo(m.gradient), BALL.support(-m.gradient)))
+    assert lower.bound == better.lower(BALL)
     assert lower.witnessed == m.lower(BALL)
 
 

@@ -189,4 +189,4 @@ def test_each_call_is_given_what_the_last_one_left(solver, wrap):
     inside = Remembering(ROUND, Counter())
     first = minimize(problem(Logistic()), wrap(inside), solver, tol=0.0, max_iter=5)
     assert inside.given == [None, 1, 2, 3, 4]
-    assert first.state.answer.warm == 5
+    assert first.state.oracle_result.warm == 5

@@ -133,7 +133,8 @@ def test_the_average_is_a_minorant_with_the_weights_of_the_schedule():
     expected = sum((share * m for share, m in zip(shares, tangents, strict=True)), Minorant.zero((4,)))
     np.testing.assert_allclose(state.m.gradient, expected.gradient, rtol=1e-12)
     assert state.m.constant == pytest.approx(expected.constant, rel=1e-12)
-    assert state.bound <= state.m.constant - BALL.support(state.m.gradient)
+    support = BALL.support(-state.m.gradient)
+    assert state.m.lower(BALL, state.oracle_result.support) <= state.m.constant - support
 
 
 class Weighed:
@@ -168,8 +169,8 @@ def test_the_weights_of_an_average_add_up_to_one_exactly(schedule, monkeypatch):
 
 def test_samples_give_no_bound():
     states = list(islice(iterate(problem("squares"), BALL, PrimalAveraging(sampling=Minibatch(5))), 5))
-    assert {state.bound for state in states} == {-np.inf}
-    assert {state.evaluation for state in states} == {None}
+    assert {state.m.lower(BALL) for state in states} == {-np.inf}
+    assert not any(state.evaluation.exact for state in states)
 
 
 def test_a_zero_average_keeps_the_last_vertex():
@@ -177,14 +178,3 @@ def test_a_zero_average_keeps_the_last_vertex():
     f, start = QuadraticForm(np.zeros((2, 2)), np.zeros(2)), np.array([0.25, 0.75])
     for state in islice(iterate(f, Simplex(), PrimalAveraging(), start=start), 4):
         np.testing.assert_array_equal(state.x.w, start)
-
-
-def test_a_moved_state_is_the_replaced_one():
-    f, ball = problem("squares"), LpBall(1.5, 1.0)
-    state = PrimalAveraging().init(f, ball, f.point(ball.centre(f.shape)), 3)
-    moved = state.moved(t=4, gamma=0.5)
-    assert type(moved) is type(state)
-    assert vars(moved) == vars(replace(state, t=4, gamma=0.5))
-    assert state.t == 0
-    with pytest.raises(TypeError, match="AveragingState has no gama"):
-        state.moved(gama=0.5)

@@ -27,7 +27,6 @@ from projfree import (
     path,
 )
 from projfree.objectives import SmoothFunction
-from projfree.solvers.newton import subsample_size
 
 SMOOTH = tuple(name for name in CONVEX if name != "calls")
 BALLS = [LpBall(p, r) for p in (1.0, 1.1, 2.0, 3.0, np.inf) for r in (0.3, 50.0)]
@@ -230,52 +229,11 @@ def test_classes_so_far_apart_that_no_row_is_curved(radius):
     assert result.value <= 1e-6
 
 
-def many_rows(n=8192, d=26):
-    rng = np.random.default_rng(0)
-    table = rng.standard_normal((n, d)) + 0.3
-    return table, np.where(table[:, :5].sum(axis=1) + rng.standard_normal(n) > 1.5, 1.0, -1.0)
-
-
-def asked_rows(monkeypatch):
-    """The number of rows of each Hessian that a run asks for, and whether its point is not zero."""
-    asked, exact = [], Objective.hessian
-
-    def hessian(f, x, features=None, rows=None, seed=0):
-        asked.append((rows or f.n, x.w.any()))
-        return exact(f, x, features, rows, seed)
-
-    monkeypatch.setattr(Objective, "hessian", hessian)
-    return asked
-
-
-@pytest.mark.parametrize("intercept", [False, True])
-def test_the_first_matrix_is_that_of_some_rows_where_there_are_many(monkeypatch, intercept):
-    f = Objective(Logistic(), as_data(*many_rows()), fit_intercept=intercept)
-    asked = asked_rows(monkeypatch)
-    ours, again = (minimize(f, LpBall(2, 5.0), ConstrainedNewton(), tol=1e-9) for _ in range(2))
-    assert asked[0][0] == subsample_size(f) == 64 * 26
-    assert ours.status.converged
-    np.testing.assert_array_equal(ours.w, again.w)
-    monkeypatch.setattr("projfree.solvers.newton.subsample_size", lambda f: None)
-    theirs = minimize(f, LpBall(2, 5.0), ConstrainedNewton(), tol=1e-9)
-    assert max(ours.bound, theirs.bound) <= min(ours.value, theirs.value)
-
-
-@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
-@pytest.mark.parametrize("intercept", [False, True])
-def test_all_rows_count_where_some_of_them_miss_a_feature(monkeypatch, intercept, scale):
-    table, y = many_rows()
-    table = table.copy()
-    table[:, 3], table[5, 3], table[:, 4] = 0.0, 1.0, 0.0  # one is in a single row, one in none
-    f = Objective(Logistic(), as_data(scale * table, y), fit_intercept=intercept)
-    asked = asked_rows(monkeypatch)
-    assert minimize(f, LpBall(3, 30.0 / scale), ConstrainedNewton()).status.converged
-    assert asked[:2] == [(subsample_size(f), False), (len(y), False)]  # both at zero, where the run begins
-
-
 @pytest.mark.parametrize("intercept", [False, True])
 def test_the_matrix_of_a_sample_is_in_the_units_of_all_rows(intercept):
-    table, y = many_rows(2000, 6)
+    rng = np.random.default_rng(0)
+    table = rng.standard_normal((2000, 6)) + 0.3
+    y = np.where(table[:, :5].sum(axis=1) + rng.standard_normal(2000) > 1.5, 1.0, -1.0)
     for data in (as_data(table, y), as_data(table, y, np.linspace(1.0, 2.0, 2000)), as_data(table, y, centre=True)):
         f = Objective(Logistic(), data, fit_intercept=intercept)
         x = f.evaluate(f.point(np.full(6, 0.1))).point

@@ -12,7 +12,7 @@ from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.sets.base import ConstraintSet
 from projfree.sets.weighted import WeightedSchattenBall
-from projfree.solvers.base import Solver, State
+from projfree.solvers.base import GapBound, Solver, State
 from projfree.solvers.projected_gradient import MomentumState
 
 #: Factors by which the curvature is raised within an iteration, and lowered between two; and how often it is raised.
@@ -74,7 +74,7 @@ class WeightedProjectedGradient(Solver):
         y, theta = _ahead(ball, state, there, new.point)
         due = max(t + 1, math.ceil(GROWTH * t)) if t >= state.due else state.due
         moved: dict[str, Any] = {"t": t, "x": new.point, "y": y, "theta": theta, "gamma": 1.0 / M, "memory": M}
-        learnt: dict[str, Any] = {"evaluation": looked, "found": ((t, new),), "bound": known[0], "allowance": known[1]}
+        learnt: dict[str, Any] = {"evaluation": looked, "bound": GapBound(math.nan, *known)}
         return replace(state, **moved, **learnt, due=due)
 
 

@@ -19,7 +19,7 @@ from projfree.objectives import Objective
 from projfree.objectives.quadratic import QuadraticForm, gram_form
 from projfree.run import Result
 from projfree.sets.base import ConstraintSet
-from projfree.solvers.base import Known
+from projfree.solvers.base import GapBound
 
 FoldRows = tuple[Array, Array]
 
@@ -155,7 +155,7 @@ class FoldMoments:
 def gap_on_rows(f: Objective, ball: ConstraintSet, w: Array) -> float:
     """The relative gap of a point from one read of the rows, whose squares are not negative."""
     here = f.evaluate(f.point(w))
-    bound, centre = max(Known.of(ball, here).bound, 0.0), f.value(f.point(np.zeros(f.shape)))
+    bound, centre = max(GapBound.of(ball, here).bound, 0.0), f.value(f.point(np.zeros(f.shape)))
     gap = max(here.value - bound, 0.0)
     return gap / max(here.value, LEAST_VALUE * centre) if gap > 0.0 else 0.0
 

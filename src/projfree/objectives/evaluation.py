@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -59,6 +60,11 @@ class Evaluation:
     def reported(self) -> Evaluation:
         """The evaluation of the function whose value a run reports."""
         return self if self.inner is None else self.inner
+
+    @property
+    def exact(self) -> bool:
+        """Whether it has a tangent, not an estimate from sampled rows."""
+        return self.tangent is not None and math.isfinite(self.tangent.constant)
 
     @property
     def slope(self) -> Minorant:

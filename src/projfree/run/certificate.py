@@ -254,7 +254,7 @@ def recompute_certificate(run: Run, look_back: bool = True) -> Certificate:
     at, bound, support = run.best, -math.inf, math.nan
     if run.convex:
         if not run.unproved:
-            lower.evaluate(run.state.answer)
+            lower.evaluate(run.state.oracle_result)
         support = ball.support(-m.gradient)
         bound = lower.offer(m, run.best.w, support)
         witness = lower.witness if look_back else None

@@ -192,8 +192,8 @@ def _read_state(tree: dict[str, Any], f: SmoothFunction, first: State) -> State:
         values[name] = None if missing else _decode(type_name, tree[name], f)
     state: State = kind(**values, solver=first.solver)
     count("t", state.t, lowest=0)
-    if state.active_set is not None and not state.active_set.consistent:
-        raise ValueError("its active set holds no vertices")
+    if state.active_set is not None:
+        state.active_set.check()
     return state
 
 

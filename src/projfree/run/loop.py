@@ -285,7 +285,7 @@ def _result(run: Run, status: Status, certificate: Certificate, compiled: float,
     x, state = run.best, State(run.iteration, Point(run.best.w))
     if resumable:
         problem = fingerprint(run.f, run.ball, run.solver)
-        state = replace(run.state, evaluation=None, found=(), solver=run.solver, problem=problem)
+        state = replace(run.state, solver=run.solver, problem=problem)
     return Result(
         w=x.w.copy(),
         intercept=None if x.intercept is None else x.intercept.copy(),
@@ -524,7 +524,7 @@ class Run:
 
     def advance(self) -> None:
         """Make one step of the solver, record what it found, and take a tangent for the certificate if one is due."""
-        begun, f = working_clock(), self.opened
+        begun, f, before = working_clock(), self.opened, self.state.x
         if not (self.iteration or f.structure.predictions or same(self.state.x.w, self.centre)):
             _ = self.scale  # the size of a user's function at the centre tells what is rounding at a good start
         try:
@@ -543,39 +543,44 @@ class Run:
             state = replace(state, done=False)
         self.state = state
         self.convex = self.convex and not f.contradicted
-        if self.convex and state.evaluation is not None:
-            self._add_tangent(state, state.evaluation)
-        found = [(t - self.first_iteration, each.reported, state.gap) for t, each in state.found]
+        tangent = state.evaluation if state.evaluation is not None and state.evaluation.exact else None
+        if self.convex and tangent is not None:
+            self._add_tangent(state, tangent)
+        found = {}  # the evaluations of iterates that cost no read
+        for t, x in ((self.iteration - 1, before), (self.iteration, state.x)):
+            at_tangent = tangent is not None and tangent.point.handle is x.handle
+            here = tangent if at_tangent and tangent is not None else f.evaluate(x, tangent=False, read=False)
+            if not math.isnan(here.value):
+                found[t] = here
         # An iteration over all rows counts as one pass, so that a run does not depend on how its rows are stored.
-        done = self.passes if state.evaluation is None else float(self.iteration)
-        if not math.isnan(state.allowance) or any([each.tangent is not None for _, each in state.found]):
+        done = self.passes if tangent is None else float(self.iteration)
+        if state.bound is not None or tangent in found.values():
             self.next_tangent = next_check(done)  # the solver has taken one
         elif self.certifies and done >= self.next_tangent:
-            x = f.evaluate(state.x)
+            found[self.iteration] = here = f.evaluate(state.x)
             self.next_tangent, self.convex = next_check(done), self.convex and not f.contradicted
             if self.convex:
-                self.lower_bound.offer(x.reported.slope, state.x.w)
-            self.state = replace(state, x=x.point)  # with the intercept over all rows
-            found.append((self.iteration, x.reported, math.nan))
+                self.lower_bound.offer(here.reported.slope, state.x.w)
+        if self.iteration in found:
+            self.state = replace(state, x=found[self.iteration].point)  # with the intercept that was found
         self.seconds += max(0.0, working_clock() - begun)
         if self.record and self.iteration % self.record == 0:
             bound = self.lower_bound.bound if self.convex else math.nan
             self.trace.append(self.iteration, self.passes, self.seconds, bound, state.gamma)
-        for each in found:
-            self.learn_value(*each)
+        for t, each in found.items():
+            self.learn_value(t, each.reported, state.gap if each is tangent else math.nan)
 
     def _add_tangent(self, state: State, evaluation: Evaluation) -> None:
         """Take the bound that the step has proved, and average its tangent with earlier ones."""
         found = evaluation.reported
-        # The oracle call of a run on a perturbed function bounds that function, not the reported one.
+        # The bound of a run on a perturbed function is one on that function, not on the reported one.
         own = found.tangent is evaluation.tangent
-        if own and not math.isnan(state.allowance):
-            self.lower_bound.take(state.bound, state.allowance, found.point.w)
+        if own and state.bound is not None:
+            self.lower_bound.take(state.bound.bound, state.bound.allowance, found.point.w)
             return
-        known, asked = (state.bound, not math.isnan(state.gap)) if own else (-math.inf, False)
         valued = math.isfinite(self.value) and not math.isnan(self.centre_value)  # else the scale might cost a read
         goal = self.value - self.tol * self.scale if valued else math.inf
-        self.lower_bound.add(found.slope, found.point.w, known, state.answer, own=asked, goal=goal)
+        self.lower_bound.add(found.slope, found.point.w, state.m if own else None, state.oracle_result, goal)
 
     def learn_value(self, iteration: int, found: Evaluation, gap: float = math.nan) -> None:
         """Record what is known about an iterate; ``gap`` is the Frank-Wolfe gap there if it is known."""

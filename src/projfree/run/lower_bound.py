@@ -67,10 +67,8 @@ class LowerBound:
         self,
         m: Minorant,
         z: Array,
-        known: float = -math.inf,
+        asked: Minorant | None = None,
         last: Any = None,
-        *,
-        own: bool = False,
         goal: float = math.inf,
     ) -> None:
         """Average in the tangent ``m`` taken at ``z``, and find what it proves.
@@ -79,21 +77,20 @@ class LowerBound:
 
         Parameters
         ----------
-        known : float
-            A bound that the solver's own oracle call has proved.
+        asked : Minorant or None
+            The minorant, ``m`` itself or an average, that the last oracle call of the solver was about.
         last : optional
             The result of that call, with ``vertex`` and ``support`` (NaN if it was not computed).
-        own : bool
-            Whether that call was about the tangent itself.
         goal : float
             The bound that would end the run.
         """
         self.count += 1
         for ell, average in zip(ELLS, self.averages, strict=True):
             average.add(m, z, ell / (self.count - 1.0 + ell))
-        answered = own and last is not None and not math.isnan(last.support)
-        if answered:
-            self.take(*m.minimum(self.ball, last.support), z)
+        known = asked is not None and last is not None and not math.isnan(last.support)
+        answered = known and asked is m
+        if known and asked is not None:
+            self.take(*asked.minimum(self.ball, last.support), z if answered else None)
         if self.count >= self.due:
             self.due = max(self.count + 1, math.ceil((1.0 + CHECK_SHARE) * self.count))
             self.evaluate(last)
@@ -101,7 +98,6 @@ class LowerBound:
                 self.offer(m, z)
         elif last is not None:
             self.evaluate(last, goal)
-        self.bound = max(self.bound, known)
 
     def evaluate(self, last: Any = None, goal: float = -math.inf) -> None:
         """Take the bounds of the averages, except those whose value at the last vertex is not above bound and goal."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -15,46 +15,64 @@ from projfree.checks import Array
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.sets.base import ConstraintSet, OracleResult
+from projfree.steps import ROUNDING
 
 if TYPE_CHECKING:
     from projfree.solvers.pairwise import ActiveSet
 
+#: A full step must bring this part of the decrease that the gradient predicts, as Armijo's rule asks.
+ARMIJO = 0.1
+
+
+class GapBound(NamedTuple):
+    """The Frank-Wolfe gap at a point, the lower bound that the tangent there proves, and the allowance in the bound."""
+
+    gap: float
+    bound: float
+    allowance: float
+
+    @classmethod
+    def of(cls, ball: ConstraintSet, here: Evaluation) -> GapBound:
+        """From one support of the set."""
+        m = here.slope
+        support = ball.support(-m.gradient)
+        bound, allowance = m.minimum(ball, support)
+        # A derivative in the intercept lowers the bound as well, which is no rounding.
+        return cls(inner(m.gradient, here.point.w) + support, bound, 0.0 if here.rest is not None else allowance)
+
 
 @dataclass(frozen=True)
 class State:
-    """Where a solver stands after iteration ``t``, and what its last step learnt.
+    """Where a solver stands after iteration ``t``, and what its last step found.
+
+    The run records the values of the iterates before and after a step where they are known, averages the tangents of
+    ``evaluation`` for bounds of its own, and turns ``m`` and ``oracle_result`` into one more bound.
 
     Attributes
     ----------
     t : int
-        Iterations done.
+        Number of iterations.
     x : Point
         The iterate.
     seed : int
         Seed of the run; with ``t`` it determines every random draw.
     gamma : float
-        The last step.
+        The last step size.
     memory : float
-        The one number that a step rule may carry along.
+        The number that a step rule keeps from one iteration to the next.
+    m : Minorant or None
+        The minorant, a tangent or an average of tangents, whose minimiser over the set the oracle returned last.
     evaluation : Evaluation or None
-        The evaluation with a tangent that the last step made; None where rows were sampled.
-    found : tuple of (int, Evaluation)
-        The evaluations of iterates that the last step made, each with the iteration that the iterate belongs to.
-    bound : float
-        A lower bound on the function the solver runs on that the step's own oracle call proved, minus infinity where
-        it proved none.
-    allowance : float
-        The rounding allowance in ``bound`` where that is the bound of the tangent of ``evaluation``, and averages with
-        earlier tangents would prove less; NaN elsewhere.
-    gap : float
-        The Frank-Wolfe gap where the tangent was taken, NaN where the oracle was asked about something else.
-    answer : OracleResult or None
-        What the last oracle call answered; the next one begins from it. A checkpoint drops it, in the running solver
-        as well.
+        The evaluation of the last step, with its tangent, which is an estimate where rows were sampled. A checkpoint
+        drops it, in the running solver as well.
+    oracle_result : OracleResult or None
+        The last result of the oracle, from which the next call starts. A checkpoint drops it as well.
+    bound : GapBound or None
+        The bound that the tangent of ``evaluation`` proves. A solver that gives it has no use for averages of tangents.
     done : bool
-        Whether the solver can do no more: any further step would be of rounding size.
+        Whether no step can improve the iterate by more than rounding.
     problem : mapping
-        What the state belongs to, filled in by the run; it goes on with nothing else.
+        Fingerprint of the problem that the state belongs to, filled in by the run.
     solver : Solver or None
         The solver whose state it is, filled in by the run.
     """
@@ -64,34 +82,36 @@ class State:
     seed: int = 0
     gamma: float = math.nan
     memory: float = math.nan
+    m: Minorant | None = field(default=None, repr=False)
     evaluation: Evaluation | None = field(default=None, metadata={"transient": True}, repr=False)
-    found: tuple[tuple[int, Evaluation], ...] = field(default=(), metadata={"transient": True}, repr=False)
-    bound: float = field(default=-math.inf, metadata={"transient": True})
-    allowance: float = field(default=math.nan, metadata={"transient": True})
-    gap: float = field(default=math.nan, metadata={"transient": True})
-    answer: OracleResult | None = field(default=None, metadata={"transient": True}, repr=False)
+    oracle_result: OracleResult | None = field(default=None, metadata={"transient": True}, repr=False)
+    bound: GapBound | None = field(default=None, metadata={"transient": True})
     done: bool = field(default=False, metadata={"transient": True})
     problem: Mapping[str, str] = field(default_factory=dict, metadata={"transient": True}, repr=False)
     solver: Solver | None = field(default=None, metadata={"transient": True}, repr=False)
 
-    def moved(self, **changes: Any) -> Self:
-        """`dataclasses.replace` in a tenth of its time, where a state has its fields and nothing else."""
-        if hasattr(self, "__post_init__") or len(self.__dict__) != len(self.__dataclass_fields__):
-            return replace(self, **changes)
-        state = object.__new__(type(self))
-        state.__dict__.update(self.__dict__, **changes)
-        if len(state.__dict__) != len(self.__dict__):
-            raise TypeError(f"{type(self).__name__} has no {', '.join(changes.keys() - vars(self).keys())}")
-        return state
+    @property
+    def gap(self) -> float:
+        """The Frank-Wolfe gap at ``evaluation``, NaN where the step did not compute it."""
+        if self.bound is not None:
+            return self.bound.gap
+        here, result = self.evaluation, self.oracle_result
+        if here is None or result is None or self.m is not here.tangent:
+            return math.nan
+        return inner(here.slope.gradient, here.point.w) + result.support
 
     @property
     def active_set(self) -> ActiveSet | None:
-        """The few vertices that the iterate is a mixture of, where the solver keeps some."""
+        """The few vertices that the iterate is a convex combination of, where the solver keeps them."""
         return None
 
 
 class Solver(ABC):
     """One algorithm, as a frozen dataclass of its settings."""
+
+    def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
+        """Raise an error that says why where the solver cannot run on this problem."""
+        ball.check_shape(f.shape)
 
     @abstractmethod
     def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> State:
@@ -102,20 +122,16 @@ class Solver(ABC):
         """One iteration."""
 
     def carry(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
-        """A first state for another set that contains the iterate of ``state``, with what is true there as well."""
+        """A first state for another set that contains the iterate of ``state``, with what remains true there."""
         return self.init(f, ball, state.x, state.seed)
 
     def __repr__(self) -> str:
-        """The call that makes this solver, without the settings that are as by default."""
-        settings = [f.name for f in fields(cast("Any", self)) if f.init and _is_told(f, getattr(self, f.name))]
+        """The call that makes this solver, without the settings that have their default."""
+        settings = [f.name for f in fields(cast("Any", self)) if f.init and _differs(f, getattr(self, f.name))]
         return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in settings)})"
 
-    def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
-        """Raise a sentence where the solver cannot run on this problem."""
-        ball.check_shape(f.shape)
 
-
-def _is_told(setting: Field[Any], value: Any) -> bool:
+def _differs(setting: Field[Any], value: Any) -> bool:
     """Whether a setting differs from its default; one without a default always does."""
     default = setting.default if setting.default_factory is MISSING else setting.default_factory()
     if default is MISSING:
@@ -124,50 +140,30 @@ def _is_told(setting: Field[Any], value: Any) -> bool:
     return bool(np.any(differs)) or np.shape(value) != np.shape(default)  # arrays compare entry by entry
 
 
-def next_answer(ball: ConstraintSet, g: Array, state: State) -> OracleResult:
-    """The oracle's answer about ``g``, begun from what the state keeps of the last one.
+def call_oracle(ball: ConstraintSet, g: Array, last: OracleResult | None) -> OracleResult:
+    """The oracle's result for ``g``, started from the last one.
 
-    The support is NaN where it would cost a call of its own: the run asks for it when it is due.
+    The support is NaN where it would cost a call of its own: the run computes it when it is due.
     """
-    return OracleResult(*ball.oracle(g, None if state.answer is None else state.answer.warm))
+    return OracleResult(*ball.oracle(g, None if last is None else last.warm))
 
 
-def bound_of(m: Minorant, ball: ConstraintSet, support: float) -> float:
-    """The lower bound that ``m`` proves, minus infinity where the support is not known."""
-    return -math.inf if math.isnan(support) else m.lower(ball, support)
+def evaluation_at_iterate(f: SmoothFunction, state: State) -> Evaluation:
+    """The evaluation of the iterate: that of the last step where it ended there, else a new one."""
+    here = state.evaluation
+    return here if here is not None and here.point.w is state.x.w else f.evaluate(state.x, keep=True)
 
 
-class Known(NamedTuple):
-    """What one support tells about a point: the Frank-Wolfe gap, the bound there, and the allowance in the bound."""
-
-    gap: float
-    bound: float
-    allowance: float
-
-    @classmethod
-    def of(cls, ball: ConstraintSet, here: Evaluation) -> Known:
-        """About the point of an evaluation."""
-        m = here.slope
-        support = ball.support(-m.gradient)
-        return cls(inner(m.gradient, here.point.w) + support, *m.minimum(ball, support))
-
-    @property
-    def exact(self) -> bool:
-        """Whether the gap is within the rounding that the bound is lowered by anyway."""
-        return self.gap <= 0.1 * self.allowance
+def falls_enough(there: float, value: float, expected: float) -> bool:
+    """Whether the value ``there`` is as far below ``value`` as the expected decrease asks for, up to rounding."""
+    return there <= value - ARMIJO * expected + ROUNDING * abs(value)
 
 
-def exact(found: Evaluation) -> Evaluation | None:
-    """``found`` if its tangent is one, None if that is an estimate from sampled rows."""
-    return found if found.tangent is not None and math.isfinite(found.tangent.constant) else None
-
-
-def at_iterate(t: int, found: Evaluation) -> tuple[tuple[int, Evaluation], ...]:
-    """What `State.found` says of an evaluation of the iterate of iteration ``t``."""
-    return () if math.isnan(found.value) else ((t, found),)
-
-
-def valued(f: SmoothFunction, t: int, x: Point) -> tuple[Point, tuple[tuple[int, Evaluation], ...]]:
-    """The iterate of iteration ``t`` and what `State.found` says of it: its value where that costs no read."""
-    found = f.evaluate(x, tangent=False, read=False)
-    return found.point, at_iterate(t, found)
+def step_towards(f: SmoothFunction, here: Evaluation, v: Point, expected: float) -> tuple[Evaluation, float]:
+    """The evaluation of ``v`` where f falls enough there, else of the minimiser on the way; and the step size."""
+    there = f.evaluate(v, keep=True)
+    if falls_enough(there.value, here.value, expected):
+        return there, 1.0
+    hull = f.hull((here.point, v), here.slope.gradient)
+    place = hull.minimise(np.zeros(1))
+    return f.evaluate(hull.mix(place), keep=True), float(place[0])

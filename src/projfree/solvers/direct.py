@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,9 +14,8 @@ from projfree.numerics.group_l1_qp import Columns, minimize_group_l1
 from projfree.numerics.lp_quadratic import minimise_quadratic
 from projfree.numerics.secular import decomposed
 from projfree.objectives.base import SmoothFunction
-from projfree.objectives.evaluation import Evaluation
 from projfree.sets.base import ConstraintSet, Structure
-from projfree.solvers.base import Known, Solver, State
+from projfree.solvers.base import GapBound, Solver, State
 from projfree.solvers.working_set import FIRST_LEVEL
 
 #: The most features for which a Gram matrix is formed: it takes 3.2 GB.
@@ -73,42 +72,26 @@ class Direct(Solver):
 
     def carry(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> DirectState:
         assert isinstance(state, DirectState)
-        return DirectState(t=0, x=state.x, seed=state.seed, H=state.H)  # which does not know the set
+        return DirectState(t=0, x=state.x, seed=state.seed, H=state.H)  # which does not depend on the set
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, DirectState)
-        if state.H is not None:
-            return self._refined(f, ball, state, state.H, f.evaluate(state.x))
-        form = f.quadratic_form()
-        assert form is not None
-        x = f.point(minimise_model(form.H, form.b, ball, state.x.w), state.x.intercept)
-        return self._refined(f, ball, state, form.H, f.evaluate(x, (state.x,)))
-
-    def _refined(
-        self, f: SmoothFunction, ball: ConstraintSet, state: DirectState, H: Array, here: Evaluation
-    ) -> DirectState:
-        """The state after a solve with b corrected by the data's own gradient, if there is anything to gain."""
-        known, first, t = Known.of(ball, here), here, state.t + 1
-        done = known.exact
-        if not done:
+        H, x, also = state.H, state.x, tuple[Point, ...]()
+        if H is None:
+            form = f.quadratic_form()
+            assert form is not None
+            H, x, also = form.H, f.point(minimise_model(form.H, form.b, ball, x.w), x.intercept), (x,)
+        here = f.evaluate(x, also)
+        bound = GapBound.of(ball, here)
+        done = bound.gap <= 0.1 * bound.allowance  # the bound is lowered by more than that anyway
+        if not done:  # solve again, with the gradient of the data itself in place of b
             w, b = here.point.w, H @ here.point.w - here.slope.gradient
             new = f.evaluate(f.point(minimise_model(H, b, ball, w), here.point.intercept))
-            there = Known.of(ball, new)
+            there = GapBound.of(ball, new)
             # Else rounding has won. Gaps come first: were a lower value enough, two points could take turns for ever.
-            done = not (there.gap, new.value) < (known.gap, here.value)
-            here, known = (here, known) if done else (new, there)
-        return state.moved(
-            t=t,
-            x=here.point,
-            H=H,
-            evaluation=here,
-            found=(*((state.t, start) for start in first.also), (t, here)),
-            bound=known.bound if f.convex else -math.inf,
-            allowance=known.allowance,
-            gap=known.gap,
-            gamma=1.0,
-            done=done,
-        )
+            done = not (there.gap, new.value) < (bound.gap, here.value)
+            here, bound = (here, bound) if done else (new, there)
+        return replace(state, t=state.t + 1, x=here.point, H=H, evaluation=here, bound=bound, gamma=1.0, done=done)
 
 
 def check_model(ball: ConstraintSet, shape: tuple[int, ...]) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from projfree.algebra import Point, inner
+from projfree.algebra import Point
 from projfree.checks import instance
 from projfree.objectives.base import SmoothFunction
 from projfree.sampling import FullBatch, Sampling
 from projfree.sets.base import ConstraintSet
-from projfree.solvers.base import Solver, State, at_iterate, bound_of, exact, next_answer, valued
+from projfree.solvers.base import Solver, State, call_oracle
 from projfree.steps import ExactLineSearch, Schedule, ShortStep, StepRule
 
 
@@ -67,21 +66,11 @@ class FrankWolfe(Solver):
         return State(t=0, x=start, seed=seed)
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
-        t, x = state.t + 1, state.x
-        looked = self.sampling.evaluate(f, x, t, state.seed)
-        m = looked.slope
-        answer = next_answer(ball, m.gradient, state)
-        hull = f.hull((looked.point, f.point(answer.vertex)), m.gradient)
+        t = state.t + 1
+        here = self.sampling.evaluate(f, state.x, t, state.seed)
+        m = here.slope
+        result = call_oracle(ball, m.gradient, state.oracle_result)
+        hull = f.hull((here.point, f.point(result.vertex)), m.gradient)
         gamma, memory = self.step_rule(t, hull, state.memory)
-        new, found = valued(f, t, hull.mix(np.array([gamma])))
-        return state.moved(
-            t=t,
-            x=new,
-            gamma=gamma,
-            memory=memory,
-            evaluation=exact(looked),
-            found=at_iterate(state.t, looked) + found,
-            answer=answer,
-            bound=bound_of(m, ball, answer.support) if f.convex else -math.inf,
-            gap=math.nan if exact(looked) is None else inner(m.gradient, x.w) + answer.support,
-        )
+        x = hull.mix(np.array([gamma]))
+        return replace(state, t=t, x=x, gamma=gamma, memory=memory, m=m, evaluation=here, oracle_result=result)

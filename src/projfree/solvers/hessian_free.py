@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from projfree.algebra import UNIT, Minorant, Point, inner
+from projfree.algebra import Point, inner
 from projfree.checks import Array
 from projfree.numerics.truncated_newton import inner_step, sphere_step
 from projfree.objectives.base import SmoothFunction
@@ -15,13 +15,11 @@ from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hessian import Hessian
 from projfree.sets import LpBall
 from projfree.sets.base import ConstraintSet
-from projfree.solvers.base import Known, Solver, State
-from projfree.solvers.model_step import NOTHING, falls_enough
+from projfree.solvers.base import GapBound, Solver, State, evaluation_at_iterate, step_towards
+from projfree.steps import is_rounding
 
-#: A point whose norm is at least this part of the radius lies on the sphere,
-ON_SPHERE = 1.0 - 1e-9
-#: and solves the problem of its own radius if its Frank-Wolfe gap there is at most this part of the largest gap.
-SOLVED = 1e-2
+#: A point whose norm is at least this part of the radius lies on the sphere: half of the digits.
+ON_SPHERE = 1.0 - 1e-8
 #: A step that brings less than this part of the gap is compared with one towards the vertex: where the curvature jumps,
 #: as that of Huber's loss does, Newton's steps may fail for ever.
 POOR = 1e-3
@@ -29,9 +27,8 @@ POOR = 1e-3
 
 @dataclass(frozen=True, kw_only=True)
 class HessianFreeState(State):
-    """A state with the tangent ``m`` at the iterate, None where it must be taken, and the scale of the Hessian."""
+    """A state with the scale of the Hessian, an estimate of its diagonal."""
 
-    m: Minorant | None = None
     diagonal: Array | None = None
 
 
@@ -78,55 +75,52 @@ class HessianFreeNewton(Solver):
     def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> HessianFreeState:
         return HessianFreeState(t=0, x=start, seed=seed)
 
-    def carry(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> HessianFreeState:
+    def carry(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, HessianFreeState)
-        x, m, lp = state.x, state.m, _smooth_ball(ball, f.shape)
-        norm = lp.norm(x.w)
-        if m is not None and norm > 0.0:
-            own = lp.resized(norm)
-            if own.gap(m.gradient, x.w) <= SOLVED * own.support(-m.gradient):
-                # The solution of a smaller ball: that of a larger one lies further out in about the same direction.
-                x, m = f.point(x.w * (lp.radius / norm), x.intercept), None
-        return HessianFreeState(t=0, x=x, seed=state.seed, m=m, diagonal=state.diagonal)
+        x, lp, here = state.x, _smooth_ball(ball, f.shape), evaluation_at_iterate(f, state)
+        g, norm = here.slope.gradient, lp.norm(x.w)
+        if norm > 0.0 and -inner(g, x.w) >= 0.5 * lp.resized(norm).support(-g):
+            # About the solution of a smaller ball: that of a larger one lies further out in about the same direction.
+            x = f.point(x.w * (lp.radius / norm), x.intercept)
+        return replace(state, t=0, x=x, bound=None, done=False)
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, HessianFreeState)
-        x, m = state.x, state.m
-        if m is None:
-            here = f.evaluate(x, keep=True)
-            x, m = here.point, here.slope
+        here = evaluation_at_iterate(f, state)
+        x, g = here.point, here.slope.gradient
         lp, H, diagonal = _smooth_ball(ball, f.shape), f.hessian(x), state.diagonal
         assert H is not None
         if diagonal is None and lp.p != 2.0:
             diagonal = H.diagonal()
-        value, gap = f.value(x), ball.gap(m.gradient, x.w)
-        new, gamma = _moved(f, lp, x, m, f.point(_candidate(H, m.gradient, x.w, lp, diagonal), x.intercept))
-        known, stuck = Known.of(ball, new), False
-        if value - new.value < POOR * gap and not known.gap < (1.0 - POOR) * gap:
-            other, way = _moved(f, lp, x, m, f.point(ball.lmo(m.gradient), x.intercept))
-            useless = not (new.value < value or known.gap < gap)
-            if other.value < (value if useless else min(value, new.value) - NOTHING * UNIT * abs(value)):
-                new, gamma, known = other, way, Known.of(ball, other)
+        gap = ball.gap(g, x.w)
+        new, gamma = _step_towards(f, here, _newton_point(H, g, x.w, lp, diagonal))
+        bound, stuck = GapBound.of(ball, new), False
+        if here.value - new.value < POOR * gap and not bound.gap < (1.0 - POOR) * gap:
+            other, share = _step_towards(f, here, ball.lmo(g))
+            useless = not (new.value < here.value or bound.gap < gap)
+            if other.value < here.value and (useless or not is_rounding(new.value - other.value, here.value)):
+                new, gamma, bound = other, share, GapBound.of(ball, other)
             elif useless:
-                new, stuck = f.evaluate(x, keep=True), True
-                known = Known.of(ball, new)
-        return state.moved(
+                new, stuck, bound = here, True, GapBound.of(ball, here)
+        return replace(
+            state,
             t=state.t + 1,
             x=new.point,
-            m=new.slope,
             diagonal=diagonal,
             gamma=gamma,
             evaluation=new,
-            found=((state.t + 1, new),),
-            bound=known.bound if f.convex else -math.inf,
-            # Averages of tangents, which are as long as the parameter, prove less than the last one.
-            allowance=known.allowance if new.rest is None else 0.0,
-            gap=known.gap,
-            done=stuck or gap <= NOTHING * UNIT * abs(value),
+            bound=bound,
+            done=stuck or is_rounding(gap, here.value),
         )
 
 
-def _candidate(H: Hessian, g: Array, w: Array, lp: LpBall, diagonal: Array | None) -> Array:
+def _step_towards(f: SmoothFunction, here: Evaluation, w: Array) -> tuple[Evaluation, float]:
+    """`step_towards` a parameter, with the decrease that the gradient predicts."""
+    expected = max(0.0, inner(here.slope.gradient, here.point.w - w))
+    return step_towards(f, here, f.point(w, here.point.intercept), expected)
+
+
+def _newton_point(H: Hessian, g: Array, w: Array, lp: LpBall, diagonal: Array | None) -> Array:
     """Where a truncated Newton step leads, found on the unit ball and with a gradient of about unit size."""
     r, size = lp.radius, float(np.abs(g).max(initial=0.0))
     if not size > 0.0:
@@ -141,23 +135,6 @@ def _candidate(H: Hessian, g: Array, w: Array, lp: LpBall, diagonal: Array | Non
         scale = 0.0 if diagonal is None else diagonal.ravel() * (r / size)
         return (r * sphere_step(product, slope, unit, lp.p, scale)).reshape(w.shape)
     return (r * inner_step(product, slope, unit, lp.p)).reshape(w.shape)
-
-
-def _moved(f: SmoothFunction, lp: LpBall, x: Point, m: Minorant, v: Point) -> tuple[Evaluation, float]:
-    """The next iterate and the step: v where f falls enough, else the minimiser on the way there."""
-    expected = max(0.0, inner(m.gradient, x.w - v.w))
-    there, value = f.evaluate(v, keep=True), f.value(x)
-    if falls_enough(there.value, value, expected):
-        return there, 1.0
-    hull = f.hull((x, v), m.gradient)
-    place = hull.minimise(np.zeros(1))
-    best = hull.mix(place)
-    norm = lp.norm(best.w)
-    if min(lp.norm(x.w), lp.norm(v.w)) >= ON_SPHERE * lp.radius and norm > 0.0:
-        # A chord cuts the ball short: its image, and so the value on the sphere beyond it, is known.
-        beyond = (lp.radius / norm) * best
-        best = beyond if f.value(beyond) < f.value(best) else best
-    return f.evaluate(best, keep=True), float(place[0])
 
 
 def _smooth_ball(ball: ConstraintSet, shape: tuple[int, ...]) -> LpBall:

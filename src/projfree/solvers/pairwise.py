@@ -8,26 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from projfree.algebra import UNIT, FactoredShape, Point, inner
+from projfree.algebra import FactoredShape, Point, inner
 from projfree.checks import Array, count, instance
 from projfree.numerics.simplex_quadratic import minimise_on_simplex
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hessian import Hessian
 from projfree.sets.base import ConstraintSet
-from projfree.solvers.base import Solver, State, bound_of, next_answer
-from projfree.solvers.model_step import ARMIJO, NOTHING, falls_enough
-from projfree.steps import ExactLineSearch, Schedule, StepRule
+from projfree.solvers.base import Solver, State, call_oracle, step_towards
+from projfree.steps import ExactLineSearch, Schedule, StepRule, is_rounding
 
-#: Only rounding is left where so many steps in a row, too small for values to tell, did not lower the least gap; a
-#: single one may be small because it moves a small weight.
+#: Only rounding is left after so many steps in a row with a decrease that rounding hides; a single one may be small
+#: because the weight that it moves is small.
 IDLE = 8
-#: Values within so many roundings of each other tell nothing; the slope at the end of a step then does.
-NOISE = 64.0
-#: Corrections are made while the vertices as arrays have at most so many entries (256 MB),
+#: Corrections are made while the vertices as arrays have at most so many entries: 256 MB.
 MOST_ENTRIES = 1 << 25
-#: and while their curvature is a small matrix, so that solving with it takes no longer than a read.
-MOST_VERTICES = 2_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,20 +53,13 @@ class ActiveSet:
         places = np.flatnonzero(w)
         return cls(w.shape, np.array([0, len(places)]), places, np.ravel(w)[places].astype(np.float64), np.ones(1))
 
-    @property
-    def consistent(self) -> bool:
-        """Whether the arrays describe vertices: a file may say anything, and products trust the places."""
-        starts, places, count = self.starts, self.places, len(self.weights)
-        vectors = all(np.ndim(each) == 1 for each in (starts, places, self.values, self.weights))
-        if not vectors or starts.dtype.kind not in "iu" or places.dtype.kind not in "iu" or len(starts) != count + 1:
-            return False
-        ordered = (
-            starts[0] == 0 and starts[-1] == len(places) == len(self.values) and bool((np.diff(starts) >= 0).all())
-        )
-        within = bool(((places >= 0) & (places < math.prod(self.shape))).all())
-        return ordered and within and count > 0 and bool(self.weights.min() >= 0.0)
+    def check(self) -> None:
+        """Raise ValueError where the arrays do not describe vertices: a file may hold anything."""
+        if {self.starts.dtype.kind, self.places.dtype.kind} != {"i"} or not all(self.weights >= 0.0) or not len(self):
+            raise ValueError("an active set needs integer places and weights that are not negative")
+        self.matrix.check_format(full_check=True)
 
-    def fields(self) -> dict[str, Any]:
+    def arrays(self) -> dict[str, Any]:
         """The arrays by name, as a state holds them."""
         return {name: getattr(self, name) for name in ("starts", "places", "values", "weights")}
 
@@ -90,12 +78,6 @@ class ActiveSet:
         """The vertices as an array of shape ``(m, ...)``."""
         return np.asarray(self.matrix.toarray()).reshape(len(self), *self.shape)
 
-    def vertex(self, j: int) -> Array:
-        """One of them."""
-        v, part = np.zeros(math.prod(self.shape)), slice(self.starts[j], self.starts[j + 1])
-        v[self.places[part]] = self.values[part]
-        return v.reshape(self.shape)
-
     def along(self, g: Array) -> Array:
         """The inner product of ``g`` with each vertex."""
         return np.asarray(self.matrix @ g.ravel())
@@ -111,10 +93,10 @@ class ActiveSet:
         return ActiveSet(self.shape, part.indptr, part.indices, part.data, weights[on] / weights[on].sum())
 
     def with_new(self, v: Array) -> ActiveSet:
-        """These vertices and behind them ``v`` without any weight, unless it is one of them."""
+        """These vertices and behind them ``v`` with the weight zero, unless it is one of them."""
         new = ActiveSet.of(v)
-        for j in range(len(self)):
-            part = slice(self.starts[j], self.starts[j + 1])
+        for first, last in zip(self.starts[:-1], self.starts[1:], strict=True):
+            part = slice(first, last)
             if np.array_equal(self.places[part], new.places) and np.array_equal(self.values[part], new.values):
                 return self
         return ActiveSet(
@@ -128,7 +110,7 @@ class ActiveSet:
 
 @dataclass(frozen=True, kw_only=True)
 class PairwiseState(State):
-    """A state with the active set, its curvature ``K`` where f is a quadratic, and an estimate of the gap.
+    """A state with the active set; its ``m`` is None where the oracle was not called for the last tangent.
 
     Attributes
     ----------
@@ -136,12 +118,10 @@ class PairwiseState(State):
         The active set, see `ActiveSet`.
     K : ndarray or None
         The products of its vertices through the Hessian of a quadratic; None where they must be formed.
-    estimate : float
-        Half the Frank-Wolfe gap when the oracle was asked last.
-    least, idle : float and int
-        The least gap found so far, and how many steps that values could not tell have not lowered it.
-    ahead : float
-        How far the vertex that the oracle answered lies below the iterate; NaN where it was not asked about it.
+    half_gap : float
+        Half of the Frank-Wolfe gap at the last call of the oracle.
+    idle : int
+        The number of steps in a row whose decrease rounding hides.
     """
 
     starts: Array
@@ -149,10 +129,8 @@ class PairwiseState(State):
     values: Array
     weights: Array
     K: Array | None = None
-    estimate: float = math.inf
-    least: float = math.inf
+    half_gap: float = math.inf
     idle: int = 0
-    ahead: float = field(default=math.nan, metadata={"transient": True})
 
     @property
     def active_set(self) -> ActiveSet:
@@ -225,97 +203,60 @@ class PairwiseFrankWolfe(Solver):
             raise TypeError("PairwiseFrankWolfe needs dense parameters; use CorrectivePrimalAveraging.")
 
     def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> PairwiseState:
-        return PairwiseState(t=0, x=start, seed=seed, **ActiveSet.of(start.w).fields())
+        return PairwiseState(t=0, x=start, seed=seed, **ActiveSet.of(start.w).arrays())
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, PairwiseState)
-        found: tuple[tuple[int, Evaluation], ...] = ()
-        here = state.evaluation
-        if here is None:
-            here = f.evaluate(state.x, keep=True)
-            state, found = self._looked(ball, state, here, f.convex), ((state.t, here),)
-        t, old = state.t + 1, len(state.weights)
-        H = f.hessian(here.point) if self.corrections > 0 and t % self.corrections == 0 and _is_small(f, old) else None
-        active, g = state.active_set, here.slope.gradient
-        if state.ahead > np.ptp(active.along(g)):  # not where the oracle was not asked
-            assert state.answer is not None
-            active = active.with_new(np.asarray(state.answer.vertex, dtype=np.float64))
-        slopes = active.along(g)
-        K = None if H is None else _curvature(f, H, active, state.K)
-        target = self._blended(active, slopes, old) if K is None else minimise_on_simplex(K, slopes, active.weights)
-        expected = float(slopes @ (active.weights - target))
-        there, gamma, memory = self._moved(f, state, here, active.mixture(target), None if K is None else expected)
+        if state.evaluation is None:
+            state = self._at(ball, state, f.evaluate(state.x, keep=True))
+        here, result, active, known = state.evaluation, state.oracle_result, state.active_set, state.K
+        assert here is not None
+        t, x, g, old = state.t + 1, here.point, here.slope.gradient, len(active)
+        v = None if state.m is None or result is None else np.asarray(result.vertex, dtype=np.float64)
+        if v is not None and inner(g, x.w) - inner(g, v) > np.ptp(active.along(g)):
+            active = active.with_new(v)
+        slopes, K, H = active.along(g), None, None
+        if self.corrections and t % self.corrections == 0 and (old + 1) * math.prod(f.shape) <= MOST_ENTRIES:
+            H = f.hessian(x)
+        if H is not None:
+            K = known = _products(f, H, active, known)
+            target = minimise_on_simplex(K, slopes, active.weights)
+        elif len(active) > old:  # a Frank-Wolfe step
+            target, known = np.eye(len(active))[old], None
+        else:
+            target = (_away if self.away else _pairwise)(active.weights, slopes)
+        expected, end = float(slopes @ (active.weights - target)), f.point(active.mixture(target), x.intercept)
+        if K is not None:
+            there, gamma = step_towards(f, here, end, expected)
+            memory = state.memory
+        else:
+            hull = f.hull((x, end), g)
+            gamma, memory = self.step_rule(t, hull, state.memory)
+            there = f.evaluate(hull.mix(np.array([gamma])), keep=True)
         weights = target if gamma == 1.0 else (1.0 - gamma) * active.weights + gamma * target
-        state = self._noted(state, expected, gamma, abs(here.value))
-        known = K if K is not None else state.K if len(active) == old else None
+        hidden, on = gamma == 0.0 or is_rounding(expected, here.value), weights > 0.0
+        idle = state.idle + 1 if hidden else 0
         state = replace(
             state,
             t=t,
             gamma=gamma,
             memory=memory,
-            K=known[np.ix_(weights > 0.0, weights > 0.0)] if known is not None and f.structure.quadratic else None,
-            **active.reweighted(weights).fields(),
-        )
-        return replace(self._looked(ball, state, there, f.convex), found=(*found, (t, there)))
-
-    @staticmethod
-    def _noted(state: PairwiseState, expected: float, gamma: float, value: float) -> PairwiseState:
-        """The state with what a step tells about the end: whether anything is left to gain."""
-        stuck, tiny = gamma == 0.0 or expected <= 0.0, expected <= NOTHING * UNIT * value
-        asked = not math.isnan(state.ahead)
-        idle = state.idle + 1 if (tiny or stuck) and not state.ahead < state.least else 0
-        return replace(
-            state,
+            K=known[np.ix_(on, on)] if known is not None and f.structure.quadratic else None,
             # Whatever stops the vertices in use, the oracle may know one that does not.
-            estimate=math.inf if tiny or stuck else state.estimate,
-            least=min(state.least, max(state.ahead, 0.0)) if asked else state.least,
+            half_gap=math.inf if hidden else state.half_gap,
             idle=idle,
             done=idle >= IDLE,
+            **active.reweighted(weights).arrays(),
         )
+        return self._at(ball, state, there)
 
-    def _looked(self, ball: ConstraintSet, state: PairwiseState, here: Evaluation, convex: bool) -> PairwiseState:
-        """The state at an evaluated point, with the answer of the oracle about it unless the active set will do."""
-        g = here.slope.gradient
-        slopes = state.active_set.along(g)
-        state = replace(state, x=here.point, evaluation=here)
-        if self.lazy and float(np.ptp(slopes)) >= state.estimate:
-            return replace(state, bound=-math.inf, gap=math.nan, ahead=math.nan)
-        answer = next_answer(ball, g, state)
-        level = inner(g, here.point.w)
-        ahead = level - inner(g, answer.vertex)
-        return replace(
-            state,
-            answer=answer,
-            ahead=ahead,
-            estimate=0.5 * ahead,
-            bound=bound_of(here.slope, ball, answer.support) if convex else -math.inf,
-            gap=level + answer.support,
-        )
-
-    def _moved(
-        self, f: SmoothFunction, state: PairwiseState, here: Evaluation, w: Array, expected: float | None
-    ) -> tuple[Evaluation, float, float]:
-        """The evaluation where the step to ``w`` ends, how much of it that is, and the memory of the rule.
-
-        With an expected decrease ``w`` itself is tried first.
-        """
-        x, target = here.point, f.point(w, here.point.intercept)
-        if expected is None:
-            hull = f.hull((x, target), here.slope.gradient)
-            gamma, memory = self.step_rule(state.t + 1, hull, state.memory)
-        else:
-            there = f.evaluate(target, keep=not f.structure.quadratic)
-            if _falls(here, there, expected, convex=f.convex):
-                return there, 1.0, state.memory
-            hull = f.hull((x, there.point), here.slope.gradient)
-            gamma, memory = float(hull.minimise(np.zeros(1))[0]), state.memory
-        return f.evaluate(hull.mix(np.array([gamma])) if gamma > 0.0 else x, keep=True), gamma, memory
-
-    def _blended(self, active: ActiveSet, slopes: Array, old: int) -> Array:
-        """The weights at the end of a Frank-Wolfe step where there is a new vertex, else of a step among the others."""
-        if len(active) > old:
-            return np.asarray(np.eye(len(active))[old])
-        return _away(active.weights, slopes) if self.away else _pairwise(active.weights, slopes)
+    def _at(self, ball: ConstraintSet, state: PairwiseState, here: Evaluation) -> PairwiseState:
+        """The state at an evaluated point; the oracle is called unless the active set offers enough."""
+        m, result, half_gap, g = None, state.oracle_result, state.half_gap, here.slope.gradient
+        if not self.lazy or float(np.ptp(state.active_set.along(g))) < half_gap:
+            m, result = here.slope, call_oracle(ball, g, result)
+            half_gap = 0.5 * (inner(g, here.point.w) - inner(g, result.vertex))
+        return replace(state, x=here.point, evaluation=here, m=m, oracle_result=result, half_gap=half_gap)
 
 
 def _pairwise(weights: Array, slopes: Array) -> Array:
@@ -328,7 +269,7 @@ def _pairwise(weights: Array, slopes: Array) -> Array:
 
 
 def _away(weights: Array, slopes: Array) -> Array:
-    """All weight on the best vertex or, where that is the steeper way, on all but the worst one."""
+    """All weight on the best vertex or, where that is steeper, on all but the worst one."""
     level, worst, best = float(weights @ slopes), int(slopes.argmax()), int(slopes.argmin())
     target = weights.copy()
     target[worst] = 0.0
@@ -338,28 +279,13 @@ def _away(weights: Array, slopes: Array) -> Array:
     return target / rest
 
 
-def _is_small(f: SmoothFunction, vertices: int) -> bool:
-    """Whether the curvature among so many vertices and a new one can be formed in one read."""
-    return vertices < MOST_VERTICES and (vertices + 1) * math.prod(f.shape) <= MOST_ENTRIES
-
-
-def _curvature(f: SmoothFunction, H: Hessian, active: ActiveSet, known: Array | None) -> Array:
+def _products(f: SmoothFunction, H: Hessian, active: ActiveSet, known: Array | None) -> Array:
     """The products of all vertices through a Hessian, given those of the first ones if they are known."""
-    old, every = 0 if known is None else len(known), len(active)
-    K = np.zeros((every, every))
+    old, K = 0 if known is None else len(known), np.zeros((len(active), len(active)))
     K[:old, :old] = 0.0 if known is None else known
-    if old < every:
-        points = [f.point(active.vertex(j)) for j in range(every)]
-        products = H.products(tuple(points[old:]), tuple(points[:old]))
-        K[old:, old:], K[old:, :old] = products[:, : every - old], products[:, every - old :]
+    if old < len(active):
+        points = tuple(map(f.point, active.vertices))
+        products = H.products(points[old:], points[:old])
+        K[old:, old:], K[old:, :old] = products[:, : len(active) - old], products[:, len(active) - old :]
         K[:old, old:] = K[old:, :old].T
     return np.asarray(0.5 * (K + K.T))
-
-
-def _falls(here: Evaluation, there: Evaluation, expected: float, *, convex: bool) -> bool:
-    """Whether a step brings enough of what was expected: by the values or, where rounding hides that, by the slope."""
-    if falls_enough(there.value, here.value, expected):
-        return True
-    slope = inner(there.slope.gradient, there.point.w - here.point.w)
-    level = there.value <= here.value + NOISE * UNIT * abs(here.value)
-    return convex and level and slope <= ARMIJO * expected

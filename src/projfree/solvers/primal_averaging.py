@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import NoneType
 
 import numpy as np
@@ -13,16 +13,15 @@ from projfree.checks import instance
 from projfree.objectives.base import SmoothFunction
 from projfree.sampling import FullBatch, Sampling
 from projfree.sets.base import ConstraintSet
-from projfree.solvers.base import Solver, State, bound_of, exact, next_answer, valued
+from projfree.solvers.base import Solver, State, call_oracle
 from projfree.steps import OpenLoop, Schedule, StepRule
 
 
 @dataclass(frozen=True, kw_only=True)
 class AveragingState(State):
-    """A state with the last vertex ``v`` and the average ``m`` of the tangents so far."""
+    """A state with the last vertex ``v``; its ``m`` is the average of the tangents so far."""
 
     v: Point
-    m: Minorant
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,38 +86,29 @@ class PrimalAveraging(Solver):
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, AveragingState)
+        assert state.m is not None
         t = state.t + 1
         gamma = self.schedule.weight(t)
         old = 1.0 - (gamma if self.average is None else self.average.weight(t))
         z = mix((1.0 - gamma, state.x), (gamma, state.v))
-        looked = self.sampling.evaluate(f, z, t, state.seed, also=(state.x,))
-        m = old * state.m + (1.0 - old) * looked.slope  # the two weights add up to one exactly
-        answer = next_answer(ball, m.gradient, state)
+        here = self.sampling.evaluate(f, z, t, state.seed, also=(state.x,))
+        m = old * state.m + (1.0 - old) * here.slope  # the two weights add up to one exactly
+        result = call_oracle(ball, m.gradient, state.oracle_result)
         # A zero average says nothing about the optimum: keep the last vertex, which keeps the steps small.
-        v = f.point(answer.vertex) if m.gradient.any() else state.v
-        # By what the look has found about it, the intercept and the handle of its image.
-        before = looked.also[0].point if looked.also else state.x
-        x, gamma, memory = self.move(f, state.moved(x=before), v, gamma)
-        x, found = valued(f, t, x)
-        return state.moved(
-            t=t,
-            x=x,
-            v=v,
-            m=m,
-            gamma=gamma,
-            memory=memory,
-            evaluation=exact(looked),
-            found=(*[(state.t, each) for each in looked.also], *found),
-            answer=answer,
-            bound=bound_of(m, ball, answer.support) if f.convex else -math.inf,
-        )
+        v = f.point(result.vertex) if m.gradient.any() else state.v
+        last = here.also[0].point if here.also else state.x  # with the intercept that was found for it
+        x, gamma, memory = self.move(f, (last, v, state.v), t, gamma, state.memory)
+        return replace(state, t=t, x=x, v=v, m=m, gamma=gamma, memory=memory, evaluation=here, oracle_result=result)
 
-    def move(self, f: SmoothFunction, state: AveragingState, v: Point, gamma: float) -> tuple[Point, float, float]:
-        """The new iterate, the step taken and the memory of the search."""
+    def move(
+        self, f: SmoothFunction, points: tuple[Point, Point, Point], t: int, gamma: float, memory: float
+    ) -> tuple[Point, float, float]:
+        """The new iterate from the last one, the new and the last vertex; the step taken, the memory of the search."""
+        x, v, _ = points
         if self.search is None:
-            return mix((1.0 - gamma, state.x), (gamma, v)), gamma, state.memory
-        hull = f.hull((state.x, v))
-        gamma, memory = self.search(state.t + 1, hull, state.memory)
+            return mix((1.0 - gamma, x), (gamma, v)), gamma, memory
+        hull = f.hull((x, v))
+        gamma, memory = self.search(t, hull, memory)
         return hull.mix(np.array([gamma])), gamma, memory
 
 
@@ -155,8 +145,10 @@ class CorrectivePrimalAveraging(PrimalAveraging):
                 f"CorrectivePrimalAveraging looks at all rows, got {self.sampling!r}; use PrimalAveraging."
             )
 
-    def move(self, f: SmoothFunction, state: AveragingState, v: Point, gamma: float) -> tuple[Point, float, float]:
-        hull = f.hull((state.x, v, state.v))
+    def move(
+        self, f: SmoothFunction, points: tuple[Point, Point, Point], t: int, gamma: float, memory: float
+    ) -> tuple[Point, float, float]:
+        hull = f.hull(points)
         # From the last iterate and from PA's point, so that values decrease and PA's rate holds.
         place = hull.minimise(np.zeros(2), np.array([gamma, 0.0]))
-        return hull.mix(place), float(place.sum()), state.memory
+        return hull.mix(place), float(place.sum()), memory

@@ -10,7 +10,7 @@ from projfree.numerics.fista import momentum
 from projfree.objectives.base import SmoothFunction
 from projfree.sampling import FullBatch, Sampling
 from projfree.sets.base import ConstraintSet
-from projfree.solvers.base import Solver, State, at_iterate, exact, valued
+from projfree.solvers.base import Solver, State
 from projfree.steps import BacktrackingGradient, GradientStep, InverseSmoothness
 
 
@@ -54,11 +54,9 @@ class ProjectedGradient(Solver):
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         t, x = state.t + 1, state.x
-        looked = self.sampling.evaluate(f, x, t, state.seed)
-        new, eta, memory = self.step_rule(f, looked.point, looked.slope, ball.project, t, state.memory)
-        new, found = valued(f, t, new)
-        found = at_iterate(state.t, looked) + found
-        return replace(state, t=t, x=new, gamma=eta, memory=memory, evaluation=exact(looked), found=found)
+        here = self.sampling.evaluate(f, x, t, state.seed)
+        new, eta, memory = self.step_rule(f, here.point, here.slope, ball.project, t, state.memory)
+        return replace(state, t=t, x=new, gamma=eta, memory=memory, evaluation=here)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,12 +108,9 @@ class AcceleratedProjectedGradient(Solver):
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, MomentumState)
         t, x, y = state.t + 1, state.x, state.y
-        still = same(x.w, y.w)  # no momentum: the tangent is taken at the iterate itself
-        looked = f.evaluate(y, also=() if still else (x,))
-        seen = at_iterate(state.t, looked) if still else tuple((state.t, each) for each in looked.also)
-        y, x = looked.point, seen[0][1].point if seen else x
-        new, eta, memory = self.step_rule(f, y, looked.slope, ball.project, t, state.memory)
-        new, found = valued(f, t, new)
+        here = f.evaluate(y, also=() if same(x.w, y.w) else (x,))
+        y, x = here.point, here.also[0].point if here.also else x
+        new, eta, memory = self.step_rule(f, y, here.slope, ball.project, t, state.memory)
         theta, weight = momentum(state.theta, restart=inner(y.w - new.w, new.w - x.w) > 0.0)
         return replace(
             state,
@@ -125,8 +120,7 @@ class AcceleratedProjectedGradient(Solver):
             theta=theta,
             gamma=eta,
             memory=memory,
-            evaluation=exact(looked),
-            found=seen + found,
+            evaluation=here,
         )
 
 

@@ -7,15 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from projfree.algebra import UNIT, Minorant, Point, inner
+from projfree.algebra import Point, inner
 from projfree.checks import Array, count
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.group_l1_qp import EXPONENT, Columns, QPSolution, minimize_group_l1
 from projfree.objectives.base import SmoothFunction
-from projfree.objectives.evaluation import Evaluation
 from projfree.sets.base import ConstraintSet
-from projfree.solvers.base import Known, Solver, State, at_iterate
-from projfree.solvers.model_step import NOTHING, step_towards
+from projfree.solvers.base import GapBound, Solver, State, evaluation_at_iterate, step_towards
+from projfree.steps import is_rounding
 
 #: The fewest features of a working set: fewer would save no time beside the read that chooses them.
 SMALLEST = 100
@@ -33,12 +32,8 @@ MOST_AT_START = 2_000
 
 @dataclass(frozen=True, kw_only=True)
 class WorkingSetState(State):
-    """A state with value and tangent ``m`` at the iterate, the features in use, the multiplier,
-    its exponent, and the damping of the model.
-    """
+    """A state with the features in use, the multiplier, its exponent, and the damping of the model."""
 
-    m: Minorant | None = None
-    value: float = math.nan
     level: float = math.nan
     exponent: float = EXPONENT
     damping: float = 0.0
@@ -102,43 +97,38 @@ class WorkingSet(Solver):
 
     def carry(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> WorkingSetState:
         assert isinstance(state, WorkingSetState)
-        kept = {name: getattr(state, name) for name in ("m", "value", "level", "exponent", "damping", "features")}
-        return WorkingSetState(t=0, x=state.x, seed=state.seed, **kept)  # none of them knows the radius
+        return replace(state, t=0, bound=None, done=False)  # the rest does not depend on the radius
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         assert isinstance(state, WorkingSetState)
-        began: tuple[tuple[int, Evaluation], ...] = ()
-        if state.m is None:
-            here = f.evaluate(state.x, keep=True)
-            began = at_iterate(state.t, here)
+        here = evaluation_at_iterate(f, state)
+        if state.features is None:
             flat = ball.structure(f.shape).group_l1
             assert flat is not None
             if np.count_nonzero(here.point.w) > (self.smallest if flat.tight else MOST_AT_START):
                 here = f.evaluate(f.point(ball.lmo(here.slope.gradient), here.intercept), keep=True)
-            state = replace(state, x=here.point, m=here.slope, value=here.value)
-        x, m = state.x, state.m
-        assert m is not None
-        features = self._features(ball, f.shape, m.gradient, state)
-        found = _minimize_model(f, ball, x, m.gradient, features, state)
-        expected, least = inner(m.gradient, x.w - found.w), NOTHING * UNIT * abs(state.value)
-        new, gamma = step_towards(f, x, state.value, m, f.point(found.w, x.intercept), expected)
-        known = Known.of(ball, new)
-        if gamma < 1.0 and expected <= least:  # values differ by rounding alone: the smaller gap decides
+            state = replace(state, x=here.point)
+        x, g = here.point, here.slope.gradient
+        features = self._features(ball, f.shape, g, state)
+        found = _minimize_model(f, ball, x, g, features, state)
+        expected = inner(g, x.w - found.w)
+        tiny = is_rounding(expected, here.value)
+        new, gamma = step_towards(f, here, f.point(found.w, x.intercept), expected)
+        bound = GapBound.of(ball, new)
+        if gamma < 1.0 and tiny:  # values differ by rounding alone: the smaller gap decides
             there = f.evaluate(f.point(found.w, x.intercept), keep=True)
-            if (other := Known.of(ball, there)).gap < known.gap:
-                new, gamma, known = there, 1.0, other
-        done = expected <= least and not known.gap < ball.gap(m.gradient, x.w)
+            if (other := GapBound.of(ball, there)).gap < bound.gap:
+                new, gamma, bound = there, 1.0, other
+        done = tiny and not bound.gap < ball.gap(g, x.w)
         if done:  # a model without curvature has no minimiser, but there may be a slope: a Frank-Wolfe step decides
-            corner = f.point(ball.lmo(m.gradient), x.intercept)
-            there, share = step_towards(f, x, state.value, m, corner, inner(m.gradient, x.w - corner.w))
-            if there.value < new.value - least:
-                new, gamma, known, done = there, share, Known.of(ball, there), False
+            corner = f.point(ball.lmo(g), x.intercept)
+            there, share = step_towards(f, here, corner, inner(g, x.w - corner.w))
+            if not is_rounding(new.value - there.value, here.value):
+                new, gamma, bound, done = there, share, GapBound.of(ball, there), False
         return replace(
             state,
             t=state.t + 1,
             x=new.point,
-            m=new.slope,
-            value=new.value,
             level=found.level,
             exponent=found.exponent,
             # Halved after a whole step and raised after a shorter one, as in methods of Levenberg and Marquardt.
@@ -146,12 +136,7 @@ class WorkingSet(Solver):
             features=features,
             gamma=gamma,
             evaluation=new,
-            found=(*began, (state.t + 1, new)),
-            bound=known.bound,
-            # The last tangent proves the most, so that averages of all are not kept; what the derivative in the
-            # intercept may cost is in the allowance, and no rounding.
-            allowance=known.allowance if new.rest is None else 0.0,
-            gap=known.gap,
+            bound=bound,
             done=done,
         )
 
