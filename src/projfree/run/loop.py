@@ -548,9 +548,9 @@ class Run:
             self._add_tangent(state, tangent)
         found = {}  # the evaluations of iterates that cost no read
         for t, x in ((self.iteration - 1, before), (self.iteration, state.x)):
-            at_tangent = tangent is not None and tangent.point.handle is x.handle
-            here = tangent if at_tangent and tangent is not None else f.evaluate(x, tangent=False, read=False)
-            if not math.isnan(here.value):
+            if tangent is not None and tangent.point.handle is x.handle:
+                found[t] = tangent
+            elif not math.isnan((here := f.evaluate(x, tangent=False, read=False)).value):
                 found[t] = here
         # An iteration over all rows counts as one pass, so that a run does not depend on how its rows are stored.
         done = self.passes if tangent is None else float(self.iteration)
