@@ -12,7 +12,7 @@ import numpy as np
 from projfree import paper
 from projfree.checks import Array
 from projfree.losses import SquaredSigmoid
-from projfree.sets import LpBall
+from projfree.sets import LpBall, random_point
 from reproduction.base import Claim, Finding, Mode, Panel, Row, Task
 from reproduction.checks_drawn import limit_panel
 from reproduction.counting import OPTION_B
@@ -51,7 +51,7 @@ def counts(mode: Mode, radius: float) -> Task:
     def run() -> Iterator[Row]:
         f, ball = SigmoidMean(), LpBall(2, radius)
         L, gradient = f.L, f.gradient
-        oracle, start = paper.lp_oracle(2, radius), ball.random((f.d,), np.random.default_rng(0))
+        oracle, start = paper.lp_oracle(2, radius), random_point(ball, (f.d,), np.random.default_rng(0))
         path = [start, *islice(paper.frank_wolfe(gradient, oracle, start, paper.option_b(L)), 400)]
         slopes, values = [gradient(w) for w in path], np.array([f.value(w) for w in path])
         star, minimum = path[-1], float(values.min())
@@ -83,7 +83,7 @@ def random_points(mode: Mode, radius: float) -> Task:
         cosines = []
         for part in PARTS:
             for _ in range(POINTS):
-                w = star + part * (ball.random((f.d,), rng) - star)
+                w = star + part * (random_point(ball, (f.d,), rng) - star)
                 g = f.gradient(w)
                 cosines.append(float(g @ (w - star)) / float(np.linalg.norm(g) * np.linalg.norm(w - star)))
             yield {**place, "measure": "smallest cosine", "rho": part, "value": min(cosines[-POINTS:])}
@@ -97,7 +97,7 @@ def minimiser(f: SigmoidMean, ball: LpBall, seed: int) -> Array:
     """A minimiser over an l_2 ball, found from a random start."""
     from scipy.optimize import minimize
 
-    start, r = ball.random((f.d,), np.random.default_rng(seed)), ball.radius
+    start, r = random_point(ball, (f.d,), np.random.default_rng(seed)), ball.radius
     inside = {"type": "ineq", "fun": lambda w: 1 - w @ w / r**2, "jac": lambda w: -2 * w / r**2}
     options = {"maxiter": 2_000, "ftol": 1e-14}
     found = minimize(f.value, start, jac=f.gradient, method="SLSQP", constraints=inside, options=options).x

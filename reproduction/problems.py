@@ -17,7 +17,7 @@ from projfree.objectives import Objective, QuadraticForm
 from projfree.run import minimize
 from projfree.run.result import raise_if_interrupted
 from projfree.sets import LpBall, SchattenBall
-from projfree.sets.base import ConstraintSet
+from projfree.sets.base import ConstraintSet, frank_wolfe_gap
 from projfree.solvers import AcceleratedProjectedGradient, ConstrainedNewton, CorrectivePrimalAveraging
 from reproduction.measure import follow
 from reproduction.sources import Sample
@@ -62,7 +62,7 @@ def by_projection(f: Any, ball: ConstraintSet, most: int) -> Minimum:
 
     follow(f, ball, AcceleratedProjectedGradient(), keep, most=most)
     m = f.evaluate(best[1]).slope
-    return Minimum(best[1].w, best[0], ball.gap(m.gradient, best[1].w))
+    return Minimum(best[1].w, best[0], frank_wolfe_gap(ball, m.gradient, best[1].w))
 
 
 class Fit:

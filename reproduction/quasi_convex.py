@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from projfree.losses import SquaredSigmoid
-from projfree.sets import LpBall
+from projfree.sets import LpBall, random_point
 from projfree.solvers import FrankWolfe
 from projfree.steps import ShortStep
 from reproduction import definition, examples
@@ -56,7 +56,7 @@ def classification(mode: Mode, radius: float) -> Task:
         printed = FrankWolfe(ShortStep(problem.reference.smoothness()))
         runs = [(FWLS, None, seed) for seed in range(2 if mode == "quick" else 3)]
         for name, solver, seed in [*runs, (OPTION_B, printed, 0)]:
-            start = ball.random(problem.reference.shape, np.random.default_rng(1000 + seed))
+            start = random_point(ball, problem.reference.shape, np.random.default_rng(1000 + seed))
             curve, _, _ = line_search_run(problem.reference, ball, most, start, solver)
             here = {**place, "solver": name, "seed": seed}
             error = n * (curve.value - best.value)

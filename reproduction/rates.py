@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from projfree.losses import Logistic
-from projfree.sets import LpBall, SchattenBall
+from projfree.sets import LpBall, SchattenBall, random_point
 from projfree.solvers import FrankWolfe, PrimalAveraging
 from projfree.solvers.base import Solver
 from projfree.steps import ExactLineSearch, OpenLoop, ShortStep
@@ -82,7 +82,7 @@ def logistic(mode: Mode, radius: float) -> Task:
                 solver,
                 lambda state: problem.value(state.x.w),
                 most=WINDOWS[mode][-1][1] if name == PA else 300,
-                start=ball.random(problem.reference.shape, np.random.default_rng(seed)),
+                start=random_point(ball, problem.reference.shape, np.random.default_rng(seed)),
                 growth=1.05,
             )
             here = {**place, "solver": name, "seed": seed}

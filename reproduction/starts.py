@@ -8,7 +8,7 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.objectives.base import SmoothFunction
-from projfree.sets import LpBall
+from projfree.sets import LpBall, random_point
 from projfree.solvers import FrankWolfe
 from projfree.solvers.base import Solver
 from projfree.steps import ExactLineSearch
@@ -45,7 +45,7 @@ def best_found(problem: Fit, ball: LpBall, most: int, finalists: int = 2) -> Min
     """
     f, found = problem.reference, list[tuple[float, int, Any]]()
     for seed in range(STARTS):
-        start = ball.random(f.shape, np.random.default_rng(seed))
+        start = random_point(ball, f.shape, np.random.default_rng(seed))
         curve, _, state = line_search_run(f, ball, FIRST, start)
         found.append((float(curve.value[-1]), seed, state))
     best: Minimum | None = None

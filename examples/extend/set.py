@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree import Objective, Squared, as_data, minimize
-from projfree.sets.base import NormBall, Structure
-from projfree.sets.inputs import finite, like
+from projfree.sets.base import NormBall, Structure, finite, like
 
 
 @dataclass(frozen=True)
@@ -18,11 +17,6 @@ class KSparseBall(NormBall):
 
     k: int
     radius: float
-
-    @classmethod
-    def examples(cls):
-        """Instances that the laws of `projfree.testing.sets` run on."""
-        return (cls(1, 1.0), cls(2, 3.0), cls(100, 0.5))
 
     def structure(self, shape):
         """Say what solvers can exploit: `lmo` returns one of finitely many vertices."""

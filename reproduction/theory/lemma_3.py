@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from projfree import paper
-from projfree.sets import LpBall
+from projfree.sets import LpBall, random_point
 from reproduction.base import Claim, Finding, Mode, Panel, Row, Task
 from reproduction.checks_drawn import holds_map
 from reproduction.counting import OnGram
@@ -42,7 +42,7 @@ def _row(name: str, fine: bool) -> Row:
 def progresses(f: Any, gradient: paper.Map, L: float, ball: LpBall, d: int, most: int = 100) -> bool:
     """The inequality at the iterates of option B, with the last one in the place of the minimiser."""
     oracle, alpha = paper.lp_oracle(2, ball.radius), 1.0 / ball.radius
-    start = ball.random((d,), np.random.default_rng(0))
+    start = random_point(ball, (d,), np.random.default_rng(0))
     path = [start, *islice(paper.frank_wolfe(gradient, oracle, start, paper.option_b(L)), most)]
     star, ok = path[-1], True
     for w, new in pairwise(path):

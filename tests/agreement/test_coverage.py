@@ -27,6 +27,7 @@ from projfree import (
 )
 from projfree.sets import SETS, Birkhoff, KSupportBall, OracleSet, OwlBall, Positive, WeightedSchattenBall, WithFree
 from projfree.solvers import SOLVERS, HessianFreeNewton
+from projfree.testing.sets import examples
 
 
 def test_the_fast_problems_cover_everything() -> None:
@@ -74,9 +75,7 @@ def test_a_number_determines_its_problem() -> None:
     assert draw_method(first) == draw_method(again)
 
 
-@pytest.mark.parametrize(
-    "ball", [b for k in (LpBall, GroupBall, SchattenBall, Weighted) for b in k.examples()], ids=str
-)
+@pytest.mark.parametrize("ball", [b for k in (LpBall, GroupBall, SchattenBall, Weighted) for b in examples(k)], ids=str)
 def test_exact_norms_agree_with_those_of_the_package(ball: LpBall) -> None:
     w = np.array([[3.0, -1.0, 0.5], [0.0, 2.0, 1.0], [0.25, -4.0, 1.5]])
     inside = pulled(ball, w)

@@ -32,9 +32,10 @@ from projfree import (
 )
 from projfree.sets import SETS, OracleSet
 from projfree.solvers import SOLVERS, HessianFreeNewton, Solver, WorkingSet
+from projfree.testing.sets import examples
 
 ANY_SET = [kind() for kind in SOLVERS if kind not in (HessianFreeNewton, WorkingSet)]
-BALLS = [ball for kind in SETS if kind is not OracleSet for ball in kind.examples()]
+BALLS = [ball for kind in SETS if kind is not OracleSet for ball in examples(kind)]
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 50])

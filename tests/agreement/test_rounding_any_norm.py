@@ -30,8 +30,9 @@ from projfree import (
 )
 from projfree.algebra import Minorant
 from projfree.sets import SETS, Birkhoff, OwlBall, Positive, WeightedSchattenBall, WithFree
+from projfree.testing.sets import examples
 
-BALLS = [ball for kind in SETS if kind not in (Box, OracleSet) for ball in kind.examples()]
+BALLS = [ball for kind in SETS if kind not in (Box, OracleSet) for ball in examples(kind)]
 
 
 def drawn_direction(ball: ConstraintSet, rng: np.random.Generator) -> Array:

@@ -70,7 +70,7 @@ def test_vertices_and_supports(tier, kind, p):
         reached = -inner(g, v)
         assert reached <= exact * (1 + 1e-9)
         # The support that a bound is made of is an upper bound, up to the allowance that the bound adds.
-        slack = 1.0 - ball.support_rtol(dense.shape)
+        slack = 1.0 - ball.support_error(dense, 1.0)
         for upper in (support, ball.support(g), ball.dual_norm(g) * ball.radius):
             assert upper >= exact * slack
         if tier != "subspace":

@@ -52,11 +52,12 @@ def test_laws_of_the_loss(data) -> None:
 @few
 @given(data=st.data())
 def test_laws_of_the_set(data) -> None:
-    cls = loaded("set").KSparseBall
+    kind = loaded("set").KSparseBall
+    balls = kind(1, 1.0), kind(2, 3.0), kind(100, 0.5)
     for law in set_laws.ORACLE_LAWS:
-        law(*data.draw(set_laws.cases(cls)))
+        law(*data.draw(set_laws.cases(*balls)))
     for law in set_laws.GEOMETRY_LAWS:
-        law(*data.draw(set_laws.cases(cls, count=2, extreme=False)))
+        law(*data.draw(set_laws.cases(*balls, count=2, extreme=False)))
 
 
 @pytest.mark.slow

@@ -32,6 +32,7 @@ from projfree.objectives import erm
 from projfree.run import certificate
 from projfree.run.certificate import recomputed
 from projfree.sets import NormBall
+from projfree.sets.base import frank_wolfe_gap
 
 BALL = LpBall(1.5, 1.0)
 
@@ -57,7 +58,7 @@ def test_the_iteration_of_the_smallest_gap(method):
         found.append(run.smallest_gap)
 
     result = minimize(f, BALL, solver(method), max_iter=23, tol=0.0, callbacks=[keep])
-    gaps = {t: BALL.gap(f.evaluate(f.point(w)).slope.gradient, w) for t, w in iterates.items()}
+    gaps = {t: frank_wolfe_gap(BALL, f.evaluate(f.point(w)).slope.gradient, w) for t, w in iterates.items()}
     known = {(gap, t) for gap, t in found if np.isfinite(gap)}
     assert known
     for gap, t in known:

@@ -11,7 +11,7 @@ import pytest
 from projfree import LpBall, QuadraticForm, SchattenBall
 from projfree.algebra import Minorant
 from projfree.run.lower_bound import ELLS, AveragedMinorant, LowerBound
-from projfree.sets.base import OracleResult
+from projfree.sets.base import OracleResult, random_point
 
 BALL = LpBall(2, 1.0)
 F = QuadraticForm(np.diag([2.0, 1.0, 0.5]), np.array([1.0, -2.0, 0.3]), c=-7.0)
@@ -20,7 +20,7 @@ F = QuadraticForm(np.diag([2.0, 1.0, 0.5]), np.array([1.0, -2.0, 0.3]), c=-7.0)
 def tangents(n, seed=0):
     rng = np.random.default_rng(seed)
     for _ in range(n):
-        z = BALL.random((3,), rng)
+        z = random_point(BALL, (3,), rng)
         yield F.evaluate(F.point(z)).slope, z
 
 

@@ -63,9 +63,6 @@ class UserSet(ConstraintSet):
     def centre(self, shape):
         return np.zeros(shape)
 
-    def random(self, shape, rng):
-        return self.ball.random(shape, rng)
-
     def contains(self, w, rtol=1e-11):
         return self.ball.contains(w, rtol)
 

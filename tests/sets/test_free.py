@@ -5,6 +5,7 @@ import pytest
 
 from projfree import AcceleratedProjectedGradient, BiWeight, Logistic, Objective, Squared, as_data, minimize
 from projfree.sets import GroupBall, LpBall, SchattenBall, WithFree
+from projfree.sets.base import resized
 
 cvxpy = pytest.importorskip("cvxpy")
 TIGHT = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
@@ -41,8 +42,8 @@ def test_rows_of_matrices_and_other_radii():
         P = ball.project(W)
         np.testing.assert_array_equal(P[2], W[2])
         np.testing.assert_allclose(P[[0, 1, 3]], inner.project(W[[0, 1, 3]]), atol=1e-12)
-        assert ball.resized(0.5).ball.radius == 0.5
-        assert ball.resized(0.5).free == (2,)
+        assert resized(ball, 0.5).ball.radius == 0.5
+        assert resized(ball, 0.5).free == (2,)
 
 
 @pytest.mark.parametrize("convex", [True, False])

@@ -33,7 +33,7 @@ def test_geometry(cls, data):
 def test_projection(cls, data):
     C, w = data.draw(laws.cases(cls))
     if C.structure(w.shape).projection != "none":
-        laws.geometry.projection_is_the_nearest_point(C, w)
+        laws.projection_is_the_nearest_point(C, w)
 
 
 @every_set
@@ -42,14 +42,14 @@ def test_projection(cls, data):
 def test_projections_of_two_points(cls, data):
     C, w, x = data.draw(laws.cases(cls, count=2, extreme=False))
     if C.structure(w.shape).projection != "none":
-        laws.geometry.projection_does_not_expand(C, w, x)
+        laws.projection_does_not_expand(C, w, x)
 
 
 @every_set
 def test_examples(cls):
     """Every class shows itself in examples that take some shape, and reads like its constructor."""
-    assert cls.examples()
-    for C in cls.examples():
+    assert laws.examples(cls)
+    for C in laws.examples(cls):
         assert isinstance(C, ConstraintSet)
         assert laws.fitting(C)
         assert repr(C).startswith(cls.__name__ + "(")

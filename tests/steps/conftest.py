@@ -11,6 +11,7 @@ import pytest
 from projfree import BiWeight, BlackBox, Huber, Logistic, LpBall, Objective, QuadraticForm, Squared, as_data
 from projfree.algebra import Minorant, Point
 from projfree.objectives import Hull, SmoothFunction
+from projfree.sets import random_point
 
 RNG = np.random.default_rng(5)
 X = RNG.standard_normal((40, 3))
@@ -49,7 +50,7 @@ def segment():
 
     def make(name: str, seed: int = 0, radius: float = 1.0) -> Segment:
         f, ball = FUNCTIONS[name](), LpBall(1.5, radius)
-        found = f.evaluate(f.point(ball.random((3,), np.random.default_rng(seed))))
+        found = f.evaluate(f.point(random_point(ball, (3,), np.random.default_rng(seed))))
         x, m = found.point, found.slope
         v = f.point(ball.lmo(m.gradient))
         return Segment(f, x, v, m, f.hull((x, v), m.gradient))

@@ -10,6 +10,7 @@ import numpy as np
 from projfree import sets
 from projfree.checks import Array, shown
 from projfree.sets import ConstraintSet, LpBall, NormBall, Positive, WithFree
+from projfree.sets.base import resized
 
 NORMS = ("lp", "group", "schatten")
 #: The radius of ``ball_`` where ``radius_`` is 0, as balls need a positive one: products with its points vanish.
@@ -72,7 +73,7 @@ def radius_of(ball: ConstraintSet) -> float | None:
 
 def ball_through(ball: ConstraintSet, w: Array) -> ConstraintSet:
     """The ball with ``w`` on its boundary."""
-    return ball.resized(own_norm(ball, w) or ZERO_RADIUS)
+    return resized(ball, own_norm(ball, w) or ZERO_RADIUS)
 
 
 def own_norm(ball: ConstraintSet, w: Array) -> float:

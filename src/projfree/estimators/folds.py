@@ -24,6 +24,7 @@ from projfree.numerics.lp_norm import lp_norm
 from projfree.run.callbacks import Callback
 from projfree.run.path import solves_as_form
 from projfree.runtime import single_blas
+from projfree.sets.base import resized
 
 #: Exponents with one decomposition for all radii use it up to so many features: a second or two a fold.
 MOST_FEATURES = 2_000
@@ -147,7 +148,7 @@ class MomentFolds:
             problem = model._problem(table, model._losses(table))
             ball = model._ball(table, problem)
             for k in unproved:
-                found.gaps[k] = gap_on_rows(problem.objective, ball.resized(float(radii[k])), found.w[k])
+                found.gaps[k] = gap_on_rows(problem.objective, resized(ball, float(radii[k])), found.w[k])
         return found
 
     def _judged(self, model: ConstrainedModel, found: Any, held: Array) -> Any:

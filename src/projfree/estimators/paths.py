@@ -20,6 +20,7 @@ from projfree.run import Path, path
 from projfree.run.callbacks import Callback
 from projfree.run.path import PathInterrupted
 from projfree.sets import ConstraintSet, LpBall, WithFree
+from projfree.sets.base import resized
 
 #: The default grid goes from the norm of a ridge regression divided by the first number to it times the second,
 BELOW, ABOVE = 30.0, 30.0
@@ -127,7 +128,7 @@ def _models(model: ConstrainedModel, prepared: PreparedFit, found: Path) -> list
     for radius, result in zip(found.radii.tolist(), found.results, strict=True):
         fitted = copy.copy(model)
         fitted.radius = radius
-        fitted._adopt(PreparedFit(prepared.problem, prepared.ball.resized(radius), None), result)
+        fitted._adopt(PreparedFit(prepared.problem, resized(prepared.ball, radius), None), result)
         models.append(fitted)
     return models
 

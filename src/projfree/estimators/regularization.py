@@ -33,6 +33,8 @@ from projfree.run import Result, Status, minimize
 from projfree.run.result import raise_if_interrupted
 from projfree.runtime import single_blas
 from projfree.sets import ConstraintSet, GroupBall, Positive, WithFree
+from projfree.sets.base import resized
+from projfree.sets.free import multiplier
 from projfree.solvers.choose import MOST_PARAMETERS
 from projfree.solvers.working_set import SHARE, SMALLEST, FeatureModel, select
 
@@ -260,7 +262,7 @@ def root_point(f: SmoothFunction, ball: ConstraintSet, weight: float, start: Arr
     """
     power = norm_power(ball)
     zero = _at_zero(f, ball)
-    steepest = ball.resized(1.0).multiplier(zero.slope.gradient) or 0.0
+    steepest = multiplier(resized(ball, 1.0), zero.slope.gradient) or 0.0
     if not steepest > (weight if power == 1.0 else 0.0):
         return zero.point.w, True
     linear = 1.0 if power == 1.0 else 1.0 - power  # r to this exponent is about linear
@@ -275,7 +277,7 @@ def root_point(f: SmoothFunction, ball: ConstraintSet, weight: float, start: Arr
     before, share = (steepest, 0.0) if power == 1.0 else None, GAP_SHARE
     known, stalled, slope = False, 0, 1.0 / steepest
     for _ in range(SOLVES):
-        found = _solved(f, ball.resized(radius), w, share * weight * radius**power / (abs(value) or 1.0))
+        found = _solved(f, resized(ball, radius), w, share * weight * radius**power / (abs(value) or 1.0))
         w, value = found.w, found.value
         norm = min(own_norm(ball, w) or radius, radius)  # a rough solve may end at zero, where it began
         level = (found.multiplier or 0.0) / radius ** (power - 1.0)
@@ -308,7 +310,7 @@ def _at_zero(f: SmoothFunction, ball: ConstraintSet) -> Evaluation:
     free = ball.structure(f.shape).free
     if not len(free):
         return zero
-    found = _solved(f, ball.resized(ZERO_RADIUS), None, GAP_SHARE)
+    found = _solved(f, resized(ball, ZERO_RADIUS), None, GAP_SHARE)
     w = np.zeros(f.shape)
     w[free] = found.w[free]
     return f.evaluate(f.point(w, found.intercept))
@@ -319,7 +321,7 @@ def _first_radius(f: SmoothFunction, ball: ConstraintSet, zero: Evaluation, stee
     H = f.hessian(zero.point)
     if H is None:
         return 1.0
-    vertex = ball.resized(1.0).lmo(zero.slope.gradient)
+    vertex = resized(ball, 1.0).lmo(zero.slope.gradient)
     vertex[ball.structure(f.shape).free] = 0.0
     curvature = float(np.vdot(vertex, H.times(vertex)))
     return steepest / curvature if curvature > 0.0 else 1.0

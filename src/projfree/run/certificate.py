@@ -17,7 +17,8 @@ from projfree.objectives import Objective, SmoothFunction
 from projfree.objectives.blackbox import NotFiniteError
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.rounding import Rounding, reported_value
-from projfree.sets.base import ConstraintSet, NormBall
+from projfree.sets.base import ConstraintSet, NormBall, frank_wolfe_gap
+from projfree.sets.free import multiplier
 
 if TYPE_CHECKING:
     from projfree.run.loop import Run
@@ -126,7 +127,7 @@ class Certificate:
         found = _recompute(self, f)
         noise, bound, least = found.value_noise + found.bound_noise, None, f.structure.least
         if self.bound is None:
-            gap, proved = self.ball.gap(found.gradient, self.w), found.fits
+            gap, proved = frank_wolfe_gap(self.ball, found.gradient, self.w), found.fits
         else:
             # A bound above the value proves nothing; that no loss is smaller than its least value needs no proof.
             bound = max(found.bound, least)
@@ -275,10 +276,10 @@ def recompute_certificate(run: Run, look_back: bool = True) -> Certificate:
         run.trace.withdraw_bounds()
     run.passes_before += f.passes
     # The dual norm of the gradient, if f is convex from the support that the bound was made of.
-    run.multiplier = ball.multiplier(m.gradient, support if run.convex else None)
+    run.multiplier = multiplier(ball, m.gradient, support if run.convex else None)
     if run.convex:
         return _certificate(run, at, bound, run.value - bound)
-    run.latest_gap = ball.gap(m.gradient, run.best.w)
+    run.latest_gap = frank_wolfe_gap(ball, m.gradient, run.best.w)
     return _certificate(run, run.best, None, run.latest_gap)
 
 

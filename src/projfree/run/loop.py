@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from projfree.algebra import FactoredShape, Point, Structured, same, zeros
+from projfree.algebra import FactoredShape, Point, Structured, is_structured, same, zeros
 from projfree.algebra.hashing import short_hash
 from projfree.checks import all_finite, at_least, count, instance, positive, real_array, shown
 from projfree.data.base import RowsLostError
@@ -26,7 +26,7 @@ from projfree.run.certificate import Certificate, recompute_certificate, relativ
 from projfree.run.lower_bound import CHECK_SHARE, LowerBound
 from projfree.run.result import Result, Status, Trace
 from projfree.runtime import single_blas
-from projfree.sets.base import ConstraintSet
+from projfree.sets.base import ConstraintSet, frank_wolfe_gap
 from projfree.solvers.base import Solver, State
 from projfree.solvers.choose import Plan, plan
 
@@ -536,9 +536,11 @@ class Run:
                 f"the checkpoint leads to a step that fails ({error}); restore it from a copy, or begin anew with "
                 "`start=`."
             ) from error
-        short = self.ball.shortened(state.x.w)
-        if short is not state.x.w:  # factors that exceed their memory are compressed
-            state = replace(state, x=f.point(short, state.x.intercept))
+        if is_structured(state.x.w):  # factors that exceed their memory are compressed
+            from projfree.sets.weighted import compressed
+
+            short = compressed(self.ball, state.x.w)
+            state = state if short is state.x.w else replace(state, x=f.point(short, state.x.intercept))
         if state.done and expired():  # a step that the deadline has ended early says nothing about what was possible
             state = replace(state, done=False)
         self.state = state
@@ -593,6 +595,8 @@ class Run:
         if found.value < self.value:
             self.best, self.value = found.point, found.value
         if not self.convex and found.tangent is not None:
-            self.latest_gap = self.ball.gap(found.slope.gradient, found.point.w) if math.isnan(gap) else gap
+            self.latest_gap = gap
+            if math.isnan(gap):
+                self.latest_gap = frank_wolfe_gap(self.ball, found.slope.gradient, found.point.w)
             self.smallest_gap = min(self.smallest_gap, (self.latest_gap, iteration))
             row["gap"] = self.latest_gap

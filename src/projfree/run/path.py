@@ -13,7 +13,7 @@ from projfree.objectives.base import SmoothFunction
 from projfree.objectives.quadratic import QuadraticForm
 from projfree.run.loop import fingerprint, minimize
 from projfree.run.result import Interrupted, Result, Status, raise_if_interrupted
-from projfree.sets.base import ConstraintSet, NormBall
+from projfree.sets.base import ConstraintSet, NormBall, resized
 from projfree.solvers import Direct, plan
 
 
@@ -109,7 +109,7 @@ def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array,
     wanted = all_finite("radii", real_array("radii", radii)).astype(np.float64)
     if wanted.ndim != 1 or not len(wanted):
         raise ValueError(f"`radii` must be a sequence of positive numbers, got shape {wanted.shape}.")
-    largest = ball.resized(float(wanted.max()))
+    largest = resized(ball, float(wanted.max()))
     solver = settings.pop("solver", "auto")
     form = f.quadratic_form() if solves_as_form(f, largest, solver, len(wanted)) else None
     if form is not None and solver in ("auto", None) and "state" not in settings:
@@ -117,7 +117,7 @@ def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array,
     results: dict[int, Result] = {}
     before: Result | None = None
     for k in np.argsort(wanted, kind="stable").tolist():
-        inside = ball.resized(float(wanted[k]))
+        inside = resized(ball, float(wanted[k]))
         try:
             before = _next_result(f if form is None else form, inside, before, solver, settings)
             results[k] = before if form is None else _on_rows(f, form, before, settings)

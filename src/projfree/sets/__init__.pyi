@@ -17,4 +17,5 @@ from projfree.sets.oracle import OracleSet as OracleSet
 from projfree.sets.base import FEASIBILITY as FEASIBILITY
 from projfree.sets.base import ConstraintSet as ConstraintSet
 from projfree.sets.base import NormBall as NormBall
+from projfree.sets.base import random_point as random_point
 from projfree.sets.catalogue import SETS as SETS

@@ -5,27 +5,29 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from projfree.algebra.minorant import inner, size
-from projfree.algebra.structured import zeros
-from projfree.checks import Array
+from projfree.algebra.structured import Structured, zeros
+from projfree.checks import Array, real_array, shown
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.sums import UNIT
-
-#: How far outside, relative to its size, a point may lie and still count as contained. Convex combinations and
-#: singular values round by a few units in the last place; this is far above that and far below any use.
-FEASIBILITY = 1e-11
-
-#: The smallest exponent of a norm whose ball is round enough for averages of vertices to beat projections.
-ROUND = 1.3
 
 if TYPE_CHECKING:
     from projfree.sets.lp import LpBall
 
+#: How far outside, relative to its size, a point may lie and still count as contained. Convex combinations and
+#: singular values round by a few units in the last place; this is far above that and far below any use.
+FEASIBILITY = 1e-11
+#: The smallest exponent of a norm whose ball is round enough for averages of vertices to beat projections.
+ROUND = 1.3
+#: Roundings of the products, quotients, powers and roots beside a sum.
+OPERATIONS = 16.0
+
 Shape = tuple[int, ...]
+AnySet = TypeVar("AnySet", bound="ConstraintSet")
 
 
 class OracleResult(NamedTuple):
@@ -93,17 +95,6 @@ class Structure:
         return self.lp if self.weights is None and not len(self.free) else None
 
 
-def is_round(*exponents: float) -> bool:
-    """Whether the ball of a norm with these exponents has no flat pieces, or nearly so."""
-    return all(ROUND <= p < math.inf for p in exponents)
-
-
-def slack(w: Array, rtol: float) -> float:
-    """``rtol``, but never less than what rounding ``w`` to its own precision (float32) costs."""
-    dtype = w.dtype if hasattr(w, "dtype") else np.asarray(w).dtype
-    return max(rtol, 16.0 * float(np.finfo(dtype).eps)) if dtype.kind == "f" else rtol
-
-
 class ConstraintSet(ABC):
     r"""A compact convex set :math:`C`, seen through its linear minimisation oracle.
 
@@ -129,11 +120,6 @@ class ConstraintSet(ABC):
         own = _field_values(self)
         return object.__hash__(self) if own is None else hash((type(self), *own))
 
-    @classmethod
-    def examples(cls) -> tuple[ConstraintSet, ...]:
-        """A few instances, of every kind that the class has; tests run their laws on them, docs list them."""
-        return ()
-
     @abstractmethod
     def lmo(self, g: Array) -> Array:
         r"""A minimiser of :math:`\langle g, v\rangle` over the set, and the set's centre where ``g`` is zero."""
@@ -142,6 +128,10 @@ class ConstraintSet(ABC):
     def support(self, g: Array) -> float:
         r"""An upper bound on :math:`\max_{w \in C}\langle g, w\rangle`, exact (to rounding) where the oracle is."""
 
+    def support_error(self, g: Array, support: float) -> float:
+        """A bound on the rounding error of ``support``, a value that `support` or `oracle` gave for ``g``."""
+        return sum_error(math.prod(g.shape)) * size(g) * self.reach(g.shape)
+
     def oracle(self, g: Array, warm: Any = None) -> OracleResult:
         """``(lmo(g), support(-g), warm)``, the second NaN where it costs another call of about the same length.
 
@@ -149,27 +139,17 @@ class ConstraintSet(ABC):
         """
         return OracleResult(self.lmo(g), math.nan)
 
-    def gap(self, gradient: Array, w: Array) -> float:
-        r"""The Frank-Wolfe gap :math:`\max_{v \in C}\langle g, w - v\rangle`; with a gradient it bounds f(w) - f*."""
-        return inner(gradient, w) + self.support(-gradient)
+    def project(self, w: Array) -> Array:
+        """The Euclidean projection of ``w`` onto the set."""
+        raise NotImplementedError(f"{self!r} has no projection; use PrimalAveraging or FrankWolfe, which need none.")
 
-    def multiplier(self, gradient: Array, support: float | None = None) -> float | None:
-        r"""The penalty :math:`\mu` for which a minimiser with this gradient also minimises :math:`f + \mu \|w\|`.
+    @abstractmethod
+    def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
+        """Whether ``w`` lies in the set, up to the relative slack ``rtol``."""
 
-        It is `support` of the negative gradient, which may be given, over the radius; None where the set has no radius.
-        """
-        radius = getattr(self, "radius", None)
-        if radius is None:
-            return None
-        return float((self.support(-gradient) if support is None else support) / radius)
-
-    def support_rtol(self, shape: Shape) -> float:
-        """The relative rounding error that `support` may have, proven or generous; certificates add it."""
-        return 2.0 * UNIT * (16.0 + 2.0 * math.log2(max(2, math.prod(shape))))
-
-    def support_error(self, g: Array, support: float) -> float:
-        """A bound on the rounding error of ``support``, a value that `support` or `oracle` gave for ``g``."""
-        return self.support_rtol(g.shape) * size(g) * self.reach(g.shape)
+    @abstractmethod
+    def centre(self, shape: Shape) -> Array:
+        """The point that `lmo` returns for a zero gradient; runs start here by default."""
 
     @abstractmethod
     def reach(self, shape: Shape) -> float:
@@ -177,68 +157,28 @@ class ConstraintSet(ABC):
 
     @abstractmethod
     def diameter(self, shape: Shape) -> float:
-        r"""The Euclidean diameter :math:`\max_{u, w \in C}\|u - w\|_2`."""
-
-    @abstractmethod
-    def centre(self, shape: Shape) -> Array:
-        """The point that `lmo` returns for a zero gradient; runs start here by default."""
-
-    def random(self, shape: Shape, rng: np.random.Generator) -> Array:
-        """A random point of the set, not uniform: a mixture of at most 65 vertices in random directions."""
-        shares, centre = rng.dirichlet(np.ones(min(math.prod(shape), 64) + 1)), self.centre(shape)
-        return np.asarray(centre + sum(share * (self.lmo(rng.standard_normal(shape)) - centre) for share in shares))
-
-    @abstractmethod
-    def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
-        """Whether ``w`` lies in the set, up to the relative slack ``rtol``."""
-
-    def shortened(self, w: Any) -> Any:
-        """``w`` itself, or where it is a matrix whose factors have grown too large, a smaller one nearby in the set."""
-        return w
-
-    def project(self, w: Array) -> Array:
-        """The Euclidean projection of ``w`` onto the set."""
-        raise NotImplementedError(f"{self!r} has no projection; use PrimalAveraging or FrankWolfe, which need none.")
-
-    def structure(self, shape: Shape) -> Structure:
-        """What solvers can exploit about the set for points of this shape: by default whether there is a projection."""
-        return Structure(projection="none" if type(self).project is ConstraintSet.project else "fast")
+        r"""The Euclidean diameter :math:`\max_{u, w \in C}\|u - w\|_2`, or an upper bound on it."""
 
     def strong_convexity(self, shape: Shape) -> float:
         r"""A lower bound on the strong convexity modulus :math:`\alpha` of the set in the Euclidean norm, else 0."""
         return 0.0
 
-    def resized(self, radius: float) -> Self:
-        """The same kind of set with another radius, where it has one."""
-        names: set[str] = {f.name for f in fields(self)} if is_dataclass(self) else set()
-        if "radius" in names:
-            return replace(self, radius=radius)  # type: ignore[type-var]  # a dataclass, as was just seen
-        if "ball" in names:
-            ball: ConstraintSet = self.ball  # type: ignore[attr-defined]  # one of its fields, as was just seen
-            return replace(self, ball=ball.resized(radius))  # type: ignore[type-var]  # a dataclass as well
-        raise TypeError(f"{self!r} has no radius to change; use a norm ball.")
+    def check_shape(self, shape: Shape) -> None:  # noqa: B027 - most sets take every shape
+        """Raise ValueError if points of this shape make no sense for the set."""
+
+    def structure(self, shape: Shape) -> Structure:
+        """What solvers can exploit about the set for points of this shape: by default whether there is a projection."""
+        return Structure(projection="none" if type(self).project is ConstraintSet.project else "fast")
 
     def fingerprint(self) -> str:
         """A string that tells this set from others, empty where its fields do."""
         return ""
 
-    def check_shape(self, shape: Shape) -> None:  # noqa: B027 - most sets take every shape
-        """Raise a sentence where points of this shape make no sense for the set."""
-
-
-class Wrapper(ConstraintSet):
-    """A set made of another one, its ``ball``, from which it inherits what the wrapper does not change."""
-
-    ball: Any
-
-    def check_shape(self, shape: Shape) -> None:
-        self.ball.check_shape(shape)
-
 
 class NormBall(ConstraintSet):
     r"""A set :math:`\{w : \|w\| \le r\}`.
 
-    Leaves give `norm`, `dual_norm` and `lmo`; the rest follows. The norm is written without the radius.
+    Subclasses define `norm`, `dual_norm`, `lmo` and `reach`; the rest follows. The norm is written without the radius.
     """
 
     radius: float
@@ -251,16 +191,16 @@ class NormBall(ConstraintSet):
     def dual_norm(self, g: Array) -> float:
         r""":math:`\max\{\langle g, w\rangle : \|w\| \le 1\}`."""
 
-    def stretch(self, scale: Array) -> float:
-        r"""An upper bound on :math:`\max \|s \circ w\|_2` over the ball, for entrywise scales :math:`s > 0`."""
-        return float(np.max(scale)) * self.reach(scale.shape)
+    def resized(self, radius: float) -> Self:
+        """The ball of the same norm with another radius."""
+        return resized(self, radius)
 
     def support(self, g: Array) -> float:
         return self.radius * self.dual_norm(g)
 
     def support_error(self, g: Array, support: float) -> float:
         # A norm is a sum of like-signed terms, so its error is relative to itself.
-        return self.support_rtol(g.shape) * abs(support)
+        return sum_error(math.prod(g.shape)) * abs(support)
 
     def diameter(self, shape: Shape) -> float:
         return 2.0 * self.reach(shape)
@@ -272,9 +212,182 @@ class NormBall(ConstraintSet):
     def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
         return bool(self.norm(w) <= self.radius * (1.0 + slack(w, rtol)))
 
-    def random(self, shape: Shape, rng: np.random.Generator) -> Array:
+
+class Wrapper(ConstraintSet):
+    r"""A set made of another one, its ``ball``, whose oracle it uses.
+
+    The gradient that the ball sees is `_inner(g)`, and its vertex v becomes the vertex `_outer(v, g)` of the set. The
+    support is that of the ball plus `_extra(g)`. What has no default that is right for every wrapper is abstract.
+    """
+
+    ball: Any
+
+    @abstractmethod
+    def _inner(self, g: Any) -> Any:
+        """The gradient for the oracle of the ball."""
+
+    @abstractmethod
+    def _outer(self, vertex: Any, g: Any) -> Any:
+        """The vertex of the set for the gradient ``g``, from that of the ball."""
+
+    def _dual(self, g: Any) -> Any:
+        """The argument of the support of the ball, for that of the set at ``g``."""
+        return -self._inner(-g)
+
+    def _extra(self, g: Any) -> float:
+        """What coordinates outside of the ball add to the support of ``g``."""
+        return 0.0
+
+    @abstractmethod
+    def structure(self, shape: Shape) -> Structure: ...
+
+    @abstractmethod
+    def check_shape(self, shape: Shape) -> None: ...
+
+    @abstractmethod
+    def project(self, w: Array) -> Array: ...
+
+    def lmo(self, g: Array) -> Array:
+        c = self._scaled(g, "lmo(g)")[0]
+        return like(g, self._outer(self.ball.lmo(self._inner(c)), c))
+
+    def oracle(self, g: Array, warm: Any = None) -> OracleResult:
+        c, scale = self._scaled(g, "lmo(g)")
+        vertex, support, *rest = self.ball.oracle(self._inner(c), warm)
+        return OracleResult(like(g, self._outer(vertex, c)), scale * (support + self._extra(c)), *rest)
+
+    def support(self, g: Array) -> float:
+        c, scale = self._scaled(g)
+        return scale * (float(self.ball.support(self._dual(c))) + self._extra(c))
+
+    def support_error(self, g: Array, support: float) -> float:
+        c, scale = self._scaled(g)
+        extra = scale * self._extra(c)
+        # The sum beside the ball, changes of the gradient, and the last addition.
+        own = sum_error(math.prod(g.shape)) * extra + OPERATIONS * UNIT * (abs(support) + extra)
+        return scale * float(self.ball.support_error(self._dual(c), (abs(support - extra) + own) / scale)) + own
+
+    def _scaled(self, g: Any, call: str = "") -> tuple[Any, float]:
+        """The gradient over a power of two near its largest entry, which is exact, and that power."""
+        if isinstance(g, Structured):
+            self.check_shape(g.shape)
+            return g, 1.0
+        c = finite(call, g) if call else point(g)
+        self.check_shape(c.shape)
+        scale = math.ldexp(1.0, math.frexp(largest(c))[1] - 1)
+        return c / scale, scale
+
+
+def resized(ball: AnySet, radius: float) -> AnySet:
+    """The same kind of set with another radius."""
+    names: set[str] = {f.name for f in fields(ball)} if is_dataclass(ball) else set()
+    if "radius" in names:
+        return replace(ball, radius=radius)  # type: ignore[type-var]  # a dataclass, as was just seen
+    if "ball" in names:
+        inner_ball: ConstraintSet = ball.ball  # type: ignore[attr-defined]  # one of its fields, as was just seen
+        return replace(ball, ball=resized(inner_ball, radius))  # type: ignore[type-var]  # a dataclass as well
+    raise TypeError(f"{ball!r} has no radius to change; use a norm ball.")
+
+
+def frank_wolfe_gap(ball: ConstraintSet, gradient: Array, w: Array) -> float:
+    r"""The gap :math:`\max_{v \in C}\langle g, w - v\rangle`; with the gradient of a convex f it bounds f(w) - f*."""
+    return inner(gradient, w) + ball.support(-gradient)
+
+
+def random_point(ball: ConstraintSet, shape: Shape, rng: np.random.Generator) -> Array:
+    """A random point of the set, not uniform: in a random direction, or for other sets a mean of random vertices."""
+    if isinstance(ball, NormBall):
         w = rng.standard_normal(shape)
-        return w * (self.radius * rng.uniform() / max(self.norm(w), np.finfo(float).tiny))
+        return w * (ball.radius * rng.uniform() / max(ball.norm(w), np.finfo(float).tiny))
+    shares, centre = rng.dirichlet(np.ones(min(math.prod(shape), 64) + 1)), ball.centre(shape)
+    return np.asarray(centre + sum(share * (ball.lmo(rng.standard_normal(shape)) - centre) for share in shares))
+
+
+def sum_error(terms: int) -> float:
+    """A bound on the relative error of a sum of like-signed terms in pairs or in blocks, and of what is done to it."""
+    return UNIT * (2.0 * OPERATIONS + 4 * math.log2(max(2, terms)))
+
+
+def slack(w: Array, rtol: float) -> float:
+    """``rtol``, but never less than what rounding ``w`` to its own precision (float32) costs."""
+    dtype = w.dtype if hasattr(w, "dtype") else np.asarray(w).dtype
+    return max(rtol, OPERATIONS * float(np.finfo(dtype).eps)) if dtype.kind == "f" else rtol
+
+
+def is_round(*exponents: float) -> bool:
+    """Whether the ball of a norm with these exponents has no flat pieces, or nearly so."""
+    return all(ROUND <= p < math.inf for p in exponents)
+
+
+def point(w: Array) -> Array:
+    """``w`` as a C-ordered float64 array, so that the layout of the input never changes a digit of the result."""
+    out = real_array("w", w)
+    return np.ascontiguousarray(out, dtype=np.float64).reshape(out.shape)
+
+
+def finite(call: str, g: Array) -> Array:
+    """`point`, or ValueError naming the first entry that is not a finite number."""
+    out = point(g)
+    good = np.isfinite(out)
+    if not np.logical_and.reduce(good, axis=None):
+        where = tuple(int(i) for i in np.argwhere(~good)[0])
+        index = where[0] if len(where) == 1 else where
+        raise ValueError(
+            f"`{call}` needs finite entries, got {shown(out[where])} at index {index}; "
+            "the function or the step that made it has overflowed."
+        )
+    return out
+
+
+def like(g: Any, v: Any) -> Array:
+    """``v`` in the precision of ``g`` (float32 stays float32, everything else is float64), without negative zeros.
+
+    Matrices that are never formed stay as they are.
+    """
+    if isinstance(v, Structured):
+        same: Any = v
+        return same  # type: ignore[no-any-return]  # typed as the arrays that it takes the place of
+    return np.asarray(v + 0.0, dtype=np.float32 if np.asarray(g).dtype == np.float32 else np.float64)
+
+
+def largest(g: Array) -> float:
+    """The largest absolute entry, 1 for a zero array, NaN if one is NaN: what to divide by before taking powers."""
+    top = float(np.max(np.abs(g), initial=0.0))
+    return top if top != 0.0 else 1.0
+
+
+def lowest(g: Array, most: int) -> Array:
+    """The indices of at most so many lowest entries of a vector, the lowest first and of equal ones the earlier."""
+    if most < len(g):
+        level = np.partition(g, most - 1)[most - 1]
+        places = np.flatnonzero(g <= level)
+        return places[np.argsort(g[places], kind="stable")][:most]
+    return np.argsort(g, kind="stable")
+
+
+def frozen(array: Array) -> float | Array:
+    """A float for a single number, else a read-only float64 copy: settings must not change under a run."""
+    if np.ndim(array) == 0:
+        return float(array)
+    out = np.array(array, dtype=np.float64)
+    out.flags.writeable = False
+    return out
+
+
+def check_matrix(call: str, shape: Shape, layout: str) -> None:
+    """Raise ValueError unless ``shape`` is that of a matrix."""
+    if len(shape) != 2:
+        raise ValueError(f"`{call}` needs matrices ({layout}), got shape {shape}; for vectors use LpBall.")
+
+
+def check_broadcast(name: str, what: str, given: Shape, shape: Shape) -> None:
+    """Raise ValueError if something of shape ``given`` cannot be laid over points of shape ``shape``."""
+    try:
+        fits = np.broadcast_shapes(given, shape) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(f"`{name}` has {what} of shape {given}, which do not fit points of shape {shape}.")
 
 
 def _field_values(ball: Any) -> tuple[Any, ...] | None:

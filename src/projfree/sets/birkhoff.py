@@ -8,8 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree.checks import Array
-from projfree.sets.base import FEASIBILITY, ConstraintSet, OracleResult, Shape, Structure, slack
-from projfree.sets.inputs import finite, largest, like, point
+from projfree.sets.base import (
+    FEASIBILITY,
+    ConstraintSet,
+    OracleResult,
+    Shape,
+    Structure,
+    finite,
+    largest,
+    like,
+    point,
+    slack,
+)
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -41,10 +51,6 @@ class Birkhoff(ConstraintSet):
     array([[1., 0.],
            [0., 1.]])
     """
-
-    @classmethod
-    def examples(cls) -> tuple[ConstraintSet, ...]:
-        return (cls(),)
 
     def structure(self, shape: Shape) -> Structure:
         return Structure(polytope=True)

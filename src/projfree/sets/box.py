@@ -8,8 +8,21 @@ import numpy as np
 
 from projfree.checks import Array, all_finite, real_array, shown
 from projfree.numerics.lp_norm import lp_norm
-from projfree.sets.base import FEASIBILITY, ConstraintSet, OracleResult, Shape, Structure, slack
-from projfree.sets.inputs import finite, largest, like, point
+from projfree.sets.base import (
+    FEASIBILITY,
+    ConstraintSet,
+    OracleResult,
+    Shape,
+    Structure,
+    check_broadcast,
+    finite,
+    frozen,
+    largest,
+    like,
+    point,
+    slack,
+    sum_error,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +68,6 @@ class Box(ConstraintSet):
                 f"{' at index ' + shown(where[0] if len(where) == 1 else where) if where else ''}."
             )
 
-    @classmethod
-    def examples(cls) -> tuple[ConstraintSet, ...]:
-        return (cls(-1.0, 1.0), cls(1.0, 1.0), cls(np.array([-1.0, 0.0, 2.0]), np.array([0.5, 0.0, 3.0])))
-
     def structure(self, shape: Shape) -> Structure:
         return Structure(polytope=True, projection="fast")
 
@@ -80,8 +89,7 @@ class Box(ConstraintSet):
         self.check_shape(c.shape)
         top = largest(c)
         terms = np.maximum(self.lower * (c / top), self.upper * (c / top))
-        error = (4.0 + np.log2(terms.size + 1.0)) * np.finfo(np.float64).eps * float(np.abs(terms).sum())
-        return top * (float(terms.sum()) + float(error))
+        return top * (float(terms.sum()) + sum_error(terms.size) * float(np.abs(terms).sum()))
 
     def reach(self, shape: Shape) -> float:
         return lp_norm(
@@ -106,22 +114,3 @@ class Box(ConstraintSet):
 
     def _shape(self) -> Shape:
         return np.broadcast_shapes(np.shape(self.lower), np.shape(self.upper))
-
-
-def frozen(array: Array) -> float | Array:
-    """A float for a single number, else a read-only float64 copy: settings must not change under a run."""
-    if np.ndim(array) == 0:
-        return float(array)
-    out = np.array(array, dtype=np.float64)
-    out.flags.writeable = False
-    return out
-
-
-def check_broadcast(name: str, what: str, given: Shape, shape: Shape) -> None:
-    """Say that something of shape ``given`` cannot be laid over points of shape ``shape``, unless it can."""
-    try:
-        fits = np.broadcast_shapes(given, shape) == shape
-    except ValueError:
-        fits = False
-    if not fits:
-        raise ValueError(f"`{name}` has {what} of shape {given}, which do not fit points of shape {shape}.")

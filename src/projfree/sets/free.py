@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from projfree.checks import Array, instance, positive
-from projfree.sets.base import FEASIBILITY, ConstraintSet, OracleResult, Shape, Structure, Wrapper, slack
+from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, Structure, Wrapper, finite, like, slack
 from projfree.sets.group import checked_labels
-from projfree.sets.inputs import finite, like, point
-from projfree.sets.lp import LpBall
 
 
 @dataclass(frozen=True)
@@ -53,16 +50,12 @@ class WithFree(Wrapper):
         object.__setattr__(self, "free", tuple(free))
         object.__setattr__(self, "bound", positive("WithFree(bound=...)", self.bound))
 
-    @classmethod
-    def examples(cls) -> tuple[ConstraintSet, ...]:
-        return cls(LpBall(2.0, 1.5), (0,), 3.0), cls(LpBall(1.0, 1.5), (1,), 0.5)
-
     def structure(self, shape: Shape) -> Structure:
         self.check_shape(shape)
-        free = np.array(self.free, dtype=np.intp)
-        inner = self.ball.structure(self._inner(shape))
+        inner = self.ball.structure(self._rest(shape))
         if len(inner.free):  # numbered within the ball
             inner = replace(inner, lp=None, group_l1=None)
+        free = np.array(self.free, dtype=np.intp)
         return replace(inner, round=False, absolute=False, free=free, free_bound=self.bound)
 
     def check_shape(self, shape: Shape) -> None:
@@ -71,74 +64,47 @@ class WithFree(Wrapper):
                 f"`WithFree(free=...)` names {self.free}, which do not fit points of shape {shape}: all must lie "
                 "below the first side, and at least one entry must be left for the ball."
             )
-        self.ball.check_shape(self._inner(shape))
+        self.ball.check_shape(self._rest(shape))
 
-    def _inner(self, shape: Shape) -> Shape:
+    def _rest(self, shape: Shape) -> Shape:
         return (shape[0] - len(self.free), *shape[1:])
-
-    def _kept(self, n: int) -> Array:
-        kept: Array = np.ones(n, dtype=bool)
-        kept[list(self.free)] = False
-        return kept
 
     def split(self, w: Array) -> tuple[Array, Array]:
         """The part in the ball, and the free part."""
         self.check_shape(w.shape)
-        kept = self._kept(len(w))
+        kept = np.ones(len(w), dtype=bool)
+        kept[list(self.free)] = False
         return w[kept], w[~kept]
 
-    def multiplier(self, gradient: Array, support: float | None = None) -> float | None:
-        return self.ball.multiplier(self.split(gradient)[0])
-
-    def joined(self, inside: Array, free: Array) -> Array:
+    def _joined(self, inside: Array, free: Array) -> Array:
         """The point with these parts."""
         out = np.empty((len(inside) + len(free), *inside.shape[1:]))
-        kept = self._kept(len(out))
-        out[kept], out[~kept] = inside, free
+        out[list(self.free)] = free
+        out[np.delete(np.arange(len(out)), self.free)] = inside
         return out
 
-    def lmo(self, g: Array) -> Array:
-        inside, free = self.split(finite("lmo(g)", g))
-        return like(g, self.joined(self.ball.lmo(inside), -self.bound * np.sign(free)))
+    def _inner(self, g: Array) -> Array:
+        return self.split(g)[0]
 
-    def oracle(self, g: Array, warm: Any = None) -> OracleResult:
-        inside, free = self.split(finite("lmo(g)", g))
-        vertex, support, *rest = self.ball.oracle(inside, warm)
-        vertex = self.joined(vertex, -self.bound * np.sign(free))
-        return OracleResult(like(g, vertex), support + self._free_support(free), *rest)
+    def _outer(self, vertex: Array, g: Array) -> Array:
+        return self._joined(vertex, -self.bound * np.sign(self.split(g)[1]))
 
-    def support(self, g: Array) -> float:
-        inside, free = self.split(point(g))
-        return self.ball.support(inside) + self._free_support(free)
-
-    def _free_support(self, free: Array) -> float:
-        return self.bound * float(np.abs(free).sum())
-
-    def support_error(self, g: Array, support: float) -> float:
-        inside, free = self.split(point(g))
-        extent = self._free_support(free)
-        # Two sums of like-signed terms, and one addition on top.
-        rounding = self.support_rtol(g.shape) * extent
-        last = 2.0 * float(np.finfo(np.float64).eps) * (abs(support) + extent)
-        # What the ball has added, known up to that rounding.
-        return self.ball.support_error(inside, abs(support - extent) + last) + rounding + last
-
-    def support_rtol(self, shape: Shape) -> float:
-        return super().support_rtol(shape) + self.ball.support_rtol(self._inner(shape))
+    def _extra(self, g: Array) -> float:
+        return self.bound * float(np.abs(self.split(g)[1]).sum())
 
     def reach(self, shape: Shape) -> float:
         self.check_shape(shape)
-        return math.hypot(self.ball.reach(self._inner(shape)), self._extent(shape))
+        return math.hypot(self.ball.reach(self._rest(shape)), self._extent(shape))
 
     def diameter(self, shape: Shape) -> float:
         self.check_shape(shape)
-        return math.hypot(self.ball.diameter(self._inner(shape)), 2.0 * self._extent(shape))
+        return math.hypot(self.ball.diameter(self._rest(shape)), 2.0 * self._extent(shape))
 
     def _extent(self, shape: Shape) -> float:
         return self.bound * math.sqrt(len(self.free) * math.prod(shape[1:]))
 
     def centre(self, shape: Shape) -> Array:
-        return self.joined(self.ball.centre(self._inner(shape)), np.zeros((len(self.free), *shape[1:])))
+        return self._joined(self.ball.centre(self._rest(shape)), np.zeros((len(self.free), *shape[1:])))
 
     def contains(self, w: Array, rtol: float = FEASIBILITY) -> bool:
         inside, free = self.split(np.asarray(w))
@@ -147,4 +113,18 @@ class WithFree(Wrapper):
 
     def project(self, w: Array) -> Array:
         inside, free = self.split(finite("project(w)", w))
-        return like(w, self.joined(self.ball.project(inside), np.clip(free, -self.bound, self.bound)))
+        return like(w, self._joined(self.ball.project(inside), np.clip(free, -self.bound, self.bound)))
+
+
+def multiplier(ball: ConstraintSet, gradient: Array, support: float | None = None) -> float | None:
+    r"""The penalty :math:`\mu` for which a minimiser with this gradient also minimises :math:`f + \mu \|w\|`.
+
+    It is the support of the negative gradient, which may be given, over the radius; None where the set has no radius.
+    Free features are not penalised.
+    """
+    if isinstance(ball, WithFree):
+        return multiplier(ball.ball, ball.split(gradient)[0])
+    radius = getattr(ball, "radius", None)
+    if radius is None:
+        return None
+    return float((ball.support(-gradient) if support is None else support) / radius)

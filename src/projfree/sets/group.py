@@ -14,17 +14,24 @@ from projfree.checks import Array, at_least, positive, shown
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming, row_norms
 from projfree.numerics.projections import project_groups
-from projfree.sets.base import ConstraintSet, NormBall, OracleResult, Shape, Structure, is_round
-from projfree.sets.inputs import finite, largest, like, matrix, point
+from projfree.sets.base import (
+    NormBall,
+    OracleResult,
+    Shape,
+    Structure,
+    check_matrix,
+    finite,
+    is_round,
+    largest,
+    like,
+    point,
+)
 from projfree.sets.lp import LpBall, hoelder, spread
 
 #: A table of more entries than this is refused: one large group among many small ones fills it with zeros.
 MOST_ENTRIES = 1 << 27
 
 Labels = tuple[int, ...] | None
-
-#: From this p on norms hardly differ from the largest entry, by less than a part of 1e11 (see `FEASIBILITY`).
-LARGE = 1e13
 
 
 @dataclass(frozen=True)
@@ -82,12 +89,6 @@ class GroupBall(NormBall):
         labels = "" if self.groups is None else f", groups={self.groups}"
         return f"GroupBall(p={self.p}, q={self.q}, radius={self.radius}{labels})"
 
-    @classmethod
-    def examples(cls) -> tuple[ConstraintSet, ...]:
-        exponents = ((2.0, 1.0), (math.inf, 1.0), (1.5, 1.2), (1.2, 2.0), (2.0, math.inf), (1.0, 3.0), (1.001, 1.5))
-        labelled = tuple(cls(p, q, 1.5, (0, 1, 0)) for p, q in ((2.0, 1.0), (math.inf, 1.5), (1.5, 2.0)))
-        return tuple(cls(p, q, 1.5) for p, q in exponents) + labelled
-
     def structure(self, shape: Shape) -> Structure:
         if self.p == self.q:
             return LpBall(self.p, self.radius).structure(shape)
@@ -105,7 +106,7 @@ class GroupBall(NormBall):
 
     def check_shape(self, shape: Shape) -> None:
         if self.groups is None:
-            matrix("GroupBall", shape, "groups x entries")
+            check_matrix("GroupBall", shape, "groups x entries")
         elif len(shape) not in (1, 2) or shape[0] != len(self.groups):
             raise ValueError(
                 f"`GroupBall(groups=...)` has {len(self.groups)} labels, which do not fit points of shape {shape}; "
@@ -146,9 +147,6 @@ class GroupBall(NormBall):
             return self.radius * spread(self.p, shape[1]) * spread(self.q, shape[0])
         widths = np.array([spread(self.p, int(k)) for k in group_sizes(self.groups, shape)])
         return self.radius * lp_norm(widths, hoelder(self.q))
-
-    def stretch(self, scale: Array) -> float:
-        return self.radius * self._mixed(scale, hoelder(self.p), hoelder(self.q))
 
     def strong_convexity(self, shape: Shape) -> float:
         r""":math:`(\min(p,q)-1)\, k^{1/2-1/p}\, n^{1/2-1/q}/r` for :math:`1 < p, q \le 2`, else 0.

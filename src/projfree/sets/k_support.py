@@ -11,8 +11,18 @@ import numpy as np
 from projfree.checks import Array, count, positive
 from projfree.numerics.root_finding import Look, find_root
 from projfree.numerics.sums import UNIT
-from projfree.sets.base import ConstraintSet, NormBall, OracleResult, Shape, Structure
-from projfree.sets.inputs import finite, largest, like, lowest, point
+from projfree.sets.base import (
+    OPERATIONS,
+    NormBall,
+    OracleResult,
+    Shape,
+    Structure,
+    finite,
+    largest,
+    like,
+    lowest,
+    point,
+)
 
 #: Entries this much smaller than the largest one are zero in a projection that has others to choose from.
 NEGLIGIBLE = 1e-100
@@ -67,10 +77,6 @@ class KSupportBall(NormBall):
         object.__setattr__(self, "k", count("KSupportBall(k=...)", self.k))
         object.__setattr__(self, "radius", positive("KSupportBall(radius=...)", self.radius))
 
-    @classmethod
-    def examples(cls) -> tuple[ConstraintSet, ...]:
-        return (cls(1, 1.5), cls(2, 1.5), cls(3, 0.5), cls(50, 2.0))
-
     def structure(self, shape: Shape) -> Structure:
         return Structure(absolute=True, projection="fast")
 
@@ -115,9 +121,9 @@ class KSupportBall(NormBall):
         nearest = _shrunk(np.abs(x).ravel(), self.k, self.radius).reshape(x.shape)
         return like(w, np.copysign(nearest * (self.radius / self.norm(nearest)), x))
 
-    def support_rtol(self, shape: Shape) -> float:
+    def support_error(self, g: Array, support: float) -> float:
         # A sum of at most k squares in any order, a root, and a few products.
-        return UNIT * (min(self.k, math.prod(shape)) + 16.0)
+        return UNIT * (min(self.k, g.size) + OPERATIONS) * abs(support)
 
     def reach(self, shape: Shape) -> float:
         return self.radius

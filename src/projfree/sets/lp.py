@@ -11,8 +11,7 @@ from projfree.checks import Array, at_least, positive
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming
 from projfree.numerics.projections import project
-from projfree.sets.base import ConstraintSet, NormBall, OracleResult, Shape, Structure, is_round
-from projfree.sets.inputs import finite, like, point
+from projfree.sets.base import NormBall, OracleResult, Shape, Structure, finite, is_round, like, point
 
 
 @dataclass(frozen=True)
@@ -57,10 +56,6 @@ class LpBall(NormBall):
         object.__setattr__(self, "p", at_least("LpBall(p=...)", self.p, 1.0))
         object.__setattr__(self, "radius", positive("LpBall(radius=...)", self.radius))
 
-    @classmethod
-    def examples(cls) -> tuple[ConstraintSet, ...]:
-        return tuple(cls(p, 1.5) for p in (1.0, 1.001, 1.1, 1.5, 2.0, 3.0, 500.0, math.inf))
-
     def structure(self, shape: Shape) -> Structure:
         return Structure(
             lp=self,
@@ -92,10 +87,6 @@ class LpBall(NormBall):
     def reach(self, shape: Shape) -> float:
         r""":math:`r \max(1, d^{1/2 - 1/p})`, attained."""
         return self.radius * spread(self.p, math.prod(shape))
-
-    def stretch(self, scale: Array) -> float:
-        r""":math:`r \|s\|_t` with :math:`1/t = \max(0, 1/2 - 1/p)`, by Hoelder, attained."""
-        return self.radius * lp_norm(point(scale), hoelder(self.p))
 
     def strong_convexity(self, shape: Shape) -> float:
         r""":math:`(p-1)\, d^{1/2-1/p}/r` for :math:`1 < p \le 2`, else 0.

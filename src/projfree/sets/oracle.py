@@ -9,11 +9,10 @@ from uuid import uuid4
 
 import numpy as np
 
+from projfree.algebra.minorant import size
 from projfree.checks import Array, positive, real_array, shown
 from projfree.numerics.sums import UNIT
-from projfree.sets.base import FEASIBILITY, ConstraintSet, OracleResult, Shape, Structure, slack
-from projfree.sets.inputs import finite, like, point
-from projfree.sets.lp import LpBall
+from projfree.sets.base import FEASIBILITY, ConstraintSet, OracleResult, Shape, Structure, finite, like, point, slack
 
 
 class OracleSet(ConstraintSet):
@@ -90,13 +89,6 @@ class OracleSet(ConstraintSet):
     def __repr__(self) -> str:
         return self._name if self._name != "OracleSet" else f"OracleSet(lmo={_title(self._lmo)})"
 
-    @classmethod
-    def examples(cls) -> tuple[ConstraintSet, ...]:
-        """The Euclidean unit ball with everything, and the cube by its oracle alone."""
-        disc, cube = LpBall(2.0, 1.0), LpBall(math.inf, 1.0)
-        whole = cls(disc.lmo, disc.support, contains=disc.contains, project=disc.project, diameter=2.0)
-        return (whole, cls(cube.lmo, polytope=True))
-
     def lmo(self, g: Array) -> Array:
         c = finite("lmo(g)", g)
         if not c.any():
@@ -126,10 +118,10 @@ class OracleSet(ConstraintSet):
             self._coarse = 8.0 * float(np.finfo(np.float32).eps)
         return float(answer)
 
-    def support_rtol(self, shape: Shape) -> float:
+    def support_error(self, g: Array, support: float) -> float:
         # A dot product of our own may add in any order.
-        own = float(np.prod(shape)) * UNIT if self._support is None else 0.0
-        return max(self._rtol, self._coarse) + own
+        own = g.size * UNIT if self._support is None else 0.0
+        return (max(self._rtol, self._coarse) + own) * size(g) * self.reach(g.shape)
 
     def reach(self, shape: Shape) -> float:
         if self._diameter is not None:

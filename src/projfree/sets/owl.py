@@ -9,9 +9,19 @@ import numpy as np
 
 from projfree.checks import Array, all_finite, positive, real_array, shown
 from projfree.numerics.sums import UNIT
-from projfree.sets.base import ConstraintSet, NormBall, OracleResult, Shape, Structure
-from projfree.sets.box import frozen
-from projfree.sets.inputs import finite, largest, like, lowest, point
+from projfree.sets.base import (
+    OPERATIONS,
+    NormBall,
+    OracleResult,
+    Shape,
+    Structure,
+    finite,
+    frozen,
+    largest,
+    like,
+    lowest,
+    point,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,11 +78,6 @@ class OwlBall(NormBall):
         object.__setattr__(self, "weights", frozen(weights))
         object.__setattr__(self, "radius", positive("OwlBall(radius=...)", self.radius))
 
-    @classmethod
-    def examples(cls) -> tuple[ConstraintSet, ...]:
-        falling = (np.arange(3.0, 0.0, -1.0), np.arange(12.0, 0.0, -1.0), 1.0 / np.arange(1.0, 8.0))
-        return (*(cls(w, 1.5) for w in falling), cls(np.array([2.0, 1.0, 0.0]), 1.0), cls(np.ones(1), 2.0))
-
     def structure(self, shape: Shape) -> Structure:
         return Structure(polytope=True, absolute=True)
 
@@ -117,9 +122,9 @@ class OwlBall(NormBall):
     def _sums(self) -> Array:
         return np.cumsum(self.weights)
 
-    def support_rtol(self, shape: Shape) -> float:
+    def support_error(self, g: Array, support: float) -> float:
         # Two sums of like-signed terms, one after the other, and a few products.
-        return UNIT * (2.0 * math.prod(shape) + 16.0)
+        return UNIT * (2.0 * g.size + OPERATIONS) * abs(support)
 
     def reach(self, shape: Shape) -> float:
         r""":math:`r \max_j \sqrt j / \sum_{i \le j} \omega_i`, attained at a vertex."""

@@ -9,9 +9,7 @@ import numpy as np
 
 from projfree import sets
 from projfree.checks import Array, shown
-from projfree.sets.base import FEASIBILITY, ConstraintSet, NormBall, OracleResult, Shape, Structure, Wrapper, slack
-from projfree.sets.inputs import finite, like, point
-from projfree.sets.lp import LpBall
+from projfree.sets.base import FEASIBILITY, NormBall, Shape, Structure, Wrapper, finite, like, point, slack
 
 
 @dataclass(frozen=True)
@@ -49,17 +47,11 @@ class Positive(Wrapper):
 
     def __post_init__(self) -> None:
         inner = self.ball.ball if isinstance(self.ball, sets.Weighted) else self.ball
-        if not isinstance(inner, LpBall | sets.GroupBall):
+        if not isinstance(inner, sets.LpBall | sets.GroupBall):
             raise TypeError(
                 "`Positive(ball=...)` must be an LpBall or a GroupBall, or a Weighted one of these, "
                 f"got {shown(self.ball)}."
             )
-
-    @classmethod
-    def examples(cls) -> tuple[ConstraintSet, ...]:
-        lp = tuple(cls(LpBall(p, 1.5)) for p in (1.0, 1.1, 2.0, 3.0, math.inf))
-        weights = np.array([0.1, 1.0, 5.0])
-        return (*lp, cls(sets.GroupBall(2.0, 1.0, 1.5)), cls(sets.Weighted(LpBall(1.5, 2.0), weights)))
 
     @property
     def radius(self) -> float:
@@ -72,21 +64,14 @@ class Positive(Wrapper):
         group_l1 = None if l1 is None else replace(l1, signed=False)
         return Structure(group_l1=group_l1, polytope=inner.polytope, projection=inner.projection)
 
-    def lmo(self, g: Array) -> Array:
-        return like(g, self.ball.lmo(np.minimum(finite("lmo(g)", g), 0.0)))
+    def check_shape(self, shape: Shape) -> None:
+        self.ball.check_shape(shape)
 
-    def oracle(self, g: Array, warm: object = None) -> OracleResult:
-        return OracleResult(self.lmo(g), self.support(-g))
+    def _inner(self, g: Array) -> Array:
+        return np.minimum(g, 0.0)
 
-    def support(self, g: Array) -> float:
-        return self.ball.support(np.maximum(point(g), 0.0))
-
-    def support_rtol(self, shape: Shape) -> float:
-        return self.ball.support_rtol(shape)
-
-    def support_error(self, g: Array, support: float) -> float:
-        # A norm of what is left of g, a sum of like-signed terms: its error is relative to itself.
-        return self.support_rtol(g.shape) * abs(support)
+    def _outer(self, vertex: Array, g: Array) -> Array:
+        return vertex
 
     def reach(self, shape: Shape) -> float:
         return self.ball.reach(shape)

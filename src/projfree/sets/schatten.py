@@ -8,14 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from projfree.algebra import LowRank, is_structured
+from projfree.algebra import is_structured
 from projfree.checks import Array, at_least, positive
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming
 from projfree.numerics.projections import project
 from projfree.numerics.spectra import singular_values, svd, svd_error
 from projfree.sets import spectral
-from projfree.sets.base import ConstraintSet, NormBall, OracleResult, Shape, Structure, is_round
-from projfree.sets.inputs import finite, largest, like, matrix, point
+from projfree.sets.base import (
+    NormBall,
+    OracleResult,
+    Shape,
+    Structure,
+    check_matrix,
+    finite,
+    is_round,
+    largest,
+    like,
+    point,
+)
 from projfree.sets.lp import LpBall, spread
 
 
@@ -72,12 +82,8 @@ class SchattenBall(NormBall):
             return LpBall(2.0, self.radius).structure(shape)
         return Structure(round=is_round(self.p), spectral=True, projection="fast")
 
-    @classmethod
-    def examples(cls) -> tuple[ConstraintSet, ...]:
-        return tuple(cls(p, 1.5) for p in (1.0, 1.001, 1.1, 1.5, 2.0, 4.0, 500.0, math.inf))
-
     def check_shape(self, shape: Shape) -> None:
-        matrix("SchattenBall", shape, "rows x columns")
+        check_matrix("SchattenBall", shape, "rows x columns")
 
     def lmo(self, g: Array) -> Array:
         vertex: Array = self.oracle(g).vertex
@@ -108,9 +114,6 @@ class SchattenBall(NormBall):
             return spectral.support(g, self.p, 1.0)
         return self._spectral_norm(point(g), conjugate(self.p))
 
-    def shortened(self, w: Any) -> Any:
-        return w.shortened() if isinstance(w, LowRank) else w
-
     def project(self, w: Array) -> Array:
         if is_structured(w):
             nearest: Array = spectral.projection(w, self.p, self.radius)
@@ -126,13 +129,13 @@ class SchattenBall(NormBall):
             return like(w, c)
         return like(w, (u * project(s, self.p, self.radius)) @ vt)
 
-    def support_rtol(self, shape: Shape) -> float:
+    def support_error(self, g: Array, support: float) -> float:
         r"""The norm's own, plus :math:`k^{|1/2 - 1/p|}` times the backward error of the decomposition (Mirsky)."""
-        own = super().support_rtol(shape)
+        own = super().support_error(g, support)
         if self.p == 2.0:
             return own
-        rows, columns = shape
-        return own + svd_error((rows, columns)) * math.pow(min(shape), abs(0.5 - 1.0 / self.p))
+        rows, columns = g.shape
+        return own + svd_error((rows, columns)) * math.pow(min(g.shape), abs(0.5 - 1.0 / self.p)) * abs(support)
 
     def reach(self, shape: Shape) -> float:
         r""":math:`r \max(1, k^{1/2-1/p})` with :math:`k = \min(m, n)`, attained."""

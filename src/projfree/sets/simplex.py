@@ -10,8 +10,7 @@ import numpy as np
 from projfree.checks import Array, positive
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.projections import simplex_rows
-from projfree.sets.base import FEASIBILITY, ConstraintSet, OracleResult, Shape, Structure, slack
-from projfree.sets.inputs import finite, like, point
+from projfree.sets.base import FEASIBILITY, ConstraintSet, OracleResult, Shape, Structure, finite, like, point, slack
 
 
 @dataclass(frozen=True)
@@ -42,10 +41,6 @@ class Simplex(ConstraintSet):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "radius", positive("Simplex(radius=...)", self.radius))
-
-    @classmethod
-    def examples(cls) -> tuple[ConstraintSet, ...]:
-        return (cls(), cls(2.5))
 
     def structure(self, shape: Shape) -> Structure:
         simplex = FlatBall(self.radius, np.broadcast_to(1.0, shape), signed=False, tight=True)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,12 +10,21 @@ import numpy as np
 
 from projfree.algebra import LowRank, is_structured
 from projfree.checks import Array, all_finite, at_least, positive, real_array, shown
+from projfree.numerics.lp_norm import lp_norm
 from projfree.numerics.projections import project
-from projfree.sets.base import ConstraintSet, NormBall, OracleResult, Shape, Structure, Wrapper
-from projfree.sets.box import check_broadcast, frozen
-from projfree.sets.group import GroupBall
-from projfree.sets.inputs import finite, largest, like, matrix, point
-from projfree.sets.lp import LpBall
+from projfree.sets.base import (
+    ConstraintSet,
+    NormBall,
+    Shape,
+    Structure,
+    Wrapper,
+    check_broadcast,
+    check_matrix,
+    finite,
+    frozen,
+    like,
+)
+from projfree.sets.lp import hoelder
 from projfree.sets.schatten import SchattenBall
 
 
@@ -41,44 +48,32 @@ class ScaledBall(Wrapper, NormBall):
     def _range(self) -> tuple[float, float]:
         """The smallest and the largest entry of D."""
 
-    def lmo(self, g: Array) -> Array:
-        return like(g, self._divided(self.ball.lmo(self._gradient(g)[0])))
+    def _inner(self, g: Any) -> Any:
+        return self._divided(g)
 
-    def oracle(self, g: Array, warm: Any = None) -> OracleResult:
-        c, top = self._gradient(g)
-        vertex, support, *rest = self.ball.oracle(c, warm)
-        return OracleResult(like(g, self._divided(vertex)), top * support, *rest)
+    def _dual(self, g: Any) -> Any:
+        return self._divided(g)
 
-    def _gradient(self, g: Array) -> tuple[Any, float]:
-        """The gradient in the coordinates of the ball, divided by its largest entry, and that entry."""
-        self.check_shape(np.shape(g))
-        if is_structured(g):
-            return self._divided(g), 1.0
-        c = finite("lmo(g)", g)
-        top = largest(c)  # division by a weight must not lose a tiny gradient
-        return self._divided(c / top), top
+    def _outer(self, vertex: Any, g: Any) -> Any:
+        return self._divided(vertex)
 
     def norm(self, w: Array) -> float:
-        return self._norm(self.ball.norm, w, self._times)
+        x, scale = self._scaled(w)
+        return scale * float(self.ball.norm(self._times(x)))
 
     def dual_norm(self, g: Array) -> float:
-        return self._norm(self.ball.dual_norm, g, self._divided)
-
-    def _norm(self, norm: Callable[[Any], float], w: Any, change: Callable[[Any], Any]) -> float:
-        self.check_shape(np.shape(w))
-        if is_structured(w):
-            return norm(change(w))
-        x = point(w)
-        top = largest(x)
-        return top * norm(change(x / top)) if math.isfinite(top) else top
-
-    def support_rtol(self, shape: Shape) -> float:
-        return float(self.ball.support_rtol(shape)) + 8.0 * float(np.finfo(np.float64).eps)
+        c, scale = self._scaled(g)
+        return scale * float(self.ball.dual_norm(self._divided(c)))
 
     def strong_convexity(self, shape: Shape) -> float:
         r""":math:`\alpha\, d_{\min}^2 / d_{\max}` with the ball's Euclidean :math:`\alpha`; safe, not sharp."""
         low, high = self._range
         return float(self.ball.strong_convexity(shape)) * low * low / high
+
+    def reach(self, shape: Shape) -> float:
+        """That of the ball, divided by the smallest entry of D."""
+        self.check_shape(shape)
+        return float(self.ball.reach(shape)) / self._range[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,11 +121,6 @@ class Weighted(ScaledBall):
             )
         object.__setattr__(self, "weights", frozen(weights))
 
-    @classmethod
-    def examples(cls) -> tuple[ConstraintSet, ...]:
-        lp = tuple(cls(LpBall(p, 1.5), np.array([0.1, 1.0, 5.0])) for p in (1.0, 1.1, 2.0, 3.0, np.inf))
-        return (*lp, cls(GroupBall(2.0, 1.0, 1.5), np.array([0.5, 1.0, 2.0])), cls(LpBall(1.5, 2.0), 3.0))
-
     @property
     def radius(self) -> float:  # type: ignore[override]  # read-only here: the ball holds it
         return self.ball.radius
@@ -145,6 +135,17 @@ class Weighted(ScaledBall):
     def _range(self) -> tuple[float, float]:
         return float(np.min(self.weights)), float(np.max(self.weights))
 
+    def check_shape(self, shape: Shape) -> None:
+        check_broadcast("Weighted", "weights", np.shape(self.weights), shape)
+        self.ball.check_shape(shape)
+
+    def reach(self, shape: Shape) -> float:
+        r"""For l_p balls :math:`r \|1/d\|_t` with :math:`1/t = \max(0, 1/2 - 1/p)`, by Hoelder, attained."""
+        inner = self.ball.structure(shape).plain_lp
+        if inner is None:
+            return super().reach(shape)
+        return inner.radius * lp_norm(np.broadcast_to(1.0 / np.asarray(self.weights), shape), hoelder(inner.p))
+
     def structure(self, shape: Shape) -> Structure:
         inner, weights = self.ball.structure(shape), np.broadcast_to(self.weights, shape)
         l1 = inner.group_l1
@@ -158,10 +159,6 @@ class Weighted(ScaledBall):
         own = weights if inner.weights is None else weights * inner.weights
         return replace(inner, weights=own, group_l1=l1, projection="none" if inner.lp is None else "fast")
 
-    def check_shape(self, shape: Shape) -> None:
-        check_broadcast("Weighted", "weights", np.shape(self.weights), shape)
-        self.ball.check_shape(shape)
-
     def project(self, w: Array) -> Array:
         x = finite("project(w)", w)
         self.check_shape(x.shape)
@@ -172,12 +169,6 @@ class Weighted(ScaledBall):
                 "use PrimalAveraging or FrankWolfe, which need none."
             )
         return like(w, project(x, structure.lp.p, structure.lp.radius, structure.weights))
-
-    def reach(self, shape: Shape) -> float:
-        return self.ball.stretch(1.0 / np.broadcast_to(self.weights, shape))
-
-    def stretch(self, scale: Array) -> float:
-        return self.ball.stretch(scale / self.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,21 +222,19 @@ class WeightedSchattenBall(ScaledBall):
                 raise ValueError(f"`{call}` must be a vector of positive weights, got {shown(weights.tolist())}.")
             object.__setattr__(self, name, frozen(weights))
 
-    def structure(self, shape: Shape) -> Structure:
-        return replace(self.ball.structure(shape), lp=None, group_l1=None, projection="none")
-
     @property
     def ball(self) -> SchattenBall:
         """The plain ball in the weighted coordinates."""
         return SchattenBall(self.p, self.radius)
 
-    @classmethod
-    def examples(cls) -> tuple[ConstraintSet, ...]:
-        rows, cols = np.array([0.5, 1.0, 2.0, 3.0]), np.array([1.0, 0.25, 2.0])
-        return tuple(cls(p, 1.5, rows, cols) for p in (1.0, 1.2, 2.0, 3.0, math.inf))
+    def structure(self, shape: Shape) -> Structure:
+        return replace(self.ball.structure(shape), lp=None, group_l1=None, projection="none")
+
+    def project(self, w: Array) -> Array:
+        return ConstraintSet.project(self, w)  # refused: the projection of the plain ball is another point
 
     def check_shape(self, shape: Shape) -> None:
-        matrix("WeightedSchattenBall", shape, "rows x columns")
+        check_matrix("WeightedSchattenBall", shape, "rows x columns")
         if tuple(shape) != (len(self.rows), len(self.cols)):
             raise ValueError(
                 f"`WeightedSchattenBall` has weights for {len(self.rows)} rows and {len(self.cols)} columns, got a "
@@ -264,13 +253,11 @@ class WeightedSchattenBall(ScaledBall):
     def _range(self) -> tuple[float, float]:
         return float(self.rows.min() * self.cols.min()), float(self.rows.max() * self.cols.max())
 
-    def shortened(self, w: Any) -> Any:
-        if not isinstance(w, LowRank) or w.fits:
-            return w
-        # In the ball's own coordinates, where no norm grows when singular values go.
-        return self._divided(self._times(w).shortened())
 
-    def reach(self, shape: Shape) -> float:
-        r"""That of the plain ball, divided by the smallest product of a row's and a column's weight."""
-        self.check_shape(shape)
-        return self.ball.reach(shape) / self._range[0]
+def compressed(ball: ConstraintSet, w: Any) -> Any:
+    """``w`` itself, or where it is a matrix whose factors have grown too large, a smaller one nearby in the set."""
+    if not isinstance(w, LowRank) or w.fits:
+        return w
+    if isinstance(ball, WeightedSchattenBall):  # in the coordinates where no norm grows when singular values go
+        return ball._divided(ball._times(w).shortened())
+    return w.shortened() if isinstance(ball, SchattenBall) else w

@@ -14,7 +14,7 @@ from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hessian import Hessian
 from projfree.sets import LpBall
-from projfree.sets.base import ConstraintSet
+from projfree.sets.base import ConstraintSet, frank_wolfe_gap
 from projfree.solvers.base import GapBound, Solver, State, evaluation_at_iterate, step_towards
 from projfree.steps import is_rounding
 
@@ -92,7 +92,7 @@ class HessianFreeNewton(Solver):
         assert H is not None
         if diagonal is None and lp.p != 2.0:
             diagonal = H.diagonal()
-        gap = ball.gap(g, x.w)
+        gap = frank_wolfe_gap(ball, g, x.w)
         new, gamma = _step_towards(f, here, _newton_point(H, g, x.w, lp, diagonal))
         bound, stuck = GapBound.of(ball, new), False
         if here.value - new.value < POOR * gap and not bound.gap < (1.0 - POOR) * gap:

@@ -9,7 +9,7 @@ from projfree.checks import Array
 from projfree.deadline import stopper
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
-from projfree.sets.base import ConstraintSet
+from projfree.sets.base import ConstraintSet, frank_wolfe_gap
 from projfree.solvers.base import GapBound, Solver, State, evaluation_at_iterate, falls_enough, step_towards
 from projfree.solvers.direct import check_model, minimise_model
 from projfree.steps import is_rounding
@@ -84,7 +84,7 @@ class ConstrainedNewton(Solver):
             assert hessian is not None
             H, (response, inverse) = hessian.matrix, hessian.intercept_response or (None, None)
         new, gamma, expected = _newton_step(f, ball, here, H, response, inverse)
-        before = ball.gap(here.slope.gradient, here.point.w) if state.bound is None else state.bound.gap
+        before = frank_wolfe_gap(ball, here.slope.gradient, here.point.w) if state.bound is None else state.bound.gap
         after = GapBound.of(ball, new)
         kept = after.gap <= (REUSE if f.convex else 0.5) * before
         still = is_rounding(expected, here.value) or (gamma == 0.0 and not new.value < here.value)

@@ -12,7 +12,7 @@ from projfree.checks import Array, count
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.group_l1_qp import EXPONENT, Columns, QPSolution, minimize_group_l1
 from projfree.objectives.base import SmoothFunction
-from projfree.sets.base import ConstraintSet
+from projfree.sets.base import ConstraintSet, frank_wolfe_gap
 from projfree.solvers.base import GapBound, Solver, State, evaluation_at_iterate, step_towards
 from projfree.steps import is_rounding
 
@@ -119,7 +119,7 @@ class WorkingSet(Solver):
             there = f.evaluate(f.point(found.w, x.intercept), keep=True)
             if (other := GapBound.of(ball, there)).gap < bound.gap:
                 new, gamma, bound = there, 1.0, other
-        done = tiny and not bound.gap < ball.gap(g, x.w)
+        done = tiny and not bound.gap < frank_wolfe_gap(ball, g, x.w)
         if done:  # a model without curvature has no minimiser, but there may be a slope: a Frank-Wolfe step decides
             corner = f.point(ball.lmo(g), x.intercept)
             there, share = step_towards(f, here, corner, inner(g, x.w - corner.w))
@@ -153,7 +153,7 @@ class WorkingSet(Solver):
             outside, inside = scores.copy(), np.searchsorted(bounded, state.features[: len(state.features) - len(free)])
             outside[inside] = -math.inf
             level = float(scores[inside].max(initial=-math.inf if flat.tight else 0.0))
-            little = flat.radius * (float(outside.max()) - level) <= OUTSIDE * ball.gap(g, state.x.w)
+            little = flat.radius * (float(outside.max()) - level) <= OUTSIDE * frank_wolfe_gap(ball, g, state.x.w)
             if little and np.isin(used, inside).all():
                 return state.features
             violators = int(np.count_nonzero(outside > level))
@@ -174,7 +174,7 @@ def _minimize_model(
     share = 1 if model.b.shape == x.w[features].shape else math.prod(f.shape[1:])
     slope = model.slope[: len(model.slope) - len(free) * share]
     level = max(0.0 if math.isnan(state.level) else state.level, FIRST_LEVEL * model.ball.level(slope))
-    goal = SHARE * ball.gap(g, x.w)
+    goal = SHARE * frank_wolfe_gap(ball, g, x.w)
     found = minimize_group_l1(
         model.columns,
         model.b,

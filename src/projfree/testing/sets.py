@@ -3,7 +3,7 @@
 A law is a function that raises `AssertionError` where a set breaks it. `ORACLE_LAWS` take ``(C, g)`` with a gradient of
 any scale; `GEOMETRY_LAWS` take ``(C, g, h)`` with two gradients of moderate scale, `PROJECTION_LAWS` two points::
 
-    @given(cases(MySet))
+    @given(cases(MySet(1.0), MySet(3.0)))
     def test_oracle(case):
         for law in ORACLE_LAWS:
             law(*case)
@@ -13,28 +13,58 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from projfree import sets
 from projfree.checks import Array
-from projfree.sets import ConstraintSet, GroupBall, LpBall, NormBall, SchattenBall
-from projfree.testing import set_geometry as geometry
-from projfree.testing.set_geometry import inner, membership, size
+from projfree.sets import ConstraintSet, GroupBall, LpBall, NormBall, Positive, SchattenBall, Weighted, WithFree
+from projfree.sets.base import random_point
 
+#: The relative accuracy that laws ask for, and what underflow may add to a sum, or to a product of small numbers.
+RTOL, UNDERFLOW, SMALL = 1e-12, 1e-320, 1e-300
 #: Shapes that the laws run on, as far as a set takes them.
 SHAPES = ((1,), (2,), (3,), (7,), (1, 1), (1, 3), (4, 1), (4, 3), (2, 5), (6, 3), (3, 3), (5, 5))
-_SCALES = (1e-310, 1e-300, 1e-155, 1e-10, 1.0, 1e10, 1e155, 1e300)
-_EXPONENTS = st.sampled_from((1.0, 1.001, 1.01, 1.5, 2.0, 2.5, 30.0, 500.0, math.inf)) | st.floats(1.0, 12.0)
-_RADII = st.sampled_from((1e-3, 1.0, 40.0))
-_LABELS = st.sampled_from((None, None, (0, 0, 1), (2, 0, 1, 0), (1, 1, 1, 1), (0, 5, 5, 0, 0, 3, 5)))
-_BUILDERS: dict[type[ConstraintSet], st.SearchStrategy[Any]] = {
-    LpBall: st.builds(LpBall, _EXPONENTS, _RADII),
-    GroupBall: st.builds(GroupBall, _EXPONENTS, _EXPONENTS, _RADII, _LABELS),
-    SchattenBall: st.builds(SchattenBall, _EXPONENTS, _RADII),
-}
+#: Sizes of gradients, from denormal numbers to the end of the range.
+SCALES = (1e-310, 1e-300, 1e-155, 1e-10, 1.0, 1e10, 1e155, 1e300)
+#: Exponents of norms, next to one and so large that powers overflow among them, and pairs of them for groups.
+EXPONENTS = (1.0, 1.001, 1.1, 1.5, 2.0, 3.0, 500.0, inf)
+PAIRS = ((2.0, 1.0), (inf, 1.0), (1.5, 1.2), (1.2, 2.0), (2.0, inf), (1.0, 3.0), (1.001, 1.5), (inf, 1.5), (1.5, 2.0))
+#: Radii and weights of several sizes.
+RADII, WEIGHTS = (1e-3, 1.5, 40.0), (0.1, 1.0, 5.0)
+#: Groups of entries, of equal and unequal sizes.
+LABELS = (None, (0, 1, 0), (0, 0, 1), (2, 0, 1, 0), (1, 1, 1, 1), (0, 5, 5, 0, 0, 3, 5))
+
+
+def examples(cls: type[ConstraintSet]) -> tuple[ConstraintSet, ...]:
+    """A few sets of a class of the package, of every kind that it has."""
+    r, weights = RADII[1], np.array(WEIGHTS)
+    lp, cube = [LpBall(p, r) for p in EXPONENTS], LpBall(inf, 1)
+    groups = [GroupBall(p, q, r) for p, q in PAIRS]
+    disc = LpBall(2, 1)
+    functions: dict[str, Any] = {"contains": disc.contains, "project": disc.project, "diameter": 2.0}
+    found: dict[type[ConstraintSet], list[Any]] = {
+        LpBall: lp,
+        GroupBall: groups + [GroupBall(p, q, r, LABELS[1]) for p, q in PAIRS],
+        SchattenBall: [SchattenBall(p, r) for p in EXPONENTS],
+        sets.Simplex: [sets.Simplex(), sets.Simplex(r)],
+        sets.Box: [sets.Box(-1, 1), sets.Box(1, 1), sets.Box(np.array([-1.0, 0.0, 2.0]), np.array([0.5, 0.0, 2.0]))],
+        Weighted: [Weighted(ball, weights) for ball in (*lp, groups[0])] + [Weighted(lp[3], 2)],
+        sets.WeightedSchattenBall: [
+            sets.WeightedSchattenBall(p, r, np.array([0.5, 1.0, 2.0, 2.0]), weights) for p in EXPONENTS
+        ],
+        Positive: [*map(Positive, (*lp, groups[0], Weighted(lp[3], weights)))],
+        WithFree: [WithFree(lp[3], (0,), 2), WithFree(lp[0], (1,), 0.5)],
+        sets.KSupportBall: [sets.KSupportBall(k, r) for k in (1, 2, 3, 50)],
+        sets.OwlBall: [sets.OwlBall(w, r) for w in (np.arange(12, 0, -1), np.arange(2, -1, -1), 1 / np.arange(1, 8))],
+        sets.Birkhoff: [sets.Birkhoff()],
+        sets.OracleSet: [sets.OracleSet(disc.lmo, disc.support, **functions), sets.OracleSet(cube.lmo, polytope=True)],
+    }
+    return tuple(found[cls])
 
 
 def fitting(C: ConstraintSet) -> list[tuple[int, ...]]:
@@ -51,9 +81,14 @@ def fitting(C: ConstraintSet) -> list[tuple[int, ...]]:
 
 
 def instances(cls: type[ConstraintSet]) -> st.SearchStrategy[ConstraintSet]:
-    """The examples of a class, and for the balls of the package any exponents and radii."""
-    examples = st.sampled_from(cls.examples())
-    return examples | _BUILDERS[cls] if cls in _BUILDERS else examples
+    """The examples of a class of the package, and for l_p, group and Schatten balls any exponents and radii."""
+    p, radius = st.sampled_from(EXPONENTS) | st.floats(1, 12), st.sampled_from(RADII)
+    builders: dict[type[ConstraintSet], st.SearchStrategy[Any]] = {
+        LpBall: st.builds(LpBall, p, radius),
+        GroupBall: st.builds(GroupBall, p, p, radius, st.sampled_from(LABELS)),
+        SchattenBall: st.builds(SchattenBall, p, radius),
+    }
+    return st.sampled_from(examples(cls)) | builders.get(cls, st.nothing())
 
 
 @st.composite
@@ -73,40 +108,60 @@ def gradients(draw: Any, shape: tuple[int, ...], extreme: bool = True) -> Array:
         g = np.outer(g[:, 0], g[0])
     elif kind == "zero":
         g = np.zeros(shape)
-    return np.asarray(g * draw(st.sampled_from(_SCALES))) if extreme else g
+    return np.asarray(g * draw(st.sampled_from(SCALES))) if extreme else g
 
 
 @st.composite
-def cases(draw: Any, cls: type[ConstraintSet], count: int = 1, extreme: bool = True) -> tuple[Any, ...]:
-    """A set of the class and ``count`` arrays of one shape that fits it."""
-    C = draw(instances(cls))
+def cases(draw: Any, *given: Any, count: int = 1, extreme: bool = True) -> tuple[Any, ...]:
+    """One of some sets, or of a class of the package, and ``count`` arrays of one shape that fits it."""
+    C = draw(instances(given[0]) if isinstance(given[0], type) else st.sampled_from(given))
     shape = draw(st.sampled_from(fitting(C)))
     return (C, *(draw(gradients(shape, extreme)) for _ in range(count)))
+
+
+def inner(g: Array, w: Array) -> float:
+    """<g, w> without overflow of its terms."""
+    top = float(np.max(np.abs(g))) or 1.0
+    return top * float(np.vdot(g / top, np.asarray(w, dtype=np.float64)))
+
+
+def size(g: Array) -> float:
+    """The Euclidean norm without overflow of the squares."""
+    top = float(np.max(np.abs(g))) or 1.0
+    return top * float(np.linalg.norm(g / top))
+
+
+def membership(C: ConstraintSet, w: Array) -> bool:
+    """`contains`, True for sets that cannot tell."""
+    try:
+        return C.contains(w)
+    except NotImplementedError:
+        return True
 
 
 def lmo_is_the_minimiser(C: ConstraintSet, g: Array) -> None:
     """The vertex lies in the set, and no random point of it and no other vertex is better."""
     v, rng = C.lmo(g), np.random.default_rng(0)
     assert membership(C, v)
-    others = [C.random(g.shape, rng) for _ in range(4)] + [C.lmo(rng.standard_normal(g.shape)) for _ in range(4)]
-    others += [C.centre(g.shape)]
-    slack = 1e-13 * size(g) * C.reach(g.shape) + 1e-322
+    others = [random_point(C, g.shape, rng) for _ in range(4)]
+    others += [C.lmo(rng.standard_normal(g.shape)) for _ in range(4)] + [C.centre(g.shape)]
     for w in others:
         assert membership(C, w)
-        assert inner(g, v) <= inner(g, w) + slack
+        assert inner(g, v) <= inner(g, w) + RTOL / 10 * size(g) * C.reach(g.shape) + UNDERFLOW / 100
 
 
 def support_is_attained(C: ConstraintSet, g: Array) -> None:
-    """<g, lmo(g)> = -support(-g) to 1e-12, relative to the value for balls, and `oracle` gives the same, if any."""
+    """<g, lmo(g)> = -support(-g), relative to the value for balls, and `oracle` gives the same, if any."""
     v, support, *_ = C.oracle(g)
     support = C.support(-g) if math.isnan(support) else support
     np.testing.assert_array_equal(v, C.lmo(g))
     scale = C.support(-g) if isinstance(C, NormBall) else size(g) * C.reach(g.shape)
-    assert abs(inner(g, v) + support) <= 1e-12 * scale + 1e-320
-    assert abs(support - C.support(-g)) <= (1e-15 + 2.0 * C.support_rtol(g.shape)) * scale + 1e-320
+    error = C.support_error(-g, support)
+    assert abs(inner(g, v) + support) <= RTOL * scale + UNDERFLOW
+    assert abs(support - C.support(-g)) <= 2.0 * error + RTOL / 1000 * scale + UNDERFLOW
     if isinstance(C, NormBall):
-        assert abs(support - C.radius * C.dual_norm(g)) <= 2.0 * C.support_rtol(g.shape) * scale + 1e-320
-        assert not g.any() or abs(C.norm(v) - C.radius) <= 1e-12 * C.radius
+        assert abs(support - C.radius * C.dual_norm(g)) <= 2.0 * error + UNDERFLOW
+        assert not g.any() or abs(C.norm(v) - C.radius) <= RTOL * C.radius
 
 
 def zero_gives_the_centre(C: ConstraintSet, g: Array) -> None:
@@ -124,21 +179,124 @@ def form_does_not_matter(C: ConstraintSet, g: Array) -> None:
         np.testing.assert_array_equal(C.lmo(form), C.lmo(g))
         assert C.support(form) == C.support(g)
     assert C.lmo(np.sign(g).astype(int)).dtype == np.float64
-    single = np.clip(g, -1e38, 1e38).astype(np.float32)
+    single = to_single(g)
     v = C.lmo(single)
     assert v.dtype == np.float32
     assert v.shape == g.shape
     assert membership(C, v)
 
 
+def to_single(g: Array) -> Array:
+    """The array as float32; what is too large becomes the largest number but one half."""
+    most = 0.5 * float(np.finfo(np.float32).max)
+    return np.clip(g, -most, most).astype(np.float32)
+
+
 def scale_does_not_matter(C: ConstraintSet, g: Array) -> None:
     """A power of two times the gradient has the same oracle, and a support that many times as large."""
     top = float(np.max(np.abs(g)))
     factor = 2.0 ** (-math.frexp(top)[1] // 2)
-    if top > 1e-250:  # else digits are lost before the set sees them
-        np.testing.assert_allclose(C.lmo(g * factor), C.lmo(g), rtol=1e-12, atol=1e-13 * C.reach(g.shape))
-        slack = 1e-13 * size(g * factor) * C.reach(g.shape)
+    if top > SMALL / RTOL**4:  # else digits are lost before the set sees them
+        np.testing.assert_allclose(C.lmo(g * factor), C.lmo(g), rtol=RTOL, atol=RTOL / 10 * C.reach(g.shape))
+        slack = RTOL / 10 * size(g * factor) * C.reach(g.shape)
         assert abs(C.support(g * factor) - factor * C.support(g)) <= slack
+
+
+def reach_and_diameter_are_upper_bounds(C: ConstraintSet, g: Array, h: Array) -> None:
+    """No point is longer than the reach, no two are further apart than the diameter."""
+    rng = np.random.default_rng(0)
+    points = [C.lmo(g), C.lmo(-g), C.lmo(h), C.centre(g.shape), random_point(C, g.shape, rng)]
+    assert max(map(size, points)) <= C.reach(g.shape) * (1.0 + RTOL)
+    assert max(size(u - v) for u in points for v in points) <= C.diameter(g.shape) * (1.0 + RTOL) + SMALL
+
+
+def contains_tells_inside_from_outside(C: ConstraintSet, g: Array, h: Array) -> None:
+    """Mixtures of points are inside; what lies beyond a vertex, in the direction that it is extreme for, is not."""
+    u, v, w = C.lmo(g), C.lmo(h), C.centre(g.shape)
+    assert membership(C, 0.5 * u + 0.5 * (0.5 * v + 0.5 * w))
+    try:
+        beyond = [C.contains(u - math.sqrt(RTOL) * C.reach(g.shape) * g / size(g))] if g.any() else []
+        assert not any(beyond)
+        assert not C.contains(np.full(g.shape, np.nan))
+    except NotImplementedError:
+        assert not isinstance(C, NormBall)
+
+
+def norms_are_dual(C: ConstraintSet, g: Array, h: Array) -> None:
+    """<g, h> <= dual_norm(g) norm(h), the triangle inequality and homogeneity."""
+    if not isinstance(C, NormBall):
+        return
+    assert inner(g, h) <= C.dual_norm(g) * C.norm(h) * (1.0 + RTOL)
+    for norm in (C.norm, C.dual_norm):
+        assert norm(g + h) <= (norm(g) + norm(h)) * (1.0 + RTOL) + SMALL
+        for factor in SCALES[2:7:4]:
+            assert abs(norm(factor * g) - factor * norm(g)) <= RTOL * factor * norm(g) + RTOL * SMALL
+        assert (norm(g) > 0.0) == bool(g.any())
+
+
+def euclidean_modulus_holds(C: ConstraintSet, g: Array, h: Array) -> None:
+    """The Euclidean ball of radius (alpha/2) c (1-c) |x - y|^2 about (1-c) x + c y lies in the set."""
+    alpha, x, y = C.strong_convexity(g.shape), C.lmo(g), C.lmo(h)
+    if alpha == 0.0 or not (g.any() and h.any()):
+        return
+    rng = np.random.default_rng(0)
+    for c in (1 / 100, 1 / 3, 1 / 2):
+        middle, margin = (1.0 - c) * x + c * y, 0.5 * alpha * c * (1.0 - c) * size(x - y) ** 2
+        for z in (rng.standard_normal(g.shape), -g, -h, middle, -C.lmo(-middle), x + y):
+            if z.any():
+                assert membership(C, middle + (margin / size(z)) * z)
+
+
+def vertices_move_slowly(C: ConstraintSet, g: Array, h: Array) -> None:
+    r"""|lmo(g) - lmo(h)| <= 2 |g - h| / (alpha (|g| + |h|)), alpha the Euclidean modulus."""
+    alpha = C.strong_convexity(g.shape)
+    if alpha > 0.0 and g.any() and h.any():
+        bound = 2.0 * size(g - h) / (alpha * (size(g) + size(h)))
+        assert size(C.lmo(g) - C.lmo(h)) <= bound * (1.0 + 1000 * RTOL) + 1000 * RTOL * C.reach(g.shape)
+
+
+def projection_is_the_nearest_point(C: ConstraintSet, w: Array) -> None:
+    """P lies in the set, <w - P, v - P> <= 0 for the worst v, points inside stay, and P is in the form of w."""
+    before = w.copy()
+    p = C.project(w)
+    np.testing.assert_array_equal(w, before)
+    assert C.contains(p)
+    step = w - p
+    excess = C.support(step) - inner(step, p)
+    assert excess <= RTOL * (size(w) + C.reach(w.shape)) * C.reach(w.shape) + SMALL
+    np.testing.assert_allclose(C.project(p), p, rtol=0.0, atol=RTOL / 10 * C.reach(w.shape))
+    np.testing.assert_array_equal(C.project(np.asfortranarray(w)), p)
+    single = to_single(w)
+    q = C.project(single)
+    assert q.dtype == np.float32
+    assert C.contains(q)
+
+
+def projection_does_not_expand(C: ConstraintSet, w: Array, x: Array) -> None:
+    """|P(w) - P(x)| <= |w - x|, and points of the set are their own projections."""
+    slack = RTOL / 10 * (size(w) + size(x) + C.reach(w.shape))
+    assert size(C.project(w) - C.project(x)) <= size(w - x) + slack
+    inside = 0.5 * C.lmo(w) + 0.5 * C.centre(w.shape)
+    np.testing.assert_allclose(C.project(inside), inside, rtol=0.0, atol=slack)
+
+
+def structure_describes_the_set(C: ConstraintSet, g: Array, h: Array) -> None:
+    """Norms that the structure states bound the points of the set, and it tells whether there is a projection."""
+    structure, points = C.structure(g.shape), [C.lmo(g), C.lmo(h), C.centre(g.shape)]
+    for w in points:
+        rest = np.delete(w, structure.free, axis=0)
+        if structure.lp is not None:
+            assert structure.lp.contains(rest if structure.weights is None else rest * structure.weights, 10 * RTOL)
+        if structure.group_l1 is not None:
+            assert structure.group_l1.norm(rest) <= structure.group_l1.radius * (1.0 + RTOL)
+        if structure.absolute and isinstance(C, NormBall):
+            assert abs(C.norm(np.abs(w)) - C.norm(w)) <= RTOL * C.radius
+    try:
+        C.project(g)
+    except NotImplementedError:
+        assert structure.projection == "none"
+    else:
+        assert structure.projection != "none"
 
 
 Law = Callable[..., None]
@@ -152,14 +310,12 @@ ORACLE_LAWS: tuple[Law, ...] = (
 )
 #: Laws of two gradients of moderate scale.
 GEOMETRY_LAWS: tuple[Law, ...] = (
-    geometry.reach_and_diameter_are_upper_bounds,
-    geometry.contains_tells_inside_from_outside,
-    geometry.norms_are_dual,
-    geometry.euclidean_modulus_holds,
-    geometry.vertices_move_slowly,
+    reach_and_diameter_are_upper_bounds,
+    contains_tells_inside_from_outside,
+    norms_are_dual,
+    euclidean_modulus_holds,
+    vertices_move_slowly,
+    structure_describes_the_set,
 )
-#: Laws of two points, for sets that have a projection; the first holds at every scale.
-PROJECTION_LAWS: tuple[Law, ...] = (
-    geometry.projection_is_the_nearest_point,
-    geometry.projection_does_not_expand,
-)
+#: Laws of two points, for sets that have a projection; the first takes one, and holds at every scale.
+PROJECTION_LAWS: tuple[Law, ...] = (projection_is_the_nearest_point, projection_does_not_expand)
