@@ -237,7 +237,7 @@ def test_spectral_runs_end_with_a_certificate(clock):
 @pytest.mark.parametrize("outputs", [0, 4])
 def test_a_hessian_is_not_finished_after_the_deadline(outputs, monkeypatch):
     """Each product of a thousand rows takes a second of this clock: no more are made than there is time for."""
-    from projfree.data import second_moments as products
+    from projfree.data import gram as products
 
     now, made, own = [0.0], [], products._dense_product
 
@@ -266,6 +266,6 @@ def test_a_gram_matrix_that_is_dropped_counts_as_a_read():
     f = Objective(Squared(), as_data(rng.standard_normal((50, 3)), rng.standard_normal(50)))
     with pytest.raises(Expired), deadline(0.0):
         f.quadratic_form()
-    assert f.workspace.meter.rows == 50
+    assert f.workspace.rows_read == 50
     assert f.quadratic_form() is f.quadratic_form()
-    assert f.workspace.meter.rows == 100
+    assert f.workspace.rows_read == 100

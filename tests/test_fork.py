@@ -118,7 +118,7 @@ child = os.fork()
 if child == 0:
     signal.alarm(20)
     same = f.value(f.point(np.ones(3))) == f.open().value(f.point(np.ones(3)))
-    os._exit(0 if same and np.allclose(f.data.mean_row(), 1 / 40) else 1)
+    os._exit(0 if same and np.allclose(f.data.column_stats.mean, 1 / 40) else 1)
 ended = os.waitpid(child, 0)[1]
 leave.set()
 assert ended == 0

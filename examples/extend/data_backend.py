@@ -5,7 +5,6 @@ import numpy as np
 from projfree import LpBall, Objective, Squared, minimize
 from projfree.algebra.hashing import short_hash
 from projfree.data.local import LocalData, checked_targets, checked_weights
-from projfree.data.spectrum import largest_eigenvalue
 
 ROWS = 1024  # of a block
 
@@ -17,10 +16,7 @@ class ColumnTable(LocalData):
         self.store = [np.asarray(column) for column in columns]
         self.n = len(self.store[0])
         self.y, self.weight = checked_targets(y, self.n), checked_weights(sample_weight, self.n)
-        squares = np.concatenate([np.einsum("ij,ij->i", part, part) for _, part in self.tables()])
-        # For the rounding allowance of certificates, both a little larger than they may be.
-        self.row_norm = float(np.sqrt(squares.max())) * (1 + 1e-12)
-        self.mean_square = float(np.sum(squares * self.weights(slice(None)))) * (1 + 1e-12)
+        self.measure()
 
     def tables(self, nbytes=1 << 20):
         """The rows in blocks of float64, in order."""
@@ -38,28 +34,19 @@ class ColumnTable(LocalData):
                 adjoint = part.T @ residual if adjoint is None else adjoint + part.T @ residual
         return total, adjoint
 
-    def subset(self, rows):
+    def take(self, rows, weight):
         part = self.alike()
         part.store = [column[rows] for column in self.store]
-        part.n, part.y, part.weight = len(rows), self.y[rows], self.sample_weights(rows)
+        part.n, part.y, part.weight = len(rows), self.y[rows], weight
         return part
 
     def shape(self, outputs):
         return (len(self.store), *outputs)
 
-    def mean_row(self):
-        total = np.zeros(len(self.store))
-        for rows, part in self.tables():
-            total += np.broadcast_to(self.weights(rows), len(part)) @ part
-        return total
-
-    def summation(self):
+    @property
+    def rounding_units(self):
         """By how many units of rounding a sum over rows may err, in any order within a block."""
         return float(min(self.n, ROWS) + -(-self.n // ROWS) + 8)
-
-    def smoothness(self, *, centred):
-        d = len(self.store)
-        return largest_eigenvalue(self, np.zeros(d), np.ones(d), self.mean_square, centred=centred)
 
     def fingerprint(self):
         return short_hash(f"{self.n} {len(self.store)}", *self.store, self.y, self.weight)

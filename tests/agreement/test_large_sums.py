@@ -109,5 +109,5 @@ def test_minorants_are_not_multiplied_by_negative_numbers():
 def test_rows_whose_squares_underflow_are_still_charged(kind):
     X, scale = np.full((3, 2), 1e-170), np.ones(2)
     data = as_data(sp.csr_array(X) if kind == "sparse" else X, np.ones(3), scale=scale if kind == "scaled" else False)
-    assert data.row_norm >= math.hypot(1e-170, 1e-170)
-    assert math.sqrt(data.mean_square) >= math.hypot(1e-170, 1e-170)
+    assert data.column_stats.row_norm >= math.hypot(1e-170, 1e-170)
+    assert math.sqrt(data.column_stats.mean_square) >= math.hypot(1e-170, 1e-170)

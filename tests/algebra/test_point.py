@@ -112,10 +112,10 @@ def test_what_cancels_has_no_parts_and_needs_no_pass(u):
         assert not zero.of
         np.testing.assert_array_equal(zero.w, np.zeros(D))
         np.testing.assert_array_equal(workspace.fold(WholeImage(), (zero,)), np.zeros(ROWS))
-        assert workspace.meter.rows == 0
+        assert workspace.rows_read == 0
         v = zero + fresh(u)
         np.testing.assert_allclose(workspace.fold(WholeImage(), (v,)), A @ v.w, rtol=1e-14, atol=1e-300)
-        assert workspace.meter.rows == (ROWS if v.w.any() else 0)
+        assert workspace.rows_read == (ROWS if v.w.any() else 0)
 
 
 def test_mixing_and_reading_change_no_part():
@@ -137,11 +137,11 @@ def test_points_that_are_held_make_all_their_mixtures_free():
     for held in ((x, v), (z, elsewhere)):  # two mixtures are read through their parts, which others share
         workspace = as_data(A, np.zeros(ROWS)).open()
         workspace.fold(FormImages(), held)
-        assert workspace.meter.rows == ROWS
+        assert workspace.rows_read == ROWS
         for point in (z, elsewhere, 0.3 * elsewhere + 0.7 * x):
             assert workspace.holds(point)
             np.testing.assert_allclose(workspace.fold(WholeImage(), (point,)), A @ point.w, rtol=1e-14)
-        assert workspace.meter.rows == ROWS
+        assert workspace.rows_read == ROWS
 
 
 def test_a_mixture_of_many_points_is_a_point_of_its_own():

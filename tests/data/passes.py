@@ -8,8 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from projfree.data import layout
-from projfree.data.blocks import Blocks
-from projfree.data.compiled import compiled
+from projfree.data.blocks import Blocks, compiled
 from projfree.data.rows import FormImages, Pass
 from projfree.losses import (
     BiWeight,
@@ -67,7 +66,7 @@ class Case:
     intercepts: bool = True
     points: int = 3
     m: int = 2
-    base: bool = True
+    known: bool = True
     offsets: bool = True
     size: float = 1.0
 
@@ -76,19 +75,21 @@ class Case:
         outputs = (self.k,) if self.k else ()
         b = tuple(rng.standard_normal(outputs) if self.intercepts else None for _ in range(self.points))
         own = FormImages() if step is FormImages else step(self.loss, b)
-        coefficients = rng.standard_normal((self.points, self.m))
-        coefficients[-1, :1] = 0.0
+        sources = [j % self.m if self.m else None for j in range(self.points)]
+        if self.known:
+            sources[0] = rng.standard_normal((N, *outputs))
+        if self.points > 1:
+            sources[1] = None
         return Pass(
             own,
             N,
             self.targets(rng),
             WEIGHT if self.weighted else None,
             tuple(self.size * rng.standard_normal((D, *outputs)) for _ in range(self.m)),
-            coefficients,
-            rng.standard_normal((N, *outputs)) if self.base else None,
-            np.array([1.0, -0.4, 0.0])[: self.points] if self.base else np.zeros(self.points),
+            tuple(sources),
             tuple(np.full((N, *outputs), np.nan) if j != 1 else None for j in range(self.points)),
             outputs,
+            None,
             rng.standard_normal((self.m, *outputs)) if self.offsets else None,
         )
 
@@ -140,7 +141,7 @@ def agrees(pass_, table):
         assert adjoint.shape == gradient.shape
         assert (np.abs(adjoint - gradient) <= 2 * TOL * terms).all()
         k = pass_.outputs[0] if pass_.outputs else 1
-        assert len(found) == layout.count(k, len(pass_.scale))
+        assert len(found) == layout.count(k, len(pass_.sources))
         scale = absolute_terms(pass_, sums, k)
         assert (np.abs(found - sums) <= 2 * TOL * scale).all(), (found - sums) / scale
 

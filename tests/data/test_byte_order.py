@@ -35,7 +35,7 @@ def same(data, known):
 @pytest.fixture(params=[False, True], ids=["numpy", "compiled"])
 def way(request, monkeypatch):
     if request.param:
-        monkeypatch.setattr("projfree.data.compiled.NATIVE_BYTES", 0)
+        monkeypatch.setattr("projfree.data.blocks.NATIVE_BYTES", 0)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -15,7 +15,7 @@ from data.passes import (
     prepare,
 )
 
-from projfree.data.compiled import MOST
+from projfree.data.kernels import MOST_POINTS
 from projfree.data.rows import Pass
 from projfree.losses import (
     LOSSES,
@@ -60,7 +60,7 @@ def test_what_has_no_compiled_form():
     assert not none()
     assert none(step=DerivativeSums(Squared()))
     assert none(places=(np.zeros(N, int), np.zeros(N, int)))
-    assert prepare(Case(Squared(), points=MOST + 1, base=False).build()) is None
+    assert prepare(Case(Squared(), points=MOST_POINTS + 1, known=False).build()) is None
     prepared = prepare(own)
     assert prepared.dense(np.repeat(X, 2, axis=1)[:, ::2]) is None
     assert prepared.dense(X.astype(np.float16)) is None

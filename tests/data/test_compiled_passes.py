@@ -71,9 +71,9 @@ def test_several_outputs_do_not_depend_on_the_layout():
 @pytest.mark.parametrize("points", [1, 2, 3])
 @pytest.mark.parametrize("m", [0, 1, 2, 3])
 def test_what_a_pass_may_have(k, weighted, intercepts, points, m):
-    for base in (False, True):
+    for known in (False, True):
         for offsets in (False, True):
-            agrees(Case(Huber(0.8), k, weighted, intercepts, points, m, base, offsets).build(), X)
+            agrees(Case(Huber(0.8), k, weighted, intercepts, points, m, known, offsets).build(), X)
 
 
 @pytest.mark.parametrize("size", [1e-6, 30.0, 1e4])
@@ -103,10 +103,10 @@ def test_chunks_add_up_and_may_begin_within_a_block(k, storage):
 def test_all_losses_share_a_kernel_and_read_only_data_do_too():
     pass_ = Case(Logistic()).build()
     agrees(pass_, X)
-    known = list(kernels.dense_rows.signatures)
-    frozen, y, base = X.copy(), pass_.y.copy(), pass_.base.copy()
-    for array in (frozen, y, base):
+    signatures = list(kernels.dense_rows.signatures)
+    frozen, y, known = X.copy(), pass_.y.copy(), pass_.sources[0].copy()
+    for array in (frozen, y, known):
         array.flags.writeable = False
-    agrees(Pass(**{**vars(pass_), "y": y, "base": base}), frozen)
+    agrees(Pass(**{**vars(pass_), "y": y, "sources": (known, *pass_.sources[1:])}), frozen)
     agrees(Case(Huber(0.8)).build(), X)
-    assert kernels.dense_rows.signatures == known
+    assert kernels.dense_rows.signatures == signatures

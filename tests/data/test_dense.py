@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from projfree import Objective, Squared, as_data
 from projfree.algebra import Point
-from projfree.data import blocks, dense
+from projfree.data import blocks, local
 from projfree.data.rows import AsResidual, FormImages, Pass, Step
 
 N, D = 150, 5
@@ -36,7 +36,7 @@ outputs = pytest.mark.parametrize("k", [(), (1,), (3,)], ids=["vector", "one col
 
 @pytest.fixture(params=[1 << 20, 1], ids=["one block", "three blocks"], autouse=True)
 def _blocks(request, monkeypatch):
-    monkeypatch.setattr(dense, "PIECE_BYTES", request.param)
+    monkeypatch.setattr(local, "PIECE_BYTES", request.param)
     if request.param == 1:
         monkeypatch.setattr(blocks, "BLOCK_ROWS", 64)
 
@@ -90,7 +90,7 @@ def test_one_pass_serves_several_vectors():
     vectors = [rng.standard_normal(D) for _ in range(3)]
     step, workspace = Three(vectors), data.open()
     sums, adjoint = workspace.sweep(step, [Point(w) for w in vectors])
-    assert workspace.meter.rows == N
+    assert workspace.rows_read == N
     np.testing.assert_array_equal(np.concatenate(step.seen), np.arange(N))
     np.testing.assert_allclose(sums, [(X @ vectors[1]).sum(), N], rtol=1e-12)
     np.testing.assert_allclose(adjoint, X.T @ (X @ (vectors[0] - 2 * vectors[2])), rtol=1e-11)
@@ -99,13 +99,12 @@ def test_one_pass_serves_several_vectors():
 def test_small_blocks_were_forced():
     """Otherwise the parameter of every test in this file would test nothing."""
     data = as_data(X, Y)
-    assert len(list(data.tables(dense.PIECE_BYTES))) == data.cut.count == (3 if dense.PIECE_BYTES == 1 else 1)
+    assert len(list(data.tables(local.PIECE_BYTES))) == data.cut.count == (3 if local.PIECE_BYTES == 1 else 1)
 
 
 def test_no_residual_no_adjoint():
     data = as_data(X, Y)
-    nothing = np.zeros((0, 0)), None, np.zeros(0), ()
-    sums, adjoint = data.run(Pass(Ones(), N, data.y, data.weight, (), *nothing))
+    sums, adjoint = data.run(Pass(Ones(), N, data.y, data.weight, (), (), ()))
     assert adjoint is None
     assert sums[0] >= 1
 
@@ -122,17 +121,17 @@ class Ones(Step):
 def test_every_read_is_counted_also_of_samples():
     f = Objective(Squared(), as_data(X, Y))
     workspace, x = f.workspace, Point(np.ones(D))
-    assert f.workspace.meter.rows == 0, "construction checks the data, it does not work with it"
+    assert f.workspace.rows_read == 0, "construction checks the data, it does not work with it"
     workspace.fold(FormImages(), [x])
     workspace.sweep(AsResidual(), [x])
     assert f.passes == 2
     workspace.fold(FormImages(), [x])
     assert f.passes == 2, "the image is known"
-    workspace.sampled(7, np.random.default_rng(0)).sweep(FormImages(), [x])
-    assert workspace.meter.rows == 2 * N + 7
+    workspace.sample(7, np.random.default_rng(0)).sweep(FormImages(), [x])
+    assert workspace.rows_read == 2 * N + 7
     f.smoothness()
-    assert workspace.meter.rows == 3 * N + 7
-    assert f.data.open().meter.rows == f.open().passes == 0, "each workspace counts for itself"
+    assert workspace.rows_read == 3 * N + 7
+    assert f.data.open().rows_read == f.open().passes == 0, "each workspace counts for itself"
 
 
 @pytest.mark.parametrize("weight", [None, np.arange(1.0, 6.0)], ids=["plain", "weighted"])
@@ -144,7 +143,7 @@ def test_samples_are_unbiased(weight, m):
     whole = data.adjoint(r * data.weights(slice(None)))
     parts = []
     for rows in map(np.array, itertools.combinations(range(5), m)):
-        part = data.subset(rows)
+        part = data.representative(rows)
         np.testing.assert_array_equal(part.y, Y[rows])
         parts.append(part.adjoint(r[rows] * part.weights(slice(None))))
     np.testing.assert_allclose(np.mean(parts, axis=0), whole, rtol=1e-12)
@@ -161,9 +160,9 @@ def test_weights_are_normalised_whatever_their_scale():
 def test_measures_of_the_rows(weight):
     data = as_data(X, Y, weight)
     s = np.full(N, 1 / N) if weight is None else weight / weight.sum()
-    assert data.row_norm == pytest.approx(np.linalg.norm(X, axis=1).max(), rel=1e-14)
-    assert data.mean_square == pytest.approx(s @ np.sum(X**2, axis=1), rel=1e-13)
-    np.testing.assert_allclose(data.mean_row(), s @ X, rtol=1e-12, atol=1e-15)
+    assert data.column_stats.row_norm == pytest.approx(np.linalg.norm(X, axis=1).max(), rel=1e-14)
+    assert data.column_stats.mean_square == pytest.approx(s @ np.sum(X**2, axis=1), rel=1e-13)
+    np.testing.assert_allclose(data.column_stats.mean, s @ X, rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.parametrize("kind", [int, bool, np.uint8, np.float16])
@@ -222,5 +221,7 @@ def test_the_mean_row(weighted):
     X, y = rng.standard_normal((700, 300)), np.zeros(700)
     weight = rng.random(700) if weighted else None
     data = as_data(X, y, weight)
-    np.testing.assert_allclose(data.mean_row(), np.average(X, axis=0, weights=weight), atol=1e-14)
-    np.testing.assert_array_equal(data.subset(np.arange(5)).mean_row(), data.mean_row())  # of all rows
+    np.testing.assert_allclose(data.column_stats.mean, np.average(X, axis=0, weights=weight), atol=1e-14)
+    np.testing.assert_array_equal(
+        data.representative(np.arange(5)).column_stats.mean, data.column_stats.mean
+    )  # of all rows

@@ -63,7 +63,7 @@ def test_one_pass_serves_several_matrices():
     assert len(step.told) == (9 if data.block_rows == 7 else 1)
     np.testing.assert_array_equal(np.concatenate([rows.y for rows in step.told]), data.y)
     np.testing.assert_array_equal(np.concatenate([rows.s for rows in step.told]), data.weight)
-    assert workspace.meter.rows == data.n
+    assert workspace.rows_read == data.n
     assert sums[0] == pytest.approx(data.apply(U).sum())
     np.testing.assert_allclose(adjoint, data.adjoint(data.apply(U + V)), rtol=1e-13)
 
@@ -72,16 +72,16 @@ def test_one_pass_serves_several_matrices():
 def test_mean_row_and_samples(weight):
     data = observed(weight=weight)
     s = np.broadcast_to(data.weights(slice(None)), (data.n,))
-    np.testing.assert_allclose(data.mean_row(), data.adjoint(s), rtol=1e-14)
-    singles = [data.subset(np.array([i])) for i in range(data.n)]
-    np.testing.assert_allclose(np.mean([part.mean_row() for part in singles], axis=0), data.mean_row(), rtol=1e-12)
+    np.testing.assert_allclose(data.column_stats.mean, data.adjoint(s), rtol=1e-14)
+    singles = [data.representative(np.array([i])).column_stats.mean for i in range(data.n)]
+    np.testing.assert_allclose(np.mean(singles, axis=0), data.column_stats.mean, rtol=1e-12)
     workspace, x = data.open(), Point(np.ones(SHAPE))
     workspace.sweep(AsResidual(), [x])
-    assert workspace.meter.rows == data.n
-    part = workspace.sampled(2, np.random.default_rng(0))
+    assert workspace.rows_read == data.n
+    part = workspace.sample(2, np.random.default_rng(0))
     part.sweep(FormImages(), [x])
     assert part.data.n == 2
-    assert workspace.meter.rows == data.n + 2
+    assert workspace.rows_read == data.n + 2
 
 
 def test_one_prediction_each():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from projfree.data.second_moments import LANE_ROWS, LANES, add_products
+from projfree.data.gram import LANE_ROWS, LANES, add_products
 
 RNG = np.random.default_rng(0)
 

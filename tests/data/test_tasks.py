@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from projfree import AcceleratedProjectedGradient, GroupBall, Huber, Objective, Squared, minimize
+from projfree.data.gram import largest_eigenvalue
 from projfree.data.tasks import TaskData, spread_out
 
 
@@ -23,14 +24,14 @@ def test_the_map_and_its_adjoint(n, d, tasks, seed, sparse):
     assert data.shape(()) == (d, tasks)
     np.testing.assert_allclose(np.vdot(data.adjoint(r), W), u @ r, atol=1e-10)
     s = weight / weight.sum()
-    np.testing.assert_allclose(np.vdot(data.mean_row(), W), s @ u, atol=1e-10)
+    np.testing.assert_allclose(np.vdot(data.column_stats.mean, W), s @ u, atol=1e-10)
     A = np.stack([np.ravel(X[i][:, None] * (np.arange(tasks) == task[i])) for i in range(n)])
     np.testing.assert_allclose(spread_out(X, task, tasks).toarray(), A)
     largest = np.linalg.eigvalsh(A.T @ (A * s[:, None]))[-1]
-    assert largest <= data.smoothness(centred=False) * (1 + 1e-9)
+    assert largest <= largest_eigenvalue(data, centred=False) * (1 + 1e-9)
     rows = np.flatnonzero(rng.uniform(size=n) < 0.5)
     if len(rows):
-        np.testing.assert_allclose(data.subset(rows).apply(W), u[rows], atol=1e-12)
+        np.testing.assert_allclose(data.representative(rows).apply(W), u[rows], atol=1e-12)
 
 
 @pytest.mark.parametrize("loss", [Squared(), Huber(0.5)], ids=repr)

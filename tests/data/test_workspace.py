@@ -13,8 +13,8 @@ import scipy.sparse as sp
 
 from projfree import Entries, as_data
 from projfree.algebra import Point, mix
+from projfree.data.gram import Moments
 from projfree.data.rows import AsResidual, FormImages, Step
-from projfree.data.second_moments import Moments
 from projfree.data.workspace import FOLD_ROWS, MOST_IMAGES
 
 N, D = 60, 4
@@ -89,7 +89,7 @@ def sees(workspace, kind, *points, way="fold"):
 def test_a_sweep_is_one_read_and_keeps_images_where_that_pays(data, kind, points):
     workspace = data.open()
     sees(workspace, kind, *points[:3], way="sweep")
-    assert workspace.meter.rows == N
+    assert workspace.rows_read == N
     assert data.keeps_images == (kind in KEEPING)
     assert [workspace.holds(x) for x in points[:4]] == [data.keeps_images] * 3 + [False]
 
@@ -98,24 +98,24 @@ def test_folds_read_what_is_missing_at_once(data, kind, points):
     workspace = data.open()
     assert not workspace.holds(points[0])
     sees(workspace, kind, *points[:2])
-    assert workspace.meter.rows == N, "both images in one read"
+    assert workspace.rows_read == N, "both images in one read"
     sees(workspace, kind, points[1], points[0])
     sees(workspace, kind, *points[:3])
-    assert workspace.meter.rows == 2 * N, "only the third one was missing"
+    assert workspace.rows_read == 2 * N, "only the third one was missing"
     assert all(workspace.holds(x) for x in points[:3])
 
 
 def test_mixtures_of_held_points_cost_nothing(data, kind, points):
     workspace, (a, b, c, *_) = data.open(), points
     workspace.fold(FormImages(), [a, b])
-    assert workspace.meter.rows == N
+    assert workspace.rows_read == N
     x = mix((0.25, a), (0.75, b))
     assert workspace.holds(x)
     sees(workspace, kind, x, 2.0 * x - a)
-    assert workspace.meter.rows == N
+    assert workspace.rows_read == N
     assert not workspace.holds(x + c)
     sees(workspace, kind, x + c, x - c)
-    assert workspace.meter.rows == 2 * N, "two mixtures, one new point"
+    assert workspace.rows_read == 2 * N, "two mixtures, one new point"
     assert workspace.holds(c)
 
 
@@ -125,7 +125,7 @@ def test_sweeps_over_mixtures(data, kind, points):
     sees(workspace, kind, mix((0.25, a), (0.75, b)), way="sweep")
     sees(workspace, kind, mix((0.5, a), (0.5, c)), way="sweep")
     sees(workspace, kind, mix((0.5, a), (0.5, c)), a, mix((-1.0, b), (2.0, c)), way="sweep")
-    assert workspace.meter.rows == 4 * N
+    assert workspace.rows_read == 4 * N
 
 
 def test_sweeps_over_mixtures_that_share_what_is_unknown(data, kind, points):
@@ -134,7 +134,7 @@ def test_sweeps_over_mixtures_that_share_what_is_unknown(data, kind, points):
     sees(workspace, kind, mix((0.25, a), (0.75, c)), mix((-0.5, a), (1.5, c)), way="sweep")
     sees(workspace, kind, mix((0.5, a), (0.25, b)), a, 3.0 * b, way="sweep")
     sees(workspace, kind, 0.5 * a, way="sweep")
-    assert workspace.meter.rows == 4 * N
+    assert workspace.rows_read == 4 * N
 
 
 @dataclass(frozen=True)
@@ -151,9 +151,9 @@ def test_second_moments_are_one_read(data, kind, points, held):
     workspace, x = data.open(), points[0]
     if held:
         workspace.fold(FormImages(), [x])
-    before = workspace.meter.rows
-    found = workspace.second_moments(SquaredImage(), x, Moments(1, 1, centred=False))
-    assert workspace.meter.rows == before + N
+    before = workspace.rows_read
+    found = workspace.moments(SquaredImage(), x, Moments(1, 1, centred=False))
+    assert workspace.rows_read == before + N
     z = np.column_stack([STORAGES[kind][1], np.ones(N)])
     np.testing.assert_allclose(found, [(z.T * image(kind, x) ** 2) @ z], rtol=1e-11, atol=1e-11)
 
@@ -162,7 +162,7 @@ def test_zero_is_known(data, kind):
     workspace, zero = data.open(), Point(np.zeros(data.shape(())))
     assert workspace.holds(zero)
     sees(workspace, kind, zero)
-    assert workspace.meter.rows == 0
+    assert workspace.rows_read == 0
 
 
 def test_copies_of_a_point_find_nothing(data, kind, points):
@@ -178,14 +178,14 @@ def test_the_image_used_least_recently_goes_first(data, kind, points):
     workspace = data.open()
     for x in points[:MOST_IMAGES]:
         workspace.fold(FormImages(), [x])
-    assert workspace.meter.rows == MOST_IMAGES * N
+    assert workspace.rows_read == MOST_IMAGES * N
     workspace.fold(FormImages(), [mix((0.5, points[0]), (0.5, points[3]))])  # one more, and two that were used
     assert [workspace.holds(x) for x in points[:MOST_IMAGES]] == [True, False, True, True, True, True]
     workspace.fold(FormImages(), [points[MOST_IMAGES]])
     assert [workspace.holds(x) for x in points[:MOST_IMAGES]] == [True, False, False, True, True, True]
     for x in (points[0], points[3], points[4], points[MOST_IMAGES]):
         sees(workspace, kind, x)
-    assert workspace.meter.rows == (MOST_IMAGES + 1) * N
+    assert workspace.rows_read == (MOST_IMAGES + 1) * N
 
 
 @pytest.mark.parametrize("way", ["sweep", "fold"])
@@ -196,10 +196,10 @@ def test_an_interrupt_leaves_it_as_it_was(data, kind, points, way):
         getattr(workspace, way)(Keeps(fails=True), [a, b])
     assert workspace.holds(a)
     if way == "sweep":
-        assert workspace.meter.rows == N, "a read that failed does not count"
+        assert workspace.rows_read == N, "a read that failed does not count"
         assert not workspace.holds(b)
     sees(workspace, kind, a, b)
-    assert workspace.meter.rows == 2 * N
+    assert workspace.rows_read == 2 * N
 
 
 def test_an_interrupt_while_images_are_formed(data, kind, points, monkeypatch):
@@ -214,28 +214,28 @@ def test_an_interrupt_while_images_are_formed(data, kind, points, monkeypatch):
         for missing in ([b], [mix((0.5, a), (0.5, b))]):
             with pytest.raises(KeyboardInterrupt):
                 workspace.fold(FormImages(), missing)
-    assert workspace.meter.rows == N
+    assert workspace.rows_read == N
     assert workspace.holds(a)
     assert not workspace.holds(b)
     sees(workspace, kind, a, b, mix((0.5, a), (0.5, b)))
-    assert workspace.meter.rows == 2 * N
+    assert workspace.rows_read == 2 * N
 
 
 def test_samples_count_here_and_keep_nothing_here(data, kind, points):
     workspace, x = data.open(), points[0]
-    part = workspace.sampled(7, np.random.default_rng(0))
+    part = workspace.sample(7, np.random.default_rng(0))
     part.sweep(AsResidual(), [x])
-    assert workspace.meter.rows == part.meter.rows == 7
+    assert workspace.rows_read == part.rows_read == 7
     assert not workspace.holds(x)
 
 
 def test_each_workspace_is_its_own(data, kind, points):
     one, two = data.open(), data.open()
     one.fold(FormImages(), points[:2])
-    assert two.meter.rows == 0
+    assert two.rows_read == 0
     assert not two.holds(points[0])
     for other in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one)):
-        assert other.meter.rows == 0
+        assert other.rows_read == 0
         assert not other.holds(points[0])
         sees(other, kind, points[0])
 
@@ -283,12 +283,12 @@ class TestMoreThanFit:
         for x in points[:MOST_IMAGES]:
             workspace.fold(FormImages(), [x])
         sees(workspace, kind, points[0], points[MOST_IMAGES])
-        assert workspace.meter.rows == (MOST_IMAGES + 1) * N
+        assert workspace.rows_read == (MOST_IMAGES + 1) * N
 
     def test_more_points_than_images(self, data, kind, points):
         workspace = data.open()
         sees(workspace, kind, *points)
-        assert workspace.meter.rows == N
+        assert workspace.rows_read == N
         workspace.fold(FormImages(), points[:1])
         assert sum(workspace.holds(x) for x in points) == MOST_IMAGES
 
@@ -296,4 +296,4 @@ class TestMoreThanFit:
         workspace, (a, b, c, d, *_) = data.open(), points
         pairs = ((a, b), (c, d), (a, c), (b, d))
         sees(workspace, kind, *(mix((0.5, one), (0.5, other)) for one, other in pairs))
-        assert workspace.meter.rows == N
+        assert workspace.rows_read == N

@@ -24,11 +24,11 @@ from projfree import (
     LpBall,
     Objective,
     PrimalAveraging,
-    Softmax,
     Squared,
     as_data,
     minimize,
 )
+from projfree.data.base import Fold
 from projfree.data.rows import Step
 from projfree.estimators.given_data import class_weighted
 
@@ -207,11 +207,11 @@ def test_what_partitions_tell_by_themselves_is_what_rows_say(problem):
         there = as_data(*cut(X, y, *given))
         (found,) = there.labels()
         np.testing.assert_array_equal(found, np.unique(y if weight is None else y[weight > 0.0]))
-        measures = [(data.row_norm, data.mean_square) for data in (there, here)]
+        measures = [(data.column_stats.row_norm, data.column_stats.mean_square) for data in (there, here)]
         np.testing.assert_allclose(*measures, rtol=1e-12)
     codes = as_data(*cut(X, problem["classes"]))
-    assert codes.outputs(Softmax().outputs) == (3,)
-    half = codes.reweighted(Below(1))  # leaves the rows of the first class
+    assert codes.quantile(1.0) == 2
+    half = codes.with_targets(lambda y: y, Below(1))  # leaves the rows of the first class
     assert [list(one) for one in half.labels()] == [[0]]
 
 
@@ -248,7 +248,10 @@ class Counted(Step):
 def test_folds_share_no_rows_and_leave_none_out(problem):
     X, y = cut(problem["X"], problem["target"])
     zero = np.zeros(5)
-    sides = [as_data(X, y).split(4, seed=3), as_data(X, y, cut(problem["weight"])[0]).split(4, seed=3)]
+    sides = [
+        [tuple(data.subset(Fold(3, 4, k, inside)) for inside in (False, True)) for k in range(4)]
+        for data in (as_data(X, y), as_data(X, y, cut(problem["weight"])[0]))
+    ]
     for folds in sides:
         counts = []
         for pair in folds:
@@ -263,7 +266,7 @@ def test_folds_of_partitions_with_few_rows(problem):
     """Each fold has its share where no partition has a row for all of them."""
     X, y = (da.from_array(a, chunks=(1, *a.shape[1:])) for a in (problem["X"], problem["target"]))
     data = as_data(X, y)
-    held = [round(pair[1].total_weight) for pair in data.split(7, seed=1)]
+    held = [round(data.subset(Fold(1, 7, k, inside=True)).total_weight) for k in range(7)]
     assert sum(held) == 240
     assert max(held) - min(held) <= 1
     assert ConstrainedRegressorCV(radii=[1.0, 9.0], cv=3).fit(X[:30], y[:30]).best_score_ > 0.5
@@ -346,7 +349,9 @@ def test_fingerprints_tell_weights_and_rows_apart(problem):
     X, y, weight = cut(problem["X"], problem["signs"], problem["weight"])
     data = as_data(X, y)
     kinds = [data, as_data(X, y, weight), as_data(X + 1.0, y), as_data(X.rechunk((60, -1)), y)]
-    kinds += [pair[0] for pair in data.split(3, seed=0)] + [data.standardized(np.zeros(5), np.full(5, 2.0))]
+    kinds += [data.subset(Fold(0, 3, k, inside=False)) for k in range(3)] + [
+        data.standardized(np.zeros(5), np.full(5, 2.0))
+    ]
     kinds += [class_weighted(data, np.array([-1.0, 1.0]), {-1.0: a, 1.0: b}) for a, b in ((1.0, 2.0), (2.0, 1.0))]
     assert len({kind.fingerprint() for kind in kinds}) == len(kinds)
     assert as_data(X, y).fingerprint() == data.fingerprint()

@@ -111,7 +111,7 @@ def test_the_median_is_near(here):
     rng = np.random.default_rng(1)
     for n in (1, 2, 7, 100):
         y = rng.standard_normal((n, 2)) * 10.0 ** rng.integers(-300, 150, (n, 2))
-        parts, whole = (as_data(da.ones((n, 2), chunks=(rows, 2)), y).median_target() for rows in (3, n))
+        parts, whole = (as_data(da.ones((n, 2), chunks=(rows, 2)), y).quantile(0.5) for rows in (3, n))
         np.testing.assert_array_equal(whole, np.median(y, axis=0))
         assert ((y <= parts).mean(axis=0) >= 0.25).all()
         assert ((y >= parts).mean(axis=0) >= 0.25).all()
@@ -124,9 +124,9 @@ def test_a_fold_counts_as_a_read(here, table):
     for points, rows in ([(zero,), 0], [(x,), 240], [(x, zero), 480]):
         workspace.fold(FormImages(), points)  # nothing to form beforehand
         workspace.fold(AsResidual(), points)
-        assert workspace.meter.rows == rows
+        assert workspace.rows_read == rows
     workspace.sweep(FormImages(), (x,), keep=True)
-    assert workspace.meter.rows == 720
+    assert workspace.rows_read == 720
     assert not workspace.holds(x)
 
 
@@ -170,15 +170,15 @@ def test_rows_at_odd_places_in_memory_give_the_same_bits(here, table):
 def test_the_summation_count_is_that_of_the_partitioning(here, table):
     X, y, _ = table
     whole, parts = (as_data(da.from_array(X, chunks=(chunk, 5)), y) for chunk in (240, 15))
-    alone = as_data(X[:15], y[:15]).summation()
-    assert alone + np.log2(16) <= parts.summation() <= alone + np.log2(16) + 4.0
-    assert parts.summation() < whole.summation()
+    alone = as_data(X[:15], y[:15]).rounding_units
+    assert alone + np.log2(16) <= parts.rounding_units <= alone + np.log2(16) + 4.0
+    assert parts.rounding_units < whole.rounding_units
 
 
 @pytest.mark.slow
 def test_passes_are_compiled_where_the_table_is_large(here, monkeypatch):
     """Small partitions of a large table go through compiled code, to the numbers of the table in memory."""
-    from projfree.data.compiled import Compiled
+    from projfree.data.kernels import Compiled
 
     made = []
     monkeypatch.setattr(Compiled, "dense", _noting(Compiled.dense, made))

@@ -80,7 +80,7 @@ def test_a_round_carries_a_few_vectors(wire, rounds, d):
 def test_a_hessian_carries_a_matrix_for_each_root(wire, rounds):
     d = 60
     fit(wire, 1600, d, ConstrainedNewton())
-    matrices = [nbytes for name, nbytes in rounds if name == "second_moments"]
+    matrices = [nbytes for name, nbytes in rounds if name == "moments"]
     assert matrices
     assert max(matrices) <= WORKERS * MESSAGES + HOPS * PARTITIONS * 8 * (d + 2) ** 2
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from projfree import Logistic, LpBall, Objective, Squared, Status, minimize
-from projfree.data import blocks, chunked, sparse
+from projfree.data import Standardized, blocks, chunked, sparse
+from projfree.data.gram import largest_eigenvalue
 
 TOL = 1e-13
 LOSSES = (Squared(), Logistic())
@@ -15,7 +16,7 @@ LOSSES = (Squared(), Logistic())
 @pytest.fixture
 def small_is_large(monkeypatch):
     """Let small tables take the way of large ones: compiled kernels and several threads."""
-    monkeypatch.setattr("projfree.data.compiled.NATIVE_BYTES", 0)
+    monkeypatch.setattr("projfree.data.blocks.NATIVE_BYTES", 0)
     monkeypatch.setattr(blocks, "THREADED_BYTES", 0)
     monkeypatch.setattr(sparse, "THREADED_BYTES", 0)
 
@@ -40,17 +41,21 @@ class Judge:
     def measures(self, data, A, size=None):
         size = np.abs(A) if size is None else size
         s = np.broadcast_to(data.weights(slice(None)), len(A))
-        norms = np.linalg.norm(size, axis=1)
-        assert data.row_norm == pytest.approx(norms.max(), rel=1e-13)
-        assert data.mean_square == pytest.approx(s @ norms**2, rel=1e-12)
-        agree(data.mean_row(), s @ A, s @ size)
+        norms, own = np.linalg.norm(size, axis=1), data.column_stats
+        if isinstance(data, Standardized):  # bounds from the statistics of columns
+            assert norms.max() <= own.row_norm * (1 + 1e-13) <= np.linalg.norm(size.max(axis=0)) * (1 + 1e-12)
+            assert s @ norms**2 <= own.mean_square * (1 + 1e-12) <= 2 * (s @ norms**2)
+        else:
+            assert own.row_norm == pytest.approx(norms.max(), rel=1e-13)
+            assert own.mean_square == pytest.approx(s @ norms**2, rel=1e-12)
+        agree(data.column_stats.mean, s @ A, s @ size)
 
     def smoothness(self, data, A):
         s = np.broadcast_to(data.weights(slice(None)), len(A))
         for centred in (False, True):
             Z = A - (s @ A if centred else 0.0)
             top = np.linalg.eigvalsh((Z.T * s) @ Z)[-1]
-            assert data.smoothness(centred=centred) >= top * (1 - 1e-12)
+            assert largest_eigenvalue(data, centred=centred) >= top * (1 - 1e-12)
 
     def tangents(self, data, dense, size=None, losses=LOSSES):
         """Values and tangents agree, and each bound is at most its rounding allowance above the other one."""
@@ -64,7 +69,7 @@ class Judge:
                 m, exact = f.evaluate(x).slope, g.evaluate(z).slope
                 assert f.value(x) == pytest.approx(g.value(z), rel=1e-12 * scale)
                 np.testing.assert_allclose(
-                    m.gradient, exact.gradient, rtol=0, atol=1e-12 * scale * (1 + dense.row_norm)
+                    m.gradient, exact.gradient, rtol=0, atol=1e-12 * scale * (1 + dense.column_stats.row_norm)
                 )
                 away = np.linalg.norm(m.gradient - exact.gradient)
                 assert fit_intercept or away <= m.gradient_error + exact.gradient_error
@@ -112,8 +117,17 @@ def identical():
             h = Objective(Squared(), make(threads), fit_intercept=True)
             k = h.evaluate(h.point(np.linspace(-0.1, 0.1, f.shape[0]))).slope
             data = make(threads)
+            own = data.column_stats
             seen.append(
-                [m.constant, m.gradient, k.constant, k.gradient, data.mean_row(), data.mean_square, data.gram().matrix]
+                [
+                    m.constant,
+                    m.gradient,
+                    k.constant,
+                    k.gradient,
+                    own.mean,
+                    own.mean_square,
+                    data.gram().matrix,
+                ]
             )
         for other in seen[1:]:
             for a, b in zip(seen[0], other, strict=True):

@@ -37,7 +37,8 @@ from projfree import (
 from projfree.algebra import Point
 from projfree.data import ChunkedData, NpySource, SliceSource, blocks, chunked, sources
 from projfree.data.chunked import draw_runs
-from projfree.data.compiled import TILE
+from projfree.data.gram import largest_eigenvalue
+from projfree.data.kernels import TILE
 from projfree.data.rows import AsResidual, FormImages, Step
 
 N, D = 700, 6
@@ -77,7 +78,7 @@ def same_run(data, other, loss, solver, intercept, iterations=12):
 @pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "compiled"])
 def test_runs_agree_with_memory(small, monkeypatch, tmp_path, held, loss, intercept, compiled):
     if compiled:
-        monkeypatch.setattr("projfree.data.compiled.NATIVE_BYTES", 0)
+        monkeypatch.setattr("projfree.data.blocks.NATIVE_BYTES", 0)
     X, y, weight = held
     y = targets(loss, y)
     data = as_data(file_of(tmp_path, X), y, weight)
@@ -108,15 +109,18 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_layouts(small, monkeypatch, tmp_path, held, form, compiled, threads):
     if compiled:
-        monkeypatch.setattr("projfree.data.compiled.NATIVE_BYTES", 0)
+        monkeypatch.setattr("projfree.data.blocks.NATIVE_BYTES", 0)
     monkeypatch.setattr(blocks, "THREADED_BYTES", 0)
     A, y, weight = FORMS[form](held[0]), held[1], held[2]
     known = A if A.dtype == np.float32 else A.astype(np.float64)
     data, other = as_data(file_of(tmp_path, A), y, weight, threads=threads), as_data(known, y, weight)
-    assert (data.row_norm, data.mean_square) == (other.row_norm, other.mean_square)
-    np.testing.assert_array_equal(data.mean_row(), other.mean_row())
+    assert (data.column_stats.row_norm, data.column_stats.mean_square) == (
+        other.column_stats.row_norm,
+        other.column_stats.mean_square,
+    )
+    np.testing.assert_array_equal(data.column_stats.mean, other.column_stats.mean)
     assert data.fingerprint() == other.fingerprint()
-    assert data.smoothness(centred=True) == other.smoothness(centred=True)
+    assert largest_eigenvalue(data, centred=True) == largest_eigenvalue(other, centred=True)
     same_run(data, other, Squared(), PrimalAveraging(), True, 3)
 
 
@@ -128,7 +132,7 @@ def test_chunks_within_a_block(monkeypatch, tmp_path, compiled, order):
     monkeypatch.setattr(blocks, "BLOCK_ROWS", 2_240)
     monkeypatch.setattr(blocks, "TILE_BYTES", 128 * d * 8)
     monkeypatch.setattr(chunked, "CHUNK_BYTES", 600 * d * 8)
-    monkeypatch.setattr("projfree.data.compiled.NATIVE_BYTES", 0 if compiled else 1 << 40)
+    monkeypatch.setattr("projfree.data.blocks.NATIVE_BYTES", 0 if compiled else 1 << 40)
     rng = np.random.default_rng(0)
     X, y = np.asarray(rng.standard_normal((n, d)), order=order), rng.standard_normal(n)
     data = as_data(file_of(tmp_path, X), y)
@@ -144,12 +148,12 @@ def test_passes_are_counted(small, tmp_path, held):
     X, y, _ = held
     data = as_data(file_of(tmp_path, X), y)
     workspace, x = data.open(), Point(np.ones(D))
-    assert workspace.meter.rows == 0
+    assert workspace.rows_read == 0
     np.testing.assert_array_equal(data.apply(np.ones(D)), as_data(X, y).apply(np.ones(D)))
     workspace.sweep(FormImages(), [x])
     workspace.sweep(AsResidual(), [x])
-    workspace.sampled(20, np.random.default_rng(0)).sweep(AsResidual(), [x])
-    assert workspace.meter.rows == 2 * N + 20
+    workspace.sample(20, np.random.default_rng(0)).sweep(AsResidual(), [x])
+    assert workspace.rows_read == 2 * N + 20
 
 
 def test_a_row_is_read_once_a_pass(small, tmp_path, held):
@@ -343,7 +347,7 @@ def test_an_interrupt_leaves_things_as_they_were(small, tmp_path, held):
     finally:
         signal.signal(signal.SIGINT, handler)
     assert np.isnan(f.evaluate(x, tangent=False, read=False).value)
-    assert f.workspace.meter.rows == 0
+    assert f.workspace.rows_read == 0
     np.testing.assert_array_equal(f.evaluate(x).slope.gradient, g.evaluate(g.point(np.ones(D))).slope.gradient)
 
 

@@ -208,7 +208,7 @@ class TestChanges:
             with pytest.raises(ChangedError, match="has changed"):
                 f.evaluate(x)
         assert np.isnan(f.evaluate(x, tangent=False, read=False).value)
-        assert f.workspace.meter.rows == 0
+        assert f.workspace.rows_read == 0
 
     def test_a_file_cut_off_while_it_is_read(self, npy):
         """It is seen to end too early before anybody looks at its stamp again."""
@@ -239,11 +239,11 @@ class TestChanges:
         with pytest.raises(OSError, match="Input/output error"):
             workspace.fold(FormImages(), [x])
         assert not workspace.holds(x)
-        assert workspace.meter.rows == 0
+        assert workspace.rows_read == 0
         data.source.broken = False
         workspace.fold(FormImages(), [x])
         assert workspace.holds(x)
-        assert workspace.meter.rows == N
+        assert workspace.rows_read == N
         np.testing.assert_allclose(data.apply(np.ones(D)), held[0].sum(axis=1), rtol=1e-12, atol=1e-12)
 
 

@@ -102,14 +102,14 @@ def test_added_rows_cost_only_themselves(table):
     X, y, s = table(400, 3)
     f = Objective(Squared(), as_data(X, y, s))
     form = f.quadratic_form()
-    assert f.workspace.meter.rows == 400
+    assert f.workspace.rows_read == 400
     assert f.quadratic_form() is form
     assert f.open().quadratic_form() is form
-    assert f.workspace.meter.rows == 400
+    assert f.workspace.rows_read == 400
     gram = f.data.gram()
     matrix = gram.matrix
     gram.add(X[:5], y[:5], s[:5])
-    assert f.workspace.meter.rows == 400
+    assert f.workspace.rows_read == 400
     assert gram.n == 405
     assert matrix is not gram.matrix, "what was taken from it before stays"
 
@@ -154,7 +154,7 @@ def test_tables_outside_memory(small, held, tmp_path):
     gram, known = data.gram(), as_data(X, y, s).gram()
     f = Objective(Squared(), data)
     np.testing.assert_array_equal(f.quadratic_form().H, gram_form(gram).H)
-    assert f.workspace.meter.rows == len(X)
+    assert f.workspace.rows_read == len(X)
     np.testing.assert_allclose(gram.xtx, known.xtx, rtol=1e-12)
     for a, b in zip(gram.quadratic(True), known.quadratic(True), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)

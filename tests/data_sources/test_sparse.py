@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from projfree import Huber, Logistic, Objective, Softmax, Squared, as_data
 from projfree.algebra import Point
-from projfree.data import SparseData, sparse, spectrum
+from projfree.data import SparseData, gram, sparse
 from projfree.data.rows import AsResidual
 
 FORMATS = ["csr", "csc", "coo", "bsr", "lil", "dok", "dia"]
@@ -73,7 +73,7 @@ def test_any_triplets(seed, n, d):
     w, r = rng.integers(-3, 4, d) * 1.0, rng.integers(-3, 4, n) * 1.0
     np.testing.assert_array_equal(data.apply(w), A @ w)
     np.testing.assert_array_equal(data.adjoint(r), A.T @ r)
-    assert data.row_norm == pytest.approx(np.linalg.norm(A, axis=1).max(), rel=1e-15)
+    assert data.column_stats.row_norm == pytest.approx(np.linalg.norm(A, axis=1).max(), rel=1e-15)
     np.testing.assert_array_equal(before[0], X.indices)
     np.testing.assert_array_equal(before[1], X.data)
 
@@ -129,21 +129,21 @@ def test_samples_are_unbiased(table, m):
     workspace, rng = data.open(), np.random.default_rng(0)
     parts = []
     for rows in map(np.array, itertools.combinations(range(5), m)):
-        part = data.subset(rows)
+        part = data.representative(rows)
         np.testing.assert_array_equal(part.y, y[rows])
         np.testing.assert_allclose(part.apply(np.ones(3)), X[rows].sum(axis=1), atol=1e-14)
-        workspace.sampled(m, rng).sweep(AsResidual(), [Point(np.ones(3))])
+        workspace.sample(m, rng).sweep(AsResidual(), [Point(np.ones(3))])
         parts.append(part.adjoint(r[rows] * part.weights(slice(None))))
     np.testing.assert_allclose(np.mean(parts, axis=0), data.adjoint(r * data.weights(slice(None))), atol=1e-13)
     workspace.sweep(AsResidual(), [Point(np.ones(3))])
-    assert workspace.meter.rows == 5 + len(parts) * m, "images and adjoints in one read"
+    assert workspace.rows_read == 5 + len(parts) * m, "images and adjoints in one read"
 
 
 @pytest.mark.parametrize(("n", "d"), [(300, 8), (8, 300)])
 @pytest.mark.parametrize("way", ["gram", "row sums"])
 def test_smoothness_is_an_upper_bound(judge, table, monkeypatch, n, d, way):
     if way == "row sums":
-        monkeypatch.setattr(spectrum, "GRAM_SIDE", 0)
+        monkeypatch.setattr(gram, "GRAM_SIDE", 0)
     X, y, s = table(n, d)
     judge.smoothness(as_data(sp.csr_array(X), y, s), X)
     judge.smoothness(as_data(sp.csr_array(np.abs(X) + 3.0), y, s), np.abs(X) + 3.0)
@@ -212,8 +212,8 @@ def test_nan_in_the_millionth_row():
 SECOND = """
 import numpy as np, scipy.sparse as sp
 from projfree import Objective, Logistic, as_data
-from projfree.data import compiled, kernels
-compiled.NATIVE_BYTES = 0
+from projfree.data import blocks, kernels
+blocks.NATIVE_BYTES = 0
 f = Objective(Logistic(), as_data(sp.csr_array(np.eye(3)), [1.0, -1.0, 1.0]))
 f.evaluate(f.point(np.ones(3)))
 kernel = kernels.sparse_rows

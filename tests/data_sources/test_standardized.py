@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from projfree import Entries, Logistic, Objective, Softmax, Squared, as_data
 from projfree.algebra import Point
-from projfree.data import Standardized, spectrum
+from projfree.data import Standardized, gram
+from projfree.data.gram import largest_eigenvalue
 from projfree.data.rows import AsResidual
 
 SHIFT, SCALE = np.array([0.5, -2.0, 0.0, 100.0, 1.0]), np.array([2.0, 0.25, 1.0, 30.0, 1e-2])
@@ -61,7 +62,7 @@ def test_mean_and_deviation(table, form, weighted):
     deviation[1] = 1.0
     np.testing.assert_allclose(data.shift, mean, rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(data.scale, deviation, rtol=1e-9)
-    np.testing.assert_allclose(data.mean_row(), 0.0, atol=1e-12)
+    np.testing.assert_allclose(data.column_stats.mean, 0.0, atol=1e-12)
 
 
 def test_large_means_cost_no_digits_of_the_deviation():
@@ -174,7 +175,7 @@ def test_samples_are_unbiased(table, m):
     r = np.arange(5.0)
     parts = []
     for rows in map(np.array, itertools.combinations(range(5), m)):
-        part = data.subset(rows)
+        part = data.representative(rows)
         parts.append(part.adjoint(r[rows] * part.weights(slice(None))))
     np.testing.assert_allclose(np.mean(parts, axis=0), data.adjoint(r * data.weights(slice(None))), atol=1e-9)
 
@@ -188,8 +189,8 @@ def test_smoothness_is_an_upper_bound_either_way(judge, table, monkeypatch, n, d
     A = (X - 1.0) / np.linspace(0.5, 2.0, d)
     judge.smoothness(data, A)
     top = np.linalg.eigvalsh((A.T * data.weight) @ A)[-1]
-    assert data.smoothness(centred=False) <= top * (1 + 1e-9)
-    monkeypatch.setattr(spectrum, "GRAM_SIDE", 0)
+    assert largest_eigenvalue(data, centred=False) <= top * (1 + 1e-9)
+    monkeypatch.setattr(gram, "GRAM_SIDE", 0)
     judge.smoothness(data, A)
 
 
@@ -197,9 +198,9 @@ def test_reads_are_counted_as_those_of_the_table(table):
     X, y, _ = table(50, 5)
     data = as_data(sp.csr_array(X), y, centre=True, scale=True)
     workspace = data.open()
-    assert workspace.meter.rows == 0
+    assert workspace.rows_read == 0
     workspace.sweep(AsResidual(), [Point(np.ones(5))])
-    assert workspace.meter.rows == 50
+    assert workspace.rows_read == 50
 
 
 def test_fingerprint(table):

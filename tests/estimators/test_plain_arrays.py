@@ -82,7 +82,7 @@ def test_a_fit_looks_at_its_table_once(monkeypatch):
     from projfree.data.dense import DenseData
 
     scans = []
-    scan = DenseData._scan
-    monkeypatch.setattr(DenseData, "_scan", lambda self: scans.append(self) or scan(self))
+    scan = DenseData.measure
+    monkeypatch.setattr(DenseData, "measure", lambda self: scans.append(self) or scan(self))
     ConstrainedRegressor(radius=1.0).fit(X, Y)
     assert len(scans) == 1

@@ -16,10 +16,9 @@ import scipy.sparse as sp
 
 from projfree import Logistic, LpBall, Objective, Squared, as_data, minimize
 from projfree.algebra import UNIT
-from projfree.data import blocks, compiled, sparse
+from projfree.data import blocks, sparse
 from projfree.data.rows import Rows
 from projfree.losses import Loss
-from projfree.objectives.rounding import Rounding
 from projfree.objectives.row_steps import Sums, TangentSums
 
 N = 40
@@ -38,8 +37,7 @@ def exact_constant(full, b, y):
 def constant_and_error(u, b, y, units=60.0):
     offset = None if b is None else np.asarray(b)
     sums = Sums.unpack(TangentSums(Squared(), (offset,)).block(Rows(y, 1.0 / len(y)), u)[1])
-    rounding = Rounding(Squared(), SimpleNamespace(mean_square=1.0, row_norm=1.0), units)
-    return sums.value - sums.along, rounding.of_tangent(sums)[0]
+    return sums.value - sums.along, sums.errors(units, SimpleNamespace(mean_square=1.0, row_norm=1.0))[0]
 
 
 CONSTANTS = {
@@ -85,7 +83,7 @@ GRADIENTS = {
 @pytest.mark.parametrize("native", [False, True], ids=["NumPy", "compiled"])
 @pytest.mark.parametrize("case", GRADIENTS)
 def test_the_gradient(case, native, form, monkeypatch):
-    monkeypatch.setattr(compiled, "NATIVE_BYTES", 0 if native else 1 << 60)
+    monkeypatch.setattr(blocks, "NATIVE_BYTES", 0 if native else 1 << 60)
     x_scale, y_scale = GRADIENTS[case]
     X, y = RNG.standard_normal((N, 3)) * x_scale, RNG.standard_normal(N) * y_scale
     f = Objective(Squared(), as_data(form(X), y))
@@ -99,7 +97,7 @@ def test_the_gradient(case, native, form, monkeypatch):
 @pytest.mark.parametrize("native", [False, True], ids=["NumPy", "compiled"])
 @pytest.mark.parametrize("scale", [1e-80, 1e80, 1e100])
 def test_bounds_of_large_and_small_squares(scale, native, monkeypatch):
-    monkeypatch.setattr(compiled, "NATIVE_BYTES", 0 if native else 1 << 60)
+    monkeypatch.setattr(blocks, "NATIVE_BYTES", 0 if native else 1 << 60)
     X, y = RNG.standard_normal((N, 3)) * scale, RNG.standard_normal(N) * scale
     f = Objective(Squared(), as_data(X, y), fit_intercept=True)
     x = f.point(np.full(3, 0.1))
@@ -139,7 +137,7 @@ def test_the_sums_of_sparse_rows_over_blocks(outputs, monkeypatch):
     r = 10.0 ** rng.uniform(-8, 8, (500, outputs)) * rng.standard_normal((500, outputs))
     data = as_data(sp.csr_array(X), np.zeros(500))
     assert data.cut.count > 4
-    found, units = data.adjoint(r), Fraction(data.summation()) * Fraction(UNIT)
+    found, units = data.adjoint(r), Fraction(data.rounding_units) * Fraction(UNIT)
     for j in range(3):
         for c in range(outputs):
             terms = [Fraction(x) * Fraction(a) for x, a in zip(X[:, j].tolist(), r[:, c].tolist(), strict=True)]

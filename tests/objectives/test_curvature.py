@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from projfree import Logistic, LpBall, Objective, Softmax, Squared, as_data
-from projfree.data import second_moments as moments
+from projfree.data import gram as moments
 from projfree.data.rows import Rows
 from projfree.losses import base
 from projfree.objectives.hull import HullSums

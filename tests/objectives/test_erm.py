@@ -201,9 +201,9 @@ def test_samples_estimate_the_gradient(build, loss, outputs, intercept):
     f = problem.f
     found = f.evaluate(f.point(problem.w()))
     x, exact = found.point, found.slope  # the estimates find the intercept at the point
-    before = f.workspace.meter.rows
+    before = f.workspace.rows_read
     parts = [f.estimate(x, 1, Drawn([i])) for i in range(f.n)]
-    assert f.workspace.meter.rows - before == f.n, "each reads one row"
+    assert f.workspace.rows_read - before == f.n, "each reads one row"
     np.testing.assert_allclose(np.mean([m.gradient for m in parts], axis=0), exact.gradient, atol=1e-9)
     assert {m.constant for m in parts} == {-np.inf}
     # A batch that is profiled by itself would see no gradient at all with one row.
@@ -254,7 +254,7 @@ def test_a_check_is_value_and_tangent_in_one_read(build, loss, intercept, monkey
 def test_a_mixture_that_cancels_is_zero(build, loss, outputs, intercept):
     f = build(loss, outputs, intercept).f
     zero = f.value(f.point(np.zeros(f.shape)))
-    before = f.workspace.meter.rows
+    before = f.workspace.rows_read
     for read in (
         lambda x: f.value(x),
         lambda x: f.evaluate(x).value,

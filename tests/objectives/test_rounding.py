@@ -143,8 +143,8 @@ def test_norms_that_depend_on_signs_keep_the_coarse_extents():
 
 
 def rounding(units, products, mean_square):
-    data = SimpleNamespace(products=products, mean_square=mean_square, row_norm=5.0)
-    return Rounding(Squared(), data, units)
+    data = SimpleNamespace(column_stats=SimpleNamespace(terms=products, mean_square=mean_square, row_norm=5.0))
+    return Rounding(SimpleNamespace(loss=Squared(), data=data, units=units, floor=0.0))
 
 
 def test_the_terms_of_a_bound():
@@ -168,13 +168,15 @@ def test_sizes_of_columns():
     mean = by * np.sqrt(s @ (X / by) ** 2 / s.sum())
     for table in (X, sp.csr_array(X)):
         data = as_data(table, y, s)
-        sizes = data.column_sizes()
-        np.testing.assert_allclose(sizes, [mean, np.abs(X).max(axis=0)], rtol=1e-12)
+        own = data.column_stats
+        np.testing.assert_allclose(own.largest, np.abs(X).max(axis=0), rtol=1e-12)
+        np.testing.assert_allclose(own.root_mean_square[[0, 2, 3]], mean[[0, 2, 3]], rtol=1e-12)
+        assert mean[1] <= own.root_mean_square[1] <= own.largest[1], "squares are lost"
         f = Objective(Squared(), data)
         f.rounding()
-        assert f.workspace.meter.rows == 0
+        assert f.workspace.rows_read == 0
         f.rounding(fine=True)
-        assert f.workspace.meter.rows == 50, "the columns are read once"
+        assert f.workspace.rows_read == 0, "the columns were read with the rows"
 
 
 def test_sizes_of_columns_that_grow_late():
@@ -186,4 +188,5 @@ def test_sizes_of_columns_that_grow_late():
     for table in (X, sp.csr_array(X)):
         data = as_data(table, np.zeros(70_000), s)
         assert len(list(data.tables())) > 1
-        np.testing.assert_allclose(data.column_sizes(), due, rtol=1e-10)
+        own = data.column_stats
+        np.testing.assert_allclose([own.root_mean_square, own.largest], due, rtol=1e-10)

@@ -89,10 +89,10 @@ def test_the_published_method_ends_as_the_full_one_and_reads_what_it_says(small)
     """From t = 6 on (6^4 > 1,000) its steps are those of option B on all rows, from the same state."""
     f, ball = small.objective, small.ball(2, 0.5)
     paper, full = sampled("B", Growing(4)), sampled("B", Growing(9))
-    before, states = f.workspace.meter.rows, iterate(f, ball, paper, seed=1)
+    before, states = f.workspace.rows_read, iterate(f, ball, paper, seed=1)
     for _ in range(20):
         state = next(states)
-    assert f.workspace.meter.rows - before == 1 + 16 + 81 + 256 + 625 + 15 * 1_000
+    assert f.workspace.rows_read - before == 1 + 16 + 81 + 256 + 625 + 15 * 1_000
     ours, theirs = (solver.step(f, ball, state).x.w for solver in (paper, full))
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-14)  # the second step finds images that the first met
 

@@ -29,7 +29,7 @@ def drawn(sampling, t, n, seed):
     subset = f.data.subset
     f.data.subset = lambda chosen: (rows.append(chosen), subset(chosen))[1]
     found = sampling.evaluate(f, f.point([1.0]), t, seed)
-    assert f.workspace.meter.rows == sampling.size(t, n)
+    assert f.workspace.rows_read == sampling.size(t, n)
     assert found.slope.gradient == pytest.approx([2.0]), "a mean over the rows"
     assert np.isfinite([found.value, found.slope.constant]).all() == (not rows), "samples tell no value and no bound"
     return rows[0] if rows else None

@@ -21,6 +21,7 @@ from projfree import (
     minimize,
 )
 from projfree.algebra import Point
+from projfree.data.gram import largest_eigenvalue
 from projfree.data.rows import FormImages
 from projfree.losses import LOSSES
 from projfree.objectives.row_steps import ValueSum
@@ -122,7 +123,7 @@ def test_views_know_what_their_rows_know():
     for _ in range(3):
         assert workspace.holds(x)
         sums = workspace.fold(ValueSum(Squared()), [x])
-    assert workspace.meter.rows == len(X)
+    assert workspace.rows_read == len(X)
     np.testing.assert_allclose(sums, np.mean((((X - SHIFT) / SCALE).sum(axis=1) - y) ** 2), rtol=1e-12)
 
 
@@ -139,18 +140,18 @@ def test_measures_of_views_of_views(columns, centred):
     Z = ((X - shift[0]) / scale[0] - shift[1]) / scale[1]
     view = SealedData(X, np.ones(20)).standardized(shift[0], scale[0]).standardized(shift[1], scale[1])
     norms = np.linalg.norm(Z, axis=1)
-    assert view.row_norm >= norms.max()
-    assert view.mean_square >= np.mean(norms**2)
-    np.testing.assert_allclose(view.column_deviation(), Z.std(axis=0), rtol=1e-12)
-    np.testing.assert_allclose(view.mean_row(), Z.mean(axis=0), rtol=1e-12, atol=1e-13)
+    assert view.column_stats.row_norm >= norms.max()
+    assert view.column_stats.mean_square >= np.mean(norms**2)
+    np.testing.assert_allclose(view.column_stats.deviation(view.rounding_units), Z.std(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(view.column_stats.mean, Z.mean(axis=0), rtol=1e-12, atol=1e-13)
     about = Z - Z.mean(axis=0) if centred else Z
     largest = np.linalg.eigvalsh(about.T @ about / 20)[-1]
-    assert largest <= view.smoothness(centred=centred) <= view.mean_square * (1.0 + 1e-12)
+    assert largest <= largest_eigenvalue(view, centred=centred) <= view.column_stats.mean_square * (1.0 + 1e-12)
 
 
 def test_rows_of_sealed_data_cannot_be_seen():
     data = SealedData(np.eye(3), np.ones(3), np.ones(3))
-    assert not any(hasattr(data, way) for way in ("run", "subset", "tables", "apply", "second_moments"))
+    assert not any(hasattr(data, way) for way in ("run", "take", "tables", "apply", "second_moments"))
     for vector in (data.y, data.weight):
         with pytest.raises(TypeError):
             np.asarray(vector)

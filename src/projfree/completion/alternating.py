@@ -162,7 +162,7 @@ def swept(f: Sweepable, ball: WeightedSchattenBall, now: Sides, sigma: Array, st
         now = regressed(f, now, side, strength * spread(sigma, ball.p), weights**2).centred(f.entries.kinds)
         if side == 1 or ball.p > 1.0:  # for p = 1 all components have one ridge, in any basis
             now, sigma = balanced(now, ball)
-        f.entries.workspace.meter.rows += f.entries.data.n
+        f.entries.workspace.rows_read += f.entries.data.n
     return now, sigma
 
 

@@ -6,14 +6,18 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from projfree.checks import Array
-from projfree.data.compiled import Compiled
-from projfree.data.rows import Pass
+from projfree.data.rows import FormImages, Pass, Step
+from projfree.numerics.forms import form_of
 from projfree.numerics.sums import tree_sum
 from projfree.runtime import over_blocks, single_blas
+
+if TYPE_CHECKING:
+    from projfree.data.kernels import Compiled
 
 #: Rows of a block, at least: the unit of partial sums. Their number is bounded, so blocks grow with the data.
 BLOCK_ROWS, MOST_BLOCKS = 2048, 256
@@ -23,6 +27,11 @@ TILE_BYTES = 1 << 20
 TAKES = 8
 #: From this many bytes of X on, a pass uses several threads.
 THREADED_BYTES = 1 << 21
+
+#: From this many bytes of X on, passes are compiled. Each saves 20 ms or more then; loading the kernels takes 0.3 s.
+NATIVE_BYTES = 1 << 26
+#: The types of steps that are the sums of a tangent, laid out as `projfree.data.layout` says; no subclass of them.
+TANGENTS: set[type[Step]] = set()
 
 #: Bytes of a chunk of rows outside memory, where memory allows: large enough to pay for a read, small enough to stay in
 #: a shared cache. And the peak memory of a pass for buffers and decoding, by default.
@@ -50,6 +59,18 @@ class Blocks:
     def units(self) -> float:
         """How many units of rounding a sum over all rows may err by: any order in a block, then a tree."""
         return float(min(self.n, self.rows) + math.ceil(math.log2(self.count + 1)) + 8)
+
+
+def compiled(work: Pass, features: int, cut: Blocks, nbytes: int) -> Compiled | None:
+    """The pass in compiled code; None for small data, and where the step or its loss has no compiled form."""
+    kind, form = type(work.step), form_of(getattr(work.step, "loss", None))
+    known = kind is FormImages or (kind in TANGENTS and form is not None)
+    flat = all(own.flags.c_contiguous for own in (*work.keep, *work.sources) if isinstance(own, np.ndarray))
+    if nbytes < NATIVE_BYTES or not known or not flat or work.places is not None:
+        return None
+    from projfree.data.kernels import MOST_POINTS, Compiled
+
+    return Compiled(work, form, features, cut) if len(work.sources) <= MOST_POINTS else None
 
 
 class Partials:

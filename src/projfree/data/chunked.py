@@ -49,7 +49,7 @@ class ChunkedData(DenseTable):
         if y.ndim and len(y) != source.n:
             raise ValueError(f"`y` must have one entry for each row of {source.name}, {source.n}, got {len(y)}.")
         self._set_rows(source.n, checked_targets(y, source.n), checked_weights(sample_weight, source.n))
-        self._scan()
+        self.measure()
 
     def _chunk_rows(self, step: int) -> int:
         """Rows of a chunk that is made of pieces of ``step`` rows."""
@@ -85,32 +85,22 @@ class ChunkedData(DenseTable):
                 yield start, X
         self.source.check()
 
-    def _not_finite(self, rows: slice, block: Array) -> ValueError | None:
-        bad = np.argwhere(~np.isfinite(block))
+    def not_finite(self, rows: slice, table: Array) -> ValueError | None:
+        bad = np.argwhere(~np.isfinite(table))
         if not len(bad):
             return None
         place = self.source.place(rows.start + int(bad[0, 0]), int(bad[0, 1]))
-        return ValueError(f"{place} is {block[tuple(bad[0])]}; drop or impute such rows first.")
+        return ValueError(f"{place} is {table[tuple(bad[0])]}; drop or impute such rows first.")
 
     def sample(self, m: int, rng: np.random.Generator) -> Array:
         """``m`` rows, drawn singly or in short runs as the source prefers; see `draw_runs`."""
         return draw_runs(self.n, m, self.source.run, rng) if self.source.run > 1 else super().sample(m, rng)
 
-    def subset(self, rows: Array) -> ChunkedData:
+    def take(self, rows: Array, weight: Array | None) -> ChunkedData:
         """The given increasing rows, read when they are used."""
         part = self.alike()
         part.source = SourceSubset(self.source, rows)
-        part._set_rows(len(rows), self.y[rows], self.sample_weights(rows))
-        return part
-
-    def part(self, rows: Array) -> ChunkedData:
-        """The given increasing rows as data of their own, which are measured; those of `subset` stand for all rows."""
-        part = self.subset(rows)
-        weight = None if self.weight is None else self.weight[rows]
-        part.weight = checked_weights(weight, len(rows))
-        if self.total_weight is not None and weight is not None:
-            part.total_weight = self.total_weight * float(weight.sum())
-        part._scan()
+        part._set_rows(len(rows), self.y[rows], weight)
         return part
 
 

@@ -125,6 +125,13 @@ def _opened(
 def _standardized(data: Data, centre: Any, scale: Any) -> Data:
     from projfree.data.standardized import column_numbers
 
-    shift = data.mean_row() if centre is True else np.zeros(data.shape(())) if centre is False else centre
-    by = data.column_deviation() if scale is True else np.ones(data.shape(())) if scale is False else scale
+    own = data.column_stats
+    shift = own.mean if centre is True else np.zeros(data.shape(())) if centre is False else centre
+    by = (
+        own.deviation(data.rounding_units, 1.0)
+        if scale is True
+        else np.ones(data.shape(()))
+        if scale is False
+        else scale
+    )
     return data.standardized(column_numbers("centre", shift, data), by)

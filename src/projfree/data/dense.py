@@ -10,21 +10,11 @@ from typing import Any
 import numpy as np
 
 from projfree.algebra.hashing import short_hash
-from projfree.checks import Array, all_finite, count, real_array, shown
-from projfree.data.blocks import THREADED_BYTES, Blocks, Partials, dense_pass, tile_rows
-from projfree.data.compiled import compiled
+from projfree.checks import Array, all_finite, count, real_array
+from projfree.data.blocks import THREADED_BYTES, Blocks, Partials, compiled, dense_pass, tile_rows
 from projfree.data.local import LocalData, TableColumns, checked_targets, checked_weights
-from projfree.data.moments import measures
 from projfree.data.rows import Pass
-from projfree.data.spectrum import largest_eigenvalue
 from projfree.runtime import default_threads
-
-#: Bytes of a piece of a table that is measured: half of a usual second-level cache.
-PIECE_BYTES = 1 << 20
-#: How many evenly spread rows of X tell one data set from another.
-FINGERPRINT_ROWS = 1_000
-#: And about so many numbers of them, but never fewer rows than that: every run ends with a fingerprint.
-FINGERPRINT_NUMBERS, FEWEST_MARKED = 1 << 15, 4
 
 
 class DenseTable(LocalData):
@@ -43,37 +33,14 @@ class DenseTable(LocalData):
     d: int
     dtype: np.dtype[Any]
     cut: Blocks
-    #: Sums of all rows with their weights, which is their mean, and with their numbers divided by n.
-    _sums: Array
 
     @abstractmethod
     def _chunks(self, step: int | None = None) -> Generator[tuple[int, Array]]:
         """First row and rows of each chunk; chunks are made of pieces of ``step`` rows, or of the blocks of a pass."""
 
-    @abstractmethod
-    def _not_finite(self, rows: slice, block: Array) -> ValueError | None:
-        """The error about the first entry of a block that is not finite, None if all are."""
-
     def _set_rows(self, n: int, y: Array, weight: Array | None) -> None:
         self.n, self.y, self.weight = n, y, weight
         self.cut, self.nbytes = Blocks.of(n), n * self.d * self.dtype.itemsize
-
-    def _scan(self) -> None:
-        """Read all rows once: check that they are finite, and measure them."""
-        largest, mean_square, self._sums = 0.0, 0.0, np.zeros((2, self.d))
-        for rows, block in self.tables(PIECE_BYTES):
-            with np.errstate(over="ignore", invalid="ignore"):
-                squares = np.einsum("ij,ij->i", block, block)
-            if not np.logical_and.reduce(np.isfinite(squares)):
-                large = shown(np.abs(block).max())
-                too_large = ValueError(f"`X` has entries as large as {large}; rescale its columns.")
-                raise self._not_finite(rows, block) or too_large
-            factors = np.empty((2, len(block)))
-            factors[0], factors[1] = self.weights(rows), np.arange(rows.start + 1, rows.stop + 1) / self.n
-            self._sums += factors @ block
-            largest = max(largest, float(np.maximum.reduce(squares)))
-            mean_square += float(np.add.reduce(squares * factors[0]))
-        self.row_norm, self.mean_square = measures(largest, mean_square)
 
     def run(self, work: Pass) -> tuple[Array, Any]:
         partials = Partials(self.cut.count, compiled(work, self.d, self.cut, self.nbytes))
@@ -94,33 +61,21 @@ class DenseTable(LocalData):
     def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
         return (self.d, *outputs)
 
-    def smoothness(self, *, centred: bool) -> float:
-        return largest_eigenvalue(self, np.zeros(self.d), np.ones(self.d), self.mean_square, centred=centred)
-
-    def mean_row(self) -> Array:
-        mean: Array = self._sums[0]
-        return mean
-
-    centre_row = mean_row
-
-    def summation(self) -> float:
+    @property
+    def rounding_units(self) -> float:  # type: ignore[override]  # read-only here
         # The inner product over columns that forms an image does not count: a tangent is valid for any image.
         return self.cut.units()
 
     def fingerprint(self) -> str:
-        """A short hash of the shape, the dtype, the targets, the weights, and sums over all entries.
-
-        Of the sums, those with the numbers of the rows as factors tell rows in another order.
-        """
-        sums = np.append(self._sums, (self.row_norm, self.mean_square))
-        return short_hash(f"{(self.n, self.d)} {self.dtype} {self.y.shape}", self.y, self.weight, sums)
+        own = self.column_stats
+        sums = own.mean, own.squares, own.largest, own.checksum
+        return short_hash(f"{(self.n, self.d)} {self.dtype} {self.y.shape}", self.y, self.weight, *sums)
 
 
 class DenseData(DenseTable):
     """A two-dimensional float array with targets; X is never copied.
 
-    Construction reads X once: it checks that all entries are finite and measures the rows for the rounding
-    allowance of certificates.
+    Construction reads X once: it checks that all entries are finite and finds the `column_stats`.
     """
 
     #: The features whose columns were asked for last, whether they are centred, and these.
@@ -133,12 +88,12 @@ class DenseData(DenseTable):
         self.X, self.d, self.dtype = X, X.shape[1], X.dtype
         self.threads = default_threads() if threads is None else count("threads", threads)
         self._set_rows(len(X), checked_targets(y, len(X)), checked_weights(sample_weight, len(X)))
-        self._scan()
+        self.measure()
 
     def _chunks(self, step: int | None = None) -> Generator[tuple[int, Array]]:
         yield 0, self.X
 
-    def _not_finite(self, rows: slice, block: Array) -> ValueError | None:
+    def not_finite(self, rows: slice, table: Array) -> ValueError | None:
         all_finite("X", self.X)
         return None
 
@@ -149,8 +104,8 @@ class DenseData(DenseTable):
         residual, sums = work(slice(0, self.n), *[X @ w for w in work.vectors])
         return sums, None if residual is None else X.T @ residual
 
-    def columns(self) -> Array:
-        return self.X
+    def columns(self, features: Array | slice) -> Array:
+        return self.X[:, features].astype(np.float64, copy=False)
 
     def feature_columns(self, features: Array, *, centred: bool) -> TableColumns:
         from projfree.numerics.group_l1_qp import DENSE, NO_ROWS
@@ -164,15 +119,9 @@ class DenseData(DenseTable):
             self._selected = kept = features, centred, columns
         return kept[2]
 
-    def subset(self, rows: Array) -> DenseData:
+    def take(self, rows: Array, weight: Array | None) -> DenseData:
         part = self.alike()
         part._selected = None
         part.X = self.X[rows]
-        part._set_rows(len(rows), self.y[rows], self.sample_weights(rows))
+        part._set_rows(len(rows), self.y[rows], weight)
         return part
-
-
-def marked_rows(n: int, width: int) -> Array:
-    """The evenly spread rows that tell one data set from another, fewer where each holds many numbers."""
-    most = min(FINGERPRINT_ROWS, max(FEWEST_MARKED, FINGERPRINT_NUMBERS // max(width, 1)))
-    return np.linspace(0, n - 1, min(n, most)).astype(np.intp)

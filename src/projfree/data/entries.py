@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from projfree.algebra import UNIT
 from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, count, plain_array, shown
+from projfree.data.column_stats import ColumnStats
 from projfree.data.local import LocalData, checked_targets, checked_weights
 from projfree.data.rows import Pass
 
@@ -82,9 +82,6 @@ class ObservedEntries(LocalData):
     """
 
     keeps_images = True
-    diagonal = True
-    products = 0.0
-    row_norm = mean_square = 1.0
     sides: tuple[int, ...]
     block_rows: int
 
@@ -135,25 +132,21 @@ class ObservedEntries(LocalData):
         """Ranges of entries, so that nothing as long as all of them is formed."""
         return (slice(start, min(start + self.block_rows, self.n)) for start in range(0, self.n, self.block_rows))
 
-    def smoothness(self, *, centred: bool) -> float:
-        # A^T S A is diagonal: the weight of each place. Centring only lowers the eigenvalues.
-        weights = getattr(self.mean_row(), "values", self.mean_row())
-        return float(weights.max()) * (1.0 + 4.0 * UNIT * self.summation())
-
-    def mean_row(self) -> Any:
-        return self._mean
+    @cached_property
+    def column_stats(self) -> ColumnStats:  # type: ignore[override]  # found when it is first asked for
+        # A^T S A is diagonal, with the weight of each place; centring only lowers the eigenvalues.
+        mean = self.scatter(np.array(np.broadcast_to(self.weights(slice(None)), (self.n,))))
+        at = getattr(mean, "values", mean)
+        one = np.ones(())
+        return ColumnStats(self.n, mean, 1.0, at, at, one, at, one, one, row_norm=1.0, mean_square=1.0)
 
     @cached_property
-    def _mean(self) -> Any:
-        return self.scatter(np.array(np.broadcast_to(self.weights(slice(None)), (self.n,))))
-
-    @cached_property
-    def _most(self) -> int:
-        return self.most_at_a_place()
-
-    def summation(self) -> float:
+    def rounding_units(self) -> float:  # type: ignore[override]  # found when it is first asked for
         blocks = -(-self.n // self.block_rows)
-        return float(max(min(self.n, self.block_rows) + blocks, self._most) + 8)
+        return float(max(min(self.n, self.block_rows) + blocks, self.most_at_a_place()) + 8)
+
+    def measure(self) -> None:
+        self.__dict__.pop("column_stats", None)
 
 
 def one_target(y: Array, n: int) -> Array:
@@ -186,12 +179,12 @@ class EntriesData(ObservedEntries):
     def most_at_a_place(self) -> int:
         return int(np.bincount(self._flat()).max())
 
-    def subset(self, rows: Array) -> EntriesData:
+    def take(self, rows: Array, weight: Array | None) -> EntriesData:
         part, at = object.__new__(EntriesData), self.entries
         part.entries = object.__new__(Entries)
         for name, value in (("rows", at.rows[rows]), ("cols", at.cols[rows]), ("shape", at.shape)):
             object.__setattr__(part.entries, name, value)
-        part.n, part.sides, part.y, part.weight = len(rows), self.sides, self.y[rows], self.sample_weights(rows)
+        part.n, part.sides, part.y, part.weight = len(rows), self.sides, self.y[rows], weight
         return part
 
     def fingerprint(self) -> str:

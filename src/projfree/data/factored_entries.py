@@ -92,11 +92,11 @@ class FactoredEntriesData(ObservedEntries):
     def _lines(self) -> dict[int, Lines]:
         return {}
 
-    def subset(self, rows: Array) -> FactoredEntriesData:
+    def take(self, rows: Array, weight: Array | None) -> FactoredEntriesData:
         """The given entries, with adjoints on the pattern of all."""
         part = object.__new__(FactoredEntriesData)
         part.pattern, part.place = self.pattern, rows if self.place is None else self.place[rows]
-        part.n, part.sides, part.y, part.weight = len(rows), self.sides, self.y[rows], self.sample_weights(rows)
+        part.n, part.sides, part.y, part.weight = len(rows), self.sides, self.y[rows], weight
         return part
 
     def fingerprint(self) -> str:

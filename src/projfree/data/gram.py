@@ -1,23 +1,78 @@
-r"""`Gram`: all that least squares needs to know about a table, in one pass and open for more rows."""
+r"""`Gram` and weighted moments: all that second-order methods need to know about a table, each in one read."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from projfree.algebra import UNIT
 from projfree.checks import Array, is_sparse
-from projfree.data.second_moments import LANE_ROWS, LANES, add_products, table_bytes
+from projfree.deadline import stopper
 from projfree.numerics.sums import tree_sum
-from projfree.runtime import single_blas
+from projfree.runtime import over_blocks, single_blas
 
 if TYPE_CHECKING:
+    from projfree.data.base import Data
     from projfree.data.local import LocalData
 
 #: Sums of weights within which moments neither overflow nor vanish.
 LEAST_WEIGHT, MOST_WEIGHT = 1e-100, 1e100
+#: Up to this many rows or columns the largest eigenvalue is taken from a Gram matrix; beyond, it is bounded.
+GRAM_SIDE = 3_000
+#: Products that a sparse Gram matrix may cost before the bound by row sums is used instead.
+SPARSE_WORK = 1e9
+#: Columns that are made dense at a time for the Gram matrix of the rows.
+COLUMNS = 1 << 10
+#: Sums that are kept apart while rows stream by, so that threads can share the work; fixed, so that they do not show.
+LANES = 4
+#: Rows that are shifted and multiplied at a time: enough to pay for adding a d x d matrix, few enough for the cache.
+LANE_ROWS = 1024
+#: Bytes of X that are read at a time, at least, and of weights that are formed at a time.
+TABLE_BYTES, BLOCK_BYTES = 1 << 23, 1 << 24
+
+#: ``h(rows, table)``, with ``rows`` a slice and their features: non-negative weights of shape ``(rows, m)``.
+RowWeights = Callable[[slice, Any], Array]
+
+
+@dataclass(frozen=True)
+class Moments:
+    r"""Which sums :math:`\sum_i h_i z_i z_i^T` over rows :math:`z_i = (x_i - c, 1)` with weights h are wanted.
+
+    Attributes
+    ----------
+    weights : int
+        How many weights a row has; each has a matrix of its own.
+    numbers : int
+        How many numbers a row takes while its weights are formed.
+    centred : bool
+        Whether c is `ColumnStats.centre`, else it is zero: what has the last coordinate eliminated does not depend on
+        c, but cancels less.
+    features : ndarray of int, optional
+        The features to look at, in the order of the result; all by default.
+    centre : ndarray, optional
+        What c is in place of that, in the units of the table itself; for rows that are a part of others.
+    """
+
+    weights: int
+    numbers: int
+    centred: bool
+    features: Array | None = None
+    centre: Array | None = None
+
+    def among(self, columns: Any) -> Any:
+        """What belongs to the features, of a table or of a vector with an entry for each of its columns."""
+        if self.features is None or np.array_equal(self.features, np.arange(columns.shape[-1])):
+            return columns
+        return columns[..., self.features] if isinstance(columns, np.ndarray) else columns[:, self.features]
+
+    def weights_of(self, residual: Array | None) -> Array:
+        """The residuals of a step as weights: as many of their columns, the first ones, as are wanted."""
+        assert residual is not None
+        return residual.reshape(len(residual), -1)[:, : self.weights]
 
 
 class Gram:
@@ -68,9 +123,7 @@ class Gram:
         """The moments of a data set, in one pass."""
         columns = data.shape(())
         if len(columns) != 1:
-            raise TypeError(
-                f"`gram` needs a table of features; {type(data).__name__} has a diagonal one, `mean_row()`."
-            )
+            raise TypeError(f"`gram` needs a table of features; {type(data).__name__} has observed entries.")
         return cls(columns[0], data.y.shape[1:]).include(data)
 
     def add(self, X: Any, y: Any, sample_weight: Any = None) -> Gram:
@@ -89,7 +142,7 @@ class Gram:
         total, threads = self._units_of(data), data.threads
         lanes = np.zeros((LANES, *self.matrix.shape))
         if not self.n and not self._centred:
-            self.shift = np.concatenate((data.centre_row(), data.mean_target().ravel()))
+            self.shift = np.concatenate((data.column_stats.centre, data.mean_target().ravel()))
         with single_blas():
             for rows, table in data.tables(table_bytes(self.d)):
                 if is_sparse(table):
@@ -209,3 +262,124 @@ class Gram:
     def intercept(self, w: Array) -> Array:
         """The best intercept for ``w``."""
         return np.asarray(self.mean_target - self.mean @ w)
+
+
+def second_moments(data: LocalData, h: RowWeights, wanted: Moments) -> Array:
+    """The matrices that are wanted for each column of the weights, of shape ``(m, d + 1, d + 1)``, in one read.
+
+    With d the number of features that are looked at.
+    """
+    columns = data.shape(())[0]
+    d = columns if wanted.features is None else len(wanted.features)
+    shift = np.zeros(d)
+    if wanted.centred:
+        shift = wanted.among(data.column_stats.centre if wanted.centre is None else wanted.centre)
+    lanes = np.zeros((LANES, wanted.weights, d + 1, d + 1))
+    step = max(64, BLOCK_BYTES // (8 * wanted.numbers))
+    with single_blas():
+        for rows, table in data.tables(table_bytes(columns)):
+            for part, block in _parts(rows, table, step):
+                nothing, roots, some = np.empty((block.shape[0], 0)), np.sqrt(h(part, block)), wanted.among(block)
+                for j in range(wanted.weights):
+                    add_products(lanes[:, j], some, nothing, roots[:, j], shift, data.threads)
+    return tree_sum(lanes)
+
+
+def _parts(rows: slice, table: Any, step: int) -> Iterator[tuple[slice, Any]]:
+    """The table in blocks of at most so many rows."""
+    for first in range(rows.start, rows.stop, step):
+        last = min(first + step, rows.stop)
+        whole = last - first == table.shape[0]
+        yield slice(first, last), table if whole else table[first - rows.start : last - rows.start]
+
+
+def table_bytes(d: int) -> int:
+    """Bytes of X to read at a time for products of ``d`` columns."""
+    return max(TABLE_BYTES, 8 * d * LANES * LANE_ROWS)
+
+
+def add_products(lanes: Array, table: Any, y: Array, s: Array, shift: Array, threads: int) -> None:
+    """Add the sums of ``z z^T`` over rows ``z = s (x - shift_x, y - shift_y, 1)`` to the lanes, in threads.
+
+    Dense rows are multiplied `LANE_ROWS` at a time. Raises `Expired` where a deadline passes.
+    """
+    stop, count = stopper(), max(1, min(LANES, -(-len(y) // LANE_ROWS)))  # fewer lanes where one product has all rows
+    step = -(-len(y) // count)
+
+    def lane(k: int) -> None:
+        first, last = k * step, min((k + 1) * step, len(y))
+        size = last - first if is_sparse(table) else LANE_ROWS
+        for start in range(first, last, max(size, 1)):
+            stop()
+            rows = slice(start, min(start + size, last))
+            product = _sparse_product if is_sparse(table) else _dense_product
+            lanes[k] += product(table[rows], y[rows], s[rows], shift)
+
+    over_blocks(lane, count, threads)
+
+
+def _dense_product(table: Array, y: Array, s: Array, shift: Array) -> Array:
+    d = table.shape[1]
+    # In the order of the table: turning it round would cost as much as the product.
+    z = np.empty((len(y), len(shift) + 1), order="F" if table.strides[0] < table.strides[1] else "C")
+    np.subtract(table, shift[:d], out=z[:, :d])
+    np.subtract(y, shift[d:], out=z[:, d:-1])
+    z[:, -1] = 1.0
+    if (s != 1.0).any():
+        z *= s[:, None]
+    product: Array = z.T @ z  # NumPy sees the same array twice and computes half
+    return product
+
+
+def _sparse_product(table: Any, y: Array, s: Array, shift: Array) -> Array:
+    """As for dense rows; columns with a shift, targets and ones are made dense, the others stay sparse."""
+    d = table.shape[1]
+    moved, still = np.flatnonzero(shift[:d]), np.flatnonzero(shift[:d] == 0.0)
+    full = np.concatenate([moved, np.arange(d, len(shift) + 1)])
+    columns = table.tocsc()
+    rest = columns[:, still].multiply(s[:, None]).tocsc()
+    z = np.column_stack([columns[:, moved].toarray() - shift[moved], y - shift[d:], np.ones(len(y))]) * s[:, None]
+    out = np.zeros((len(shift) + 1,) * 2)
+    out[np.ix_(full, full)] = z.T @ z
+    cross = rest.T @ z
+    out[np.ix_(still, full)], out[np.ix_(full, still)] = cross, cross.T
+    out[np.ix_(still, still)] = (rest.T @ rest).toarray()
+    return out
+
+
+def largest_eigenvalue(data: Data, *, centred: bool) -> float:
+    r"""An upper bound on :math:`\lambda_{\max}(A^T S A)`, with A centred by its weighted mean row if asked.
+
+    The eigenvalue of the Gram matrix of the smaller side up to 3,000, raised by its rounding. Beyond, the largest row
+    sum of absolute values, which never needs the matrix and bounds the moments about the mean m; those about zero add
+    at most :math:`\|m\|^2`. The trace, the mean square of the rows, is a bound as well.
+    """
+    own, n, d = data.column_stats, data.n, math.prod(data.shape(()))
+    stored, units = float(np.sum(own.stored)), data.rounding_units + d
+    if own.terms and d <= min(n, GRAM_SIDE) and (stored == n * d or stored**2 <= SPARSE_WORK * n):
+        gram, mean = data.gram(), np.ravel(own.mean)
+        moment = gram.moment(mean if centred else np.zeros(d))
+        return _raised(moment, float(np.trace(moment) + np.trace(gram.moment(gram.shift[:d]))), units)
+    if own.terms and n <= GRAM_SIDE and (outer := _outer_products(data, d, own.mean if centred else 0.0 * own.mean)):
+        return _raised(outer[0], float(np.trace(outer[0])), float(n + d))
+    away = 0.0 if centred or not own.terms else float(np.sum(own.mean**2))
+    bound = min(float(own.row_sums.max()) + away, own.mean_square)
+    return bound * (1.0 + 8.0 * UNIT * units)
+
+
+def _raised(gram: Array, size: float, units: float) -> float:
+    """The largest eigenvalue of a rounded matrix, raised by what rounding may have taken from it."""
+    return float(np.linalg.eigvalsh(gram)[-1]) + 8.0 * UNIT * units * size
+
+
+def _outer_products(data: Data, d: int, about: Array) -> tuple[Array] | None:
+    """The Gram matrix of the rows about a point, from a few columns at a time; None where they are out of reach."""
+    total = np.zeros((data.n, data.n))
+    for start in range(0, d, COLUMNS):
+        table = data.columns(slice(start, start + COLUMNS))
+        if table is None:
+            return None
+        z = table - about[start : start + COLUMNS]
+        z *= np.sqrt(np.reshape(cast("LocalData", data).weights(slice(None)), (-1, 1)))
+        total += z @ z.T
+    return (total,)

@@ -5,14 +5,17 @@ sums, then its part of the gradient. The kernels are compiled once for all losse
 they call once for each tile and point. Sums within a block may be taken in any order, which the rounding allowance
 covers; the order depends on the machine code alone, and each block has its own row of ``sums`` and ``gradients``.
 
-Importing this module imports numba, which costs more than small problems take to solve.
+Importing this module imports numba, which costs more than small problems take to solve: `data.blocks.compiled` says
+which passes come here. `Pass.__call__` computes the same in NumPy, up to rounding: it is the specification.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from functools import cache
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.linalg.cython_blas  # noqa: F401  # the BLAS of `np.dot` in compiled code; loaded now, so that it is limited
@@ -20,9 +23,26 @@ from numba import cfunc, types
 from numba.extending import register_jitable
 
 from projfree.checks import Array
+from projfree.data import layout
 from projfree.data.layout import ALONG, ALONG_SIZE, MEAN_IMAGE, SCALARS, SHIFTED, SIZE, SLOPE, SLOPE_SIZE, SQUARE, VALUE
+from projfree.data.rows import Pass
 from projfree.numerics import scalars
 from projfree.numerics.compilation import FAST, compiled
+from projfree.numerics.forms import Form
+from projfree.numerics.sums import tree_sum
+from projfree.runtime import single_blas
+
+if TYPE_CHECKING:
+    from projfree.data.blocks import Blocks
+
+#: Rows of a tile at most, for one output and for several, and its bytes: a part of the second-level cache.
+TILE, OUTPUTS_TILE, TILE_BYTES = 256, 64, 1 << 18
+#: Rows of a tile of a Fortran-ordered or sparse table at least: the runs of memory that are read for a column.
+LONG_TILE = 64
+#: Points of a pass, at most.
+MOST_POINTS = 4
+
+Work = Callable[[int, int], None]
 
 _EXACT = {"nsz", "contract"}
 _VECTOR = types.Array(types.float64, 1, "C")
@@ -36,14 +56,14 @@ class Arguments(NamedTuple):
     Attributes
     ----------
     vectors : ndarray of shape (m, d, k)
-    coefficients, scale : ndarray of shape (p, m) and (p,)
-        Of the predictions of the vectors and of the base in those of the points.
+    sources : ndarray of int of shape (p,)
+        The vector of each point, -1 where its predictions are known or zero.
     offsets, b : ndarray of shape (p, r k)
         What is added to the predictions of the points, and their intercepts, for r rows.
-    base, y, weight : ndarray
+    known, keep : tuple of four arrays
+        The known predictions of points, and where those of points are written, flat.
+    y, weight : ndarray
         One or k numbers a row, flat.
-    keep : tuple of four arrays
-        Where the predictions of points are written.
     outputs, targets, values : int
         k, and how many targets and losses a row has: k, or one where the loss couples the outputs.
     uniform : float
@@ -58,14 +78,13 @@ class Arguments(NamedTuple):
     """
 
     vectors: Array
-    coefficients: Array
-    scale: Array
+    sources: Array
     offsets: Array
     b: Array
-    base: Array
+    known: tuple[Array, ...]
+    keep: tuple[Array, ...]
     y: Array
     weight: Array
-    keep: tuple[Array, ...]
     outputs: int
     targets: int
     values: int
@@ -74,6 +93,94 @@ class Arguments(NamedTuple):
     parameters: Array
     gradients: Array
     sums: Array
+
+
+class Compiled:
+    """A pass in compiled code, called on ranges of blocks; sums are added up over the chunks of a table."""
+
+    def __init__(self, work: Pass, form: Form | None, features: int, cut: Blocks) -> None:
+        loss: Any = getattr(work.step, "loss", None)
+        points, k, nothing = len(work.sources), math.prod(work.outputs), np.empty(0)
+        b = getattr(work.step, "b", (None,) * points)
+        coupled = form is not None and loss.coupled
+        self._outputs, self._rows, self._one = work.outputs, cut.rows, k == 1 and not coupled
+        self._loss = loss_kernel(form.tile if form else no_loss)
+        rows = TILE if self._one else OUTPUTS_TILE
+        sources = np.array([source if isinstance(source, int) else -1 for source in work.sources])
+        offsets = np.zeros((points, k))
+        if work.offsets is not None:
+            offsets[sources >= 0] = np.reshape(work.offsets, (-1, k))[sources[sources >= 0]]
+        known = [source.reshape(-1) if isinstance(source, np.ndarray) else nothing for source in work.sources]
+        keep = [nothing if own is None else own.reshape(-1) for own in work.keep]
+        self._args = Arguments(
+            vectors=_read_only(np.reshape(work.vectors, (-1, features, k))),
+            sources=_read_only(sources, np.int64),
+            offsets=_read_only(np.tile(offsets, rows)),
+            b=_read_only([np.tile(np.broadcast_to(0.0 if own is None else np.ravel(own), k), rows) for own in b]),
+            known=tuple(_read_only(own) for own in (*known, *[nothing] * (MOST_POINTS - points))),
+            keep=(*keep, *[nothing] * (MOST_POINTS - points)),
+            y=_read_only(np.ravel(work.y)),
+            weight=_read_only(nothing if work.weight is None else work.weight),
+            outputs=k,
+            targets=work.y.size // work.n,
+            values=1 if coupled else k,
+            uniform=1.0 / work.n,
+            shifted=b[0] is not None,
+            parameters=np.array(form.parameters(loss) if form else (), dtype=np.float64),
+            gradients=np.zeros((cut.count, features if form else 0, k)),
+            sums=np.zeros((cut.count, layout.count(k, points) if form else 0)),
+        )
+
+    def dense(self, X: Array, offset: int = 0) -> Work | None:
+        """The work on a table, or on the chunk of it that begins at row ``offset``; None if it is not contiguous."""
+        fortran = not X.flags.c_contiguous
+        if (fortran and not X.flags.f_contiguous) or not X.flags.aligned or X.dtype not in (np.float64, np.float32):
+            return None
+        tile = TILE if self._one else OUTPUTS_TILE
+        while tile > (LONG_TILE if fortran else 8) and tile * X.shape[1] * X.itemsize > TILE_BYTES:
+            tile //= 2  # a divisor of `TILE`, so that chunks of a file can begin where a tile does
+        if self._one:
+            table = _read_only(X.T if fortran else X, X.dtype)
+            return self._work(dense_rows, table, fortran, offset, self._rows, tile)
+        if X.dtype == np.float64 and not fortran:
+            return self._work(dense_outputs, _read_only(X), offset, self._rows, tile)
+
+        def work(first: int, last: int) -> None:
+            for block in range(first, last):
+                start = max(block * self._rows, offset)
+                part = _read_only(X[start - offset : (block + 1) * self._rows - offset])
+                self._work(dense_outputs, part, start, self._rows, tile)(block, block + 1)
+
+        return work
+
+    def csr(self, values: Array, columns: Array, pointers: Array) -> Work | None:
+        """The work on compressed sparse rows whose indices have been checked; None for several outputs."""
+        if not self._one:
+            return None
+        unsigned = _read_only(columns, columns.dtype).view(f"u{columns.itemsize}")
+        parts = _read_only(values, values.dtype), unsigned, _read_only(pointers, pointers.dtype)
+        return self._work(sparse_rows, *parts, self._rows, LONG_TILE)
+
+    def _work(self, kernel: Any, *where: Any) -> Work:
+        def work(first: int, last: int) -> None:
+            with single_blas(not self._one):
+                kernel(*where, first, last, self._loss, self._args)
+
+        return work
+
+    def total(self) -> tuple[Array, Array | None]:
+        """The sums over all blocks and the gradient, if the step has one; to be called once, at the end."""
+        sums, gradients = self._args.sums, self._args.gradients
+        if not gradients.size:
+            return np.zeros(0), None
+        return tree_sum(sums), tree_sum(gradients).reshape(gradients.shape[1], *self._outputs)
+
+
+def _read_only(array: Any, dtype: Any = np.float64) -> Array:
+    """A contiguous view, or a copy, that cannot be written to: one compiled type for all inputs."""
+    view: Array = np.ascontiguousarray(array, dtype=dtype).view()
+    view.flags.writeable = False
+    return view
 
 
 def no_loss(parameters, u, y, value, slope):
@@ -132,25 +239,24 @@ def _add_sums(loss, a, block, first, count, formed, space):
 
     Predictions are kept where that is asked for; the weighted derivatives at the first point are left in ``space[0]``.
     """
-    points, k, sums = len(a.scale), a.outputs, a.sums[block]
+    points, k, sums = len(a.sources), a.outputs, a.sums[block]
     r, u, full, value, s, y = space[0], space[1], space[2], space[3], space[4], space[5]
     size, values, targets = count * k, count * a.values, count * a.targets
-    base, their = a.base[first * k : (first + count) * k], a.y[first * a.targets : (first + count) * a.targets]
+    their = a.y[first * a.targets : (first + count) * a.targets]
     for i in range(targets):
         y[i] = their[i]
     _weigh(a, first, count, s)
     for j in range(points - 1, -1, -1):  # the first point last, because its derivatives are wanted
-        scale, offset, b = a.scale[j], a.offsets[j], a.b[j]
-        for i in range(size):
-            u[i] = offset[i]
-        if scale != 0.0:
-            for i in range(len(base)):
-                u[i] += scale * base[i]
-        for q in range(len(formed)):
-            c, own = a.coefficients[j, q], formed[q]
-            if c != 0.0:
-                for i in range(size):
-                    u[i] += c * own[i]
+        offset, b, known, source = a.offsets[j], a.b[j], a.known[j][first * k : (first + count) * k], a.sources[j]
+        if source >= 0:
+            own = formed[source]
+            for i in range(size):
+                u[i] = own[i] + offset[i]
+        elif len(known):
+            for i in range(size):
+                u[i] = known[i]
+        else:
+            u[:size] = 0.0
         keep = a.keep[j][first * k : (first + count) * k]
         for i in range(len(keep)):
             keep[i] = u[i]

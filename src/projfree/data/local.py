@@ -8,18 +8,18 @@ from typing import Any, Self
 
 import numpy as np
 
-from projfree.checks import Array, all_finite, real_array
-from projfree.data.base import Data
-from projfree.data.gram import Gram
-from projfree.data.moments import column_deviation, column_sizes, row_measures
+from projfree.checks import Array, all_finite, real_array, shown
+from projfree.data.base import Data, Fold
+from projfree.data.column_stats import ColumnStats
+from projfree.data.gram import Gram, second_moments
 from projfree.data.rows import AsResidual, FormImages, Pass, Rows
-from projfree.data.second_moments import second_moments
-from projfree.data.spectrum import largest_row_sum
 from projfree.data.workspace import LocalWorkspace, Workspace
 
 #: Columns for `projfree.numerics.group_l1_kernels`: their kind, where each begins, rows and entries.
 TableColumns = tuple[int, Array, Array, Array]
 
+#: Bytes of a piece of a table that is measured, half of a usual second-level cache, and its rows, at least.
+PIECE_BYTES, PIECE_ROWS = 1 << 20, 16
 #: Weights below this part of the largest would leave the range of normal numbers once they are divided by their sum.
 WEIGHT_SHARE = 1e-290
 #: The largest target whose square, times a number of rows, is within the range of floats.
@@ -53,7 +53,6 @@ class LocalData(Data):
     threads: int = 1
     keeps_images: bool = False
     adjoint_reads: bool = True
-    _centre: Array | None = None
     places: tuple[Array, Array] | None = None
     y: Array
     weight: Array | None
@@ -67,8 +66,40 @@ class LocalData(Data):
         """
 
     @abstractmethod
-    def subset(self, rows: Array) -> LocalData:
-        """The data of the given rows alone, weighted so that its sums are unbiased for those of all rows."""
+    def take(self, rows: Array, weight: Array | None) -> LocalData:
+        """The data of the given rows alone, with these weights and the statistics of all rows."""
+
+    def subset(self, rows: Array | Fold) -> LocalData:
+        if isinstance(rows, Fold):
+            dealt = np.random.default_rng(rows.seed).permutation(self.n) % rows.folds
+            rows = np.flatnonzero((dealt == rows.fold) == rows.inside)
+        weight = None if self.weight is None else self.weight[rows]
+        part = self.take(rows, checked_weights(weight, len(rows)))
+        if self.total_weight is not None and weight is not None:
+            part.total_weight = self.total_weight * float(weight.sum())
+        part.measure()
+        return part
+
+    def representative(self, rows: Array) -> LocalData:
+        """The given rows, with weights ``n s_i / m`` that keep sums over m of them unbiased for those of all rows."""
+        return self.take(rows, None if self.weight is None else self.weight[rows] * (self.n / len(rows)))
+
+    def measure(self) -> None:
+        """Read all rows once: check that they are finite, and set `column_stats`."""
+        stats: ColumnStats | None = None
+        for rows, table in self.tables(max(PIECE_BYTES, 8 * PIECE_ROWS * self.shape(())[0])):
+            part = ColumnStats.of(table, self.weights(rows), rows.start, self.n)
+            if not np.isfinite(part.row_norm):
+                raise self.not_finite(rows, table) or ValueError(
+                    f"`X` has entries as large as {shown(abs(table).max())}; rescale its columns."
+                )
+            stats = part if stats is None else stats.merge(part)
+        assert stats is not None
+        self.column_stats = stats
+
+    def not_finite(self, rows: slice, table: Any) -> ValueError | None:
+        """The error about the first entry of some rows that is not finite, None if all are."""
+        return None
 
     def sample(self, m: int, rng: np.random.Generator) -> Array:
         """``m`` of the rows in increasing order, each row with the probability ``m / n``; no work of order n."""
@@ -77,20 +108,21 @@ class LocalData(Data):
     def open(self) -> Workspace:
         return LocalWorkspace(self)
 
-    def with_targets(self, convert: Callable[[Array], Array]) -> Self:
+    def with_targets(self, convert: Callable[[Array], Array], reweight: Callable[[Array], Array] | None = None) -> Self:
         data = self.alike()
         data.y = convert(self.y)
+        if reweight is not None:
+            weight = self.weights(slice(None)) * reweight(self.y)
+            data.total_weight = float(np.sum(weight)) * (self.n if self.total_weight is None else self.total_weight)
+            data.weight = checked_weights(weight, self.n)
+            data.measure()
         return data
 
     def alike(self) -> Self:
         """A shallow copy, faster than that of `copy`: a run may draw a sample at every iteration."""
         data = object.__new__(type(self))
         data.__dict__.update(self.__dict__)
-        data._centre = None  # of other rows, and only where somebody has asked for it
         return data
-
-    def outputs(self, of: Callable[[Array], tuple[int, ...]]) -> tuple[int, ...]:
-        return of(self.y)
 
     def labels(self) -> list[Array]:
         return labels_of(self.y if self.weight is None else self.y[self.weight > 0])
@@ -103,15 +135,8 @@ class LocalData(Data):
             mean = mean + (np.add.reduce(rest, axis=0) / len(y) if s is None else s @ rest)
         return np.asarray(mean)
 
-    def centre_row(self) -> Array:
-        from projfree.data.second_moments import rough_centre, table_bytes
-
-        if self._centre is None:
-            self._centre = rough_centre(next(iter(self.tables(table_bytes(self.shape(())[0]))))[1])
-        return self._centre
-
-    def median_target(self) -> Array:
-        return np.asarray(np.median(self.y, axis=0))
+    def quantile(self, q: float) -> Array:
+        return np.asarray(self.y.max(axis=0) if q == 1.0 else np.quantile(self.y.astype(np.float64), q, axis=0))
 
     def rows(self, rows: slice) -> Rows:
         """What a step is told about a block of rows."""
@@ -122,26 +147,17 @@ class LocalData(Data):
         """The normalised weights of some rows, as something to multiply with."""
         return 1.0 / self.n if self.weight is None else self.weight[rows]
 
-    def sample_weights(self, rows: Array) -> Array | None:
-        """Weights ``n s_i / m`` of m sampled rows, which keep sums unbiased; None where all are equal."""
-        return None if self.weight is None else self.weight[rows] * (self.n / len(rows))
-
     def apply(self, w: Array) -> Array:
         """The image A w, in one pass."""
         outputs = w.shape[len(self.shape(())) :]
         out = np.empty((self.n, *outputs))
-        self.run(
-            Pass(FormImages(), self.n, self.y, self.weight, (w,), np.ones((1, 1)), None, np.zeros(1), (out,), outputs)
-        )
+        self.run(Pass(FormImages(), self.n, self.y, self.weight, (w,), (0,), (out,), outputs))
         return out
 
     def adjoint(self, r: Array) -> Array:
         """The adjoint image, the sum over rows of ``r_i`` times row i of A, in one pass."""
         r = np.asarray(r, dtype=np.float64)
-        work = Pass(
-            AsResidual(), self.n, self.y, self.weight, (), np.zeros((1, 0)), r, np.ones(1), (None,), r.shape[1:]
-        )
-        total: Array = self.run(work)[1]
+        total: Array = self.run(Pass(AsResidual(), self.n, self.y, self.weight, (), (r,), (None,), r.shape[1:]))[1]
         return total
 
     def tables(self, nbytes: int = 1 << 20) -> Iterator[tuple[slice, Any]]:
@@ -156,10 +172,6 @@ class LocalData(Data):
         image: Array = table @ w if w.any() else np.zeros((table.shape[0], *w.shape[1:]))
         return image
 
-    row_measures = row_measures
-    column_deviation = column_deviation
-    column_sizes = column_sizes
-    largest_row_sum = largest_row_sum
     second_moments = second_moments
 
     def gram(self) -> Gram:

@@ -96,34 +96,28 @@ class WithResidualSum(Step):
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    r"""One read of the data: which images are formed, and what is done with them.
-
-    The image of point j is ``scale[j] * base + sum_k coefficients[j, k] (A vectors[k] + offsets[k])``.
+    """One read of the data: which images are formed, and what is done with them.
 
     Attributes
     ----------
     step : Step
         What is done with the images of a block.
+    n : int
+        Number of rows.
     y, weight : ndarray, ndarray or None
         Targets and normalised weights of all rows; without weights each row has 1 / n.
     vectors : tuple of ndarray
-        The m parameters whose images are formed.
-    coefficients : ndarray of shape (p, m)
-        Of these images in the images of the p points.
-    base : ndarray or None
-        A known image.
-    scale : ndarray of shape (p,)
-        Of the known image in the images of the points.
+        The parameters whose images are formed.
+    sources : tuple of (int, ndarray or None)
+        For each point the index of its vector, or its known image, or None where that is zero.
     keep : tuple of (ndarray or None)
         For each point, where its image is written, None where it is not kept.
-    offsets : ndarray of shape (m, ...) or None
-        Numbers added to the images of the vectors: how a shift of the features enters.
     outputs : tuple of int
         The trailing shape of images.
     places : pair of ndarray, or None
         Row and column of each observed entry of a matrix.
-    read : int
-        Rows that the workspace has read before.
+    offsets : ndarray of shape (m, ...) or None
+        Numbers added to the images of the vectors: how a shift of the features enters.
     """
 
     step: Step
@@ -131,38 +125,25 @@ class Pass:
     y: Array
     weight: Array | None
     vectors: tuple[Any, ...]
-    coefficients: Array
-    base: Array | None
-    scale: Array
+    sources: tuple[int | Array | None, ...]
     keep: tuple[Array | None, ...]
     outputs: tuple[int, ...] = ()
-    offsets: Array | None = None
     places: tuple[Array, Array] | None = None
-    read: int = 0
+    offsets: Array | None = None
 
     def __call__(self, rows: slice, *formed: Array) -> tuple[Array | None, Array]:
         """The step on a block of rows, given the images of the vectors."""
         if self.offsets is not None:
             formed = tuple(image + offset for image, offset in zip(formed, self.offsets, strict=True))
-        images = [self._mixed(j, rows, formed) for j in range(len(self.scale))]
+        images = [self._image(source, rows, formed) for source in self.sources]
         for store, image in zip(self.keep, images, strict=True):
             if store is not None:
                 store[rows] = image
-        return self.step.block(self.rows(rows), *images)
-
-    def rows(self, rows: slice) -> Rows:
-        """Targets, weights and places of a block."""
         s = 1.0 / self.n if self.weight is None else self.weight[rows]
         places = None if self.places is None else (self.places[0][rows], self.places[1][rows])
-        return Rows(self.y[rows], s, places)
+        return self.step.block(Rows(self.y[rows], s, places), *images)
 
-    def _mixed(self, j: int, rows: slice, formed: tuple[Array, ...]) -> Array:
-        u: Array | None = None
-        if self.base is not None and self.scale[j] != 0.0:
-            u = self.base[rows] if self.scale[j] == 1.0 else self.scale[j] * self.base[rows]
-        own = self.coefficients[j]
-        for k in own.nonzero()[0].tolist():  # of many points each has its own vector
-            c, image = float(own[k]), formed[k]
-            part = image if c == 1.0 else c * image
-            u = part if u is None else u + part
-        return np.zeros((rows.stop - rows.start, *self.outputs)) if u is None else u
+    def _image(self, source: int | Array | None, rows: slice, formed: tuple[Array, ...]) -> Array:
+        if isinstance(source, int):
+            return formed[source]
+        return np.zeros((rows.stop - rows.start, *self.outputs)) if source is None else source[rows]

@@ -11,13 +11,9 @@ import scipy.sparse as sp
 
 from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, count, shown
-from projfree.data.blocks import MOST_BLOCKS, THREADED_BYTES, Blocks, Partials, over_ranges
-from projfree.data.compiled import compiled
-from projfree.data.dense import marked_rows
+from projfree.data.blocks import MOST_BLOCKS, THREADED_BYTES, Blocks, Partials, compiled, over_ranges
 from projfree.data.local import LocalData, TableColumns, checked_targets, checked_weights
-from projfree.data.moments import measures
 from projfree.data.rows import Pass
-from projfree.data.spectrum import largest_eigenvalue
 from projfree.runtime import default_threads, over_blocks, single_blas
 
 #: Bytes of one entry, for sizes that must not depend on how wide the stored indices are.
@@ -33,8 +29,8 @@ class SparseData(LocalData):
 
     CSR with float32 or float64 values is held without a copy and must not be changed afterwards; other formats are
     converted to CSR once. Where columns are unsorted or occur twice, they are sorted and summed in a copy. Explicit
-    zeros are fine, and indices may be int32 or int64. Construction checks all entries and indices, and measures the
-    rows; their mean, and the table by columns, are found when they are first asked for.
+    zeros are fine, and indices may be int32 or int64. Construction checks all entries and indices and finds the
+    `column_stats`; the table by columns is made when it is first asked for.
 
     Parameters
     ----------
@@ -61,38 +57,31 @@ class SparseData(LocalData):
         self._hold(canonical_rows(X))
         self.threads = default_threads() if threads is None else count("threads", threads)
         self.y, self.weight = checked_targets(y, self.n), checked_weights(sample_weight, self.n)
-        self.row_norm, self.mean_square = self._measure()
+        self.measure()
 
     def _hold(self, X: sp.csr_array) -> None:
         entries = int(X.nnz)
-        self.X, (self.n, self.d), self.stored = X, X.shape, entries
+        self.X, (self.n, self.d) = X, X.shape
         self.nbytes, self.cut = ENTRY_BYTES * entries, sparse_blocks(self.n, self.d, entries)
-        self._kept: dict[str, Any] = {}  # the mean row and the columns, shared by copies with other targets
+        self._by_column: list[sp.csc_array] = []  # once it was asked for, shared by copies with other targets
 
-    def _measure(self) -> tuple[float, float]:
-        """The largest norm and the mean square of the rows; raises a sentence where an entry is not finite."""
-        largest, mean_square = 0.0, 0.0
-        for rows, tile in self.tables():
-            squares, filled = np.zeros(tile.shape[0]), np.flatnonzero(np.diff(tile.indptr))
-            with np.errstate(over="ignore", invalid="ignore"):
-                if len(filled):
-                    squares[filled] = np.add.reduceat(tile.data * tile.data, tile.indptr[filled])
-            if not np.isfinite(squares).all():
-                raise _not_finite(self.X)
-            largest = max(largest, float(squares.max()))
-            mean_square += float(np.sum(squares * self.weights(rows)))
-        return measures(largest, mean_square)
+    def not_finite(self, rows: slice, table: Any) -> ValueError | None:
+        bad = np.flatnonzero(~np.isfinite(self.X.data))
+        if not len(bad):
+            return None
+        row = int(np.searchsorted(self.X.indptr, bad[0], side="right")) - 1
+        return ValueError(
+            f"`X` must be finite, got {shown(self.X.data[bad[0]])} at index ({row}, {self.X.indices[bad[0]]}); "
+            "drop or impute such entries first."
+        )
 
-    def mean_row(self) -> Array:
-        if "mean" not in self._kept:
-            self._kept["mean"] = self.adjoint(np.array(np.broadcast_to(self.weights(slice(None)), self.n)))
-        mean: Array = self._kept["mean"]
-        return mean
+    def _columns(self) -> sp.csc_array:
+        if not self._by_column:
+            self._by_column.append(self.X.tocsc())
+        return self._by_column[0]
 
-    def columns(self) -> sp.csc_array:
-        if "columns" not in self._kept:
-            self._kept["columns"] = self.X.tocsc()
-        return self._kept["columns"]
+    def columns(self, features: Array | slice) -> Array:
+        return np.asarray(self._columns()[:, features].toarray(), dtype=np.float64)
 
     def tables(self, nbytes: int = 1 << 20) -> Iterator[tuple[slice, Any]]:
         step = max(16, self.n * nbytes // max(self.nbytes, 1))
@@ -137,10 +126,10 @@ class SparseData(LocalData):
             transposed = assemble(tile.data, tile.indices, tile.indptr, tile.shape[::-1], sp.csc_array)
             partials.adjoints_of((self.d, *residual.shape[1:]))[k] = transposed @ residual
 
-    def subset(self, rows: Array) -> SparseData:
+    def take(self, rows: Array, weight: Array | None) -> SparseData:
         part = self.alike()
         part._hold(self.X[rows])
-        part.y, part.weight = self.y[rows], self.sample_weights(rows)
+        part.y, part.weight = self.y[rows], weight
         part._selected = None
         return part
 
@@ -150,28 +139,23 @@ class SparseData(LocalData):
 
         kept = self._selected
         if kept is None or not np.array_equal(kept[0], features):
-            table = self.columns()
+            table = self._columns()
             ptr = np.append(0, np.cumsum(np.diff(table.indptr)[features]))
             rows, x = np.empty(ptr[-1], dtype=np.int32 if self.n < 2**31 else np.int64), np.empty(ptr[-1])
             select_columns(table.indptr, table.indices, table.data, features, ptr, rows, x)
             self._selected = kept = features, (SPARSE, ptr, rows, x)
         return kept[1]
 
-    def smoothness(self, *, centred: bool) -> float:
-        return largest_eigenvalue(self, np.zeros(self.d), np.ones(self.d), self.mean_square, centred=centred)
-
-    def summation(self) -> float:
+    @property
+    def rounding_units(self) -> float:  # type: ignore[override]  # read-only here
         # A column has at most one entry in a row, because the table is canonical. So a block of B rows adds at most B
         # terms to an entry of its adjoint: B products and B - 1 sums are rounded.
         return self.cut.units()
 
     def fingerprint(self) -> str:
-        marked = self.X[marked_rows(self.n, 2 * int(self.X.nnz) // self.n)]  # an entry has a place and a value
-        marked.eliminate_zeros()
-        # The sum of the bits changes with any entry; the place of an entry alone would cost a product to tell.
-        bits = self.X.data.view(f"u{self.X.dtype.itemsize}").sum(dtype=np.uint64)
-        parts = (marked.indptr.astype(np.int64), marked.indices.astype(np.int64), marked.data, self.y, self.weight)
-        return short_hash(f"sparse {(self.n, self.d)} {self.X.dtype} {self.y.shape} {bits}", *parts)
+        own = self.column_stats
+        sums = own.mean, own.squares, own.largest, own.checksum, own.stored
+        return short_hash(f"sparse {(self.n, self.d)} {self.X.dtype} {self.y.shape}", self.y, self.weight, *sums)
 
 
 def sparse_blocks(n: int, d: int, entries: int) -> Blocks:
@@ -236,15 +220,3 @@ def assemble(values: Array, indices: Array, pointers: Array, shape: tuple[int, i
 def _with_values(X: sp.csr_array, values: Array) -> sp.csr_array:
     """Other values at the same places."""
     return assemble(values, X.indices, X.indptr, X.shape)
-
-
-def _not_finite(X: sp.csr_array) -> ValueError:
-    """The sentence about the first entry that is not finite, or about those whose squares are not."""
-    bad = np.flatnonzero(~np.isfinite(X.data))
-    if not len(bad):
-        return ValueError(f"`X` has entries as large as {shown(np.abs(X.data).max())}; rescale its columns.")
-    row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
-    return ValueError(
-        f"`X` must be finite, got {shown(X.data[bad[0]])} at index ({row}, {X.indices[bad[0]]}); "
-        "drop or impute such entries first."
-    )

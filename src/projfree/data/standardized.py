@@ -3,121 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
-from projfree.algebra import UNIT
 from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, all_finite, real_array, shown
 from projfree.data.base import Data
+from projfree.data.gram import Gram, Moments, RowWeights
 from projfree.data.local import LocalData, TableColumns
 from projfree.data.rows import Pass, WithResidualSum
-from projfree.data.second_moments import Moments, RowWeights
-from projfree.data.spectrum import largest_eigenvalue
-
-if TYPE_CHECKING:
-    from projfree.data.gram import Gram
 
 
-class StandardizedView(Data):
-    r"""The rows :math:`(x_i - m) / s` of another data set, entry by entry, wherever they are.
+class Standardized(LocalData):
+    r"""The rows :math:`(x_i - m) / s` of another data set, entry by entry.
 
     .. math:: A' w = A (w / s) - \langle m, w / s\rangle, \qquad A'^T r = (A^T r - m \textstyle\sum_i r_i) / s .
 
+    Passes are those of the data underneath, and `column_stats` bound the terms that cancel, see `ColumnStats.scaled`:
+    columns whose mean is large compared with their deviation make rounding allowances as large as they have to be.
+
     Parameters
     ----------
-    data : Data
+    data : LocalData
         Any table.
     shift, scale : array of shape (d,)
         Numbers m and s > 0; a radius is then one on the coefficients of the scaled features.
-
-    Notes
-    -----
-    ``row_norm`` and ``mean_square`` are those of :math:`(|x_i| + |m|) / s`: they bound the rows and also the terms that
-    cancel in the adjoint, so that the rounding allowance of a certificate stays true. Columns whose mean is large
-    compared with their deviation make it as large as it has to be. Construction reads the data once.
-    """
-
-    data: Data
-
-    def __init__(self, data: Data, shift: Any, scale: Any) -> None:
-        self.shift, self.scale = column_numbers("shift", shift, data), column_numbers("scale", scale, data)
-        if self.scale.min() <= 0.0:
-            j = int(np.argmin(self.scale))
-            raise ValueError(f"`scale` must be positive, got {shown(self.scale[j])} for column {j}; use 1 to leave it.")
-        self._hold(data)
-        self.row_norm, self.mean_square = data.row_measures(self.shift, self.scale)
-        self.feature_names, self.total_weight = data.feature_names, data.total_weight
-
-    def _hold(self, data: Any) -> None:
-        self.data, self.n, self.stored = data, data.n, data.stored
-
-    def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
-        return self.data.shape(outputs)
-
-    def with_targets(self, convert: Callable[[Array], Array]) -> Self:
-        view = copy(self)
-        view._hold(self.data.with_targets(convert))
-        return view
-
-    def outputs(self, of: Callable[[Array], tuple[int, ...]]) -> tuple[int, ...]:
-        return self.data.outputs(of)
-
-    def labels(self) -> list[Array]:
-        return self.data.labels()
-
-    def mean_target(self) -> Array:
-        return self.data.mean_target()
-
-    def median_target(self) -> Array:
-        return self.data.median_target()
-
-    def divided(self, w: Array) -> Array:
-        """Each row of a parameter divided by the scale of its column."""
-        divided: Array = (w.T / self.scale).T
-        return divided
-
-    def raw(self, w: Array, intercept: Any = None) -> tuple[Array, Array]:
-        inner = self.divided(np.asarray(w, dtype=np.float64))
-        offset = np.asarray(0.0 if intercept is None else intercept) - self.shift @ inner
-        return self.data.raw(inner, offset)
-
-    def row_measures(self, shift: Array, scale: Array) -> tuple[float, float]:
-        return self.data.row_measures(np.abs(self.shift) + self.scale * np.abs(shift), self.scale * scale)
-
-    def column_deviation(self, constant: float = 1.0) -> Array:
-        return self.data.column_deviation(constant) / self.scale
-
-    def column_sizes(self) -> Array:
-        # Before the difference is taken: what is rounded are the products with either.
-        sizes: Array = (self.data.column_sizes() + np.abs(self.shift)) / self.scale
-        return sizes
-
-    def gram(self) -> Gram:
-        return self.data.gram().standardized(self.shift, self.scale)
-
-    def smoothness(self, *, centred: bool) -> float:
-        trace = self.mean_square * (1.0 + 8.0 * UNIT * self.summation())
-        return largest_eigenvalue(self.data, self.shift, self.scale, trace, centred=centred)
-
-    def mean_row(self) -> Array:
-        return (self.data.mean_row() - self.shift) / self.scale
-
-    def centre_row(self) -> Array:
-        return (self.data.centre_row() - self.shift) / self.scale
-
-    def summation(self) -> float:
-        return self.data.summation() + 4.0  # the product with the shift, the difference and the quotient
-
-    def fingerprint(self) -> str:
-        return f"{self.data.fingerprint()} {short_hash('', self.shift, self.scale)}"
-
-
-class Standardized(StandardizedView, LocalData):
-    """The view of rows on this machine, whose passes are those of the data underneath.
 
     Examples
     --------
@@ -130,10 +42,44 @@ class Standardized(StandardizedView, LocalData):
 
     data: LocalData
 
-    def _hold(self, data: LocalData) -> None:
-        super()._hold(data)
-        self.y, self.weight, self.keeps_images = data.y, data.weight, data.keeps_images
-        self.threads, self.nbytes = data.threads, data.nbytes
+    def __init__(self, data: LocalData, shift: Any, scale: Any) -> None:
+        self.shift, self.scale = checked_scaling(data, shift, scale)
+        self.feature_names, self.total_weight = data.feature_names, data.total_weight
+        self.column_stats = data.column_stats.scaled(self.shift, self.scale)
+        self._hold(data)
+
+    def _hold(self, data: LocalData) -> Self:
+        self.data, self.n, self.y, self.weight, self.keeps_images = data, data.n, data.y, data.weight, data.keeps_images
+        self.threads, self.nbytes, self.rounding_units = data.threads, data.nbytes, data.rounding_units + 4.0
+        return self
+
+    def measure(self) -> None:
+        self.data.measure()
+        self.column_stats = self.data.column_stats.scaled(self.shift, self.scale)
+
+    def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
+        return self.data.shape(outputs)
+
+    def with_targets(self, convert: Callable[[Array], Array], reweight: Callable[[Array], Array] | None = None) -> Self:
+        view = self.alike()._hold(self.data.with_targets(convert, reweight))
+        if reweight is not None:
+            view.total_weight = view.data.total_weight
+            view.column_stats = view.data.column_stats.scaled(self.shift, self.scale)
+        return view
+
+    def take(self, rows: Array, weight: Array | None) -> Self:
+        return self.alike()._hold(self.data.take(rows, weight))
+
+    def sample(self, m: int, rng: np.random.Generator) -> Array:
+        return self.data.sample(m, rng)
+
+    def divided(self, w: Array) -> Array:
+        """Each row of a parameter divided by the scale of its column."""
+        divided: Array = (w.T / self.scale).T
+        return divided
+
+    def raw(self, w: Array, intercept: Any = None) -> tuple[Array, Array]:
+        return self.data.raw(*unscaled(self.shift, self.scale, w, intercept))
 
     def run(self, work: Pass) -> tuple[Array, Any]:
         scaled = tuple(self.divided(w) for w in work.vectors)
@@ -155,13 +101,12 @@ class Standardized(StandardizedView, LocalData):
             dense = table if isinstance(table, np.ndarray) else table.toarray()
             yield rows, (dense - self.shift) / self.scale
 
-    def subset(self, rows: Array) -> Standardized:
-        part = self.alike()
-        part._hold(self.data.subset(rows))
-        return part
+    def columns(self, features: Array | slice) -> Array | None:
+        found = self.data.columns(features)
+        return None if found is None else (found - self.shift[features]) / self.scale[features]
 
-    def sample(self, m: int, rng: np.random.Generator) -> Array:
-        return self.data.sample(m, rng)
+    def gram(self) -> Gram:
+        return self.data.gram().standardized(self.shift, self.scale)
 
     def second_moments(self, h: RowWeights, wanted: Moments) -> Array:
         if not wanted.centred and self.shift.any():
@@ -186,6 +131,24 @@ class Standardized(StandardizedView, LocalData):
         inner = self.divided(w)
         image: Array = self.data.image_of(table, inner) - self.shift @ inner
         return image
+
+    def fingerprint(self) -> str:
+        return f"{self.data.fingerprint()} {short_hash('', self.shift, self.scale)}"
+
+
+def unscaled(shift: Array, scale: Array, w: Array, intercept: Any) -> tuple[Array, Array]:
+    """Coefficients and intercept of features from those of features that were shifted and scaled."""
+    inner = (np.asarray(w, dtype=np.float64).T / scale).T
+    return inner, np.asarray(0.0 if intercept is None else intercept) - shift @ inner
+
+
+def checked_scaling(data: Data, shift: Any, scale: Any) -> tuple[Array, Array]:
+    """One finite number for each column to subtract, and a positive one to divide by."""
+    shift, scale = column_numbers("shift", shift, data), column_numbers("scale", scale, data)
+    if scale.min() <= 0.0:
+        j = int(np.argmin(scale))
+        raise ValueError(f"`scale` must be positive, got {shown(scale[j])} for column {j}; use 1 to leave it.")
+    return shift, scale
 
 
 def column_numbers(name: str, numbers: Any, data: Data) -> Array:

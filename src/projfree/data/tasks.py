@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from projfree.checks import Array, count, is_sparse, plain_array, real_array
+from projfree.data.gram import Gram
 from projfree.data.local import LocalData
 from projfree.data.rows import Pass
 from projfree.data.sparse import SparseData, assemble, canonical_rows
@@ -53,7 +54,8 @@ class TaskData(LocalData):
 
     def _hold(self, table: SparseData) -> None:
         self.table, self.n, self.y, self.weight, self.keeps_images = table, table.n, table.y, table.weight, True
-        self.row_norm, self.mean_square, self.threads = table.row_norm, table.mean_square, table.threads
+        self.threads, self.rounding_units = table.threads, table.rounding_units
+        self.column_stats = table.column_stats.reshaped(self.shape(()), self.features)
 
     def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
         if outputs:
@@ -64,22 +66,19 @@ class TaskData(LocalData):
         sums, g = self.table.run(replace(work, vectors=tuple(np.ravel(w) for w in work.vectors)))
         return sums, None if g is None else g.reshape(self.shape(()))
 
-    def subset(self, rows: Array) -> TaskData:
+    def take(self, rows: Array, weight: Array | None) -> TaskData:
         part = self.alike()
-        part._hold(self.table.subset(rows))
+        part._hold(self.table.take(rows, weight))
         return part
 
-    def smoothness(self, *, centred: bool) -> float:
-        return self.table.smoothness(centred=centred)
+    def measure(self) -> None:
+        table = self.table.alike()
+        table.weight = self.weight
+        table.measure()
+        self._hold(table)
 
-    def mean_row(self) -> Array:
-        return self.table.mean_row().reshape(self.shape(()))
-
-    def column_sizes(self) -> Array:
-        return self.table.column_sizes().reshape(2, *self.shape(()))
-
-    def summation(self) -> float:
-        return self.table.summation()
+    def gram(self) -> Gram:
+        return self.table.gram()
 
     def fingerprint(self) -> str:
         return f"tasks {self.shape(())} {self.table.fingerprint()}"

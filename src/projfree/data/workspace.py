@@ -14,8 +14,8 @@ from projfree.data.rows import FormImages, Pass, Step
 from projfree.runtime import lock_of, over_blocks
 
 if TYPE_CHECKING:
+    from projfree.data.gram import Moments, RowWeights
     from projfree.data.local import LocalData
-    from projfree.data.second_moments import Moments, RowWeights
 
 #: The number of predictions that a workspace keeps: two points, two mixtures of them, and the parts of another one.
 MOST_IMAGES = 6
@@ -25,25 +25,24 @@ FOLD_ROWS, MOST_FOLDS = 1 << 14, 64
 LANES = 4
 
 
-class Meter:
-    """Counts the rows that were read."""
-
-    __slots__ = ("rows",)
-
-    def __init__(self) -> None:
-        self.rows = 0
-
-
 class Workspace(ABC):
-    """The predictions of a few points over one data set, and the number of rows that were read for them.
+    """The predictions of a few points over one data set, and the number of rows that were read for them."""
 
-    Attributes
-    ----------
-    meter : Meter
-        The rows read in this workspace.
-    """
+    _read = 0
+    #: The workspace whose rows this one has a sample of, and into which it counts.
+    _whole: Workspace | None = None
 
-    meter: Meter
+    @property
+    def rows_read(self) -> int:
+        """The rows that were read in this workspace and for samples of it."""
+        return self._read if self._whole is None else self._whole.rows_read
+
+    @rows_read.setter
+    def rows_read(self, rows: int) -> None:
+        if self._whole is None:
+            self._read = rows
+        else:
+            self._whole.rows_read = rows
 
     @abstractmethod
     def sweep(self, step: Step, points: Sequence[Point], *, keep: bool = False) -> tuple[Array, Any]:
@@ -61,11 +60,11 @@ class Workspace(ABC):
         """Whether a fold over ``x`` would cost no read."""
 
     @abstractmethod
-    def sampled(self, m: int, rng: np.random.Generator) -> Workspace:
-        """A workspace over ``m`` rows, each drawn with the same probability; it counts into this one's meter."""
+    def sample(self, m: int, rng: np.random.Generator) -> Workspace:
+        """A workspace over ``m`` rows, each drawn with the same probability; it counts into this one's `rows_read`."""
 
     @abstractmethod
-    def second_moments(self, step: Step, x: Point, wanted: Moments) -> Array:
+    def moments(self, step: Step, x: Point, wanted: Moments) -> Array:
         """Weighted products of features, the weights being what ``step`` returns as residuals at ``x``; one read."""
 
     def row_residuals(self, step: Step, x: Point) -> Array | None:
@@ -80,8 +79,8 @@ class LocalWorkspace(Workspace):
     them from the parameter, and a fold forms those of the parts: the next mixture has the same ones.
     """
 
-    def __init__(self, data: LocalData, meter: Meter | None = None) -> None:
-        self.data, self.meter = data, Meter() if meter is None else meter
+    def __init__(self, data: LocalData, whole: Workspace | None = None) -> None:
+        self.data, self._whole = data, whole
         self._depth = len(data.shape(()))
         self._images: dict[Handle, Array] = {}  # the last one is the one used most recently
         self._lock = lock_of(self)
@@ -107,10 +106,10 @@ class LocalWorkspace(Workspace):
     def holds(self, x: Point) -> bool:
         return all(part.handle in self._images for _, part in self._parts(x))
 
-    def sampled(self, m: int, rng: np.random.Generator) -> LocalWorkspace:
-        return LocalWorkspace(self.data.subset(self.data.sample(m, rng)), self.meter)
+    def sample(self, m: int, rng: np.random.Generator) -> LocalWorkspace:
+        return LocalWorkspace(self.data.representative(self.data.sample(m, rng)), self)
 
-    def second_moments(self, step: Step, x: Point, wanted: Moments) -> Array:
+    def moments(self, step: Step, x: Point, wanted: Moments) -> Array:
         with self._lock:
             return self.data.second_moments(self._weights(step, x, wanted), wanted)
 
@@ -125,30 +124,22 @@ class LocalWorkspace(Workspace):
         held = self._image(x) if self.holds(x) else None
 
         def weights(rows: slice, table: Any) -> Array:
-            self.meter.rows += rows.stop - rows.start  # now, for a deadline may end the read before the last rows
+            self.rows_read += rows.stop - rows.start  # now, for a deadline may end the read before the last rows
             image = self.data.image_of(table, x.w) if held is None else held[rows]
             return wanted.weights_of(step.block(self.data.rows(rows), image)[0])
 
         return weights
 
     def _sweep(self, step: Step, points: Sequence[Point], *, keep: bool) -> tuple[Array, Any]:
-        """One pass: from the first predictions that are known, and the parameters of all other points."""
-        moved = [x for x in points if x.w.any()]
-        known = next((x for x in moved if self.holds(x)), None)
-        base = None if known is None else self._image(known)
-        read = {x.handle: x for x in moved if known is None or x.handle is not known.handle}
-        coefficients, scale = np.zeros((len(points), len(read))), np.zeros(len(points))
-        for k, handle in enumerate(read):
-            coefficients[[x.handle is handle for x in points], k] = 1.0
-        if known is not None:
-            scale[[x.handle is known.handle for x in points]] = 1.0
-        data, outputs = self.data, points[0].w.shape[self._depth :]
+        """One pass, from predictions where they are known and from parameters elsewhere."""
+        read = {x.handle: x.w for x in points if not self.holds(x)}
+        order, data, outputs = list(read), self.data, points[0].w.shape[self._depth :]
+        sources = [order.index(x.handle) if x.handle in read else self._image(x) if x.w.any() else None for x in points]
         stores = tuple(np.empty((data.n, *outputs)) if keep and x.handle not in self._images else None for x in points)
-        rows, vectors = (step, data.n, data.y, data.weight), tuple(x.w for x in read.values())
-        places, before = data.places, self.meter.rows
-        found = data.run(Pass(*rows, vectors, coefficients, base, scale, stores, outputs, None, places, before))
+        rows = step, data.n, data.y, data.weight
+        found = data.run(Pass(*rows, tuple(read.values()), tuple(sources), stores, outputs, data.places))
         if read or data.adjoint_reads:
-            self.meter.rows += data.n
+            self.rows_read += data.n
         # Only now, so that an interrupted pass leaves the workspace as it was.
         self._images.update({x.handle: store for x, store in zip(points, stores, strict=True) if store is not None})
         return found

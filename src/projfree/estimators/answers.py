@@ -107,7 +107,7 @@ class Answers(CallbackSupportMixin, BaseEstimator):
         """Whether the coefficients are those of the certified point, up to the rounding of sums over the rows."""
         proof, data = self.result_.certificate, table.data
         own = self._shaped(*problem.raw(proof.w, proof.intercept))
-        sizes = np.abs(own["coef_"]) @ data.column_sizes()[1] + np.abs(own["intercept_"])
+        sizes = np.abs(own["coef_"]) @ data.column_stats.largest + np.abs(own["intercept_"])
         rounding = UNIT * (data.n + len(self.coef_.T) + 64.0)
         apart = np.abs(own["intercept_"] - self.intercept_)
         close = np.allclose(self.coef_, own["coef_"], rtol=rounding, atol=0.0)

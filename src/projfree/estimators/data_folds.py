@@ -12,6 +12,7 @@ import numpy as np
 
 from projfree.checks import Array, count
 from projfree.data import Data
+from projfree.data.base import Fold
 from projfree.data.chunked import ChunkedData
 from projfree.estimators.base import ConstrainedModel
 from projfree.estimators.data_scores import scorer_of
@@ -58,12 +59,7 @@ def data_folds(search: Any, data: Data, table: Table, seed: int, split: dict[str
     judge = scorer_of(search._single(), search.scoring)
     if isinstance(data, ChunkedData):  # its targets are in memory
         rows = search._fold_rows(np.zeros((data.n, 1)), data.y, split)
-        return DataFolds(table, [(table.X.part(fitted), data.part(held)) for fitted, held in rows], judge, seed)
-    if not data.reweighs:
-        raise TypeError(
-            f"{type(search).__name__} splits rows, and {type(data).__name__} does not let it; give it arrays."
-        )
+        return DataFolds(table, [(table.X.subset(fitted), data.subset(held)) for fitted, held in rows], judge, seed)
     folds = FOLDS if search.cv is None else count("cv", search.cv, lowest=2)
-    held = [inside for _, inside in data.split(folds, seed)]
-    rows = [outside for outside, _ in table.X.split(folds, seed)]
-    return DataFolds(table, list(zip(rows, held, strict=True)), judge, seed)
+    parts = [(Fold(seed, folds, k, inside=False), Fold(seed, folds, k, inside=True)) for k in range(folds)]
+    return DataFolds(table, [(table.X.subset(fitted), data.subset(held)) for fitted, held in parts], judge, seed)

@@ -54,7 +54,7 @@ def given_data(model: Any, data: Data, y: Any, sample_weight: Any) -> Table:
         raise TypeError(f"`{name}.fit(data)` needs a table of features, got {type(data).__name__}.")
     for setting in BY_ROW:
         value = getattr(model, setting, None)
-        if value is not None and not (setting == "class_weight" and data.reweighs):
+        if value is not None and setting != "class_weight":
             raise ValueError(
                 f"`{setting}` looks at single rows, which {type(data).__name__} does not show, got {shown(value)}; "
                 "leave it out, or fit on arrays."
@@ -151,6 +151,11 @@ class ClassFactors:
         return factors
 
 
+def _unchanged(y: Array) -> Array:
+    """The targets as they are."""
+    return y
+
+
 def weights_of_classes(class_weight: Any, classes: Array) -> Array:
     """The weight of each class from a dictionary, none of them negative."""
     factors: Array = compute_class_weight(class_weight, classes=classes, y=classes)
@@ -171,4 +176,4 @@ def class_weighted(data: Data, classes: Array, class_weight: Any) -> Data:
         factors = 1.0 / (len(classes) * np.where(shares > 0.0, shares, 1.0))
     else:
         factors = weights_of_classes(class_weight, classes)
-    return data.reweighted(ClassFactors(classes, factors))
+    return data.with_targets(_unchanged, ClassFactors(classes, factors))

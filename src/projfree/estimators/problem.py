@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from projfree.algebra import UNIT
 from projfree.checks import Array, is_sparse
 from projfree.data import Data, as_data
-from projfree.data.base import TableErrors
+from projfree.data.column_stats import TableErrors
 from projfree.estimators.table import Table
 from projfree.estimators.unpenalised import UnpenalisedBlock
 from projfree.losses.base import Loss
@@ -76,7 +76,7 @@ def make_problem(
         return Problem(Objective(loss, data, fit_intercept=intercept), data.raw, scaling, free)
     # The median is an order statistic, the same in every storage and order of rows; the intercept that is searched for
     # is then small, and with it its rounding.
-    centre = data.median_target()
+    centre = data.quantile(0.5)
     data = data.with_targets(partial(_less, centre))
     objective = Objective(loss, data, fit_intercept=True)
     return Problem(objective, lambda w, b: data.raw(w, b + centre), scaling, free)
@@ -85,7 +85,8 @@ def make_problem(
 def _scaling(data: Data, given: bool | Scaling, *, centre: bool) -> Scaling:
     if not isinstance(given, bool):
         return given
-    return data.mean_row() if centre else np.zeros(data.shape(())), data.column_deviation()
+    own = data.column_stats
+    return own.mean if centre else np.zeros(data.shape(())), own.deviation(data.rounding_units, 1.0)
 
 
 def _less(centre: Array, y: Array) -> Array:
@@ -106,7 +107,8 @@ def _partialled(
         scaling = _scaling(data, standardize, centre=False)
         data, scale = data.standardized(*scaling), scaling[1]
     errors = targets.error, features.error / scale, targets.left, features.left / scale
-    data.table_errors = TableErrors(*(float(np.linalg.norm(each)) for each in errors))
+    errors_of_table = TableErrors(*(float(np.linalg.norm(each)) for each in errors))
+    data.column_stats = replace(data.column_stats, errors=errors_of_table)
 
     def raw(w: Array, _: Any) -> tuple[Array, Array]:
         inner = data.raw(w)[0]
@@ -141,7 +143,8 @@ def _tasks(table: Table, loss: Loss, intercept: bool, standardize: bool | Scalin
     data = TaskData(Xc, yc, task, table.weight, table.tasks)
     # Entries are rounded three times, and the means left over are rounding of sums of centred entries.
     sizes = _root_mean_square(yc, table), _root_mean_square(Xc, table)
-    data.table_errors = TableErrors(*(UNIT * units * size for units in (4.0, len(X) + 4.0) for size in sizes))
+    errors = TableErrors(*(UNIT * units * size for units in (4.0, len(X) + 4.0) for size in sizes))
+    data.column_stats = replace(data.column_stats, errors=errors)
 
     def raw(w: Array, _: Any) -> tuple[Array, Array]:
         return w / scale[:, None], ym - np.einsum("tj,jt->t", Xm, w)

@@ -12,7 +12,7 @@ import numpy as np
 from projfree.algebra import Minorant, Point
 from projfree.checks import Array, flag, instance
 from projfree.data.base import Data
-from projfree.data.gram import Gram
+from projfree.data.gram import Gram, largest_eigenvalue
 from projfree.deadline import expired
 from projfree.losses.base import Loss
 from projfree.losses.softmax import Softmax
@@ -83,7 +83,7 @@ class Objective(SmoothFunction):
         """Take the data in, with targets as the loss wants them and the strategy for the intercept."""
         self.loss, self.convex, self.n = loss, loss.convex, data.n
         self.data = data.with_targets(loss.targets)
-        self.outputs = self.data.outputs(loss.outputs)
+        self.outputs = loss.outputs(self.data.quantile(1.0)[None])
         self.shape = data.shape(self.outputs)
         strategy = kind(loss, self.data, self.outputs)
         self.intercept_strategy: Intercept = strategy
@@ -96,13 +96,13 @@ class Objective(SmoothFunction):
             outputs=math.prod(self.outputs),
             quadratic=is_squared(loss),
             hessian=hessian,
-            own_rows=not hessian and not self.data.diagonal,
+            own_rows=not hessian and self.data.column_stats.terms > 0,
             coupled=loss.coupled,
             form=self.form,
             loss=loss if strategy.measured else None,  # whoever recomputes it needs the offsets too
             least=loss.least,  # values are means of losses, and offsets add a penalty
             smoothing_error=loss.excess * math.prod(self.outputs),
-            term_size=None if math.isfinite(loss.smoothness) else strategy.rounding.floor,
+            term_size=None if math.isfinite(loss.smoothness) else strategy.floor,
             pattern=self.data.pattern,
         )
         self.workspace, self._memory = self.data.open(), Memory()
@@ -125,7 +125,7 @@ class Objective(SmoothFunction):
 
     @property
     def passes(self) -> float:
-        return self.workspace.meter.rows / self.data.n
+        return self.workspace.rows_read / self.data.n
 
     def evaluate(
         self,
@@ -145,7 +145,7 @@ class Objective(SmoothFunction):
             return Evaluation(x, math.nan)
         strategy, workspace, points = self.intercept_strategy, self.workspace, (x, *also)
         alone = tangent and not (x.of or also or near or workspace.holds(x))
-        b = strategy.locate(workspace, points, given=near)
+        b = (strategy.given if near else strategy.locate)(workspace, points)
         if tangent:
             found = strategy.tangent(workspace, points, b, keep=keep, near=near)
         else:
@@ -170,22 +170,20 @@ class Objective(SmoothFunction):
         strategy, data, columns, deviations = self.intercept_strategy, self.data, None, None
         if not strategy.measured:
             return None
-        if fine and data.products:
-            columns = data.column_sizes()
-            self.workspace.meter.rows += data.n
-            if isinstance(strategy, Centred):
-                deviations = data.column_deviation(0.0)
-                self.workspace.meter.rows += data.n
-        return replace(strategy.rounding, columns=columns, deviations=deviations)
+        if fine and data.column_stats.terms:
+            own = data.column_stats
+            columns = np.stack([own.root_mean_square, own.largest])
+            deviations = own.deviation(data.rounding_units) if isinstance(strategy, Centred) else None
+        return Rounding(strategy, columns, deviations)
 
     def estimate(self, x: Point, m: int, rng: np.random.Generator) -> Minorant:
-        return Minorant(-np.inf, self.intercept_strategy.estimate(self.workspace.sampled(m, rng), x))
+        return Minorant(-np.inf, self.intercept_strategy.estimate(self.workspace.sample(m, rng), x))
 
     def hull(self, points: tuple[Point, ...], gradient: Array | None = None, tilt: Array | None = None) -> Hull:
         return self.intercept_strategy.hull(self.workspace, points, gradient, tilt)
 
     def hessian(self, x: Point, features: Array | None = None, rows: int | None = None, seed: int = 0) -> RowHessian:
-        workspace = self.workspace if rows is None else self.workspace.sampled(rows, np.random.default_rng(seed))
+        workspace = self.workspace if rows is None else self.workspace.sample(rows, np.random.default_rng(seed))
         return RowHessian(self, workspace, x, features)
 
     def located_intercept(self, x: Point) -> Array | None:
@@ -193,23 +191,24 @@ class Objective(SmoothFunction):
         known = self._memory.recall(x, tangent=False)
         if known is not None:
             return known.intercept
-        return self.intercept_strategy.locate(self.workspace, (x,), given=self.convex)[0]
+        strategy = self.intercept_strategy
+        return (strategy.given if self.convex else strategy.locate)(self.workspace, (x,))[0]
 
     def quadratic_form(self) -> QuadraticForm | None:
         if self.structure.quadratic_form and "quadratic form" not in self.shared:
-            self.workspace.meter.rows += self.data.n  # first, for a read that a deadline cuts short counts as well
+            self.workspace.rows_read += self.data.n  # first, for a read that a deadline cuts short counts as well
             self.use_gram(self.data.gram())
         return self.shared.get("quadratic form")
 
     def use_gram(self, gram: Gram) -> None:
         """Form the quadratic form from moments of the same rows that were added up elsewhere, which saves the pass."""
-        self.shared["quadratic form"] = gram_form(gram, self.fit_intercept, self.data.table_errors)
+        self.shared["quadratic form"] = gram_form(gram, self.fit_intercept, self.data.column_stats.errors)
 
     def smoothness(self) -> float:
         if not math.isfinite(self.loss.smoothness):
-            return self.intercept_strategy.lipschitz()
-        self.workspace.meter.rows += 0 if self.data.diagonal else self.data.n
-        return self.loss.smoothness * self.data.smoothness(centred=self.fit_intercept and self.convex)
+            return self.intercept_strategy.steepest()
+        self.workspace.rows_read += self.data.n if self.data.column_stats.terms else 0
+        return self.loss.smoothness * largest_eigenvalue(self.data, centred=self.fit_intercept and self.convex)
 
     def fingerprint(self) -> str:
         if "fingerprint" not in self.shared:  # runs of a path ask for it again and again

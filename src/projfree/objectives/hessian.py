@@ -17,14 +17,14 @@ import numpy as np
 
 from projfree.algebra import Point, frozen
 from projfree.checks import Array
+from projfree.data.gram import Moments
 from projfree.data.rows import Rows, Step
-from projfree.data.second_moments import Moments
 from projfree.data.workspace import Workspace
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
 from projfree.objectives.hull import curvature_products
-from projfree.objectives.intercept import outer
-from projfree.objectives.row_steps import Curvatures, by_column, weigh
+from projfree.objectives.intercept import FittedIntercept, outer
+from projfree.objectives.row_steps import Curvatures, DiagonalCurvatures, by_column, weigh
 
 if TYPE_CHECKING:
     from projfree.numerics.group_l1_qp import Columns
@@ -121,7 +121,7 @@ class RowHessian(Hessian):
     def __init__(self, f: Objective, workspace: Workspace, x: Point, features: Array | None = None) -> None:
         self._f, self._workspace, self._x, self._features = f, workspace, x, features
         self._loss, self._constant, self._outputs = f.loss, is_squared(f.loss), f.outputs
-        self._intercept = f.intercept_strategy if f.fit_intercept else None
+        self._intercept = f.intercept_strategy if isinstance(f.intercept_strategy, FittedIntercept) else None
 
     @cached_property
     def _b(self) -> Array | float:
@@ -146,7 +146,7 @@ class RowHessian(Hessian):
         if self._constant and k > 1:
             return np.kron(H, np.eye(k)), None
         if response is not None:  # the moments are about a row that is not zero
-            row = self._f.data.centre_row()
+            row = self._f.data.column_stats.centre
             response = response[0] + np.kron(row[:, None], np.eye(k)), response[1]
         return H, response
 
@@ -172,7 +172,7 @@ class RowHessian(Hessian):
         return self._eliminated(joint, k)
 
     def _moments(self, step: Step, wanted: Moments) -> Array:
-        return self._workspace.second_moments(step, self._x, wanted)
+        return self._workspace.moments(step, self._x, wanted)
 
     def _eliminated(self, joint: Array, k: int) -> tuple[Array, tuple[Array, Array] | None]:
         """The Hessian without its last coordinate, which is that of the intercept, and the intercept's response."""
@@ -209,7 +209,7 @@ class RowHessian(Hessian):
             return np.asarray(self._sweep(v, shift + away)[1])
         if self._constant:
             rest, g = self._sweep(v, shift)
-            return np.asarray(g - outer(self._f.data.mean_row(), rest.reshape(self._outputs)))
+            return np.asarray(g - outer(self._f.data.column_stats.mean, rest.reshape(self._outputs)))
         own, cross = self._of_intercept
         sums, g = self._sweep(v, shift)
         rest = sums.reshape(self._outputs)
@@ -221,8 +221,7 @@ class RowHessian(Hessian):
 
     def diagonal(self) -> Array:
         data, k = self._f.data, self._outputs
-        squares = data.column_sizes()[0] ** 2
-        self._workspace.meter.rows += data.n
+        squares = data.column_stats.root_mean_square**2
         if self._constant:
             curvature = np.full(k, self._loss.smoothness)
         elif self._loss.coupled:
@@ -253,7 +252,7 @@ class RowHessian(Hessian):
         h = None
         if table is not None:
             b = f.located_intercept(self._x)
-            step = Curvatures(self._loss, 0.0 if b is None else b, damping)
+            step = DiagonalCurvatures(self._loss, 0.0 if b is None else b, damping)
             h = self._workspace.row_residuals(step, self._x)
         if table is None or h is None:
             return None

@@ -12,7 +12,7 @@ import numpy as np
 
 from projfree.algebra import UNIT, Handle, Minorant, Point, inner, size
 from projfree.checks import Array, all_finite, real_array
-from projfree.data.base import TableErrors
+from projfree.data.column_stats import TableErrors
 from projfree.data.gram import Gram
 from projfree.objectives.base import FunctionStructure, SmoothFunction, check_point
 from projfree.objectives.evaluation import Evaluation

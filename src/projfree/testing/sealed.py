@@ -11,14 +11,13 @@ import numpy as np
 
 from projfree.algebra import Handle, Point
 from projfree.checks import Array
-from projfree.data.base import Data
+from projfree.data.base import Data, Fold
 from projfree.data.blocks import Blocks
 from projfree.data.dense import DenseData
-from projfree.data.gram import Gram
+from projfree.data.gram import Gram, Moments
 from projfree.data.local import LocalData
 from projfree.data.rows import Rows, Step
-from projfree.data.second_moments import Moments
-from projfree.data.workspace import Meter, Workspace
+from projfree.data.workspace import Workspace
 from projfree.numerics.sums import tree_sum
 
 
@@ -70,24 +69,33 @@ class SealedData(Data):
         inner: LocalData = DenseData(X, y, sample_weight, threads=1)
         self._inner, self._seed, self._forgets = inner, seed, forgets
         self._cuts = np.linspace(0, inner.n, min(partitions, inner.n) + 1).astype(np.intp)
+        inner.total_weight = None if sample_weight is None else float(np.sum(sample_weight))
         self._take_over(inner)
-        self.total_weight = None if sample_weight is None else float(np.sum(sample_weight))
 
     def _take_over(self, inner: LocalData) -> None:
-        self.n, self.row_norm, self.mean_square = inner.n, inner.row_norm, inner.mean_square
+        self.n, self.column_stats, self.total_weight = inner.n, inner.column_stats, inner.total_weight
+        widest = int(np.diff(self._cuts).max())  # any order within a partition, then a tree over partitions
+        self.rounding_units = max(inner.rounding_units, Blocks(widest, widest).units() + len(self._cuts))
         self.y: Any = Opaque()
         self.weight: Any = None if inner.weight is None else Opaque()
 
     def open(self) -> SealedWorkspace:
-        return SealedWorkspace(self, Meter(), np.random.default_rng(self._seed))
+        return SealedWorkspace(self, np.random.default_rng(self._seed))
 
-    def with_targets(self, convert: Callable[[Array], Array]) -> SealedData:
+    def with_targets(
+        self, convert: Callable[[Array], Array], reweight: Callable[[Array], Array] | None = None
+    ) -> SealedData:
+        return self._over(self._inner.with_targets(*_sent((convert, reweight))))
+
+    def subset(self, rows: Array | Fold) -> SealedData:
+        return self._over(self._inner.subset(rows))
+
+    def _over(self, inner: LocalData) -> SealedData:
         data = copy(self)
-        data._inner = self._inner.with_targets(pickle.loads(pickle.dumps(convert)))
+        data._inner = inner
+        data._cuts = np.linspace(0, inner.n, min(len(self._cuts) - 1, inner.n) + 1).astype(np.intp)
+        data._take_over(inner)
         return data
-
-    def outputs(self, of: Callable[[Array], tuple[int, ...]]) -> tuple[int, ...]:
-        return of(self._inner.y)
 
     def labels(self) -> list[Array]:
         return self._inner.labels()
@@ -95,40 +103,17 @@ class SealedData(Data):
     def mean_target(self) -> Array:
         return self._inner.mean_target()
 
-    def median_target(self) -> Array:
-        return self._inner.median_target()
+    def quantile(self, q: float) -> Array:
+        return self._inner.quantile(q)
 
     def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
         return self._inner.shape(outputs)
-
-    def smoothness(self, *, centred: bool) -> float:
-        return self._inner.smoothness(centred=centred)
-
-    def mean_row(self) -> Array:
-        return self._inner.mean_row()
-
-    def summation(self) -> float:
-        # Any order within a partition, then a tree over partitions.
-        widest = int(np.diff(self._cuts).max())
-        return max(self._inner.summation(), Blocks(widest, widest).units() + len(self._cuts))
-
-    def row_measures(self, shift: Array, scale: Array) -> tuple[float, float]:
-        return self._inner.row_measures(shift, scale)
-
-    def column_deviation(self, constant: float = 1.0) -> Array:
-        return self._inner.column_deviation(constant)
-
-    def column_sizes(self) -> Array:
-        return self._inner.column_sizes()
 
     def gram(self) -> Gram:
         return self._inner.gram()
 
     def standardized(self, shift: Any, scale: Any) -> SealedData:
-        data = copy(self)
-        data._inner = self._inner.standardized(shift, scale)
-        data._take_over(data._inner)
-        return data
+        return self._over(self._inner.standardized(shift, scale))
 
     def raw(self, w: Array, intercept: Any = None) -> tuple[Array, Array]:
         return self._inner.raw(w, intercept)
@@ -139,15 +124,15 @@ class SealedData(Data):
     def _partition(self, k: int) -> tuple[Array, Rows]:
         """The features of a partition, and what a step is told about its rows."""
         rows, inner = slice(self._cuts[k], self._cuts[k + 1]), self._inner
-        part = inner.subset(np.arange(rows.start, rows.stop))
+        part = inner.take(np.arange(rows.start, rows.stop), None)
         return np.concatenate([table for _, table in part.tables()]), Rows(inner.y[rows], inner.weights(rows))
 
 
 class SealedWorkspace(Workspace):
     """The only way to the rows of `SealedData`."""
 
-    def __init__(self, data: SealedData, meter: Meter, rng: np.random.Generator) -> None:
-        self._data, self.meter, self._rng = data, meter, rng
+    def __init__(self, data: SealedData, rng: np.random.Generator, whole: Workspace | None = None) -> None:
+        self._data, self._rng, self._whole = data, rng, whole
         self._images: dict[Handle, list[Array]] = {}
 
     @property
@@ -159,7 +144,7 @@ class SealedWorkspace(Workspace):
         sums, adjoints = self._work(step, images, adjoint=True)
         if keep:
             self._images.update(zip([x.handle for x in points], images, strict=True))
-        self.meter.rows += self._data.n
+        self.rows_read += self._data.n
         self._forget()
         return sums, adjoints
 
@@ -174,28 +159,25 @@ class SealedWorkspace(Workspace):
         for x in missing:
             self._images[x.handle] = self._formed(x)
         if any(x.w.any() for x in missing):
-            self.meter.rows += self._data.n
+            self.rows_read += self._data.n
 
     def holds(self, x: Point) -> bool:
         return x.handle in self._images or not x.w.any()
 
-    def sampled(self, m: int, rng: np.random.Generator) -> SealedWorkspace:
-        data = copy(self._data)
-        data._inner = data._inner.subset(data._inner.sample(m, rng))
-        data._cuts = np.linspace(0, m, min(self._count, m) + 1).astype(np.intp)
-        data._take_over(data._inner)
-        return SealedWorkspace(data, self.meter, self._rng)
+    def sample(self, m: int, rng: np.random.Generator) -> SealedWorkspace:
+        inner = self._data._inner
+        return SealedWorkspace(self._data._over(inner.representative(inner.sample(m, rng))), self._rng, self)
 
-    def second_moments(self, step: Step, x: Point, wanted: Moments) -> Array:
+    def moments(self, step: Step, x: Point, wanted: Moments) -> Array:
         self._hold([x])
-        step, shift = _sent(step), self._data.mean_row() if wanted.centred else 0.0
+        step, shift = _sent(step), self._data.column_stats.mean if wanted.centred else 0.0
         parts: list[Any] = [None] * self._count
         for k in self._order():
             X, rows = self._data._partition(k)
             h = wanted.weights_of(step.block(rows, self._images[x.handle][k])[0])
             z = np.column_stack([wanted.among(X - shift), np.ones(len(X))])
             parts[k] = np.einsum("ij,ia,ib->jab", h, z, z)
-        self.meter.rows += self._data.n
+        self.rows_read += self._data.n
         self._forget()
         return tree_sum(np.array(parts))
 

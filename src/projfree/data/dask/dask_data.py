@@ -9,7 +9,6 @@ from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import pairwise, product
-from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -17,18 +16,24 @@ import numpy as np
 from projfree.algebra import Point, frozen
 from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, positive, shown
-from projfree.data.base import Data
-from projfree.data.dask.partition import FoldFactor, View, build_partition, join_ranges, on_view, weight_ranges
+from projfree.data.base import Data, Fold
+from projfree.data.column_stats import ColumnStats
+from projfree.data.dask.partition import (
+    FoldFactor,
+    TargetFactor,
+    View,
+    build_partition,
+    join_ranges,
+    on_view,
+    weight_range,
+)
 from projfree.data.dask.rounds import ClusterRounds, Combine, LocalRounds
 from projfree.data.frames import is_dask, is_dask_block
-from projfree.data.gram import LEAST_WEIGHT, MOST_WEIGHT, Gram
+from projfree.data.gram import LEAST_WEIGHT, MOST_WEIGHT, Gram, Moments
 from projfree.data.local import WEIGHT_SHARE, LocalData
-from projfree.data.moments import column_sizes, deviation_of, deviation_sums, row_measures
 from projfree.data.rows import FormImages, Step
-from projfree.data.second_moments import Moments
-from projfree.data.spectrum import largest_eigenvalue, row_sums
-from projfree.data.standardized import StandardizedView
-from projfree.data.workspace import LocalWorkspace, Meter, Workspace
+from projfree.data.standardized import checked_scaling, unscaled
+from projfree.data.workspace import LocalWorkspace, Workspace
 
 #: Labels that a round may bring back: more are numbers, and would take as much memory as rows.
 MOST_LABELS = 10_000
@@ -54,8 +59,6 @@ class DaskData(Data):
         The partitions.
     """
 
-    reweighs = True
-
     def __init__(self, rounds: LocalRounds | ClusterRounds) -> None:
         self.rounds, self.facts = rounds, rounds.facts
         if not self.facts:
@@ -72,70 +75,59 @@ class DaskData(Data):
             first.form["columns"],
             first.form["names of columns"],
         )
-        self.stored = None if first.stored is None else sum(one.stored or 0 for one in self.facts)
         self.view = View(total=float(self.n), nbytes=sum(one.nbytes for one in self.facts))
         if first.form["weights"] == "some":
-            (weighted,) = self._weighted(self.view)
-            self.view, self.total_weight = weighted.view, weighted.total_weight
+            self._weigh()
 
-    def _weighted(self, *views: View) -> list[DaskData]:
-        """The same rows with the weights of each view, which one round measures."""
-        found = []
-        ranges = self.rounds.run("weights", partial(weight_ranges, views), join_ranges)
-        for view, (largest, least, total) in zip(views, ranges.T.tolist(), strict=True):
-            if not WEIGHT_SHARE < total < math.inf or least < WEIGHT_SHARE * largest:
-                raise ValueError(
-                    "`sample_weight` must have a positive and finite sum, and be zero or at least "
-                    f"{WEIGHT_SHARE:g} times the largest, got the sum {total:g} and the largest weight {largest:g}; "
-                    "rescale them, and drop rows that do not count."
-                )
-            data = copy(self)
-            data.__dict__ = {name: value for name, value in vars(self).items() if name not in ("_measures", "_mean")}
-            data.view, data.total_weight = replace(view, total=total), total
-            found.append(data)
-        return found
+    def _weigh(self) -> DaskData:
+        """Find the sum of the weights of the view, which they are divided by, in one round."""
+        largest, least, total = self.rounds.run("weights", partial(weight_range, self.view), join_ranges)
+        if not WEIGHT_SHARE < total < math.inf or least < WEIGHT_SHARE * largest:
+            raise ValueError(
+                "`sample_weight` must have a positive and finite sum, and be zero or at least "
+                f"{WEIGHT_SHARE:g} times the largest, got the sum {total:g} and the largest weight {largest:g}; "
+                "rescale them, and drop rows that do not count."
+            )
+        self.view, self.total_weight = replace(self.view, total=total), total
+        self.__dict__.pop("_stats", None)
+        return self
+
+    def _viewed(self, **changes: Any) -> DaskData:
+        data = copy(self)
+        data.view = replace(self.view, **changes)
+        return data
 
     def _run(self, function: Callable[[Any], Any], combine: Combine = add_results) -> Any:
         return self.rounds.run("measure", partial(on_view, self.view, function), combine)
 
     @cached_property
-    def _measures(self) -> tuple[float, float]:
-        return self.row_measures(np.zeros(self.d), np.ones(self.d))
-
-    @cached_property
-    def _mean(self) -> Array:
-        return np.asarray(self._run(lambda data: data.adjoint(data.weight)))
-
-    @property
-    def row_norm(self) -> float:  # type: ignore[override]  # which nobody sets
-        return self._measures[0]
+    def _stats(self) -> ColumnStats:
+        found: ColumnStats = self.rounds.run(
+            "measure", partial(on_view, replace(self.view, scaling=None), measured), ColumnStats.merge
+        )
+        return found
 
     @property
-    def mean_square(self) -> float:  # type: ignore[override]  # as above
-        return self._measures[1]
+    def column_stats(self) -> ColumnStats:  # type: ignore[override]  # found when it is first asked for
+        return self._stats if self.view.scaling is None else self._stats.scaled(*self.view.scaling)
 
     def open(self) -> DaskWorkspace:
         return DaskWorkspace(self, self.view)
 
-    def with_targets(self, convert: Callable[[Array], Array]) -> DaskData:
-        data = copy(self)
-        data.view = replace(self.view, targets=(*self.view.targets, convert))
-        return data
+    def with_targets(
+        self, convert: Callable[[Array], Array], reweight: Callable[[Array], Array] | None = None
+    ) -> DaskData:
+        data = self._viewed(targets=(*self.view.targets, convert))
+        if reweight is None:
+            return data
+        data.view = replace(data.view, factors=(*self.view.factors, TargetFactor(self.view.targets, reweight)))
+        return data._weigh()
 
-    def reweighted(self, factor: Callable[[Array], Array]) -> DaskData:
-        return self._weighted(self._times(methodcaller("converted", factor)))[0]
-
-    def split(self, folds: int, seed: int) -> list[tuple[Data, Data]]:
+    def subset(self, rows: Array | Fold) -> DaskData:
+        if not isinstance(rows, Fold):
+            raise TypeError("Dask data have no row numbers; take a `Fold`, or parts of the collection.")
         # The rows of other folds get the weight zero: nothing is copied.
-        sides = [FoldFactor(seed, folds, k, inside) for inside in (False, True) for k in range(folds)]
-        found = self._weighted(*(self._times(side) for side in sides))
-        return list(zip(found[:folds], found[folds:], strict=True))
-
-    def _times(self, factor: Any) -> View:
-        return replace(self.view, factors=(*self.view.factors, factor))
-
-    def outputs(self, of: Callable[[Array], tuple[int, ...]]) -> tuple[int, ...]:
-        return tuple(self._run(lambda data: np.array(of(data.y), dtype=int), np.maximum).tolist())
+        return self._viewed(factors=(*self.view.factors, FoldFactor(rows)))._weigh()
 
     def labels(self) -> list[Array]:
         return list(self._run(LocalData.labels, _join_labels))
@@ -145,50 +137,30 @@ class DaskData(Data):
         rest: Array = self._run(lambda data: data.weight @ (data.y - mean))  # the rounding of the first sum
         return np.asarray(mean + rest)
 
-    def median_target(self) -> Array:
-        """The median of the medians of the partitions, each counted as often as it has rows: a starting point."""
-        medians = self._run(lambda data: data.median_target()[None], lambda a, b: np.concatenate([a, b]))
-        order = np.argsort(medians, axis=0, kind="stable")
+    def quantile(self, q: float) -> Array:
+        """That of the quantiles of the partitions, each counted as often as it has rows."""
+        found = self._run(lambda data: data.quantile(q)[None], lambda a, b: np.concatenate([a, b]))
+        order = np.argsort(found, axis=0, kind="stable")
         rows = np.array([one.n for one in self.facts])[order]
-        middle = (np.cumsum(rows, axis=0) >= 0.5 * self.n).argmax(axis=0)
-        return np.asarray(np.take_along_axis(np.take_along_axis(medians, order, 0), middle[None], 0)[0])
+        place = (np.cumsum(rows, axis=0) >= q * self.n).argmax(axis=0)
+        return np.asarray(np.take_along_axis(np.take_along_axis(found, order, 0), place[None], 0)[0])
 
     def shape(self, outputs: tuple[int, ...]) -> tuple[int, ...]:
         return (self.d, *outputs)
 
-    def smoothness(self, *, centred: bool) -> float:
-        return largest_eigenvalue(self, np.zeros(self.d), np.ones(self.d), self.mean_square, centred=centred)
-
-    def mean_row(self) -> Array:
-        return self._mean
-
-    def summation(self) -> float:
-        # A partition as it is summed by itself, then the tree over partitions; weights are divided by their sum.
+    @property
+    def rounding_units(self) -> float:  # type: ignore[override]  # read-only here
+        # A partition as it is summed by itself, then the tree over partitions; weights are divided by their sum, and
+        # scaled features take the product with the shift, the difference and the quotient.
         tree = math.ceil(math.log2(self.facts[-1].number + 2))
-        return max(one.rounding_units for one in self.facts) + tree + 2.0
-
-    def row_measures(self, shift: Array, scale: Array) -> tuple[float, float]:
-        largest, mean = self._run(
-            lambda data: row_measures(data, shift, scale), lambda a, b: (max(a[0], b[0]), a[1] + b[1])
-        )
-        return largest, mean
-
-    def largest_row_sum(self, scale: Array) -> float:
-        return float((self._run(lambda data: row_sums(data, scale)) / scale).max())
-
-    def column_deviation(self, constant: float = 1.0) -> Array:
-        mean = self.mean_row()
-        return deviation_of(self._run(lambda data: deviation_sums(data, mean)), mean, self, constant)
-
-    def column_sizes(self) -> Array:
-        return np.asarray(
-            self._run(column_sizes, lambda a, b: np.stack([np.hypot(a[0], b[0]), np.maximum(a[1], b[1])]))
-        )
+        return max(one.rounding_units for one in self.facts) + tree + (2.0 if self.view.scaling is None else 6.0)
 
     def gram(self) -> Gram:
+        if self.view.scaling is not None:
+            return self._viewed(scaling=None).gram().standardized(*self.view.scaling)
         total = min(max(float(self.total_weight or self.n), LEAST_WEIGHT), MOST_WEIGHT)
         mean = self.mean_target()
-        gram = Gram.about(np.concatenate([self.centre_row(), mean.ravel()]), self.d, mean.shape)
+        gram = Gram.about(np.concatenate([self.column_stats.centre, mean.ravel()]), self.d, mean.shape)
         shift = gram.shift
 
         def products(data: LocalData) -> Array:
@@ -198,39 +170,42 @@ class DaskData(Data):
         gram.matrix, gram.n = self._run(products), self.n
         return gram
 
-    def standardized(self, shift: Any, scale: Any) -> ScaledData:
-        return ScaledData(self, shift, scale)
+    def standardized(self, shift: Any, scale: Any) -> DaskData:
+        shift, scale = checked_scaling(self, shift, scale)
+        if self.view.scaling is not None:
+            first, by = self.view.scaling
+            shift, scale = first + by * shift, by * scale
+        return self._viewed(scaling=(shift, scale))
+
+    def raw(self, w: Array, intercept: Any = None) -> tuple[Array, Array]:
+        return super().raw(w, intercept) if self.view.scaling is None else unscaled(*self.view.scaling, w, intercept)
 
     def fingerprint(self) -> str:
         from dask.base import tokenize
 
         checksums = " ".join(one.checksum for one in self.facts)
-        return short_hash(f"dask {self.n} {self.d} {checksums} {tokenize(self.view.factors)}")
+        return short_hash(f"dask {self.n} {self.d} {checksums} {tokenize(self.view.factors, self.view.scaling)}")
 
 
-class ScaledData(StandardizedView):
-    """Centred and scaled features of partitions; passes standardise the rows where they are."""
-
-    data: DaskData
-
-    def open(self) -> DaskWorkspace:
-        return DaskWorkspace(self.data, replace(self.data.view, scaling=(self.shift, self.scale)))
+def measured(data: LocalData) -> ColumnStats:
+    """The statistics of the rows with the weights that they have now."""
+    data.measure()
+    return data.column_stats
 
 
 class DaskWorkspace(Workspace):
     """Each sweep and each fold is one round. No predictions are kept: a fold forms them again, which is one read."""
 
-    def __init__(self, data: DaskData, view: View, meter: Meter | None = None) -> None:
-        self._data, self._view = data, view
+    def __init__(self, data: DaskData, view: View, whole: Workspace | None = None) -> None:
+        self._data, self._view, self._whole = data, view, whole
         self._rows = data.n if view.sample is None else sum(view.sample[1].values())
-        self.meter = Meter() if meter is None else meter
 
     def __deepcopy__(self, memo: dict[int, Any]) -> DaskWorkspace:
         return DaskWorkspace(self._data, self._view)
 
     def sweep(self, step: Step, points: Sequence[Point], *, keep: bool = False) -> tuple[Array, Any]:
         found: tuple[Array, Any] = self._run("sweep", step, _plain(points))
-        self.meter.rows += self._rows
+        self.rows_read += self._rows
         return found
 
     def fold(self, step: Step, points: Sequence[Point]) -> Array:
@@ -238,13 +213,13 @@ class DaskWorkspace(Workspace):
             return np.zeros(0)  # predictions are not kept, so there is nothing to form beforehand
         sums = np.asarray(self._run("fold", step, _plain(points)))
         if not all(self.holds(x) for x in points):
-            self.meter.rows += self._rows
+            self.rows_read += self._rows
         return sums
 
     def holds(self, x: Point) -> bool:
         return not x.w.any()
 
-    def sampled(self, m: int, rng: np.random.Generator) -> DaskWorkspace:
+    def sample(self, m: int, rng: np.random.Generator) -> DaskWorkspace:
         """``m`` rows without replacement, from each partition about as many as its share.
 
         Shares are rounded systematically, so that every row is drawn with the probability ``m / n``. Which rows are
@@ -255,13 +230,13 @@ class DaskWorkspace(Workspace):
         drawn = np.diff(np.floor(ends)).astype(int).tolist()
         counts = {one.number: min(own, one.n) for one, own in zip(facts, drawn, strict=True) if own}
         sample = int(rng.integers(2**63)), counts, n / m
-        return DaskWorkspace(self._data, replace(self._view, sample=sample), self.meter)
+        return DaskWorkspace(self._data, replace(self._view, sample=sample), self)
 
-    def second_moments(self, step: Step, x: Point, wanted: Moments) -> Array:
+    def moments(self, step: Step, x: Point, wanted: Moments) -> Array:
         if wanted.centred:
-            wanted = replace(wanted, centre=self._data.centre_row())
-        moments: Array = self._run("second_moments", step, *_plain([x]), wanted)
-        self.meter.rows += self._rows
+            wanted = replace(wanted, centre=self._data._stats.centre)
+        moments: Array = self._run("moments", step, *_plain([x]), wanted)
+        self.rows_read += self._rows
         return moments
 
     def _run(self, name: str, *arguments: Any) -> Any:

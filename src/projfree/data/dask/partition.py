@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 
 from projfree.algebra.hashing import condensed, short_hash
 from projfree.checks import Array, is_sparse, plain_array, real_array
+from projfree.data.base import Fold
 from projfree.data.convert import as_data
 from projfree.data.frames import NUMERIC, from_frame, from_series, is_frame
 from projfree.data.local import LocalData, checked_weights
@@ -27,8 +28,8 @@ class Facts:
         Its number in the collection, and its rows.
     form : dict
         What all partitions of a table have in common, by the words of an error message.
-    nbytes, stored : int
-        The memory that it takes, and the number of entries that sparse rows store (None for dense ones).
+    nbytes : int
+        The memory that it takes.
     rounding_units : float
         Units of rounding of a sum over its rows.
     checksum : str
@@ -39,7 +40,6 @@ class Facts:
     n: int
     form: dict[str, Any]
     nbytes: int
-    stored: int | None
     rounding_units: float
     checksum: str
 
@@ -97,7 +97,7 @@ def build_partition(number: int, X: Any, y: Any, weight: Any) -> Partition | Non
         "columns": data.shape(())[0],
         "names of columns": names,
         "dtype": str(arrays[0].dtype),
-        "kind of rows": "dense" if data.stored is None else "sparse",
+        "kind of rows": "sparse" if is_sparse(data.X) else "dense",
         "trailing shape of targets": y.shape[1:],
         "kind of targets": "numbers" if labels is None else "labels",
         "weights": "none" if weight is None else "some",
@@ -105,7 +105,7 @@ def build_partition(number: int, X: Any, y: Any, weight: Any) -> Partition | Non
     nbytes = sum(array.nbytes for array in (*arrays, y)) + (0 if weight is None else weight.nbytes)
     pieces = [piece for array in arrays for piece in condensed(array)]
     checksum = short_hash(f"{form} {None if labels is None else labels.tolist()}", *pieces, y, weight)
-    facts = Facts(number, data.n, form, nbytes, data.stored, data.summation(), checksum)
+    facts = Facts(number, data.n, form, nbytes, data.rounding_units, checksum)
     return Partition(data, y, labels, weight, facts)
 
 
@@ -148,16 +148,25 @@ class FoldFactor:
     partitions have fewer rows than there are folds.
     """
 
-    seed: int
-    folds: int
-    fold: int
-    inside: bool
+    fold: Fold
 
     def __call__(self, rows: Partition) -> Array:
-        turn, place = divmod(rows.facts.number, self.folds)
-        first = np.random.default_rng([self.seed, turn, self.folds]).permutation(self.folds)[place]
-        order = np.random.default_rng([self.seed, rows.facts.number]).permutation(rows.facts.n)
-        return np.asarray(((order + first) % self.folds == self.fold) == self.inside)
+        own, number = self.fold, rows.facts.number
+        turn, place = divmod(number, own.folds)
+        first = np.random.default_rng([own.seed, turn, own.folds]).permutation(own.folds)[place]
+        order = np.random.default_rng([own.seed, number]).permutation(rows.facts.n)
+        return np.asarray(((order + first) % own.folds == own.fold) == own.inside)
+
+
+@dataclass(frozen=True)
+class TargetFactor:
+    """What a function makes of the targets, after those that converted them."""
+
+    targets: tuple[Callable[[Array], Array], ...]
+    reweight: Callable[[Array], Array]
+
+    def __call__(self, rows: Partition) -> Array:
+        return rows.converted(*self.targets, self.reweight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,11 +209,8 @@ class View:
         weight = self.weights(rows) / self.total
         data.y, data.weight = rows.converted(*self.targets), weight
         data.threads, data.nbytes, data.keeps_images = threads, max(self.nbytes, data.nbytes), False
-        if self.scaling is not None:  # without the read that measures the rows: the client has these numbers
-            view = object.__new__(Standardized)
-            view.shift, view.scale = self.scaling
-            view._hold(data)
-            data = view
+        if self.scaling is not None:
+            data = Standardized(data, *self.scaling)
         if self.sample is None:
             return data
         (seed, counts, factor), number = self.sample, rows.facts.number
@@ -212,9 +218,7 @@ class View:
             return None
         rng = np.random.default_rng([seed, number])
         drawn = np.sort(rng.choice(data.n, size=counts[number], replace=False, shuffle=False))
-        data = data.subset(drawn)
-        data.weight = weight[drawn] * factor
-        return data
+        return data.take(drawn, weight[drawn] * factor)
 
 
 def on_view(view: View, function: Callable[[LocalData], Any], rows: Partition, threads: int) -> Any:
@@ -223,14 +227,14 @@ def on_view(view: View, function: Callable[[LocalData], Any], rows: Partition, t
     return None if data is None else function(data)
 
 
-def weight_ranges(views: Sequence[View], rows: Partition, threads: int) -> Array:
-    """The largest weight, the smallest positive one, and the sum of all; a column for each view."""
-    weights = np.stack([view.weights(rows) for view in views], axis=1)
-    least = weights.min(axis=0, where=weights > 0.0, initial=np.inf)
+def weight_range(view: View, rows: Partition, threads: int) -> tuple[float, float, float]:
+    """The largest weight, the smallest positive one, and the sum of all."""
+    weights = view.weights(rows)
     with np.errstate(over="ignore"):
-        return np.stack([weights.max(axis=0), least, weights.sum(axis=0)])
+        least = weights.min(where=weights > 0.0, initial=np.inf)
+        return float(weights.max()), float(least), float(weights.sum())
 
 
-def join_ranges(a: Array, b: Array) -> Array:
-    """`weight_ranges` of the rows of two partitions."""
-    return np.stack([np.maximum(a[0], b[0]), np.minimum(a[1], b[1]), a[2] + b[2]])
+def join_ranges(a: tuple[float, float, float], b: tuple[float, float, float]) -> tuple[float, float, float]:
+    """`weight_range` of the rows of two partitions."""
+    return max(a[0], b[0]), min(a[1], b[1]), a[2] + b[2]

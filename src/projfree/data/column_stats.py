@@ -1,0 +1,180 @@
+"""`ColumnStats`: what objectives know about the columns and rows of a table, from one read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from projfree.algebra import UNIT
+from projfree.checks import Array, is_sparse
+
+#: The smallest normal number, and floors below which norms of rows and their squares are not told apart.
+TINY, LEAST_NORM, LEAST_SQUARE = 2.0**-1022, 1e-150, 1e-300
+
+
+@dataclass(frozen=True)
+class TableErrors:
+    """How far residuals of targets and features from other columns are from the exact ones.
+
+    Root mean squares over the rows, of targets and of features in the Frobenius norm: of all errors but those within
+    the span of the other columns, and of what is left within it. Least squares feel the first as they are, and the
+    second, at a right angle to the exact residuals, only by their squares.
+    """
+
+    targets: float = 0.0
+    features: float = 0.0
+    targets_left: float = 0.0
+    features_left: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnStats:
+    r"""Statistics of the columns of A and of its rows, for weights s of the rows.
+
+    Those of a part of the rows are sums over the part; `merge` adds up two parts.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows.
+    mean : ndarray
+        The weighted sum of the rows: of all rows their mean, a parameter with one output.
+    weight : float
+        The sum of the weights.
+    spread, squares : ndarray
+        The weighted sum of squares of each column, about the mean of the rows and about zero.
+    largest : ndarray
+        The largest size of an entry of each column, or an upper bound.
+    row_sums : ndarray
+        Numbers whose largest bounds the eigenvalues of the covariance: the sums of the rows of :math:`|A|^T S |A|`.
+    stored : ndarray
+        How many entries each column stores.
+    checksum : ndarray
+        The sums of the entries times the numbers of their rows, which tell rows in another order.
+    row_norm, mean_square : float
+        The largest Euclidean norm of a row and the weighted mean of their squares, or upper bounds.
+    origin : ndarray or float
+        The value of an entry that is not stored.
+    terms : int
+        How many products a prediction is a sum of; zero where it is an entry of the parameter.
+    errors : TableErrors
+        How far the table may be from the one that it stands for; zero unless columns were replaced by residuals.
+    """
+
+    n: int
+    mean: Any
+    weight: float
+    spread: Array
+    squares: Array
+    largest: Array
+    row_sums: Array
+    stored: Array
+    checksum: Array
+    row_norm: float
+    mean_square: float
+    origin: Array | float = 0.0
+    terms: int = 0
+    errors: TableErrors = TableErrors()
+
+    @classmethod
+    def of(cls, table: Any, s: Array | float, first: int = 0, n: int = 1) -> ColumnStats:
+        """The statistics of some rows with weights ``s``; the first one is row ``first`` of ``n``.
+
+        Its ``row_norm`` is not finite where an entry, or the square of one, is not.
+        """
+        rows, d = table.shape
+        s = np.full(rows, s) if isinstance(s, float) else s
+        if sparse := is_sparse(table):
+            x, j, i = table.data, table.indices.astype(np.intp), np.repeat(np.arange(rows), np.diff(table.indptr))
+        else:
+            x, j, i = table, slice(None), np.zeros(0, dtype=np.intp)
+
+        def by_column(values: Array, factors: Array) -> Array:
+            return np.bincount(j, values * factors[i], d) + 0.0 if sparse else factors @ values
+
+        def by_row(values: Array) -> Array:
+            return np.bincount(i, values, rows) + 0.0 if sparse else values @ np.ones(d)
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            size, squares = np.abs(x), x * x
+            lengths, mean, weight = by_row(squares), by_column(x, s), float(s.sum())
+            centre = mean / weight if weight > 0.0 else np.zeros(d)
+            spread, stored, largest = by_column((x - centre[j]) ** 2, s), np.full(d, rows), np.zeros(d)
+            if sparse:  # and the weight of the rows where a column stores nothing
+                stored, absent = np.bincount(j, minlength=d), weight - by_column(np.ones(len(x)), s)
+                spread += np.where(stored == rows, 0.0, np.maximum(absent, 0.0)) * centre**2
+                np.maximum.at(largest, j, size)
+            else:
+                largest = np.maximum.reduce(size, axis=0)
+            row_sums, norm = by_column(size, s * by_row(size)), float(np.sqrt(np.maximum.reduce(lengths)))
+            numbers = np.arange(first + 1, first + rows + 1) / n
+            return cls(
+                *(rows, mean, weight, spread, by_column(squares, s), largest, row_sums, stored, by_column(x, numbers)),
+                *(max(norm, LEAST_NORM), max(float(s @ lengths), LEAST_SQUARE)),
+                terms=d,
+            )
+
+    def merge(self, other: ColumnStats) -> ColumnStats:
+        """The statistics of these rows and others behind them (Chan, Golub and LeVeque, 1983)."""
+        spread, both = self.spread + other.spread, self.weight * other.weight
+        if both > 0.0:
+            spread += (self.mean / self.weight - other.mean / other.weight) ** 2 * (both / (self.weight + other.weight))
+        added = ("n", "mean", "weight", "squares", "row_sums", "stored", "checksum", "mean_square")
+        return replace(
+            self,
+            spread=spread,
+            largest=np.maximum(self.largest, other.largest),
+            row_norm=max(self.row_norm, other.row_norm),
+            **{name: getattr(self, name) + getattr(other, name) for name in added},
+        )
+
+    def scaled(self, shift: Array, scale: Array) -> ColumnStats:
+        r"""Those of the features ``(x - shift) / scale``, without a read.
+
+        Sizes are those of :math:`(|x| + |shift|) / scale`: they bound the entries and also the terms that cancel in
+        products with either, so that the rounding allowance of a certificate stays true.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            away = np.abs(shift) / scale
+            squares, largest = (self.root_mean_square / scale + away) ** 2, self.largest / scale + away
+            norm = min(float(np.linalg.norm(largest)), self.row_norm / float(scale.min()) + float(np.linalg.norm(away)))
+            mean_square = float(squares.sum())
+        if not np.isfinite([norm, mean_square]).all():
+            raise ValueError(f"`scale` is too small for the features, down to {scale.min():g}: scaled rows overflow.")
+        return replace(
+            self,
+            mean=(self.mean - shift) / scale,
+            spread=self.spread / scale**2,
+            squares=squares,
+            largest=largest,
+            row_sums=self.row_sums / scale**2,
+            row_norm=max(norm, LEAST_NORM),
+            mean_square=max(mean_square, LEAST_SQUARE),
+            origin=(self.origin - shift) / scale,
+        )
+
+    def reshaped(self, shape: tuple[int, ...], terms: int) -> ColumnStats:
+        """With columns arranged as the parameter is, of which a prediction takes so many."""
+        names = ("mean", "spread", "squares", "largest", "row_sums", "stored", "checksum")
+        return replace(self, terms=terms, **{name: getattr(self, name).reshape(shape) for name in names})
+
+    @property
+    def root_mean_square(self) -> Array:
+        """The root mean square of the entries of each column, not less where squares are lost by underflow."""
+        return np.minimum(np.sqrt(self.squares + TINY), self.largest)
+
+    @property
+    def centre(self) -> Array:
+        """A rough mean row: that of columns of which more than half is stored.
+
+        Where a share p <= 1/2 of a sparse column is not zero, the square of its mean is at most p times its mean square
+        (Cauchy-Schwarz): nothing cancels, and the column stays sparse.
+        """
+        return np.where(2 * self.stored > self.n, self.mean, self.origin)
+
+    def deviation(self, units: float, constant: float = 0.0) -> Array:
+        """The standard deviation of each column, ``constant`` where it is the rounding of a sum of so many units."""
+        found = np.sqrt(self.spread)
+        return np.where(found <= UNIT * units * np.hypot(self.mean, found), constant, found)
