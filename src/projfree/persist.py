@@ -1,24 +1,23 @@
 """Save state and models in a folder of JSON and npz: atomic, checksummed, versioned, without pickle.
 
 A saved folder holds one file, ``projfree.npz``: the member ``tree.json`` is the tree with arrays replaced by
-references, the other members are the arrays. `save` writes it under a temporary name, flushes it to the disk and moves
-it into place, which is one atomic step of the file system. A process killed at any moment, or a power cut, leaves the
-old or the new content, never half of one.
+references, the other members are the arrays, and the comment at the end is the SHA-256 of all bytes before it. `save`
+writes it under a temporary name, flushes it to the disk and moves it into place, which is one atomic step of the file
+system. A process killed at any moment, or a power cut, leaves the old or the new content, never half of one.
 
 `load` reads files that anybody may have written: it executes nothing, reads plain files only, checks the sizes that an
-archive declares before anything is allocated, and reports all damage as one ValueError. The checksums are those of the
-archive (CRC-32).
+archive declares before anything is allocated, and reports all damage as one ValueError.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import json
 import math
 import os
 import secrets
-import stat
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -37,7 +36,7 @@ VERSION = 2
 #: What can be saved: None, bool, int, float, str, NumPy scalars and arrays, and dict, list and tuple of these.
 Tree = Any
 
-_FILE, _TREE = "projfree.npz", "tree.json"
+_FILE, _TREE, _CHECKSUM = "projfree.npz", "tree.json", hashlib.sha256
 #: The file that a folder of projfree 0.1 has.
 _POINTER_0_1 = "projfree.json"
 #: Kinds of arrays that `save` writes: numbers, text and dates, no objects and no records.
@@ -78,11 +77,17 @@ def save(path: str | os.PathLike[str], tree: Tree, *, kind: str) -> None:
     check(folder, kind=kind)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with atomic_write(folder / _FILE) as temporary, zipfile.ZipFile(temporary, "x") as archive:
-            archive.writestr(_TREE, text)
-            for name, array in arrays.items():
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                    npy.write_array(member, array, allow_pickle=False)
+        with atomic_write(folder / _FILE) as temporary:
+            with zipfile.ZipFile(temporary, "x") as archive:
+                archive.comment = bytes(_CHECKSUM().digest_size)
+                archive.writestr(_TREE, text)
+                for name, array in arrays.items():
+                    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                        npy.write_array(member, array, allow_pickle=False)
+            with temporary.open("r+b") as file:
+                checksum, _ = _checksums(file)
+                file.seek(-len(checksum), os.SEEK_END)
+                file.write(checksum)
         _flush(folder.parent)
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -102,13 +107,13 @@ def load(path: str | os.PathLike[str], *, kind: str) -> Any:
         If the folder is damaged, of another kind, or of another version of the format.
     """
     folder = Path(path)
-    try:
-        with _open_archive(folder, kind) as (archive, content):
-            arrays = {member.filename: _read_array(archive, member) for member in archive.infolist()[1:]}
-            return _decode(content["tree"], arrays)
-    except FileNotFoundError:
-        message = f"`load` found no finished save in {str(folder)!r}; check the path, or save first."
-        raise FileNotFoundError(message) from None
+    with _open_archive(folder, kind, checked=True) as (archive, tree):
+        try:
+            return _decode(tree, {member.filename: _read_array(archive, member) for member in archive.infolist()[1:]})
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise _damaged(folder, error) from error
 
 
 def exists(path: str | os.PathLike[str]) -> bool:
@@ -166,55 +171,65 @@ def _flush(path: Path) -> None:
 
 
 @contextmanager
-def _open_archive(folder: Path, kind: str) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
-    """Open a saved file and yield the archive and its JSON content, with sizes, version and kind checked."""
+def _open_archive(folder: Path, kind: str, checked: bool = False) -> Iterator[tuple[zipfile.ZipFile, Any]]:
+    """Open a saved file and yield the archive and its tree, with sizes, version and kind checked, or the checksum too."""
+    path = folder / _FILE
     if (folder / _POINTER_0_1).is_file() and not exists(folder):
         raise ValueError(
             f"{str(folder)!r} was written by projfree 0.1, and this version cannot read it; use the projfree that "
             "wrote it, or fit again and save to another path."
         )
-    try:
-        with _open_plain(folder / _FILE) as file, zipfile.ZipFile(file) as archive:
+    with contextlib.ExitStack() as stack:
+        try:
+            if not os.path.lexists(path):
+                raise FileNotFoundError(
+                    f"`load` found no finished save in {str(folder)!r}; check the path, or save first."
+                )
+            if not path.is_file():  # a pipe or a device could block or never end
+                raise _DamageError(f"{path.name} is not a plain file")
+            file = stack.enter_context(path.open("rb"))
+            if checked and len(set(_checksums(file))) != 1:
+                raise _DamageError("it does not match its checksum")
+            archive = stack.enter_context(zipfile.ZipFile(file))
             _check_sizes(archive, os.fstat(file.fileno()).st_size)
             content = json.loads(archive.read(_TREE))
-            _check_header(folder, content, kind)
-            yield archive, content
-    except (_RefusedError, FileNotFoundError, PermissionError, MemoryError):
-        raise
-    except Exception as error:  # archives, headers and JSON can be wrong in a dozen ways
-        why = str(error) if isinstance(error, _DamageError) else f"it cannot be read ({type(error).__name__})"
-        raise ValueError(
-            f"{str(folder)!r} is damaged: {why}; restore it from a copy, or remove it and save again."
-        ) from error
+            if not isinstance(content, dict) or content.get("format") != "projfree":
+                raise _DamageError("it is not one that projfree wrote")
+            version, its_kind, tree = (content[name] for name in ("version", "kind", "tree"))
+        except (FileNotFoundError, PermissionError, MemoryError):
+            raise
+        except Exception as error:
+            raise _damaged(folder, error) from error
+        if version != VERSION:
+            raise ValueError(
+                f"{str(folder)!r} has format version {shown(version)}, and this projfree reads version {VERSION}; read "
+                "it with the projfree that wrote it."
+            )
+        if its_kind != kind:
+            raise ValueError(f"{str(folder)!r} holds a {shown(its_kind)}, not a {kind!r}; check the path.")
+        yield archive, tree
 
 
 class _DamageError(Exception):
     """What is wrong with a saved file."""
 
 
-class _RefusedError(ValueError):
-    """A sound file that is of another kind or version."""
+def _damaged(folder: Path, error: Exception) -> ValueError:
+    """The error about a damaged file: archives, headers and JSON can be wrong in a dozen ways."""
+    why = str(error) if isinstance(error, _DamageError) else f"it cannot be read ({type(error).__name__})"
+    return ValueError(f"{str(folder)!r} is damaged: {why}; restore it from a copy, or remove it and save again.")
 
 
-def _check_header(folder: Path, content: Any, kind: str) -> None:
-    if not isinstance(content, dict) or content.get("format") != "projfree":
-        raise _DamageError("it is not one that projfree wrote")
-    if content["version"] != VERSION:
-        raise _RefusedError(
-            f"{str(folder)!r} has format version {shown(content['version'])}, and this projfree reads version "
-            f"{VERSION}; read it with the projfree that wrote it."
-        )
-    if content["kind"] != kind:
-        raise _RefusedError(f"{str(folder)!r} holds a {shown(content['kind'])}, not a {kind!r}; check the path.")
-
-
-def _open_plain(path: Path) -> IO[bytes]:
-    """Open a plain file; a pipe or a device could block or never end."""
-    with contextlib.suppress(NotADirectoryError):
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            raise _DamageError(f"{path.name} is not a plain file")
-        return path.open("rb")
-    raise FileNotFoundError(path)
+def _checksums(file: IO[bytes]) -> tuple[bytes, bytes]:
+    """The checksum of all bytes of a file before its last ones, which are its checksum, and these."""
+    checksum, size = _CHECKSUM(), os.fstat(file.fileno()).st_size
+    file.seek(0)
+    left = size - checksum.digest_size
+    while left > 0:
+        block = file.read(min(left, 1 << 20))
+        checksum.update(block)
+        left -= len(block)
+    return checksum.digest(), file.read()
 
 
 def _check_sizes(archive: zipfile.ZipFile, size: int) -> None:

@@ -67,19 +67,13 @@ def test_truncated(saved, keep):
         persist.load(saved, kind="checkpoint")
 
 
-def test_every_flipped_byte_is_noticed_or_harmless(saved):
+def test_every_flipped_byte_is_noticed(saved):
     file = saved / "projfree.npz"
-    good, noticed = file.read_bytes(), 0
+    good = file.read_bytes()
     for i in range(len(good)):
         file.write_bytes(good[:i] + bytes([good[i] ^ 1]) + good[i + 1 :])
-        try:
-            tree = persist.load(saved, kind="checkpoint")
-        except ValueError as error:
-            noticed += "state' is damaged" in str(error)
-        else:  # such as a date in the archive
-            assert tree["t"] == TREE["t"]
-            np.testing.assert_array_equal(tree["w"], TREE["w"])
-    assert noticed > 0.7 * len(good)
+        with pytest.raises(ValueError, match="does not match its checksum"):
+            persist.load(saved, kind="checkpoint")
 
 
 def test_a_file_is_in_the_way(tmp_path):

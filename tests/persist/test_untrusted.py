@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -23,7 +24,8 @@ def saved(tmp_path):
 
 
 def forge(path, content):
-    (path / "projfree.npz").write_bytes(content)
+    """Replace the file of a save, with a checksum that fits."""
+    (path / "projfree.npz").write_bytes(content[:-32] + hashlib.sha256(content[:-32]).digest())
 
 
 TREE = json.dumps(
@@ -45,6 +47,7 @@ def header(shape, dtype="<f8"):
 def archive(members, compression=zipfile.ZIP_STORED):
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", compression) as out:
+        out.comment = bytes(32)
         for name, content in (("tree.json", TREE), *members):
             out.writestr(name, content)
     return file.getvalue()
@@ -53,6 +56,7 @@ def archive(members, compression=zipfile.ZIP_STORED):
 def overlapping():
     """Two members of the directory that are the same bytes of the file."""
     with zipfile.ZipFile(out := io.BytesIO(), "w") as file:
+        file.comment = bytes(32)
         file.writestr("tree.json", TREE)
         file.writestr("a0.npy", header((100_000,)) + bytes(800_000))
         copy = zipfile.ZipInfo("a1.npy")
@@ -72,7 +76,7 @@ PARTS = {
     "overlapping": (overlapping(), "its members are larger than the file"),
     "missing": (archive([("a1.npy", T)]), "KeyError"),
     "no npy": (archive([("a0.npy", b"hello"), ("a1.npy", T)]), "cannot be read"),
-    "no zip": (b"PK\x03\x04 and no more", "cannot be read"),
+    "no zip": (b"PK\x03\x04 and no more" + bytes(32), "cannot be read"),
     "scalar": (archive([("a0.npy", W), ("a1.npy", W)]), "cannot be read"),
 }
 
@@ -90,6 +94,7 @@ def test_arrays_that_nobody_saved(saved, content, why):
 )
 def test_trees_that_nobody_saved(saved, text):
     with zipfile.ZipFile(out := io.BytesIO(), "w") as file:
+        file.comment = bytes(32)
         file.writestr("tree.json", (TREE[: TREE.index('"tree": ') + 8] + text + "}").encode("latin-1"))
     forge(saved, out.getvalue())
     with pytest.raises(ValueError, match=r"state' is damaged: it cannot be read"):
@@ -99,6 +104,7 @@ def test_trees_that_nobody_saved(saved, text):
 @pytest.mark.parametrize("text", ["[]", "{}", '{"format": "other", "version": 1}'])
 def test_content_of_others(saved, text):
     with zipfile.ZipFile(out := io.BytesIO(), "w") as file:
+        file.comment = bytes(32)
         file.writestr("tree.json", text)
     forge(saved, out.getvalue())
     for call in (lambda: persist.load(saved, kind="test"), lambda: persist.save(saved, {}, kind="test")):
