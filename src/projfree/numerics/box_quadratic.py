@@ -12,7 +12,7 @@ import numpy as np
 from projfree.checks import Array
 from projfree.deadline import expired
 from projfree.numerics.pseudo_inverse import newton_step
-from projfree.numerics.unit_ball import Found, Unit
+from projfree.numerics.secular import Found, Unit
 
 _EPS = float(np.finfo(np.float64).eps)
 _IDLE = 5  # steps without progress after which only rounding is left

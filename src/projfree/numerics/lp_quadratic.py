@@ -18,8 +18,7 @@ from projfree.numerics.lp_norm import conjugate, lp_norm
 from projfree.numerics.mirror_newton import MirrorNewton
 from projfree.numerics.projections import project
 from projfree.numerics.pseudo_inverse import pseudo_inverse
-from projfree.numerics.secular import minimise_secular
-from projfree.numerics.unit_ball import Found, Unit
+from projfree.numerics.secular import Found, Unit, minimise_secular
 
 #: A spectral decomposition: eigenvalues in increasing order, and the matrix of their vectors.
 Eigen = tuple[Array, Array]
@@ -67,7 +66,6 @@ def minimise_quadratic(
     radius: float,
     start: Array | None = None,
     eigen: Eigen | None = None,
-    share: float = 0.0,
 ) -> Solution:
     r"""Minimise :math:`\tfrac12\langle w, Hw\rangle - \langle b, w\rangle` over :math:`\|w\|_p \le r`.
 
@@ -85,8 +83,6 @@ def minimise_quadratic(
         The answer to a similar problem: a nearby radius, or a nearby H and b.
     eigen : pair of arrays, optional
         The spectral decomposition of H, if it is at hand; with it ``p = 2`` costs O(d^2).
-    share : float
-        With p between 1 and infinity it may end when the gap is this part of what it is at zero.
 
     Notes
     -----
@@ -102,14 +98,14 @@ def minimise_quadratic(
     finite = np.isfinite(unit.H)
     if not np.logical_and.reduce(finite, axis=None):  # the slope at zero is nothing compared with the curvature
         return Solution(np.zeros_like(b), unit.size, unit.size * radius, unit.size * radius, 0)
-    found = _solve(unit, None if start is None else start.reshape(columns.shape) / radius, eigen, share)
+    found = _solve(unit, None if start is None else start.reshape(columns.shape) / radius, eigen)
     scale = unit.size * radius
     return Solution(
         (radius * found.x).reshape(b.shape), unit.size * found.pull, found.gap * scale, found.floor * scale, found.steps
     )
 
 
-def _solve(unit: Unit, start: Array | None, eigen: Eigen | None, share: float) -> Found:
+def _solve(unit: Unit, start: Array | None, eigen: Eigen | None) -> Found:
     if unit.p == 2.0 and (found := minimise_secular(unit, eigen)).gap <= FEW * found.floor:
         return found
     inverse, regular = pseudo_inverse(unit.H)
@@ -122,7 +118,7 @@ def _solve(unit: Unit, start: Array | None, eigen: Eigen | None, share: float) -
     elif math.isinf(unit.p):
         found = minimise_box(unit, start)
     elif unit.p != 2.0:
-        found = _mirrored(unit, start, None if regular else inverse, share)
+        found = _mirrored(unit, start, None if regular else inverse)
     found = inside if inside is not None and inside.gap < found.gap else found
     return found if found.gap <= max(_POOR, FEW * found.floor) or expired() else _descended(unit, found)
 
@@ -135,13 +131,13 @@ def _entries(unit: Unit, start: Array | None) -> Found:
     return unit.check(found.w, None, found.rounds)
 
 
-def _mirrored(unit: Unit, start: Array | None, inverse: Callable[[Array], Array] | None, share: float) -> Found:
+def _mirrored(unit: Unit, start: Array | None, inverse: Callable[[Array], Array] | None) -> Found:
     """Newton's method along the mirror curve from a start, and once more without where it led astray."""
     if start is None and unit.p < _NEARLY_ONE:
         start = _entries(unit.of_norm(1.0), None).x
-    newton = MirrorNewton(unit, inverse, share)
+    newton = MirrorNewton(unit, inverse)
     found = newton.solve(start)
-    if start is not None and found.gap > max(share, FEW * found.floor) and not expired():
+    if start is not None and found.gap > FEW * found.floor and not expired():
         cold = newton.solve()
         found = (cold if cold.gap < found.gap else found).after(found.steps + cold.steps)
     return found

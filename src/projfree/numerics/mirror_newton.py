@@ -23,13 +23,13 @@ from projfree.checks import Array
 from projfree.deadline import expired
 from projfree.numerics.lp_norm import lp_norm, power
 from projfree.numerics.projections import exponents, solve_two_powers
-from projfree.numerics.unit_ball import Found, Unit
+from projfree.numerics.secular import Found, Unit
 
 _STEPS = 300  # 5-20 are usual
 _IDLE = 10  # steps without progress after which only rounding is left
 _FALL = 10.0  # by how much the penalty may fall in one step
 _LEAST = 1e-290  # a penalty below this is none, and its logarithm soon out of range
-_SHORT = 4  # short steps after which a change of the penalty counts as too large
+_CLOSE = 0.3  # the part of the distance to the sphere that Newton's step may still change
 _UNMOVED = 1e-20  # entries whose x takes a smaller share of a step than this stand still
 _LEAST_CURVATURE = 1e-6  # the least part of the diagonal that counts as curvature
 
@@ -58,53 +58,24 @@ def on_curve(z: Array, h: Array, penalty: float, p: float) -> Place:
     return Place(np.where(live, x, 0.0), np.where(live, s, 0.0), alpha * np.exp(alpha * t - log_z) / rate, c)
 
 
-@dataclass
-class _Bracket:
-    """Penalties between which the root lies, each with how far the point it was learnt from could be off."""
-
-    low: float = 0.0
-    high: float = 1.0
-    doubt_low: float = 0.0
-    doubt_high: float = 0.0
-
-    def learn(self, at: float, norm: float, doubt: float) -> None:
-        if norm > 1.0:
-            self.low, self.doubt_low = at, doubt
-            if self.high <= at:
-                self.high, self.doubt_high = 1.0, 0.0
-        else:
-            self.high, self.doubt_high = at, doubt
-            if self.low >= at:
-                self.low, self.doubt_low = 0.0, 0.0
-
-    def place(self, new: float, doubt: float) -> float:
-        """``new`` if it is inside; an end that was learnt from a doubtful point gives way to it."""
-        if doubt <= 1e-3 and new >= self.high and self.doubt_high > 1e-4:
-            self.high = min(1.0, max(2.0 * self.high, 1.1 * new))
-        if doubt <= 1e-3 and new <= self.low and self.doubt_low > 1e-4:
-            self.low = 0.9 * new
-        return new if self.low < new < self.high else math.sqrt(max(self.low, 0.01 * self.high) * self.high)
-
-
 class MirrorNewton:
     """The iteration on a scaled problem: see `Unit`.
 
     ``inverse`` applies the pseudo-inverse of a singular matrix, whose minimisers fill a plane: where the path comes
-    near to it inside the ball, that plane is one jump away. A gap of ``share``, where that at zero is one, is enough.
+    near to it inside the ball, that plane is one jump away.
     """
 
-    def __init__(self, unit: Unit, inverse: Callable[[Array], Array] | None = None, share: float = 0.0) -> None:
-        self.unit, self.p, self.inverse, self.share = unit, unit.p, inverse, share
+    def __init__(self, unit: Unit, inverse: Callable[[Array], Array] | None = None) -> None:
+        self.unit, self.p, self.inverse = unit, unit.p, inverse
         diagonal = np.diag(unit.H)
         h = np.maximum(diagonal, max(1e-20 * float(diagonal.max()), 1e-30))
         self.h = np.repeat(h[:, None], unit.b.shape[1], axis=1)
 
     def solve(self, start: Array | None = None) -> Found:
         """The best point found, from ``start`` if that tells of a penalty."""
-        unit, bracket, fall = self.unit, _Bracket(), _FALL
+        unit, low, high = self.unit, 0.0, 1.0
         place, penalty = self._first(start)
-        best, idle, short, fresh = unit.check(np.zeros_like(unit.b)), 0, 0, True
-        origin: MirrorStep | None = None  # from which the penalty was last changed
+        best, idle = unit.check(np.zeros_like(unit.b)), 0
         for step in range(1, _STEPS + 1):
             if not penalty > _LEAST or not np.isfinite(place.x).all():
                 break  # out of the range of doubles: the best point so far is the answer
@@ -113,36 +84,26 @@ class MirrorNewton:
             idle = 0 if found.gap < 0.5 * best.gap else idle + 1
             best = found if found.gap < best.gap else best
             idling = idle >= (_IDLE if best.gap <= 1e3 * best.floor else 8 * _IDLE)
-            if expired() or best.gap <= max(best.floor, self.share) or idling:
+            if expired() or best.gap <= best.floor or idling:
                 break
             now = linearise(unit, place, penalty, image, self.h)
-            norm, shift = now.norm, now.change(now.inner)
-            ahead = norm + shift
-            off, weight = abs(ahead - 1.0), penalty * power(norm, self.p)
-            close = now.decrement <= 0.1 * off * off * weight and abs(shift) <= 0.3 * off
+            shift = now.change(now.inner)
+            ahead = now.norm + shift
+            off, weight = _CLOSE * abs(ahead - 1.0), penalty * power(now.norm, self.p)
+            close = now.decrement <= off * off * weight and abs(shift) <= off
             if ahead > 0.0 and (close or now.decrement <= best.floor):
-                doubt = abs(shift) / max(off, 1e-300)
-                if doubt <= 0.3:
-                    bracket.learn(penalty, ahead, doubt)
+                low, high = (penalty, high) if ahead > 1.0 else (low, penalty)
                 wanted = penalty + ahead * (ahead - 1.0) / max(-now.change(now.outer), 1e-300)
-                if self.inverse is not None and wanted < penalty / fall:
+                if self.inverse is not None and wanted < penalty / _FALL:
                     landed = unit.check(place.x + self.inverse(unit.b - image), None, step)
                     best = landed if landed.gap < best.gap else best
-                fall = min(fall * fall, 1e4) if fresh and wanted < penalty / fall else min(fall, _FALL)
-                wanted = bracket.place(min(max(wanted, penalty / fall), max(fall, 3.0) * penalty), doubt)
-                origin, penalty = now, max(wanted, _LEAST)
-                place, fresh, short = now.leap(penalty), True, 0
-            elif (
-                origin is not None
-                and (short >= _SHORT or now.decrement > 1e3 * max(weight, penalty))
-                and (abs(math.log(penalty / origin.penalty)) > 0.02)
-            ):
-                fall = max(1.5, math.sqrt(max(penalty / origin.penalty, origin.penalty / penalty)))
-                penalty = max(math.sqrt(penalty * origin.penalty), _LEAST)
-                place, short = origin.leap(penalty), 0
+                wanted = min(max(wanted, penalty / _FALL), _FALL * penalty)
+                if not low < wanted < high:
+                    wanted = math.sqrt(max(low, 0.01 * high) * high)
+                penalty = max(wanted, _LEAST)
+                place = now.leap(penalty)
             else:
-                place, t = now.search(self.h)
-                fresh, short = False, short + (t < 0.5)
+                place = now.search()
         return best.after(step)
 
     def _first(self, start: Array | None) -> tuple[Place, float]:
@@ -194,18 +155,17 @@ class MirrorStep:
         z += self.penalty * self.place.s - self.turn - by * (self.unit.H @ self.outer)
         return on_curve(z, self.h, penalty, self.unit.p)
 
-    def search(self, diagonal: Array) -> tuple[Place, float]:
-        """Halve the step until the penalised function falls enough, in either of two coordinates."""
+    def search(self) -> Place:
+        """Halve the step until the penalised function falls enough."""
         now, t, at = self._penalised(self.place.x, self.image), 1.0, self.place
         for _ in range(30):
-            for h in (self.h, diagonal):
-                z = h * (at.x + t * self.inner) + self.penalty * at.s - t * self.turn
-                trial = on_curve(z, h, self.penalty, self.unit.p)
-                new = self._penalised(trial.x, self.unit.H @ trial.x)
-                if new <= now - 1e-4 * t * self.decrement + 1e-14 * abs(now):
-                    return trial, t
+            z = self.h * (at.x + t * self.inner) + self.penalty * at.s - t * self.turn
+            trial = on_curve(z, self.h, self.penalty, self.unit.p)
+            new = self._penalised(trial.x, self.unit.H @ trial.x)
+            if new <= now - 1e-4 * t * self.decrement + 1e-14 * abs(now):
+                break
             t *= 0.5
-        return trial, t
+        return trial
 
     def _penalised(self, x: Array, image: Array) -> float:
         p = self.unit.p

@@ -84,7 +84,7 @@ def _round(h: Array, V: Array, b: Array, radii: Array) -> Array:
     # Directions without curvature: rounding of b there is none of its slope, and a real one is left to the check.
     null = h <= dust
     h, sizes, beta = np.where(null, np.inf, h), np.where(null, 0.0, sizes), np.where(null[:, None], 0.0, beta)
-    penalties = np.array([secular_root(h, sizes / r)[0] for r in radii])
+    penalties = np.array([secular_root(h, sizes / r) for r in radii])
     inner = beta[:, None, :] / (h[:, None] + penalties)[:, :, None]
     return np.moveaxis(np.tensordot(V, inner, axes=(1, 0)), 1, 0)
 

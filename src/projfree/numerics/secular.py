@@ -10,15 +10,68 @@ method from the left climbs monotonically to the root.
 from __future__ import annotations
 
 import math
+from copy import copy
+from dataclasses import dataclass, replace
 from weakref import ref
 
 import numpy as np
 
 from projfree.checks import Array
-from projfree.numerics.unit_ball import Found, Unit
+from projfree.numerics.lp_norm import conjugate, lp_norm
+from projfree.numerics.root_finding import find_root
 
-_STEPS = 200  # 4-10 are usual
 _EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Found:
+    r"""A point of the unit ball with its Frank-Wolfe gap, the rounding of that gap and the steps it took.
+
+    The gap :math:`\langle g, x\rangle + \|g\|_q`, :math:`g = Hx - b`, bounds how far the value is from the least.
+    """
+
+    x: Array
+    gap: float
+    floor: float
+    pull: float
+    steps: int
+
+    def after(self, steps: int) -> Found:
+        return replace(self, steps=steps)
+
+
+class Unit:
+    r"""Minimise :math:`\tfrac12\langle x, Hx\rangle - \langle b, x\rangle` over :math:`\|x\|_p \le 1`, ``b`` a matrix.
+
+    From a problem with radius r by :math:`x = w/r`, :math:`H \to H r/\|b\|_q`, :math:`b \to b/\|b\|_q`; then the
+    multiplier is at most one.
+    """
+
+    def __init__(self, H: Array, b: Array, p: float, radius: float) -> None:
+        self.p, self.q = p, conjugate(p)
+        self.size = lp_norm(b, self.q)
+        with np.errstate(over="ignore", invalid="ignore"):  # whoever asks checks that H is finite
+            self.ratio = float(np.float64(radius) / self.size)
+            self.b, self.H = b / self.size, H * self.ratio if math.isfinite(self.ratio) else H * radius / self.size
+        self.sizes = np.abs(self.H)
+
+    def of_norm(self, p: float) -> Unit:
+        """The same function over the unit ball of another norm."""
+        other = copy(self)
+        other.p, other.q = p, conjugate(p)
+        return other
+
+    def check(self, x: Array, image: Array | None = None, steps: int = 0) -> Found:
+        """``x``, pulled back to the ball if it is outside, with its gap."""
+        image = self.H @ x if image is None else image
+        norm = lp_norm(x, self.p)
+        if norm > 1.0:
+            x, image = x / norm, image / norm
+        g = image - self.b
+        pull = lp_norm(g, self.q)
+        # Of the gradient, entry by entry, and of the two sums that make the gap.
+        floor = _EPS * (lp_norm(self.sizes @ np.abs(x) + np.abs(self.b), self.q) + 4.0 * pull)
+        return Found(x, float(np.vdot(g, x)) + pull, floor, pull, steps)
 
 
 #: Matrices that were decomposed lately, and what came of it: one serves many radii, and several steps of a solver.
@@ -57,35 +110,31 @@ def minimise_secular(unit: Unit, eigen: tuple[Array, Array] | None = None) -> Fo
         h = np.where(null, 0.0, h)
         beta[still], sizes[still], h[still] = 0.0, 0.0, 1.0
         moves = not still.all()
-    penalty, steps = secular_root(h, sizes)
+    penalty = secular_root(h, sizes)
     total = (h + penalty)[:, None]
     x = V @ (beta / total)
-    best = unit.check(x, None, steps)
+    best = unit.check(x)
     if best.gap <= best.floor or not moves:
         return best
     rest = unit.b - unit.H @ x - penalty * x
-    again = unit.check(x + V @ ((V.T @ rest) / total), None, steps + 1)
+    again = unit.check(x + V @ ((V.T @ rest) / total), None, 2)
     return again if again.gap < best.gap else best
 
 
-def secular_root(h: Array, sizes: Array) -> tuple[float, int]:
+def secular_root(h: Array, sizes: Array) -> float:
     r"""The :math:`\lambda \ge 0` with :math:`\sum (\text{sizes}/(h + \lambda))^2 = 1`, 0 if the sum is less at 0."""
-    # Each term alone is at most one at the root.
-    penalty = max(0.0, float(np.maximum.reduce(sizes - h)))
-    steps, some = 0, sizes > 0.0
-    if not np.logical_and.reduce(some):
-        h, sizes = h[some], sizes[some]
-    for _ in range(_STEPS):
-        steps += 1
+    some = sizes > 0.0
+    h, sizes = h[some], sizes[some]
+
+    def look(penalty: float) -> tuple[float, float, float]:
         total = h + penalty
         share = sizes / total
-        square = float(share @ share)
+        square = max(float(share @ share), 1e-200)  # where it underflows, the root is 0
         norm = math.sqrt(square)
-        if norm <= 1.0:
-            break
-        slope = float(share @ (share / total))
-        new = penalty + (norm - 1.0) * square / slope
-        if not new > penalty:
-            break
-        penalty = new
-    return penalty, steps
+        return 1.0 / norm - 1.0, float(share @ (share / total)) / (square * norm), _EPS
+
+    if not len(h):
+        return 0.0
+    # Each term alone is at most one at the root.
+    low = max(0.0, float((sizes - h).max()))
+    return find_root(look, low, low, float(np.linalg.norm(sizes)) + low)
