@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -59,9 +60,7 @@ class TestBlocks:
         runtime.over_blocks(lambda k: together.wait() and None, 6, 3)
 
     def test_nested_calls_end_where_the_pool_is_full(self, monkeypatch):
-        monkeypatch.setattr(runtime, "POOL", 1)
-        monkeypatch.setattr(runtime, "cores", lambda: 1)  # two threads in the pool
-        monkeypatch.setattr(runtime, "_pool", None)
+        monkeypatch.setattr(runtime, "_pool", ThreadPoolExecutor(2))
         done = []
 
         def inner(i):

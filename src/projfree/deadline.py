@@ -1,18 +1,20 @@
 """The time at which a run must end, for loops inside a step that may take long.
 
-Loops of solvers and passes over blocks of rows check it; a limit may be exceeded by one inner iteration.
+Loops of solvers and passes over blocks of rows check it; a limit may be exceeded by one inner iteration. Threads of
+`projfree.runtime` have the deadline of the thread that they work for; others take it along with `ends` and `until`.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 
-#: Seconds that a run gets of a time limit which others have used up.
-LEAST_LEFT = 1e-9
+#: Seconds that a run gets of a time limit which others have used up: enough to return where it begins.
+LEAST_LEFT = sys.float_info.min
 
 _END: ContextVar[float] = ContextVar("projfree deadline", default=math.inf)
 
@@ -21,10 +23,18 @@ class Expired(Exception):  # noqa: N818 - no error: the run returns to where the
     """The deadline has passed inside work that is worth nothing unless it is finished, such as a Hessian."""
 
 
+@contextmanager
+def until(end: float) -> Iterator[None]:
+    """A deadline by its reading of the clock, as `ends` returns it, in place of any other."""
+    token = _END.set(end)
+    try:
+        yield
+    finally:
+        _END.reset(token)
+
+
 def deadline(seconds: float) -> AbstractContextManager[None]:
     """Let `expired` be True from so many seconds on; within another deadline the earlier of the two counts.
-
-    Threads that are started inside do not know of it.
 
     Examples
     --------
@@ -35,33 +45,16 @@ def deadline(seconds: float) -> AbstractContextManager[None]:
     >>> expired()
     False
     """
-    return until(time.monotonic() + seconds)
+    return until(min(ends(), time.monotonic() + seconds))
 
 
-def until(end: float) -> AbstractContextManager[None]:
-    """A deadline by its reading of the clock, as `ends` returns it."""
-    return _ending(min(_END.get(), end))
-
-
-def unhurried() -> AbstractContextManager[None]:
-    """Ignore any deadline: for the last steps of an answer, which are short and without which it is worth little."""
-    return _ending(math.inf)
-
-
-@contextmanager
-def _ending(end: float) -> Iterator[None]:
-    token = _END.set(end)
-    try:
-        yield
-    finally:
-        _END.reset(token)
+def ignore_deadline() -> AbstractContextManager[None]:
+    """For the last steps of an answer, which are short and without which it is worth little."""
+    return until(math.inf)
 
 
 def ends() -> float:
-    """The reading of the clock at the deadline, infinity without one.
-
-    For threads and for processes on the same machine, which read the same clock and do not know of the deadline.
-    """
+    """The reading of the clock at the deadline, infinity without one; processes of a machine read the same clock."""
     return _END.get()
 
 
@@ -71,30 +64,24 @@ def expired() -> bool:
     A loop that checks this between its iterations returns what it has, which must be as valid as its final answer: a
     feasible point, a proven bound. Without a deadline no clock is read.
     """
-    return remaining() <= 0.0
+    return ends() < math.inf and time.monotonic() >= ends()
+
+
+def raise_if_expired() -> None:
+    """Raise `Expired` once the deadline has passed."""
+    if expired():
+        raise Expired
 
 
 def remaining() -> float:
     """Seconds until the deadline, zero once it has passed; infinity without one."""
-    end = _END.get()
-    return max(end - time.monotonic(), 0.0) if end < math.inf else math.inf
-
-
-def stopper() -> Callable[[], None]:
-    """A function that raises `Expired` once the deadline of this thread has passed, for threads that it starts."""
-    end = _END.get()
-
-    def stop() -> None:
-        if end < math.inf and time.monotonic() >= end:
-            raise Expired
-
-    return stop
+    return max(ends() - time.monotonic(), 0.0) if ends() < math.inf else math.inf
 
 
 def countdown(seconds: float | None) -> Callable[[], float | None]:
     """A function that returns what is left of a time limit that begins now, for runs that share it; None without one.
 
-    It is never zero, because every run gets some time: enough to return where it begins.
+    It is never zero, because every run gets some time.
     """
     if seconds is None:
         return lambda: None

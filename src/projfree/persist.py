@@ -172,7 +172,7 @@ def _flush(path: Path) -> None:
 
 @contextmanager
 def _open_archive(folder: Path, kind: str, checked: bool = False) -> Iterator[tuple[zipfile.ZipFile, Any]]:
-    """Open a saved file and yield the archive and its tree, with sizes, version and kind checked, or the checksum too."""
+    """Open a saved file and yield the archive and its tree; ``checked``, which takes a read, its checksum too."""
     path = folder / _FILE
     if (folder / _POINTER_0_1).is_file() and not exists(folder):
         raise ValueError(

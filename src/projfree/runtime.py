@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from contextvars import copy_context
 from functools import lru_cache
 from itertools import pairwise
 from threading import RLock, get_ident
@@ -18,10 +19,6 @@ import numpy as np
 
 from projfree.checks import Array
 
-#: Threads of the pool, at least; they are started when they are needed first.
-POOL = 32
-#: Ranges of rows for each thread, so that one heavy range does not keep the others waiting.
-PIECES = 16
 #: With fewer stored entries than this the work is done before a thread has started.
 WORTHWHILE = 20_000
 
@@ -53,11 +50,12 @@ def lock_of(owner: Any) -> Any:
 
 
 def _submit(work: Callable[[], None]) -> Future[None]:
+    """Give work to the pool, in the context of the calling thread, such as its deadline."""
     global _pool
     with _lock:
         if _pool is None:
-            _pool = ThreadPoolExecutor(max(POOL, 2 * cores()), thread_name_prefix="projfree")
-        return _pool.submit(work)
+            _pool = ThreadPoolExecutor(thread_name_prefix="projfree")
+        return _pool.submit(copy_context().run, work)
 
 
 def over_blocks(work: Callable[[int], None], count: int, threads: int) -> None:
@@ -67,34 +65,30 @@ def over_blocks(work: Callable[[int], None], count: int, threads: int) -> None:
     this returns or raises, no call is running.
     """
     todo = deque(range(count))
-    if threads <= 1 or count <= 1:
-        _run(work, todo)
-        return
+
+    def take_all() -> None:
+        while True:
+            try:
+                k = todo.popleft()
+            except IndexError:  # looking first would not do: another thread may take the last one in between
+                return
+            try:
+                work(k)
+            except BaseException:
+                todo.clear()
+                raise
+
     helpers: list[Future[None]] = []
     try:
         for _ in range(min(threads, count) - 1):
-            helpers.append(_submit(lambda: _run(work, todo)))
-        _run(work, todo)
+            helpers.append(_submit(take_all))
+        take_all()
     finally:
         todo.clear()
         begun = [helper for helper in helpers if not helper.cancel()]
         wait(begun)
     for helper in begun:
         helper.result()
-
-
-def _run(work: Callable[[int], None], todo: deque[int]) -> None:
-    """Take one number after the other and work on it, until none is left."""
-    while True:
-        try:
-            k = todo.popleft()
-        except IndexError:  # looking first would not do: another thread may take the last one in between
-            return
-        try:
-            work(k)
-        except BaseException:
-            todo.clear()
-            raise
 
 
 def over_rows(work: Callable[[int, int], None], indptr: Array) -> None:
@@ -106,7 +100,7 @@ def over_rows(work: Callable[[int, int], None], indptr: Array) -> None:
     if threads <= 1 or indptr[-1] < WORTHWHILE:
         work(0, rows)
         return
-    marks = np.linspace(0, int(indptr[-1]), PIECES * threads + 1)
+    marks = np.linspace(0, int(indptr[-1]), threads + 1)
     ends = np.unique(np.concatenate([[0], np.searchsorted(indptr, marks[1:-1]), [rows]])).tolist()
     ranges = list(pairwise(ends))
     over_blocks(lambda k: work(*ranges[k]), len(ranges), threads)
@@ -132,23 +126,20 @@ class _SingleBlas:
                     _set_threads(library, 1)
             self._holders[holder] = get_ident()
 
-    def release(self, holder: object) -> None:
+    def release(self, *holders: object) -> None:
         with _lock:
-            self._holders.pop(holder, None)
-            self._restore_if_free()
+            for holder in holders:
+                self._holders.pop(holder, None)
+            if self._holders:
+                return
+            for library, number in self._before:
+                if library.num_threads == 1:  # else somebody has set another number since
+                    _set_threads(library, number)
+            self._before = []
 
     def after_fork(self) -> None:
         """Forget the holders of other threads, which do not exist in the child."""
-        self._holders = {holder: thread for holder, thread in self._holders.items() if thread == get_ident()}
-        self._restore_if_free()
-
-    def _restore_if_free(self) -> None:
-        if self._holders:
-            return
-        for library, number in self._before:
-            if library.num_threads == 1:  # else somebody has set another number since
-                _set_threads(library, number)
-        self._before = []
+        self.release(*[holder for holder, thread in self._holders.items() if thread != get_ident()])
 
 
 def _set_threads(library: Any, number: int) -> None:
@@ -178,15 +169,14 @@ def single_blas(wanted: bool = True) -> Iterator[None]:
 
     Blocks may nest, and overlap in other threads: the limit ends with the last of them.
     """
-    if not wanted:
-        yield
-        return
     holder = object()
     try:  # an interrupt that ends `acquire` releases as well
-        _single.acquire(holder)
+        if wanted:
+            _single.acquire(holder)
         yield
     finally:
-        _single.release(holder)
+        if wanted:
+            _single.release(holder)
 
 
 def _in_child() -> None:

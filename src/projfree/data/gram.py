@@ -11,7 +11,7 @@ import numpy as np
 
 from projfree.algebra import UNIT
 from projfree.checks import Array, is_sparse
-from projfree.deadline import stopper
+from projfree.deadline import raise_if_expired
 from projfree.numerics.sums import tree_sum
 from projfree.runtime import over_blocks, single_blas
 
@@ -303,14 +303,14 @@ def add_products(lanes: Array, table: Any, y: Array, s: Array, shift: Array, thr
 
     Dense rows are multiplied `LANE_ROWS` at a time. Raises `Expired` where a deadline passes.
     """
-    stop, count = stopper(), max(1, min(LANES, -(-len(y) // LANE_ROWS)))  # fewer lanes where one product has all rows
+    count = max(1, min(LANES, -(-len(y) // LANE_ROWS)))  # fewer lanes where one product has all rows
     step = -(-len(y) // count)
 
     def lane(k: int) -> None:
         first, last = k * step, min((k + 1) * step, len(y))
         size = last - first if is_sparse(table) else LANE_ROWS
         for start in range(first, last, max(size, 1)):
-            stop()
+            raise_if_expired()
             rows = slice(start, min(start + size, last))
             product = _sparse_product if is_sparse(table) else _dense_product
             lanes[k] += product(table[rows], y[rows], s[rows], shift)

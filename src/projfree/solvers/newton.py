@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from projfree.algebra import Point, inner
 from projfree.checks import Array
-from projfree.deadline import stopper
+from projfree.deadline import raise_if_expired
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
 from projfree.sets.base import ConstraintSet, frank_wolfe_gap
@@ -111,7 +111,7 @@ def _newton_step(
     The intercept is one more coordinate of the model. It is minimised over only where f does not fall enough with the
     intercept of the model.
     """
-    stopper()()  # the factorization of a large Hessian cannot be interrupted
+    raise_if_expired()  # the factorization of a large Hessian cannot be interrupted
     x, g, b = here.point, here.slope.gradient, here.point.intercept
     slope = g.ravel() if here.rest is None or response is None else g.ravel() - response @ here.rest
     w = minimise_model(H, (H @ x.w.ravel() - slope).reshape(f.shape), ball, x.w)

@@ -13,7 +13,7 @@ from typing import Any
 from projfree.data.base import RowsLostError
 from projfree.data.dask.partition import Facts, Partition, naming
 from projfree.data.sources import ChangedError
-from projfree.deadline import stopper
+from projfree.deadline import raise_if_expired
 from projfree.runtime import default_threads, single_blas
 
 #: Seconds between two looks at the cluster while a round waits.
@@ -138,9 +138,9 @@ class ClusterRounds:
 
     def _wait(self, gathering: futures.Future[Any]) -> None:
         """Wait for results, but only so long without a worker."""
-        stop, seen = stopper(), time.monotonic()
+        seen = time.monotonic()
         while not futures.wait([gathering], timeout=POLL).done:
-            stop()
+            raise_if_expired()
             self._refuse_without_scheduler()
             with suppress(OSError):  # the scheduler has gone, as the status of the client says a moment later
                 seen = time.monotonic() if self._client.nthreads() else seen

@@ -10,7 +10,7 @@ import numpy as np
 
 from projfree.checks import positive
 from projfree.completion.weighted_gradient import WeightedProjectedGradient
-from projfree.deadline import LEAST_LEFT, expired, remaining, unhurried
+from projfree.deadline import LEAST_LEFT, expired, ignore_deadline, remaining
 from projfree.estimators.completion.convex_gap import CertifiedModel, certified, relative
 from projfree.estimators.completion.convex_problem import ConvexProblem
 from projfree.estimators.completion.factors import Factors
@@ -71,7 +71,7 @@ class Certifying(Predictor, PreparedRatings):
     def _solve(self, problem: ConvexProblem, tol: float) -> None:
         """Run the convex solver from the model, and take over what it has found and proved."""
         ball, left = problem.ball(self.radius_), remaining()
-        with unhurried():  # the check at exit is outside of the limit, as that of every run
+        with ignore_deadline():  # the check at exit is outside of the limit, as that of every run
             result = minimize(
                 problem.f,
                 ball,
@@ -113,7 +113,7 @@ class Certifying(Predictor, PreparedRatings):
 
     def _soon_certified(self, problem: ConvexProblem, model: Factors) -> CertifiedModel:
         """The certificate of a model for what can be had when time is up: the products of the sweeps so far."""
-        with unhurried():
+        with ignore_deadline():
             most = products(self.n_sweeps_, problem, len(model.sigma))
             return certified(problem, model.inside(problem.p, self.radius_), self.radius_, most)
 

@@ -23,7 +23,7 @@ from projfree.completion.offsets import OffsetObjective
 from projfree.completion.side_information import Features
 from projfree.data import Entries
 from projfree.data.factored_entries import FactoredEntriesData
-from projfree.deadline import unhurried
+from projfree.deadline import ignore_deadline
 from projfree.estimators.completion.factors import Factors
 from projfree.losses.base import Loss
 from projfree.run import Status
@@ -179,7 +179,7 @@ class ConvexProblem:
 
 def settled(problem: ConvexProblem, model: Factors) -> Factors:
     """The model with the best offsets beside its matrix; no deadline counts, since that takes less than a sweep."""
-    with unhurried():
+    with ignore_deadline():
         found = problem.f.open().evaluate(model.point(problem.f), tangent=False)
     return model.with_offsets(np.asarray(found.intercept))
 

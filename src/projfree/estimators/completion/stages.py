@@ -14,7 +14,7 @@ import numpy as np
 from projfree import persist
 from projfree.checks import shown, stacklevel
 from projfree.completion.alternating import weakest
-from projfree.deadline import remaining, unhurried
+from projfree.deadline import ignore_deadline, remaining
 from projfree.estimators.completion.certifying import Certifying
 from projfree.estimators.completion.choice import choose, most_sweeps
 from projfree.estimators.completion.convex_gap import CertifiedModel, certified
@@ -176,7 +176,7 @@ class Stages(Certifying):
         if self.certify:
             announce(given_callbacks(self.callbacks), "certificate")
             most = self._affordable(problem)
-            with unhurried():  # it takes so many products, and the best offsets less than a sweep does
+            with ignore_deadline():  # it takes so many products, and the best offsets less than a sweep does
                 self._prove(problem, certified(problem, self.factors_, self.radius_, most))
         early = stopping is not None and stopping.stopped
         if (
