@@ -19,6 +19,7 @@ from projfree.algebra import UNIT
 from projfree.data import blocks, sparse
 from projfree.data.rows import Rows
 from projfree.losses import Loss
+from projfree.objectives.rounding import Rounding
 from projfree.objectives.row_steps import Sums, TangentSums
 
 N = 40
@@ -37,7 +38,8 @@ def exact_constant(full, b, y):
 def constant_and_error(u, b, y, units=60.0):
     offset = None if b is None else np.asarray(b)
     sums = Sums.unpack(TangentSums(Squared(), (offset,)).block(Rows(y, 1.0 / len(y)), u)[1])
-    return sums.value - sums.along, sums.errors(units, SimpleNamespace(mean_square=1.0, row_norm=1.0))[0]
+    rounding = Rounding(Squared(), SimpleNamespace(column_stats=SimpleNamespace(mean_square=1.0, row_norm=1.0)), units)
+    return sums.value - sums.along, rounding.of_tangent(sums)[0]
 
 
 CONSTANTS = {

@@ -198,7 +198,7 @@ def test_no_root_of_another_loss_is_not_about_classes(monkeypatch):
         raise NoRootError
 
     f = Objective(Poisson(), as_data(np.ones((3, 2)), [0.0, 1.0, 2.0]), fit_intercept=True)
-    monkeypatch.setattr(InterceptSearch, "closed", no_root)
+    monkeypatch.setattr(InterceptSearch, "find", no_root)
     sentence = r"^`fit_intercept=True` finds no finite intercept of Poisson\(\) that is best for these targets and "
     with pytest.raises(ValueError, match=sentence + r"predictions; rescale .*, or use `fit_intercept=False`\.$"):
         f.value(f.point([1.0, 0.0]))

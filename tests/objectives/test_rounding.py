@@ -144,7 +144,7 @@ def test_norms_that_depend_on_signs_keep_the_coarse_extents():
 
 def rounding(units, products, mean_square):
     data = SimpleNamespace(column_stats=SimpleNamespace(terms=products, mean_square=mean_square, row_norm=5.0))
-    return Rounding(SimpleNamespace(loss=Squared(), data=data, units=units, floor=0.0))
+    return Rounding(Squared(), data, units)
 
 
 def test_the_terms_of_a_bound():

@@ -12,6 +12,8 @@ which is what a tangent here is: true however inexactly the offsets were found, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -27,7 +29,7 @@ from projfree.deadline import expired
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
 from projfree.objectives.evaluation import Evaluation
-from projfree.objectives.hull import Hull, PredictionProducts
+from projfree.objectives.hull import Hull, HullSums, Local
 from projfree.objectives.intercept import Intercept
 from projfree.objectives.row_steps import Curvatures, DerivativeSums, Sums, TangentSums, ValueSum
 
@@ -70,15 +72,16 @@ class Offsets(Intercept):
         self.kappa, self.base = kappa, base
         self.map = OffsetMap((data.shape(())[0], data.shape(())[1]), kinds)
         #: The largest number of terms in a sum over one offset's entries.
-        self.most = float(data.n if kinds[0] else data.most_in_line())
+        most = float(data.n if kinds[0] else data.most_in_line())
+        self.rounding = replace(self.rounding, units=max(data.rounding_units, most) + 2.0 * loss.rounding + 8.0)
         self.constant = self.map.zero()
 
     def guess(self, x: Point) -> Array:
         b = x.intercept  # that of a point of another function means nothing here
         return self.constant if b is None or np.shape(b) != self.constant.shape else b
 
-    def locate(self, workspace: Workspace, points: tuple[Point, ...]) -> tuple[Array | None, ...]:
-        return tuple(self.offsets_at(workspace, x) for x in points)
+    def _search(self, workspace: Workspace, points: tuple[Point, ...]) -> Sequence[Array]:
+        return [self.offsets_at(workspace, x) for x in points]
 
     def offsets_at(self, workspace: Workspace, x: Point) -> Array:
         """The offsets that are best at one point."""
@@ -160,12 +163,11 @@ class Offsets(Intercept):
         """The tangent that sums amount to; ``rest`` are the sums of residuals over offsets, and of their sizes."""
         h, sizes = rest.reshape(2, -1)
         drop = 0.5 * float(h @ h) / self.kappa
-        units = max(self.data.rounding_units, self.most) + 2.0 * self.loss.rounding + 8.0
-        error, spread = sums.errors(units, self.data.column_stats)
+        error, spread = self.rounding.of_tangent(sums)
         # The base is part of the predictions here, but not of the function's argument.
         constant = sums.value - sums.along + self.base * float(sums.slope[0]) - drop
         terms = float(np.abs(h) @ sizes) / self.kappa + drop + 2.0 * abs(self.base) * float(sums.slope_size[0])
-        return Minorant(constant, g, error + UNIT * units * terms, spread)
+        return Minorant(constant, g, error + UNIT * self.rounding.units * terms, spread)
 
     def estimate(self, workspace: Workspace, x: Point) -> Any:
         return workspace.sweep(self.moved(DerivativeSums(self.loss), self.guess(x)), (x,))[1]
@@ -177,16 +179,19 @@ class Offsets(Intercept):
             return super().hull(workspace, points, gradient, tilt)
         return OffsetHull(self, workspace, points, gradient, tilt)
 
-    def products(self, workspace: Workspace, points: tuple[Point, ...]) -> Array:
+    def expanded(self, workspace: Workspace, points: tuple[Point, ...]) -> Local:
         # The offsets of a mixture follow its image linearly: one Newton step leads to those of each point.
         b = [self.offsets_at(workspace, points[0])]
         for x in points[1:]:
             b.append(b[0] - self.solve(workspace, x, b[0], self._look(workspace, x, b[0])[1], 1e-8))
-        step = self.moved(PredictionProducts((0.0,) * len(points)), *b)
-        ridges = np.array([b[0], *(c - b[0] for c in b[1:])])
-        products: Array = self.loss.smoothness * workspace.fold(step, points).reshape(len(points), len(points))
-        products = products + self.kappa * (ridges @ ridges.T)
-        return products
+        k = len(points) - 1
+        step = self.moved(HullSums(self.loss, (((0.0,) * k, None),)), *b)
+        here, ways = Local.unpack(workspace.fold(step, points), k), np.array([c - b[0] for c in b[1:]])
+        return Local(
+            here.value + self.penalty(b[0]),
+            here.gradient + self.kappa * ways @ b[0],
+            here.hessian + self.kappa * ways @ ways.T,
+        )
 
 
 def _given(b: tuple[Array | None, ...]) -> tuple[Array, ...]:

@@ -102,7 +102,7 @@ class Objective(SmoothFunction):
             loss=loss if strategy.measured else None,  # whoever recomputes it needs the offsets too
             least=loss.least,  # values are means of losses, and offsets add a penalty
             smoothing_error=loss.excess * math.prod(self.outputs),
-            term_size=None if math.isfinite(loss.smoothness) else strategy.floor,
+            term_size=None if math.isfinite(loss.smoothness) else strategy.rounding.floor,
             pattern=self.data.pattern,
         )
         self.workspace, self._memory = self.data.open(), Memory()
@@ -145,7 +145,7 @@ class Objective(SmoothFunction):
             return Evaluation(x, math.nan)
         strategy, workspace, points = self.intercept_strategy, self.workspace, (x, *also)
         alone = tangent and not (x.of or also or near or workspace.holds(x))
-        b = (strategy.given if near else strategy.locate)(workspace, points)
+        b = strategy.locate(workspace, points, given=near)
         if tangent:
             found = strategy.tangent(workspace, points, b, keep=keep, near=near)
         else:
@@ -174,7 +174,7 @@ class Objective(SmoothFunction):
             own = data.column_stats
             columns = np.stack([own.root_mean_square, own.largest])
             deviations = own.deviation(data.rounding_units) if isinstance(strategy, Centred) else None
-        return Rounding(strategy, columns, deviations)
+        return replace(strategy.rounding, columns=columns, deviations=deviations)
 
     def estimate(self, x: Point, m: int, rng: np.random.Generator) -> Minorant:
         return Minorant(-np.inf, self.intercept_strategy.estimate(self.workspace.sample(m, rng), x))
@@ -191,8 +191,7 @@ class Objective(SmoothFunction):
         known = self._memory.recall(x, tangent=False)
         if known is not None:
             return known.intercept
-        strategy = self.intercept_strategy
-        return (strategy.given if self.convex else strategy.locate)(self.workspace, (x,))[0]
+        return self.intercept_strategy.locate(self.workspace, (x,), given=self.convex)[0]
 
     def quadratic_form(self) -> QuadraticForm | None:
         if self.structure.quadratic_form and "quadratic form" not in self.shared:
@@ -206,7 +205,7 @@ class Objective(SmoothFunction):
 
     def smoothness(self) -> float:
         if not math.isfinite(self.loss.smoothness):
-            return self.intercept_strategy.steepest()
+            return self.intercept_strategy.lipschitz()
         self.workspace.rows_read += self.data.n if self.data.column_stats.terms else 0
         return self.loss.smoothness * largest_eigenvalue(self.data, centred=self.fit_intercept and self.convex)
 

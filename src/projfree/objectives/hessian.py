@@ -23,8 +23,8 @@ from projfree.data.workspace import Workspace
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
 from projfree.objectives.hull import curvature_products
-from projfree.objectives.intercept import FittedIntercept, outer
-from projfree.objectives.row_steps import Curvatures, DiagonalCurvatures, by_column, weigh
+from projfree.objectives.intercept import outer
+from projfree.objectives.row_steps import Curvatures, by_column, weigh
 
 if TYPE_CHECKING:
     from projfree.numerics.group_l1_qp import Columns
@@ -121,7 +121,7 @@ class RowHessian(Hessian):
     def __init__(self, f: Objective, workspace: Workspace, x: Point, features: Array | None = None) -> None:
         self._f, self._workspace, self._x, self._features = f, workspace, x, features
         self._loss, self._constant, self._outputs = f.loss, is_squared(f.loss), f.outputs
-        self._intercept = f.intercept_strategy if isinstance(f.intercept_strategy, FittedIntercept) else None
+        self._intercept = f.intercept_strategy if f.fit_intercept else None
 
     @cached_property
     def _b(self) -> Array | float:
@@ -252,7 +252,7 @@ class RowHessian(Hessian):
         h = None
         if table is not None:
             b = f.located_intercept(self._x)
-            step = DiagonalCurvatures(self._loss, 0.0 if b is None else b, damping)
+            step = Curvatures(self._loss, 0.0 if b is None else b, damping)
             h = self._workspace.row_residuals(step, self._x)
         if table is None or h is None:
             return None

@@ -43,6 +43,11 @@ class Local:
     hessian: Array
     intercept: Array | None = None
 
+    @classmethod
+    def unpack(cls, sums: Array, size: int, intercept: Array | None = None) -> Local:
+        """From the sums of `HullSums` at a place of so many coordinates."""
+        return cls(float(sums[0]), sums[1 : 1 + size], sums[1 + size :].reshape(size, size), intercept)
+
 
 class Hull(ABC):
     r"""The function :math:`\phi(m) = f\big(p_0 + \sum_j m_j (p_j - p_0)\big)` on :math:`m \ge 0, \sum m \le 1`.
@@ -262,10 +267,8 @@ class PredictionHull(Hull):
         k, size, outputs = len(self.tilt), len(places[0]), self.intercept.outputs
         b = [place[k:].reshape(outputs) if size > k else None for place in places]
         step = self._step(tuple((tuple(place[:k].tolist()), c) for place, c in zip(places, b, strict=True)))
-        found = []
-        for own, c in zip(self.workspace.fold(step, self.points).reshape(len(places), -1), b, strict=True):
-            found.append(Local(float(own[0]), own[1 : 1 + size], own[1 + size :].reshape(size, size), c))
-        return found
+        sums = self.workspace.fold(step, self.points).reshape(len(places), -1)
+        return [Local.unpack(own, size, c) for own, c in zip(sums, b, strict=True)]
 
     def _step(self, places: tuple[HullPlace, ...]) -> Step:
         return HullSums(self.intercept.loss, places)
@@ -288,10 +291,11 @@ class PredictionHull(Hull):
     def curvature(self) -> float:
         intercept, ends = self.intercept, self.points[:2]
         if not np.isfinite(intercept.loss.smoothness):
-            return intercept.steepest() * self.squared_length
+            return intercept.lipschitz() * self.squared_length
         # The variance of the difference of predictions, or its mean square: no less, whatever the shift is.
-        step = SquaredDifference(intercept.mean_difference(*ends))
-        return intercept.loss.smoothness * float(self.workspace.fold(step, ends)[0])
+        profiled = self.convex and intercept.constant is not None and intercept.measured
+        shift = intercept.mean_prediction(ends[1].w - ends[0].w) if profiled else 0.0
+        return intercept.loss.smoothness * float(self.workspace.fold(SquaredDifference(shift), ends)[0])
 
 
 #: The coordinates of a place of a hull, and the intercept there or None.
@@ -300,12 +304,18 @@ HullPlace = tuple[tuple[float, ...], Array | None]
 
 @dataclass(frozen=True)
 class HullSums(Step):
-    """Value, gradient and Hessian of the mean loss at places of a hull, in their coordinates and intercepts."""
+    """Value, gradient and Hessian of the mean loss at places of a hull, in their coordinates and intercepts.
+
+    ``b`` is what is added to the predictions of each point, nothing by default.
+    """
 
     loss: Loss
     places: tuple[HullPlace, ...]
+    b: tuple[Array | float, ...] | None = None
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
+        if self.b is not None:
+            images = tuple([image + b for image, b in zip(images, self.b, strict=True)])
         ways = [image - images[0] for image in images[1:]]
         return None, np.concatenate([self._at(rows, images[0], ways, m, b) for m, b in self.places])
 
@@ -321,22 +331,6 @@ class HullSums(Step):
             gradient += np.ravel(r.sum(axis=0)).tolist()
             H = np.block([[H, cross], [cross.T, own]])
         return np.concatenate([[weigh(losses, rows.s).sum()], gradient, H.ravel()])
-
-
-@dataclass(frozen=True)
-class PredictionProducts(Step):
-    """Weighted products among the residual at the first point and the differences of the others to it, flat.
-
-    ``b`` is what is added to the predictions of each point.
-    """
-
-    b: tuple[Array | float, ...]
-
-    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        first, *others = [image + b for image, b in zip(images, self.b, strict=True)]
-        parts = [first - rows.y, *(u - first for u in others)]
-        weighted = [weigh(part, rows.s) for part in parts]
-        return None, np.array([np.vdot(a, b) for a in weighted for b in parts])
 
 
 @dataclass(frozen=True)

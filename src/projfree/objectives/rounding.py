@@ -1,11 +1,21 @@
-r"""How far the value and the bound of an objective move where the same rows are summed in another way.
+r"""What rounding does to the value, the tangent and the bound of a mean of losses.
 
-Another order of rows, another storage or another BLAS rounds the predictions :math:`u_i = (A w)_i + b` and all sums
-differently. Let e bound the root mean square of the errors of predictions, g that of the derivatives of the loss, and L
-its second derivative. The value of a point is then off by at most :math:`g e + \tfrac{L}{2} e^2`, and the tangent at
-the point, evaluated anywhere in the set, by that and :math:`L e` times the distance to there. For a loss that is never
-negative, with the value v, :math:`g \le \sqrt{2 L v}`. Where the second derivative has no bound, e is the largest
-error, and :math:`S = 3 (v + \text{floor})` bounds the means of the sizes of both derivatives, see `Loss.smoothness`.
+For any predictions u, derivatives :math:`r_i = s_i\ell'(u_i + b)` and weights s,
+
+.. math:: f(w, b') \ge \sum_i \big(s_i\ell(u_i + b) - r_i u_i\big) + \Big\langle\sum_i r_i A_i, w\Big\rangle
+          + (b' - b)\sum_i r_i
+
+by convexity of the loss alone. The constant is formed from the predictions that are held, never as f(z) - <g, z>, so
+that the inequality is true for whatever they are: a tangent carries the rounding of its sums alone, and what b' may
+add (`Rounding.of_tangent`).
+
+Whoever recomputes a value or a bound from the same rows in another order, storage or BLAS also has other predictions
+:math:`u_i = (A w)_i + b`. Let e bound the root mean square of their errors, g that of the derivatives of the loss, and
+L its second derivative. The value of a point is then off by at most :math:`g e + \tfrac{L}{2} e^2`, and the tangent at
+the point, evaluated anywhere in the set, by that and :math:`L e` times the distance to there (`Rounding.value` and
+`Rounding.bound`). For a loss that is never negative, with the value v, :math:`g \le \sqrt{2 L v}`. Where the second
+derivative has no bound, e is the largest error, and :math:`S = 3 (v + \text{floor})` bounds the means of the sizes of
+both derivatives, see `Loss.smoothness`.
 """
 
 from __future__ import annotations
@@ -17,13 +27,19 @@ import numpy as np
 
 from projfree.algebra import UNIT, size
 from projfree.checks import Array
+from projfree.data.base import Data
+from projfree.losses.base import Loss
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
-from projfree.objectives.intercept import Intercept
+from projfree.objectives.row_steps import Sums
 from projfree.sets.base import ConstraintSet
 
 #: Operations on one prediction besides its sum of products: a shift, a scale, the intercept.
 FEW = 8.0
+#: Far more than all the results of a sum that fell below the smallest normal number can amount to.
+UNDERFLOW = 1e-290
+#: And than what derivatives, or their products with one number, lose there.
+LOST = 1e-300
 
 
 @dataclass(frozen=True)
@@ -32,8 +48,16 @@ class Rounding:
 
     Attributes
     ----------
-    intercept : Intercept
-        Holds the loss, the rows, and the units of rounding by which sums err.
+    loss, data : Loss and Data
+        The loss and the rows.
+    units : float
+        Each sum and each derivative err by at most this many units of rounding of their absolute terms.
+    floor : float
+        The weighted mean of what errors of losses are relative to besides the losses.
+    constant : ndarray, optional
+        The best intercept at w = 0; None where there is no intercept.
+    spread : pair of float
+        ``(a, c)`` such that best intercepts of feasible w differ from the constant by at most a + c max|u|.
     columns : ndarray of shape (2, ...), optional
         Root mean square and largest size of the entries of each column. With them predictions are bounded entry by
         entry, which is far better than by norms where columns differ in scale.
@@ -44,26 +68,67 @@ class Rounding:
         Whether values are those of a loss with a corner: near it they move as far as the loss is steep.
     """
 
-    intercept: Intercept
+    loss: Loss
+    data: Data
+    units: float
+    floor: float = 0.0
+    constant: Array | None = None
+    spread: tuple[float, float] = (0.0, 1.0)
     columns: Array | None = None
     deviations: Array | None = None
     corner: bool = False
 
+    def of_tangent(self, sums: Sums, b: Array | None = None) -> tuple[float, float]:
+        """Bounds on the error of the constant of a tangent, and on the Euclidean norm of that of its gradient.
+
+        By Cauchy-Schwarz ``data.mean_square`` and ``sums.square`` bound the terms of the gradient; where squares
+        underflow, ``data.row_norm`` and ``sums.slope_size`` do. A derivative that belongs to a moved prediction is the
+        slope of a tangent too, whose constant differs by less than the floor's share. With an intercept b the tangent
+        is charged with the derivative there times the range of the best intercepts of feasible points.
+        """
+        units, data = self.units, self.data.column_stats
+        constant = UNIT * (units * (sums.size + sums.along_size + self.floor) + 4.0 * sums.shifted) + UNDERFLOW
+        length = math.sqrt(data.mean_square)  # the root of a product would overflow where both are as large as 1e160
+        terms = math.sqrt(sums.square) * length
+        if sums.square <= UNDERFLOW:
+            terms = float(np.add.reduce(sums.slope_size)) * data.row_norm
+        gradient = UNIT * units * terms + LOST * (1.0 + length)
+        if b is None or self.constant is None:
+            return constant, gradient
+        apart, factor = self.spread
+        slope = np.abs(sums.slope) + UNIT * units * sums.slope_size
+        constant += float(slope @ (np.abs((b - self.constant).ravel()) + apart))
+        return constant, gradient + factor * data.row_norm * float(np.add.reduce(slope))
+
+    def intercept_range(self, b: Array | None, largest: float) -> float:
+        """How far ``b`` is from best intercepts where predictions are up to ``largest``, added over outputs."""
+        if b is None or self.constant is None:
+            return 0.0
+        apart, factor = self.spread
+        return float(np.abs(b - self.constant).sum()) + b.size * (apart + factor * largest)
+
+    def may_be_best(self, b: Array, largest: float) -> bool:
+        """Whether ``b`` may be the best intercept of a point whose predictions are up to ``largest``."""
+        if self.constant is None:
+            return False
+        apart, factor = self.spread
+        slack = UNIT * self.units * (np.abs(self.constant) + largest)
+        return bool(np.all(np.abs(b - self.constant) <= (apart + factor * largest) * (1.0 + UNIT * self.units) + slack))
+
     @property
     def _steep(self) -> bool:
-        return not math.isfinite(self.intercept.loss.smoothness)
+        return not math.isfinite(self.loss.smoothness)
 
     @property
     def _norms(self) -> tuple[float, float]:
         """The root mean square of the norms of rows, and the largest."""
-        own = self.intercept.data.column_stats
-        return math.sqrt(own.mean_square), own.row_norm
+        return math.sqrt(self.data.column_stats.mean_square), self.data.column_stats.row_norm
 
     def predictions(self, w: Array, b: Array | None) -> float:
         """The error of the predictions of ``w`` with the intercept ``b``."""
         if not w.any():
             return 0.0  # zero, and zero plus the intercept, are exact
-        terms = self.intercept.data.column_stats.terms  # zero where predictions are entries of the parameter
+        terms = self.data.column_stats.terms  # zero where predictions are entries of the parameter
         own = (terms + FEW) * self.extent(w) if terms else 0.0
         return UNIT * (own + FEW * (0.0 if b is None else size(b)))
 
@@ -94,15 +159,15 @@ class Rounding:
 
     def _derivatives(self, value: float, e: float) -> tuple[float, float]:
         """Bounds on the first and second derivative of the loss within ``e`` of the predictions, in the mean."""
-        L = self.intercept.loss.smoothness
+        L = self.loss.smoothness
         if self._steep:
-            both = 3.0 * (abs(value) + self.intercept.floor) * math.exp(min(e, 700.0))  # which does not overflow
+            both = 3.0 * (abs(value) + self.floor) * math.exp(min(e, 700.0))  # which does not overflow
             return both, both
         return math.sqrt(2.0 * L) * math.sqrt(abs(value)), L
 
     def value(self, value: float, w: Array, b: Array | None) -> float:
         """The error of the value at a point, at most."""
-        e, steepness = self.predictions(w, b), self.intercept.loss.steepness
+        e, steepness = self.predictions(w, b), self.loss.steepness
         first, second = self._derivatives(value, e)
         moved = math.inf if self.corner else first * e + 0.5 * second * e * e
         return self._sums(value) + min(moved, steepness * e if e else 0.0)
@@ -120,13 +185,13 @@ class Rounding:
             How far predictions are from those of the point, where that is known to be less.
         """
         # Steep derivatives are those of predictions that are moved by rounding, besides their errors.
-        e = self.predictions(w, b) + (UNIT * self.intercept.units if self._steep else 0.0)
+        e = self.predictions(w, b) + (UNIT * self.units if self._steep else 0.0)
         (first, second), far = self._derivatives(value, e), far + self.extent(w)
-        sums = self._sums(value) + UNIT * self.intercept.units * first * far
+        sums = self._sums(value) + UNIT * self.units * first * far
         return sums + first * e + second * e * (min(far, apart) + 0.5 * e)
 
     def _sums(self, value: float) -> float:
-        return UNIT * self.intercept.units * (abs(value) + self.intercept.floor)
+        return UNIT * self.units * (abs(value) + self.floor)
 
 
 def reported_value(f: SmoothFunction, found: Evaluation) -> float:

@@ -1,13 +1,4 @@
-r"""The sums that objectives form over rows, and what those of a tangent prove in floating point.
-
-For any predictions u, derivatives :math:`r_i = s_i\ell'(u_i + b)` and weights s,
-
-.. math:: f(w, b') \ge \sum_i \big(s_i\ell(u_i + b) - r_i u_i\big) + \Big\langle\sum_i r_i A_i, w\Big\rangle
-          + (b' - b)\sum_i r_i
-
-by convexity of the loss alone. The constant is formed from the predictions that are held, never as f(z) - <g, z>, so
-that the inequality is true for whatever they are; only the rounding of the sums is left to be bounded.
-"""
+"""The sums that objectives form over rows."""
 
 from __future__ import annotations
 
@@ -17,18 +8,12 @@ from functools import partial
 
 import numpy as np
 
-from projfree.algebra import UNIT
 from projfree.checks import Array
 from projfree.data import layout
 from projfree.data.blocks import TANGENTS
-from projfree.data.column_stats import ColumnStats
 from projfree.data.rows import Rows, Step
 from projfree.losses.base import Loss
 
-#: Far more than all the results of a sum that fell below the smallest normal number can amount to.
-UNDERFLOW = 1e-290
-#: And than what derivatives, or their products with one number, lose there.
-LOST = 1e-300
 #: ``sum`` as a ufunc: the same digits, with ``axis=None`` for all entries, and half the time for short arrays.
 total = partial(np.add.reduce, axis=None)
 
@@ -108,21 +93,6 @@ class Sums:
         """From the vector that `data.layout` describes, without the values of further points."""
         return cls(*packed[: layout.SCALARS].tolist(), *packed[layout.SCALARS :].reshape(layout.PER_OUTPUT, -1))
 
-    def errors(self, units: float, rows: ColumnStats, floor: float = 0.0) -> tuple[float, float]:
-        """Bounds on the rounding of the constant, and on the Euclidean norm of that of the gradient.
-
-        Each sum and each derivative err by at most ``units`` of rounding of their absolute terms. By Cauchy-Schwarz
-        ``rows.mean_square`` and ``square`` bound those of the gradient; where squares underflow, ``rows.row_norm`` and
-        ``slope_size`` do. ``floor`` is the weighted mean of the loss's `floor`: a derivative that belongs to a moved
-        prediction is the slope of a tangent too, whose constant differs by less than the floor's share.
-        """
-        constant = UNIT * (units * (self.size + self.along_size + floor) + 4.0 * self.shifted) + UNDERFLOW
-        length = math.sqrt(rows.mean_square)  # the root of a product would overflow where both are as large as 1e160
-        terms = math.sqrt(self.square) * length
-        if self.square <= UNDERFLOW:
-            terms = float(np.add.reduce(self.slope_size)) * rows.row_norm
-        return constant, UNIT * units * terms + LOST * (1.0 + length)
-
     def recentre(self, curvature: float) -> Array:
         """For a quadratic loss, move to the exact intercept; return by how much it moves."""
         shift: Array = -self.slope / curvature
@@ -145,10 +115,10 @@ class ValueSum(Step):
 
 
 @dataclass(frozen=True)
-class SlopeSums(Step):
-    """For each output the sums of first derivatives in the intercept, of second ones, and of the sizes of the first.
+class InterceptSums(Step):
+    """Value, derivatives, the sizes of their terms and second derivatives in the intercept ``b``, one after another.
 
-    For losses that act on each output by itself; an array of shape ``(3, k)``, flat.
+    Derivatives and sizes have k entries; so have second ones, except for losses that couple outputs, which have k * k.
     """
 
     loss: Loss
@@ -156,14 +126,14 @@ class SlopeSums(Step):
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         u = images[0] + self.b
-        first, second = self.loss.derivative(u, rows.y), self.loss.second(u, rows.y)
-        each = 1.0
-        if isinstance(rows.s, float):
-            each = rows.s
+        losses, r = self.loss.value_and_derivative(u, rows.y)
+        r = weigh(r, rows.s)
+        if self.loss.coupled:
+            second = self.loss.summed_second(u, rows.y, np.broadcast_to(rows.s, len(u)))
         else:
-            first, second = weigh(first, rows.s), weigh(second, rows.s)
-        sums = (total(first, axis=0), total(second, axis=0), total(np.abs(first), axis=0))
-        return None, each * np.array(sums).ravel()
+            second = total(weigh(self.loss.second(u, rows.y), rows.s), axis=0)
+        sums = (total(weigh(losses, rows.s)), total(r, axis=0), total(np.abs(r), axis=0), second)
+        return None, np.concatenate([np.ravel(each) for each in sums])
 
 
 @dataclass(frozen=True)
@@ -192,24 +162,12 @@ class DerivativeSums(Step):
 
 @dataclass(frozen=True)
 class Curvatures(Step):
-    """The weighted curvature of each output, for losses that act on each by itself, and its sums."""
-
-    sums_residuals = True
-    loss: Loss
-    b: Array | float = 0.0
-
-    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        h = weigh(self.loss.majorant(images[0] + self.b, rows.y), rows.s)
-        return h, np.ravel(by_column(h))
-
-
-@dataclass(frozen=True)
-class DiagonalCurvatures(Step):
-    """The weighted curvature of each output, or an upper bound on it that couples none.
+    """The weighted curvature of each output, or an upper bound on it that couples none, and its sums.
 
     At least ``damping`` times the size of the derivative, so that no row's own Newton step is longer than its inverse.
     """
 
+    sums_residuals = True
     loss: Loss
     b: Array | float = 0.0
     damping: float = 0.0
@@ -219,7 +177,8 @@ class DiagonalCurvatures(Step):
         h = self.loss.diagonal_majorant(u, rows.y)
         if self.damping > 0.0:
             h = np.maximum(h, self.damping * np.abs(self.loss.derivative(u, rows.y)))
-        return weigh(h, rows.s), np.zeros(0)
+        h = weigh(h, rows.s)
+        return h, np.ravel(by_column(h))
 
 
 TANGENTS.add(TangentSums)

@@ -197,7 +197,7 @@ def _sum_rounding(
     the derivative is not zero, and with it a witness could pass that belongs to other data.
     """
     mean, most = rounding.extents(ball, f.shape)
-    far = mean + rounding.intercept.reach(z.intercept, most)
+    far = mean + rounding.intercept_range(z.intercept, most)
     of_value = rounding.value(x.value, x.point.w, x.intercept)
     apart = rounding.apart(ball, z.point.w)
     return 2.0 * of_value, 2.0 * rounding.bound(z.value, z.point.w, z.intercept, far, apart)
@@ -218,7 +218,7 @@ def _intercept_fits(claim: Certificate, f: SmoothFunction, z: Evaluation, roundi
         return True
     scale = rounding.extent(z.point.w) + math.sqrt(abs(z.value))
     known = bool(np.all(np.abs(best - given) <= AGREEMENT * (np.abs(best) + scale)))
-    return known and rounding.intercept.fits(given, rounding.extents(claim.ball, f.shape)[1])
+    return known and rounding.may_be_best(given, rounding.extents(claim.ball, f.shape)[1])
 
 
 # ---------------------------------------------------------------- the certificate of a run
