@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from projfree.algebra import Minorant, Point
+from projfree.algebra import Point
 from projfree.checks import count, positive
 from projfree.objectives.base import SmoothFunction
 from projfree.objectives.evaluation import Evaluation
@@ -27,20 +27,14 @@ class Sampling(ABC):
         The rows of iteration t are a function of the seed and t alone. Because nothing is carried from one iteration to
         the next, a resumed run draws what the uninterrupted one would have drawn.
         """
-        m = None if isinstance(self, FullBatch) else self.size(t, _rows(f))
-        if m is None or m >= _rows(f):
+        if isinstance(self, FullBatch):
+            return f.evaluate(x, also)
+        if f.n is None:
+            raise TypeError(f"{type(f).__name__} has no rows to sample from; use `sampling=FullBatch()`.")
+        m = self.size(t, f.n)
+        if m >= f.n:
             return f.evaluate(x, also)
         return Evaluation(x, math.nan, f.estimate(x, m, np.random.default_rng((seed, t))))
-
-    def gradient(self, f: SmoothFunction, x: Point, t: int, seed: int) -> Minorant:
-        """The tangent at ``x`` where all rows are used, else an estimate of its gradient."""
-        return self.evaluate(f, x, t, seed).slope
-
-
-def _rows(f: SmoothFunction) -> int:
-    if f.n is None:
-        raise TypeError(f"{type(f).__name__} has no rows to sample from; use `sampling=FullBatch()`.")
-    return f.n
 
 
 @dataclass(frozen=True)

@@ -14,16 +14,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from projfree.algebra import UNIT, Minorant, Point, inner, size, square
+from projfree.algebra import UNIT, Point, inner, size, square
 from projfree.checks import Array, count, positive, shown
 from projfree.deadline import expired
+from projfree.numerics.root_finding import find_root
 from projfree.objectives.base import SmoothFunction
+from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hull import Hull
 
 #: Relative rounding error of a value, which is a mean of many terms.
 ROUNDING = 4.0 * UNIT
 #: Trials of a search at most: a curvature grows by 2^60, or a step falls by 4^60, over all that floats can tell.
 TRIALS = 60
+#: The least curvature: a step with it is still a finite number.
+TINY = float(np.finfo(float).tiny)
 Project = Callable[[Array], Array]
 
 
@@ -246,32 +250,22 @@ class Secant(StepRule):
 
     def __call__(self, t: int, hull: Hull, memory: float) -> tuple[float, float]:
         start = hull.at(np.zeros(1))
-        first = float(start.gradient[0])
+        first, values = float(start.gradient[0]), {0.0: start.value}
         if first >= 0.0:
             return 0.0, memory
-        seen = {0.0: start.value}
-        old, old_slope, place = 0.0, first, memory if 0.0 < memory <= 1.0 else 1.0
-        for _ in range(self.most):
-            here = hull.at(np.array([place]))
-            slope, seen[place] = float(here.gradient[0]), here.value
-            if abs(slope) <= self.tol * abs(first) or slope == old_slope or (place == 1.0 and slope <= 0.0):
-                break
-            new = place - slope * (place - old) / (slope - old_slope)
-            old, old_slope, place = place, slope, min(max(new, 0.0), 1.0)
-            if place == old:
-                break
-        best = _lowest(seen)
-        for _ in range(TRIALS):  # all places too far: without convexity slopes may mislead
+
+        def look(s: float) -> tuple[float, float, float]:
+            here = hull.at(np.array([s]))
+            values[s] = here.value
+            return float(here.gradient[0]), 0.0, self.tol * abs(first) if len(values) <= self.most else math.inf
+
+        find_root(look, memory if 0.0 < memory <= 1.0 else 1.0, 0.0, 1.0)
+        for _ in range(TRIALS):  # all places may be too far: without convexity slopes may mislead
+            best = min(values, key=lambda s: (values[s], s))
             if best > 0.0:
-                break
-            place = min(s for s in seen if s > 0.0) / 4.0
-            seen[place] = hull.at(np.array([place])).value
-            best = _lowest(seen)
-        return best, best if best > 0.0 else memory
-
-
-def _lowest(seen: dict[float, float]) -> float:
-    return min(seen, key=lambda s: (seen[s], s))
+                return best, best
+            look(0.5 * min(s for s in values if s > 0.0))
+        return 0.0, memory
 
 
 class GradientStep(ABC):
@@ -279,9 +273,9 @@ class GradientStep(ABC):
 
     @abstractmethod
     def __call__(
-        self, f: SmoothFunction, x: Point, m: Minorant, project: Project, t: int, memory: float
+        self, f: SmoothFunction, here: Evaluation, project: Project, t: int, memory: float
     ) -> tuple[Point, float, float]:
-        """The projected point, the length, and the new memory (NaN in the beginning)."""
+        """The projected point of a step from an evaluated one, the length, and the new memory (NaN at first)."""
 
 
 @dataclass(frozen=True)
@@ -298,8 +292,8 @@ class InverseSmoothness(GradientStep):
     >>> import numpy as np
     >>> from projfree import QuadraticForm, InverseSmoothness
     >>> f = QuadraticForm(np.array([[2.0]]), np.array([2.0]))  # w^2 - 2 w
-    >>> x = f.point([0.0])
-    >>> InverseSmoothness(L=2.0)(f, x, f.evaluate(x).slope, lambda w: w, 1, np.nan)[0].w
+    >>> here = f.evaluate(f.point([0.0]))
+    >>> InverseSmoothness(L=2.0)(f, here, lambda w: w, 1, np.nan)[0].w
     array([1.])
     """
 
@@ -310,10 +304,10 @@ class InverseSmoothness(GradientStep):
             positive("InverseSmoothness(L=...)", self.L)
 
     def __call__(
-        self, f: SmoothFunction, x: Point, m: Minorant, project: Project, t: int, memory: float
+        self, f: SmoothFunction, here: Evaluation, project: Project, t: int, memory: float
     ) -> tuple[Point, float, float]:
-        L = self.L if self.L is not None else memory if memory > 0.0 else _curvature(f, m)
-        return f.point(project(x.w - m.gradient / L), x.intercept), 1.0 / L, L
+        L = self.L if self.L is not None else memory if memory > 0.0 else _curvature(f, here)
+        return _projected(f, here, project, here.slope.gradient / L), 1.0 / L, L
 
 
 @dataclass(frozen=True)
@@ -330,8 +324,8 @@ class InverseSqrt(GradientStep):
     >>> import numpy as np
     >>> from projfree import QuadraticForm, InverseSqrt
     >>> f = QuadraticForm(np.array([[2.0]]), np.array([2.0]))  # w^2 - 2 w
-    >>> x = f.point([0.0])
-    >>> InverseSqrt(scale=0.5)(f, x, f.evaluate(x).slope, lambda w: w, 4, np.nan)[0].w
+    >>> here = f.evaluate(f.point([0.0]))
+    >>> InverseSqrt(scale=0.5)(f, here, lambda w: w, 4, np.nan)[0].w
     array([0.5])
     """
 
@@ -342,11 +336,11 @@ class InverseSqrt(GradientStep):
             positive("InverseSqrt(scale=...)", self.scale)
 
     def __call__(
-        self, f: SmoothFunction, x: Point, m: Minorant, project: Project, t: int, memory: float
+        self, f: SmoothFunction, here: Evaluation, project: Project, t: int, memory: float
     ) -> tuple[Point, float, float]:
-        scale = self.scale or (memory if memory > 0.0 else 1.0 / _curvature(f, m))
+        scale = self.scale or (memory if memory > 0.0 else 1.0 / _curvature(f, here))
         eta = scale / math.sqrt(t)
-        return f.point(project(x.w - eta * m.gradient), x.intercept), eta, scale
+        return _projected(f, here, project, eta * here.slope.gradient), eta, scale
 
 
 @dataclass(frozen=True)
@@ -367,41 +361,44 @@ class BacktrackingGradient(_CurvatureEstimate, GradientStep):
     >>> import numpy as np
     >>> from projfree import QuadraticForm, BacktrackingGradient
     >>> f = QuadraticForm(np.array([[2.0]]), np.array([2.0]))  # w^2 - 2 w
-    >>> x = f.point([0.0])
-    >>> BacktrackingGradient()(f, x, f.evaluate(x).slope, lambda w: w, 1, np.nan)[0].w
+    >>> here = f.evaluate(f.point([0.0]))
+    >>> BacktrackingGradient()(f, here, lambda w: w, 1, np.nan)[0].w
     array([1.])
     """
 
     def __call__(
-        self, f: SmoothFunction, x: Point, m: Minorant, project: Project, t: int, memory: float
+        self, f: SmoothFunction, here: Evaluation, project: Project, t: int, memory: float
     ) -> tuple[Point, float, float]:
-        value = f.value(x)
-        M = memory * self.relax_by if memory > 0.0 else max(size(m.gradient) / max(1.0, size(x.w)), 1e-300)
+        g, x = here.slope.gradient, here.point
+        M = memory * self.relax_by if memory > 0.0 else max(size(g) / max(1.0, size(x.w)), TINY)
         new = x
         for _ in range(TRIALS):
-            new = f.point(project(x.w - m.gradient / M), x.intercept)
-            if _below_model(f, x, m, new, M, value) or expired():
+            new = _projected(f, here, project, g / M)
+            if _below_model(f, here, new, M) or expired():
                 break
             M *= self.raise_by
         return new, 1.0 / M, M
 
 
-def _curvature(f: SmoothFunction, m: Minorant) -> float:
+def _projected(f: SmoothFunction, here: Evaluation, project: Project, move: Array) -> Point:
+    return f.point(project(here.point.w - move), here.intercept)
+
+
+def _curvature(f: SmoothFunction, here: Evaluation) -> float:
     """The smoothness, and for a function that is constant up to rounding one at which a step is still a number."""
-    return max(f.smoothness(), float(np.finfo(float).tiny), 1e-300 * size(m.gradient))
+    return max(f.smoothness(), TINY * max(1.0, size(here.slope.gradient)))
 
 
-def _below_model(f: SmoothFunction, x: Point, m: Minorant, new: Point, M: float, value: float) -> bool:
-    """Whether f at the new point lies below the quadratic with curvature M around x.
+def _below_model(f: SmoothFunction, here: Evaluation, new: Point, M: float) -> bool:
+    """Whether f at the new point lies below the quadratic with curvature M around an evaluated one.
 
     Differences of values that are all rounding would raise M without end. There the change of the gradient tells the
     curvature along the step, at one more read.
     """
-    step = new.w - x.w
-    slope, curvature = inner(m.gradient, step), M * square(step)
-    model = value + slope + 0.5 * curvature
-    if f.value(new) <= model + ROUNDING * abs(value):
+    g, step, value = here.slope.gradient, new.w - here.point.w, here.value
+    slope, curvature = inner(g, step), M * square(step)
+    if f.value(new) <= value + slope + 0.5 * curvature + ROUNDING * abs(value):
         return True
     if not is_rounding(max(abs(slope), curvature), value):
         return False
-    return inner(f.evaluate(new).slope.gradient - m.gradient, step) <= curvature
+    return inner(f.evaluate(new).slope.gradient - g, step) <= curvature

@@ -80,7 +80,7 @@ def test_the_draws_of_many_seeds_average_to_the_gradient(small, sampling):
     """All coordinates within 4.5 standard errors over 2,000 seeds, at an iteration that samples."""
     f = small.objective
     x = f.point(small.ball(2, 0.5).random(f.shape, np.random.default_rng(0)))
-    draws = np.array([sampling.gradient(f, x, 4, seed).gradient for seed in range(2_000)])
+    draws = np.array([sampling.evaluate(f, x, 4, seed).slope.gradient for seed in range(2_000)])
     error = np.abs(draws.mean(axis=0) - f.evaluate(x).slope.gradient)
     assert np.all(error <= 4.5 * draws.std(axis=0) / np.sqrt(len(draws)))
 
@@ -89,7 +89,7 @@ def test_a_sample_is_drawn_without_replacement_and_depends_on_the_seed_and_the_i
     f = Objective(Squared(), as_data(np.eye(100), np.zeros(100)))  # each row has an entry of the gradient for itself
 
     def gradient(t, seed):
-        return Minibatch(50).gradient(f, f.point(np.ones(100)), t, seed).gradient
+        return Minibatch(50).evaluate(f, f.point(np.ones(100)), t, seed).slope.gradient
 
     first = gradient(3, seed=8)
     np.testing.assert_array_equal(np.sort(first), np.repeat([0.0, 2.0 / 50], 50))

@@ -28,7 +28,7 @@ BALL = LpBall(2, 1.0)
 
 
 def take(rule, s, t=1, memory=math.nan, project=BALL.project):
-    return rule(s.f, s.x, s.m, project, t, memory)
+    return rule(s.f, s.f.evaluate(s.x), project, t, memory)
 
 
 def test_inverse_smoothness(segment, name):
@@ -81,7 +81,7 @@ def test_a_constant_function(rule):
     """Features that are all zero: no slope, no curvature, and nothing to divide by."""
     f = Objective(Squared(), as_data(np.zeros((4, 2)), np.ones(4)))
     x = f.point([0.3, 0.4])
-    new, eta, _ = rule(f, x, f.evaluate(x).slope, BALL.project, 1, math.nan)
+    new, eta, _ = rule(f, f.evaluate(x), BALL.project, 1, math.nan)
     np.testing.assert_array_equal(new.w, x.w)
     assert eta > 0
 

@@ -17,8 +17,6 @@ from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver
 from projfree.steps import Backtracking, BacktrackingGradient, ExactLineSearch
 
-#: Features of the first working set of `WorkingSet`: with no more of them it saves nothing.
-WORKING = 100
 #: Above this many features, the thirty products with a Hessian that Newton's method takes cost less than the matrix.
 FEW = 200
 #: The largest number of parameters for which a Hessian is formed: a factorization then takes about a second.
@@ -93,7 +91,7 @@ def _choose(f: SmoothFunction, ball: ConstraintSet, radii: int) -> tuple[Solver,
     """The first solver of the list that applies, and why."""
     own, structure = f.structure, ball.structure(f.shape)
     lp, flat, fast = structure.plain_lp, structure.group_l1, structure.projection == "fast"
-    d, D = f.shape[0], math.prod(f.shape)
+    d, D, working = f.shape[0], math.prod(f.shape), solvers.WorkingSet.smallest
     if own.own_rows and structure.projection != "none":
         why = "tasks have few rows each, and the set has a projection"
         descent = solvers.ProjectedGradient(BacktrackingGradient())
@@ -108,10 +106,10 @@ def _choose(f: SmoothFunction, ball: ConstraintSet, radii: int) -> tuple[Solver,
     elif own.hessian and not own.quadratic_form and fast and not (len(structure.free) and f.convex):
         most = FEW if products or (f.n is not None and f.n < D) else D  # models without curvature take long
         if f.convex and flat is not None:
-            most = WORKING if lp is not None else 0
+            most = working if lp is not None else 0
         if d <= most and D <= MOST_PARAMETERS and _fits(D):
             return solvers.ConstrainedNewton(), "with few features a Hessian is cheap, and few steps are needed"
-    if second_order and flat is not None and not (own.coupled and WORKING * own.outputs > MOST_PARAMETERS):
+    if second_order and flat is not None and not (own.coupled and working * own.outputs > MOST_PARAMETERS):
         return solvers.WorkingSet(), f"most of the {d:,} features are zero at the minimum over this set"
     if products:
         return solvers.HessianFreeNewton(), f"products with a Hessian of {D:,} parameters are cheaper than the matrix"
@@ -119,9 +117,9 @@ def _choose(f: SmoothFunction, ball: ConstraintSet, radii: int) -> tuple[Solver,
         rule = ExactLineSearch() if own.predictions else Backtracking()
         return solvers.PairwiseFrankWolfe(rule), "over a polytope, steps among few vertices converge linearly"
     averages = structure.round and isinstance(f.shape, FactoredShape)
-    if f.convex and own.predictions and structure.projection != "none" and not averages:
-        return solvers.AcceleratedProjectedGradient(BacktrackingGradient()), "the set has a projection"
     if f.convex and own.predictions:
+        if structure.projection != "none" and not averages:
+            return solvers.AcceleratedProjectedGradient(BacktrackingGradient()), "the set has a projection"
         return solvers.CorrectivePrimalAveraging(), "it needs neither a Hessian nor a projection"
     rule = ExactLineSearch() if own.predictions else Backtracking()
     return solvers.FrankWolfe(rule), "it applies to smooth functions"
@@ -135,16 +133,16 @@ def _fits(side: int) -> bool:
 def memory_limit() -> int:
     """Half of the memory of the machine, or of the container, in bytes; or what ``PROJFREE_MEMORY`` says."""
     text = os.environ.get("PROJFREE_MEMORY", "").strip()
-    if text:
-        found = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*(?:([KMGT])(I?))?B?", text.upper())
-        size = int(float(found[1]) * (1024 if found[3] else 1000) ** " KMGT".find(found[2] or " ")) if found else 0
-        if size < 1:
-            raise ValueError(
-                f"the environment variable PROJFREE_MEMORY must be a positive number of bytes such as 4000000000, 4GB "
-                f"or 4GiB, got {text!r}; correct it or unset it."
-            )
-        return size
-    return _machine_memory() // 2
+    if not text:
+        return _machine_memory() // 2
+    found = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*(?:([KMGT])(I?))?B?", text.upper())
+    size = int(float(found[1]) * (1024 if found[3] else 1000) ** " KMGT".find(found[2] or " ")) if found else 0
+    if size < 1:
+        raise ValueError(
+            f"the environment variable PROJFREE_MEMORY must be a positive number of bytes such as 4000000000, 4GB or "
+            f"4GiB, got {text!r}; correct it or unset it."
+        )
+    return size
 
 
 @cache

@@ -16,10 +16,8 @@ from projfree.numerics.secular import decomposed
 from projfree.objectives.base import SmoothFunction
 from projfree.sets.base import ConstraintSet, Structure
 from projfree.solvers.base import GapBound, Solver, State
+from projfree.solvers.choose import memory_limit
 from projfree.solvers.working_set import FIRST_LEVEL
-
-#: The most features for which a Gram matrix is formed: it takes 3.2 GB.
-MOST_FEATURES = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,10 +58,11 @@ class Direct(Solver):
             )
         if not f.convex:
             raise TypeError("Direct needs a convex objective; use FrankWolfe(ExactLineSearch()).")
-        if f.shape[0] > MOST_FEATURES:
+        d, limit = f.shape[0], memory_limit()
+        if 8 * d * d > limit:
             raise ValueError(
-                f"Direct forms a matrix of {f.shape[0]:,} x {f.shape[0]:,} numbers, and takes at most "
-                f"{MOST_FEATURES:,} features; use HessianFreeNewton or CorrectivePrimalAveraging."
+                f"Direct forms a matrix of {d:,} x {d:,} numbers, more than half of the memory ({limit:,} bytes; see "
+                "PROJFREE_MEMORY); use HessianFreeNewton or CorrectivePrimalAveraging."
             )
         check_model(ball, f.shape)
 
@@ -83,7 +82,7 @@ class Direct(Solver):
             H, x, also = form.H, f.point(minimise_model(form.H, form.b, ball, x.w), x.intercept), (x,)
         here = f.evaluate(x, also)
         bound = GapBound.of(ball, here)
-        done = bound.gap <= 0.1 * bound.allowance  # the bound is lowered by more than that anyway
+        done = bound.gap <= 0.5 * bound.allowance  # the bound is lowered by more than that anyway
         if not done:  # solve again, with the gradient of the data itself in place of b
             w, b = here.point.w, H @ here.point.w - here.slope.gradient
             new = f.evaluate(f.point(minimise_model(H, b, ball, w), here.point.intercept))

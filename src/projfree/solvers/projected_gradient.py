@@ -55,7 +55,7 @@ class ProjectedGradient(Solver):
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
         t, x = state.t + 1, state.x
         here = self.sampling.evaluate(f, x, t, state.seed)
-        new, eta, memory = self.step_rule(f, here.point, here.slope, ball.project, t, state.memory)
+        new, eta, memory = self.step_rule(f, here, ball.project, t, state.memory)
         return replace(state, t=t, x=new, gamma=eta, memory=memory, evaluation=here)
 
 
@@ -110,7 +110,7 @@ class AcceleratedProjectedGradient(Solver):
         t, x, y = state.t + 1, state.x, state.y
         here = f.evaluate(y, also=() if same(x.w, y.w) else (x,))
         y, x = here.point, here.also[0].point if here.also else x
-        new, eta, memory = self.step_rule(f, y, here.slope, ball.project, t, state.memory)
+        new, eta, memory = self.step_rule(f, here, ball.project, t, state.memory)
         theta, weight = momentum(state.theta, restart=inner(y.w - new.w, new.w - x.w) > 0.0)
         return replace(
             state,
