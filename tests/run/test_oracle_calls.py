@@ -139,7 +139,8 @@ def test_at_most_two_calls_an_iteration(name, solver):
     ball.reach((D,))  # the box around the set is found once, whatever the run
     count.calls = 0
     result = minimize(problem(Logistic()), ball, solver, tol=0.0, max_iter=100)
-    assert count.calls <= 2 * result.n_iter + 20
+    # A run that ends at the limit of precision before has its last checks over fewer iterations.
+    assert count.calls <= (200 if result.n_iter == 100 else 2 * result.n_iter + 16)
     assert count.calls >= result.n_iter
 
 

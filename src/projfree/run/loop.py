@@ -23,7 +23,7 @@ from projfree.objectives.blackbox import NotFiniteError
 from projfree.objectives.evaluation import Evaluation
 from projfree.run.callbacks import Callback, as_callbacks, closing
 from projfree.run.certificate import Certificate, recompute_certificate, relative_to, stored_certificate
-from projfree.run.lower_bound import CHECK_SHARE, LowerBound
+from projfree.run.lower_bound import LowerBound, next_check
 from projfree.run.result import Result, Status, Trace
 from projfree.runtime import single_blas
 from projfree.sets.base import ConstraintSet, frank_wolfe_gap
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Passes before the first check: a tenth of fewer would be less than half a read.
-FIRST_CHECK = 5
 #: Threads of BLAS pay off for matrices of this many entries, which no longer fit in the cache of one core.
 LARGE = 1_000_000
 #: What to do if a checkpoint cannot be used.
@@ -416,11 +414,6 @@ def refuse_other(
 
 
 # ---------------------------------------------------------------- the run
-
-
-def next_check(passes: float) -> float:
-    """The number of passes at which the next check of the certificate is due: at most a tenth of all reads."""
-    return (1.0 + CHECK_SHARE) * passes + FIRST_CHECK
 
 
 class Run:

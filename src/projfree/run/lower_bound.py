@@ -13,8 +13,15 @@ from projfree.sets.base import ConstraintSet
 #: Averaging exponents. Two is Primal Averaging's own; larger ones forget early tangents sooner and certify 10 to
 #: 100 times earlier.
 ELLS = (2.0, 4.0, 8.0, 16.0)
-#: The largest share of all reads, and of all calls of the oracle, that certification may take.
+#: Certification takes at most this share of the reads of a run.
 CHECK_SHARE = 0.1
+#: Reads before the first check: a tenth of fewer would be less than half a read.
+FIRST_CHECK = 5
+
+
+def next_check(done: float) -> float:
+    """The number of reads at which the certificate is checked next."""
+    return (1.0 + CHECK_SHARE) * done + FIRST_CHECK
 
 
 @dataclass
@@ -73,7 +80,8 @@ class LowerBound:
     ) -> None:
         """Average in the tangent ``m`` taken at ``z``, and find what it proves.
 
-        The averages are evaluated when their number of tangents has grown by a tenth, or when they may end the run.
+        The averages are evaluated when their number of tangents has grown by a tenth; in between, the most promising
+        one is when it may end the run.
 
         Parameters
         ----------
@@ -100,13 +108,15 @@ class LowerBound:
             self.evaluate(last, goal)
 
     def evaluate(self, last: Any = None, goal: float = -math.inf) -> None:
-        """Take the bounds of the averages, except those whose value at the last vertex is not above bound and goal."""
+        """Take the bounds of the averages whose value at the last vertex is above the bound; of one if there is a goal."""
         if self.count < 2:
             return  # the average of one tangent, which is tried itself
         ceilings = [math.inf if last is None else average.m(last.vertex) for average in self.averages]
         for k in sorted(range(len(ELLS)), key=lambda k: -ceilings[k]):
             if ceilings[k] > max(goal, self.bound if self.factored else self.witnessed):
                 self.offer(self.averages[k].m, self.averages[k].z)
+                if goal > -math.inf:
+                    return
 
     def offer(self, m: Minorant, z: Array | None, support: float | None = None) -> float:
         """Take the bound of one minorant, with the point that witnesses it; return that bound."""
