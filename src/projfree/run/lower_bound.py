@@ -108,7 +108,7 @@ class LowerBound:
             self.evaluate(last, goal)
 
     def evaluate(self, last: Any = None, goal: float = -math.inf) -> None:
-        """Take the bounds of the averages whose value at the last vertex is above the bound; of one if there is a goal."""
+        """Take the bounds of averages whose value at the last vertex is above the bound; of one if there is a goal."""
         if self.count < 2:
             return  # the average of one tangent, which is tried itself
         ceilings = [math.inf if last is None else average.m(last.vertex) for average in self.averages]
