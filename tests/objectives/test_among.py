@@ -77,12 +77,3 @@ def test_forms_and_what_is_perturbed(shape):
 def test_calls_have_none():
     f = BlackBox(lambda w: (w @ w, 2 * w), 2, convex=True)
     assert f.hessian(f.point(np.ones(2))) is None
-
-
-def test_images_for_it_are_not_kept():
-    """A workspace keeps few images; those of an active set would push out the iterate's."""
-    f = Objective(Squared(), as_data(sp.csr_array(X), Y))
-    x = f.evaluate(f.point(np.ones(5)), keep=True).point
-    f.hessian(x).products(tuple(f.point(v) for v in np.eye(5)), tuple(f.point(-v) for v in np.eye(5)))
-    assert len(f.workspace._images) == 1
-    assert f.workspace.holds(x)

@@ -228,27 +228,6 @@ def test_smoothness_bounds_the_change_of_gradients(build, intercept):
                 assert change <= L * np.linalg.norm(y.w - x.w) * (1 + 1e-9)
 
 
-@intercepts
-@pytest.mark.parametrize("loss", [Squared(), Logistic(), Huber(0.7)], ids=repr)
-def test_a_check_is_value_and_tangent_in_one_read(build, loss, intercept, monkeypatch):
-    problem = build(loss, intercept=intercept)
-    f, reads = problem.f, []
-    monkeypatch.setattr(f.data, "run", lambda work, run=f.data.run: (reads.append(work), run(work))[1])
-    w, z = problem.w(), problem.w()
-    for at, tangent_at in ((w, z), (w, w), (np.zeros(4), z), (w, np.zeros(4))):
-        x, y = f.evaluate(f.point(at), tangent=False), f.evaluate(f.point(tangent_at))
-        m = y.slope
-        reads.clear()
-        other = f.point(at, x.intercept)
-        witness = f.open().evaluate(f.point(tangent_at, y.intercept), (other,), near=True)
-        (found,) = witness.also
-        assert len(reads) == 1
-        assert found.value == pytest.approx(x.value, rel=1e-13)
-        assert witness.value == pytest.approx(y.value, rel=1e-13)
-        assert witness.slope.constant == pytest.approx(m.constant, rel=1e-10, abs=1e-12)
-        np.testing.assert_allclose(witness.slope.gradient, m.gradient, rtol=1e-9, atol=1e-12)
-
-
 @every_case
 @intercepts
 def test_a_mixture_that_cancels_is_zero(build, loss, outputs, intercept):

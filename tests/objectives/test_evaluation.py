@@ -25,7 +25,6 @@ from projfree import (
     minimize,
 )
 from projfree.algebra import LowRank
-from projfree.objectives.evaluation import MOST_EVALUATIONS
 
 RNG = np.random.default_rng(6)
 N, D = 25, 3
@@ -147,18 +146,6 @@ def test_values_of_mixtures_are_free(name):
         assert not np.isnan(f.evaluate(z, tangent=False, read=False).value)
         assert f.value(z) == pytest.approx(f.open().value(f.point(z.w)), rel=1e-12)
     assert f.passes == before
-
-
-@every
-def test_only_a_few_evaluations_are_remembered(name):
-    f = FUNCTIONS[name]()
-    points = [f.point(np.full(D, 0.1 * k)) for k in range(1, 20)]
-    values = [f.value(x) for x in points]
-    assert np.isnan(f.evaluate(points[0], tangent=False, read=False).value)
-    assert not np.isnan(f.evaluate(points[-1], tangent=False, read=False).value)
-    assert len(points) > MOST_EVALUATIONS
-    for x, value in zip(points, values, strict=True):
-        assert f.value(x) == pytest.approx(value, rel=1e-13)
 
 
 class Failing(Huber):

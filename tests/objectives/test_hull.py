@@ -19,8 +19,6 @@ from projfree import (
     SquaredSigmoid,
     as_data,
 )
-from projfree.data.rows import FormImages
-from projfree.objectives import hull as hull_module
 from projfree.objectives.hull import reduced
 
 H = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 3.0]])
@@ -168,57 +166,6 @@ def test_unknown_images_cost_one_read_together_and_looks_cost_none(name, k):
     f.hull(points).at(np.full(k - 1, 0.3))
     f.value(hull.mix(np.full(k - 1, 0.3)))
     assert f.passes - before == 1
-
-
-def folds_of(f, task):
-    """How many folds the workspace of a function makes for a task."""
-    counted, fold = [], f.workspace.fold
-
-    def counting(*args):
-        counted.append(args)
-        return fold(*args)
-
-    f.workspace.fold = counting
-    task()
-    return len(counted)
-
-
-@pytest.mark.parametrize(("name", "most"), [("logistic", 1), ("logistic, intercept", 1), ("squares", 1)])
-def test_several_starts_are_one_fold(name, most, monkeypatch):
-    """A fold may be a round trip, so that places which are known beforehand go together."""
-    monkeypatch.setattr(hull_module, "NEWTON_STEPS", 0)
-    f, _, hull = setting(name, 3)
-    f.workspace.fold(FormImages(), hull.points)
-    assert folds_of(f, lambda: hull.minimise(np.zeros(2), np.full(2, 0.2), np.array([0.0, 0.5]))) == most
-
-
-def test_a_scan_is_one_fold(monkeypatch):
-    f, _, hull = setting("biweight", 2, size=10.0)
-    f.workspace.fold(FormImages(), hull.points)
-    monkeypatch.setattr(type(hull), "_search", lambda *args, start: start)
-    # One for the slope, one for the curvature, one for all steps; the polished place is one of them.
-    assert folds_of(f, lambda: hull.minimise(np.zeros(1))) <= 3
-
-
-def test_nothing_is_read_before_it_is_asked_for():
-    f, points, _ = setting("logistic", 3)
-    before = f.passes
-    f.hull(points, np.ones(3)).gap  # noqa: B018 - the look is what is tested
-    assert f.passes == before
-
-
-@pytest.mark.parametrize("name", ["squares", "logistic, intercept", "quadratic form", "softmax"])
-@sizes
-def test_what_a_hull_needs_is_kept_however_many_images_there_were(name, k):
-    """A workspace keeps a few images and drops the one used least recently, but none that it was just asked for."""
-    f, points, hull = setting(name, k)
-    expected = hull.at(np.full(k - 1, 0.3)).value
-    for drop in range(8):
-        crowded = f.open()
-        crowded.value(points[0])  # the oldest image
-        for row in np.random.default_rng(drop).standard_normal((drop, *f.shape)):
-            crowded.value(f.point(row))
-        assert crowded.hull(points).at(np.full(k - 1, 0.3)).value == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", ["squares", "logistic", "logistic, intercept", "quadratic form"])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from solvers.catalogue import BENT, CONVEX, PROBLEMS, X, Y, pairs, problem, solver
 
-from projfree import Certificate, FrankWolfe, LpBall, Objective, Softmax, Squared, Verification, as_data, minimize
+from projfree import Certificate, FrankWolfe, LpBall, Objective, Softmax, Squared, as_data, minimize
 from projfree.data import DenseData
 
 BALL = LpBall(1.5, 1.0)
@@ -35,16 +35,6 @@ def test_honest_results_are_verified(name, case):
     else:
         assert found.bound == pytest.approx(result.certificate.bound, rel=1e-10, abs=1e-12)
         assert found.gap == found.value - found.bound
-
-
-@pytest.mark.parametrize("case", ["form", "calls"])
-def test_objectives_without_data(case):
-    result = minimize(problem(case), BALL, tol=1e-4)
-    assert result.certificate.verify(objective=problem(case)).ok
-    with pytest.raises(
-        TypeError, match=r"needs the data as `verify\(X, y\)`, or `verify\(objective=\.\.\.\)` where there is"
-    ):
-        result.certificate.verify(X, Y)
 
 
 def test_data_are_needed():
@@ -152,12 +142,6 @@ def test_the_certified_bound_is_at_most_the_best(case):
     assert isinstance(result.certificate, Certificate)
     assert result.certificate.bound <= result.bound
     assert result.certificate.gap >= result.gap
-
-
-def test_a_verification_reads_well():
-    found = minimize(problem("squares"), BALL, max_iter=2).certificate.verify(X, Y)
-    assert isinstance(found, Verification)
-    assert repr(found).startswith("Verification(feasible=True, value=")
 
 
 def test_the_data_are_checked_like_any():

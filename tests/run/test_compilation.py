@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from projfree import BlackBox, LpBall, PrimalAveraging, minimize
-from projfree.numerics.compilation import compile_seconds, watch
+from projfree.numerics.compilation import watch
 
 
 def compiling_box():
@@ -44,14 +44,6 @@ def test_a_run_that_compiles_says_so_and_does_not_count_it(caplog):
     assert "compiled" in repr(first)
     assert "compiled" not in repr(second)
     assert [record.message.startswith("compiled in") for record in caplog.records].count(True) == 1
-
-
-def test_watching_twice_counts_once():
-    watch()
-    watch()
-    before, begun = compile_seconds(), time.perf_counter()
-    njit(lambda x: x + 1.0)(2.0)
-    assert 0.0 < compile_seconds() - before <= time.perf_counter() - begun
 
 
 def test_without_a_place_for_machine_code_it_is_compiled_all_the_same():

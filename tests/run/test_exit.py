@@ -12,7 +12,6 @@ from solvers.catalogue import problem, solver
 from projfree import (
     AcceleratedProjectedGradient,
     Box,
-    ConstrainedNewton,
     Entries,
     FrankWolfe,
     Gamma,
@@ -29,7 +28,6 @@ from projfree import (
 )
 from projfree.algebra import Point
 from projfree.objectives import erm
-from projfree.run import certificate
 from projfree.run.certificate import recomputed
 from projfree.sets import NormBall
 from projfree.sets.base import frank_wolfe_gap
@@ -96,23 +94,6 @@ def test_what_is_checked_at_the_end_is_read_anew(case):
     again = minimize(f, BALL, FrankWolfe(), max_iter=5, tol=0.0)
     assert f.passes == before
     assert again.n_passes == first.n_passes > first.trace["passes"][-1]
-
-
-@pytest.mark.parametrize("case", ["squares", "squares, intercept", "logistic", "logistic, intercept"])
-@pytest.mark.parametrize("method", [WorkingSet(), ConstrainedNewton()], ids=repr)
-def test_the_answer_is_not_read_twice_where_the_run_has_read_it_from_its_parameter_alone(case, method, monkeypatch):
-    """A recomputation in a fresh workspace would give the same numbers, and cost a read."""
-    f, ball = problem(case), LpBall(1.0, 1.0)
-    quick = minimize(f, ball, method, tol=1e-6)
-    monkeypatch.setattr(certificate, "recomputed", lambda f, x: None)
-    slow = minimize(f, ball, method, tol=1e-6)
-    assert quick.n_passes <= slow.n_passes
-    if case in ("squares", "logistic"):
-        assert quick.n_passes == slow.n_passes - 1.0
-        assert (quick.value, quick.bound, quick.certificate.bound) == (slow.value, slow.bound, slow.certificate.bound)
-        np.testing.assert_array_equal(quick.w, slow.w)
-    assert quick.status is slow.status is Status.CONVERGED
-    assert quick.certificate.verify(objective=f).ok
 
 
 def test_only_an_image_that_was_formed_for_the_evaluation_counts_as_recomputed():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 
 import numpy as np
 import pytest
@@ -11,13 +10,11 @@ from solvers.catalogue import CONVEX, SAMPLED, SOLVERS, X, Y, counted, pairs, pr
 
 from projfree import (
     FrankWolfe,
-    LastGradient,
     LpBall,
     Objective,
     OpenLoop,
     PrimalAveraging,
     QuadraticForm,
-    SchattenBall,
     Simplex,
     Squared,
     Status,
@@ -121,14 +118,6 @@ def test_nothing_but_the_point_is_trusted_at_the_end(case):
     assert result.value > 1e-3
 
 
-def test_every_average_is_asked_at_the_end_on_spectral_sets():
-    runs = []
-    f = problem("softmax, intercept")
-    last = PrimalAveraging(average=LastGradient())
-    result = minimize(f, SchattenBall(1, 5.0), last, max_iter=14, tol=0.0, callbacks=[runs.append])
-    assert result.bound >= max(average.m.lower(runs[0].ball) for average in runs[0].lower_bound.averages)
-
-
 def test_a_bad_start_is_not_the_answer():
     result = minimize(problem("squares"), BALL, PrimalAveraging(), start=[0.0, 0.9, 0.0, 0.0], max_iter=10)
     assert result.value < 0.5 * np.mean((X @ [0.0, 0.9, 0.0, 0.0] - Y) ** 2)
@@ -159,32 +148,3 @@ def test_without_a_solver_the_plan_decides_and_is_recorded(case):
     result = minimize(problem(case), BALL, max_iter=1)
     assert result.solver == result.plan.solver == plan(problem(case), BALL).solver
     assert minimize(problem(case), BALL, result.solver, max_iter=1).plan is None
-
-
-NUMBER = r"-?\d[\d.e+-]*"
-
-
-def test_repr_of_a_convex_run():
-    text = repr(minimize(problem("squares"), BALL, PrimalAveraging(OpenLoop(4)), max_iter=7, tol=0.0))
-    lines = [
-        r"Result: stopped after the largest number of iterations",
-        rf"  value            {NUMBER}",
-        rf"  lower bound      {NUMBER}",
-        rf"  certified gap    {NUMBER}  \(relative {NUMBER}\)",
-        rf"  work             7 iterations, {NUMBER} passes, {NUMBER} s",
-        r"  solver           PrimalAveraging\(schedule=OpenLoop\(ell=4\)\)",
-    ]
-    assert re.fullmatch("\n".join(lines), text), text
-
-
-def test_repr_of_a_run_without_convexity():
-    text = repr(minimize(problem("biweight"), BALL, FrankWolfe(), max_iter=2, tol=0.0))
-    lines = [
-        r"Result: stopped after the largest number of iterations",
-        rf"  value            {NUMBER}",
-        rf"  Frank-Wolfe gap  {NUMBER}  \(relative {NUMBER}\)",
-        rf"  smallest gap     {NUMBER}  at iteration \d",
-        rf"  work             2 iterations, {NUMBER} passes, {NUMBER} s",
-        r"  solver           FrankWolfe\(\)",
-    ]
-    assert re.fullmatch("\n".join(lines), text), text

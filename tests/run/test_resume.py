@@ -27,7 +27,6 @@ from projfree import (
     PrimalAveraging,
     ProjectedGradient,
     ShortStep,
-    Status,
     iterate,
     minimize,
     persist,
@@ -64,19 +63,6 @@ def test_to_a_tolerance(name, case, stop, tmp_path):
     assert whole.status.converged
 
 
-@pytest.mark.parametrize(
-    ("case", "name", "tol", "stop"),
-    [("biweight", "FW, open loop", 1e-4, 94), ("sigmoid, intercept", "FW, exact", 1e-2, 58)],
-)
-def test_a_look_that_disappointed_is_not_repeated_too_soon(case, name, tol, stop, tmp_path):
-    """A look at the best point costs a pass; a resumed run must not look again before the running one would."""
-    whole, again, kept = resumed(case, LpBall(1, 1.0), solver(name), tmp_path, stop, every=stop // 2, tol=tol)
-    waiting = kept["run"]["next_recomputation"]
-    assert waiting > kept["passes"], "this stop was between two looks"
-    same(whole, again)
-    assert whole.status is Status.STATIONARY
-
-
 SETTINGS = [
     PrimalAveraging(LogAdaptive(), OpenLoop(3.5), None, Growing(1.5)),
     CorrectivePrimalAveraging(),
@@ -108,17 +94,6 @@ def test_the_solver_is_that_of_the_earlier_run(folder, tmp_path):
     assert rest.solver == chosen
     assert rest.plan is None, "nothing was planned"
     np.testing.assert_allclose(rest.w, whole.w, atol=1e-13)
-
-
-def test_less_memory_would_give_another_plan(tmp_path, monkeypatch):
-    """The run goes on with Newton's method although nobody would choose it any more."""
-    f = problem("logistic")
-    first = minimize(f, BALL, tol=1e-9, max_iter=1, callbacks=[Checkpoint(tmp_path, 1)])
-    assert first.solver == ConstrainedNewton()
-    monkeypatch.setenv("PROJFREE_MEMORY", "10 B")
-    assert minimize(f, BALL, max_iter=1).solver != first.solver
-    for state in (tmp_path, first.state):
-        assert minimize(f, BALL, state=state).solver == first.solver
 
 
 def test_iterate_takes_the_solver_of_a_state():

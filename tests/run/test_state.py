@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from itertools import islice
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 from solvers.catalogue import SAMPLED, SOLVERS, X, Y, counted, fits, problem, solver
 
 from projfree import (
-    ConstrainedRegressor,
     FrankWolfe,
     GroupBall,
     LpBall,
@@ -126,12 +124,6 @@ def test_bad_starts(start, error, sentence):
     assert passes() == 0
 
 
-def test_the_way_out_of_a_bad_start():
-    with pytest.raises(ValueError, match=r"; scale or project it first\.$"):
-        minimize(problem("squares"), BALL, start=np.ones(4))
-    minimize(problem("squares"), BALL, start=BALL.project(np.ones(4)), max_iter=1)
-
-
 OTHER = {
     "objective": (Objective(Squared(), as_data(X, 2 * Y)), BALL, PrimalAveraging()),
     "set": (problem("squares"), LpBall(1.5, 0.1), PrimalAveraging()),
@@ -198,25 +190,3 @@ def test_shapes_that_do_not_fit_the_set():
     with pytest.raises(ValueError, match=r"`GroupBall` needs matrices .*, got shape \(4,\); for vectors use LpBall\."):
         minimize(f, GroupBall(2, 1, 1.0))
     assert passes() == 0
-
-
-def test_a_fit_computes_no_fingerprint_and_a_run_keeps_none_of_the_data(monkeypatch):
-    rng = np.random.default_rng(0)
-    A = rng.standard_normal((400, 3))
-    y = A @ np.ones(3) + rng.standard_normal(400)
-    f = Objective(Squared(), as_data(A, y))
-    result = minimize(f, LpBall(2, 1.0))
-    assert type(result.state.problem) is dict
-    assert set(result.state.problem) == {"objective", "set", "solver", "shape"}
-    assert len(pickle.dumps(result.state)) < A.nbytes
-    assert minimize(f, LpBall(2, 1.0), state=result.state).status.converged
-    with pytest.raises(ValueError, match="another problem"):
-        minimize(Objective(Squared(), as_data(A + 1.0, y)), LpBall(2, 1.0), result.solver, state=result.state)
-
-    def refuse(self):
-        raise AssertionError("nobody asks for it")
-
-    monkeypatch.setattr(Objective, "fingerprint", refuse)
-    model = ConstrainedRegressor(radius=1.0, fit_intercept=False).fit(A, y)
-    np.testing.assert_allclose(model.coef_, result.w, rtol=1e-9)
-    assert model.result_.state.problem == {}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from solvers.catalogue import BENT, SAMPLED, SOLVERS, pairs, problem, solver
 
-from projfree import FrankWolfe, LpBall, PrimalAveraging, Trace, minimize
+from projfree import FrankWolfe, LpBall, PrimalAveraging, minimize
 
 BALL = LpBall(1.5, 1.0)
 COLUMNS = ["iteration", "passes", "seconds", "value", "bound", "gap", "gamma"]
@@ -78,14 +78,6 @@ def test_recording_changes_nothing_else():
         assert (run.value, run.bound, run.n_passes) == (runs[0].value, runs[0].bound, runs[0].n_passes)
 
 
-def test_columns_by_name(trace):
-    assert list(trace.columns()) == COLUMNS
-    assert trace["iteration"].dtype == np.int64
-    assert all(len(trace[name]) == 12 for name in COLUMNS)
-    with pytest.raises(KeyError, match=r"a trace has the columns iteration, passes, .*, gamma, not 'values'\."):
-        trace["values"]
-
-
 def test_to_pandas(trace):
     frame = trace.to_pandas()
     assert list(frame) == COLUMNS
@@ -100,20 +92,6 @@ def test_to_csv_keeps_every_digit(trace, tmp_path):
     for name, column in zip(COLUMNS, zip(*rows, strict=True), strict=True):
         np.testing.assert_array_equal([float(x) for x in column], trace[name])
     assert rows[0][0] == "1"
-
-
-def test_an_empty_trace(tmp_path):
-    empty = Trace()
-    empty.to_csv(tmp_path / "empty.csv")
-    assert (tmp_path / "empty.csv").read_text().strip() == ",".join(COLUMNS)
-    assert len(empty.to_pandas()) == 0
-    assert len(Trace(empty.columns())) == 0
-
-
-def test_columns_and_back(trace):
-    again = Trace(trace.columns())
-    for name in COLUMNS:
-        np.testing.assert_array_equal(again[name], trace[name])
 
 
 @pytest.fixture
@@ -138,10 +116,3 @@ def test_plot(trace, pyplot, x, label):
     known = trace["gap"] > 0
     np.testing.assert_array_equal(line.get_xdata(), trace[x][known])
     np.testing.assert_array_equal(line.get_ydata(), trace["gap"][known])
-
-
-def test_plot_into_given_axes(trace, pyplot):
-    ax = pyplot.figure().add_subplot()
-    assert trace.plot(ax=ax) is ax
-    bent = minimize(problem("biweight"), BALL, max_iter=5, tol=0.0).trace
-    assert bent.plot().get_ylabel() == "Frank-Wolfe gap"

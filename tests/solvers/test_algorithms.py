@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from fractions import Fraction
 from itertools import islice
 
 import numpy as np
@@ -11,19 +9,14 @@ import pytest
 from solvers.catalogue import X, Y, problem, solver
 
 from projfree import (
-    FullBatch,
-    LastGradient,
-    LogAdaptive,
     LpBall,
     Minibatch,
-    OpenLoop,
     PrimalAveraging,
     QuadraticForm,
     Simplex,
     iterate,
 )
 from projfree.algebra import Minorant
-from projfree.objectives.evaluation import Evaluation
 
 BALL = LpBall(1.5, 1.0)
 STEPS = 15
@@ -135,36 +128,6 @@ def test_the_average_is_a_minorant_with_the_weights_of_the_schedule():
     assert state.m.constant == pytest.approx(expected.constant, rel=1e-12)
     support = BALL.support(-state.m.gradient)
     assert state.m.lower(BALL, state.oracle_result.support) <= state.m.constant - support
-
-
-class Weighed:
-    """Stands in for a minorant and remembers what it was multiplied with."""
-
-    constant, gradient, weights = 0.0, np.ones(4), ()
-
-    def __rmul__(self, a):
-        self.weights = (*self.weights, Fraction(a))
-        return self
-
-    def __add__(self, other):
-        return self
-
-    def lower(self, ball, support):
-        return -np.inf
-
-
-@pytest.mark.parametrize(
-    "schedule", [OpenLoop(), OpenLoop(3.3), OpenLoop(0.1), LogAdaptive(), LastGradient()], ids=repr
-)
-def test_the_weights_of_an_average_add_up_to_one_exactly(schedule, monkeypatch):
-    monkeypatch.setattr(FullBatch, "evaluate", lambda self, f, x, t, seed, also: Evaluation(x, 1.0, weighed))
-    f, chosen = problem("squares"), PrimalAveraging(schedule)
-    state = chosen.init(f, BALL, f.point(np.zeros(4)), 0)
-    for _ in range(50):
-        weighed = Weighed()
-        state = chosen.step(f, BALL, replace(state, m=weighed))
-        old, new = weighed.weights
-        assert old + new == 1
 
 
 def test_samples_give_no_bound():

@@ -113,15 +113,6 @@ def test_hard_tables(case):
     assert result.relative_gap <= 1e-7, result
 
 
-def test_a_hessian_serves_more_than_once():
-    f = Objective(Logistic(), as_data(X, np.sign(Y)))
-    made = []
-    original = f.hessian
-    f.hessian = lambda x: made.append(1) or original(x)  # type: ignore[method-assign]  # counted here
-    result = minimize(f, LpBall(1.5, 1.0), ConstrainedNewton(), tol=1e-12)
-    assert len(made) < result.n_iter
-
-
 def test_refusals():
     with pytest.raises(TypeError, match="ConstrainedNewton needs the Hessian"):
         minimize(BlackBox(lambda w: (w @ w, 2 * w), 2, convex=True), LpBall(2, 1.0), ConstrainedNewton())
@@ -205,20 +196,6 @@ def test_the_start_of_a_smoothed_loss_is_no_better_than_its_value(intercept):
     assert f.value(f.point(result.w)) <= f.value(f.point(other.w)) + 1e-6
 
 
-@pytest.mark.parametrize(("n", "d", "seed"), [(40, 2, 6), (40, 2, 10), (100, 3, 3)])
-def test_a_step_of_no_length_is_not_repeated(n, d, seed):
-    """Columns far from zero hide the descent along a step, and the same step would be taken at every iteration."""
-    rng = np.random.default_rng(seed)
-    T = rng.standard_normal((n, d)) + 1e4
-    y, w = T[:, 1] - 1e4 + rng.standard_normal(n), None
-    for delta in (1e-1, 1e-2, 1e-3, 1e-4, 1e-5):
-        f = Objective(Quantile(0.5, delta=delta), as_data(T, y), fit_intercept=True)
-        result = minimize(f, LpBall(1, 1.4), ConstrainedNewton(), start=w, tol=1e-6, max_iter=60)
-        w = result.w
-        assert result.n_iter < 60
-        assert result.bound <= result.value
-
-
 @pytest.mark.parametrize("radius", [600.0, 738.0, 740.0, 741.0, 742.0, 745.0, 1e4])
 def test_classes_so_far_apart_that_no_row_is_curved(radius):
     """Curvature that is less than the smallest normal number has no inverse among floats."""
@@ -227,20 +204,3 @@ def test_classes_so_far_apart_that_no_row_is_curved(radius):
     result = minimize(f, Simplex(radius), ConstrainedNewton(), max_iter=100)
     assert result.bound == 0.0
     assert result.value <= 1e-6
-
-
-@pytest.mark.parametrize("intercept", [False, True])
-def test_the_matrix_of_a_sample_is_in_the_units_of_all_rows(intercept):
-    rng = np.random.default_rng(0)
-    table = rng.standard_normal((2000, 6)) + 0.3
-    y = np.where(table[:, :5].sum(axis=1) + rng.standard_normal(2000) > 1.5, 1.0, -1.0)
-    for data in (as_data(table, y), as_data(table, y, np.linspace(1.0, 2.0, 2000)), as_data(table, y, centre=True)):
-        f = Objective(Logistic(), data, fit_intercept=intercept)
-        x = f.evaluate(f.point(np.full(6, 0.1))).point
-        whole, same, part = (f.hessian(x, rows=m, seed=1) for m in (None, 2000, 1000))
-        pairs = [(same.matrix, whole.matrix)]
-        if intercept:
-            pairs += zip(same.intercept_response, whole.intercept_response, strict=True)
-        for one, other in pairs:
-            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
-        assert np.linalg.norm(np.linalg.solve(whole.matrix, part.matrix) - np.eye(6), 2) < 0.3

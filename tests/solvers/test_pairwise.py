@@ -13,14 +13,11 @@ from hypothesis import strategies as st
 
 from projfree import (
     Backtracking,
-    Birkhoff,
     BlackBox,
     Box,
     CorrectivePrimalAveraging,
-    Direct,
     ExactLineSearch,
     FrankWolfe,
-    KSupportBall,
     Logistic,
     LpBall,
     Objective,
@@ -37,11 +34,9 @@ from projfree import (
     as_data,
     iterate,
     minimize,
-    plan,
 )
 from projfree.sets import WithFree
-from projfree.solvers import ActiveSet, pairwise
-from projfree.solvers.pairwise import _away
+from projfree.solvers import ActiveSet
 from projfree.testing import SealedData
 
 RNG = np.random.default_rng(5)
@@ -134,15 +129,6 @@ def test_away_steps_reach_it_too(ball, lazy):
     sound(result, ball)
 
 
-def test_an_away_step_keeps_the_ratios_of_the_other_weights():
-    """By hand: the worst vertex loses all its weight, or the best one wins all, whichever falls more steeply."""
-    weights = np.array([0.2, 0.6, 0.2])
-    np.testing.assert_allclose(_away(weights, np.array([9.0, 1.0, 0.0])), [0.0, 0.75, 0.25])
-    np.testing.assert_array_equal(_away(weights, np.array([3.0, 2.0, -9.0])), [0.0, 0.0, 1.0])
-    np.testing.assert_array_equal(_away(np.ones(1), np.array([3.0])), [1.0])
-    np.testing.assert_array_equal(_away(np.array([0.0, 1.0]), np.array([1.0, 2.0])), [1.0, 0.0])
-
-
 def test_away_steps_converge_linearly_where_frank_wolfe_does_not():
     """The minimum lies inside a face: plain steps zigzag, those away from bad vertices do not."""
     f, ball = squares(), LpBall(1, 2.0)
@@ -151,18 +137,6 @@ def test_away_steps_converge_linearly_where_frank_wolfe_does_not():
     assert away.status.converged
     assert not plain.status.converged
     assert plain.gap > 1e3 * away.gap
-
-
-def test_an_l_1_vertex_is_one_number():
-    result = minimize(squares(), LpBall(1, 2.0), PairwiseFrankWolfe(), tol=1e-9)
-    active = result.active_set
-    assert len(active.values) == len(active)
-    np.testing.assert_array_equal(np.abs(active.values), 2.0)
-    assert set(active.places) == set(np.flatnonzero(result.w))
-
-
-def test_other_solvers_have_no_active_set():
-    assert minimize(squares(), LpBall(1, 2.0), FrankWolfe(), max_iter=3).active_set is None
 
 
 def test_squares_need_few_reads():
@@ -195,24 +169,6 @@ def test_rows_out_of_reach(loss, intercept):
         ]
         np.testing.assert_allclose(runs[0].w, runs[1].w, rtol=1e-8, atol=1e-10)
         assert runs[0].bound == pytest.approx(runs[1].bound, rel=1e-8)
-
-
-def test_lazy_runs_ask_less():
-    ball, calls = LpBall(1, 2.0), []
-
-    def lmo(g):
-        calls.append(1)
-        return ball.lmo(g)
-
-    counts = []
-    for lazy in (True, False):
-        calls.clear()
-        few = OracleSet(lmo, ball.support, contains=ball.contains, diameter=4.0, polytope=True, start=np.zeros(D))
-        states = islice(iterate(squares(), few, PairwiseFrankWolfe(corrections=0, lazy=lazy)), 60)
-        last = list(states)[-1]
-        assert last.t == 60
-        counts.append(len(calls))
-    assert counts[1] >= 60 > 2 * counts[0]
 
 
 def test_a_lazy_step_proves_no_bound():
@@ -259,22 +215,6 @@ def test_a_minimum_inside():
     f = QuadraticForm(np.diag([1.0, 2.0, 3.0]), np.array([0.1, 0.1, -0.1]))
     result = minimize(f, LpBall(1, 1.0), PairwiseFrankWolfe(), tol=1e-10)
     np.testing.assert_allclose(result.w, [0.1, 0.05, -1 / 30], atol=1e-6)
-
-
-def test_beyond_the_limit_plain_steps_are_taken(monkeypatch):
-    monkeypatch.setattr(pairwise, "MOST_ENTRIES", 3 * D)
-    assert minimize(squares(), LpBall(1, 8.0), PairwiseFrankWolfe(), tol=1e-6).status.converged
-
-
-def test_where_it_is_planned():
-    f = squares()
-    assert isinstance(plan(f, POLYTOPES[-1]).solver, PairwiseFrankWolfe)
-    assert isinstance(plan(f, POLYTOPES[-2]).solver, PairwiseFrankWolfe)
-    assert isinstance(plan(QuadraticForm(np.eye(3), np.ones((3, 3))), Birkhoff()).solver, PairwiseFrankWolfe)
-    assert plan(f, LpBall(1, 1.0)).solver == plan(f, KSupportBall(2, 1.0)).solver == Direct()
-    calls = BlackBox(lambda w: (w @ w, 2 * w), 3, name="square", convex=True)
-    few = OracleSet(LpBall(1, 1.0).lmo, polytope=True, name="few")
-    assert plan(calls, few).solver == PairwiseFrankWolfe(Backtracking())
 
 
 def test_what_it_refuses():

@@ -13,14 +13,12 @@ from projfree import (
     Checkpoint,
     FrankWolfe,
     GroupBall,
-    HessianFreeNewton,
     Huber,
     LpBall,
     Objective,
     Positive,
     Simplex,
     Squared,
-    Status,
     WorkingSet,
     as_data,
     minimize,
@@ -87,17 +85,6 @@ def test_every_storage_gives_the_same(storage, loss):
     expected = minimize(plain, LpBall(1, 3.0), WorkingSet(), tol=1e-8)
     rel = 1e-5 if storage == "float32" else 1e-7
     assert result.value == pytest.approx(expected.value, rel=rel)
-
-
-@pytest.mark.parametrize("solver", [WorkingSet(), HessianFreeNewton()], ids=repr)
-def test_no_average_of_tangents_is_kept(solver, monkeypatch):
-    from projfree.run.lower_bound import LowerBound
-
-    monkeypatch.setattr(LowerBound, "add", lambda *a, **k: pytest.fail("tangents were averaged"))
-    ball = LpBall(1, 3.0) if isinstance(solver, WorkingSet) else LpBall(2, 3.0)
-    result = minimize(objective("logistic", sp.csr_array(DENSE)), ball, solver, tol=1e-8)
-    assert result.status is Status.CONVERGED
-    assert result.certificate.verify(objective=objective("logistic")).ok
 
 
 def test_few_reads_where_few_features_count():
