@@ -23,19 +23,14 @@ from projfree import (
     Objective,
     QuadraticForm,
     SchattenBall,
-    Softmax,
-    Squared,
     Status,
     as_data,
     minimize,
 )
-from projfree.algebra import LowRank
-from projfree.deadline import Expired, deadline, expired
-from projfree.numerics.fista import project_descent
+from projfree.deadline import deadline, expired
 from projfree.numerics.lp_norm import lp_norm, row_norms
 from projfree.numerics.lp_quadratic import minimise_quadratic
-from projfree.numerics.projections import decreasing_roots, project_groups
-from projfree.numerics.spectra import leading
+from projfree.numerics.projections import project_groups
 from projfree.sets import WithFree
 from projfree.solvers.base import Solver, State
 
@@ -56,11 +51,6 @@ def clock(monkeypatch) -> Clock:
     made = Clock()
     monkeypatch.setattr(projfree.deadline, "time", made)
     return made
-
-
-def test_no_deadline_reads_no_clock(clock):
-    assert not expired()
-    assert clock.now == 0.0
 
 
 def test_the_earlier_deadline_counts_and_ends_with_its_block(clock):
@@ -100,64 +90,12 @@ def test_quadratics_over_lp_balls(p, outputs):
     assert free.gap < found.gap
 
 
-def test_projected_gradients(clock):
-    H, b = hard()
-    ball = LpBall(1.5, radius=0.3)
-    with deadline(7.5):
-        x = project_descent(H, b, ball.project, np.zeros(30), 1.01 * float(np.linalg.eigvalsh(H)[-1]))
-    assert clock.now == 9.0  # one reading to begin, seven turns, and the one that said no
-    assert ball.contains(x)
-    assert x.any()
-
-
 @pytest.mark.parametrize(("p", "q"), [(1.5, 3.0), (3.0, 1.0), (2.0, 1.5)])
 def test_projections_stay_feasible(p, q):
     w = np.random.default_rng(1).standard_normal((6, 4))
     with deadline(0.0):
         x = project_groups(w, p, q, 0.7)
     assert lp_norm(row_norms(x, p), q) <= 0.7 * (1.0 + 1e-9)
-
-
-def test_roots(clock):
-    calls = 0
-
-    def fun(x):
-        nonlocal calls
-        calls += 1
-        return 0.3 - x**3
-
-    decreasing_roots(fun, np.zeros(2), np.ones(2))
-    assert calls > 5
-    calls = 0
-    with deadline(1.5):
-        found = decreasing_roots(fun, np.zeros(2), np.ones(2))
-    assert calls <= 2
-    assert np.all((found >= 0.0) & (found <= 1.0))
-
-
-def test_searches_on_hulls(clock):
-    rng = np.random.default_rng(3)
-    f = Objective(Logistic(), as_data(30.0 * rng.standard_normal((50, 3)), np.sign(rng.standard_normal(50))))
-    corners = tuple(f.point(w) for w in np.array([[3.0, 0.0, 0.0], [0.0, 2.0, 0.0], [-1.0, 0.0, 4.0]]))
-    for points in (corners[:2], corners):
-        first = np.zeros(len(points) - 1)
-        free, bound = f.hull(points), f.hull(points)
-        free.minimise(first)
-        with deadline(0.0):
-            place = bound.minimise(first)
-        assert len(bound._seen) <= 3 < len(free._seen)
-        assert place.min() >= 0.0
-        assert place.sum() <= 1.0
-        assert bound.at(place).value <= bound.at(first).value
-
-
-def test_leading_singular_values_are_lower_bounds_all_the_same(clock):
-    A = np.random.default_rng(2).standard_normal((80, 60))
-    with deadline(0.0):
-        found = leading(LowRank.of(A, np.eye(60)), lambda s: s, None)
-    assert clock.now == 2.0  # one step
-    exact = np.linalg.svd(A, compute_uv=False)[: len(found.values)]
-    assert np.all(found.values <= exact * (1.0 + 1e-12))
 
 
 def test_a_long_newton_step_ends_at_the_limit(clock):
@@ -232,40 +170,3 @@ def test_spectral_runs_end_with_a_certificate(clock):
     result = minimize(f, SchattenBall(1.5, radius=1.0), time_limit=4.0, tol=1e-14)
     assert result.bound <= result.value
     assert result.certificate.verify(objective=f).ok
-
-
-@pytest.mark.parametrize("outputs", [0, 4])
-def test_a_hessian_is_not_finished_after_the_deadline(outputs, monkeypatch):
-    """Each product of a thousand rows takes a second of this clock: no more are made than there is time for."""
-    from projfree.data import gram as products
-
-    now, made, own = [0.0], [], products._dense_product
-
-    def slow(*arguments):
-        now[0] += 1.0
-        made.append(now[0])
-        return own(*arguments)
-
-    monkeypatch.setattr(projfree.deadline.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(products, "_dense_product", slow)
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((20_000, 300))
-    u = X[:, : max(1, outputs)] + rng.standard_normal((len(X), max(1, outputs)))
-    loss, y = (Softmax(outputs), u.argmax(axis=1)) if outputs else (Logistic(), np.sign(u[:, 0]))
-    f = Objective(loss, as_data(X, y))
-    result = minimize(f, LpBall(2, radius=5.0), ConstrainedNewton(), time_limit=3.0)
-    assert result.status is Status.TIME_LIMIT
-    assert 3 <= len(made) <= 3 + products.LANES
-    assert result.bound <= result.value < np.inf
-    assert result.certificate.verify(X, y).ok
-    assert 2.0 < result.n_passes < 2.5  # the tangent at the start, that at the exit, and the rows of what was dropped
-
-
-def test_a_gram_matrix_that_is_dropped_counts_as_a_read():
-    rng = np.random.default_rng(0)
-    f = Objective(Squared(), as_data(rng.standard_normal((50, 3)), rng.standard_normal(50)))
-    with pytest.raises(Expired), deadline(0.0):
-        f.quadratic_form()
-    assert f.workspace.rows_read == 50
-    assert f.quadratic_form() is f.quadratic_form()
-    assert f.workspace.rows_read == 100

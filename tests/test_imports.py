@@ -6,7 +6,6 @@ import ast
 import importlib
 import subprocess
 import sys
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -89,15 +88,6 @@ def test_nothing_imports_the_reproduction(file):
     assert not [name for name in imported(parsed(file)) if name.partition(".")[0] == "reproduction"]
 
 
-def test_the_rule_itself():
-    assert allowed("solvers", "steps")
-    assert not allowed("steps", "solvers")
-    assert not allowed("losses", "sets")
-    assert not allowed("objectives", "datasets")
-    assert allowed("cli", "datasets")
-    assert not allowed("cli", "testing")
-
-
 def modules_after(code: str) -> set[str]:
     script = f"{code}\nimport sys\nsys.stdout.write(' '.join(sys.modules))"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
@@ -107,39 +97,6 @@ def modules_after(code: str) -> set[str]:
 
 def test_import_is_light():
     assert not modules_after("import projfree") & set(HEAVY)
-
-
-def test_linear_models_load_no_other_estimators():
-    loaded = modules_after("from projfree.estimators import ConstrainedClassifier, ConstrainedRegressor")
-    assert "projfree.estimators.regressor" in loaded
-    assert not loaded & {f"projfree.estimators.{name}" for name in ("completion", "cv", "regressor_cv", "saving")}
-
-
-def test_a_name_loads_what_it_needs_and_no_more():
-    """Half of the package serves problems that are not the usual ones; those who have others do not wait for it."""
-    others = {
-        "algebra.lowrank",
-        "data.sources",
-        "estimators.regularization",
-        "persist",
-        "run.checkpoint",
-        "sets.schatten",
-    }
-    others |= {"solvers.frank_wolfe", "solvers.pairwise", "solvers.primal_averaging"}
-    loaded = modules_after("from projfree import ConstrainedRegressor; ConstrainedRegressor")
-    assert not loaded & {f"projfree.{name}" for name in others}
-    assert "projfree.estimators" not in modules_after("from projfree import LpBall; LpBall")
-
-
-@pytest.mark.parametrize("file", [file for file in FILES if file.name == "__init__.py"], ids=name_of)
-def test_no_name_of_a_package_is_hidden_by_a_module(file):
-    """A module that is imported becomes an attribute of its package, whatever a lazy name would have been."""
-    name = ".".join(("projfree", *file.relative_to(SOURCE).parts[:-1]))
-    package = importlib.import_module(name)
-    for module in file.parent.glob("*.py"):
-        if module.stem in getattr(package, "__all__", ()):
-            importlib.import_module(f"{name}.{module.stem}")
-            assert getattr(package, module.stem).__class__.__name__ != "module"
 
 
 @pytest.mark.parametrize("file", STUBS, ids=name_of)
@@ -160,30 +117,6 @@ def test_every_line_of_a_stub_file_is_found(file):
     assert len(set(package.__all__)) == len(package.__all__)
 
 
-def test_names_are_found_in_an_archive(tmp_path):
-    with zipfile.ZipFile(tmp_path / "projfree.zip", "w") as archive:
-        for file in FILES + STUBS:
-            archive.write(file, Path("projfree") / file.relative_to(SOURCE))
-    code = f"import sys; sys.path.insert(0, {str(tmp_path / 'projfree.zip')!r}); from projfree import LpBall, sets"
-    found = modules_after(f"{code}; assert 'zip' in sets.__file__; assert LpBall in sets.SETS")
-    assert "projfree.sets.catalogue" in found
-
-
-def test_names_are_found_where_they_are_listed():
-    code = "import projfree; [getattr(projfree, name) for name in projfree.__all__]; projfree.sets.SETS"
-    assert "projfree.sets.catalogue" in modules_after(code)
-    with pytest.raises(AttributeError, match=r"module 'projfree' has no attribute 'Ridge'"):
-        _ = importlib.import_module("projfree").Ridge
-
-
-def test_all_estimators_are_found_where_they_are_listed():
-    module = importlib.import_module("projfree.estimators")
-    assert set(module.__all__) <= set(dir(module))
-    assert all(getattr(module, name).__name__ == name for name in module.__all__)
-    with pytest.raises(AttributeError, match=r"module 'projfree\.estimators' has no attribute 'Ridge'"):
-        _ = module.Ridge
-
-
 def test_loaders_and_persist_are_light():
     code = "from projfree import datasets, persist; datasets.load_year_sample(); datasets.load_adult()"
     assert not modules_after(code) & set(HEAVY)
@@ -200,21 +133,3 @@ def test_solvers_hold_no_loop_and_no_clock(file):
     tree = parsed(file)
     assert not [node.lineno for node in ast.walk(tree) if isinstance(node, ast.While)], "the loop is in run/"
     assert not {name.split(".")[0] for name in imported(tree)} & {"time", "datetime"}, "the clock is in run/"
-
-
-#: Names that several folders give to modules of one subject each: interfaces, lists, and the same thing for other rows.
-SHARED = {"__init__", "base", "catalogue", "features", "workspace"}
-
-
-def test_no_two_modules_of_one_name():
-    stems = [file.stem for file in FILES if file.stem not in SHARED]
-    assert sorted(stems) == sorted(set(stems))
-
-
-def test_classes_are_defined_once():
-    """Who searches for a class, private ones among them, finds one."""
-    found = [node.name for file in FILES for node in parsed(file).body if isinstance(node, ast.ClassDef)]
-    assert [name for name in sorted(set(found)) if found.count(name) > 1] == []
-    functions = [node.name for file in FILES for node in parsed(file).body if isinstance(node, ast.FunctionDef)]
-    assert functions.count("make_problem") == 1
-    assert functions.count("read") <= 1

@@ -55,10 +55,6 @@ class TestBlocks:
         runtime.over_blocks(work, count, threads)
         assert (seen == 1).all()
 
-    def test_so_many_threads_at_a_time(self):
-        together = threading.Barrier(3, timeout=20)
-        runtime.over_blocks(lambda k: together.wait() and None, 6, 3)
-
     def test_nested_calls_end_where_the_pool_is_full(self, monkeypatch):
         monkeypatch.setattr(runtime, "_pool", ThreadPoolExecutor(2))
         done = []
@@ -104,41 +100,6 @@ class TestBlocks:
         with pytest.raises(ValueError, match="in a helper"):
             runtime.over_blocks(work, 2, 2)
 
-    def test_a_thread_that_cannot_start_ends_the_rest(self, monkeypatch):
-        submit, asked, seen, begun = runtime._submit, [], [], threading.Event()
-
-        def failing(work):
-            asked.append(work)
-            if len(asked) == 2:
-                assert begun.wait(20)
-                raise RuntimeError("can't start new thread")
-            return submit(work)
-
-        def work(k):
-            seen.append(k)
-            begun.set()
-            time.sleep(0.001)
-
-        monkeypatch.setattr(runtime, "_submit", failing)
-        with pytest.raises(RuntimeError, match="can't start"):
-            runtime.over_blocks(work, 1000, 3)
-        assert len(seen) < 50
-
-    @pytest.mark.parametrize("threads", ["1", "2", "3"])
-    def test_ranges_of_rows(self, monkeypatch, threads):
-        monkeypatch.setattr(runtime, "WORTHWHILE", 0)
-        monkeypatch.setattr(runtime, "cores", lambda: 4)
-        monkeypatch.setenv("OMP_NUM_THREADS", threads)
-        lengths = np.random.default_rng(0).integers(0, 9, 400)
-        lengths[100:200] = 0  # empty rows belong to some range too
-        seen = np.zeros(400, int)
-
-        def work(start, stop):
-            seen[start:stop] += 1
-
-        runtime.over_rows(work, np.concatenate([[0], np.cumsum(lengths)]))
-        assert (seen == 1).all()
-
 
 class TestSingleBlas:
     def test_nested(self, two):
@@ -149,11 +110,6 @@ class TestSingleBlas:
         assert blas() == {2}
         with runtime.single_blas(False):
             assert blas() == {2}
-
-    def test_an_exception_ends_it(self, two):
-        with pytest.raises(ValueError, match="inside"), runtime.single_blas():
-            raise ValueError("inside")
-        assert blas() == {2}
 
     @pytest.mark.parametrize("first_out", [0, 1], ids=["first in, first out", "first in, last out"])
     def test_overlapping(self, two, first_out):
@@ -175,28 +131,6 @@ class TestSingleBlas:
         leave[1 - first_out].set()
         threads[1 - first_out].join()
         assert blas() == {2}
-
-    def test_a_thread_that_goes_on_keeps_no_claim(self, two):
-        """The thread that limited first is still alive when another one restores."""
-        inside, left, end = threading.Event(), threading.Event(), threading.Event()
-
-        def first():
-            with runtime.single_blas():
-                inside.set()
-                left.wait(20)
-            end.wait(20)
-
-        thread = threading.Thread(target=first)
-        thread.start()
-        assert inside.wait(20)
-        with runtime.single_blas():
-            left.set()
-            while len(runtime._single._holders) > 1:
-                time.sleep(0.001)
-            assert blas() == {1}
-        assert blas() == {2}
-        end.set()
-        thread.join()
 
     def test_what_somebody_else_sets_inside_stays(self, two):
         with runtime.single_blas():

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import pickle
-import weakref
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -21,7 +17,6 @@ from projfree.algebra import (
     Point,
     Structured,
     inner,
-    lowrank,
     pack,
     same,
     size,
@@ -103,20 +98,6 @@ def test_kinds_of_sums():
     assert isinstance(np.float64(2.0) * on, OnPattern)
 
 
-def test_factors_are_shared_until_columns_abound():
-    rng = np.random.default_rng(0)
-    v, w = low(rng, 2), low(rng, 1)
-    x = 0.5 * v + 0.5 * w
-    assert (0.5 * x + 0.5 * v).rank == 3  # v is one of its terms already
-    total, dense = x, x.toarray()
-    for _ in range(40):
-        new = low(rng, 1)
-        total, dense = 0.9 * total + 0.1 * new, 0.9 * dense + 0.1 * new.toarray()
-    assert total.rank <= 10  # twice the smaller side
-    np.testing.assert_allclose(total.toarray(), dense, rtol=1e-12, atol=1e-13)
-    assert np.linalg.norm(total.toarray() - dense) <= total.cut + 1e-14 * np.linalg.norm(dense)
-
-
 @given(st.integers(0, 2**32 - 1), st.floats(1e-6, 0.9))
 def test_what_compression_cuts_is_bounded_and_no_norm_grows(seed, cut):
     rng = np.random.default_rng(seed)
@@ -145,59 +126,6 @@ def test_what_memory_cuts_is_bounded_and_no_norm_grows(seed, columns, scale):
     assert short.cut <= np.linalg.norm(sigma[columns:]) + 2e-5 * sigma[0]
     for p in (1.0, 1.2, 2.0, np.inf):
         assert np.linalg.norm(ours, p) <= np.linalg.norm(sigma, p)
-
-
-def test_room_for_factors(monkeypatch):
-    rng = np.random.default_rng(0)
-    w = low(rng, 2) + low(rng, 2)
-    assert w.fits
-    monkeypatch.setattr(lowrank, "FACTOR_BYTES", 0)
-    monkeypatch.setattr(lowrank, "FEWEST_COLUMNS", 3)
-    assert w.capacity == 4  # twice its widest term
-    assert w.fits
-    assert w.shortened() is w
-    wider = w + low(rng, 1)
-    assert wider.capacity == 4
-    assert not wider.fits
-    assert wider.shortened().rank == 2
-    monkeypatch.setattr(lowrank, "FEWEST_COLUMNS", 5)
-    assert (wider + low(rng, 2)).fits  # no compression leaves more columns than the smaller side has
-
-
-def test_nothing_columns_are_decomposed():
-    u, sigma, v = LowRank((3, 4), ()).decomposed()
-    assert (u.shape, sigma.shape, v.shape) == ((3, 0), (0,), (4, 0))
-
-
-def test_a_pattern_is_pickled_without_what_it_keeps():
-    on = patterned(np.random.default_rng(0))
-    on.transposed_times(np.ones((7, 2)))
-    again = pickle.loads(pickle.dumps(on))
-    np.testing.assert_array_equal(again.toarray(), on.toarray())
-    np.testing.assert_array_equal(again.transposed_times(np.eye(7)), on.transposed_times(np.eye(7)))
-
-
-def test_nothing_waits_for_the_collector():
-    rng = np.random.default_rng(0)
-    gc.disable()
-    try:
-        for make in (low, patterned, lambda rng: low(rng) + patterned(rng)):
-            w = make(rng)
-            seen = weakref.ref(w)
-            del w
-            assert seen() is None
-    finally:
-        gc.enable()
-
-
-@pytest.mark.parametrize("scale", [1e-300, 1e-120, 1e-70, 1.0, 1e70, 1e120, 1e300])
-def test_multiples_share_values_where_that_is_safe(scale):
-    on = patterned(np.random.default_rng(0))
-    large, block = on * scale, np.ones((5, 2))
-    assert (large.stored is on.stored) == (scale == 1.0)
-    np.testing.assert_allclose((large * (1.0 / scale)).times(block), on.times(block), rtol=1e-9)
-    assert large.finite()
-    assert not (on * np.inf).finite()
 
 
 def test_patterns_of_two_kinds_are_united():
@@ -250,29 +178,6 @@ def test_a_dense_giant_is_refused():
         giant.toarray()
     assert repr(giant) == "<100000 x 100000 matrix: zero>"
     assert giant.copy() is giant
-
-
-@pytest.mark.parametrize("shape", [(7, 12), (12, 7), (8, 8)])
-@pytest.mark.parametrize("parts", [(7,), (5, 4, 6), (20,)])
-def test_factors_with_as_many_columns_as_a_side_are_multiplied_out(shape, parts, monkeypatch):
-    """No column is made orthonormal, of which there may be many more than singular values."""
-    rng = np.random.default_rng(sum(parts))
-    pieces = [(rng.standard_normal((shape[0], k)), rng.standard_normal((shape[1], k))) for k in parts]
-    X = sum((LowRank.of(*piece) for piece in pieces), LowRank(shape, ()))
-    dense = sum(left @ right.T for left, right in pieces)
-    with monkeypatch.context() as patch:
-        patch.setattr(np.linalg, "qr", None)  # nobody may call it
-        u, sigma, v = X.decomposed()
-    assert len(sigma) == min(X.rank, *shape)
-    np.testing.assert_allclose((u * sigma) @ v.T, dense, atol=1e-12)
-    for q in (u, v):
-        np.testing.assert_allclose(q.T @ q, np.eye(len(sigma)), atol=1e-12)
-    np.testing.assert_allclose(X.singular_values(), sigma, rtol=1e-12)
-    np.testing.assert_allclose(X.compressed().toarray(), dense, atol=1e-11)
-    folded = X.folded()
-    assert folded.rank == min(X.rank, *shape)
-    assert folded.cut == X.cut
-    np.testing.assert_allclose(folded.toarray(), dense, atol=1e-12)
 
 
 @given(st.integers(0, 2**16), st.integers(1, 30), st.integers(1, 9), st.integers(1, 9))

@@ -22,7 +22,6 @@ from projfree import (
     ConstrainedClassifierCV,
     ConstrainedRegressor,
     ConstrainedRegressorCV,
-    CorrectivePrimalAveraging,
     FrankWolfe,
     Logistic,
     LpBall,
@@ -272,34 +271,6 @@ def test_cancelled_tasks_end_a_round(client, table):
         f.workspace.fold(Slow(), (f.point(np.zeros(5)),))
     thread.join()
     assert run(data, PrimalAveraging()).n_iter == 5
-
-
-def test_partitions_of_a_task_fit_into_memory(client, table):
-    """Where memory is short, a task has fewer partitions; digits do not depend on it."""
-    data = made(table)
-    expected = run(data, PrimalAveraging())
-    assert len(data.rounds._groups()) <= 2
-    data.rounds._task_bytes = 1.0
-    assert len(data.rounds._groups()) == 6
-    np.testing.assert_array_equal(run(data, PrimalAveraging()).w, expected.w)
-
-
-def test_rows_are_freed_with_the_data(client, table):
-    data = made((table[0] + 1.0, *table[1:]), chunk=60)
-    run(data, PrimalAveraging())
-    own = {future.key for future in data.rounds._futures}
-    assert own <= set(tasks(client))
-    del data
-    deadline = time.monotonic() + 5.0
-    while own & set(tasks(client)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not own & set(tasks(client))
-
-
-def test_tasks_have_readable_names(client, table):
-    run(made(table), CorrectivePrimalAveraging())
-    names = client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.task_prefixes))
-    assert {"projfree-sweep", "projfree-fold", "projfree-facts", "build_partition"} <= set(names)
 
 
 def test_asynchronous_clients_are_refused(table):

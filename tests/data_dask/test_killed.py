@@ -119,24 +119,6 @@ def test_tasks_may_fit(processes, table):
 
 
 @pytest.mark.slow
-def test_ten_runs_with_a_kill_each_at_random_moments(processes):
-    data, rng, killed = made(processes), np.random.default_rng(1), []
-    begun = time.monotonic()
-    undisturbed = run(data)
-    took = time.monotonic() - begun
-    for _ in range(10):
-        timer = threading.Timer(float(rng.uniform(0.0, took)), kill_one, (processes, rng, killed))
-        timer.start()
-        begun = time.monotonic()
-        disturbed = run(data)
-        timer.join()
-        assert time.monotonic() - begun < 2.0 * took + PATIENCE
-        np.testing.assert_allclose(disturbed.w, undisturbed.w, rtol=1e-10)
-        processes.wait_for_workers(2)
-    assert len(set(killed)) == 10
-
-
-@pytest.mark.slow
 def test_a_run_with_ten_kills(processes):
     data, rng, killed = made(processes), np.random.default_rng(2), []
     begun = time.monotonic()
@@ -166,41 +148,6 @@ def test_all_workers_killed_and_new_ones_joined(processes):
                 os.kill(pid, signal.SIGKILL)
 
     np.testing.assert_array_equal(run(data, kill).w, undisturbed.w)
-
-
-@pytest.mark.slow
-def test_a_throttled_worker_changes_no_bit(processes):
-    data = made(processes)
-    undisturbed = run(data)
-
-    def throttle(at):
-        if at.iteration == 4:
-            pid = pids(processes)[0]
-            os.kill(pid, signal.SIGSTOP)
-            threading.Timer(2.0, os.kill, (pid, signal.SIGCONT)).start()
-
-    np.testing.assert_array_equal(run(data, throttle).w, undisturbed.w)
-
-
-@pytest.mark.slow
-def test_a_stopped_worker_that_is_killed_changes_no_bit(processes):
-    """It is silent for a while before its end, so that its connections stay open."""
-    data = made(processes)
-    undisturbed = run(data)
-    timers = []
-
-    def stop(at):
-        if at.iteration == 4:
-            pid = pids(processes)[0]
-            os.kill(pid, signal.SIGSTOP)
-            timers.append(threading.Timer(3.0, os.kill, (pid, signal.SIGKILL)))
-            timers[0].start()
-
-    begun = time.monotonic()
-    disturbed = run(data, stop)
-    assert timers[0].finished.is_set()  # nobody else could have gone on with its rows
-    assert time.monotonic() - begun < PATIENCE + 3.0
-    np.testing.assert_array_equal(disturbed.w, undisturbed.w)
 
 
 def rows_of(seed):

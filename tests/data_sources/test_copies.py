@@ -78,17 +78,6 @@ def test_sources_do_not_share_their_place(table, held, way):
         np.testing.assert_array_equal(other, X[start:stop])
 
 
-def test_a_pickle_holds_neither_rows_nor_buffers(tmp_path):
-    n = 40_000
-    X = np.random.default_rng(0).standard_normal((n, D))
-    np.save(tmp_path / "x.npy", X)
-    for table in (parquet(tmp_path, X), tmp_path / "x.npy"):
-        data = as_data(table, np.zeros(n))
-        data.apply(np.ones(D))
-        assert len(pickle.dumps(data)) < data.y.nbytes + 20_000
-        assert len(pickle.dumps(data.source)) < 20_000
-
-
 @every_way
 def test_a_copy_of_a_file_that_has_changed(tmp_path, held, way):
     X, y, _ = held

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
-from projfree import Objective, Squared, as_data
+from projfree import as_data
 from projfree.data import SparseData
 
 pd = pytest.importorskip("pandas")
@@ -110,13 +107,6 @@ def test_missing_in_the_millionth_row():
         as_data(pd.DataFrame({"age": np.ones(10**6), "pay": column}), np.ones(10**6))
 
 
-def test_large_frames_compile_like_arrays(small_is_large):
-    """pandas hands out views that are read-only; kernels take them."""
-    f, g = (Objective(Squared(), as_data(form, Y)) for form in (pd.DataFrame(X), X))
-    w = np.ones(3)
-    np.testing.assert_allclose(f.evaluate(f.point(w)).slope.gradient, g.evaluate(g.point(w)).slope.gradient, rtol=1e-14)
-
-
 def test_polars():
     pl = polars()
     frame = pl.DataFrame({"age": X[:, 0].astype(int), "height": X[:, 1].astype(np.float32), "pay": X[:, 2]})
@@ -131,35 +121,3 @@ def test_polars():
         as_data(frame.with_columns(k=pl.Series([1, None, 3, 4])), Y)
     with pytest.raises(ValueError, match=r"`y` must be finite, got nan at row 1"):
         as_data(X, pl.Series([1, None, 3, 4]))
-
-
-class StandIn:
-    """What is used of a polars frame, for machines without polars."""
-
-    columns = NAMES
-
-    class Kind:
-        def __init__(self, name):
-            self.name = name
-
-        def __str__(self):
-            return self.name
-
-    def __init__(self, last="Float32"):
-        self.dtypes = [self.Kind("Int64"), self.Kind("Float64"), self.Kind(last)]
-
-    def to_numpy(self):
-        return X
-
-
-def test_frames_are_told_by_what_they_can_do():
-    data = as_data(StandIn(), Y)
-    np.testing.assert_array_equal(data.apply(np.eye(3)), X)
-    assert data.feature_names == tuple(NAMES)
-    with pytest.raises(TypeError, match="got column 'pay' of type String"):
-        as_data(StandIn("String"), Y)
-
-
-def test_neither_library_is_imported():
-    code = "import sys, numpy as np, projfree; projfree.as_data(np.eye(2), [1, 2]); sys.exit('pandas' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -56,17 +56,6 @@ def test_not_the_original(tmp_path, monkeypatch, table, why):
         load_movielens("100k")
 
 
-def test_the_file_with_times_comes_first(tmp_path, monkeypatch):
-    (tmp_path / "ml-1m").mkdir()
-    write(tmp_path / "ml-1m", np.ones((2, 3), dtype=int), "ratings_no_timestamp.dat", "::")
-    monkeypatch.setenv("PROJFREE_DATA", str(tmp_path))
-    with pytest.raises(ValueError, match=r"ratings_no_timestamp.dat', but it holds 2 ratings"):
-        load_movielens("1m")
-    write(tmp_path / "ml-1m", np.ones((3, 4), dtype=int), "ratings.dat", "::")
-    with pytest.raises(ValueError, match=r"ratings.dat', but it holds 3 ratings"):
-        load_movielens("1m")
-
-
 def test_missing(monkeypatch):
     monkeypatch.delenv("PROJFREE_DATA", raising=False)
     with pytest.raises(
@@ -75,11 +64,6 @@ def test_missing(monkeypatch):
         load_movielens("1m")
     with pytest.raises(FileNotFoundError, match=r"`load_school\(\)` needs school.npz"):
         load_school()
-
-
-def test_other_size():
-    with pytest.raises(ValueError, match="must be '100k' or '1m', got '20m'"):
-        load_movielens("20m")
 
 
 def check(ratings, n):

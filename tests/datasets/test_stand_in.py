@@ -47,29 +47,6 @@ def test_deterministic_and_a_prefix_of_longer_ones(stand_in):
     assert not np.array_equal(year_stand_in(n=10, seed=1).X, again.X[:10])
 
 
-def test_no_two_rows_are_equal(stand_in):
-    assert len(np.unique(stand_in.X[:, 0])) == 60_000
-
-
-def test_raw_columns():
-    raw = year_stand_in(n=20_000, standardize=False)
-    sample = load_year_sample(standardize=False)
-    np.testing.assert_allclose(raw.X.std(axis=0), sample.X.std(axis=0), rtol=0.2)
-
-
-@pytest.mark.parametrize("n", [0, -1, 2.5, True])
-def test_bad_n(n):
-    with pytest.raises(ValueError, match=r"`year_stand_in\(n=...\)` must be a whole number of at least 1"):
-        year_stand_in(n=n)
-
-
-def test_bad_dtype_and_seed():
-    with pytest.raises(ValueError, match="must be float64 or float32, got int64"):
-        year_stand_in(n=5, dtype=np.int64)
-    with pytest.raises(ValueError, match="at least 0"):
-        year_stand_in(n=5, seed=-1)
-
-
 def test_ratings_of_the_right_shape():
     ratings = movielens_stand_in("100k", seed=1)
     assert ratings.shape == (943, 1682)
@@ -81,14 +58,3 @@ def test_ratings_of_the_right_shape():
     assert 3.3 < ratings.values.mean() < 3.7
     assert "stand-in" in ratings.name
     assert "not real data" in ratings.description
-
-
-def test_ratings_depend_on_the_seed_alone():
-    a, b, c = (movielens_stand_in("100k", seed=seed) for seed in (0, 0, 1))
-    assert np.array_equal(a.values, b.values)
-    assert not np.array_equal(a.values, c.values)
-
-
-def test_other_size_of_ratings():
-    with pytest.raises(ValueError, match="must be '100k' or '1m', got '10m'"):
-        movielens_stand_in("10m")

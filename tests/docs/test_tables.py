@@ -56,35 +56,6 @@ def test_every_command_is_a_file_or_a_target(reports: dict[str, Any]) -> None:
         assert f"\n{words[1]}:" in makefile if words[0] == "make" else (DOCS.parent / words[1]).exists()
 
 
-def test_a_solver_may_be_shown_by_its_name(tables: ModuleType) -> None:
-    rows = {"machine": {"date": "", "processor": "", "software": ""}, "rows": [{"solver": "Relay(after=5)", "s": 2}]}
-    for named, told in (((), "| Relay(after=5) | 2 |"), (("solver",), "| Relay | 2 |")):
-        assert told in tables.markdown(tables.Report("", "", "", (tables.Shown("", "rows", named=named),)), rows)
-
-
-def test_what_is_missing_is_called_so(tables: ModuleType) -> None:
-    assert tables.shown(tables.found({"best": None}, "best/1e-07/cpu")) == "missing"
-    assert [tables.shown(value) for value in (0.123456, 12_000, True, "a|b")] == ["0.1235", "12,000", "yes", "a\\|b"]
-    with pytest.raises(KeyError):
-        tables.found({"best": {}}, "best/1e-07")
-
-
-def test_a_table_of_markdown(tables: ModuleType) -> None:
-    machine = {"date": "today", "processor": "fast", "software": "Python", "load": "low", "options": "--quick"}
-    tree = {"machine": machine, "versions": {"celer": "1"}, "settings": {"repeat": 3}}
-    tree |= {"parts": {"a": {"s": 0.5}, "b": {"s": None}}, "rows": [{"x": 1, "z": 3}, {"y": 2}], "none": []}
-    most = tables.Shown("All", "rows", without=("z",))
-    shown = (tables.Shown("Seconds", "parts", {"part": "name", "s": "value/s"}), most)
-    report = tables.Report("Title", "About.", "make it", (*shown, tables.Shown("Nothing", "none")))
-    assert tables.markdown(report, tree).splitlines() == [
-        *("- Command: `make it`, with the options `--quick`", "- Date: today", "- Machine: fast; load: low"),
-        *("- Software: Python, celer 1", "- Settings: repeat = 3", ""),
-        *("Seconds:", "", "| part | s |", "| --- | --: |", "| a | 0.5 |", "| b | missing |", ""),
-        *("All:", "", "| x | y |", "| --- | --- |", "| 1 |  |", "|  | 2 |"),
-    ]
-    assert "## Title\n\nAbout.\n\n- Command" in tables.together({"one": report, "other": report}, {"one": tree})
-
-
 def test_every_command_is_on_its_page() -> None:
     from typer.main import get_command
 

@@ -11,7 +11,6 @@ import pytest
 from numba import njit
 
 from projfree.losses import (
-    LOSSES,
     BiWeight,
     Gamma,
     Huber,
@@ -101,14 +100,6 @@ def test_softmax(scale):
     due = Softmax().value_and_derivative(u, y)
     np.testing.assert_allclose(value, due[0], rtol=1e-14)
     np.testing.assert_allclose(slope, due[1], rtol=1e-13, atol=1e-300)
-
-
-def test_forms_are_plain_functions_at_the_level_of_their_module():
-    """A closure could not be found again by the next process, and a compiled function has no name that lasts."""
-    for loss in LOSSES:
-        form = form_of(loss())
-        assert form.tile.__module__ == loss.__module__
-        assert "." not in form.tile.__qualname__
 
 
 def test_losses_do_not_load_a_compiler():

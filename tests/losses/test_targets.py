@@ -169,15 +169,6 @@ def test_class_indices_refused(classes, y, sentence):
         Softmax(classes).targets(y)
 
 
-@pytest.mark.parametrize(("y", "dtype"), [(["cat", "dog"], "<U3"), (np.array([0, 1], object), "object")])
-def test_class_names_refused(y, dtype):
-    with pytest.raises(
-        TypeError, match=exactly(f"`y` must hold class indices 0, ..., k - 1, got dtype {dtype}; {ENCODE}")
-    ):
-        Softmax().targets(y)
-    np.testing.assert_array_equal(Softmax().targets(np.unique(y, return_inverse=True)[1]), [0, 1])
-
-
 @pytest.mark.parametrize(
     ("make", "error", "sentence"),
     [
@@ -203,10 +194,3 @@ def test_class_names_refused(y, dtype):
 def test_settings_refused(make, error, sentence):
     with pytest.raises(error, match=exactly(sentence)):
         make()
-
-
-def test_settings_become_plain_numbers():
-    assert type(Huber(np.float32(2)).delta) is float
-    assert type(BiWeight(3).scale) is float
-    assert type(Quantile(np.float32(0.5), 2).delta) is type(Quantile(np.float32(0.5)).quantile) is float
-    assert type(Softmax(np.int64(4)).classes) is int

@@ -55,19 +55,3 @@ def test_rows_are_those_of_the_normal_equations(seed, weighted, shared, kind, to
     ridge_rows(indptr, indices, *g.values(), 30, out, 0, len(COUNTS))
     for i in range(len(COUNTS)):
         np.testing.assert_allclose(out[i], expected(indptr, indices, g, i), atol=tolerance, rtol=tolerance)
-
-
-def test_every_step_lowers_the_squares():
-    """From any start; a row with few entries is solved in one go, and the start does not matter."""
-    indptr, indices, g = problem(0, True, True, np.float64)
-    out, i = np.ones((len(COUNTS), len(g["ridge"]))), len(COUNTS) - 1
-    answer, last = expected(indptr, indices, g, i), np.inf
-    at = slice(indptr[i], indptr[i + 1])
-    T, s = g["factors"][indices[at]], g["weight"][at]
-    penalty = g["ridge"] * np.where(np.arange(len(g["ridge"])) < 1, 1.0, g["scale"][i])
-    A = T.T @ (s[:, None] * T) + np.diag(penalty + g["shared"])
-    for _ in range(6):
-        ridge_rows(indptr, indices, *g.values(), 1, out, 0, len(COUNTS))
-        error = (out[i] - answer) @ A @ (out[i] - answer)
-        assert error < last
-        last = error

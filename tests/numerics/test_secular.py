@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from numerics.quadratics import draw, gap, rounding
 from scipy.optimize import brentq
 
-from projfree.numerics import secular
-from projfree.numerics.secular import Unit, decomposed, minimise_secular, secular_root
+from projfree.numerics.secular import Unit, minimise_secular, secular_root
 
 
 def length(h, sizes, penalty):
@@ -44,18 +43,3 @@ def test_the_minimiser(seed, d, digits, log_rho, outputs):
     w = radius * found.x
     assert np.linalg.norm(w) <= radius * (1.0 + 1e-14)
     assert gap(H, b, 2.0, radius, w) <= 50.0 * rounding(H, b, 2.0, radius, w)
-
-
-def test_a_matrix_is_decomposed_once_and_forgotten_with_it():
-    rng = np.random.default_rng(0)
-    matrices = [np.diag(rng.uniform(1.0, 2.0, 3)) for _ in range(3)]
-    first = [decomposed(H) for H in matrices]
-    for H, (h, V) in zip(matrices, first, strict=True):
-        assert decomposed(H)[1] is V
-        np.testing.assert_allclose((V * h) @ V.T, H, atol=1e-14)
-    kept = len(secular._KEPT)
-    del H, matrices
-    assert len(secular._KEPT) == kept - 3
-    for _ in range(10):
-        decomposed(np.eye(2))
-    assert len(secular._KEPT) <= secular._MOST_KEPT

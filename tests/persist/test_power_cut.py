@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from projfree import persist
-from projfree.data import csv_to_parquet
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="other systems do not flush folders")
 
@@ -70,18 +69,3 @@ def test_content_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch, di
 def test_a_new_folder_is_on_the_disk_at_the_end(tmp_path, disk):
     save(tmp_path / "state", 1)
     assert disk.names(tmp_path / "state")
-
-
-def test_a_converted_table_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch, disk):
-    pytest.importorskip("pyarrow")
-    (tmp_path / "x.csv").write_text("a,b\n1,2\n3,4\n")
-    replace, seen = os.replace, []
-
-    def checked(source, target):
-        seen.append(target)
-        assert disk.kept[os.stat(source).st_ino] == os.stat(source).st_size
-        replace(source, target)
-
-    monkeypatch.setattr(os, "replace", checked)
-    csv_to_parquet(tmp_path / "x.csv", tmp_path / "x.parquet")
-    assert seen == [tmp_path / "x.parquet"]

@@ -96,9 +96,3 @@ def test_sentences():
         GroupBall(2, 1, 1.0, ["a", "b"])
     with pytest.raises(ValueError, match=r"split the largest group\.$"):
         GroupBall(2, 1, 1.0, np.concatenate([np.zeros(20_000, int), np.arange(20_000)]))
-
-
-def test_labelled_balls_read_like_the_call_that_makes_them():
-    ball = GroupBall(2, 1, 1.5, [3, 4, 3])
-    assert eval(repr(ball)) == ball
-    assert hash(ball) == hash(GroupBall(2.0, 1.0, 1.5, (3, 4, 3)))

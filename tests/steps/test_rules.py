@@ -110,18 +110,6 @@ def test_backtracking_keeps_its_promise(segment, name, radius):
     assert s.value(gamma) <= promise + 1e-12 * abs(promise)
 
 
-def test_backtracking_remembers_and_relaxes(segment):
-    s = segment("logistic")
-    rule = Backtracking(raise_by=4.0, relax_by=0.5)
-    _, M = rule(1, s.hull, 1000.0)
-    assert M == 500.0, "an estimate that is large enough only shrinks"
-    tiny = 1e-6 * s.f.smoothness()
-    _, M = rule(1, s.hull, tiny)
-    powers = math.log(M / (0.5 * tiny), 4.0)
-    assert tiny < M
-    assert powers == pytest.approx(round(powers), abs=1e-9)
-
-
 def test_secant_finds_the_root_of_the_slope(segment, convex_name):
     s = segment(convex_name, radius=3.0)
     gamma, memory = Secant(most=40, tol=1e-10)(1, s.hull, math.nan)
@@ -129,13 +117,6 @@ def test_secant_finds_the_root_of_the_slope(segment, convex_name):
     assert gamma == pytest.approx(exact, abs=1e-4)
     assert memory == gamma
     assert Secant()(1, s.hull, memory)[0] == pytest.approx(gamma, abs=1e-4), "from where the last search ended"
-
-
-def test_secant_counts_its_looks(segment):
-    s = segment("calls", radius=3.0)
-    before = s.f.passes
-    Secant(most=3, tol=0.0)(1, s.hull, math.nan)
-    assert s.f.passes - before <= 3
 
 
 REFUSED = [
