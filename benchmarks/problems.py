@@ -11,6 +11,7 @@ from reference import Optimum, optimum, quadratic_model
 
 from projfree import Logistic, Loss, LpBall, Objective, Squared, as_data
 from projfree.datasets import load_adult, load_year_sample
+from projfree.losses.squared import is_squared
 
 #: Where the infimum is not attained, R_p is the smallest radius whose optimum is within this of it, relatively.
 NEAR = 1e-3
@@ -49,7 +50,7 @@ class Problem:
 
     def solve(self, ball: LpBall, tol: float) -> Optimum:
         """The optimum over a ball, from the best point met for the next smaller radius."""
-        if self.loss.quadratic and ball.norm(self.unconstrained) <= ball.radius * (1 + 1e-12):
+        if is_squared(self.loss) and ball.norm(self.unconstrained) <= ball.radius * (1 + 1e-12):
             return Optimum(self.unconstrained, self.infimum, 0.0)
         before = [r for p, r in self.path if p == ball.p and r <= ball.radius]
         found = optimum(self.reference, ball, self.path[ball.p, max(before)] if before else None, tol)

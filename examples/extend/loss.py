@@ -18,11 +18,11 @@ class PseudoHuber(Loss):
     delta: float = 1.0
 
     smoothness = 2.0  # the largest second derivative, at r = 0
-    least = 0.0  # no value is below
+    lower_bound = 0.0  # no value is below
     rounding = 12  # counted generously: a difference, a quotient, a root, and a few products
 
     @property
-    def steepness(self) -> float:
+    def lipschitz(self) -> float:
         """The largest derivative."""
         return 2.0 * self.delta
 

@@ -94,8 +94,8 @@ def value_rounding(problem: Problem, result: Result) -> float:
         return 4.0 * EPS * (len(f.b) + 4) * size
     moved, values, slopes = _moved(problem, result)
     terms = np.abs(slopes) * moved + 0.5 * _curvature(problem, result) * moved**2
-    if problem.loss.excess:  # the loss that is reported has a corner
-        terms = problem.loss.steepness * moved
+    if problem.loss.smoothing_error:  # the loss that is reported has a corner
+        terms = problem.loss.lipschitz * moved
     if problem.loss.coupled:
         terms = terms.sum(axis=1)
     s = np.ones(len(moved)) if problem.table.weight is None else problem.table.weight

@@ -97,7 +97,7 @@ class Case:
         if self.loss.coupled:
             return np.concatenate([np.arange(self.k), rng.integers(0, self.k, N - self.k)])
         y = rng.standard_normal((N, self.k) if self.k else N)
-        y = np.abs(y) + 0.1 if self.loss.domain[0] >= 0.0 else y
+        y = np.abs(y) + 0.1 if isinstance(self.loss, Poisson | Gamma) else y
         return np.where(y > 0, 1.0, -1.0) if self.loss.labels else y
 
 

@@ -63,7 +63,7 @@ def test_relative_accuracy(tile_of, loss, scale):
     rng = np.random.default_rng(0)
     u = rng.standard_normal(1000) * scale
     y = np.sign(rng.standard_normal(1000)) if loss.labels else rng.standard_normal(1000)
-    y = np.exp(5.0 * y) if loss.domain[0] >= 0.0 else y
+    y = np.exp(5.0 * y) if isinstance(loss, Poisson | Gamma) else y
     # Extended precision where the platform has it; the NumPy losses are tested against decimals elsewhere.
     wide = u.astype(np.longdouble), y.astype(np.longdouble)
     truth, sizes = loss.value_and_derivative(*wide), [0.0, 0.0]

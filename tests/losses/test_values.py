@@ -130,8 +130,8 @@ def test_the_quantile_loss_lies_between_its_smoothed_form_and_that_plus_the_exce
     exact, smooth = loss.exact.value(u, y), loss.value(u, y)
     np.testing.assert_allclose(exact, np.where(u < 0, -quantile * u, (1 - quantile) * u), rtol=1e-14)
     assert np.all(smooth <= exact * (1 + 1e-14))
-    assert np.all(exact <= smooth + loss.excess * (1 + 1e-12) + 1e-13)
-    assert np.max(exact - smooth) == pytest.approx(loss.excess, rel=1e-3)
+    assert np.all(exact <= smooth + loss.smoothing_error * (1 + 1e-12) + 1e-13)
+    assert np.max(exact - smooth) == pytest.approx(loss.smoothing_error, rel=1e-3)
 
 
 @pytest.mark.parametrize("loss", [Poisson(), Gamma()], ids=repr)
@@ -219,7 +219,7 @@ def test_softmax_sums_many_small_terms(order):
 
 def test_softmax_probabilities():
     u = np.array([[0.0, 1e4, 1e4], [5.0, 5.0, 5.0]])
-    np.testing.assert_allclose(Softmax().probabilities(u), [[0, 0.5, 0.5], [1 / 3] * 3])
+    np.testing.assert_allclose(Softmax().mean(u), [[0, 0.5, 0.5], [1 / 3] * 3])
 
 
 def test_bounded_and_linear_losses_at_the_end_of_the_range():

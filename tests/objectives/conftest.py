@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from projfree import Objective, as_data
-from projfree.losses import Loss
+from projfree.losses import Gamma, Loss, Poisson
 
 
 @dataclass
@@ -34,7 +34,7 @@ def _targets(loss: Loss, u: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         y[: u.shape[1]] = np.arange(u.shape[1])  # every class is there
         return y
     y = u + 0.5 * rng.standard_normal(u.shape)
-    if loss.domain[0] >= 0.0:
+    if isinstance(loss, Poisson | Gamma):
         return np.exp(0.5 * y)
     if loss.labels:
         y = np.where(y > 0, 1.0, -1.0)

@@ -150,9 +150,8 @@ def test_the_sums_of_sparse_rows_over_blocks(outputs, monkeypatch):
 class Lifted(Loss):
     """The squared loss as a difference of larger terms."""
 
-    quadratic = True
     smoothness = 2.0
-    least = 0.0
+    lower_bound = 0.0
     rounding = 4
     height = 2.0**30
 

@@ -48,7 +48,7 @@ def table(loss, outputs, seed):
     if loss.coupled:
         return X, np.concatenate([np.arange(K), u.argmax(axis=1)[K:]]), rng.uniform(0.1, 1.0, N)
     y = np.where(u > np.median(u, axis=0), 1.0, -1.0) if loss.labels else u
-    y = np.exp(0.5 * u) if loss.domain[0] >= 0.0 else y
+    y = np.exp(0.5 * u) if isinstance(loss, Poisson | Gamma) else y
     return X, y if outputs else y[:, 0], rng.uniform(0.1, 1.0, N)
 
 

@@ -229,6 +229,6 @@ class SteeperLogistic(Logistic):
 
 def test_a_subclass_takes_no_constant_for_granted():
     loss = SteeperLogistic()
-    assert loss.steepness == np.inf
-    assert loss.least == -np.inf
-    assert Logistic().steepness == 1.0
+    assert loss.lipschitz == np.inf
+    assert loss.lower_bound == -np.inf
+    assert Logistic().lipschitz == 1.0

@@ -85,7 +85,7 @@ def test_fixed_steps(strict, loss, outputs, intercept, solver):
     [
         (loss, outputs, solver)
         for loss, outputs in backends.LOSSES
-        for solver in (*backends.SEARCHING, *(backends.QUADRATIC if loss.quadratic else ()))
+        for solver in (*backends.SEARCHING, *(backends.QUADRATIC if isinstance(loss, Squared) else ()))
     ],
     ids=repr,
 )

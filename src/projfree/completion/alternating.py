@@ -231,7 +231,7 @@ def least_strength(e: OffsetObjective) -> float:
 
 def _most_pull(e: OffsetObjective) -> float:
     """The residual from which on a loss has its largest slope: without bound for squares."""
-    return e.loss.steepness / e.loss.smoothness
+    return e.loss.lipschitz / e.loss.smoothness
 
 
 def weakest(f: Sweepable, first: float) -> float:

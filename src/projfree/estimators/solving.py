@@ -53,4 +53,4 @@ def _at_least_value(model: Any, result: Result, tol: float) -> bool:
     if result.bound is not None or loss is None or not result.relative_gap > 0.0:
         return False
     scale = result.gap / result.relative_gap
-    return bool(result.value - loss.least <= tol * scale)
+    return bool(result.value - loss.lower_bound <= tol * scale)

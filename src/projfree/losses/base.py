@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from projfree.checks import Array
-
-#: Bytes that the second derivatives of a block of rows take: those of all rows of a coupled loss may be very many.
-BLOCK_BYTES = 1 << 24
-
-
-def row_blocks(n: int, numbers: int) -> Iterator[slice]:
-    """All of ``n`` rows in blocks for which so many numbers a row can be held at once."""
-    step = max(64, BLOCK_BYTES // (8 * numbers))
-    return (slice(first, min(first + step, n)) for first in range(0, n, step))
 
 
 class Loss(ABC):
@@ -41,8 +31,6 @@ class Loss(ABC):
 
     #: Whether the loss is convex in ``u``.
     convex: bool = True
-    #: Whether the second derivative is a constant.
-    quadratic: bool = False
     #: Whether the outputs of one row are coupled.
     coupled: bool = False
     #: Whether targets are class labels, so that an intercept needs more than one class.
@@ -53,20 +41,18 @@ class Loss(ABC):
     #: float64 ones stay below 1).
     rounding: float = 16
     #: A number that no value is below.
-    least: float = -math.inf
+    lower_bound: float = -math.inf
     #: The largest size of the derivative (its Euclidean norm where outputs are coupled), infinite where there is none.
-    steepness: float = math.inf
-    #: The smallest and the largest target.
-    domain: tuple[float, float] = (-math.inf, math.inf)
+    lipschitz: float = math.inf
     #: The loss that is reported, where this is a smoothed form of it, exceeds this one by at most so much.
-    excess: float = 0.0
+    smoothing_error: float = 0.0
 
     def __init_subclass__(cls, **settings: Any) -> None:
         """Inherit no constant and no closed form of the parent where a subclass of a loss is another function."""
         super().__init_subclass__(**settings)
         own = cls.__dict__
         if any(name in own for name in ("value", "derivative", "value_and_derivative", "second")):
-            for name in ("quadratic", "steepness", "least", "intercept_step", "exact", "excess"):
+            for name in ("lipschitz", "lower_bound", "intercept_step", "exact", "smoothing_error"):
                 if name not in own:
                     setattr(cls, name, Loss.__dict__[name])
 
@@ -96,17 +82,6 @@ class Loss(ABC):
     def second(self, u: Array, y: Array) -> Array:
         """The second derivative: of the shape of ``u``, or ``(n, k, k)`` where the outputs are coupled."""
 
-    def summed_second(self, u: Array, y: Array, s: Array) -> Array:
-        """The sum over rows of `second` with the weights ``s``, of shape ``(k, k)`` where the outputs are coupled."""
-        if not self.coupled:
-            summed: Array = np.tensordot(s, self.second(u, y), axes=1)
-            return summed
-        k = u.shape[1]
-        total = np.zeros((k, k))
-        for rows in row_blocks(len(u), k * k):
-            total += np.tensordot(s[rows], self.second(u[rows], y[rows]), axes=1)
-        return total
-
     def majorant(self, u: Array, y: Array) -> Array:
         """Curvature for quadratic models, of the shape of `second` and never negative: `second` of a convex loss.
 
@@ -114,20 +89,6 @@ class Loss(ABC):
         there is one, lies above them.
         """
         return self.second(u, y)
-
-    def diagonal_majorant(self, u: Array, y: Array) -> Array:
-        """Of the shape of ``u``: a diagonal matrix for each row that is no smaller than `majorant` (Gershgorin)."""
-        bend = self.majorant(u, y)
-        return np.abs(bend).sum(axis=2) if self.coupled else bend
-
-    def majorant_times(self, u: Array, y: Array, a: Array) -> Array:
-        """`majorant` times the direction ``a`` of each row, of the shape of ``u``."""
-        if not self.coupled:
-            return np.asarray(self.majorant(u, y) * a)
-        out = np.empty_like(a)
-        for rows in row_blocks(len(u), u.shape[1] ** 2):
-            out[rows] = np.einsum("ijk,ik->ij", self.majorant(u[rows], y[rows]), a[rows])
-        return out
 
     def floor(self, y: Array) -> Array | None:
         """What the error of a value may be relative to besides the value, for each target; None where it is zero.

@@ -40,7 +40,7 @@ class BiWeight(Loss):
     scale: float = 1.0
 
     convex = False
-    least = 0.0
+    lower_bound = 0.0
 
     def __post_init__(self) -> None:
         scale = positive("BiWeight(scale=...)", self.scale)

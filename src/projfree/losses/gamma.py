@@ -47,7 +47,7 @@ class Gamma(Loss):
     """
 
     smoothness = math.inf
-    least = 0.0
+    lower_bound = 0.0
     domain = (1e-15, 1e15)
     # With t = log y - u the terms are e^t, 1 and t, and e^t + |t| <= 3 (e^t - 1 - t) + 10. An exponential (4), a
     # logarithm (4) and the operations leave 7 (e^t + |t|) + 4 |log y| + 1, so 21 (loss + floor).

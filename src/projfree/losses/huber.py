@@ -45,14 +45,14 @@ class Huber(Loss):
     delta: float = 1.0
 
     smoothness = 2.0
-    least = 0.0
+    lower_bound = 0.0
     rounding = 4  # r: 1/2, doubled by c (2|r| - c), whose two operations add 1; float32 rounds delta too: 5/2
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "delta", positive("Huber(delta=...)", self.delta))
 
     @property
-    def steepness(self) -> float:  # type: ignore[override]  # read-only here: it follows from delta
+    def lipschitz(self) -> float:  # type: ignore[override]  # read-only here: it follows from delta
         return 2.0 * self.delta
 
     def value(self, u: Array, y: Array) -> Array:

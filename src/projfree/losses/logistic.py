@@ -38,8 +38,8 @@ class Logistic(Loss):
 
     labels = True
     smoothness = 0.25
-    least = 0.0
-    steepness = 1.0
+    lower_bound = 0.0
+    lipschitz = 1.0
     rounding = 10  # value: exp 4, log1p 4, one addition; derivative: exp 4, two operations. y u is exact.
 
     def value(self, u: Array, y: Array) -> Array:

@@ -45,7 +45,7 @@ class Poisson(Loss):
     """
 
     smoothness = math.inf
-    least = 0.0
+    lower_bound = 0.0
     domain = (0.0, 1e30)
     # With t = u - log y the terms are y e^t, y, y log y and y t, and e^t + |t| <= 3 (e^t - 1 - t) + 10. An exponential
     # (4), a logarithm (4) and the operations leave 6 y (e^t + |t|) + 4 y |log y|, so 18 (loss + floor).

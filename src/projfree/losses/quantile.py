@@ -34,11 +34,11 @@ class Pinball(Loss):
     quantile: float = 0.5
 
     smoothness = math.inf
-    least = 0.0
+    lower_bound = 0.0
     rounding = 2
 
     @property
-    def steepness(self) -> float:  # type: ignore[override]  # read-only here: it follows from the quantile
+    def lipschitz(self) -> float:  # type: ignore[override]  # read-only here: it follows from the quantile
         return max(self.quantile, 1.0 - self.quantile)
 
     def value(self, u: Array, y: Array) -> Array:
@@ -95,7 +95,7 @@ class Quantile(Loss):
     quantile: float = 0.5
     delta: float = 1.0
 
-    least = 0.0
+    lower_bound = 0.0
     rounding = 4  # r: 1/2, doubled by r^2; beyond, r - d has both parts of one sign and 3 operations: 5/2
 
     def __post_init__(self) -> None:
@@ -110,12 +110,12 @@ class Quantile(Loss):
         return 1.0 / self.delta
 
     @property
-    def steepness(self) -> float:  # type: ignore[override]  # read-only here: it follows from the quantile
+    def lipschitz(self) -> float:  # type: ignore[override]  # read-only here: it follows from the quantile
         return max(self.quantile, 1.0 - self.quantile)
 
     @property
-    def excess(self) -> float:  # type: ignore[override]  # read-only here
-        return 0.5 * self.steepness**2 * self.delta
+    def smoothing_error(self) -> float:  # type: ignore[override]  # read-only here
+        return 0.5 * self.lipschitz**2 * self.delta
 
     @property
     def exact(self) -> Loss:

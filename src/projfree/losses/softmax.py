@@ -55,8 +55,8 @@ class Softmax(Loss):
     coupled = True
     labels = True
     smoothness = 0.5
-    least = 0.0
-    steepness = math.sqrt(2.0)
+    lower_bound = 0.0
+    lipschitz = math.sqrt(2.0)
     #: Exponentials 4.5, their sum 12.5 (see `_row_sums`; 1/2 more for each doubling of k beyond 128), quotient
     #: with another exponential 5, log1p 4: 26 for the value, and less for the derivative.
     rounding = 32
@@ -78,31 +78,13 @@ class Softmax(Loss):
         return np.log1p(others / true) + lift, _derivative(y, e, true, others)
 
     def second(self, u: Array, y: Array) -> Array:
-        p = self.probabilities(u)
+        p = self.mean(u)
         out: Array = -p[:, :, None] * p[:, None, :]
         j = np.arange(p.shape[1])
         out[:, j, j] += p
         return out
 
-    def summed_second(self, u: Array, y: Array, s: Array) -> Array:
-        p = self.probabilities(u)
-        weighted = p * s[:, None]
-        summed: Array = np.diag(weighted.sum(axis=0)) - weighted.T @ p
-        return summed
-
-    def diagonal_majorant(self, u: Array, y: Array) -> Array:
-        """2 p (1 - p): off the diagonal, each row of diag(p) - p p^T adds up to its diagonal entry (Gershgorin)."""
-        p = self.probabilities(u)
-        return np.asarray(2.0 * p * (1.0 - p))
-
-    def majorant_times(self, u: Array, y: Array, a: Array) -> Array:
-        r"""The product :math:`p_j (a_j - \bar a)` with :math:`\bar a = \sum_j p_j a_j`, in O(n k)."""
-        p = self.probabilities(u)
-        out: Array = a - np.einsum("ij,ij->i", p, a)[:, None]
-        out *= p
-        return out
-
-    def probabilities(self, u: Array) -> Array:
+    def mean(self, u: Array) -> Array:
         """The probability of each class, of the shape of ``u``."""
         p: Array = np.exp(u if _is_safe(u) else u - u.max(axis=1, keepdims=True), order="C")
         p /= _row_sums(p)[:, None]

@@ -35,7 +35,7 @@ class SquaredHinge(Loss):
 
     labels = True
     smoothness = 2.0
-    least = 0.0
+    lower_bound = 0.0
     rounding = 2  # 1 - m is rounded once (eps / 2), doubled by the square, which is rounded once: 3/2
 
     def value(self, u: Array, y: Array) -> Array:

@@ -45,7 +45,7 @@ class SquaredSigmoid(Loss):
     """
 
     convex = False
-    least = 0.0
+    lower_bound = 0.0
     labels = True
     smoothness = (39 + 55 * math.sqrt(33)) / 2304
     # The derivative is 2 e^2 / (1 + e)^3 or 2 e / (1 + e)^3: an error of e = exp(-|m|) counts at most twice (8),

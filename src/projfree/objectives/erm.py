@@ -100,8 +100,8 @@ class Objective(SmoothFunction):
             coupled=loss.coupled,
             form=self.form,
             loss=loss if strategy.measured else None,  # whoever recomputes it needs the offsets too
-            least=loss.least,  # values are means of losses, and offsets add a penalty
-            smoothing_error=loss.excess * math.prod(self.outputs),
+            least=loss.lower_bound,  # values are means of losses, and offsets add a penalty
+            smoothing_error=loss.smoothing_error * math.prod(self.outputs),
             term_size=None if math.isfinite(loss.smoothness) else strategy.rounding.floor,
             pattern=self.data.pattern,
         )

@@ -24,7 +24,7 @@ from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
 from projfree.objectives.hull import curvature_products
 from projfree.objectives.intercept import outer
-from projfree.objectives.row_steps import Curvatures, by_column, weigh
+from projfree.objectives.row_steps import Curvatures, by_column, summed_covariance, weigh
 
 if TYPE_CHECKING:
     from projfree.numerics.group_l1_qp import Columns
@@ -290,7 +290,8 @@ class PairWeights(Step):
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         one, other = np.triu_indices(images[0].shape[1], 1)
-        return weigh(-self.loss.majorant(images[0] + self.b, rows.y)[:, one, other], rows.s), np.zeros(0)
+        p = self.loss.mean(images[0] + self.b)
+        return weigh(p[:, one] * p[:, other], rows.s), np.zeros(0)
 
 
 @dataclass(frozen=True)
@@ -306,8 +307,11 @@ class CurvatureTimes(Step):
         a = images[-1] - self.shift
         if is_squared(self.loss):  # the same everywhere
             product = self.loss.smoothness * a
+        elif self.loss.coupled:  # diag(p) - p p^T of each row
+            p = self.loss.mean(images[0] + self.b)
+            product = p * (a - np.einsum("ij,ij->i", p, a)[:, None])
         else:
-            product = self.loss.majorant_times(images[0] + self.b, rows.y, a)
+            product = self.loss.majorant(images[0] + self.b, rows.y) * a
         r = weigh(product, rows.s)
         return r, np.ravel(by_column(r))
 
@@ -321,7 +325,7 @@ class SummedCurvature(Step):
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         u = images[0] + self.b
-        return None, self.loss.summed_second(u, rows.y, np.broadcast_to(rows.s, len(u))).ravel()
+        return None, summed_covariance(self.loss.mean(u), rows.s).ravel()
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from projfree.checks import Array
 from projfree.data.rows import Rows, Step
 from projfree.data.workspace import Workspace
 from projfree.deadline import expired
-from projfree.losses.base import Loss, row_blocks
+from projfree.losses.base import Loss
 from projfree.numerics.corner import minimise_on_corner
 from projfree.numerics.root_finding import find_root
 from projfree.objectives.row_steps import weigh
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from projfree.objectives.intercept import Intercept
 
 NEWTON_STEPS = 20
+#: Bytes that the second derivatives of a block of rows take: those of all rows of a coupled loss may be very many.
+BLOCK_BYTES = 1 << 24
 #: Newton ends when the next step would bring less than this part of what was gained: on a simplex, and on a segment,
 #: where the answer is called exact.
 ENOUGH, EXACT = 1e-3, 1e-12
@@ -365,7 +367,9 @@ def curvature_products(
     n, k, m = len(u), math.prod(u.shape[1:]), len(ways)
     products, cross, own = np.zeros((fresh, m)), np.zeros((m, k)), np.zeros((k, k))
     s = np.broadcast_to(rows.s, n)
-    for part in row_blocks(n, k * max(m, k if loss.coupled else 1)):  # a coupled loss has a matrix for each row
+    numbers = k * max(m, k if loss.coupled else 1)  # a coupled loss has a matrix for each row
+    step = max(64, BLOCK_BYTES // (8 * numbers))
+    for part in (slice(first, min(first + step, n)) for first in range(0, n, step)):
         along = np.stack([d[part].reshape(-1, k) for d in ways], axis=2)
         h = curvature(u[part], rows.y[part])
         if loss.coupled:

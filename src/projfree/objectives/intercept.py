@@ -256,7 +256,7 @@ class Profiled(Intercept):
 
 def _log_mean(loss: Loss, data: Data) -> Array | float:
     """The logarithm of the mean target, for losses with a logarithmic link; an error where it is not finite."""
-    if loss.domain[0] < 0.0:
+    if loss.intercept_step(np.zeros(1), np.ones(1)) is None:
         return 0.0
     mean = data.mean_target()
     if np.any(mean <= 0.0):

@@ -167,7 +167,7 @@ class Rounding:
 
     def value(self, value: float, w: Array, b: Array | None) -> float:
         """The error of the value at a point, at most."""
-        e, steepness = self.predictions(w, b), self.loss.steepness
+        e, steepness = self.predictions(w, b), self.loss.lipschitz
         first, second = self._derivatives(value, e)
         moved = math.inf if self.corner else first * e + 0.5 * second * e * e
         return self._sums(value) + min(moved, steepness * e if e else 0.0)

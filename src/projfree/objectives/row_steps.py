@@ -29,6 +29,12 @@ def by_column(x: Array) -> Array:
     return np.asarray(total(x)) if x.ndim == 1 else np.ones(len(x)) @ x
 
 
+def summed_covariance(p: Array, s: Array | float) -> Array:
+    """The weighted sum over rows of diag(p) - p p^T, the second derivative of the softmax loss."""
+    weighted = weigh(p, s)
+    return np.asarray(np.diag(weighted.sum(axis=0)) - weighted.T @ p)
+
+
 @dataclass(frozen=True)
 class TangentSums(Step):
     """The sums of a tangent at the first point, whose layout `data.layout` states, and values at further points.
@@ -49,7 +55,7 @@ class TangentSums(Step):
         value = total(weighted)
         scalars = (
             value,
-            value if self.loss.least >= 0.0 else total(np.abs(weighted)),
+            value if self.loss.lower_bound >= 0.0 else total(np.abs(weighted)),
             np.vdot(r, u),
             np.vdot(size, np.abs(u)),
             0.0 if b is None else np.vdot(size, np.abs(full)),
@@ -129,7 +135,7 @@ class InterceptSums(Step):
         losses, r = self.loss.value_and_derivative(u, rows.y)
         r = weigh(r, rows.s)
         if self.loss.coupled:
-            second = self.loss.summed_second(u, rows.y, np.broadcast_to(rows.s, len(u)))
+            second = summed_covariance(self.loss.mean(u), rows.s)
         else:
             second = total(weigh(self.loss.second(u, rows.y), rows.s), axis=0)
         sums = (total(weigh(losses, rows.s)), total(r, axis=0), total(np.abs(r), axis=0), second)
@@ -174,7 +180,11 @@ class Curvatures(Step):
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         u = images[0] + self.b
-        h = self.loss.diagonal_majorant(u, rows.y)
+        if self.loss.coupled:  # off the diagonal each row of diag(p) - p p^T adds up to its diagonal entry (Gershgorin)
+            p = self.loss.mean(u)
+            h = 2.0 * p * (1.0 - p)
+        else:
+            h = self.loss.majorant(u, rows.y)
         if self.damping > 0.0:
             h = np.maximum(h, self.damping * np.abs(self.loss.derivative(u, rows.y)))
         h = weigh(h, rows.s)

@@ -33,6 +33,7 @@ from projfree.losses import (
     SquaredSigmoid,
 )
 from projfree.losses.base import Loss
+from projfree.losses.squared import is_squared
 from projfree.objectives import Objective
 from projfree.objectives.row_steps import weigh
 from projfree.run import Checkpoint, Result, minimize, path
@@ -107,7 +108,7 @@ def table(loss: Loss, outputs: int, seed: int = 0) -> tuple[Array, Array, Array]
         y = u.argmax(axis=1)
     else:
         y = np.where(u > 0.0, 1.0, -1.0) if loss.labels else u
-        y = np.exp(0.5 * u) if loss.domain[0] >= 0.0 else y
+        y = np.exp(0.5 * u) if isinstance(loss, Poisson | Gamma) else y
         y = y if outputs else y[:, 0]
     return X, y, rng.uniform(0.5, 2.0, ROWS)
 
@@ -151,7 +152,7 @@ def check_backend(
             for solver in FIXED:
                 drawn = not same_draws and isinstance(getattr(solver, "sampling", None), Growing)
                 (check_sampled if drawn else check_fixed)(make, loss, outputs, intercept, solver)
-            for solver in (*searching, *(QUADRATIC if loss.quadratic else ())):
+            for solver in (*searching, *(QUADRATIC if is_squared(loss) else ())):
                 check_searching(make, loss, outputs, intercept, solver)
     check_path(make)
     check_checkpoint(make)
