@@ -90,7 +90,7 @@ def test_a_hessian_of_many_classes_takes_little_memory(many):
 def test_a_hull_of_many_classes_takes_little_memory(many):
     u = many.data.apply(np.full(many.shape, 0.1))
     rows = Rows(many.data.y, many.data.weights(slice(None)))
-    step = HullSums(many.loss, (((0.5, 0.1), np.zeros(60)),))
+    step = HullSums(many.loss, (0.5, 0.1), np.zeros(60))
     images = u, 2.0 * u, u + 1.0
     assert peak(lambda: step.block(rows, *images)) < 80e6
 
@@ -101,7 +101,7 @@ def test_hulls_add_up_to_the_plain_sum(monkeypatch):
     second = Softmax().second(u, CLASSES)
     due = np.einsum("i,ijk,ik->j", WEIGHT, second, a), np.tensordot(WEIGHT, second, axes=1)
     monkeypatch.setattr(hull, "BLOCK_BYTES", 1 << 14)
-    sums = HullSums(Softmax(), (((0.0,), np.zeros(K)),)).block(Rows(CLASSES, WEIGHT), u, u + a)[1]
+    sums = HullSums(Softmax(), (0.0,), np.zeros(K)).block(Rows(CLASSES, WEIGHT), u, u + a)[1]
     H = sums[1 + 1 + K :].reshape(1 + K, 1 + K)
     np.testing.assert_allclose(H[0, 1:], due[0], rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(H[1:, 1:], due[1], rtol=1e-12, atol=1e-13)

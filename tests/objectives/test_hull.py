@@ -19,7 +19,7 @@ from projfree import (
     SquaredSigmoid,
     as_data,
 )
-from projfree.objectives.hull import reduced
+from projfree.objectives.hull import Local
 
 H = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 3.0]])
 STEP = 1e-5
@@ -168,6 +168,27 @@ def test_unknown_images_cost_one_read_together_and_looks_cost_none(name, k):
     assert f.passes - before == 1
 
 
+def test_nothing_is_read_before_it_is_asked_for():
+    f, points, _ = setting("logistic", 3)
+    before = f.passes
+    f.hull(points, np.ones(3)).gap  # noqa: B018 - the look is what is tested
+    assert f.passes == before
+
+
+@pytest.mark.parametrize("name", ["squares", "logistic, intercept", "quadratic form", "softmax"])
+@sizes
+def test_what_a_hull_needs_is_kept_however_many_images_there_were(name, k):
+    """A workspace keeps a few images and drops the one used least recently, but none that it was just asked for."""
+    f, points, hull = setting(name, k)
+    expected = hull.at(np.full(k - 1, 0.3)).value
+    for drop in range(8):
+        crowded = f.open()
+        crowded.value(points[0])  # the oldest image
+        for row in np.random.default_rng(drop).standard_normal((drop, *f.shape)):
+            crowded.value(f.point(row))
+        assert crowded.hull(points).at(np.full(k - 1, 0.3)).value == pytest.approx(expected, rel=1e-12)
+
+
 @pytest.mark.parametrize("name", ["squares", "logistic", "logistic, intercept", "quadratic form"])
 def test_a_tilt_is_added(name):
     f, points, plain = setting(name, 3)
@@ -193,14 +214,14 @@ def test_elimination_of_free_coordinates():
     rng = np.random.default_rng(0)
     half, g = rng.standard_normal((6, 4)), rng.standard_normal(4)
     full = half.T @ half
-    small_g, small_H, _ = reduced(g, full, 2)
+    small, _ = Local(0.0, g, full).reduced(2)
     for m in rng.standard_normal((5, 2)):
         free = np.linalg.solve(full[2:, 2:], -g[2:] - full[2:, :2] @ m)
         z = np.concatenate([m, free])
         best = g @ z + 0.5 * z @ full @ z
         rest = -0.5 * g[2:] @ np.linalg.solve(full[2:, 2:], g[2:])
-        assert small_g @ m + 0.5 * m @ small_H @ m + rest == pytest.approx(best, rel=1e-10)
-    same_g, same_H, nothing = reduced(g, full, 4)
-    assert same_g is g
-    assert same_H is full
+        assert small.gradient @ m + 0.5 * m @ small.hessian @ m + rest == pytest.approx(best, rel=1e-10)
+    same, nothing = Local(0.0, g, full).reduced(4)
+    assert same.gradient is g
+    assert same.hessian is full
     assert nothing is None

@@ -185,7 +185,7 @@ class Offsets(Intercept):
         for x in points[1:]:
             b.append(b[0] - self.solve(workspace, x, b[0], self._look(workspace, x, b[0])[1], 1e-8))
         k = len(points) - 1
-        step = self.moved(HullSums(self.loss, (((0.0,) * k, None),)), *b)
+        step = self.moved(HullSums(self.loss, (0.0,) * k), *b)
         here, ways = Local.unpack(workspace.fold(step, points), k), np.array([c - b[0] for c in b[1:]])
         return Local(
             here.value + self.penalty(b[0]),

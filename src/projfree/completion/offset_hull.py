@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
+import numpy as np
+
 from projfree.checks import Array
 from projfree.completion.bias_terms import Offsets
-from projfree.data.rows import Step
-from projfree.objectives.hull import HullPlace, Local, PredictionHull
+from projfree.objectives.hull import HullSums, Local, PredictionHull
 
 
 class OffsetHull(PredictionHull):
@@ -22,15 +22,10 @@ class OffsetHull(PredictionHull):
         """The offsets of the first point."""
         return self.intercept.offsets_at(self.workspace, self.points[0])
 
-    def _evaluate(self, places: Sequence[Array]) -> list[Local]:
-        penalty = self.intercept.penalty(self._b)
-        return [replace(here, value=here.value + penalty) for here in super()._evaluate(places)]
+    def _evaluate(self, m: Array, b: Array) -> Local:
+        step = self.intercept.moved(HullSums(self.intercept.loss, tuple(m.tolist())), self._b)
+        here = Local.unpack(self.workspace.fold(step, self.points), len(m))
+        return replace(here, value=here.value + self.intercept.penalty(self._b))
 
-    def _step(self, places: tuple[HullPlace, ...]) -> Step:
-        return self.intercept.moved(super()._step(places), self._b)
-
-    def _start(self, m: Array) -> Array:
-        return m
-
-    def _profiled(self, m: Array) -> Array:
-        return m
+    def _intercept(self, m: Array | None = None) -> Array:
+        return np.zeros(0)

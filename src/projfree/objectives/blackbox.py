@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
@@ -220,16 +220,13 @@ class CallHull(Hull):
         self.f = f
         self._last: tuple[float, float] | None = None
 
-    def _evaluate(self, places: Sequence[Array]) -> list[Local]:
-        found = []
-        for m in places:
-            here = self.f.evaluate(self.mix(m) if m.any() else self.points[0])
-            slope, s = inner(here.slope.gradient, self.points[1].w - self.points[0].w), float(m[0])
-            before, last = self._last or (s, slope)
-            curvature = (slope - last) / (s - before) if s != before else 0.0
-            self._last = (s, slope)
-            found.append(Local(here.value, np.array([slope]), np.array([[curvature]])))
-        return found
+    def _evaluate(self, m: Array, b: Array) -> Local:
+        here = self.f.evaluate(self.mix(m) if m.any() else self.points[0])
+        slope, s = inner(here.slope.gradient, self.points[1].w - self.points[0].w), float(m[0])
+        before, last = self._last or (s, slope)
+        curvature = (slope - last) / (s - before) if s != before else 0.0
+        self._last = (s, slope)
+        return Local(here.value, np.array([slope]), np.array([[curvature]]))
 
     @property
     def curvature(self) -> float:

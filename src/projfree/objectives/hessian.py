@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from projfree.numerics.group_l1_qp import Columns
     from projfree.objectives.erm import Objective
 
-#: Rows of a matrix that are averaged with columns at a time, so that no second matrix of its size is formed.
-ROWS = 256
+#: Singular values of second derivatives in the intercept count as zero at this part of the largest: a few roundings.
+RCOND = 1e-14
 
 
 class Hessian(ABC):
@@ -76,28 +76,6 @@ class Hessian(ABC):
         return None
 
 
-class MatrixHessian(Hessian):
-    """A matrix that acts on each column of a parameter of the given shape."""
-
-    def __init__(self, H: Array, shape: tuple[int, ...]) -> None:
-        self._H, self._shape = H, shape
-
-    @cached_property
-    def matrix(self) -> Array:  # type: ignore[override]
-        return np.kron(self._H, np.eye(math.prod(self._shape[1:])))
-
-    def times(self, v: Array | Point) -> Array:
-        return np.asarray(self._H @ (v.w if isinstance(v, Point) else v))
-
-    def diagonal(self) -> Array:
-        return np.asarray(np.multiply.outer(np.diag(self._H), np.ones(self._shape[1:])))
-
-    def products(self, points: tuple[Point, ...], others: tuple[Point, ...] = ()) -> Array:
-        everyone = np.array([p.w.ravel() for p in (*points, *others)]).reshape(-1, math.prod(self._shape))
-        images = np.array([self.times(p).ravel() for p in points]).reshape(-1, everyone.shape[1])
-        return np.asarray(images @ everyone.T)
-
-
 class RowHessian(Hessian):
     """The Hessian of a mean of losses over rows.
 
@@ -120,8 +98,8 @@ class RowHessian(Hessian):
 
     def __init__(self, f: Objective, workspace: Workspace, x: Point, features: Array | None = None) -> None:
         self._f, self._workspace, self._x, self._features = f, workspace, x, features
-        self._loss, self._constant, self._outputs = f.loss, is_squared(f.loss), f.outputs
-        self._intercept = f.intercept_strategy if f.fit_intercept else None
+        self._loss, self._outputs, self._k = f.loss, f.outputs, math.prod(f.outputs)
+        self._constant, self._free = is_squared(f.loss), f.fit_intercept
 
     @cached_property
     def _b(self) -> Array | float:
@@ -139,80 +117,67 @@ class RowHessian(Hessian):
 
     @cached_property
     def _formed(self) -> tuple[Array, tuple[Array, Array] | None]:
-        k = math.prod(self._outputs)
-        H, response = self._among()
+        """The matrix, and the response of the intercept."""
+        k, step, pairs = self._k, Curvatures(self._loss, self._b), self._k * (self._k - 1) // 2
+        if self._loss.coupled:
+            wanted = Moments(pairs, k * k + 2 * pairs, self._free, self._features)
+            M = self._workspace.moments(PairWeights(self._loss, self._b), self._x, wanted)
+            H, response = self._eliminated(_interleaved(M, k))
+        else:
+            m = 1 if self._constant else k  # all outputs of squares have the same matrix
+            M = self._workspace.moments(step, self._x, Moments(m, 2 * m, self._free, self._features))
+            joint = M.reshape(len(M[0]), 1, len(M[0]), 1) if m == 1 else np.zeros((len(M[0]), m, len(M[0]), m))
+            for j in range(m if m > 1 else 0):
+                joint[:, j, :, j] = M[j]
+            H, response = self._eliminated(joint)
         if self._features is not None:
             return H, None
-        if self._constant and k > 1:
-            return np.kron(H, np.eye(k)), None
+        if self._constant:
+            return np.kron(H, np.eye(k)) if k > 1 else H, None
         if response is not None:  # the moments are about a row that is not zero
-            row = self._f.data.column_stats.centre
-            response = response[0] + np.kron(row[:, None], np.eye(k)), response[1]
+            response = response[0] + np.kron(self._f.data.column_stats.centre[:, None], np.eye(k)), response[1]
         return H, response
 
-    def _among(self) -> tuple[Array, tuple[Array, Array] | None]:
-        """The matrix of the features, that of one output for squares; also the response about the mean row."""
-        k, features, step = math.prod(self._outputs), self._features, Curvatures(self._loss, self._b)
-        free = self._intercept is not None
-        if self._loss.coupled:
-            pairs = k * (k - 1) // 2
-            wanted = Moments(pairs, k * k + 2 * pairs, free, features)
-            return self._eliminated(_interleaved(self._moments(PairWeights(self._loss, self._b), wanted), k), k)
-        if self._constant:
-            (M,) = self._moments(step, Moments(1, 2, free, features))
-            H = M[:-1, :-1]
-            if free and M[-1, -1] > 0.0:
-                H = H - np.multiply.outer(M[:-1, -1], M[-1, :-1] / M[-1, -1])
-            return symmetrised(H), None
-        M = self._moments(step, Moments(k, 2 * k, free, features))
-        size = M.shape[1]
-        joint = M.reshape(size, 1, size, 1) if k == 1 else np.zeros((size, k, size, k))
-        for j in range(k if k > 1 else 0):
-            joint[:, j, :, j] = M[j]
-        return self._eliminated(joint, k)
-
-    def _moments(self, step: Step, wanted: Moments) -> Array:
-        return self._workspace.moments(step, self._x, wanted)
-
-    def _eliminated(self, joint: Array, k: int) -> tuple[Array, tuple[Array, Array] | None]:
+    def _eliminated(self, joint: Array) -> tuple[Array, tuple[Array, Array] | None]:
         """The Hessian without its last coordinate, which is that of the intercept, and the intercept's response."""
-        d, response = len(joint) - 1, None
+        d, k, response = len(joint) - 1, joint.shape[1], None
         H = joint[:d, :, :d, :].reshape(d * k, d * k)
-        if self._intercept is not None:
+        if self._free:
             cross, own = joint[:d, :, d, :].reshape(d * k, k), joint[d, :, d, :]
             if k > 1:  # softmax does not see a common shift of its intercepts
-                inverse = np.linalg.pinv(own, rcond=1e-14, hermitian=True)
+                inverse = np.linalg.pinv(own, rcond=RCOND, hermitian=True)
             else:  # the inverse of a number that is not normal overflows; all rows are then flat
                 inverse = 1.0 / own if own[0, 0] >= np.finfo(np.float64).tiny else np.zeros((1, 1))
             response = cross @ inverse, inverse
             H -= response[0] @ cross.T
-        return symmetrised(H), response
+        H += H.T
+        H *= 0.5
+        return H, response
 
     @cached_property
     def _of_intercept(self) -> tuple[Array, Any]:
         """The second derivative in the intercept and, unless outputs are coupled, how gradients change with it."""
         if self._loss.coupled:
             own = self._workspace.fold(SummedCurvature(self._loss, self._b), (self._x,))
-            return own.reshape(*self._outputs, *self._outputs), None
+            return own.reshape(self._k, self._k), None
         sums, cross = self._workspace.sweep(Curvatures(self._loss, self._b), (self._x,))
         return sums.reshape(self._outputs), cross
 
     def times(self, v: Array | Point) -> Array:
         v = v if isinstance(v, Point) else Point(frozen(np.array(v)))
-        if self._intercept is None:
+        if not self._free:
             return np.asarray(self._sweep(v, 0.0)[1])
-        shift = self._intercept.mean_prediction(v.w)  # about the mean, so that little is left to be taken off
+        # About the mean, so that little is left to be taken off.
+        shift = self._f.intercept_strategy.mean_prediction(v.w)
         if self._loss.coupled:
-            own, _ = self._of_intercept
             rest = self._workspace.fold(CurvatureTimes(self._loss, self._b, shift), (self._x, v))
-            away: Array = np.linalg.lstsq(own, rest, rcond=1e-14)[0]  # softmax does not see a common shift
+            away: Array = np.linalg.lstsq(self._of_intercept[0], rest, rcond=RCOND)[0]  # no common shift
             return np.asarray(self._sweep(v, shift + away)[1])
-        if self._constant:
-            rest, g = self._sweep(v, shift)
-            return np.asarray(g - outer(self._f.data.column_stats.mean, rest.reshape(self._outputs)))
-        own, cross = self._of_intercept
         sums, g = self._sweep(v, shift)
         rest = sums.reshape(self._outputs)
+        if self._constant:
+            return np.asarray(g - outer(self._f.data.column_stats.mean, rest))
+        own, cross = self._of_intercept
         return np.asarray(g - cross * np.divide(rest, own, out=np.zeros_like(rest), where=own > 0.0))
 
     def _sweep(self, point: Point, shift: Array | float) -> tuple[Array, Any]:
@@ -220,53 +185,40 @@ class RowHessian(Hessian):
         return self._workspace.sweep(CurvatureTimes(self._loss, self._b, shift), points, keep=not self._constant)
 
     def diagonal(self) -> Array:
-        data, k = self._f.data, self._outputs
-        squares = data.column_stats.root_mean_square**2
-        if self._constant:
-            curvature = np.full(k, self._loss.smoothness)
-        elif self._loss.coupled:
-            second = self._workspace.fold(SummedCurvature(self._loss, self._b), (self._x,))
-            curvature = np.diag(second.reshape(*k, *k))
-        else:
-            curvature = self._workspace.fold(Curvatures(self._loss, self._b), (self._x,)).reshape(k)
-        return np.asarray(np.multiply.outer(squares, curvature))
+        curvature = np.full(self._outputs, self._loss.smoothness)
+        if self._loss.coupled:
+            curvature = np.diag(self._of_intercept[0])
+        elif not self._constant:
+            sums = self._workspace.fold(Curvatures(self._loss, self._b), (self._x,))
+            curvature = sums.reshape(self._outputs)
+        return np.asarray(np.multiply.outer(self._f.data.column_stats.root_mean_square**2, curvature))
 
     def products(self, points: tuple[Point, ...], others: tuple[Point, ...] = ()) -> Array:
-        q, m, k = len(points), len(points) + len(others), math.prod(self._outputs)
-        b = self._f.located_intercept(self._x)
-        sums, _ = self._workspace.sweep(DirectionProducts(self._loss, b, q), (self._x, *points, *others))
+        q, m, k = len(points), len(points) + len(others), self._k
+        step = DirectionProducts(self._loss, self._f.located_intercept(self._x), q)
+        sums, _ = self._workspace.sweep(step, (self._x, *points, *others))
         products = sums[: q * m].reshape(q, m)
-        if b is None:
+        if not self._free:
             return products
         cross, own = sums[q * m : q * m + m * k].reshape(m, k), sums[q * m + m * k :].reshape(k, k)
-        return np.asarray(products - cross[:q] @ np.linalg.lstsq(own, cross.T, rcond=1e-14)[0])
+        return np.asarray(products - cross[:q] @ np.linalg.lstsq(own, cross.T, rcond=RCOND)[0])
 
     def columns(self, damping: float = 0.0) -> Columns | None:
         from projfree.numerics.group_l1_qp import MOST_FACTORIZED, weighted_columns
 
-        f, outputs = self._f, math.prod(self._outputs)
+        f, k = self._f, self._k
         features = np.arange(f.shape[0]) if self._features is None else self._features
-        exact = self._loss.coupled and len(features) * outputs <= MOST_FACTORIZED
-        centred = self._intercept is not None
-        table = None if exact or not f.structure.hessian else f.data.feature_columns(features, centred=centred)
-        h = None
-        if table is not None:
-            b = f.located_intercept(self._x)
-            step = Curvatures(self._loss, 0.0 if b is None else b, damping)
-            h = self._workspace.row_residuals(step, self._x)
-        if table is None or h is None:
+        exact = self._loss.coupled and len(features) * k <= MOST_FACTORIZED
+        table = None if exact or not f.structure.hessian else f.data.feature_columns(features, centred=self._free)
+        if table is None:
+            return None
+        b = f.located_intercept(self._x)
+        step = Curvatures(self._loss, 0.0 if b is None else b, damping)
+        h = self._workspace.row_residuals(step, self._x)
+        if h is None:
             return None
         h = h.reshape(len(h), -1)
-        return weighted_columns(*table, h[:, :1] if self._constant else h, outputs, intercept=centred)
-
-
-def symmetrised(H: Array) -> Array:
-    """The mean of a square matrix and its transpose, in place of the matrix."""
-    for first in range(0, len(H), ROWS):
-        part = slice(first, first + ROWS)
-        mean = (H[part, first:] + H[first:, part].T) / 2.0
-        H[part, first:], H[first:, part] = mean, mean.T
-    return H
+        return weighted_columns(*table, h[:, :1] if self._constant else h, k, intercept=self._free)
 
 
 def _interleaved(pairs: Array, k: int) -> Array:
@@ -342,7 +294,5 @@ class DirectionProducts(Step):
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
         u = images[0] if self.b is None else images[0] + self.b
-        products, cross, own = curvature_products(self.loss, self.loss.majorant, u, rows, images[1:], self.fresh)
-        if self.b is None:
-            return None, products.ravel()
-        return None, np.concatenate([products.ravel(), cross.ravel(), own.ravel()])
+        products = curvature_products(self.loss, self.loss.majorant, u, rows, images[1:], self.fresh)
+        return None, np.concatenate([each.ravel() for each in products])

@@ -30,8 +30,9 @@ BLOCK_BYTES = 1 << 24
 #: Newton ends when the next step would bring less than this part of what was gained: on a simplex, and on a segment,
 #: where the answer is called exact.
 ENOUGH, EXACT = 1e-3, 1e-12
-#: A slope along a segment counts as zero at this part of its first size: half of the digits.
-FLAT = 1e-8
+#: A slope along a segment counts as zero at this part of its first size: half of the digits. Within Newton a tenth is
+#: plenty.
+FLAT, ROUGH = 1e-8, 0.1
 #: Where the function need not be convex, trial steps grow by this factor from the short step, a sure descent.
 SCAN_GROWTH, SCAN_MOST = 4.0, 40
 
@@ -47,8 +48,21 @@ class Local:
 
     @classmethod
     def unpack(cls, sums: Array, size: int, intercept: Array | None = None) -> Local:
-        """From the sums of `HullSums` at a place of so many coordinates."""
+        """From the sums of `HullSums` in so many coordinates."""
         return cls(float(sums[0]), sums[1 : 1 + size], sums[1 + size :].reshape(size, size), intercept)
+
+    def reduced(self, k: int) -> tuple[Local, Array | None]:
+        """Eliminate all but the first ``k`` coordinates; also the answer of the others.
+
+        The answer has one column for the gradient and one for each kept coordinate; least squares, because softmax
+        does not see a common shift of its intercepts.
+        """
+        g, H = self.gradient, self.hessian
+        if len(g) == k:
+            return self, None
+        answer: Array = np.linalg.lstsq(H[k:, k:], np.column_stack([g[k:], H[k:, :k]]), rcond=1e-14)[0]
+        rest = H[:k, k:]
+        return Local(self.value, g[:k] - rest @ answer[:, 0], H[:k, :k] - rest @ answer[:, 1:], self.intercept), answer
 
 
 class Hull(ABC):
@@ -78,21 +92,17 @@ class Hull(ABC):
         self._seen: dict[bytes, Local] = {}
 
     @abstractmethod
-    def _evaluate(self, places: Sequence[Array]) -> list[Local]:
-        """Value, gradient and Hessian in all coordinates of the places, without the tilt."""
+    def _evaluate(self, m: Array, b: Array) -> Local:
+        """Value, gradient and Hessian in m and an intercept, which is empty where there is none; without the tilt."""
 
     @property
     @abstractmethod
     def curvature(self) -> float:
         """An upper bound on the second derivative along the segment of the first two points."""
 
-    def _start(self, m: Array) -> Array:
-        """The place at ``m`` with a first guess of the intercept."""
-        return m
-
-    def _profiled(self, m: Array) -> Array:
-        """The place at ``m`` with the best intercept."""
-        return m
+    def _intercept(self, m: Array | None = None) -> Array:
+        """The best intercept at ``m``, by default that of the first point about; empty where there is none."""
+        return np.zeros(0)
 
     @property
     def gap(self) -> float:
@@ -109,25 +119,22 @@ class Hull(ABC):
     def at(self, m: Array) -> Local:
         """Value, gradient and Hessian at ``m``, the intercept minimised out."""
         if m.tobytes() not in self._seen:
-            self._note(m, self._looks([self._profiled(m)])[0])
+            self._keep(m, self._look(np.concatenate([m, self._intercept(m)])))
         return self._seen[m.tobytes()]
 
-    def _note(self, m: Array, here: Local) -> None:
-        """Keep what is known at ``m``, its intercept eliminated; the next search for an intercept starts there."""
-        gradient, hessian, _ = reduced(here.gradient, here.hessian, len(m))
-        self._seen[m.tobytes()] = Local(here.value, gradient, hessian, here.intercept)
+    def _keep(self, m: Array, here: Local) -> None:
+        """Keep what is known at ``m``, its intercept eliminated."""
+        self._seen[m.tobytes()] = here.reduced(len(m))[0]
 
-    def _looks(self, places: Sequence[Array]) -> list[Local]:
-        """Value, gradient and Hessian in all coordinates of places, those that are new together."""
-        new = {place.tobytes(): place for place in places if place.tobytes() not in self._seen}
-        k = len(self.tilt)
-        if new:
-            for (key, place), here in zip(new.items(), self._evaluate(list(new.values())), strict=True):
-                gradient = here.gradient.copy()
-                gradient[:k] += self.tilt
-                value = here.value + float(self.tilt @ place[:k])
-                self._seen[key] = Local(value, gradient, here.hessian, here.intercept)
-        return [self._seen[place.tobytes()] for place in places]
+    def _look(self, place: Array) -> Local:
+        """Value, gradient and Hessian in all coordinates of a place."""
+        if place.tobytes() not in self._seen:
+            k = len(self.tilt)
+            here = self._evaluate(place[:k], place[k:])
+            gradient = np.append(here.gradient[:k] + self.tilt, here.gradient[k:])
+            value = here.value + float(self.tilt @ place[:k])
+            self._seen[place.tobytes()] = Local(value, gradient, here.hessian, here.intercept)
+        return self._seen[place.tobytes()]
 
     def mix(self, m: Array) -> Point:
         """The point at ``m``, with the intercept that was found there."""
@@ -144,8 +151,8 @@ class Hull(ABC):
         """
         if not self.convex:
             return self._scan()
-        places = [self._start(m) for m in starts]
-        here, place = min(zip(self._looks(places), places, strict=True), key=lambda pair: pair[0].value)
+        places = [np.concatenate([m, self._intercept()]) for m in starts]
+        here, place = min([(self._look(place), place) for place in places], key=lambda pair: pair[0].value)
         first, enough = here.value, EXACT if len(self.tilt) == 1 else ENOUGH
         for _ in range(NEWTON_STEPS):
             direction = self._newton(place, here)
@@ -153,39 +160,34 @@ class Hull(ABC):
             if decrease <= max(8.0 * UNIT * abs(here.value), enough * (first - here.value)):
                 break
             new = place + self._search(place, direction) * direction
-            (there,) = self._looks([new])
+            there = self._look(new)
             if there.value > here.value:
                 break
             place, here = new, there
             if expired():
                 break
         m = place[: len(self.tilt)]
-        self._note(m, here)
+        self._keep(m, here)
         return m
 
     def _newton(self, place: Array, here: Local) -> Array:
         """The step to the minimiser of the quadratic model, the intercept eliminated."""
-        k, m = len(self.tilt), place[: len(self.tilt)]
-        g, H, answer = reduced(here.gradient, here.hessian, k)
-        step = minimise_on_corner(g - H @ m, H) - m
+        m = place[: len(self.tilt)]
+        model, answer = here.reduced(len(m))
+        step = minimise_on_corner(model.gradient - model.hessian @ m, model.hessian) - m
         return step if answer is None else np.concatenate([step, -answer[:, 0] - answer[:, 1:] @ step])
 
     def _search(self, place: Array, direction: Array, start: float = 1.0) -> float:
         """The minimiser of f on the segment, as a part of ``direction``."""
-        # A tenth of the first slope is plenty within Newton; where the segment is all there is, it is the answer.
-        enough = FLAT if len(self.tilt) == 1 else 0.1
-
-        def look(s: float) -> Local:
-            there = place + s * direction
-            return self.at(there) if len(there) == len(self.tilt) else self._looks([there])[0]
+        look = self.at if len(place) == len(self.tilt) else self._look
+        initial = abs(float(look(place).gradient @ direction))
+        enough = FLAT if len(self.tilt) == 1 else ROUGH  # where the segment is all there is, it is the answer
 
         def slope(s: float) -> tuple[float, float, float]:
-            here = look(s)
-            first, second = float(here.gradient @ direction), float(direction @ here.hessian @ direction)
-            noise = math.inf if expired() else max(4.0 * UNIT * abs(here.value), abs(initial) * enough)
-            return first, second, noise
+            here = look(place + s * direction)
+            noise = math.inf if expired() else max(4.0 * UNIT * abs(here.value), initial * enough)
+            return float(here.gradient @ direction), float(direction @ here.hessian @ direction), noise
 
-        initial = float(look(0.0).gradient @ direction)
         return find_root(slope, start, 0.0, 1.0)
 
     def _scan(self) -> Array:
@@ -193,10 +195,7 @@ class Hull(ABC):
         gap, curvature = self.gap, self.curvature
         short = min(1.0, gap / curvature) if gap > 0.0 and curvature > 0.0 else 1.0
         steps = [0.0, *(s for k in range(SCAN_MOST) if (s := short * SCAN_GROWTH**k) < 1.0), 1.0]
-        places = [np.array([s]) for s in steps]
-        for m, here in zip(places, self._looks([self._profiled(m) for m in places]), strict=True):
-            self._note(m, here)
-        values = [self.at(m).value for m in places]
+        values = [self.at(np.array([s])).value for s in steps]
         best = int(np.argmin(values))
         if best == 0:
             return np.zeros(1)
@@ -204,18 +203,6 @@ class Hull(ABC):
         base, direction = np.array([low]), np.array([high - low])
         polished = base + self._search(base, direction, start=(steps[best] - low) / (high - low)) * direction
         return polished if self.at(polished).value < values[best] else np.array([steps[best]])
-
-
-def reduced(g: Array, H: Array, k: int) -> tuple[Array, Array, Array | None]:
-    """Gradient and Hessian in the first ``k`` coordinates with the others eliminated, and the others' answer.
-
-    The answer has one column for the gradient and one for each kept coordinate; least squares, because softmax
-    does not see a common shift of its intercepts.
-    """
-    if len(g) == k:
-        return g, H, None
-    answer: Array = np.linalg.lstsq(H[k:, k:], np.column_stack([g[k:], H[k:, :k]]), rcond=1e-14)[0]
-    return g[:k] - H[:k, k:] @ answer[:, 0], H[:k, :k] - H[:k, k:] @ answer[:, 1:], answer
 
 
 class QuadraticHull(Hull):
@@ -236,9 +223,9 @@ class QuadraticHull(Hull):
     def _model(self) -> Local:
         return self._expand(self.points)
 
-    def _evaluate(self, places: Sequence[Array]) -> list[Local]:
+    def _evaluate(self, m: Array, b: Array) -> Local:
         value, g, H = self._model.value, self._model.gradient, self._model.hessian
-        return [Local(value + float(g @ m + 0.5 * m @ H @ m), g + H @ m, H) for m in places]
+        return Local(value + float(g @ m + 0.5 * m @ H @ m), g + H @ m, H)
 
     @property
     def curvature(self) -> float:
@@ -265,29 +252,21 @@ class PredictionHull(Hull):
         super().__init__(points, gradient, tilt, intercept.loss.convex)
         self.intercept, self.workspace = intercept, workspace
 
-    def _evaluate(self, places: Sequence[Array]) -> list[Local]:
-        k, size, outputs = len(self.tilt), len(places[0]), self.intercept.outputs
-        b = [place[k:].reshape(outputs) if size > k else None for place in places]
-        step = self._step(tuple((tuple(place[:k].tolist()), c) for place, c in zip(places, b, strict=True)))
-        sums = self.workspace.fold(step, self.points).reshape(len(places), -1)
-        return [Local.unpack(own, size, c) for own, c in zip(sums, b, strict=True)]
+    def _evaluate(self, m: Array, b: Array) -> Local:
+        own = b.reshape(self.intercept.outputs) if len(b) else None
+        sums = self.workspace.fold(HullSums(self.intercept.loss, tuple(m.tolist()), own), self.points)
+        return Local.unpack(sums, len(m) + len(b), own)
 
-    def _step(self, places: tuple[HullPlace, ...]) -> Step:
-        return HullSums(self.intercept.loss, places)
-
-    def _start(self, m: Array) -> Array:
-        if self.intercept.constant is None:
-            return m
-        b = np.broadcast_to(np.asarray(self.intercept.guess(self.points[0])), self.intercept.outputs)
-        return np.concatenate([m, np.ravel(b)])
-
-    def _profiled(self, m: Array) -> Array:
-        if self.intercept.constant is None:
-            return m
+    def _intercept(self, m: Array | None = None) -> Array:
+        guess = self.intercept.guess(self.points[0])
+        if guess is None:
+            return np.zeros(0)
+        if m is None:
+            return np.ravel(np.broadcast_to(guess, self.intercept.outputs))
         # Convex: from the last place looked at. Otherwise from the first point, so that a place has one value.
-        start = self._last if self.convex and self._last is not None else self.intercept.guess(self.points[0])
+        start = self._last if self.convex and self._last is not None else guess
         (self._last,) = self.intercept.locate(self.workspace, (self.mix(m).starting_at(start),))
-        return np.concatenate([m, np.ravel(np.asarray(self._last))])
+        return np.ravel(np.asarray(self._last))
 
     @property
     def curvature(self) -> float:
@@ -300,39 +279,33 @@ class PredictionHull(Hull):
         return intercept.loss.smoothness * float(self.workspace.fold(SquaredDifference(shift), ends)[0])
 
 
-#: The coordinates of a place of a hull, and the intercept there or None.
-HullPlace = tuple[tuple[float, ...], Array | None]
-
-
 @dataclass(frozen=True)
 class HullSums(Step):
-    """Value, gradient and Hessian of the mean loss at places of a hull, in their coordinates and intercepts.
+    """Value, gradient and Hessian of the mean loss at the place ``m`` of a hull, in its coordinates and intercepts.
 
-    ``b`` is what is added to the predictions of each point, nothing by default.
+    ``b`` is the intercept there, if it is a coordinate; ``shifts`` are added to the predictions of each point.
     """
 
     loss: Loss
-    places: tuple[HullPlace, ...]
-    b: tuple[Array | float, ...] | None = None
+    m: tuple[float, ...]
+    b: Array | None = None
+    shifts: tuple[Array | float, ...] | None = None
 
     def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        if self.b is not None:
-            images = tuple([image + b for image, b in zip(images, self.b, strict=True)])
-        ways = [image - images[0] for image in images[1:]]
-        return None, np.concatenate([self._at(rows, images[0], ways, m, b) for m, b in self.places])
-
-    def _at(self, rows: Rows, u: Array, ways: list[Array], m: tuple[float, ...], b: Array | None) -> Array:
-        for c, d in zip(m, ways, strict=True):
+        if self.shifts is not None:
+            images = tuple([image + shift for image, shift in zip(images, self.shifts, strict=True)])
+        u, ways = images[0], [image - images[0] for image in images[1:]]
+        for c, d in zip(self.m, ways, strict=True):
             u = u + c * d
-        u = u if b is None else u + b
+        u = u if self.b is None else u + self.b
         losses, derivative = self.loss.value_and_derivative(u, rows.y)
         r = weigh(derivative, rows.s)
         gradient = [np.vdot(r, d) for d in ways]
         H, cross, own = curvature_products(self.loss, self.loss.second, u, rows, ways, len(ways))
-        if b is not None:
+        if self.b is not None:
             gradient += np.ravel(r.sum(axis=0)).tolist()
             H = np.block([[H, cross], [cross.T, own]])
-        return np.concatenate([[weigh(losses, rows.s).sum()], gradient, H.ravel()])
+        return None, np.concatenate([[weigh(losses, rows.s).sum()], gradient, H.ravel()])
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,7 @@ class Intercept:
         """For squares: value, gradient and Hessian at the first point in the hull of all, intercepts minimised out."""
         b = tuple([0.0 if c is None else c for c in self.locate(workspace, points)])
         k = len(points) - 1
-        return Local.unpack(workspace.fold(HullSums(self.loss, (((0.0,) * k, None),), b), points), k)
+        return Local.unpack(workspace.fold(HullSums(self.loss, (0.0,) * k, shifts=b), points), k)
 
 
 class Centred(Intercept):

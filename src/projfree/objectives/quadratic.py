@@ -16,7 +16,7 @@ from projfree.data.column_stats import TableErrors
 from projfree.data.gram import Gram
 from projfree.objectives.base import FunctionStructure, SmoothFunction, check_point
 from projfree.objectives.evaluation import Evaluation
-from projfree.objectives.hessian import MatrixHessian
+from projfree.objectives.hessian import Hessian
 from projfree.objectives.hull import Hull, Local, QuadraticHull
 
 #: How many products with H are kept.
@@ -186,17 +186,29 @@ class QuadraticForm(SmoothFunction):
         return f"quadratic {self.shape} {digest.hexdigest()[:16]}"
 
 
-class FormHessian(MatrixHessian):
-    """The matrix of a form; each product counts as a pass over it."""
+class FormHessian(Hessian):
+    """The matrix of a form, which acts on each column of a parameter; each product counts as a pass over it."""
 
     def __init__(self, f: QuadraticForm, features: Array | None) -> None:
-        H = f.H if features is None else f.H[np.ix_(features, features)]
-        super().__init__(H, f.shape if features is None else (len(features),))  # all outputs share the part
-        self._workspace = f._workspace
+        self._H = f.H if features is None else f.H[np.ix_(features, features)]
+        # All outputs share the part of some features.
+        self._shape, self._workspace = f.shape if features is None else (len(features),), f._workspace
+
+    @cached_property
+    def matrix(self) -> Array:  # type: ignore[override]
+        return np.kron(self._H, np.eye(math.prod(self._shape[1:])))
 
     def times(self, v: Array | Point) -> Array:
         self._workspace.count += 1
-        return super().times(v)
+        return np.asarray(self._H @ (v.w if isinstance(v, Point) else v))
+
+    def diagonal(self) -> Array:
+        return np.asarray(np.multiply.outer(np.diag(self._H), np.ones(self._shape[1:])))
+
+    def products(self, points: tuple[Point, ...], others: tuple[Point, ...] = ()) -> Array:
+        everyone = np.array([p.w.ravel() for p in (*points, *others)]).reshape(-1, math.prod(self._shape))
+        images = np.array([self.times(p).ravel() for p in points]).reshape(-1, everyone.shape[1])
+        return np.asarray(images @ everyone.T)
 
 
 class Products:
