@@ -10,14 +10,13 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.deadline import expired
-from projfree.numerics.box_quadratic import minimise_box
 from projfree.numerics.fista import project_descent
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.group_l1_qp import Columns, minimize_group_l1
+from projfree.numerics.linear_systems import newton_step, pseudo_inverse
 from projfree.numerics.lp_norm import conjugate, lp_norm
 from projfree.numerics.mirror_newton import MirrorNewton
 from projfree.numerics.projections import project
-from projfree.numerics.pseudo_inverse import pseudo_inverse
 from projfree.numerics.secular import Found, Unit, minimise_secular
 
 #: A spectral decomposition: eigenvalues in increasing order, and the matrix of their vectors.
@@ -26,6 +25,8 @@ Eigen = tuple[Array, Array]
 _NEARLY_ONE = 1.15  # below it the minimiser over the l_1 ball is the better start
 FEW = 32.0  # roundings that an exact solution may be off by
 _POOR = 1e-3  # a gap, next to that at zero, at which a method has failed and another one is tried
+_EPS = float(np.finfo(np.float64).eps)
+_BOX_IDLE = 5  # steps without progress after which only rounding is left
 _REFINED = 4  # refinements of the minimiser without the ball
 
 
@@ -163,3 +164,62 @@ def least_norm(unit: Unit, inverse: Callable[[Array], Array], x: Array) -> Found
             return new if new.gap < found.gap else found
         found = new
     return found
+
+
+def minimise_box(unit: Unit, start: Array | None = None) -> Found:
+    """The minimiser over the unit ball of l_inf; columns are problems of their own.
+
+    Newton's method on the free entries, the step bent along the box: an entry is held where it lies on a bound and both
+    the gradient or Newton's step push it outwards; the others take the step, clipped if that is lower than stopping at
+    the first bound. The value decreases with every step, and once the right entries are held one step is exact
+    (Bertsekas 1982, Projected Newton methods).
+    """
+    x = np.sign(unit.b) if start is None else np.clip(start, -1.0, 1.0)
+    columns = [_box_column(unit.H, unit.b[:, j], x[:, j]) for j in range(x.shape[1])]
+    best = np.stack([c for c, _ in columns], axis=1)
+    return unit.check(best, None, sum(steps for _, steps in columns))
+
+
+def _box_column(H: Array, b: Array, x: Array) -> tuple[Array, int]:
+    best, least, idle, steps, rows = x, np.inf, 0, 0, np.abs(H).sum(axis=1)
+    noise = 4.0 * _EPS * float(np.max(np.abs(b) + rows))
+    for _ in range(4 * len(b) + 50):
+        steps += 1
+        g = H @ x - b
+        gap = float(g @ x + np.abs(g).sum())
+        if gap < least:
+            best, least = x, gap
+        way, whole = _box_direction(H, x, g, noise)
+        floor = 0.5 * _EPS * float(np.abs(b).sum() + rows @ np.abs(x))
+        if least <= floor or idle > _BOX_IDLE or not way.any() or expired():
+            break
+        x, fall = _box_step(H, x, g, way, whole)
+        idle = 0 if fall > 0.0 else idle + 1
+    return best, steps
+
+
+def _box_direction(H: Array, x: Array, g: Array, noise: float) -> tuple[Array, bool]:
+    """Newton's step of the entries that are free to take it."""
+    on = np.flatnonzero((np.abs(x) < 1.0) | (g * x > 0.0))
+    way, whole = np.zeros_like(x), True
+    while len(on):
+        step, whole = newton_step(H[np.ix_(on, on)], g[on], noise)
+        out = (np.abs(x[on]) == 1.0) & (step * x[on] > 0.0)
+        if not out.any():
+            way[on] = step
+            break
+        on = on[~out]
+    return way, whole
+
+
+def _box_step(H: Array, x: Array, g: Array, way: Array, whole: bool) -> tuple[Array, float]:
+    """The lower of two points, the step up to the first bound and the clipped step, and the fall of the value."""
+    on = way != 0.0
+    room = (np.copysign(1.0, way[on]) - x[on]) / way[on]
+    length = min(float(room.min()), 1.0) if whole else float(room.min())
+    until = np.clip(x + length * way, -1.0, 1.0)
+    first = np.flatnonzero(on)[room <= length]
+    until[first] = np.copysign(1.0, way[first])  # on the bound itself, not within rounding of it
+    clipped = np.clip(x + (way if whole else 2.0 * float(room.max()) * way), -1.0, 1.0)
+    falls = [-float(g @ (new - x) + 0.5 * (new - x) @ (H @ (new - x))) for new in (until, clipped)]
+    return (clipped, falls[1]) if falls[1] > falls[0] else (until, falls[0])

@@ -13,7 +13,7 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.deadline import expired
-from projfree.numerics.pseudo_inverse import newton_step
+from projfree.numerics.linear_systems import newton_step
 
 _EPS = float(np.finfo(np.float64).eps)
 #: Rounds without progress after which only rounding is left.

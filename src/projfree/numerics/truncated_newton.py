@@ -15,15 +15,14 @@ from __future__ import annotations
 import numpy as np
 
 from projfree.checks import Array
-from projfree.numerics.cg import Product, conjugate_gradients
+from projfree.numerics.linear_systems import Product, conjugate_gradients
 from projfree.numerics.lp_norm import lp_norm
+from projfree.numerics.root_finding import find_root
 
 #: Conjugate gradients end when the residual has fallen tenfold: the Frank-Wolfe gap then falls by its square.
 TOLERANCE = 0.1
 #: And after so many products at the latest.
 MOST = 200
-#: Steps of the search for the place where a direction leaves the ball; a few are usual.
-CROSSINGS = 60
 
 
 def sphere_step(product: Product, g: Array, x: Array, p: float, diagonal: Array | float = 0.0) -> Array:
@@ -67,29 +66,23 @@ def sphere_step(product: Product, g: Array, x: Array, p: float, diagonal: Array 
 
 
 def inner_step(product: Product, g: Array, x: Array, p: float) -> Array:
-    """A better point of the unit ball: conjugate gradients from ``x``, until they leave it."""
+    """A better point of the unit ball: Newton's step from ``x``, as far as it stays inside."""
     found = conjugate_gradients(
-        product, -g, tol=TOLERANCE, max_iter=MOST, inside=lambda move: lp_norm(x + move, p) < 1.0
+        product, -g, tol=TOLERANCE, max_iter=MOST, until=lambda move: not lp_norm(x + move, p) < 1.0
     )
-    if found.outside is None:
-        return x + found.x
-    start, move = x + found.x, found.outside - found.x
-    return _normalized(start + _crossing(start, move, p) * move, p)
+    move = found.x
+    if found.flat is not None:  # far enough to leave the ball
+        move = move + ((2.0 + lp_norm(move, p)) / lp_norm(found.flat, p)) * found.flat
+    if lp_norm(x + move, p) < 1.0:
+        return x + move
 
-
-def _crossing(x: Array, d: Array, p: float) -> float:
-    """The part of ``d`` at which x + d leaves the unit ball: Newton from outside, where the norm is convex."""
-    part = 1.0
-    for _ in range(CROSSINGS):
-        y = x + part * d
+    def look(part: float) -> tuple[float, float, float]:
+        y = x + part * move
         norm = lp_norm(y, p)
-        unit = y / norm
-        slope = float(np.copysign(np.abs(unit) ** (p - 1.0), unit) @ d)
-        new = part - (norm - 1.0) / slope if slope > 0.0 else part
-        if not 0.0 <= new < part:
-            break
-        part = new
-    return part
+        unit = y / norm if norm > 0.0 else y
+        return norm - 1.0, float(np.copysign(np.abs(unit) ** (p - 1.0), unit) @ move), 0.0
+
+    return _normalized(x + find_root(look, 1.0, 0.0, 1.0) * move, p)
 
 
 def _normalized(v: Array, p: float) -> Array:

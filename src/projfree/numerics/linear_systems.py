@@ -1,19 +1,22 @@
-"""Symmetric positive semidefinite systems: least-norm solutions, and Newton steps of quadratics without curvature."""
+"""Symmetric positive semidefinite systems: least-norm solutions, Newton steps, and conjugate gradients."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from projfree.checks import Array
+from projfree.deadline import expired
 
 _EPS = float(np.finfo(np.float64).eps)
 
-Inverse = Callable[[Array], Array]
+Product = Callable[[Array], Array]
 
 
-def pseudo_inverse(H: Array) -> tuple[Inverse, bool]:
+def pseudo_inverse(H: Array) -> tuple[Product, bool]:
     r"""A function that applies :math:`H^+` to the columns of a matrix, and whether H is regular.
 
     Cholesky with unit diagonal where H can be inverted. Else :math:`H = L L^T` with pivots, as many columns as the
@@ -48,7 +51,7 @@ def newton_step(H: Array, slope: Array, noise: float, level: bool = False) -> tu
     return (step - step.mean() if level else step), whole
 
 
-def _regular(H: Array) -> Inverse | None:
+def _regular(H: Array) -> Product | None:
     """The inverse, by Cholesky with unit diagonal; None where H is not safely positive definite."""
     from scipy.linalg import lapack
 
@@ -62,7 +65,7 @@ def _regular(H: Array) -> Inverse | None:
     return lambda side: scale * lapack.dpotrs(factor, scale * side, lower=1)[0]
 
 
-def _singular(H: Array) -> Inverse:
+def _singular(H: Array) -> Product:
     from scipy.linalg import lapack
 
     tol = 8.0 * len(H) * _EPS * float(np.abs(np.diag(H)).max(initial=0.0))
@@ -78,3 +81,69 @@ def _singular(H: Array) -> Inverse:
         return np.asarray(L @ lapack.dpotrs(inner, once, lower=1)[0])
 
     return apply
+
+
+class CGResult(NamedTuple):
+    """What `conjugate_gradients` returns.
+
+    Attributes
+    ----------
+    x, image : ndarray
+        The last iterate, and its product with the matrix.
+    flat : ndarray or None
+        A direction of descent without curvature, where one ended the iteration.
+    """
+
+    x: Array
+    image: Array
+    flat: Array | None = None
+
+
+def conjugate_gradients(
+    product: Product,
+    b: Array,
+    precondition: Product | None = None,
+    *,
+    tol: float,
+    max_iter: int,
+    until: Callable[[Array], bool] | None = None,
+) -> CGResult:
+    r"""Solve :math:`A x = b` from zero, for a symmetric matrix without negative eigenvalues.
+
+    Parameters
+    ----------
+    product : callable
+        The product of A with an array of the shape of ``b``; one for each iteration.
+    b : ndarray
+        The right-hand side, of any shape.
+    precondition : callable, optional
+        The product with an approximate inverse of A.
+    tol : float
+        Stop when the residual, in the norm of the preconditioner, has fallen by this factor.
+    max_iter : int
+        The largest number of iterations. It also stops at the deadline of the run.
+    until : callable, optional
+        Stop at the first iterate for which it is True.
+
+    References
+    ----------
+    Hestenes, Stiefel (1952), Methods of conjugate gradients for solving linear systems.
+    """
+    x, image, residual = np.zeros_like(b), np.zeros_like(b), b.copy()
+    direction = scaled = residual if precondition is None else precondition(residual)
+    first = square = float(np.vdot(residual, scaled))
+    for _ in range(max_iter):
+        if not tol**2 * first < square < math.inf or expired():
+            break
+        part = product(direction)
+        curvature = float(np.vdot(direction, part))
+        if not curvature > 0.0:
+            return CGResult(x, image, direction)
+        step = square / curvature
+        x, image, residual = x + step * direction, image + step * part, residual - step * part
+        if until is not None and until(x):
+            break
+        scaled = residual if precondition is None else precondition(residual)
+        before, square = square, float(np.vdot(residual, scaled))
+        direction = scaled + (square / before) * direction
+    return CGResult(x, image)
