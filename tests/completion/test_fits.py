@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from projfree import deadline as clock
 from projfree.completion.alternating import Alternating
-from projfree.data import lines
+from projfree.data import entries as lines
 from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV, choice, held_out, search, stages
 from projfree.estimators.completion.convex_gap import certified
 from projfree.estimators.completion.convex_problem import ConvexProblem

@@ -21,7 +21,7 @@ from projfree import (
     minimize,
 )
 from projfree.algebra import LowRank, OnPattern, Pattern, inner
-from projfree.data.factored_entries import FactoredEntriesData
+from projfree.data.entries import FactoredEntriesData
 from projfree.numerics.lp_norm import norming
 from projfree.numerics.spectra import leading, tail_bound
 from projfree.sets import SchattenBall, WeightedSchattenBall

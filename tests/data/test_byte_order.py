@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from projfree import Entries, LpBall, Objective, QuadraticForm, Squared, as_data, minimize
 from projfree.data import SliceSource
-from projfree.data.tasks import TaskData
+from projfree.data.sparse import TaskData
 
 RNG = np.random.default_rng(0)
 X, Y, S = RNG.integers(-9, 9, (50, 4)) / 8.0, RNG.integers(-9, 9, 50) / 8.0, RNG.integers(1, 9, 50) / 8.0
@@ -35,7 +35,7 @@ def same(data, known):
 @pytest.fixture(params=[False, True], ids=["numpy", "compiled"])
 def way(request, monkeypatch):
     if request.param:
-        monkeypatch.setattr("projfree.data.blocks.NATIVE_BYTES", 0)
+        monkeypatch.setattr("projfree.data.rows.NATIVE_BYTES", 0)
 
 
 @pytest.mark.parametrize("kind", KINDS)

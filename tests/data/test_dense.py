@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from projfree import Objective, Squared, as_data
 from projfree.algebra import Point
-from projfree.data import blocks, local
+from projfree.data import local
+from projfree.data import rows as passes
 from projfree.data.rows import AsResidual, FormImages, Pass, Step
 
 N, D = 150, 5
@@ -38,7 +39,7 @@ outputs = pytest.mark.parametrize("k", [(), (1,), (3,)], ids=["vector", "one col
 def _blocks(request, monkeypatch):
     monkeypatch.setattr(local, "PIECE_BYTES", request.param)
     if request.param == 1:
-        monkeypatch.setattr(blocks, "BLOCK_ROWS", 64)
+        monkeypatch.setattr(passes, "BLOCK_ROWS", 64)
 
 
 @every_form

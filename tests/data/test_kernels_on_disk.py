@@ -17,7 +17,7 @@ RUN = """
 import importlib, json, sys
 import numpy as np
 from projfree.data import kernels
-from projfree.data.blocks import Blocks, compiled
+from projfree.data.rows import Blocks, compiled
 from projfree.data.rows import Pass
 from projfree.objectives.row_steps import TangentSums
 module, name = sys.argv[1:]

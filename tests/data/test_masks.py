@@ -17,7 +17,7 @@ from projfree import (
     minimize,
 )
 from projfree.data import SliceSource
-from projfree.data.tasks import TaskData
+from projfree.data.sparse import TaskData
 
 X, Y = np.arange(6.0).reshape(3, 2), np.array([1.0, -1.0, 1.0])
 SENTENCE = r"`{}` must not have masked entries, got .* at index {}; drop those rows or fill them first"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from projfree import AcceleratedProjectedGradient, GroupBall, Huber, Objective, Squared, minimize
 from projfree.data.gram import largest_eigenvalue
-from projfree.data.tasks import TaskData, spread_out
+from projfree.data.sparse import TaskData, spread_out
 
 
 @given(st.integers(1, 30), st.integers(1, 5), st.integers(1, 4), st.integers(0, 2**32 - 1), st.booleans())

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from projfree import Logistic, LpBall, Objective, Squared, Status, minimize
-from projfree.data import Standardized, blocks, chunked, sparse
+from projfree.data import Standardized, dense, sparse
+from projfree.data import rows as passes
 from projfree.data.gram import largest_eigenvalue
 
 TOL = 1e-13
@@ -16,8 +17,8 @@ LOSSES = (Squared(), Logistic())
 @pytest.fixture
 def small_is_large(monkeypatch):
     """Let small tables take the way of large ones: compiled kernels and several threads."""
-    monkeypatch.setattr("projfree.data.blocks.NATIVE_BYTES", 0)
-    monkeypatch.setattr(blocks, "THREADED_BYTES", 0)
+    monkeypatch.setattr("projfree.data.rows.NATIVE_BYTES", 0)
+    monkeypatch.setattr(passes, "THREADED_BYTES", 0)
     monkeypatch.setattr(sparse, "THREADED_BYTES", 0)
 
 
@@ -151,8 +152,8 @@ def table():
 @pytest.fixture
 def small(monkeypatch):
     """Blocks of 64 rows, and chunks of two blocks of six columns."""
-    monkeypatch.setattr(blocks, "BLOCK_ROWS", 64)
-    monkeypatch.setattr(chunked, "CHUNK_BYTES", 128 * 6 * 8)
+    monkeypatch.setattr(passes, "BLOCK_ROWS", 64)
+    monkeypatch.setattr(dense, "CHUNK_BYTES", 128 * 6 * 8)
 
 
 @pytest.fixture

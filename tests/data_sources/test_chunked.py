@@ -35,8 +35,9 @@ from projfree import (
     minimize,
 )
 from projfree.algebra import Point
-from projfree.data import ChunkedData, NpySource, SliceSource, blocks, chunked, sources
-from projfree.data.chunked import draw_runs
+from projfree.data import ChunkedData, NpySource, SliceSource, dense, sources
+from projfree.data import rows as passes
+from projfree.data.dense import draw_runs
 from projfree.data.gram import largest_eigenvalue
 from projfree.data.kernels import TILE
 from projfree.data.rows import AsResidual, FormImages, Step
@@ -78,7 +79,7 @@ def same_run(data, other, loss, solver, intercept, iterations=12):
 @pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "compiled"])
 def test_runs_agree_with_memory(small, monkeypatch, tmp_path, held, loss, intercept, compiled):
     if compiled:
-        monkeypatch.setattr("projfree.data.blocks.NATIVE_BYTES", 0)
+        monkeypatch.setattr("projfree.data.rows.NATIVE_BYTES", 0)
     X, y, weight = held
     y = targets(loss, y)
     data = as_data(file_of(tmp_path, X), y, weight)
@@ -109,8 +110,8 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_layouts(small, monkeypatch, tmp_path, held, form, compiled, threads):
     if compiled:
-        monkeypatch.setattr("projfree.data.blocks.NATIVE_BYTES", 0)
-    monkeypatch.setattr(blocks, "THREADED_BYTES", 0)
+        monkeypatch.setattr("projfree.data.rows.NATIVE_BYTES", 0)
+    monkeypatch.setattr(passes, "THREADED_BYTES", 0)
     A, y, weight = FORMS[form](held[0]), held[1], held[2]
     known = A if A.dtype == np.float32 else A.astype(np.float64)
     data, other = as_data(file_of(tmp_path, A), y, weight, threads=threads), as_data(known, y, weight)
@@ -129,10 +130,10 @@ def test_layouts(small, monkeypatch, tmp_path, held, form, compiled, threads):
 def test_chunks_within_a_block(monkeypatch, tmp_path, compiled, order):
     """Blocks grow with the data; chunks smaller than a block give the same sums."""
     n, d = 5_000, 3
-    monkeypatch.setattr(blocks, "BLOCK_ROWS", 2_240)
-    monkeypatch.setattr(blocks, "TILE_BYTES", 128 * d * 8)
-    monkeypatch.setattr(chunked, "CHUNK_BYTES", 600 * d * 8)
-    monkeypatch.setattr("projfree.data.blocks.NATIVE_BYTES", 0 if compiled else 1 << 40)
+    monkeypatch.setattr(passes, "BLOCK_ROWS", 2_240)
+    monkeypatch.setattr(passes, "TILE_BYTES", 128 * d * 8)
+    monkeypatch.setattr(dense, "CHUNK_BYTES", 600 * d * 8)
+    monkeypatch.setattr("projfree.data.rows.NATIVE_BYTES", 0 if compiled else 1 << 40)
     rng = np.random.default_rng(0)
     X, y = np.asarray(rng.standard_normal((n, d)), order=order), rng.standard_normal(n)
     data = as_data(file_of(tmp_path, X), y)
@@ -141,7 +142,7 @@ def test_chunks_within_a_block(monkeypatch, tmp_path, compiled, order):
 
 
 def test_chunks_begin_where_tiles_do():
-    assert chunked.GRAIN_ROWS % TILE == 0
+    assert dense.GRAIN_ROWS % TILE == 0
 
 
 def test_passes_are_counted(small, tmp_path, held):

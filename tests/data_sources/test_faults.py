@@ -11,7 +11,8 @@ import pytest
 
 from projfree import Objective, Squared, as_data
 from projfree.algebra import Point
-from projfree.data import ChangedError, ChunkedData, NpySource, blocks, chunked, csv_to_parquet
+from projfree.data import ChangedError, ChunkedData, NpySource, csv_to_parquet, dense
+from projfree.data import rows as passes
 from projfree.data.rows import FormImages
 
 pa = pytest.importorskip("pyarrow")
@@ -288,6 +289,6 @@ class TestWriting:
 
 def test_chunks_were_small(small, npy):
     """Otherwise the tests above would see one chunk."""
-    assert blocks.BLOCK_ROWS == 64
-    assert chunked.CHUNK_BYTES < 10_000
+    assert passes.BLOCK_ROWS == 64
+    assert dense.CHUNK_BYTES < 10_000
     assert len(as_data(npy, ZEROS)._bounds()) == 6

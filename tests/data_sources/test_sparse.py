@@ -212,8 +212,8 @@ def test_nan_in_the_millionth_row():
 SECOND = """
 import numpy as np, scipy.sparse as sp
 from projfree import Objective, Logistic, as_data
-from projfree.data import blocks, kernels
-blocks.NATIVE_BYTES = 0
+from projfree.data import kernels, rows
+rows.NATIVE_BYTES = 0
 f = Objective(Logistic(), as_data(sp.csr_array(np.eye(3)), [1.0, -1.0, 1.0]))
 f.evaluate(f.point(np.ones(3)))
 kernel = kernels.sparse_rows

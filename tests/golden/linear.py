@@ -46,7 +46,7 @@ from projfree import (
     as_data,
     minimize,
 )
-from projfree.data.tasks import TaskData
+from projfree.data.sparse import TaskData
 
 PA, FW, PG, FISTA = PrimalAveraging(), FrankWolfe(OpenLoop()), ProjectedGradient(), AcceleratedProjectedGradient()
 CORRECTIVE = CorrectivePrimalAveraging()

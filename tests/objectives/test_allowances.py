@@ -16,7 +16,8 @@ import scipy.sparse as sp
 
 from projfree import Logistic, LpBall, Objective, Squared, as_data, minimize
 from projfree.algebra import UNIT
-from projfree.data import blocks, sparse
+from projfree.data import rows as passes
+from projfree.data import sparse
 from projfree.data.rows import Rows
 from projfree.losses import Loss
 from projfree.objectives.rounding import Rounding
@@ -85,7 +86,7 @@ GRADIENTS = {
 @pytest.mark.parametrize("native", [False, True], ids=["NumPy", "compiled"])
 @pytest.mark.parametrize("case", GRADIENTS)
 def test_the_gradient(case, native, form, monkeypatch):
-    monkeypatch.setattr(blocks, "NATIVE_BYTES", 0 if native else 1 << 60)
+    monkeypatch.setattr(passes, "NATIVE_BYTES", 0 if native else 1 << 60)
     x_scale, y_scale = GRADIENTS[case]
     X, y = RNG.standard_normal((N, 3)) * x_scale, RNG.standard_normal(N) * y_scale
     f = Objective(Squared(), as_data(form(X), y))
@@ -99,7 +100,7 @@ def test_the_gradient(case, native, form, monkeypatch):
 @pytest.mark.parametrize("native", [False, True], ids=["NumPy", "compiled"])
 @pytest.mark.parametrize("scale", [1e-80, 1e80, 1e100])
 def test_bounds_of_large_and_small_squares(scale, native, monkeypatch):
-    monkeypatch.setattr(blocks, "NATIVE_BYTES", 0 if native else 1 << 60)
+    monkeypatch.setattr(passes, "NATIVE_BYTES", 0 if native else 1 << 60)
     X, y = RNG.standard_normal((N, 3)) * scale, RNG.standard_normal(N) * scale
     f = Objective(Squared(), as_data(X, y), fit_intercept=True)
     x = f.point(np.full(3, 0.1))
@@ -133,7 +134,7 @@ def test_the_sums_of_sparse_rows_over_blocks(outputs, monkeypatch):
     """Each entry of an adjoint errs by at most `summation` units of its absolute terms, however rows are cut."""
     for name, number in (("BLOCK_ENTRIES", 64), ("ADJOINT_ENTRIES", 1)):
         monkeypatch.setattr(sparse, name, number)
-    monkeypatch.setattr(blocks, "BLOCK_ROWS", 64)
+    monkeypatch.setattr(passes, "BLOCK_ROWS", 64)
     rng = np.random.default_rng(3)
     X = np.where(rng.random((500, 3)) < 0.6, rng.standard_normal((500, 3)), 0.0)
     r = 10.0 ** rng.uniform(-8, 8, (500, outputs)) * rng.standard_normal((500, outputs))

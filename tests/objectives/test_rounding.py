@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from projfree import Logistic, LpBall, Objective, SchattenBall, Squared, as_data, minimize
 from projfree.algebra import UNIT
-from projfree.data.tasks import TaskData
+from projfree.data.sparse import TaskData
 from projfree.objectives.rounding import Rounding, reported_value
 
 

@@ -38,7 +38,7 @@ from projfree import (
     path,
     plan,
 )
-from projfree.data.tasks import TaskData
+from projfree.data.sparse import TaskData
 from projfree.sets import SETS, OracleSet, WeightedSchattenBall
 from projfree.solvers import choose
 from projfree.testing.sets import examples, fitting

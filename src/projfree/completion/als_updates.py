@@ -23,7 +23,7 @@ from projfree.algebra.lowrank import Factor
 from projfree.checks import Array
 from projfree.completion.implicit_als import BLOCK, SharedSquares, write_product
 from projfree.completion.side_information_als import feature_factors, feature_gram, feature_pull, from_features
-from projfree.data.lines import Lines, precision_of
+from projfree.data.entries import Lines, precision_of
 from projfree.data.rows import Rows, Step
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared

@@ -21,9 +21,8 @@ import numpy as np
 from projfree.algebra import UNIT, Minorant, Point
 from projfree.checks import Array
 from projfree.completion.offset_steps import CurvatureAlong, OffsetMap, ValueAndResidual, WithOffsets, WithSizes
-from projfree.data import layout
-from projfree.data.factored_entries import FactoredEntriesData
-from projfree.data.rows import Step
+from projfree.data.entries import FactoredEntriesData
+from projfree.data.rows import Step, tangent_size
 from projfree.data.workspace import Workspace
 from projfree.deadline import expired
 from projfree.losses.base import Loss
@@ -149,7 +148,7 @@ class Offsets(Intercept):
         # Adjoints read nothing here, and the search has left all predictions: so do folds for further values.
         step = WithSizes(self.moved(TangentSums(self.loss, (None,)), *_given(b[:1])))
         packed, g = workspace.sweep(step, points[:1], keep=keep)
-        own = layout.count(1)
+        own = tangent_size(1)
         sums = Sums.unpack(packed[:own])
         further = tuple([self.value_with(workspace, x, c) for x, c in zip(points[1:], b[1:], strict=True)])
         m = self._tangent(sums, packed[own:], g)

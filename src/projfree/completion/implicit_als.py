@@ -14,7 +14,7 @@ import numpy as np
 from projfree.checks import Array
 from projfree.completion.ridge_inverse import ridge_inverse
 from projfree.completion.side_information_als import feature_gram, feature_pull
-from projfree.data.lines import Lines
+from projfree.data.entries import Lines
 
 if TYPE_CHECKING:
     from projfree.completion.implicit import ImplicitObjective

@@ -11,7 +11,7 @@ from projfree.checks import at_least, instance
 from projfree.completion.bias_terms import Offsets
 from projfree.completion.offset_steps import ValueAndResidual
 from projfree.completion.side_information import Neighbours
-from projfree.data.factored_entries import FactoredEntriesData
+from projfree.data.entries import FactoredEntriesData
 from projfree.losses.base import Loss
 from projfree.objectives.erm import Objective
 

@@ -1,6 +1,6 @@
 from projfree.data.base import Data as Data
-from projfree.data.chunked import ChunkedData as ChunkedData
 from projfree.data.convert import as_data as as_data
+from projfree.data.dense import ChunkedData as ChunkedData
 from projfree.data.dense import DenseData as DenseData
 from projfree.data.entries import Entries as Entries
 from projfree.data.entries import EntriesData as EntriesData

@@ -23,9 +23,20 @@ from numba import cfunc, types
 from numba.extending import register_jitable
 
 from projfree.checks import Array
-from projfree.data import layout
-from projfree.data.layout import ALONG, ALONG_SIZE, MEAN_IMAGE, SCALARS, SHIFTED, SIZE, SLOPE, SLOPE_SIZE, SQUARE, VALUE
-from projfree.data.rows import Pass
+from projfree.data.rows import (
+    ALONG,
+    ALONG_SIZE,
+    MEAN_IMAGE,
+    SCALARS,
+    SHIFTED,
+    SIZE,
+    SLOPE,
+    SLOPE_SIZE,
+    SQUARE,
+    VALUE,
+    Pass,
+    tangent_size,
+)
 from projfree.numerics import scalars
 from projfree.numerics.compilation import FAST, compiled
 from projfree.numerics.forms import Form
@@ -33,7 +44,7 @@ from projfree.numerics.sums import tree_sum
 from projfree.runtime import single_blas
 
 if TYPE_CHECKING:
-    from projfree.data.blocks import Blocks
+    from projfree.data.rows import Blocks
 
 #: Rows of a tile at most, for one output and for several, and its bytes: a part of the second-level cache.
 TILE, OUTPUTS_TILE, TILE_BYTES = 256, 64, 1 << 18
@@ -74,7 +85,7 @@ class Arguments(NamedTuple):
         Of the loss.
     gradients : ndarray of shape (blocks, d, k)
     sums : ndarray of shape (blocks, ...)
-        See `projfree.data.layout`. Without sums and gradients nothing but predictions is computed.
+        See `projfree.data.rows`. Without sums and gradients nothing but predictions is computed.
     """
 
     vectors: Array
@@ -128,7 +139,7 @@ class Compiled:
             shifted=b[0] is not None,
             parameters=np.array(form.parameters(loss) if form else (), dtype=np.float64),
             gradients=np.zeros((cut.count, features if form else 0, k)),
-            sums=np.zeros((cut.count, layout.count(k, points) if form else 0)),
+            sums=np.zeros((cut.count, tangent_size(k, points) if form else 0)),
         )
 
     def dense(self, X: Array, offset: int = 0) -> Work | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Self
@@ -13,7 +14,7 @@ from projfree.checks import Array, all_finite, real_array, shown
 from projfree.data.base import Data
 from projfree.data.gram import Gram, Moments, RowWeights
 from projfree.data.local import LocalData, TableColumns
-from projfree.data.rows import Pass, WithResidualSum
+from projfree.data.rows import SCALARS, SLOPE, TANGENTS, Pass, WithResidualSum
 
 
 class Standardized(LocalData):
@@ -87,14 +88,15 @@ class Standardized(LocalData):
         if scaled:
             offsets = np.array([-(self.shift @ w) for w in scaled])
             offsets = offsets if work.offsets is None else offsets + work.offsets
-        # The sum of the residuals travels with the sums; a step that has it anyway stays as it is, and so compiled.
-        step = work.step if work.step.sums_residuals else WithResidualSum(work.step)
+        # The sum of the residuals travels with the sums; those of a tangent have it anyway, and stay compiled.
+        k, tangent = math.prod(work.outputs), type(work.step) in TANGENTS
+        step = work.step if tangent else WithResidualSum(work.step)
         sums, g = self.data.run(replace(work, step=step, vectors=scaled, offsets=offsets))
         if g is None:
             return sums, None
-        total = step.residual_sum(sums, work.outputs)
-        sums = sums if step is work.step else sums[: len(sums) - total.size]
-        return sums, self.divided(g - np.multiply.outer(self.shift, total))
+        first = SCALARS + SLOPE * k if tangent else len(sums) - k
+        total = sums[first : first + k].reshape(work.outputs)
+        return sums if tangent else sums[:first], self.divided(g - np.multiply.outer(self.shift, total))
 
     def tables(self, nbytes: int = 1 << 20) -> Iterator[tuple[slice, Any]]:
         for rows, table in self.data.tables(nbytes):

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state, indexable
 
 from projfree.checks import Array, shown
 from projfree.data import Data
-from projfree.data.frames import is_dask
+from projfree.data.convert import is_dask
 from projfree.estimators.base import ConstrainedModel
 from projfree.estimators.data_folds import data_folds
 from projfree.estimators.data_scores import scorer_of

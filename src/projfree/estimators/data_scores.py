@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 from projfree.algebra import Point, frozen
 from projfree.checks import Array, shown
 from projfree.data import Data, as_data
-from projfree.data.frames import is_dask
+from projfree.data.convert import is_dask
 from projfree.data.rows import Rows, Step
 from projfree.estimators.deviance import deviances, explained_part
 from projfree.estimators.lazily import refuse_other_columns

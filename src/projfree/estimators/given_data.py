@@ -13,9 +13,8 @@ from sklearn.utils import compute_class_weight
 from projfree.algebra import Point, frozen
 from projfree.checks import Array, shown
 from projfree.data import Data, as_data
-from projfree.data.blocks import CHUNK_BYTES, MEMORY
-from projfree.data.frames import is_dask
-from projfree.data.rows import Rows, Step
+from projfree.data.convert import is_dask
+from projfree.data.rows import CHUNK_BYTES, MEMORY, Rows, Step
 from projfree.estimators.table import Table
 
 if TYPE_CHECKING:

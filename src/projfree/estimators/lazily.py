@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from projfree.data.frames import is_dask, is_dask_block
+from projfree.data.convert import is_dask, is_dask_block
 
 
 def lazy_on_dask(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -121,7 +121,7 @@ def _partialled(
 
 
 def _tasks(table: Table, loss: Loss, intercept: bool, standardize: bool | Scaling, free: tuple[int, ...]) -> Problem:
-    from projfree.data.tasks import TaskData  # brings in SciPy's sparse arrays
+    from projfree.data.sparse import TaskData  # brings in SciPy's sparse arrays
 
     if free:
         raise ValueError("`free` columns and `task` do not go together; give each task its own intercept instead.")

@@ -8,7 +8,7 @@ import numpy as np
 
 from projfree.checks import shown
 from projfree.data import Data, as_data
-from projfree.data.frames import is_dask
+from projfree.data.convert import is_dask
 from projfree.data.gram import Gram
 from projfree.estimators.balls import inside
 from projfree.estimators.fold_grams import FoldMoments

@@ -250,7 +250,6 @@ class PairWeights(Step):
 class CurvatureTimes(Step):
     """The weighted curvature at the first point times the predictions of the last less ``shift``, and its sums."""
 
-    sums_residuals = True
     loss: Loss
     b: Array | float
     shift: Array | float

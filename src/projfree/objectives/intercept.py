@@ -17,9 +17,8 @@ import numpy as np
 
 from projfree.algebra import UNIT, Minorant, Point, is_structured, zeros
 from projfree.checks import Array
-from projfree.data import layout
 from projfree.data.base import Data
-from projfree.data.rows import FormImages
+from projfree.data.rows import FormImages, tangent_size
 from projfree.data.workspace import Workspace
 from projfree.deadline import expired
 from projfree.losses.base import Loss
@@ -116,7 +115,7 @@ class Intercept:
         ``near`` says that the intercept need not be the best one; the evaluation then tells the derivative in it.
         """
         packed, g = workspace.sweep(TangentSums(self.loss, b), points, keep=keep)
-        own = layout.count(math.prod(self.outputs))
+        own = tangent_size(math.prod(self.outputs))
         sums = Sums.unpack(packed[:own])
         m, b0 = self.minorant(sums, g, b[0])
         further = zip(points[1:], b[1:], packed[own:].tolist(), strict=True)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from projfree.checks import Array
-from projfree.data import layout
-from projfree.data.blocks import TANGENTS
-from projfree.data.rows import Rows, Step
+from projfree.data.rows import PER_OUTPUT, SCALARS, TANGENTS, Rows, Step
 from projfree.losses.base import Loss
 
 #: ``sum`` as a ufunc: the same digits, with ``axis=None`` for all entries, and half the time for short arrays.
@@ -37,12 +34,11 @@ def summed_covariance(p: Array, s: Array | float) -> Array:
 
 @dataclass(frozen=True)
 class TangentSums(Step):
-    """The sums of a tangent at the first point, whose layout `data.layout` states, and values at further points.
+    """The sums of a tangent at the first point, laid out as `projfree.data.rows` says, and values at further points.
 
     ``b`` holds the intercept at each point, None where there is none.
     """
 
-    sums_residuals = True
     loss: Loss
     b: tuple[Array | None, ...] = (None,)
 
@@ -70,10 +66,6 @@ class TangentSums(Step):
         by_output = np.array((by_column(r), by_column(size), mean))
         return r, np.concatenate([scalars, by_output.ravel(), further])
 
-    def residual_sum(self, sums: Array, outputs: tuple[int, ...]) -> Array:
-        first = layout.SCALARS + layout.SLOPE
-        return sums[first : first + math.prod(outputs)].reshape(outputs)
-
 
 @dataclass
 class Sums:
@@ -96,8 +88,8 @@ class Sums:
 
     @classmethod
     def unpack(cls, packed: Array) -> Sums:
-        """From the vector that `data.layout` describes, without the values of further points."""
-        return cls(*packed[: layout.SCALARS].tolist(), *packed[layout.SCALARS :].reshape(layout.PER_OUTPUT, -1))
+        """From the vector that `projfree.data.rows` describes, without the values of further points."""
+        return cls(*packed[:SCALARS].tolist(), *packed[SCALARS:].reshape(PER_OUTPUT, -1))
 
     def recentre(self, curvature: float) -> Array:
         """For a quadratic loss, move to the exact intercept; return by how much it moves."""
@@ -157,7 +149,6 @@ class FloorSum(Step):
 class DerivativeSums(Step):
     """The weighted derivatives, whose adjoint is an estimate of a gradient, and their sum."""
 
-    sums_residuals = True
     loss: Loss
     b: Array | float = 0.0
 
@@ -173,7 +164,6 @@ class Curvatures(Step):
     At least ``damping`` times the size of the derivative, so that no row's own Newton step is longer than its inverse.
     """
 
-    sums_residuals = True
     loss: Loss
     b: Array | float = 0.0
     damping: float = 0.0

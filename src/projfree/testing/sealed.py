@@ -12,11 +12,10 @@ import numpy as np
 from projfree.algebra import Handle, Point
 from projfree.checks import Array
 from projfree.data.base import Data, Fold
-from projfree.data.blocks import Blocks
 from projfree.data.dense import DenseData
 from projfree.data.gram import Gram, Moments
 from projfree.data.local import LocalData
-from projfree.data.rows import Rows, Step
+from projfree.data.rows import Blocks, Rows, Step
 from projfree.data.workspace import Workspace
 from projfree.numerics.sums import tree_sum
 

@@ -18,6 +18,7 @@ from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, positive, shown
 from projfree.data.base import Data, Fold
 from projfree.data.column_stats import ColumnStats
+from projfree.data.convert import is_dask, is_dask_block
 from projfree.data.dask.partition import (
     FoldFactor,
     TargetFactor,
@@ -28,7 +29,6 @@ from projfree.data.dask.partition import (
     weight_range,
 )
 from projfree.data.dask.rounds import ClusterRounds, Combine, LocalRounds
-from projfree.data.frames import is_dask, is_dask_block
 from projfree.data.gram import LEAST_WEIGHT, MOST_WEIGHT, Gram, Moments
 from projfree.data.local import WEIGHT_SHARE, LocalData
 from projfree.data.rows import FormImages, Step

@@ -12,8 +12,7 @@ import numpy as np
 from projfree.algebra.hashing import condensed, short_hash
 from projfree.checks import Array, is_sparse, plain_array, real_array
 from projfree.data.base import Fold
-from projfree.data.convert import as_data
-from projfree.data.frames import NUMERIC, from_frame, from_series, is_frame
+from projfree.data.convert import NUMERIC, as_data, from_frame, from_series, is_frame
 from projfree.data.local import LocalData, checked_weights
 from projfree.data.standardized import Standardized
 

@@ -22,7 +22,7 @@ from projfree.completion.implicit import ImplicitObjective
 from projfree.completion.offsets import OffsetObjective
 from projfree.completion.side_information import Features
 from projfree.data import Entries
-from projfree.data.factored_entries import FactoredEntriesData
+from projfree.data.entries import FactoredEntriesData
 from projfree.deadline import ignore_deadline
 from projfree.estimators.completion.factors import Factors
 from projfree.losses.base import Loss

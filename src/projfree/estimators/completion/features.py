@@ -11,7 +11,7 @@ import numpy as np
 
 from projfree.algebra import OnPattern, Pattern
 from projfree.checks import Array, is_sparse, real_array, shown
-from projfree.data.frames import from_frame, is_frame
+from projfree.data.convert import from_frame, is_frame
 from projfree.estimators.completion.labels import KINDS, labels_of, places
 
 #: Features beyond this, whose squares overflow, are refused.

@@ -13,7 +13,7 @@ from projfree.algebra import OnPattern
 from projfree.checks import Array, is_sparse, real_array, shown
 from projfree.completion.als_updates import Sides, regressed
 from projfree.completion.alternating import spread
-from projfree.data.frames import is_frame
+from projfree.data.convert import is_frame
 from projfree.estimators.completion.cold import ModelLines
 from projfree.estimators.completion.convex_problem import ConvexProblem, frequency_weights
 from projfree.estimators.completion.factors import Factors

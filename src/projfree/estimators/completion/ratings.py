@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from projfree.checks import Array, all_finite, is_sparse, plain_array, real_array, shown
-from projfree.data.frames import is_frame
+from projfree.data.convert import is_frame
 from projfree.data.local import checked_weights
 from projfree.estimators.completion.labels import labels_of
 from projfree.estimators.completion.observed import last_of_each
