@@ -8,7 +8,6 @@ from completion.problems import entries
 
 from projfree.algebra import LowRank
 from projfree.estimators.completion import MatrixCompletion
-from projfree.estimators.completion.convex_problem import ConvexProblem
 from projfree.estimators.completion.factors import Factors
 
 RATINGS = entries(30, 20, 300, seed=3)
@@ -36,25 +35,6 @@ def test_a_certified_answer_without_components_can_go_on(settings):
     assert np.isfinite(model.relative_gap_)
 
 
-@pytest.mark.parametrize("p", [1.0, 1.3])
-def test_further_ratings_begin_with_balanced_factors(p, monkeypatch):
-    """Their frequencies change the norm, and with it the singular values that the ridge of p > 1 is made of."""
-    model, seen = MatrixCompletion(p=p, rank=3, radius=9.0, certify=False).fit(RATINGS), []
-    within = ConvexProblem.within
-
-    def noted(self, rank, radius, state, **given):
-        w = state.x.w.low.scaled(self.unit.rows, self.unit.cols).toarray()
-        seen.append((state.sigma, np.linalg.svd(w, compute_uv=False)[:3]))
-        return within(self, rank, radius, state, **given)
-
-    monkeypatch.setattr(ConvexProblem, "within", noted)
-    strength = model.strength_
-    model.partial_fit((np.full(20, 7), np.arange(20), np.full(20, 4.0)))
-    ((sigma, exact),) = seen
-    np.testing.assert_allclose(sigma, exact, rtol=1e-6)
-    assert model.strength_ == pytest.approx(strength, rel=0.5)
-
-
 TABLE = np.random.default_rng(2).standard_normal((30, 3))
 MISSING = np.where(np.random.default_rng(3).random((30, 3)) < 0.2, np.nan, TABLE)
 
@@ -77,11 +57,3 @@ def test_constant_ratings_in_a_wide_ball_have_regressions(m, n, settings):
     np.testing.assert_allclose(model.predict((rows, cols)), 3.0, rtol=1e-6)
     assert np.isfinite(model.factors_.below).all()
     assert model._problem(model.ratings_).f.value(model.factors_.point(model._problem(model.ratings_).f)) < 0.01
-
-
-@pytest.mark.parametrize("strength", [1e-6, 1e-18, 1e-30])
-def test_sweeps_bear_any_penalty(strength):
-    model = MatrixCompletion(rank=9, implicit=1.0, user_features=MISSING, radius=9.0, certify=False).fit(CONSTANT)
-    problem = model._problem(model.ratings_)
-    state, _ = problem.penalised(9, strength, None, max_iter=30)
-    assert np.isfinite(state.sigma).all()

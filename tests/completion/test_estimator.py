@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -44,16 +42,6 @@ def test_every_form_gives_the_same_model(ratings):
     np.testing.assert_allclose(quick().fit((rows, cols), y).predict((rows, cols)), first, rtol=1e-12)
 
 
-def test_labels_of_any_kind(ratings):
-    rows, cols, y = ratings
-    users, items = np.array([f"u{r:02d}" for r in rows]), np.array([f"i{c:02d}" for c in cols], dtype=object)
-    named = quick().fit((users, items, y))
-    plain = quick().fit((rows, cols, y))
-    np.testing.assert_allclose(named.predict((users, items)), plain.predict((rows, cols)))
-    with pytest.raises(TypeError, match="labels of one type, got int and str"):
-        quick().fit(([1, 2], np.array([1, "a"], dtype=object), [1.0, 2.0]))
-
-
 def test_the_gap_is_proved_and_can_be_closed(ratings):
     model = quick(rank=15, max_sweeps=60).fit(ratings)
     assert 0.0 <= model.relative_gap_ < 0.05
@@ -67,16 +55,6 @@ def test_the_gap_is_proved_and_can_be_closed(ratings):
         tight = quick(p=p, radius=10.0, tol=1e-3).fit(ratings)
         assert tight.relative_gap_ <= 1e-3
     assert np.isnan(quick(certify=False).fit(ratings).bound_)
-
-
-@pytest.mark.parametrize("p", [1.0, 1.2])
-def test_ratings_that_are_all_the_same(p):
-    rng = np.random.default_rng(0)
-    constant = (rng.integers(0, 30, 200), rng.integers(0, 20, 200), np.full(200, 4.0))
-    model = MatrixCompletion(p=p, radius=1.0, rank=3, max_sweeps=3).fit(constant).certify_to(1e-6)
-    assert model.value_ <= 1e-12
-    np.testing.assert_allclose(model.predict(constant[:2]), 4.0)
-    assert pickle.loads(pickle.dumps(model)).value_ == model.value_
 
 
 @pytest.mark.parametrize("loss", ["huber", "logistic"])
@@ -109,37 +87,6 @@ def test_sweeps_descend_on_the_penalised_problem(ratings):
         for now in totals:
             assert now <= last * (1 + 1e-9)
             last = now
-
-
-def test_unseen_users_and_items_fall_back_to_the_offsets_without_a_matrix(ratings):
-    model = quick().fit(ratings)
-    f, alone = model.factors_, model.offset_model_
-    new = model.decision_function([(999, 3), (4, 999), (999, 999)])
-    expected = f.base + alone.shift + np.array([alone.cols[3], alone.rows[4], 0.0])
-    np.testing.assert_allclose(new, expected)
-
-
-def test_recommendations(ratings):
-    rows, cols, _ = ratings
-    model = quick().fit(ratings)
-    items, scores = model.recommend(5, n=4)
-    assert not set(items) & set(cols[rows == 5])
-    assert (np.diff(scores) <= 0).all()
-    everything, _ = model.recommend(5, n=100, exclude_seen=False)
-    assert len(everything) == SHAPE[1]
-    with pytest.raises(ValueError, match="`user` must be in the fit, got 77; for a new one use `fold_in`"):
-        model.recommend(77)
-
-
-def test_folding_in_a_known_user_gives_its_own_row(ratings):
-    rows, cols, y = ratings
-    model = quick(max_sweeps=80, certify=False, weight_power=0.0).fit(ratings)
-    mine = rows == 5
-    users, folded = model.transform((rows[mine], cols[mine], y[mine]))
-    assert users.tolist() == [5]
-    f = model.factors_
-    np.testing.assert_allclose(folded[0, 0], f.rows[5], atol=0.05)
-    np.testing.assert_allclose(folded[0, 1:] @ f.right.T, f.left[5] @ f.right.T, atol=0.2)
 
 
 def test_more_ratings_later(ratings):
@@ -177,14 +124,6 @@ def test_save_and_load(ratings, tmp_path):
     assert again.get_params()["p"] == 1.1
     assert again.relative_gap_ == model.relative_gap_
     np.testing.assert_array_equal(again.recommend(5)[0], model.recommend(5)[0])
-
-
-def test_names_of_columns_in_a_list_are_saved_and_loaded(ratings, tmp_path):
-    rows, cols, _ = ratings
-    model = quick(columns=["u", "i", "r"]).fit(ratings)
-    model.save(tmp_path / "model")
-    again = MatrixCompletion.load(tmp_path / "model")
-    np.testing.assert_array_equal(again.predict((rows, cols)), model.predict((rows, cols)))
 
 
 def test_a_checkpoint_is_gone_on_from(ratings, tmp_path):

@@ -77,15 +77,6 @@ def test_what_is_known_of_cold_ids_works_everywhere(model, tmp_path):
         assert len(more.user_ids_) == 160
 
 
-def test_the_gap_of_the_whole_can_be_closed():
-    model = fitted(rank=20, radius=60.0, implicit=0.5, certify=True, max_sweeps=60).fit(WARM)
-    goal = 0.8 * model.relative_gap_
-    model.certify_to(goal)
-    assert 0.0 <= model.relative_gap_ <= goal
-    assert model.factors_.below.shape[0] == 160 + 3
-    assert model.factors_.beside.shape[0] == 90 + 4
-
-
 def test_every_form_gives_the_same_model():
     ids, items = np.array([f"u{i:03d}" for i in range(160)]), np.array([f"i{j:02d}" for j in range(90)])
     named = (ids[WARM[0]], items[WARM[1]], WARM[2])

@@ -117,34 +117,6 @@ def test_projections(tier, p):
             assert np.linalg.norm(found.toarray() - exact) <= 0.05 * np.linalg.norm(exact)
 
 
-def test_a_small_side_is_projected_without_a_decomposition_of_the_factors(monkeypatch):
-    rng = np.random.default_rng(0)
-    low = LowRank.of(rng.standard_normal((12, 2)), rng.standard_normal((9, 2)))
-    asked = []
-    monkeypatch.setattr(LowRank, "decomposed", lambda self: asked.append(self.rank))
-    SchattenBall(1.0, 2.0).project(low + gradient("sparse", 2)[0])
-    assert asked == []
-
-
-def test_warm_calls_take_fewer_products(monkeypatch):
-    from projfree.numerics import spectra
-    from projfree.sets import spectral
-
-    for module in (spectra, spectral):
-        monkeypatch.setattr(module, "DENSE_ENTRIES", 0)
-        monkeypatch.setattr(module, "EVERY_SIDE", 0)
-    rows, cols, y = entries(60, 45, 900)
-    pattern, order, _ = Pattern.of(rows, cols, (60, 45))
-    g, calls = OnPattern(pattern, y[order] - 3.0), []
-    plain = OnPattern.times
-    monkeypatch.setattr(OnPattern, "times", lambda self, block: calls.append(1) or plain(self, block))
-    ball = SchattenBall(1.1, 1.0)
-    warm = ball.oracle(g).warm
-    cold = len(calls)
-    ball.oracle(g + 0.001 * OnPattern(pattern, np.random.default_rng(0).standard_normal(900)), warm)
-    assert len(calls) - cold < cold
-
-
 def test_overflow_is_named():
     g, _ = gradient("plain", 0)
     bad = OnPattern(g.pattern, np.full(g.pattern.count, np.inf))
@@ -180,15 +152,6 @@ def test_the_oracle_is_a_function(large, p):
         assert again.support == support
         warmed, once_more = ball.oracle(large, warm), ball.oracle(large, warm)
         np.testing.assert_array_equal(warmed.vertex.toarray(), once_more.vertex.toarray())
-
-
-def test_projections_are_functions(large):
-    rng = np.random.default_rng(2)
-    ball = SchattenBall(1.2, 5.0)
-    w = LowRank.of(rng.standard_normal((1200, 3)), rng.standard_normal((1200, 3))) / 400.0 + 0.01 * large
-    first = ball.project(w).toarray()
-    ball.project(large)
-    np.testing.assert_array_equal(ball.project(w).toarray(), first)
 
 
 @pytest.mark.parametrize("solver", [FrankWolfe(), PrimalAveraging(), CorrectivePrimalAveraging()], ids=repr)

@@ -177,7 +177,7 @@ def test_constant_ratings(settings, value):
     assert 0.0 <= model.relative_gap_ <= 1e-3
 
 
-@pytest.mark.parametrize("unit", [2.0**-40, 2.0**-20, 2.0**-10, 2.0**10, 2.0**40])
+@pytest.mark.parametrize("unit", [2.0**-40, 2.0**10])
 @pytest.mark.parametrize("settings", [{"implicit": 0.0}, {"radius": 60.0}])
 def test_ratings_in_any_unit_have_the_same_model(settings, unit):
     rows, cols, y = entries(60, 40, 900, seed=0, rank=3, noise=0.5)

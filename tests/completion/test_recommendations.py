@@ -7,13 +7,9 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from completion.problems import entries
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from projfree import load
 from projfree.estimators.completion import MatrixCompletion, ranking
-from projfree.estimators.completion.observed import Observed
 
 USERS, ITEMS, Y = RATINGS = entries(30, 20, 300, seed=3)
 
@@ -30,25 +26,11 @@ def model():
 # ---------------------------------------------------------------- the best of many
 
 
-@given(arrays(float, st.tuples(st.integers(0, 4), st.integers(1, 9)), elements=st.integers(-2, 2)), st.integers(1, 12))
-def test_the_best_are_those_of_a_stable_sort(scores, n):
-    expected = np.argsort(-scores, axis=1, kind="stable")[:, :n]
-    np.testing.assert_array_equal(ranking.best(scores, n), expected)
-
-
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9)), max_size=20), st.lists(st.integers(0, 6), max_size=5))
-def test_the_ratings_of_rows_are_found_without_a_scan(pairs, wanted):
-    rows, cols = (np.array([pair[k] for pair in pairs], dtype=int) for k in range(2))
-    which, found = Observed(rows, cols, np.ones(len(rows)), None).of_rows(np.array(wanted, dtype=int))
-    expected = [(k, col) for k, row in enumerate(wanted) for col in cols[rows == row]]
-    assert list(zip(which.tolist(), found.tolist(), strict=True)) == expected
-
-
 # ---------------------------------------------------------------- recommend
 
 
 @pytest.mark.parametrize("exclude_seen", [True, False])
-@pytest.mark.parametrize("block", [1, 50, 1 << 22])
+@pytest.mark.parametrize("block", [50, 1 << 22])
 def test_recommendations_are_the_highest_predictions(model, exclude_seen, block, monkeypatch):
     monkeypatch.setattr(ranking, "BLOCK", block)
     everybody, scores = model.recommend(model.user_ids_, 5, exclude_seen)
@@ -95,14 +77,6 @@ def test_users_of_every_form(model):
         model.recommend(3, n=0)
 
 
-def test_recommending_does_not_look_through_all_ratings_for_each_user(model):
-    """The index of ratings by user is made once."""
-    before = model.ratings_._by_row
-    model.recommend(3)
-    model.recommend([3, 5])
-    assert model.ratings_._by_row is before
-
-
 # ---------------------------------------------------------------- what is alike
 
 
@@ -127,18 +101,6 @@ def test_similarity_is_the_cosine_in_the_completed_matrix(model, side):
     assert 2 not in everyone
     with pytest.raises(ValueError, match=rf"^`{side[:-1]}` must be in the fit, got 99; fit it with some ratings first"):
         similar(99)
-
-
-def test_cosines_of_some_rows_are_held_at_once(model, monkeypatch):
-    everyone, held, own = np.arange(20), [], ranking.best
-    ids, cosines = model.similar_items(everyone, n=4)
-    monkeypatch.setattr(ranking, "BLOCK", 60)
-    monkeypatch.setattr(ranking, "best", lambda scores, n: held.append(scores.shape) or own(scores, n))
-    again, close = model.similar_items(everyone, n=4)
-    assert held == [(3, 20)] * 6 + [(2, 20)]
-    np.testing.assert_array_equal(again, ids)
-    np.testing.assert_allclose(close, cosines)
-    assert [part.shape for part in model.similar_items(everyone[:0], n=4)] == [(0, 4), (0, 4)]
 
 
 def test_similarity_of_what_has_no_factors_is_zero():

@@ -58,14 +58,6 @@ def test_weights_too_small_or_large_to_add_are_refused(size):
         _fit(np.full(len(ROWS), size))
 
 
-@pytest.mark.parametrize("settings", [{}, {"implicit": 0.5, "radius": 5.0}, {"user_features": FEATURES, "radius": 5.0}])
-def test_ratios_of_weights_alone_count(settings):
-    weight = RNG.uniform(0.5, 2.0, len(ROWS))
-    one, other = _fit(weight, **settings), _fit(2.0**-30 * weight, **settings)
-    np.testing.assert_allclose(other.predict((ROWS, COLS)), one.predict((ROWS, COLS)), rtol=1e-6)
-    assert other.value_ == pytest.approx(one.value_, rel=1e-6)
-
-
 @pytest.mark.parametrize(
     ("name", "settings"), [("implicit", {"implicit": 1.0}), ("features_weight", {"user_features": FEATURES})]
 )

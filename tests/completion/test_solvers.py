@@ -23,12 +23,9 @@ from projfree import (
     SchattenBall,
     Squared,
     as_data,
-    iterate,
     minimize,
 )
 from projfree.algebra import LowRank, OnPattern, lowrank
-from projfree.completion.als_updates import regressed, with_offsets_regressed
-from projfree.completion.alternating import Alternating, offsets_alone
 from projfree.completion.offsets import OffsetObjective
 from projfree.numerics import spectra
 from projfree.sets import WeightedSchattenBall, spectral
@@ -222,13 +219,6 @@ def test_a_resumed_run_takes_the_same_steps(solver, tmp_path, tier):
     assert resumed.bound == whole.bound
 
 
-def test_runs_repeat_themselves(tier):
-    rows, cols, y = entries()
-    f, ball = Objective(Squared(), both(rows, cols, y, SHAPE)[1]), SchattenBall(1.1, 4.0)
-    first, second = (minimize(f, ball, max_iter=5, tol=0.0) for _ in range(2))
-    np.testing.assert_array_equal(first.w.toarray(), second.w.toarray())
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("solver", [FrankWolfe(), PrimalAveraging(), CorrectivePrimalAveraging()], ids=repr)
 def test_iterates_that_outgrow_their_memory(monkeypatch, solver, weighted):
@@ -255,28 +245,3 @@ def test_iterates_that_outgrow_their_memory(monkeypatch, solver, weighted):
     assert result.value == pytest.approx(f.value(f.point(result.w)), rel=1e-12)
     assert result.certificate.verify(objective=f).ok
     assert result.bound <= result.value
-
-
-def test_sweeps_refuse_two_entries_at_one_place():
-    data = as_data(Entries([0, 0, 1], [1, 1, 0], (2, 2), factored=True), [1.0, 2.0, 3.0])
-    f, ball = OffsetObjective(Squared(), data), WeightedSchattenBall(1.0, 1.0, np.ones(2), np.ones(2))
-    with pytest.raises(TypeError, match="need one entry a place; merge entries at the same place"):
-        next(iterate(f, ball, Alternating(rank=1)))
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("loss", [Squared(), Huber(0.5)])
-@pytest.mark.parametrize("kinds", [(True, True, True), (True, False, True), (False, True, False)])
-def test_offsets_alone_are_those_of_regressions_with_a_matrix_of_zero(weighted, loss, kinds):
-    rows, cols, y = entries(count=80)
-    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y)) if weighted else None
-    data = as_data(Entries(rows, cols, (12, 9), factored=True), y, weight)
-    f = OffsetObjective(loss, data, ridge=2.0, kinds=kinds, base=3.0)
-    now = offsets_alone(f)
-    for side in (0, 1):
-        again = regressed(f, now, side, np.ones(1), np.ones((12, 9)[side]))
-        quick = with_offsets_regressed(f, now, side)
-        np.testing.assert_allclose(quick.rows, again.rows, atol=1e-9)
-        np.testing.assert_allclose(quick.cols, again.cols, atol=1e-9)
-    assert now.rows.any() == kinds[1]
-    assert now.cols.any() == kinds[2]

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import projfree.deadline as deadline_module
-from projfree.estimators.completion import MatrixCompletion, stages
+from projfree.estimators.completion import MatrixCompletion
 from projfree.numerics import spectra
 
 SHAPE = (30, 20)
@@ -24,8 +24,7 @@ def quick(**settings):
     return MatrixCompletion(**{"rank": 4, "radius": 15.0, **settings})
 
 
-@pytest.mark.parametrize("implicit", [0.0, 1.0])
-@pytest.mark.parametrize("p", [1.0, 1.2])
+@pytest.mark.parametrize(("p", "implicit"), [(1.0, 1.0), (1.2, 0.0)])
 def test_leading_parts_of_spectra_prove_the_gap_of_the_same_problem(ratings, monkeypatch, p, implicit):
     settings = {"p": p, "radius": 10.0, "rank": 2, "implicit": implicit, "max_sweeps": 5}
     exact = quick(**settings).fit(ratings).certify_to(1e-4)
@@ -83,7 +82,7 @@ def test_the_time_limit_is_one_for_all_stages(ratings, monkeypatch, at):
     assert np.isfinite(model.predict(ratings[:2])).all()
 
 
-@pytest.mark.parametrize("rank", [2, 10, 40])
+@pytest.mark.parametrize("rank", [2, 40])
 def test_long_tails_are_predicted_no_worse_than_by_offsets(rank):
     """Most users and items have one or two ratings: whatever the rank, a matrix is used only where it helps."""
     rng = np.random.default_rng(rank)
@@ -101,26 +100,7 @@ def test_long_tails_are_predicted_no_worse_than_by_offsets(rank):
     assert model.rmse(held) <= 1.0005 * offsets.rmse(held)
 
 
-def test_an_interrupted_fit_goes_on_with_the_strength_that_was_chosen(ratings, tmp_path, monkeypatch):
-    """The path is not computed again, and the answer is that of a fit without the interrupt."""
-    folder, sweeps = tmp_path / "c", []
-
-    def press(run):
-        sweeps.append(run.max_iter)
-        if sweeps[-2:] == [7, 7]:  # the second of the sweeps at the end
-            raise KeyboardInterrupt
-
-    settings = {"rank": 4, "max_sweeps": 7, "certify": False}
-    with pytest.raises(KeyboardInterrupt):
-        MatrixCompletion(**settings, checkpoint=folder, callbacks=[press]).fit(ratings)
-    whole = MatrixCompletion(**settings).fit(ratings)
-    monkeypatch.setattr(stages, "choose", None)  # nobody asks
-    resumed = MatrixCompletion(**settings, checkpoint=folder).fit(ratings)
-    assert (resumed.strength_, resumed.implicit_) == (whole.strength_, whole.implicit_)
-    np.testing.assert_array_equal(resumed.predict(ratings[:2]), whole.predict(ratings[:2]))
-
-
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_small_table_of_low_rank_gets_its_matrix(seed):
     """Sixty ratings are held out, and they ask for a matrix clearly enough."""
     rows, cols, y = entries(60, 40, 2400, seed=seed, noise=0.5)

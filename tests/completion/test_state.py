@@ -10,7 +10,7 @@ from completion.problems import entries
 
 import projfree
 from projfree import persist
-from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV, certifying, stages
+from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV
 
 RATINGS = entries(30, 20, 300, seed=3)
 PAIRS = RATINGS[:2]
@@ -93,29 +93,6 @@ def test_more_ratings_that_are_interrupted_leave_one_model(error, at):
     assert len(model.set_params(callbacks=()).partial_fit(([-1], [0], [2.0])).user_ids_) == 31
 
 
-def test_an_interrupted_choice_leaves_the_old_model(monkeypatch):
-    model = fitted(radius=None)
-    known = model.predict(PAIRS)
-
-    def choose(*given):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(stages, "choose", choose)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(entries(25, 20, 200, seed=4))
-    assert_consistent(model)
-    np.testing.assert_array_equal(model.predict(PAIRS), known)
-
-
-def test_a_convex_solver_that_raises_leaves_the_model_and_its_certificate(monkeypatch):
-    model = fitted(certify=True)
-    before = held(model)
-    monkeypatch.setattr(certifying, "minimize", None)
-    with pytest.raises(TypeError):
-        model.certify_to(1e-6)
-    assert held(model) == before
-
-
 OTHER = {"p": 1.4, "weight_power": 0.6, "ridge": 50.0, "offsets": False, "features_weight": 9.0, "loss": "huber"}
 
 
@@ -160,12 +137,6 @@ def test_files_whose_settings_are_out_of_range_are_refused(tmp_path):
         projfree.load(tmp_path / "m")
 
 
-def test_only_what_is_for_users_has_a_public_name():
-    """Names of the file format are private; `prepare`, `weights` and `most_sweeps` are those of a search."""
-    names = {name for name in dir(MatrixCompletion) if not name.startswith("_")}
-    assert not names & {"check_parts", "saved_version", "never_saved"}
-
-
 def test_a_search_that_fails_leaves_all_as_it_was():
     search = MatrixCompletionCV(p=(1.0,), radii=[5.0, 15.0], cv=3, rank=3, loss="huber").fit(RATINGS)
     before, kept = search.predict(PAIRS), {name: value for name, value in vars(search).items() if name.endswith("_")}
@@ -193,12 +164,6 @@ def test_a_search_refuses_settings_that_are_changed_before_further_ratings():
             search.set_params(**changed).partial_fit(([0], [1], [2.0]))
         search.set_params(**{name: before[name] for name in changed})
     search.partial_fit(([0], [1], [2.0]))
-
-
-def test_files_say_with_what_further_ratings_go_on(tmp_path):
-    fitted(p=1.2).set_params(p=1.7).save(tmp_path / "m")
-    with pytest.raises(ValueError, match=r"which had p=1\.2, got p=1\.7"):
-        projfree.load(tmp_path / "m").partial_fit(([0], [1], [2.0]))
 
 
 def test_the_penalty_of_a_certified_answer_does_not_grow_with_outliers():

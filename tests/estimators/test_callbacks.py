@@ -71,12 +71,3 @@ def test_progress_bar_and_searches(table, capsys):
     ConstrainedRegressorCV(radii=3, cv=2).set_callbacks(watch).fit(X, y)
     assert watch.told == ["setup", "fold", "fold", "refit", "fit", "teardown"]
     GridSearchCV(ConstrainedRegressor(), {"radius": [1, 2]}, cv=2).set_callbacks(callback.ProgressBar()).fit(X, y)
-
-
-def test_folds_that_are_begun_again_are_told_once():
-    """The moments of one of these folds are too coarse, so that all folds are scored once more from their rows."""
-    X = np.array([[i, j] for i in (1.0, 2.0, 3.0) for j in (1.0, 2.0, 3.0, 4.0)])
-    y = np.array([1.0, 1, 1, 1, 2, 2, 2, 2, 1, 1, 2, 2])
-    watch = Watch()
-    ConstrainedRegressorCV(radii=[0.3, 1.0], cv=3).set_callbacks(watch).fit(X, y)
-    assert watch.told == ["setup", "fold", "fold", "fold", "refit", "fit", "teardown"]

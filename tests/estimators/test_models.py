@@ -1,6 +1,5 @@
 """What the estimators take, give and say."""
 
-import inspect
 import pickle
 
 import numpy as np
@@ -103,14 +102,6 @@ def test_several_outputs(table, norm, p):
     assert (model.coef_.shape, model.intercept_.shape, model.predict(X).shape) == ((3, 6), (3,), (120, 3))
     assert model.ball_.norm(model.coef_.T) == pytest.approx(1.5, rel=1e-3)
     assert model.verify(X, Y, s).ok
-
-
-def test_groups_of_features_have_a_name_of_their_own():
-    with pytest.raises(TypeError, match=r"^`ConstrainedRegressor` takes the groups of features as `feature_groups`"):
-        ConstrainedRegressor(norm="group", groups=[0, 0, 1])
-    model = ConstrainedRegressor(norm="group", feature_groups=[0, 0, 1])
-    assert clone(model).get_params()["feature_groups"] == [0, 0, 1]
-    assert "feature_groups" in inspect.signature(ConstrainedRegressor).parameters
 
 
 def test_vector_groups_by_name_or_list(table):
@@ -330,19 +321,6 @@ def test_sentences(table, parameters, sentence):
     X, y, _ = table
     with pytest.raises((ValueError, TypeError), match=sentence):
         ConstrainedRegressor(**parameters).fit(X, y)
-
-
-def test_sentences_of_the_classifier(table):
-    X, y, _ = table
-    names = "'logistic', 'softmax', 'squared_sigmoid', 'squared_hinge'"
-    with pytest.raises(ValueError, match=rf"^`loss` must be one of {names} or a Loss, got 'hinge'\.$"):
-        ConstrainedClassifier("hinge").fit(X, y > 3)
-    with pytest.raises(ValueError, match=r"^`loss` must be one of labels, got Huber"):
-        ConstrainedClassifier(Huber(1.0)).fit(X, y > 3)
-    with pytest.raises(ValueError, match=r"^`y` must hold at least two classes, got the one class 1 only\.$"):
-        ConstrainedClassifier().fit(X, np.ones(120, int))
-    with pytest.raises(ValueError, match=r"^`y` must hold labels of one kind, got int and str; drop or relabel"):
-        ConstrainedClassifier().fit(X, np.array(["a", 3, "b"] * 40, dtype=object))
 
 
 @pytest.mark.parametrize("groups", [[0, 0, 1, 1, 2, 2], [[0, 1], [2, 3], [4, 5]]])

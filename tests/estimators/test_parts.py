@@ -16,9 +16,7 @@ from projfree import (
     ConstrainedClassifierCV,
     ConstrainedRegressor,
     ConstrainedRegressorCV,
-    as_data,
 )
-from projfree.estimators import given_data
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((90, 4)) * [1.0, 2.0, 0.5, 1.0] + [0.0, 3.0, 0.0, -1.0]
@@ -226,28 +224,6 @@ def test_searches_on_files_are_those_on_arrays(tmp_path, kind, targets, settings
         np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-5)
         assert found.radius_ == expected.radius_
         assert found.verify(*source).ok
-
-
-def test_what_searches_cannot_do_on_files_is_said(stored):
-    path, _, _ = stored
-    with pytest.raises(ValueError, match=r"^`scoring` must be None or 'r2' where rows are not at hand"):
-        ConstrainedRegressorCV(scoring="neg_mean_absolute_error").fit(path, "target")
-    with pytest.raises(ValueError, match=r"^`cv` must be at most the number of rows"):
-        ConstrainedRegressorCV(cv=1000).fit(path, "target")
-    with pytest.raises(ValueError, match=r"^`fit\(path, y\)` needs targets"):
-        ConstrainedRegressorCV().fit(path)
-
-
-def test_large_memory_maps_are_read_out_of_core(tmp_path, monkeypatch):
-    np.save(tmp_path / "x.npy", X)
-    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
-    small = ConstrainedRegressor(radius=0.7, tol=1e-9).fit(mapped, Y, S)
-    monkeypatch.setattr(given_data, "MEMORY", 100)
-    seen = []
-    monkeypatch.setattr(given_data, "as_data", lambda *given: seen.append(1) or as_data(*given))
-    large = ConstrainedRegressor(radius=0.7, tol=1e-9).fit(mapped, Y, S)
-    assert seen
-    np.testing.assert_allclose(large.coef_, small.coef_, atol=1e-6)
 
 
 def test_rows_of_a_fit_are_not_kept(caplog):

@@ -5,20 +5,14 @@ import logging
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score, log_loss, make_scorer, mean_absolute_error, r2_score
-from sklearn.model_selection import GridSearchCV, KFold, LeaveOneOut, ShuffleSplit, TimeSeriesSplit, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, TimeSeriesSplit, cross_val_score
 
 from projfree import (
-    ConstrainedClassifier,
     ConstrainedClassifierCV,
     ConstrainedRegressor,
     ConstrainedRegressorCV,
 )
-from projfree.estimators import folds as ways
-from projfree.estimators.fold_grams import fold_grams
-from projfree.estimators.search_results import choose
-from projfree.estimators.table import Table
 
 RADII = np.geomspace(0.1, 20.0, 6)
 MAE = make_scorer(mean_absolute_error, greater_is_better=False)
@@ -85,44 +79,6 @@ def test_weights_tables_and_outputs(table, kind, outputs):
     assert search.verify(X, Y, s).ok
 
 
-def test_least_squares_go_through_moments_and_other_losses_do_not(table, monkeypatch):
-    X, y, _ = table
-    used = []
-    monkeypatch.setattr(ways.MomentFolds, "scores", lambda self, models, radii, tell: used.append(models) or 1 / 0)
-    for settings in ({"p": 2}, {"p": 1}, {"p": 1.5}):
-        with pytest.raises(ZeroDivisionError):
-            ConstrainedRegressorCV(**settings, radii=RADII).fit(X, y)
-    assert len(used) == 3
-    for settings in ({"loss": "huber"}, {"positive": True}, {"free": [0]}, {"task": 7}):
-        Z = np.column_stack([X[:, :7], np.arange(90) % 2]) if "task" in settings else X
-        ConstrainedRegressorCV(**settings, radii=RADII[2:4], cv=2, tol=1e-3).fit(Z, y)
-
-
-def test_moments_that_are_too_coarse_are_not_used(table, monkeypatch):
-    """Here the sums hide a tolerance of 1e-14; then rows are read, and the scores are the same to rounding."""
-    X, y, _ = table
-    quick = ConstrainedRegressorCV(radii=RADII, cv=3).fit(X, y)
-    asked = []
-    by_runs = ways.PathFolds.scores
-    monkeypatch.setattr(ways.PathFolds, "scores", lambda self, *given: asked.append(1) or by_runs(self, *given))
-    with pytest.warns(ConvergenceWarning):
-        slow = ConstrainedRegressorCV(radii=RADII, cv=3, tol=1e-15, max_iter=3).fit(X, y)
-    assert asked
-    np.testing.assert_allclose(quick.scores_, slow.scores_, atol=1e-9)
-
-
-def test_the_sums_of_a_fold_are_those_of_its_rows(table):
-    X, y, s = table
-    for cv in (KFold(4), KFold(3, shuffle=True, random_state=1), ShuffleSplit(2, random_state=0), LeaveOneOut()):
-        folds = list(cv.split(X))
-        whole, grams = fold_grams(Table(X, y, s), folds)
-        np.testing.assert_allclose(whole.xtx, (X.T * s) @ X, rtol=1e-12)
-        for gram, (rows, _) in zip(grams, folds, strict=True):
-            np.testing.assert_allclose(gram.xtx, (X[rows].T * s[rows]) @ X[rows], rtol=1e-12)
-            np.testing.assert_allclose(gram.xty, (X[rows].T * s[rows]) @ y[rows], rtol=1e-12)
-            assert gram.n == len(rows)
-
-
 # ------------------------------------------------------------------ the grid
 
 
@@ -157,16 +113,6 @@ def test_a_grid_goes_on_beyond_its_ends(kind, monkeypatch, caplog):
         assert search.radii_[0, 0] < search.radius_ < search.radii_[0, -1]
         assert search.best_score_ >= wide.best_score_ - 0.05 * abs(wide.best_score_)
         caplog.clear()
-
-
-def test_a_grid_does_not_go_on_forever(monkeypatch):
-    monkeypatch.setattr("projfree.estimators.paths.BELOW", 1e7)
-    monkeypatch.setattr("projfree.estimators.paths.ABOVE", 1e-6)
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((50, 2))
-    with pytest.warns(UserWarning, match=r"^ConstrainedRegressorCV: the best radius, .* larger `radii`, or scale"):
-        search = ConstrainedRegressorCV(radii=3, cv=2).fit(X, X[:, 0])
-    assert search.extended_ == (0, 3 * round(np.log(30) / (np.log(10) / 2)))
 
 
 def test_radii_that_were_given_are_all_that_is_tried(table):
@@ -209,29 +155,6 @@ def test_score_uses_the_scorer(table):
     assert sure.score(X, labels) == pytest.approx(-log_loss(labels, sure.predict_proba(X)))
     plain = ConstrainedClassifierCV(radii=RADII, cv=3).fit(X, labels)
     assert plain.score(X, labels) == pytest.approx(accuracy_score(labels, plain.predict(X)))
-
-
-def test_held_out_scores_are_those_of_rows_that_were_held_out(table):
-    """Recomputed from the split, for each fold, by fits on the other rows."""
-    X, y, s = table
-    labels = y > np.median(y)
-    cv = KFold(3, shuffle=True, random_state=2)
-    search = ConstrainedClassifierCV(p=1.5, radii=RADII[:3], cv=cv, tol=1e-6).fit(X, labels, s)
-    for k, (rows, held) in enumerate(cv.split(X)):
-        for j, radius in enumerate(RADII[:3]):
-            alone = ConstrainedClassifier(p=1.5, radius=radius, tol=1e-6).fit(X[rows], labels[rows], s[rows])
-            right = accuracy_score(labels[held], alone.predict(X[held]), sample_weight=s[held])
-            assert search.cv_results_[f"split{k}_test_score"][j] == pytest.approx(right)
-
-
-def test_the_standard_error_is_that_of_a_mean():
-    """A deviation of 0.2 over four folds is a standard error of 0.1."""
-    swing = 0.2 * np.sqrt(0.75) * np.array([1.0, -1.0, 1.0, -1.0])
-    means = np.array([0.65, 0.75, 0.85])  # within 0.1 of the best is the second, within 0.2 the first too
-    scores = (means[:, None] + swing)[None]
-    assert scores[0, 2].std(ddof=1) == pytest.approx(0.2)
-    scores[0, 1] += 0.001
-    assert choose(scores, "one_standard_error") == (0, 1)
 
 
 def test_radii_with_many_minimisers_are_scored_by_what_is_delivered():

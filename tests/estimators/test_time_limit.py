@@ -77,9 +77,3 @@ def test_fits_of_robust_losses_share_the_limit(before, loss):
     assert short.result_.status is Status.TIME_LIMIT
     assert short.result_.n_iter == 0
     assert model(loss, time_limit=1e3).fit(X, Y).result_.status.converged
-
-
-def test_a_bad_limit_is_refused_by_name():
-    for loss in ("squared", "quantile"):
-        with pytest.raises(ValueError, match=r"`time_limit` must be positive and finite, got 0\."):
-            model(loss, time_limit=0).fit(X, Y)

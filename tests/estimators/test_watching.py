@@ -103,12 +103,6 @@ def test_callbacks_of_a_search_see_the_final_fit_alone(kind):
     assert model.n_iter_ == 7
 
 
-def test_callbacks_of_a_search_by_moments():
-    seen.clear()
-    ConstrainedRegressorCV(radii=4, cv=2, callbacks=[note]).fit(X, Y)
-    assert seen == [1]  # the decomposition of all rows
-
-
 @pytest.mark.parametrize("kind", [ConstrainedRegressorCV, ConstrainedClassifierCV])
 def test_a_search_shows_its_folds(kind, capsys, monkeypatch):
     y = Y if kind is ConstrainedRegressorCV else Y > 0
