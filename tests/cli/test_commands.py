@@ -150,34 +150,6 @@ def test_data(monkeypatch, tmp_path):
     assert "has no home to download from" in call("data", "get", "school").output
 
 
-def test_get_offline_is_a_sentence(monkeypatch, tmp_path):
-    from projfree.cli import data
-
-    def refuse(home, bar):
-        raise ConnectionError
-
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.delenv("PROJFREE_DATA", raising=False)
-    monkeypatch.setattr(data, "fetch", refuse)
-    result = call("data", "get", "movielens-100k")
-    assert result.exit_code == 2
-    assert "cannot be reached (ConnectionError); go online" in result.output
-
-
-@pytest.mark.parametrize("command", ["fit", "predict", "complete", "explain", "list"])
-def test_help_has_an_example(command):
-    result = call(command, "--help")
-    assert result.exit_code == 0
-    assert f"projfree {command}" in result.output.replace("Usage: projfree", "")
-
-
-def test_the_reproduction_is_in_the_repository():
-    result = call("reproduce", "rates", "--quick", "--out", "r")
-    assert result.exit_code == 2
-    assert "clone the repository and run `make reproduce`." in result.stderr
-    assert "reproduce" not in call("--help").output
-
-
 def test_an_interrupt_in_the_run_writes_nothing(folder, tmp_path, monkeypatch):
     from projfree.run import Run
 

@@ -57,18 +57,6 @@ def test_text_that_looks_like_numbers_in_a_new_file(call, tmp_path):
     assert not (tmp_path / "p.csv").exists()
 
 
-def test_recommendations_are_those_of_the_model(call, ratings, tmp_path):
-    words = ("complete", ratings, "--rank", 2, "--hold-out", 0, "--recommend", 3, "--quiet", "--out", tmp_path / "m")
-    assert call(*words).exit_code == 0
-    model, table = load(tmp_path / "m"), pd.read_csv(tmp_path / "m.recommendations.csv")
-    for user in model.user_ids_:
-        items, scores = model.recommend(user, 3)
-        mine = table[table["user"] == user]
-        assert mine["item"].tolist() == items.tolist()
-        assert mine["place"].tolist() == list(range(1, len(items) + 1))
-        np.testing.assert_allclose(mine["rating"], scores, atol=1e-4)
-
-
 def test_held_out_ratings_are_reported(call, ratings, tmp_path):
     words = ("complete", ratings, "--rank", 2, "--seed", 3, "--recommend", 4)
     record = json.loads(call(*words, "--json", "--out", tmp_path / "m").output)

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 import pandas as pd
 import pytest
 
-from projfree import load, persist
+from projfree import load
 from projfree.cli import main, models
-from projfree.cli.destinations import _not_written, written
+from projfree.cli.destinations import written
 
 
 def fit(table, out, *more):
@@ -255,17 +255,6 @@ def test_recommendations_that_cannot_be_written_leave_the_model(call, ratings, t
     assert len(items) == 3
 
 
-def test_a_full_disk_is_told_once(call, ratings, tmp_path, monkeypatch):
-    def write(*args):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("projfree.persist.atomic_write", write)
-    with pytest.raises(OSError, match=r"\(No space left on device\); nothing was saved there\.$") as raised:
-        persist.save(tmp_path / "m", {}, kind="some")
-    told = str(_not_written(tmp_path / "m", raised.value))
-    assert told.endswith("m' could not be written (No space left on device); no part of it was left behind.")
-
-
 PRESSED = """
 import sys
 
@@ -284,18 +273,6 @@ def test_ctrl_c_while_the_package_is_loaded_is_a_sentence():
     found = subprocess.run([sys.executable, "-c", PRESSED], capture_output=True, text=True, check=False)
     assert found.returncode == 130
     assert found.stderr == "Interrupted; nothing was written.\n"
-
-
-def test_ctrl_c_between_the_options_and_the_command_is_a_sentence(monkeypatch, capsys):
-    def pressed(*args, **kwargs):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("typer.core.TyperCommand.invoke", pressed)
-    monkeypatch.setattr("sys.argv", ["projfree", "list", "losses"])
-    with pytest.raises(SystemExit) as end:
-        main()
-    assert end.value.code == 130
-    assert capsys.readouterr().err == "Interrupted; nothing was written.\n"
 
 
 def test_ctrl_c_in_a_command_is_told_once(monkeypatch, capsys, table, tmp_path):

@@ -53,16 +53,6 @@ def test_ids_that_numbers_would_change_stay_as_they_are(call, tmp_path, users):
     np.testing.assert_allclose(np.array(shown.output.split(), float), model.predict([(user, 0) for user in users]))
 
 
-def test_pairs_are_read_as_the_ratings_were(call, tmp_path):
-    file = _ratings(tmp_path / "ratings.csv", ["7", "8", "9"])
-    assert call("complete", file, "--hold-out", 0, "--rank", 2, "--out", tmp_path / "m").exit_code == 0
-    assert load(tmp_path / "m").user_ids_.tolist() == [7, 8, 9]
-    (tmp_path / "pairs.csv").write_text("user,item\n007,0\n")
-    refused = call("predict", tmp_path / "m", tmp_path / "pairs.csv")
-    assert refused.exit_code == 2
-    assert "`users` must be whole numbers, as in the fit, got text, such as '007'" in refused.output
-
-
 def test_ids_of_features_are_text_where_those_of_ratings_are(call, tmp_path):
     file = _ratings(tmp_path / "ratings.csv", ["07", "8", "9"])
     (tmp_path / "people.csv").write_text("user,age\n07,3\n8,4.5\n9,5\n10,6\n")

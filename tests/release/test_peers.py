@@ -35,21 +35,3 @@ def test_the_loosest_setting_that_is_good_enough(peers: ModuleType, level: float
     assert level / 2.0 <= scale * found <= level * (1 + 1e-12)
     found = peers.Search(problem(lambda s: scale / s), methods.by_iterations("b", given), 60.0).loosest(level)
     assert level / 1.15 <= scale / found <= level * (1 + 1e-12)
-
-
-def test_ends_of_the_grid(peers: ModuleType) -> None:
-    methods = importlib.import_module("peer_methods")
-    search = peers.Search(problem(lambda s: 0.0), methods.by_iterations("a", given), 60.0)
-    assert search.loosest(1e-6) == 1.0  # one iteration is enough
-    assert peers.Search(problem(lambda s: 1.0), methods.by_tolerance("b", given), 60.0).loosest(1e-2) is None
-
-
-@pytest.mark.parametrize(
-    ("error", "reason"), [(ImportError("celer"), "not installed"), (ValueError("no\nmore"), "ValueError: no")]
-)
-def test_a_peer_that_raises_is_missing_with_the_reason(peers: ModuleType, error: Exception, reason: str) -> None:
-    def broken(*_: object) -> np.ndarray:
-        raise error
-
-    methods = importlib.import_module("peer_methods")
-    assert peers.searched(problem(lambda s: s), methods.by_tolerance("a", broken), 60.0) == {"missing": reason}

@@ -9,7 +9,6 @@ import shlex
 import sys
 from dataclasses import replace
 from html import unescape
-from pathlib import Path
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -205,7 +204,7 @@ def damage(kind, table):
         ("without a column", "was not written by the reproduction; give another --out."),
     ],
 )
-@pytest.mark.parametrize("words", [("--report-only",), ("--resume",), ("one",), ("--force",)])
+@pytest.mark.parametrize("words", [("--report-only",), ("--force",)])
 def test_a_damaged_table_is_named(call, tmp_path, kind, said, words):
     folder = tmp_path / "r"
     call("--out", folder)
@@ -242,21 +241,6 @@ def test_a_report_of_others_is_not_replaced_by_force(call, tmp_path, name):
     assert not MEASURED
 
 
-def test_our_own_report_without_its_table_is_replaced_by_force(call, tmp_path):
-    call("--out", tmp_path)
-    (tmp_path / FILE).unlink()
-    assert call("--out", tmp_path, "--force").exit_code == 0
-    assert (tmp_path / FILE).exists()
-
-
-def test_a_folder_below_a_file_is_told_before_the_first_measurement(call, tmp_path):
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    refused = call("--out", tmp_path / "file" / "r")
-    assert refused.exit_code == 2
-    assert f"lies below '{tmp_path / 'file'}', which is a file; choose another path." in refused.output
-    assert not MEASURED
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="locks need fcntl")
 def test_a_second_run_in_the_folder_is_refused(call, tmp_path):
     with held(tmp_path):
@@ -280,29 +264,6 @@ def test_a_full_disk_keeps_what_is_there(call, tmp_path, monkeypatch):
     again = call("--report-only", "--out", folder)
     assert again.exit_code == 2
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-
-
-def test_a_full_disk_keeps_every_figure(call, tmp_path, monkeypatch):
-    assert call("--figures", "--out", tmp_path).exit_code == 0
-    drawn = {path.name: path.read_bytes() for path in (tmp_path / "figures").iterdir()}
-    assert set(drawn) == {f"{name}-lines.{kind}" for name in ("one", "two") for kind in ("png", "svg")}
-    monkeypatch.setattr(os, "replace", full_disk)
-    refused = call("--report-only", "--figures", "--out", tmp_path)
-    assert refused.exit_code == 2
-    assert f"writing to '{tmp_path}' failed (No space left on device); what was measured is in" in refused.output
-    assert {path.name: path.read_bytes() for path in (tmp_path / "figures").iterdir()} == drawn
-
-
-@pytest.mark.parametrize("words", [("two",), ("--report-only",)])
-def test_a_fault_in_the_report_says_what_was_kept(call, tmp_path, monkeypatch, words):
-    call("--out", tmp_path)
-    one, two = reproduction.command.EXPERIMENTS
-    broken = replace(two, panels=lambda table: {}["missing"])
-    monkeypatch.setattr(reproduction.command, "EXPERIMENTS", (one, broken))
-    result = call(*words, "--out", tmp_path)
-    assert result.exit_code == 3
-    assert f"KeyError: 'missing'; what was measured is in '{tmp_path / FILE}'; run it again" in result.output
-    assert "nothing was written" not in result.output
 
 
 def test_a_report_that_is_interrupted_says_what_was_kept(call, tmp_path, monkeypatch):
@@ -331,11 +292,6 @@ def test_an_interruption_before_the_first_result_says_so(call, tmp_path, monkeyp
     result = call("--out", tmp_path / "r")
     assert result.exit_code == 130
     assert "Interrupted; no measurement was complete. Go on with:" in result.output
-
-
-def test_the_command_that_repeats_a_run_quotes_the_folder():
-    repeat = reproduction.command.command("quick", Path("my results"))
-    assert repeat == "python -m reproduction --quick --out 'my results'"
 
 
 def test_an_experiment_that_does_not_exist_is_refused(call, tmp_path):

@@ -9,9 +9,7 @@ import pytest
 
 from projfree import paper
 from projfree.sets import LpBall, SchattenBall
-from reproduction.base import Panel
 from reproduction.counting import FWLS, FWPLR, OPTION_B, PA, OnEntries, OnGram, count
-from reproduction.drawing import map_panel
 from reproduction.implementations import (
     Dense,
     by_singular_values,
@@ -21,8 +19,6 @@ from reproduction.implementations import (
     threshold,
 )
 from reproduction.problems import LeastSquares
-from reproduction.report.interactive import figure
-from reproduction.report.static import save
 from reproduction.sgd import descend, project_lp
 from reproduction.sources import Sample
 from reproduction.stochastic import SampledRows, sampled
@@ -147,18 +143,3 @@ def test_plain_projections_are_projections():
             np.testing.assert_allclose(by_singular_values(W, p, 1.0), expected, atol=1e-9)
     inside = np.full(12, 0.01)
     assert threshold(inside, 1.0) is inside
-
-
-def test_a_map_says_where_a_claim_holds(tmp_path):
-    import pandas as pd
-
-    rows = pd.DataFrame(
-        {"rho": [0.5, 0.9, 0.5], "solver": ["a", "a", "b"], "value": [5.0, 2.0, 9.0], "stand_in": False, "seed": 0}
-    )
-    panel = map_panel("map", "Where", rows, "rho", "solver", 4.0, xlabel="x", ylabel="y")
-    assert isinstance(panel, Panel)
-    (trace,) = figure(panel)["traces"]
-    assert trace["text"] == [["✓ 5", "✗ 2"], ["✓ 9", "? not measured"]]
-    assert trace["z"] == [[1.0, 0.0], [1.0, 0.5]]
-    assert "2 of 4 places, 1 too near to tell or not measured" in panel.alt
-    assert all(path.stat().st_size > 1000 for path in save(panel, tmp_path, "map"))

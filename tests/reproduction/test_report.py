@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 import pytest
 from judged import without_figure
-from tiny_run import FACTS, TINY_EXPERIMENTS
+from tiny_run import TINY_EXPERIMENTS
 
 from reproduction import Origin
 from reproduction.report import build
 from reproduction.report.build import judged_report
 from reproduction.report.preface import against
-from reproduction.store import DONE, FILE, Store, read_store
+from reproduction.store import FILE, read_store
 
 pytestmark = pytest.mark.slow
 
@@ -59,32 +58,6 @@ def test_links_of_the_page_lead_somewhere(tiny):
     targets = set(re.findall(r'href="#([^"]+)"', markup))
     assert len(targets) > 30
     assert targets <= set(re.findall(r'id="([^"]+)"', markup))
-
-
-def test_the_report_says_how_busy_the_machine_was(tiny):
-    build(TINY_EXPERIMENTS, tiny, "python -m reproduction --quick", figures=False)
-    for name in ("report.html", "summary.md"):
-        text = (tiny / name).read_text(encoding="utf-8")
-        assert re.search(r"Measuring took \d+ minutes\.", text)
-        assert ("the load average of the system was" in text) == hasattr(os, "getloadavg")
-
-
-def test_the_load_is_told_apart_where_times_were_measured(tiny, tmp_path):
-    store = Store.resumed(tiny, FACTS)
-    for row in store.rows:
-        if row["measure"] == DONE:
-            row["note"] = "1.1" if row["experiment"] == "iteration-time" else "25.0"
-    store.path = tmp_path / FILE
-    store.write()
-    facts = judged_report(TINY_EXPERIMENTS, tmp_path, "python -m reproduction --quick").facts
-    assert (facts["load"], facts["load elsewhere"]) == ("1.1 to 1.1", "25.0 to 25.0")
-
-
-def test_the_summary_shows_the_figures_that_there_are(tiny):
-    report = judged_report(TINY_EXPERIMENTS, tiny, "python -m reproduction --quick")
-    links = re.findall(r"!\[[^\]]+\]\(figures/([\w.-]+)\.svg\)", report.summary())
-    assert len(links) == sum(map(len, report.panels.values())) > 5
-    assert "![" not in report.summary(figures=False)
 
 
 def test_a_figure_on_generated_data_says_so(tiny):
