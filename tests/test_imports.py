@@ -68,24 +68,22 @@ def allowed(importer: str, target: str) -> bool:
     return LEVEL[target] < LEVEL[importer] and importer in ONLY_FOR.get(target, {importer})
 
 
-@pytest.mark.parametrize("file", FILES + STUBS, ids=name_of)
-def test_imports_go_one_way(file):
-    part = part_of(file)
-    if part == "":
-        return  # the root gathers the public names
-    assert part in LEVEL, f"{part} is new: give it a line in LAYERS"
-    for name in imported(parsed(file)):
-        root, _, rest = name.partition(".")
-        if root == "projfree":
-            target = rest.split(".")[0]
-            assert target in LEVEL, f"import {name} from its own module, not from the root"
-            assert allowed(part, target), f"{part} must not import {target}"
+@pytest.fixture(scope="module")
+def trees():
+    return {file: parsed(file) for file in FILES + STUBS}
 
 
-@pytest.mark.parametrize("file", FILES + STUBS, ids=name_of)
-def test_nothing_imports_the_reproduction(file):
-    """It lies beside the package, and is not installed with it."""
-    assert not [name for name in imported(parsed(file)) if name.partition(".")[0] == "reproduction"]
+def test_imports_go_one_way(trees):
+    for file, tree in trees.items():
+        part = part_of(file)
+        assert not part or part in LEVEL, f"{part} is new: give it a line in LAYERS"
+        for name in imported(tree):
+            root, _, rest = name.partition(".")
+            assert root != "reproduction", "it lies beside the package, and is not installed with it"
+            if root == "projfree" and part:  # the root gathers the public names
+                target = rest.split(".")[0]
+                assert target in LEVEL, f"{name_of(file)}: import {name} from its own module, not from the root"
+                assert allowed(part, target), f"{name_of(file)} must not import {target}"
 
 
 def modules_after(code: str) -> set[str]:
@@ -122,14 +120,13 @@ def test_loaders_and_persist_are_light():
     assert not modules_after(code) & set(HEAVY)
 
 
-@pytest.mark.parametrize("file", FILES, ids=name_of)
-def test_print_lives_in_cli(file):
-    names = {node.id for node in ast.walk(parsed(file)) if isinstance(node, ast.Name)}
-    assert "print" not in names or part_of(file) == "cli"
+def test_print_lives_in_cli(trees):
+    prints = {part_of(f) for f, tree in trees.items() for node in ast.walk(tree) if getattr(node, "id", "") == "print"}
+    assert prints <= {"cli"}
 
 
-@pytest.mark.parametrize("file", sorted((SOURCE / "solvers").rglob("*.py")), ids=name_of)
-def test_solvers_hold_no_loop_and_no_clock(file):
-    tree = parsed(file)
-    assert not [node.lineno for node in ast.walk(tree) if isinstance(node, ast.While)], "the loop is in run/"
-    assert not {name.split(".")[0] for name in imported(tree)} & {"time", "datetime"}, "the clock is in run/"
+def test_solvers_hold_no_loop_and_no_clock(trees):
+    for file, tree in trees.items():
+        if part_of(file) == "solvers":
+            assert not [node.lineno for node in ast.walk(tree) if isinstance(node, ast.While)], "the loop is in run/"
+            assert not {name.split(".")[0] for name in imported(tree)} & {"time", "datetime"}, "the clock is in run/"

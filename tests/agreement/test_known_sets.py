@@ -60,7 +60,7 @@ def shape_of(ball: ConstraintSet) -> tuple[int, ...]:
     raise AssertionError(f"{ball!r} takes none of the shapes")
 
 
-@pytest.mark.parametrize("outside", [0.5, 1.5, 30.0])
+@pytest.mark.parametrize("outside", [0.5, 30.0])
 @pytest.mark.parametrize("ball", BALLS, ids=str)
 def test_the_distance_to_a_set(ball: ConstraintSet, outside: float) -> None:
     shape = shape_of(ball)

@@ -59,13 +59,13 @@ def test_bounds_hold_and_claims_are_true(seed: int) -> None:
     check(convex_problem(seed), iterations=40)
 
 
-@pytest.mark.parametrize("seed", range(96))
+@pytest.mark.parametrize("seed", range(48))
 def test_bounds_of_more_losses_hold(seed: int) -> None:
     check(more_problem(seed), iterations=40)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(96, 384))
+@pytest.mark.parametrize("seed", range(48, 384))
 def test_bounds_of_more_losses_hold_on_more(seed: int) -> None:
     check(more_problem(seed), iterations=300)
 
