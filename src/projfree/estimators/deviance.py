@@ -10,7 +10,7 @@ import numpy as np
 from projfree.algebra import UNIT
 from projfree.checks import Array
 from projfree.losses.base import Loss
-from projfree.losses.poisson import log_of
+from projfree.losses.log_link import log_of
 
 
 def column_or_outputs(y: Any) -> Array:

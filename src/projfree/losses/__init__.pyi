@@ -5,8 +5,8 @@ from projfree.losses.squared import Squared as Squared
 from projfree.losses.huber import Huber as Huber
 from projfree.losses.biweight import BiWeight as BiWeight
 from projfree.losses.quantile import Quantile as Quantile
-from projfree.losses.poisson import Poisson as Poisson
-from projfree.losses.gamma import Gamma as Gamma
+from projfree.losses.log_link import Poisson as Poisson
+from projfree.losses.log_link import Gamma as Gamma
 from projfree.losses.logistic import Logistic as Logistic
 from projfree.losses.squared_hinge import SquaredHinge as SquaredHinge
 from projfree.losses.squared_sigmoid import SquaredSigmoid as SquaredSigmoid

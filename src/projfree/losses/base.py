@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from projfree.checks import Array
+from projfree.losses.targets import reals, signs
 
 
 class Loss(ABC):
@@ -115,10 +116,23 @@ class Loss(ABC):
         """The loss whose values are reported, which differs from this one where this is a smoothed form of it."""
         return self
 
-    @abstractmethod
     def targets(self, y: Array) -> Array:
-        """The targets in the form that the other methods take, or a sentence on what is wrong with them."""
+        """The targets in the form that the other methods take, or an error that says what is wrong with them."""
+        return signs(y) if self.labels else reals(y)
 
     def outputs(self, y: Array) -> tuple[int, ...]:
         """The trailing shape of ``u`` that goes with the targets: ``()`` or ``(k,)``."""
         return tuple(int(k) for k in np.shape(y)[1:])
+
+
+class ExponentialLoss(Loss):
+    """A loss whose value and derivative share an exponential: `value_and_derivative` defines both."""
+
+    def value(self, u: Array, y: Array) -> Array:
+        return self.value_and_derivative(u, y)[0]
+
+    def derivative(self, u: Array, y: Array) -> Array:
+        return self.value_and_derivative(u, y)[1]
+
+    @abstractmethod
+    def value_and_derivative(self, u: Array, y: Array) -> tuple[Array, Array]: ...

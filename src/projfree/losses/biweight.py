@@ -8,7 +8,6 @@ import numpy as np
 
 from projfree.checks import Array, positive, shown
 from projfree.losses.base import Loss
-from projfree.losses.targets import reals
 from projfree.numerics.forms import register
 
 
@@ -79,9 +78,6 @@ class BiWeight(Loss):
         """c^2 / (c^2 + r^2); zero where r^2 exceeds the floating-point range."""
         with np.errstate(over="ignore"):
             return np.asarray(1 / (1 + np.square(r / self.scale)))
-
-    def targets(self, y: Array) -> Array:
-        return reals(y)
 
 
 def _tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:

@@ -8,7 +8,6 @@ import numpy as np
 
 from projfree.checks import Array, positive
 from projfree.losses.base import Loss
-from projfree.losses.targets import reals
 from projfree.numerics.forms import register
 
 
@@ -69,9 +68,6 @@ class Huber(Loss):
         r: Array = np.abs(u - y)
         inside: Array = np.less_equal(r, self.delta)
         return inside.astype(r.dtype) * 2
-
-    def targets(self, y: Array) -> Array:
-        return reals(y)
 
 
 def _tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:

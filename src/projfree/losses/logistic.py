@@ -7,14 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree.checks import Array
-from projfree.losses.base import Loss
-from projfree.losses.targets import signs
+from projfree.losses.base import ExponentialLoss
 from projfree.numerics import scalars
 from projfree.numerics.forms import register
 
 
 @dataclass(frozen=True)
-class Logistic(Loss):
+class Logistic(ExponentialLoss):
     r"""Logistic loss for labels -1 and +1.
 
     .. math::
@@ -42,28 +41,14 @@ class Logistic(Loss):
     lipschitz = 1.0
     rounding = 10  # value: exp 4, log1p 4, one addition; derivative: exp 4, two operations. y u is exact.
 
-    def value(self, u: Array, y: Array) -> Array:
-        m = y * u
-        return _value(m, decay(m))
-
-    def derivative(self, u: Array, y: Array) -> Array:
-        m = y * u
-        return np.asarray(-y * falling(m, decay(m)))
-
     def value_and_derivative(self, u: Array, y: Array) -> tuple[Array, Array]:
         m = y * u
         e = decay(m)
-        return _value(m, e), np.asarray(-y * falling(m, e))
+        # The value is a sum of two terms of one sign: as accurate as they are.
+        return np.asarray(np.log1p(e) - np.minimum(m, 0)), np.asarray(-y * falling(m, e))
 
     def second(self, u: Array, y: Array) -> Array:
         return slope(decay(y * u))
-
-    def targets(self, y: Array) -> Array:
-        return signs(y)
-
-
-def _value(m: Array, e: Array) -> Array:
-    return np.asarray(np.log1p(e) - np.minimum(m, 0))  # two terms of one sign: as accurate as they are
 
 
 def decay(m: Array) -> Array:

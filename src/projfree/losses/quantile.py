@@ -3,58 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from projfree.checks import Array, positive, shown
 from projfree.losses.base import Loss
-from projfree.losses.targets import reals
 from projfree.numerics.forms import register
-
-
-@dataclass(frozen=True)
-class Pinball(Loss):
-    r"""The quantile loss itself, :math:`\max(q r, (q - 1) r)` with :math:`r = y - u`: convex, not smooth.
-
-    Values of it are what a run with `Quantile` reports; a solver needs the smoothed one.
-
-    Parameters
-    ----------
-    quantile : float
-        The quantile q, between 0 and 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Pinball(0.9).value(np.array([1.0, -1.0]), np.zeros(2)).round(2)
-    array([0.1, 0.9])
-    """
-
-    quantile: float = 0.5
-
-    smoothness = math.inf
-    lower_bound = 0.0
-    rounding = 2
-
-    @property
-    def lipschitz(self) -> float:  # type: ignore[override]  # read-only here: it follows from the quantile
-        return max(self.quantile, 1.0 - self.quantile)
-
-    def value(self, u: Array, y: Array) -> Array:
-        r = y - u
-        with np.errstate(over="ignore"):
-            return np.maximum(self.quantile * r, (self.quantile - 1.0) * r)
-
-    def derivative(self, u: Array, y: Array) -> Array:
-        r = y - u
-        return np.where(r > 0, -self.quantile, np.where(r < 0, 1.0 - self.quantile, 0.0)).astype(r.dtype)
-
-    def second(self, u: Array, y: Array) -> Array:
-        return np.zeros_like(y - u)
-
-    def targets(self, y: Array) -> Array:
-        return reals(y)
 
 
 @dataclass(frozen=True)
@@ -140,8 +95,28 @@ class Quantile(Loss):
         with np.errstate(over="ignore"):
             return np.minimum(np.maximum(r / self.delta, self.quantile - 1.0), self.quantile)
 
-    def targets(self, y: Array) -> Array:
-        return reals(y)
+
+@dataclass(frozen=True)
+class Pinball(Quantile):
+    """The quantile loss itself, whose values a run with `Quantile` reports: convex, not smooth."""
+
+    delta: float = field(default=0.0, init=False, repr=False)
+
+    smoothness = math.inf
+    rounding = 2
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "quantile", float(self.quantile))
+
+    @property
+    def lipschitz(self) -> float:  # type: ignore[override]  # as above
+        return max(self.quantile, 1.0 - self.quantile)
+
+    def second(self, u: Array, y: Array) -> Array:
+        return np.zeros_like(y - u)
+
+    def _theta(self, r: Array) -> Array:
+        return np.minimum(np.maximum(np.sign(r), self.quantile - 1.0), self.quantile)
 
 
 def _tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree.checks import Array, count
-from projfree.losses.base import Loss
+from projfree.losses.base import ExponentialLoss
 from projfree.losses.targets import indices
 from projfree.numerics import scalars
 from projfree.numerics.forms import register
@@ -20,7 +20,7 @@ FLOOR = -72.08730677823394
 
 
 @dataclass(frozen=True)
-class Softmax(Loss):
+class Softmax(ExponentialLoss):
     r"""Multinomial logistic loss for k classes; targets are class indices 0, ..., k - 1.
 
     .. math::
@@ -65,17 +65,18 @@ class Softmax(Loss):
         if self.classes is not None:
             object.__setattr__(self, "classes", count("Softmax(classes=...)", self.classes, lowest=2))
 
-    def value(self, u: Array, y: Array) -> Array:
-        _, true, others, lift = _parts(u, y)
-        out: Array = np.log1p(others / true) + lift
-        return out
-
-    def derivative(self, u: Array, y: Array) -> Array:
-        return _derivative(y, *_parts(u, y)[:3])
-
     def value_and_derivative(self, u: Array, y: Array) -> tuple[Array, Array]:
-        e, true, others, lift = _parts(u, y)
-        return np.log1p(others / true) + lift, _derivative(y, e, true, others)
+        # As long as nothing can overflow, exp(u) itself is both the fastest and, with no difference to round, the most
+        # accurate.
+        e, lift = (np.exp(u, order="C"), 0.0) if _is_safe(u) else _shifted(u, y)
+        flat = _true(e, y)
+        true = e.take(flat)
+        e.put(flat, 0)
+        others = _row_sums(e)
+        value = np.log1p(others / true) + lift
+        e.put(flat, -others)
+        e /= (others + true)[:, None]
+        return value, e
 
     def second(self, u: Array, y: Array) -> Array:
         p = self.mean(u)
@@ -96,20 +97,6 @@ class Softmax(Loss):
     def outputs(self, y: Array) -> tuple[int, ...]:
         """``(k,)``: the number of classes given, or one more than the largest target."""
         return (self.classes if self.classes is not None else int(np.max(y)) + 1,)
-
-
-def _parts(u: Array, y: Array) -> tuple[Array, Array, Array, Array | float]:
-    """Exponentials up to one factor a row (0 for the true class), that of the true class, the sum of the others.
-
-    The last entry is what the value needs on top where the true class was raised (see `_shifted`).
-    """
-    # As long as nothing can overflow, exp(u) itself is both the fastest and, with no difference to round, the
-    # most accurate.
-    e, lift = (np.exp(u, order="C"), 0.0) if _is_safe(u) else _shifted(u, y)
-    flat = _true(e, y)
-    true = e.take(flat)
-    e.put(flat, 0)
-    return e, true, _row_sums(e), lift
 
 
 def _is_safe(u: Array) -> bool:
@@ -139,12 +126,6 @@ def _shifted(u: Array, y: Array) -> tuple[Array, Array]:
     error *= e
     e += error
     return e, raised - true
-
-
-def _derivative(y: Array, e: Array, true: Array, others: Array) -> Array:
-    e.put(_true(e, y), -others)
-    e /= (others + true)[:, None]
-    return e
 
 
 def _true(e: Array, y: Array) -> Array:

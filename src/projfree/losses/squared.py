@@ -8,7 +8,6 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.losses.base import Loss
-from projfree.losses.targets import reals
 from projfree.numerics.forms import register
 
 
@@ -43,9 +42,6 @@ class Squared(Loss):
 
     def second(self, u: Array, y: Array) -> Array:
         return np.full(np.shape(u), 2.0, dtype=np.result_type(u, y))
-
-    def targets(self, y: Array) -> Array:
-        return reals(y)
 
 
 def is_squared(loss: Loss) -> bool:

@@ -8,7 +8,6 @@ import numpy as np
 
 from projfree.checks import Array
 from projfree.losses.base import Loss
-from projfree.losses.targets import signs
 from projfree.numerics.forms import register
 
 
@@ -48,9 +47,6 @@ class SquaredHinge(Loss):
     def second(self, u: Array, y: Array) -> Array:
         h = _short(u, y)
         return (h > 0).astype(h.dtype) * 2
-
-    def targets(self, y: Array) -> Array:
-        return signs(y)
 
 
 def _short(u: Array, y: Array) -> Array:

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree.checks import Array
-from projfree.losses.base import Loss
+from projfree.losses.base import ExponentialLoss
 from projfree.losses.logistic import decay, falling, slope
-from projfree.losses.targets import signs
 from projfree.numerics import scalars
 from projfree.numerics.forms import register
 
 
 @dataclass(frozen=True)
-class SquaredSigmoid(Loss):
+class SquaredSigmoid(ExponentialLoss):
     r"""Squared error of a sigmoid, a bounded loss for noisy labels -1 and +1; not convex.
 
     .. math::
@@ -51,13 +50,6 @@ class SquaredSigmoid(Loss):
     # The derivative is 2 e^2 / (1 + e)^3 or 2 e / (1 + e)^3: an error of e = exp(-|m|) counts at most twice (8),
     # and the operations on it add less than 4. So 12 of the default 16.
 
-    def value(self, u: Array, y: Array) -> Array:
-        m = y * u
-        return np.square(falling(m, decay(m)))
-
-    def derivative(self, u: Array, y: Array) -> Array:
-        return self.value_and_derivative(u, y)[1]
-
     def value_and_derivative(self, u: Array, y: Array) -> tuple[Array, Array]:
         m = y * u
         e = decay(m)
@@ -74,9 +66,6 @@ class SquaredSigmoid(Loss):
     def majorant(self, u: Array, y: Array) -> Array:
         r"""Gauss and Newton's :math:`2\,\sigma'(u)^2`: the curvature where the sigmoid is taken as linear."""
         return np.asarray(2 * np.square(slope(decay(u))))
-
-    def targets(self, y: Array) -> Array:
-        return signs(y)
 
 
 def _tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
