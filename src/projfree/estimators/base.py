@@ -21,8 +21,7 @@ from projfree.estimators.solving import checked_solver, warn_if_short
 from projfree.estimators.table import Table
 from projfree.estimators.watching import given_callbacks, shown_by
 from projfree.losses.base import Loss
-from projfree.run import Result, Run
-from projfree.run.loop import minimize_once
+from projfree.run import Result, Run, minimize
 from projfree.run.result import raise_if_interrupted
 from projfree.sets import ConstraintSet, WithFree
 from projfree.solvers.choose import Plan, plan
@@ -173,7 +172,7 @@ class ConstrainedModel(Answers):
                 callbacks.append(Bridge(self, context, lambda run: self._as_of(prepared.problem, run), given))
         f, ball, settings = prepared.problem.objective, prepared.ball, self._settings(seed, prepared)
         settings |= {"start": prepared.start, "callbacks": callbacks, "check_start": prepared.start_is_solution}
-        result = minimize_once(f, ball, **settings)
+        result = minimize(f, ball, resumable=False, **settings)
         self._adopt(prepared, result)
         raise_if_interrupted(result)  # with all that was found kept, Ctrl-C ends whatever has asked for this fit
         if context is not None:

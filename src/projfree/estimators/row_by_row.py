@@ -17,7 +17,7 @@ from projfree.estimators.regularization import penalised_fit
 from projfree.estimators.solving import warn_if_short
 from projfree.estimators.table import Table
 from projfree.losses.squared import Squared
-from projfree.run.loop import minimize_once
+from projfree.run import minimize
 from projfree.run.result import raise_if_interrupted
 
 #: Settings that need single rows.
@@ -71,7 +71,7 @@ def fit_moments(model: Any, gram: Gram) -> None:
     settings = model._settings(0, prepared)
     settings |= {"start": prepared.start, "callbacks": (), "check_start": prepared.start_is_solution}
     # Ctrl-C leaves the model as it was, without the new rows, so that the call can be repeated.
-    result = moments.of_rows(raise_if_interrupted(minimize_once(moments.form, prepared.ball, **settings)))
+    result = moments.of_rows(raise_if_interrupted(minimize(moments.form, prepared.ball, resumable=False, **settings)))
     model._adopt(prepared, result, Squared())
     warn_if_short(model, result, model.tol, unsolved=prepared.unsolved)
 

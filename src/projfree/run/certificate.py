@@ -27,12 +27,6 @@ if TYPE_CHECKING:
 EXTRAPOLATED = 2.0
 #: Numbers recomputed in another order agree to this, relatively to the value, beyond what their terms explain.
 AGREEMENT = 1e-10
-#: The relative gap is the gap divided by the value, or by this part of the value at the centre if that is larger.
-CENTRE_SHARE = 1e-6
-#: A value at the centre below this part of the terms whose difference it is, is rounding.
-ROUNDED = 1e-12
-#: The smallest scale, far above the rounding of a function that is zero everywhere.
-LEAST_SCALE = 1e-270
 
 
 @dataclass(frozen=True)
@@ -222,13 +216,6 @@ def _intercept_fits(claim: Certificate, f: SmoothFunction, z: Evaluation, roundi
 
 
 # ---------------------------------------------------------------- the certificate of a run
-
-
-def relative_to(value: float, centre: float, terms: float = 0.0) -> float:
-    """What gaps are relative to, from the values at a point and at the centre, and the size of the terms in these."""
-    if abs(centre) <= ROUNDED * terms:  # any value as small is rounding
-        return max(abs(value), terms, LEAST_SCALE)
-    return max(abs(value), CENTRE_SHARE * abs(centre), LEAST_SCALE)
 
 
 def recompute_certificate(run: Run, look_back: bool = True) -> Certificate:

@@ -109,6 +109,7 @@ class SavedRun:
             raise ValueError(f"{name} is damaged: it holds no run; {REMEDY}.")
         return cls(name, tree, tree["problem"], tree["note"])
 
+    @property
     def solver(self) -> Solver:
         """The solver that wrote it, or a ValueError that asks for it."""
         tree = self.tree.get("solver")

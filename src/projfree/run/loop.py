@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from projfree.algebra import FactoredShape, Point, Structured, is_structured, same, zeros
+from projfree.algebra import FactoredShape, Point, is_structured, same, zeros
 from projfree.algebra.hashing import short_hash
 from projfree.checks import all_finite, at_least, count, instance, positive, real_array, shown
 from projfree.data.base import RowsLostError
@@ -22,7 +22,7 @@ from projfree.objectives.base import SmoothFunction
 from projfree.objectives.blackbox import NotFiniteError
 from projfree.objectives.evaluation import Evaluation
 from projfree.run.callbacks import Callback, as_callbacks, closing
-from projfree.run.certificate import Certificate, recompute_certificate, relative_to, stored_certificate
+from projfree.run.certificate import Certificate, recompute_certificate, stored_certificate
 from projfree.run.lower_bound import LowerBound, next_check
 from projfree.run.result import Result, Status, Trace
 from projfree.runtime import single_blas
@@ -37,8 +37,14 @@ log = logging.getLogger(__name__)
 
 #: Threads of BLAS pay off for matrices of this many entries, which no longer fit in the cache of one core.
 LARGE = 1_000_000
-#: What to do if a checkpoint cannot be used.
-REMEDY = "begin anew with this folder removed, or with another one"
+#: The relative gap is the gap divided by the value, or by this part of the value at the centre if that is larger.
+CENTRE_SHARE = 1e-6
+#: A value at the centre below this part of the terms whose difference it is, is rounding.
+ROUNDED = 1e-12
+#: The smallest scale, far above the rounding of a function that is zero everywhere.
+LEAST_SCALE = 1e-270
+#: What to do if a state, or a checkpoint, cannot be used.
+RESTART, REMEDY = "begin anew with `start=`", "begin anew with this folder removed, or with another one"
 #: What `short_hash` makes of arrays: it tells them apart, and nobody can read it.
 HASH = re.compile(r"\b[0-9a-f]{16}\b")
 
@@ -86,6 +92,8 @@ def minimize(
     callbacks: Sequence[Callback] | Callback = (),
     record: int = 1,
     state: State | str | os.PathLike[str] | None = None,
+    check_start: bool = False,
+    resumable: bool = True,
 ) -> Result:
     r"""Minimise an objective over a set, and say how far from the minimum the answer can be.
 
@@ -117,6 +125,10 @@ def minimize(
     state : State or path, optional
         Go on from the state of an earlier result, or from the folder of a `Checkpoint`; ``start`` and ``seed`` are then
         those of the earlier run.
+    check_start : bool
+        Whether to certify the start first, which costs a read, and to end there if it meets the tolerance.
+    resumable : bool
+        Whether another run can go on from the state of the result; without that the data need not be hashed.
 
     Returns
     -------
@@ -136,39 +148,13 @@ def minimize(
     >>> result.w.round(3), result.status.converged
     (array([0.499, 0.748]), True)
     """
-    settings = {"tol": tol, "max_iter": max_iter, "time_limit": time_limit, "start": start, "seed": seed}
-    return minimize_once(
-        objective, ball, solver, callbacks=callbacks, record=record, state=state, resumable=True, **settings
-    )
-
-
-def minimize_once(
-    objective: SmoothFunction,
-    ball: ConstraintSet,
-    solver: Solver | Literal["auto"] | None,
-    *,
-    tol: float,
-    max_iter: int,
-    time_limit: float | None,
-    start: Any,
-    seed: int,
-    callbacks: Sequence[Callback] | Callback,
-    record: int = 1,
-    state: State | str | os.PathLike[str] | None = None,
-    resumable: bool = False,
-    check_start: bool = False,
-) -> Result:
-    """`minimize`; unless ``resumable``, the result has no state to go on from, which saves a hash of the data.
-
-    With ``check_start`` the start is certified first, and no step is made if it meets the tolerance.
-    """
     earlier, compiled = _load_state(state), compile_seconds()
     solver, chosen = _choose_solver(objective, ball, solver, earlier)
     callbacks, limit = as_callbacks(callbacks), math.inf
     tol, max_iter, record = at_least("tol", tol, 0.0), count("max_iter", max_iter), count("record", record, lowest=0)
     if time_limit is not None:
         limit = positive("time_limit", time_limit)
-    first = _first_state(objective, ball, solver, start, seed, earlier if isinstance(earlier, State) else None)
+    first = _first_state(objective, ball, solver, start, seed, earlier)
     run = Run(objective, ball, solver, first, tol=tol, max_iter=max_iter, record=record, plan=chosen)
     if earlier is not None and not isinstance(earlier, State):
         earlier.restore(run)
@@ -335,14 +321,11 @@ def _choose_solver(
     chosen = None
     if solver is None or (isinstance(solver, str) and solver == "auto"):
         ball.check_shape(f.shape)
-        if isinstance(earlier, State):
-            solver = earlier.solver
-            if solver is not None:
-                refuse_other("`state`", earlier.problem, fingerprint(f, ball, solver))
-        elif earlier is not None:
-            solver = earlier.solver()
-            refuse_other(earlier.name, earlier.problem, fingerprint(f, ball, solver), REMEDY)
-        if earlier is None or solver is None:
+        solver = None if earlier is None else earlier.solver
+        if earlier is not None and solver is not None:
+            name, remedy = ("`state`", RESTART) if isinstance(earlier, State) else (earlier.name, REMEDY)
+            refuse_other(name, earlier.problem, fingerprint(f, ball, solver), remedy)
+        else:
             chosen = plan(f, ball)
             solver = chosen.solver
     instance("solver", solver, Solver, "FrankWolfe()")
@@ -351,28 +334,22 @@ def _choose_solver(
 
 
 def _first_state(
-    f: SmoothFunction, ball: ConstraintSet, solver: Solver, start: Any, seed: int, state: State | None
+    f: SmoothFunction, ball: ConstraintSet, solver: Solver, start: Any, seed: int, earlier: State | SavedRun | None
 ) -> State:
-    """The state to continue from: the given one if it is of this problem, else a new one."""
-    if state is not None:
-        refuse_other("`state`", state.problem, fingerprint(f, ball, solver))
-        return state
-    x, seed = starting_point(f, ball, start), count("seed", seed, lowest=0)
-    return replace(solver.init(f, ball, x, seed), solver=solver)
-
-
-def starting_point(f: SmoothFunction, ball: ConstraintSet, start: Any) -> Point:
-    """The start of a run as a point; raises if it does not lie in the set."""
-    if start is None:
-        return f.point(ball.centre(f.shape))
-    array = start if isinstance(start, Structured) else all_finite("start", real_array("start", start))
+    """The state to continue from: the earlier one if it is of this problem, else a new one at the start."""
+    if isinstance(earlier, State):
+        refuse_other("`state`", earlier.problem, fingerprint(f, ball, solver))
+        return earlier
+    array = ball.centre(f.shape) if start is None else start
+    if start is not None and not is_structured(start):
+        array = all_finite("start", real_array("start", start))
     if array.shape != f.shape:
         raise ValueError(f"`start` must have the shape {f.shape} of the objective's parameter, got {array.shape}.")
     x = f.point(array)
-    if not ball.contains(x.w):
-        given = repr(array) if isinstance(array, Structured) else shown(array.ravel().tolist())
+    if start is not None and not ball.contains(x.w):
+        given = repr(array) if is_structured(array) else shown(array.ravel().tolist())
         raise ValueError(f"`start` must lie in {ball!r}, got {given}; scale or project it first.")
-    return x
+    return replace(solver.init(f, ball, x, count("seed", seed, lowest=0)), solver=solver)
 
 
 def _is_small(f: SmoothFunction, ball: ConstraintSet) -> bool:
@@ -402,9 +379,7 @@ def _describe(thing: Any) -> str:
     return getattr(thing, "__qualname__", None) or repr(thing)
 
 
-def refuse_other(
-    name: str, theirs: Mapping[str, str], mine: Mapping[str, str], remedy: str = "begin anew with `start=`"
-) -> None:
+def refuse_other(name: str, theirs: Mapping[str, str], mine: Mapping[str, str], remedy: str = RESTART) -> None:
     """Raise ValueError naming the first part in which the problems differ, and what to do instead."""
     for part, own in mine.items():
         if theirs.get(part) != own:
@@ -507,7 +482,10 @@ class Run:
                 self.centre_value = f.evaluate(f.point(self.centre), tangent=False).reported.value
             except NotFiniteError:  # a function that is not defined there: gaps are relative to the value itself
                 self.centre_value = 0.0
-        return relative_to(self.value, self.centre_value, self.f.structure.term_size or 0.0)
+        centre, terms = abs(self.centre_value), self.f.structure.term_size or 0.0
+        if centre <= ROUNDED * terms:  # any value as small is rounding
+            return max(abs(self.value), terms, LEAST_SCALE)
+        return max(abs(self.value), CENTRE_SHARE * centre, LEAST_SCALE)
 
     @property
     def relative_gap(self) -> float:

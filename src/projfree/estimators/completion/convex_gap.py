@@ -15,7 +15,8 @@ from projfree.estimators.completion.factors import Factors
 from projfree.losses.squared import is_squared
 from projfree.numerics.spectra import is_sharp
 from projfree.objectives.evaluation import Evaluation
-from projfree.run.certificate import LEAST_SCALE, refuse_contradiction
+from projfree.run.certificate import refuse_contradiction
+from projfree.run.loop import LEAST_SCALE
 from projfree.runtime import single_blas
 from projfree.sets import spectral
 from projfree.sets.weighted import WeightedSchattenBall
