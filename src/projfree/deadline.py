@@ -64,7 +64,8 @@ def expired() -> bool:
     A loop that checks this between its iterations returns what it has, which must be as valid as its final answer: a
     feasible point, a proven bound. Without a deadline no clock is read.
     """
-    return ends() < math.inf and time.monotonic() >= ends()
+    end = _END.get()
+    return end < math.inf and time.monotonic() >= end
 
 
 def raise_if_expired() -> None:

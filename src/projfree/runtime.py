@@ -64,6 +64,10 @@ def over_blocks(work: Callable[[int], None], count: int, threads: int) -> None:
     The calling thread is one of them and never waits for a call that has not begun, so calls may nest and overlap. When
     this returns or raises, no call is running.
     """
+    if min(threads, count) <= 1:
+        for k in range(count):
+            work(k)
+        return
     todo = deque(range(count))
 
     def take_all() -> None:
@@ -106,42 +110,6 @@ def over_rows(work: Callable[[int, int], None], indptr: Array) -> None:
     over_blocks(lambda k: work(*ranges[k]), len(ranges), threads)
 
 
-class _SingleBlas:
-    """The limit of one thread for BLAS, which holds from the first caller until the last has ended.
-
-    The limit is one number of the whole process: if callers that overlap each set and restored it, the first to end
-    would restore it too early, and the last would leave it in place for ever.
-    """
-
-    def __init__(self) -> None:
-        self._holders: dict[object, int] = {}  # each with the thread that it runs in
-        self._before: list[tuple[Any, int]] = []  # the libraries that are limited, with their former numbers
-
-    def acquire(self, holder: object) -> None:
-        libraries = _blas_libraries("scipy.linalg" in sys.modules)
-        with _lock:
-            if not self._holders:
-                self._before = [(library, number) for library in libraries if (number := library.num_threads) != 1]
-                for library, _ in self._before:
-                    _set_threads(library, 1)
-            self._holders[holder] = get_ident()
-
-    def release(self, *holders: object) -> None:
-        with _lock:
-            for holder in holders:
-                self._holders.pop(holder, None)
-            if self._holders:
-                return
-            for library, number in self._before:
-                if library.num_threads == 1:  # else somebody has set another number since
-                    _set_threads(library, number)
-            self._before = []
-
-    def after_fork(self) -> None:
-        """Forget the holders of other threads, which do not exist in the child."""
-        self.release(*[holder for holder, thread in self._holders.items() if thread != get_ident()])
-
-
 def _set_threads(library: Any, number: int) -> None:
     # Since version 3.8 threadpoolctl ignores all threads but the one that set a number of OpenBLAS before, and the
     # thread that restores a number may be another one.
@@ -160,30 +128,51 @@ def _blas_libraries(with_scipy: bool) -> list[Any]:
     return libraries
 
 
-_single = _SingleBlas()
+# Who limits BLAS to one thread, each with the thread that it runs in; and the libraries with their former numbers. The
+# limit is one number of the whole process: if callers that overlap each set and restored it, the first to end would
+# restore it too early, and the last would leave it in place for ever.
+_limiting: dict[object, int] = {}
+_limited: list[tuple[Any, int]] = []
 
 
 @contextmanager
 def single_blas(wanted: bool = True) -> Iterator[None]:
     """Keep BLAS to one thread, if wanted: its threads would fight with ours, and add in another order.
 
-    Blocks may nest, and overlap in other threads: the limit ends with the last of them.
+    Blocks may nest, and overlap in other threads: the limit holds from the first of them until the last has ended.
     """
-    holder = object()
-    try:  # an interrupt that ends `acquire` releases as well
-        if wanted:
-            _single.acquire(holder)
+    if not wanted:
+        yield
+        return
+    holder, libraries = object(), _blas_libraries("scipy.linalg" in sys.modules)
+    try:  # an interrupt releases as well
+        with _lock:
+            if not _limiting:
+                _limited[:] = [(library, number) for library in libraries if (number := library.num_threads) != 1]
+                for library, _ in _limited:
+                    _set_threads(library, 1)
+            _limiting[holder] = get_ident()
         yield
     finally:
-        if wanted:
-            _single.release(holder)
+        _release(holder)
+
+
+def _release(*holders: object) -> None:
+    with _lock:
+        for holder in holders:
+            _limiting.pop(holder, None)
+        if not _limiting:
+            for library, number in _limited:
+                if library.num_threads == 1:  # else somebody has set another number since
+                    _set_threads(library, number)
+            _limited.clear()
 
 
 def _in_child() -> None:
     """Start without threads: of all threads only the one that forked goes on in the child."""
     global _pool
     _pool = None
-    _single.after_fork()
+    _release(*[holder for holder, thread in _limiting.items() if thread != get_ident()])
     for owner in _with_locks:
         owner._lock = RLock()
     _lock.release()

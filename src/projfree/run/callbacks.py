@@ -156,19 +156,6 @@ class IterationLines:
     ----------
     console : rich.console.Console, optional
         Where to write; by default the standard error stream.
-
-    Examples
-    --------
-    >>> import io
-    >>> import numpy as np
-    >>> from rich.console import Console
-    >>> from projfree import LpBall, QuadraticForm, minimize
-    >>> from projfree.run.callbacks import IterationLines
-    >>> out = io.StringIO()
-    >>> f = QuadraticForm(np.eye(2), np.array([3.0, 4.0]))
-    >>> _ = minimize(f, LpBall(2, radius=1.0), callbacks=[IterationLines(Console(file=out))])
-    >>> out.getvalue().split()[:2]
-    ['iteration', '1']
     """
 
     def __init__(self, console: Any = None) -> None:

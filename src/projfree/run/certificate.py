@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -117,19 +117,40 @@ class Certificate:
             In place of the data, for objectives that are not the mean of a loss, and for data that was centred or
             scaled.
         """
-        f, inside = self._objective(X, y, sample_weight, objective), _contains(self.ball, self.w)
-        found = _recompute(self, f)
-        noise, bound, least = found.value_noise + found.bound_noise, None, f.structure.least
+        f, ball = self._objective(X, y, sample_weight, objective), self.ball
+        rounding, opened, least = f.rounding(), f.open(), f.structure.least
+        x = f.point(self.w, self.intercept)
+        z = opened.evaluate(f.point(self.witness, self.witness_intercept), (x,), near=True)
+        here = z.also[0] if z.also else opened.evaluate(x, tangent=False)
+        value, m, support = reported_value(opened, here), z.slope, ball.support(-z.slope.gradient)
+        lower, allowance = m.minimum(ball, support)
+        size, fits = abs(m.constant) + abs(support), True
+        # Of the value and of the bound, which other functions return in the same way whenever they are evaluated.
+        of_value, of_bound = AGREEMENT * max(abs(value), abs(self.value)), min(allowance, AGREEMENT * size)
+        if rounding is None:
+            of_value += of_bound
+            of_bound = 0.0
+        else:
+            sums = _sum_rounding(ball, f, here, z, rounding)
+            if sum(sums) > of_value and (fine := opened.rounding(fine=True)) is not None:
+                sums = _sum_rounding(ball, f, here, z, fine)
+            # Of the support, twice; one that is only known roughly is still a function of its argument.
+            of_support = 2.0 * (ball.support_error(m.gradient, support) + 4.0 * UNIT * size)
+            of_value, of_bound = of_value + sums[0], sums[1] + min(of_support, AGREEMENT * size)
+            # The witness lies in the set or near it, and has the best intercept of a point of the set: one far away
+            # would excuse any claim by its own rounding.
+            fits = _contains(ball, self.witness, EXTRAPOLATED) is not False and _intercept_fits(self, f, z, rounding)
+        bound, noise, inside = None, 2.0 * of_value + of_bound, _contains(ball, self.w)
         if self.bound is None:
-            gap, proved = frank_wolfe_gap(self.ball, found.gradient, self.w), found.fits
+            gap = frank_wolfe_gap(ball, m.gradient, self.w)
         else:
             # A bound above the value proves nothing; that no loss is smaller than its least value needs no proof.
-            bound = max(found.bound, least)
-            gap = found.value - bound
-            proved = found.fits and self.bound <= max(found.bound + found.bound_noise, least) and gap >= -noise
-        agrees = abs(found.value - self.value) <= found.value_noise
-        good = inside is not False and agrees and proved and gap <= self.gap + noise < math.inf
-        return Verification(inside, found.value, bound, gap, bool(good))
+            bound = max(lower, least)
+            gap = value - bound
+            fits = fits and self.bound <= max(lower + of_value + of_bound, least) and gap >= -noise
+        agrees = abs(value - self.value) <= of_value
+        good = inside is not False and agrees and fits and gap <= self.gap + noise < math.inf
+        return Verification(inside, value, bound, gap, bool(good))
 
     def _objective(self, X: Any, y: Any, sample_weight: Any, objective: SmoothFunction | None) -> SmoothFunction:
         if objective is not None:
@@ -140,46 +161,6 @@ class Certificate:
             )
         f = Objective(self.loss, as_data(X, y, sample_weight), fit_intercept=self.intercept is not None)
         return f.reported
-
-
-class _Recomputed(NamedTuple):
-    """Value, bound and gradient, by how much rounding lets the first two differ, and whether the witness fits.
-
-    A witness fits if it lies in the set or near it, and its intercept may be the best one of a point of the set: one
-    far away would excuse any claim by its own rounding.
-    """
-
-    value: float
-    bound: float
-    gradient: Array
-    value_noise: float
-    bound_noise: float
-    fits: bool
-
-
-def _recompute(claim: Certificate, f: SmoothFunction) -> _Recomputed:
-    """The value at the point of a certificate and the bound that its witness proves, in one read."""
-    ball, rounding, f = claim.ball, f.rounding(), f.open()
-    x = f.point(claim.w, claim.intercept)
-    z = f.evaluate(f.point(claim.witness, claim.witness_intercept), (x,), near=True)
-    here = z.also[0] if z.also else f.evaluate(x, tangent=False)
-    value, m = reported_value(f, here), z.slope
-    support = ball.support(-m.gradient)
-    lower, allowance = m.minimum(ball, support)
-    agreement, size = AGREEMENT * max(abs(value), abs(claim.value)), abs(m.constant) + abs(support)
-    if rounding is None:  # other functions give the same numbers whenever they are evaluated
-        noise = agreement + min(allowance, AGREEMENT * size)
-        return _Recomputed(value, lower, m.gradient, noise, noise, True)
-    of_value, of_bound = _sum_rounding(ball, f, here, z, rounding)
-    if of_value + of_bound > agreement:
-        fine = f.rounding(fine=True)
-        assert fine is not None
-        of_value, of_bound = _sum_rounding(ball, f, here, z, fine)
-    # Of the support, twice; one that is only known roughly is still a function of its argument.
-    of_support = min(2.0 * (ball.support_error(m.gradient, support) + 4.0 * UNIT * size), AGREEMENT * size)
-    fits = _contains(ball, claim.witness, EXTRAPOLATED) is not False and _intercept_fits(claim, f, z, rounding)
-    value_noise = agreement + of_value
-    return _Recomputed(value, lower, m.gradient, value_noise, value_noise + of_bound + of_support, fits)
 
 
 def _sum_rounding(
