@@ -29,6 +29,8 @@ TRIALS = 60
 #: The least curvature: a step with it is still a finite number.
 TINY = float(np.finfo(float).tiny)
 Project = Callable[[Array], Array]
+#: What a step leads to: a point, the step size, and what the rule remembers.
+Move = tuple[Point, float, float]
 
 
 def is_rounding(change: float, value: float) -> bool:
@@ -272,9 +274,7 @@ class GradientStep(ABC):
     """Chooses the length of a gradient step and takes it."""
 
     @abstractmethod
-    def __call__(
-        self, f: SmoothFunction, here: Evaluation, project: Project, t: int, memory: float
-    ) -> tuple[Point, float, float]:
+    def __call__(self, f: SmoothFunction, here: Evaluation, project: Project, t: int, memory: float) -> Move:
         """The projected point of a step from an evaluated one, the length, and the new memory (NaN at first)."""
 
 
@@ -303,9 +303,7 @@ class InverseSmoothness(GradientStep):
         if self.L is not None:
             positive("InverseSmoothness(L=...)", self.L)
 
-    def __call__(
-        self, f: SmoothFunction, here: Evaluation, project: Project, t: int, memory: float
-    ) -> tuple[Point, float, float]:
+    def __call__(self, f: SmoothFunction, here: Evaluation, project: Project, t: int, memory: float) -> Move:
         L = self.L if self.L is not None else memory if memory > 0.0 else _curvature(f, here)
         return _projected(f, here, project, here.slope.gradient / L), 1.0 / L, L
 
@@ -335,9 +333,7 @@ class InverseSqrt(GradientStep):
         if self.scale is not None:
             positive("InverseSqrt(scale=...)", self.scale)
 
-    def __call__(
-        self, f: SmoothFunction, here: Evaluation, project: Project, t: int, memory: float
-    ) -> tuple[Point, float, float]:
+    def __call__(self, f: SmoothFunction, here: Evaluation, project: Project, t: int, memory: float) -> Move:
         scale = self.scale or (memory if memory > 0.0 else 1.0 / _curvature(f, here))
         eta = scale / math.sqrt(t)
         return _projected(f, here, project, eta * here.slope.gradient), eta, scale
@@ -366,9 +362,7 @@ class BacktrackingGradient(_CurvatureEstimate, GradientStep):
     array([1.])
     """
 
-    def __call__(
-        self, f: SmoothFunction, here: Evaluation, project: Project, t: int, memory: float
-    ) -> tuple[Point, float, float]:
+    def __call__(self, f: SmoothFunction, here: Evaluation, project: Project, t: int, memory: float) -> Move:
         g, x = here.slope.gradient, here.point
         M = memory * self.relax_by if memory > 0.0 else max(size(g) / max(1.0, size(x.w)), TINY)
         new = x

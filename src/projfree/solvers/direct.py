@@ -20,13 +20,6 @@ from projfree.solvers.choose import memory_limit
 from projfree.solvers.working_set import FIRST_LEVEL
 
 
-@dataclass(frozen=True, kw_only=True)
-class DirectState(State):
-    """A state with the matrix ``H`` of the quadratic, at first None."""
-
-    H: Array | None = None
-
-
 @dataclass(frozen=True, repr=False)
 class Direct(Solver):
     r"""Minimise a quadratic over the set exactly; the first step is the last.
@@ -66,31 +59,25 @@ class Direct(Solver):
             )
         check_model(ball, f.shape)
 
-    def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> DirectState:
-        return DirectState(t=0, x=start, seed=seed)
-
-    def carry(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> DirectState:
-        assert isinstance(state, DirectState)
-        return DirectState(t=0, x=state.x, seed=state.seed, H=state.H)  # which does not depend on the set
+    def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> State:
+        return State(t=0, x=start, seed=seed)
 
     def step(self, f: SmoothFunction, ball: ConstraintSet, state: State) -> State:
-        assert isinstance(state, DirectState)
-        H, x, also = state.H, state.x, tuple[Point, ...]()
-        if H is None:
-            form = f.quadratic_form()
-            assert form is not None
-            H, x, also = form.H, f.point(minimise_model(form.H, form.b, ball, x.w), x.intercept), (x,)
+        form, x, also = f.quadratic_form(), state.x, tuple[Point, ...]()
+        assert form is not None
+        if state.t == 0:
+            x, also = f.point(minimise_model(form.H, form.b, ball, x.w), x.intercept), (x,)
         here = f.evaluate(x, also)
         bound = GapBound.of(ball, here)
         done = bound.gap <= 0.5 * bound.allowance  # the bound is lowered by more than that anyway
         if not done:  # solve again, with the gradient of the data itself in place of b
-            w, b = here.point.w, H @ here.point.w - here.slope.gradient
-            new = f.evaluate(f.point(minimise_model(H, b, ball, w), here.point.intercept))
+            w, b = here.point.w, form.H @ here.point.w - here.slope.gradient
+            new = f.evaluate(f.point(minimise_model(form.H, b, ball, w), here.point.intercept))
             there = GapBound.of(ball, new)
             # Else rounding has won. Gaps come first: were a lower value enough, two points could take turns for ever.
             done = not (there.gap, new.value) < (bound.gap, here.value)
             here, bound = (here, bound) if done else (new, there)
-        return replace(state, t=state.t + 1, x=here.point, H=H, evaluation=here, bound=bound, gamma=1.0, done=done)
+        return replace(state, t=state.t + 1, x=here.point, evaluation=here, bound=bound, gamma=1.0, done=done)
 
 
 def check_model(ball: ConstraintSet, shape: tuple[int, ...]) -> None:
@@ -118,7 +105,7 @@ def minimise_model(H: Array, b: Array, ball: ConstraintSet, start: Array) -> Arr
     every = len(H) == b.size
     structure = ball.structure(b.shape)
     lp, d = structure.lp, structure.weights
-    if lp is not None and d is not None and not len(structure.free) and (every or _same_in_columns(d)):
+    if lp is not None and d is not None and not len(structure.free) and (every or d.ndim == 1 or (d == d[:, :1]).all()):
         by = np.ravel(d) if every or d.ndim == 1 else d[:, 0]
         return np.asarray(minimise_model(H / by / by[:, None], b / d, lp, start * d) / d)
     if structure.group_l1 is not None and len(H) == len(b):
@@ -147,8 +134,3 @@ def _minimise_group_l1(H: Array, b: Array, structure: Structure, start: Array) -
     level = own.level((H @ start - b)[:m]) * (1.0 if start[:m].any() else FIRST_LEVEL)
     columns = Columns.of_matrix(H, b.size // len(b))
     return minimize_group_l1(columns, b, own, start, level, free=len(free), bound=structure.free_bound).w[back]
-
-
-def _same_in_columns(d: Array) -> bool:
-    """Whether the scales of all columns agree, so that these still share a matrix."""
-    return d.ndim == 1 or bool((d == d[:, :1]).all())

@@ -14,7 +14,7 @@ from projfree.objectives.base import SmoothFunction
 from projfree.sampling import FullBatch, Sampling
 from projfree.sets.base import ConstraintSet
 from projfree.solvers.base import Solver, State, call_oracle
-from projfree.steps import OpenLoop, Schedule, StepRule
+from projfree.steps import Move, OpenLoop, Schedule, StepRule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,10 +100,8 @@ class PrimalAveraging(Solver):
         x, gamma, memory = self.move(f, (last, v, state.v), t, gamma, state.memory)
         return replace(state, t=t, x=x, v=v, m=m, gamma=gamma, memory=memory, evaluation=here, oracle_result=result)
 
-    def move(
-        self, f: SmoothFunction, points: tuple[Point, Point, Point], t: int, gamma: float, memory: float
-    ) -> tuple[Point, float, float]:
-        """The new iterate from the last one, the new and the last vertex; the step taken, the memory of the search."""
+    def move(self, f: SmoothFunction, points: tuple[Point, ...], t: int, gamma: float, memory: float) -> Move:
+        """The next iterate, given the last one, the new vertex and the last vertex."""
         x, v, _ = points
         if self.search is None:
             return mix((1.0 - gamma, x), (gamma, v)), gamma, memory
@@ -145,9 +143,7 @@ class CorrectivePrimalAveraging(PrimalAveraging):
                 f"CorrectivePrimalAveraging looks at all rows, got {self.sampling!r}; use PrimalAveraging."
             )
 
-    def move(
-        self, f: SmoothFunction, points: tuple[Point, Point, Point], t: int, gamma: float, memory: float
-    ) -> tuple[Point, float, float]:
+    def move(self, f: SmoothFunction, points: tuple[Point, ...], t: int, gamma: float, memory: float) -> Move:
         hull = f.hull(points)
         # From the last iterate and from PA's point, so that values decrease and PA's rate holds.
         place = hull.minimise(np.zeros(2), np.array([gamma, 0.0]))
