@@ -22,7 +22,6 @@ class LogLinkLoss(ExponentialLoss):
     """What both have in common."""
 
     smoothness = math.inf
-    lower_bound = 0.0
 
     def mean(self, u: Array) -> Array:
         return np.exp(u)
@@ -55,6 +54,7 @@ class Poisson(LogLinkLoss):
     McCullagh, Nelder (1989), Generalized linear models.
     """
 
+    lower_bound = 0.0
     # With t = u - log y the terms are y e^t, y, y log y and y t, and e^t + |t| <= 3 (e^t - 1 - t) + 10. An exponential
     # (4), a logarithm (4) and the operations leave 6 y (e^t + |t|) + 4 y |log y|, so 18 (loss + floor).
     rounding = 18
@@ -109,6 +109,7 @@ class Gamma(LogLinkLoss):
     McCullagh, Nelder (1989), Generalized linear models.
     """
 
+    lower_bound = 0.0
     # With t = log y - u the terms are e^t, 1 and t, and e^t + |t| <= 3 (e^t - 1 - t) + 10. An exponential (4), a
     # logarithm (4) and the operations leave 7 (e^t + |t|) + 4 |log y| + 1, so 21 (loss + floor).
     rounding = 21
