@@ -40,8 +40,7 @@ def test_values_are_off_by_no_more_than_is_stated(noise, intercept, scale):
         found = f.evaluate(f.point(w), tangent=False)
         value, b = found.value, found.intercept
         exact = exact_squares(X, w, 0.0 if b is None else b, y)
-        for fine in (False, True):
-            assert abs(Fraction(value) - exact) <= Fraction(f.rounding(fine=fine).value(value, w, b))
+        assert abs(Fraction(value) - exact) <= Fraction(f.rounding().value(value, w, b))
         assert exact <= 2 * Fraction(reported_value(f, found))
         assert value <= reported_value(f, found) <= value + 1e-27
 
@@ -117,34 +116,35 @@ def test_images(kind):
             for row, c in zip(X.tolist(), columns, strict=True)
         ]
     square = sum((u - e) ** 2 for u, e in zip(image, exact, strict=True)) / 15
-    for fine in (False, True):
-        assert 0 < square <= Fraction(f.rounding(fine=fine).predictions(w, None)) ** 2
+    assert 0 < square <= Fraction(f.rounding().predictions(w, None)) ** 2
 
 
 def test_columns_bound_predictions_better_than_norms():
     X, w, y = planted(0, 1.0, scale=1e-8)
     f, ball = Objective(Squared(), as_data(X, y)), LpBall(2, 1e9)
-    coarse, fine = f.rounding(), f.rounding(fine=True)
-    assert np.sqrt(np.mean((X @ w) ** 2)) <= fine.extent(w) <= 1e-6 * coarse.extent(w)
+    coarse = np.sqrt(f.data.column_stats.mean_square) * np.linalg.norm(w)
+    assert np.sqrt(np.mean((X @ w) ** 2)) <= f.rounding().extent(w) <= 1e-6 * coarse
     for seed in range(20):
         v = np.random.default_rng(seed).standard_normal(5)
         v *= 1e9 / np.linalg.norm(v)
         images = np.abs(X @ v)
-        for mean, most in (coarse.extents(ball, (5,)), fine.extents(ball, (5,))):
-            assert np.sqrt(np.mean(images**2)) <= mean
-            assert images.max() <= most
+        mean, most = f.rounding().extents(ball, (5,))
+        assert np.sqrt(np.mean(images**2)) <= mean
+        assert images.max() <= most
 
 
 def test_norms_that_depend_on_signs_keep_the_coarse_extents():
     X, y = np.ones((4, 3)), np.ones((4, 2))
     f = Objective(Squared(), as_data(X, y))
     ball = SchattenBall(1.5, 1.0)
-    assert f.rounding(fine=True).extents(ball, (3, 2)) == f.rounding().extents(ball, (3, 2))
+    own = f.data.column_stats
+    assert f.rounding().extents(ball, (3, 2)) == (np.sqrt(own.mean_square), own.row_norm)
 
 
 def rounding(units, products, mean_square):
-    data = SimpleNamespace(column_stats=SimpleNamespace(terms=products, mean_square=mean_square, row_norm=5.0))
-    return Rounding(Squared(), data, units)
+    own = SimpleNamespace(terms=products, mean_square=mean_square, row_norm=5.0)
+    own.root_mean_square = own.largest = np.full(2, 15.0 / 7.0)
+    return Rounding(Squared(), SimpleNamespace(column_stats=own), units)
 
 
 def test_the_terms_of_a_bound():
@@ -172,11 +172,6 @@ def test_sizes_of_columns():
         np.testing.assert_allclose(own.largest, np.abs(X).max(axis=0), rtol=1e-12)
         np.testing.assert_allclose(own.root_mean_square[[0, 2, 3]], mean[[0, 2, 3]], rtol=1e-12)
         assert mean[1] <= own.root_mean_square[1] <= own.largest[1], "squares are lost"
-        f = Objective(Squared(), data)
-        f.rounding()
-        assert f.workspace.rows_read == 0
-        f.rounding(fine=True)
-        assert f.workspace.rows_read == 0, "the columns were read with the rows"
 
 
 def test_sizes_of_columns_that_grow_late():

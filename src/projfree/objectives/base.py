@@ -56,6 +56,11 @@ class FunctionStructure:
         at zero then sets the scale of gaps, because exponentials at a centre far from zero would dwarf any other.
     pattern : Pattern or None
         The places of observed entries, where gradients live on them.
+    intercept_shape : tuple of int or None
+        The shape of an intercept, None where there is none or where any will do.
+    contradicted : bool or None
+        Whether a tangent was found above a value elsewhere, so that the function is not convex. None where nobody has
+        to look: only the users of functions of their own may state what is not so.
     """
 
     name: str
@@ -72,6 +77,8 @@ class FunctionStructure:
     smoothing_error: float = 0.0
     term_size: float | None = None
     pattern: Pattern | None = None
+    intercept_shape: tuple[int, ...] | None = None
+    contradicted: bool | None = None
 
     @property
     def quadratic_form(self) -> bool:
@@ -112,11 +119,6 @@ class SmoothFunction(ABC):
     @abstractmethod
     def open(self) -> Self:
         """The same function with a workspace of its own, which remembers nothing and has read nothing."""
-
-    @property
-    def intercept_shape(self) -> tuple[int, ...] | None:
-        """The shape of an intercept, None where there is none or where any will do."""
-        return None
 
     @abstractmethod
     def evaluate(
@@ -203,19 +205,8 @@ class SmoothFunction(ABC):
             w = frozen(np.array(w, dtype=np.float64))
         return Point(w, None if intercept is None else frozen(np.array(intercept, dtype=np.float64)))
 
-    def rounding(self, *, fine: bool = False) -> Rounding | None:
-        """How far values and bounds move where rows are summed in another way; None where that is not known.
-
-        A ``fine`` analysis reads the columns.
-        """
-        return None
-
-    @property
-    def contradicted(self) -> bool | None:
-        """Whether a tangent was found above a value elsewhere, so that the function is not convex.
-
-        None where nobody has to look: only the users of functions of their own may state what is not so.
-        """
+    def rounding(self) -> Rounding | None:
+        """How far values and bounds move where rows are summed in another way; None where that is not known."""
         return None
 
     @property

@@ -77,7 +77,7 @@ class BlackBox(SmoothFunction):
 
     @property
     def structure(self) -> FunctionStructure:
-        return FunctionStructure(type(self).__name__, outputs=math.prod(self.shape[1:]), predictions=False)
+        return FunctionStructure(type(self).__name__, predictions=False, contradicted=self._contradicted)
 
     @property
     def passes(self) -> float:
@@ -123,26 +123,33 @@ class BlackBox(SmoothFunction):
                 return True
         return False
 
-    @property
-    def contradicted(self) -> bool:
-        return self._contradicted
-
     def _call(self, x: Point) -> tuple[float, Array]:
         self._calls += 1
-        value, gradient = _pair(self.fun(x.w.copy()))
+        answer = self.fun(x.w.copy())
+        try:
+            value, gradient = answer
+            float(value)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"`fun(w)` must return two things, the value as one real number and the gradient, got {shown(answer)}; "
+                "return them as `value, gradient`."
+            ) from error
         gradient = real_array("fun(w)[1]", gradient)
-        self._coarsest = max(self._coarsest, float(np.finfo(gradient.dtype).eps), _eps(value))
-        gradient = gradient.astype(np.float64)
-        self._single = self._single and _is_single(gradient) and _is_single(np.asarray(value, dtype=np.float64))
-        with np.errstate(over="ignore"):
-            self._long = self._long or bool((gradient.astype(np.float16) != gradient).any())
+        self._notice_precision(np.asarray(value), gradient)
         wrong_shape = gradient.shape != self.shape
         if wrong_shape or not math.isfinite(value) or not np.isfinite(gradient).all():
             raise (ValueError if wrong_shape else NotFiniteError)(
                 f"`fun(w)` must return a finite value and a finite gradient of shape {self.shape}, "
                 f"got {shown(value)} and shape {gradient.shape}; check the function at the point it was given."
             )
-        return float(value), gradient
+        return float(value), gradient.astype(np.float64)
+
+    def _notice_precision(self, value: Array, gradient: Array) -> None:
+        """Take in the dtypes of an answer, and whether its numbers are exact in single and in half precision."""
+        self._coarsest = max(self._coarsest, *(np.finfo(x.dtype).eps for x in (value, gradient) if x.dtype.kind == "f"))
+        with np.errstate(over="ignore"):
+            self._single &= all(bool((x.astype(np.float32) == x).all()) for x in (value, gradient))
+            self._long |= bool((gradient.astype(np.float16) != gradient).any())
 
     @property
     def precision(self) -> float:
@@ -186,30 +193,6 @@ class BlackBox(SmoothFunction):
         return f"blackbox {self.shape} {self.name or self._token}"
 
 
-def _is_single(x: Array) -> bool:
-    """Whether all numbers are exact in single precision."""
-    with np.errstate(over="ignore"):
-        return bool((x.astype(np.float32) == x).all())
-
-
-def _pair(answer: Any) -> tuple[Any, Any]:
-    """What a function has returned as a value and a gradient, or a sentence on what it must return."""
-    try:
-        value, gradient = answer
-        float(value)
-    except (TypeError, ValueError) as error:
-        raise TypeError(
-            f"`fun(w)` must return two things, the value as one real number and the gradient, got {shown(answer)}; "
-            "return them as `value, gradient`."
-        ) from error
-    return value, gradient
-
-
-def _eps(value: Any) -> float:
-    dtype = np.asarray(value).dtype
-    return float(np.finfo(dtype).eps) if dtype.kind == "f" else 0.0
-
-
 class CallHull(Hull):
     """A segment on which each look is a call of the function; the curvature is a difference of slopes."""
 
@@ -237,6 +220,8 @@ class CallHull(Hull):
 MOST = 100
 #: A difference counts as wrong from so many times what rounding and the length of the steps explain.
 FACTOR, RELATIVE = 10.0, 1e-6
+#: The scale of a gradient that is zero.
+TINY = 1e-300
 
 
 @dataclass(frozen=True)
@@ -299,30 +284,24 @@ def check_gradient(f: SmoothFunction | Callable[[Array], tuple[Any, Any]], w: An
     g: SmoothFunction = f if isinstance(f, SmoothFunction) else BlackBox(f, w.shape, convex=False)
     here = g.evaluate(g.point(w))
     gradient, eps = here.slope.gradient, max(float(np.finfo(float).eps), getattr(g, "precision", 0.0))
-    scale = max(float(np.abs(gradient).max(initial=0.0)), 1e-300)  # of a gradient that is zero
+    scale = max(float(np.abs(gradient).max(initial=0.0)), TINY)
     places = np.arange(w.size)
     if w.size > MOST:
         places = np.sort(np.random.default_rng(seed).choice(w.size, MOST, replace=False))
-    checks: list[tuple[float, GradientCheck]] = []
+    worst, largest = None, -1.0
     for place in places:
         index = tuple(int(i) for i in np.unravel_index(place, w.shape))
-        quotient, noise = _quotient(g, w, index, eps, abs(here.value))
+        h, quotients = math.cbrt(eps) * max(1.0, abs(float(w[index]))), list[float]()
+        for step in (h, 2.0 * h):
+            unit = np.zeros(w.shape)
+            unit[index] = step
+            above, below = (g.value(g.point(w + end)) for end in (unit, -unit))
+            quotients.append((above - below) / (2.0 * step))
+        noise = eps * (abs(here.value) + abs(above) + abs(below)) / h + abs(quotients[1] - quotients[0])
         entry, allowed = float(gradient[index]), FACTOR * noise + RELATIVE * scale
-        apart = abs(quotient - entry)
-        one = GradientCheck(apart <= allowed, index, entry, quotient, apart / scale, noise / scale)
-        checks.append((apart / allowed, one))
-    return max(checks, key=lambda pair: pair[0])[1]
-
-
-def _quotient(f: SmoothFunction, w: Array, index: tuple[int, ...], eps: float, size: float) -> tuple[float, float]:
-    """A central difference in one entry, and how far off it may be."""
-    h = eps ** (1.0 / 3.0) * max(1.0, abs(float(w[index])))
-    found = []
-    for step in (h, 2.0 * h):
-        ends = []
-        for sign in (1.0, -1.0):
-            moved = w.copy()
-            moved[index] += sign * step
-            ends.append(f.value(f.point(moved)))
-        found.append((ends[0] - ends[1]) / (2.0 * step))
-    return found[0], eps * (size + abs(ends[0]) + abs(ends[1])) / h + abs(found[1] - found[0])
+        apart = abs(quotients[0] - entry)
+        if apart / allowed > largest:
+            largest = apart / allowed
+            worst = GradientCheck(apart <= allowed, index, entry, quotients[0], apart / scale, noise / scale)
+    assert worst is not None
+    return worst

@@ -104,6 +104,7 @@ class Objective(SmoothFunction):
             smoothing_error=loss.smoothing_error * math.prod(self.outputs),
             term_size=None if math.isfinite(loss.smoothness) else strategy.rounding.floor,
             pattern=self.data.pattern,
+            intercept_shape=None if strategy.constant is None else strategy.constant.shape,
         )
         self.workspace, self._memory = self.data.open(), Memory()
         #: What one pass found for good, such as the Gram matrix, shared by all that were opened from this one.
@@ -117,11 +118,6 @@ class Objective(SmoothFunction):
         f = copy(self)
         f.workspace, f._memory = self.data.open(), Memory()
         return f
-
-    @property
-    def intercept_shape(self) -> tuple[int, ...] | None:
-        constant = self.intercept_strategy.constant
-        return None if constant is None else constant.shape
 
     @property
     def passes(self) -> float:
@@ -166,15 +162,8 @@ class Objective(SmoothFunction):
     def reported(self) -> Objective:
         return Unsmoothed(self) if self.structure.smoothing_error else self
 
-    def rounding(self, *, fine: bool = False) -> Rounding | None:
-        strategy, data, columns, deviations = self.intercept_strategy, self.data, None, None
-        if not strategy.measured:
-            return None
-        if fine and data.column_stats.terms:
-            own = data.column_stats
-            columns = np.stack([own.root_mean_square, own.largest])
-            deviations = own.deviation(data.rounding_units) if isinstance(strategy, Centred) else None
-        return replace(strategy.rounding, columns=columns, deviations=deviations)
+    def rounding(self) -> Rounding | None:
+        return self.intercept_strategy.rounding if self.intercept_strategy.measured else None
 
     def estimate(self, x: Point, m: int, rng: np.random.Generator) -> Minorant:
         return Minorant(-np.inf, self.intercept_strategy.estimate(self.workspace.sample(m, rng), x))
@@ -256,8 +245,8 @@ class Unsmoothed(Objective):
         exact = self.workspace.fold(ValueSum(self.loss.exact, found.intercept), (found.point,))[0]
         return Evaluation(found.point, float(exact), found.tangent)
 
-    def rounding(self, *, fine: bool = False) -> Rounding | None:
-        found = super().rounding(fine=fine)
+    def rounding(self) -> Rounding | None:
+        found = super().rounding()
         return None if found is None else replace(found, corner=True)
 
     @property

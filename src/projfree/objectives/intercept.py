@@ -168,7 +168,7 @@ class Centred(Intercept):
     def __init__(self, loss: Loss, data: Data, outputs: tuple[int, ...]) -> None:
         super().__init__(loss, data, outputs)
         self.constant = data.mean_target()
-        self.rounding = replace(self.rounding, constant=self.constant)
+        self.rounding = replace(self.rounding, constant=self.constant, centred=True)
 
     def _search(self, workspace: Workspace, points: tuple[Point, ...]) -> Sequence[Array]:
         return [self.guess(x) for x in points]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from copy import copy
 from dataclasses import replace
-from operator import attrgetter
 from typing import Self
 
 import numpy as np
@@ -15,12 +14,10 @@ from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, all_finite, at_least, positive, real_array
 from projfree.objectives.base import FunctionStructure, SmoothFunction
 from projfree.objectives.evaluation import Evaluation
+from projfree.objectives.hessian import Hessian
 from projfree.objectives.hull import Hull
 from projfree.objectives.quadratic import QuadraticForm
 from projfree.sets.base import ConstraintSet
-
-#: Members that a linear term does not change: they are those of the function that is perturbed.
-UNCHANGED = ("intercept_shape", "hessian", "contradicted", "reported")
 
 
 class Perturbed(SmoothFunction):
@@ -57,8 +54,17 @@ class Perturbed(SmoothFunction):
     def passes(self) -> float:
         return self.f.passes
 
+    @property
+    def reported(self) -> SmoothFunction:
+        return self.f.reported
+
     def smoothness(self) -> float:
         return self.f.smoothness()
+
+    def hessian(
+        self, x: Point, features: Array | None = None, rows: int | None = None, seed: int = 0
+    ) -> Hessian | None:
+        return self.f.hessian(x, features, rows, seed)
 
     def open(self) -> Self:
         h = copy(self)
@@ -101,10 +107,6 @@ class Perturbed(SmoothFunction):
 
     def fingerprint(self) -> str:
         return f"perturbed {self.theta!r} {short_hash('', self.xi)} {self.f.fingerprint()}"
-
-
-for _name in UNCHANGED:
-    setattr(Perturbed, _name, property(attrgetter(f"f.{_name}")))
 
 
 def perturb(f: SmoothFunction, ball: ConstraintSet, epsilon: float, rng: np.random.Generator) -> Perturbed:

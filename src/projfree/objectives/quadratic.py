@@ -64,16 +64,6 @@ class QuadraticForm(SmoothFunction):
         self._norm = size(self.H)
         self._workspace = Products(self.H)
 
-    @classmethod
-    def of_sums(cls, H: Array, b: Array, c: float, errors: tuple[float, float]) -> QuadraticForm:
-        """A form whose matrix is symmetric because it was made so; none of its arrays is copied."""
-        if not math.isfinite(np.add.reduce(H, axis=None) + np.add.reduce(b, axis=None)):
-            return cls(H, b, c, errors)  # for the sentence about the entry
-        f = object.__new__(cls)
-        f.H, f.b, f.c, f.errors, f.shape = H, b, c, errors, b.shape
-        f._norm, f._workspace = size(H), Products(H)
-        return f
-
     def intercept(self, w: Array) -> Array | None:
         """The intercept that was minimised out, at ``w``; None where there was none."""
         return None if self.centre is None else np.asarray(self.centre[1] - self.centre[0] @ w)
@@ -276,7 +266,7 @@ def gram_form(gram: Gram, fit_intercept: bool = False, table_errors: TableErrors
     H, b, c = gram.quadratic(fit_intercept)
     (e, k), sizes = gram.errors(fit_intercept), (math.sqrt(max(c, 0.0)), math.sqrt(0.5 * np.trace(H)))
     more_e, more_k = _moved(*sizes, table_errors)
-    form = QuadraticForm.of_sums(H, b, c, (e + more_e, k + more_k))
+    form = QuadraticForm(H, b, c, (e + more_e, k + more_k))
     form.centre = (gram.mean, gram.mean_target) if fit_intercept else None
     return form
 

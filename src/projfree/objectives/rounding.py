@@ -58,12 +58,8 @@ class Rounding:
         The best intercept at w = 0; None where there is no intercept.
     spread : pair of float
         ``(a, c)`` such that best intercepts of feasible w differ from the constant by at most a + c max|u|.
-    columns : ndarray of shape (2, ...), optional
-        Root mean square and largest size of the entries of each column. With them predictions are bounded entry by
-        entry, which is far better than by norms where columns differ in scale.
-    deviations : ndarray, optional
-        Standard deviations of the columns, for squares with an intercept: predictions are then compared about their
-        means.
+    centred : bool
+        Whether the intercept takes up the means of the columns, so that predictions are compared about these.
     corner : bool
         Whether values are those of a loss with a corner: near it they move as far as the loss is steep.
     """
@@ -74,8 +70,7 @@ class Rounding:
     floor: float = 0.0
     constant: Array | None = None
     spread: tuple[float, float] = (0.0, 1.0)
-    columns: Array | None = None
-    deviations: Array | None = None
+    centred: bool = False
     corner: bool = False
 
     def of_tangent(self, sums: Sums, b: Array | None = None) -> tuple[float, float]:
@@ -124,6 +119,15 @@ class Rounding:
         """The root mean square of the norms of rows, and the largest."""
         return math.sqrt(self.data.column_stats.mean_square), self.data.column_stats.row_norm
 
+    @property
+    def _columns(self) -> tuple[Array, Array] | None:
+        """Root mean square and largest size of the entries of each column; None where predictions are entries.
+
+        They bound predictions entry by entry, which is far better than norms where columns differ in scale.
+        """
+        own = self.data.column_stats
+        return (own.root_mean_square, own.largest) if own.terms else None
+
     def predictions(self, w: Array, b: Array | None) -> float:
         """The error of the predictions of ``w`` with the intercept ``b``."""
         if not w.any():
@@ -134,24 +138,26 @@ class Rounding:
 
     def extent(self, w: Array) -> float:
         """The size of the predictions of ``w``, at most."""
-        if self.columns is None:
+        columns = self._columns
+        if columns is None:
             return self._norms[self._steep] * size(w)
-        return float(np.sum(_for_entries(self.columns[int(self._steep)], w.shape) * np.abs(w)))
+        return float(np.sum(_for_entries(columns[self._steep], w.shape) * np.abs(w)))
 
     def extents(self, ball: ConstraintSet, shape: tuple[int, ...]) -> tuple[float, float]:
         """The root mean square and the largest size of a prediction over all vectors of the set, at most."""
         mean, most = (norm * ball.reach(shape) for norm in self._norms)
-        if self.columns is not None and ball.structure(shape).absolute:
+        columns = self._columns
+        if columns is not None and ball.structure(shape).absolute:
             # The norm does not depend on signs, so that this is the largest sum of sizes.
-            mean = min(mean, ball.support(_for_entries(self.columns[0], shape)))
-            most = min(most, ball.support(_for_entries(self.columns[1], shape)))
+            mean = min(mean, ball.support(_for_entries(columns[0], shape)))
+            most = min(most, ball.support(_for_entries(columns[1], shape)))
         return (most, most) if self._steep else (mean, most)
 
     def apart(self, ball: ConstraintSet, w: Array) -> float:
         """How far the predictions of ``w`` are from those of any vector of the set, about their means, at most."""
-        if self.deviations is None:
+        if not self.centred:
             return math.inf
-        sizes = _for_entries(self.deviations, w.shape)
+        sizes = _for_entries(self.data.column_stats.deviation(self.data.rounding_units), w.shape)
         most = ball.reach(w.shape) * size(sizes)
         if ball.structure(w.shape).absolute:
             most = min(most, ball.support(sizes))
@@ -197,12 +203,9 @@ class Rounding:
 def reported_value(f: SmoothFunction, found: Evaluation) -> float:
     """The value that was found, but no less than what rounding may hide of it, where that is known."""
     value, x = found.value, found.point
-    for fine in (False, True):
-        rounding = f.rounding(fine=fine) if f.convex else None  # of other functions nothing is proved
-        hidden = value if rounding is None else rounding.value(value, x.w, x.intercept)
-        if value < 0.0 or hidden <= value:
-            return value
-    return hidden
+    rounding = f.rounding() if f.convex else None  # of other functions nothing is proved
+    hidden = value if rounding is None else rounding.value(value, x.w, x.intercept)
+    return hidden if 0.0 <= value < hidden else value
 
 
 def _for_entries(sizes: Array, shape: tuple[int, ...]) -> Array:

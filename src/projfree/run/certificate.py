@@ -132,8 +132,6 @@ class Certificate:
             of_bound = 0.0
         else:
             sums = _sum_rounding(ball, f, here, z, rounding)
-            if sum(sums) > of_value and (fine := opened.rounding(fine=True)) is not None:
-                sums = _sum_rounding(ball, f, here, z, fine)
             # Of the support, twice; one that is only known roughly is still a function of its argument.
             of_support = 2.0 * (ball.support_error(m.gradient, support) + 4.0 * UNIT * size)
             of_value, of_bound = of_value + sums[0], sums[1] + min(of_support, AGREEMENT * size)
@@ -234,9 +232,9 @@ def recompute_certificate(run: Run, look_back: bool = True) -> Certificate:
         if bound < structure.least:  # as happens where the minimum is hidden by rounding
             bound = structure.least
             lower.bound = max(lower.bound, bound)
-        if f.contradicted is not None and (run.iteration <= 1 or not m.gradient.any()):
+        if f.structure.contradicted is not None and (run.iteration <= 1 or not m.gradient.any()):
             _evaluate_elsewhere(run, f)
-        run.convex = not f.contradicted
+        run.convex = not f.structure.contradicted
         if run.convex:
             refuse_contradiction(run.f, ball, run.value, lower.bound, lower.allowance)
     if run.f.convex and not run.convex:

@@ -214,7 +214,7 @@ def _decode(kind: str, value: Any, f: SmoothFunction, shape: Any = None) -> Any:
             gradient = _decode("Array", value["gradient"], f, f.shape)
             numbers = {name: _number(part) for name, part in value.items() if name not in ("type", "gradient")}
             return Minorant(gradient=gradient, **numbers)
-        b = None if value["intercept"] is None else _decode("Array", value["intercept"], f, f.intercept_shape)
+        b = None if value["intercept"] is None else _decode("Array", value["intercept"], f, f.structure.intercept_shape)
         return f.point(_decode("Array", value["w"], f, f.shape), b)
     if kind in ("Point", "Minorant"):
         raise ValueError(f"a {kind} was expected, got {value!r:.80}")

@@ -515,7 +515,7 @@ class Run:
         if state.done and expired():  # a step that the deadline has ended early says nothing about what was possible
             state = replace(state, done=False)
         self.state = state
-        self.convex = self.convex and not f.contradicted
+        self.convex = self.convex and not f.structure.contradicted
         tangent = state.evaluation if state.evaluation is not None and state.evaluation.exact else None
         if self.convex and tangent is not None:
             self._add_tangent(state, tangent)
@@ -531,7 +531,7 @@ class Run:
             self.next_tangent = next_check(done)  # the solver has taken one
         elif self.certifies and done >= self.next_tangent:
             found[self.iteration] = here = f.evaluate(state.x)
-            self.next_tangent, self.convex = next_check(done), self.convex and not f.contradicted
+            self.next_tangent, self.convex = next_check(done), self.convex and not f.structure.contradicted
             if self.convex:
                 self.lower_bound.offer(here.reported.slope, state.x.w)
         if self.iteration in found:
