@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -45,18 +46,20 @@ def shown(value: object) -> str:
 
 def at_least(name: str, value: float, lowest: float, why: str = "") -> float:
     """Return `value` as a float, or say that `name` must be at least `lowest`."""
-    number = _number(name, value)
-    if not number >= lowest:
-        raise ValueError(f"`{name}` must be at least {lowest:g}, got {shown(value)}.{' ' + why if why else ''}")
-    return number
+    return _number(name, value, f"be at least {lowest:g}", why, lambda number: number >= lowest)
 
 
 def positive(name: str, value: float, why: str = "") -> float:
     """Return `value` as a float, or say that `name` must be positive and finite."""
-    number = _number(name, value)
-    if not 0 < number < math.inf:
-        raise ValueError(f"`{name}` must be positive and finite, got {shown(value)}.{' ' + why if why else ''}")
-    return number
+    return _number(name, value, "be positive and finite", why, lambda number: 0 < number < math.inf)
+
+
+def _number(name: str, value: float, rule: str, why: str, holds: Callable[[float], bool]) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or isinstance(value, complex):
+        raise TypeError(f"`{name}` must be a real number, got {shown(value)} of type {type(value).__name__}.")
+    if not holds(float(value)):
+        raise ValueError(f"`{name}` must {rule}, got {shown(value)}.{' ' + why if why else ''}")
+    return float(value)
 
 
 def count(name: str, value: int, lowest: int = 1) -> int:
@@ -78,12 +81,6 @@ def is_missing(label: Any) -> bool:
     if isinstance(label, float | np.floating | np.datetime64 | np.timedelta64):
         return bool(label != label)
     return type(label).__name__ in ("NoneType", "NAType", "NaTType")
-
-
-def _number(name: str, value: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or isinstance(value, complex):
-        raise TypeError(f"`{name}` must be a real number, got {shown(value)} of type {type(value).__name__}.")
-    return float(value)
 
 
 def refuse_masked(**arrays: Any) -> None:

@@ -25,7 +25,7 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
     """
     module_of = {name: module for module, name in LINE.findall(_stub(package))}
 
-    def found(name: str) -> Any:
+    def load(name: str) -> Any:
         module = module_of.get(name)
         if module is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
@@ -34,21 +34,21 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
         setattr(sys.modules[package], name, value)  # so that it is looked up once
         return value
 
-    def listed() -> list[str]:
+    def names() -> list[str]:
         return sorted({*vars(sys.modules[package]), *module_of})
 
     for name, module in module_of.items():
         if module == f"{package}.{name}":  # it would hide the name once somebody else has imported it
-            found(name)
-    return found, listed, [name for name, module in module_of.items() if module != package]
+            load(name)
+    return load, names, [name for name, module in module_of.items() if module != package]
 
 
 def classes(package: str, kind: type) -> tuple[Any, ...]:
     """The classes of a kind that a package lists and that are no interfaces, in the order of its stub file."""
     module = sys.modules[package]
     values = [getattr(module, name) for name in module.__all__ if not name.isupper()]
-    listed = [value for value in values if isinstance(value, type) and issubclass(value, kind)]
-    return tuple(each for each in listed if not getattr(each, "__abstractmethods__", None))
+    classes = [value for value in values if isinstance(value, type) and issubclass(value, kind)]
+    return tuple(each for each in classes if not getattr(each, "__abstractmethods__", None))
 
 
 def _stub(package: str) -> str:

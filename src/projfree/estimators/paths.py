@@ -18,7 +18,7 @@ from projfree.estimators.table import Table
 from projfree.objectives import Objective
 from projfree.run import Path, path
 from projfree.run.callbacks import Callback
-from projfree.run.path import PathInterrupted
+from projfree.run.result import Interrupted
 from projfree.sets import ConstraintSet, LpBall, WithFree
 from projfree.sets.base import resized
 
@@ -106,7 +106,7 @@ def fit_path(
     try:
         settings = {**model._settings(seed, prepared), "callbacks": callbacks}
         found = path(problem.objective, prepared.ball, radii, record=0, start=begin, **settings)
-    except PathInterrupted as stop:
+    except Interrupted as stop:
         raise FitInterrupted(_models(model, prepared, stop.found)) from stop
     return _models(model, prepared, found)
 

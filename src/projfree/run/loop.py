@@ -313,8 +313,8 @@ def _choose_solver(
 ) -> tuple[Solver, Plan | None]:
     """The solver to use and the plan behind it; raises if an argument is wrong.
 
-    By default that of an earlier run. The problem is compared first, because a solver's own message about another
-    problem would only confuse.
+    By default that of an earlier run, whose problem must be this one. That is checked first, because a solver's own
+    message about another problem would only confuse.
     """
     instance("objective", f, SmoothFunction, "Objective(Squared(), as_data(X, y))")
     instance("ball", ball, ConstraintSet, "LpBall(2, radius=1.0)")
@@ -322,13 +322,13 @@ def _choose_solver(
     if solver is None or (isinstance(solver, str) and solver == "auto"):
         ball.check_shape(f.shape)
         solver = None if earlier is None else earlier.solver
-        if earlier is not None and solver is not None:
-            name, remedy = ("`state`", RESTART) if isinstance(earlier, State) else (earlier.name, REMEDY)
-            refuse_other(name, earlier.problem, fingerprint(f, ball, solver), remedy)
-        else:
+        if solver is None:
             chosen = plan(f, ball)
             solver = chosen.solver
     instance("solver", solver, Solver, "FrankWolfe()")
+    if earlier is not None:
+        name, remedy = ("`state`", RESTART) if isinstance(earlier, State) else (earlier.name, REMEDY)
+        refuse_other(name, earlier.problem, fingerprint(f, ball, solver), remedy)
     solver.check(f, ball)
     return solver, chosen
 
@@ -336,9 +336,8 @@ def _choose_solver(
 def _first_state(
     f: SmoothFunction, ball: ConstraintSet, solver: Solver, start: Any, seed: int, earlier: State | SavedRun | None
 ) -> State:
-    """The state to continue from: the earlier one if it is of this problem, else a new one at the start."""
+    """The state to continue from: the earlier one, or a new one at the start."""
     if isinstance(earlier, State):
-        refuse_other("`state`", earlier.problem, fingerprint(f, ball, solver))
         return earlier
     array = ball.centre(f.shape) if start is None else start
     if start is not None and not is_structured(start):

@@ -61,17 +61,6 @@ class Path:
         return float(sum(result.n_passes for result in self.results))
 
 
-class PathInterrupted(KeyboardInterrupt):
-    """Ctrl-C in a path; ``found`` is the path of the radii that were solved, the largest one interrupted."""
-
-    def __init__(self, found: Path) -> None:
-        super().__init__(found)
-        self.found = found
-
-    def __str__(self) -> str:
-        return f"interrupted at the radius {self.found.radii.max():g}"
-
-
 def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array, **settings: Any) -> Path:
     """Minimise an objective over balls of several radii, from the smallest to the largest.
 
@@ -94,8 +83,8 @@ def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array,
 
     Notes
     -----
-    Ctrl-C raises KeyboardInterrupt, because a path of which radii are missing is none; the exception holds as ``found``
-    what there is.
+    Ctrl-C raises KeyboardInterrupt, because a path of which radii are missing is none; ``found`` of the exception is
+    the path of the radii that were solved, the largest one interrupted.
 
     Examples
     --------
@@ -122,9 +111,10 @@ def path(f: SmoothFunction, ball: ConstraintSet, radii: Sequence[float] | Array,
             before = _next_result(f if form is None else form, inside, before, solver, settings)
             results[k] = before if form is None else _on_rows(f, form, before, settings)
         except Interrupted as stop:
-            results[k] = stop.result if form is None else _on_rows(f, form, stop.result, settings)
+            results[k] = stop.found if form is None else _on_rows(f, form, stop.found, settings)
             done = sorted(results)
-            raise PathInterrupted(Path(wanted[done], tuple(results[j] for j in done))) from stop
+            found = Path(wanted[done], tuple(results[j] for j in done))
+            raise Interrupted(found, f"interrupted at the radius {wanted[k]:g}") from stop
     return Path(wanted, tuple(results[k] for k in range(len(wanted))))
 
 

@@ -258,14 +258,14 @@ class Result:
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C in one run of several, or of a fit; ``result`` is what the run that it ended has found."""
+    """Ctrl-C in one run of several, or of a fit; ``found`` is the result, or the path, until then."""
 
-    def __init__(self, result: Result) -> None:
-        super().__init__(result)  # as an argument, with which the exception comes back from another process
-        self.result = result
+    def __init__(self, found: Any, message: str = str(Status.INTERRUPTED)) -> None:
+        super().__init__(found, message)  # as arguments, with which the exception comes back from another process
+        self.found = found
 
     def __str__(self) -> str:
-        return str(self.result.status)
+        return str(self.args[1])
 
 
 def raise_if_interrupted(result: Result) -> Result:
