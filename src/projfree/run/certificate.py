@@ -23,8 +23,6 @@ from projfree.sets.free import multiplier
 if TYPE_CHECKING:
     from projfree.run.loop import Run
 
-#: Accelerated methods evaluate x + b (x - y) with x and y in the set and b < 1: within three times a ball.
-EXTRAPOLATED = 2.0
 #: Numbers recomputed in another order agree to this, relatively to the value, beyond what their terms explain.
 AGREEMENT = 1e-10
 
@@ -136,8 +134,9 @@ class Certificate:
             of_support = 2.0 * (ball.support_error(m.gradient, support) + 4.0 * UNIT * size)
             of_value, of_bound = of_value + sums[0], sums[1] + min(of_support, AGREEMENT * size)
             # The witness lies in the set or near it, and has the best intercept of a point of the set: one far away
-            # would excuse any claim by its own rounding.
-            fits = _contains(ball, self.witness, EXTRAPOLATED) is not False and _intercept_fits(self, f, z, rounding)
+            # would excuse any claim by its own rounding. Accelerated methods evaluate x + b (x - y) with x and y in the
+            # set and b < 1, which is within three times a ball.
+            fits = _contains(ball, self.witness, 2.0) is not False and _intercept_fits(self, f, z, rounding)
         bound, noise, inside = None, 2.0 * of_value + of_bound, _contains(ball, self.w)
         if self.bound is None:
             gap = frank_wolfe_gap(ball, m.gradient, self.w)

@@ -99,11 +99,11 @@ class Trace:
         import matplotlib.pyplot as plt
 
         if ax is None:
-            ax = plt.subplots(figsize=(6.0, 4.0), layout="constrained")[1]
+            ax = plt.subplots(figsize=(6, 4), layout="constrained")[1]
         at, gap = self[x].astype(float), self["gap"]
         convex = bool(np.isfinite(self["bound"]).any())
         shown = (gap > 0) & (at > 0)
-        ax.loglog(at[shown], gap[shown], color="#0072b2", linewidth=1.8)
+        ax.loglog(at[shown], gap[shown], color="#0072b2")
         xlabel, ylabel = {"passes": "passes over the data"}.get(x, x), "certified gap" if convex else "Frank-Wolfe gap"
         ax.set(xlabel=xlabel, ylabel=ylabel)
         ax.grid(True, which="major", color="0.9")
