@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -127,17 +127,12 @@ class Solver(ABC):
 
     def __repr__(self) -> str:
         """The call that makes this solver, without the settings that have their default."""
-        settings = [f.name for f in fields(cast("Any", self)) if f.init and _differs(f, getattr(self, f.name))]
-        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in settings)})"
-
-
-def _differs(setting: Field[Any], value: Any) -> bool:
-    """Whether a setting differs from its default; one without a default always does."""
-    default = setting.default if setting.default_factory is MISSING else setting.default_factory()
-    if default is MISSING:
-        return True
-    differs = value != default
-    return bool(np.any(differs)) or np.shape(value) != np.shape(default)  # arrays compare entry by entry
+        settings = []
+        for each in fields(cast("Any", self)):
+            default = each.default if each.default_factory is MISSING else each.default_factory()
+            if each.init and (own := repr(getattr(self, each.name))) != repr(default):
+                settings.append(f"{each.name}={own}")
+        return f"{type(self).__name__}({', '.join(settings)})"
 
 
 def call_oracle(ball: ConstraintSet, g: Array, last: OracleResult | None) -> OracleResult:

@@ -11,7 +11,6 @@ from projfree.algebra import Point, inner
 from projfree.checks import Array
 from projfree.numerics.truncated_newton import inner_step, sphere_step
 from projfree.objectives.base import SmoothFunction
-from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hessian import Hessian
 from projfree.sets import LpBall
 from projfree.sets.base import ConstraintSet, frank_wolfe_gap
@@ -93,15 +92,15 @@ class HessianFreeNewton(Solver):
         if diagonal is None and lp.p != 2.0:
             diagonal = H.diagonal()
         gap = frank_wolfe_gap(ball, g, x.w)
-        new, gamma = _step_towards(f, here, _newton_point(H, g, x.w, lp, diagonal))
-        bound, stuck = GapBound.of(ball, new), False
+        v = f.point(_newton_point(H, g, x.w, lp, diagonal), x.intercept)
+        new, gamma = step_towards(f, here, v, max(0.0, inner(g, x.w - v.w)))
+        bound = GapBound.of(ball, new)
         if here.value - new.value < POOR * gap and not bound.gap < (1.0 - POOR) * gap:
-            other, share = _step_towards(f, here, ball.lmo(g))
-            useless = not (new.value < here.value or bound.gap < gap)
-            if other.value < here.value and (useless or not is_rounding(new.value - other.value, here.value)):
+            other, share = step_towards(f, here, f.point(ball.lmo(g), x.intercept), gap)
+            if other.value < min(here.value, new.value):
                 new, gamma, bound = other, share, GapBound.of(ball, other)
-            elif useless:
-                new, stuck, bound = here, True, GapBound.of(ball, here)
+            elif not (new.value < here.value or bound.gap < gap):
+                new, bound = here, GapBound.of(ball, here)
         return replace(
             state,
             t=state.t + 1,
@@ -110,14 +109,8 @@ class HessianFreeNewton(Solver):
             gamma=gamma,
             evaluation=new,
             bound=bound,
-            done=stuck or is_rounding(gap, here.value),
+            done=new is here or is_rounding(gap, here.value),
         )
-
-
-def _step_towards(f: SmoothFunction, here: Evaluation, w: Array) -> tuple[Evaluation, float]:
-    """`step_towards` a parameter, with the decrease that the gradient predicts."""
-    expected = max(0.0, inner(here.slope.gradient, here.point.w - w))
-    return step_towards(f, here, f.point(w, here.point.intercept), expected)
 
 
 def _newton_point(H: Hessian, g: Array, w: Array, lp: LpBall, diagonal: Array | None) -> Array:

@@ -14,8 +14,17 @@ from projfree.solvers.base import Solver, State
 from projfree.steps import BacktrackingGradient, GradientStep, InverseSmoothness
 
 
+class ProjectingSolver(Solver):
+    """A solver that needs the projection onto the set."""
+
+    def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
+        super().check(f, ball)
+        if ball.structure(f.shape).projection == "none":
+            raise ValueError(f"{type(self).__name__} needs a projection, {ball!r} has none; use PrimalAveraging.")
+
+
 @dataclass(frozen=True, repr=False)
-class ProjectedGradient(Solver):
+class ProjectedGradient(ProjectingSolver):
     r"""A gradient step, then a projection.
 
     .. math:: x_t = P_C(x_{t-1} - \eta_t\nabla f(x_{t-1}))
@@ -45,7 +54,6 @@ class ProjectedGradient(Solver):
 
     def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
         super().check(f, ball)
-        _check_projection(self, f, ball)
         if isinstance(self.step_rule, BacktrackingGradient) and not isinstance(self.sampling, FullBatch):
             raise ValueError(f"BacktrackingGradient looks at all rows, got {self.sampling!r}; use `InverseSqrt()`.")
 
@@ -68,7 +76,7 @@ class MomentumState(State):
 
 
 @dataclass(frozen=True, repr=False)
-class AcceleratedProjectedGradient(Solver):
+class AcceleratedProjectedGradient(ProjectingSolver):
     r"""FISTA: projected gradient steps from an extrapolated point, restarted when the momentum points uphill.
 
     .. math:: x_t = P_C(y_{t-1} - \eta\nabla f(y_{t-1})), \qquad
@@ -98,10 +106,6 @@ class AcceleratedProjectedGradient(Solver):
         kinds = (InverseSmoothness, BacktrackingGradient)
         instance("AcceleratedProjectedGradient(step_rule=...)", self.step_rule, kinds, "BacktrackingGradient()")
 
-    def check(self, f: SmoothFunction, ball: ConstraintSet) -> None:
-        super().check(f, ball)
-        _check_projection(self, f, ball)
-
     def init(self, f: SmoothFunction, ball: ConstraintSet, start: Point, seed: int) -> MomentumState:
         return MomentumState(t=0, x=start, seed=seed, y=start, theta=1.0)
 
@@ -122,8 +126,3 @@ class AcceleratedProjectedGradient(Solver):
             memory=memory,
             evaluation=here,
         )
-
-
-def _check_projection(solver: Solver, f: SmoothFunction, ball: ConstraintSet) -> None:
-    if ball.structure(f.shape).projection == "none":
-        raise ValueError(f"{type(solver).__name__} needs a projection, {ball!r} has none; use PrimalAveraging.")
