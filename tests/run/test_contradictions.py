@@ -69,7 +69,7 @@ NOT_CONVEX = {
 
 @pytest.mark.parametrize("solver", ["auto", FrankWolfe(OpenLoop()), FrankWolfe(), PrimalAveraging()], ids=repr)
 @pytest.mark.parametrize("start", [None, [0.3, -0.2]], ids=["centre", "start"])
-@pytest.mark.parametrize("p", [1.0, 1.5, 2.0, math.inf])
+@pytest.mark.parametrize("p", [1.0, 1.5, math.inf])
 @pytest.mark.parametrize("fun", NOT_CONVEX.values(), ids=NOT_CONVEX)
 def test_a_function_falsely_stated_to_be_convex_gets_no_bound(fun, p, start, solver):
     """Its tangents lie above values elsewhere, also where the gradient at the start is zero and the solver stays."""
@@ -128,7 +128,7 @@ CONVEX = {
 
 @pytest.mark.parametrize("solver", ["auto", FrankWolfe(OpenLoop()), PrimalAveraging()], ids=repr)
 @pytest.mark.parametrize("start", [None, [0.1, 0.1]], ids=["centre", "start"])
-@pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
+@pytest.mark.parametrize("p", [1.0, 3.0])
 @pytest.mark.parametrize("fun", CONVEX.values(), ids=CONVEX)
 def test_convex_functions_keep_their_bound(fun, p, start, solver):
     f, ball = BlackBox(fun, 2, convex=True), LpBall(p, radius=1.0)
