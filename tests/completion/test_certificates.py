@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-
 import numpy as np
 import pytest
 from completion.problems import entries
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projfree import LpBall, MatrixCompletion, SchattenBall, Squared, minimize
+from projfree import MatrixCompletion, Squared, minimize
 from projfree.algebra import LowRank, OnPattern, Pattern
 from projfree.completion.weighted_gradient import WeightedProjectedGradient
 from projfree.data import entries as lines
@@ -42,16 +40,6 @@ def test_an_answer_in_single_precision_lies_inside_the_ball(implicit, monkeypatc
     assert model.norm_ <= model.radius_
     model.certify_to(1e-2)
     assert model.relative_gap_ <= 1e-2
-
-
-def test_a_triangle_of_blocks_is_that_of_the_whole(monkeypatch):
-    rng, factors_module = np.random.default_rng(0), importlib.import_module("projfree.estimators.completion.factors")
-    monkeypatch.setattr(factors_module, "BLOCK", 7)
-    parts, weights = (rng.standard_normal((20, 4)), rng.standard_normal((9, 4))), rng.random(29)
-    whole = weights[:, None] * np.concatenate(parts)
-    r = factors_module.triangle(parts, weights)
-    np.testing.assert_allclose(r.T @ r, whole.T @ whole, atol=1e-12)
-    assert r.shape == (4, 4)
 
 
 @pytest.fixture(scope="module")
@@ -116,17 +104,13 @@ def test_they_take_the_same_steps_after_a_checkpoint(implicit, tmp_path):
     assert (resumed.value, resumed.bound) == (through.value, through.bound)
 
 
-@pytest.mark.parametrize("ball", [SchattenBall(1.0, 3.0), LpBall(1.0, 3.0)])
-def test_other_balls_have_a_projection_of_their_own(ball):
-    f, _ = problem_of(0.0)
-    with pytest.raises(TypeError, match=r"needs a WeightedSchattenBall, got .*; use AcceleratedProjectedGradient"):
-        minimize(f, ball, WeightedProjectedGradient())
+SIZES = [(7, 5), (64, 48), (600, 500)]
 
 
-@pytest.mark.parametrize("p", [1.0, 1.2, 1.5, 2.0, 3.0])
-@pytest.mark.parametrize("shape", [(7, 5), (64, 48), (600, 500), (1100, 1050)])
-@pytest.mark.parametrize("left_over", [0.0, 1e-9, 1e-7])
-def test_a_support_is_an_upper_bound_where_parts_cancel(p, shape, left_over):
+@pytest.mark.parametrize(
+    ("shape", "left_over"), [*((shape, size) for shape in SIZES for size in (0.0, 1e-9, 1e-7)), ((1100, 1050), 1e-9)]
+)
+def test_a_support_is_an_upper_bound_where_parts_cancel(shape, left_over):
     """Entries that are small differences of large ones, as in a gradient where squares of a known matrix vanish."""
     m, n = shape
     rng, (rows, cols) = np.random.default_rng(0), np.divmod(np.arange(m * n), n)
@@ -135,16 +119,17 @@ def test_a_support_is_an_upper_bound_where_parts_cancel(p, shape, left_over):
     on = OnPattern(Pattern.of(rows, cols, shape)[0], noise - (a[:, None] * b).ravel())
     exact = (on.values + (a[:, None] * b).ravel()).reshape(shape)
     g = on + LowRank.of(np.stack([a, a], 1), np.stack([0.5 * b, 0.5 * b], 1))
-    truth = np.linalg.norm(np.linalg.svd(exact, compute_uv=False), np.inf if p == 1.0 else p / (p - 1.0))
-    found = spectral.support(g, p, 3.0)
-    assert found >= 3.0 * truth
-    assert found <= 3.0 * (truth * (1.0 + 1e-6) + 1e-4 * g.scale)
-    answer = spectral.oracle(g, p, 3.0)
-    assert answer.support >= 3.0 * truth
     assert g.size() >= np.linalg.norm(exact)
+    singular = np.linalg.svd(exact, compute_uv=False)
+    for p in (1.0, 1.2, 1.5, 2.0, 3.0) if m < 600 else (1.0, 1.5):
+        truth = np.linalg.norm(singular, np.inf if p == 1.0 else p / (p - 1.0))
+        found = spectral.support(g, p, 3.0)
+        assert found >= 3.0 * truth
+        assert found <= 3.0 * (truth * (1.0 + 1e-6) + 1e-4 * g.scale)
+        assert spectral.oracle(g, p, 3.0).support >= 3.0 * truth
 
 
-@pytest.mark.parametrize("shape", [(7, 5), (64, 48), (600, 500)])
+@pytest.mark.parametrize("shape", SIZES[:2])
 @pytest.mark.parametrize("d", [1e-7, 1e-8, 1e-9])
 def test_no_bound_is_above_a_minimum_of_zero(shape, d):
     """Constant ratings of all pairs, and almost the matrix that says so: the minimum over the ball is zero."""
@@ -158,13 +143,6 @@ def test_no_bound_is_above_a_minimum_of_zero(shape, d):
     f, radius = problem.f, problem.unit.norm(LowRank.of(*ones)) * (1.0 + d)
     x = f.point(LowRank.of(ones[0] * (1.0 - d), ones[1]), np.zeros(1 + m + n))
     assert f.open().evaluate(x).slope.lower(problem.ball(radius)) <= 0.0
-
-
-def test_a_small_table_has_a_sharp_bound_whatever_it_may_take():
-    quick, sharp = (
-        MatrixCompletion(radius=5.0, rank=2, max_sweeps=1, certify=how).fit(TABLE) for how in (True, "sharp")
-    )
-    assert (quick.coarse_, quick.bound_) == (sharp.coarse_, sharp.bound_) == (False, sharp.bound_)
 
 
 def test_a_table_too_large_for_a_sharp_bound_says_so(monkeypatch):

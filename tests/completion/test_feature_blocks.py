@@ -13,7 +13,7 @@ from projfree.estimators.completion.convex_gap import certified
 from projfree.estimators.completion.convex_problem import ConvexProblem, SweepSettings
 from projfree.estimators.completion.factors import Factors
 from projfree.estimators.completion.features import FeatureTable
-from projfree.losses import Huber, Squared
+from projfree.losses import Huber, Logistic, Squared
 
 SHAPE = (9, 7)
 WIDTHS = (3, 2)
@@ -26,6 +26,7 @@ def made(implicit=0.7, weight=0.4, loss=Squared(), sides=(True, True), p=1.0, ki
     """
     rng = np.random.default_rng(0)
     rows, cols, y = entries(*SHAPE, 30, seed=0)
+    y = np.where(y > 3.0, 1.0, -1.0) if loss.labels else y
     kept = (rows > 0) & (cols < SHAPE[1] - 1)
     rows, cols, y = rows[kept], cols[kept], y[kept]
     tables = [rng.standard_normal((side, width)) for side, width in zip(SHAPE, WIDTHS, strict=True)]
@@ -36,7 +37,8 @@ def made(implicit=0.7, weight=0.4, loss=Squared(), sides=(True, True), p=1.0, ki
     )
     known = [np.zeros((side, 0)) if t is None else t.toarray() for side, t in zip(SHAPE, on, strict=True)]
     sizes = rng.random(len(y)) + 0.2
-    settings = SweepSettings(loss, p, 0.25, 2.0, kinds, float(y.mean()), implicit, on, weight)
+    base = 0.0 if loss.labels else float(y.mean())
+    settings = SweepSettings(loss, p, 0.25, 2.0, kinds, base, implicit, on, weight)
     return ConvexProblem.of(rows, cols, y, sizes, SHAPE, settings), (rows, cols, y, sizes, known, implicit, weight)
 
 
@@ -68,12 +70,12 @@ def point(problem, seed=0, rank=3):
     return problem.f.point(LowRank.of(*(0.6 * rng.standard_normal((side, rank)) for side in problem.f.shape)))
 
 
-CASES = [(0.7, (True, True)), (0.7, (True, False)), (0.0, (True, True)), (0.0, (False, True))]
+CASES = [(0.7, (True, True)), (0.7, (True, False)), (0.7, (False, False)), (0.0, (True, True)), (0.0, (False, True))]
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 @pytest.mark.parametrize(("implicit", "sides"), CASES)
-@pytest.mark.parametrize("loss", [Squared(), Huber(0.5)], ids=lambda loss: type(loss).__name__)
+@pytest.mark.parametrize("loss", [Squared(), Huber(0.5), Logistic()], ids=lambda loss: type(loss).__name__)
 def test_value_and_tangent_are_those_of_the_dense_formula(implicit, sides, loss, missing):
     problem, given = made(implicit, loss=loss, sides=sides, missing=missing)
     f, x, z = problem.f, point(problem), point(problem, 1)
@@ -137,9 +139,8 @@ def dense_minimum(problem, given, radius):
     return dense_value(problem, given, M, fit @ (y - f.base - M[rows, cols]))
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.4])
+@pytest.mark.parametrize(("p", "missing"), [(1.0, 0.4), (1.2, 0.0)])
 @pytest.mark.parametrize(("implicit", "sides"), CASES)
-@pytest.mark.parametrize("p", [1.0, 1.2])
 def test_the_bound_is_below_the_dense_minimum_and_close_to_it(implicit, sides, p, missing):
     problem, given = made(implicit, sides=sides, p=p, missing=missing)
     least = dense_minimum(problem, given, 6.0)
