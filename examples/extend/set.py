@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree import Objective, Squared, as_data, minimize
-from projfree.sets.base import NormBall, Structure, finite, like
+from projfree.sets.base import NormBall, Structure
+from projfree.sets.inputs import finite, like
 
 
 @dataclass(frozen=True)

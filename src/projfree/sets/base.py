@@ -11,9 +11,10 @@ import numpy as np
 
 from projfree.algebra.minorant import inner, size
 from projfree.algebra.structured import Structured, zeros
-from projfree.checks import Array, real_array, shown
+from projfree.checks import Array
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.sums import UNIT
+from projfree.sets.inputs import finite, largest, like, point
 
 if TYPE_CHECKING:
     from projfree.sets.lp import LpBall
@@ -317,77 +318,6 @@ def slack(w: Array, rtol: float) -> float:
 def is_round(*exponents: float) -> bool:
     """Whether the ball of a norm with these exponents has no flat pieces, or nearly so."""
     return all(ROUND <= p < math.inf for p in exponents)
-
-
-def point(w: Array) -> Array:
-    """``w`` as a C-ordered float64 array, so that the layout of the input never changes a digit of the result."""
-    out = real_array("w", w)
-    return np.ascontiguousarray(out, dtype=np.float64).reshape(out.shape)
-
-
-def finite(call: str, g: Array) -> Array:
-    """`point`, or ValueError naming the first entry that is not a finite number."""
-    out = point(g)
-    good = np.isfinite(out)
-    if not np.logical_and.reduce(good, axis=None):
-        where = tuple(int(i) for i in np.argwhere(~good)[0])
-        index = where[0] if len(where) == 1 else where
-        raise ValueError(
-            f"`{call}` needs finite entries, got {shown(out[where])} at index {index}; "
-            "the function or the step that made it has overflowed."
-        )
-    return out
-
-
-def like(g: Any, v: Any) -> Array:
-    """``v`` in the precision of ``g`` (float32 stays float32, everything else is float64), without negative zeros.
-
-    Matrices that are never formed stay as they are.
-    """
-    if isinstance(v, Structured):
-        same: Any = v
-        return same  # type: ignore[no-any-return]  # typed as the arrays that it takes the place of
-    return np.asarray(v + 0.0, dtype=np.float32 if np.asarray(g).dtype == np.float32 else np.float64)
-
-
-def largest(g: Array) -> float:
-    """The largest absolute entry, 1 for a zero array, NaN if one is NaN: what to divide by before taking powers."""
-    top = float(np.max(np.abs(g), initial=0.0))
-    return top if top != 0.0 else 1.0
-
-
-def lowest(g: Array, most: int) -> Array:
-    """The indices of at most so many lowest entries of a vector, the lowest first and of equal ones the earlier."""
-    if most < len(g):
-        level = np.partition(g, most - 1)[most - 1]
-        places = np.flatnonzero(g <= level)
-        return places[np.argsort(g[places], kind="stable")][:most]
-    return np.argsort(g, kind="stable")
-
-
-def frozen(array: Array) -> float | Array:
-    """A float for a single number, else a read-only float64 copy: settings must not change under a run."""
-    if np.ndim(array) == 0:
-        return float(array)
-    out = np.array(array, dtype=np.float64)
-    out.flags.writeable = False
-    return out
-
-
-def check_matrix(call: str, shape: Shape, layout: str) -> None:
-    """Raise ValueError unless ``shape`` is that of a matrix."""
-    if len(shape) != 2:
-        raise ValueError(f"`{call}` needs matrices ({layout}), got shape {shape}; for vectors use LpBall.")
-
-
-def check_broadcast(name: str, what: str, given: Shape, shape: Shape) -> None:
-    """Raise ValueError if something of shape ``given`` cannot be laid over points of shape ``shape``."""
-    try:
-        fits = np.broadcast_shapes(given, shape) == shape
-    except ValueError:
-        fits = False
-    if not fits:
-        raise ValueError(f"`{name}` has {what} of shape {given}, which do not fit points of shape {shape}.")
 
 
 def _field_values(ball: Any) -> tuple[Any, ...] | None:

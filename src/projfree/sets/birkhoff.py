@@ -8,18 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree.checks import Array
-from projfree.sets.base import (
-    FEASIBILITY,
-    ConstraintSet,
-    OracleResult,
-    Shape,
-    Structure,
-    finite,
-    largest,
-    like,
-    point,
-    slack,
-)
+from projfree.sets.base import FEASIBILITY, ConstraintSet, OracleResult, Shape, Structure, slack
+from projfree.sets.inputs import finite, largest, like, point
 
 _EPS = float(np.finfo(np.float64).eps)
 

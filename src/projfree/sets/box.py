@@ -8,21 +8,8 @@ import numpy as np
 
 from projfree.checks import Array, all_finite, real_array, shown
 from projfree.numerics.lp_norm import lp_norm
-from projfree.sets.base import (
-    FEASIBILITY,
-    ConstraintSet,
-    OracleResult,
-    Shape,
-    Structure,
-    check_broadcast,
-    finite,
-    frozen,
-    largest,
-    like,
-    point,
-    slack,
-    sum_error,
-)
+from projfree.sets.base import FEASIBILITY, ConstraintSet, OracleResult, Shape, Structure, slack, sum_error
+from projfree.sets.inputs import check_broadcast, finite, frozen, largest, like, point
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from projfree.checks import Array, instance, positive
-from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, Structure, Wrapper, finite, like, slack
+from projfree.sets.base import FEASIBILITY, ConstraintSet, Shape, Structure, Wrapper, slack
 from projfree.sets.group import checked_labels
+from projfree.sets.inputs import finite, like
 
 
 @dataclass(frozen=True)

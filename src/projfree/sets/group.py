@@ -14,18 +14,8 @@ from projfree.checks import Array, at_least, positive, shown
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming, row_norms
 from projfree.numerics.projections import project_groups
-from projfree.sets.base import (
-    NormBall,
-    OracleResult,
-    Shape,
-    Structure,
-    check_matrix,
-    finite,
-    is_round,
-    largest,
-    like,
-    point,
-)
+from projfree.sets.base import NormBall, OracleResult, Shape, Structure, is_round
+from projfree.sets.inputs import check_matrix, finite, largest, like, point
 from projfree.sets.lp import LpBall, hoelder, spread
 
 #: A table of more entries than this is refused: one large group among many small ones fills it with zeros.

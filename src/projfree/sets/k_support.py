@@ -11,18 +11,8 @@ import numpy as np
 from projfree.checks import Array, count, positive
 from projfree.numerics.root_finding import Look, find_root
 from projfree.numerics.sums import UNIT
-from projfree.sets.base import (
-    OPERATIONS,
-    NormBall,
-    OracleResult,
-    Shape,
-    Structure,
-    finite,
-    largest,
-    like,
-    lowest,
-    point,
-)
+from projfree.sets.base import OPERATIONS, NormBall, OracleResult, Shape, Structure
+from projfree.sets.inputs import finite, largest, like, lowest, point
 
 #: Entries this much smaller than the largest one are zero in a projection that has others to choose from.
 NEGLIGIBLE = 1e-100

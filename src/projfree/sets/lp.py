@@ -11,7 +11,8 @@ from projfree.checks import Array, at_least, positive
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.lp_norm import conjugate, lp_norm, norming
 from projfree.numerics.projections import project
-from projfree.sets.base import NormBall, OracleResult, Shape, Structure, finite, is_round, like, point
+from projfree.sets.base import NormBall, OracleResult, Shape, Structure, is_round
+from projfree.sets.inputs import finite, like, point
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ import numpy as np
 from projfree.algebra.minorant import size
 from projfree.checks import Array, positive, real_array, shown
 from projfree.numerics.sums import UNIT
-from projfree.sets.base import FEASIBILITY, ConstraintSet, OracleResult, Shape, Structure, finite, like, point, slack
+from projfree.sets.base import FEASIBILITY, ConstraintSet, OracleResult, Shape, Structure, slack
+from projfree.sets.inputs import finite, like, point
 
 
 class OracleSet(ConstraintSet):

@@ -9,19 +9,8 @@ import numpy as np
 
 from projfree.checks import Array, all_finite, positive, real_array, shown
 from projfree.numerics.sums import UNIT
-from projfree.sets.base import (
-    OPERATIONS,
-    NormBall,
-    OracleResult,
-    Shape,
-    Structure,
-    finite,
-    frozen,
-    largest,
-    like,
-    lowest,
-    point,
-)
+from projfree.sets.base import OPERATIONS, NormBall, OracleResult, Shape, Structure
+from projfree.sets.inputs import finite, frozen, largest, like, lowest, point
 
 
 @dataclass(frozen=True, eq=False)

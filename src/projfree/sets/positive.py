@@ -9,7 +9,8 @@ import numpy as np
 
 from projfree import sets
 from projfree.checks import Array, shown
-from projfree.sets.base import FEASIBILITY, NormBall, Shape, Structure, Wrapper, finite, like, point, slack
+from projfree.sets.base import FEASIBILITY, NormBall, Shape, Structure, Wrapper, slack
+from projfree.sets.inputs import finite, like, point
 
 
 @dataclass(frozen=True)

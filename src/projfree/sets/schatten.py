@@ -14,18 +14,8 @@ from projfree.numerics.lp_norm import conjugate, lp_norm, norming
 from projfree.numerics.projections import project
 from projfree.numerics.spectra import singular_values, svd, svd_error
 from projfree.sets import spectral
-from projfree.sets.base import (
-    NormBall,
-    OracleResult,
-    Shape,
-    Structure,
-    check_matrix,
-    finite,
-    is_round,
-    largest,
-    like,
-    point,
-)
+from projfree.sets.base import NormBall, OracleResult, Shape, Structure, is_round
+from projfree.sets.inputs import check_matrix, finite, largest, like, point
 from projfree.sets.lp import LpBall, spread
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from projfree.checks import Array, positive
 from projfree.numerics.flat_ball import FlatBall
 from projfree.numerics.projections import simplex_rows
-from projfree.sets.base import FEASIBILITY, ConstraintSet, OracleResult, Shape, Structure, finite, like, point, slack
+from projfree.sets.base import FEASIBILITY, ConstraintSet, OracleResult, Shape, Structure, slack
+from projfree.sets.inputs import finite, like, point
 
 
 @dataclass(frozen=True)

@@ -12,18 +12,8 @@ from projfree.algebra import LowRank, is_structured
 from projfree.checks import Array, all_finite, at_least, positive, real_array, shown
 from projfree.numerics.lp_norm import lp_norm
 from projfree.numerics.projections import project
-from projfree.sets.base import (
-    ConstraintSet,
-    NormBall,
-    Shape,
-    Structure,
-    Wrapper,
-    check_broadcast,
-    check_matrix,
-    finite,
-    frozen,
-    like,
-)
+from projfree.sets.base import ConstraintSet, NormBall, Shape, Structure, Wrapper
+from projfree.sets.inputs import check_broadcast, check_matrix, finite, frozen, like
 from projfree.sets.lp import hoelder
 from projfree.sets.schatten import SchattenBall
 

@@ -1,0 +1,83 @@
+"""How points and gradients enter a set, and how results leave it in the precision that came in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from projfree.algebra.structured import Structured
+from projfree.checks import Array, real_array, shown
+
+Shape = tuple[int, ...]
+
+
+def point(w: Array) -> Array:
+    """``w`` as a C-ordered float64 array, so that the layout of the input never changes a digit of the result."""
+    out = real_array("w", w)
+    return np.ascontiguousarray(out, dtype=np.float64).reshape(out.shape)
+
+
+def finite(call: str, g: Array) -> Array:
+    """`point`, or ValueError naming the first entry that is not a finite number."""
+    out = point(g)
+    good = np.isfinite(out)
+    if not np.logical_and.reduce(good, axis=None):
+        where = tuple(int(i) for i in np.argwhere(~good)[0])
+        index = where[0] if len(where) == 1 else where
+        raise ValueError(
+            f"`{call}` needs finite entries, got {shown(out[where])} at index {index}; "
+            "the function or the step that made it has overflowed."
+        )
+    return out
+
+
+def like(g: Any, v: Any) -> Array:
+    """``v`` in the precision of ``g`` (float32 stays float32, everything else is float64), without negative zeros.
+
+    Matrices that are never formed stay as they are.
+    """
+    if isinstance(v, Structured):
+        same: Any = v
+        return same  # type: ignore[no-any-return]  # typed as the arrays that it takes the place of
+    return np.asarray(v + 0.0, dtype=np.float32 if np.asarray(g).dtype == np.float32 else np.float64)
+
+
+def largest(g: Array) -> float:
+    """The largest absolute entry, 1 for a zero array, NaN if one is NaN: what to divide by before taking powers."""
+    top = float(np.max(np.abs(g), initial=0.0))
+    return top if top != 0.0 else 1.0
+
+
+def lowest(g: Array, most: int) -> Array:
+    """The indices of at most so many lowest entries of a vector, the lowest first and of equal ones the earlier."""
+    if most < len(g):
+        level = np.partition(g, most - 1)[most - 1]
+        places = np.flatnonzero(g <= level)
+        return places[np.argsort(g[places], kind="stable")][:most]
+    return np.argsort(g, kind="stable")
+
+
+def frozen(array: Array) -> float | Array:
+    """A float for a single number, else a read-only float64 copy: settings must not change under a run."""
+    if np.ndim(array) == 0:
+        return float(array)
+    out = np.array(array, dtype=np.float64)
+    out.flags.writeable = False
+    return out
+
+
+def check_matrix(call: str, shape: Shape, layout: str) -> None:
+    """Raise ValueError unless ``shape`` is that of a matrix."""
+    if len(shape) != 2:
+        raise ValueError(f"`{call}` needs matrices ({layout}), got shape {shape}; for vectors use LpBall.")
+
+
+def check_broadcast(name: str, what: str, given: Shape, shape: Shape) -> None:
+    """Raise ValueError if something of shape ``given`` cannot be laid over points of shape ``shape``."""
+    try:
+        fits = np.broadcast_shapes(given, shape) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(f"`{name}` has {what} of shape {given}, which do not fit points of shape {shape}.")
