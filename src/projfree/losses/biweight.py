@@ -10,6 +10,9 @@ from projfree.checks import Array, positive, shown
 from projfree.losses.base import Loss
 from projfree.numerics.forms import register
 
+#: The square of this number, and one over it, are normal numbers.
+LARGEST = 1e150
+
 
 @dataclass(frozen=True)
 class BiWeight(Loss):
@@ -43,7 +46,7 @@ class BiWeight(Loss):
 
     def __post_init__(self) -> None:
         scale = positive("BiWeight(scale=...)", self.scale)
-        if not 1e-150 <= scale <= 1e150:  # so that 2 / scale^2 is a normal number
+        if not 1 / LARGEST <= scale <= LARGEST:
             raise ValueError(
                 f"`BiWeight(scale=...)` must lie between 1e-150 and 1e150, got {shown(scale)}; rescale the targets."
             )
@@ -83,7 +86,7 @@ class BiWeight(Loss):
 def _tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
     scale = parameters[0]
     for i in range(len(u)):
-        t = min(max((u[i] - y[i]) / scale, -1e100), 1e100)  # so that its square is finite
+        t = min(max((u[i] - y[i]) / scale, -LARGEST), LARGEST)
         q = 1.0 / (1.0 + t * t)
         value[i] = t * t * q
         slope[i] = 2.0 / scale * (t * q * q)

@@ -145,7 +145,7 @@ def _poisson_tile(parameters: Array, u: Array, y: Array, value: Array, slope: Ar
         value[i] = scalars.bounded_exponential(u[i])
     for i in range(len(u)):
         mean = value[i]
-        beyond = mean * max(u[i] - 80.0, 0.0)
+        beyond = mean * max(u[i] - LIMIT, 0.0)
         rest = beyond + (mean - y[i]) - y[i] * (u[i] - scalars.logarithm(y[i]))
         value[i] = 0.0 if rest < 0.0 else rest
         slope[i] = mean - y[i]
@@ -153,10 +153,10 @@ def _poisson_tile(parameters: Array, u: Array, y: Array, value: Array, slope: Ar
 
 def _gamma_tile(parameters: Array, u: Array, y: Array, value: Array, slope: Array) -> None:
     for i in range(len(u)):
-        value[i] = y[i] * scalars.bounded_exponential(-max(u[i], -45.0))
+        value[i] = y[i] * scalars.bounded_exponential(-max(u[i], LOWEST))
     for i in range(len(u)):
         ratio = value[i]
-        rest = ratio * max(-45.0 - u[i], 0.0) + (ratio - 1.0) - (scalars.logarithm(y[i]) - u[i])
+        rest = ratio * max(LOWEST - u[i], 0.0) + (ratio - 1.0) - (scalars.logarithm(y[i]) - u[i])
         value[i] = 0.0 if rest < 0.0 else rest
         slope[i] = 1.0 - ratio
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,10 +14,12 @@ from projfree.losses.targets import indices
 from projfree.numerics import scalars
 from projfree.numerics.forms import register
 
+#: The part of the range of exponents that leaves room for the quotient of two exponentials and a sum of millions.
+SHARE = 0.4
 #: Predictions of this size have exponentials whose quotients and sums stay within range.
-SAFE = 280.0
+SAFE = SHARE * math.log(sys.float_info.max)
 #: log eps^2: a true class below this part of the largest leaves the other derivatives unchanged to rounding.
-FLOOR = -72.08730677823394
+FLOOR = 2.0 * math.log(sys.float_info.epsilon)
 
 
 @dataclass(frozen=True)
@@ -100,8 +103,8 @@ class Softmax(ExponentialLoss):
 
 
 def _is_safe(u: Array) -> bool:
-    """Whether exp(u) fits, with room for the quotient of two exponentials and a sum of millions: hence 0.4."""
-    return bool(np.abs(u).max(initial=0) <= 0.4 * np.log(np.finfo(u.dtype).max))
+    """Whether exp(u) fits, and quotients and sums of such numbers."""
+    return bool(np.abs(u).max(initial=0) <= SHARE * np.log(np.finfo(u.dtype).max))
 
 
 def _shifted(u: Array, y: Array) -> tuple[Array, Array]:

@@ -140,67 +140,46 @@ def _shrunk(x: Array, k: int, radius: float) -> Array:
     order = np.argsort(-x, kind="stable")
     z = x[order] / top
     z, top, w = z[z > NEGLIGIBLE], min(top, FARTHEST * radius), np.zeros_like(x)
-    w[order[: len(z)]] = radius * z / np.linalg.norm(z) if len(z) <= k else top * _Sorted(z, k).nearest(radius / top)
+    w[order[: len(z)]] = radius * z / np.linalg.norm(z) if len(z) <= k else top * _nearest(z, k, radius / top)
     return w
 
 
-@dataclass
-class _Sorted:
-    """More than k positive entries in decreasing order, the largest one being 1, with the sums of the first ones."""
+def _nearest(z: Array, k: int, radius: float) -> Array:
+    """The projection of more than k positive entries in decreasing order, of which the largest one is 1."""
+    # Searches compare a few entries each: plain numbers are faster there than arrays.
+    negative: list[float] = (-z).tolist()
+    sums, squares = ([0.0, *np.cumsum(each).tolist()] for each in (z, z**2))
 
-    z: Array
-    k: int
-
-    def __post_init__(self) -> None:
-        # Searches compare a few entries each: plain numbers are quicker there than arrays.
-        self.negative: list[float] = (-self.z).tolist()
-        self.sums: list[float] = [0.0, *np.cumsum(self.z).tolist()]
-        self.squares: list[float] = [0.0, *np.cumsum(self.z**2).tolist()]
-
-    def nearest(self, radius: float) -> Array:
-        """The projection onto the ball of this radius."""
-
-        def look(multiplier: float) -> Look:
-            # The reciprocal of the norm is nearly linear in the multiplier, and exactly so within l_1 and l_2 balls.
-            norm, slope = self._norm(multiplier)
-            return 1.0 / norm - 1.0 / radius, -slope / norm**2, 4e-16 / radius
-
-        most = math.sqrt(self.squares[-1]) / radius
-        multiplier = find_root(look, 0.0, 0.0, most)
-        a, b, _ = self._parts(multiplier)
-        theta = np.ones(b)
-        # The deviations from the mean are exact where entries are equal, however large the multiplier is.
-        mid, total = self.z[a:b], self.sums[b] - self.sums[a]
-        if b > a:
-            theta[a:] = ((self.k - a) * mid + multiplier * (b - a) * (mid - total / (b - a))) / total
-        w = np.zeros_like(self.z)
-        w[:b] = self.z[:b] * (theta / (theta + multiplier))
-        return np.clip(w, 0.0, radius)
-
-    def _norm(self, multiplier: float) -> tuple[float, float]:
-        """The norm of the answer for a multiplier, and its derivative."""
-        a, b, t = self._parts(multiplier)
-        head = self.squares[a] / (1.0 + multiplier) ** 2
-        rest = (self.k - a) / t**2
-        norm = math.sqrt(head + rest)
-        if b == a:
-            return norm, -head / (1.0 + multiplier) / norm
-        rise = (b - a) / (self.sums[b] - self.sums[a])
-        return norm, -(head / (1.0 + multiplier) + rest / t * rise) / norm
-
-    def _parts(self, multiplier: float) -> tuple[int, int, float]:
-        """How many entries have a theta of 1, how many one above zero, and t."""
-        z, count = self.negative, range(len(self.negative))
-        a = bisect_left(count, True, key=lambda i: self._total(-(1.0 + multiplier) / z[i], multiplier) > self.k)
-        b = bisect_left(count, True, key=lambda i: self._total(-multiplier / z[i], multiplier) >= self.k)
-        if a >= self.k or b <= a:  # k equal entries above all others, or as good as that
-            return self.k, self.k, (1.0 + multiplier) / -z[self.k - 1]
-        return a, b, (self.k - a + multiplier * (b - a)) / (self.sums[b] - self.sums[a])
-
-    def _total(self, t: float, multiplier: float) -> float:
+    def total(t: float, multiplier: float) -> float:
         """The sum of all theta."""
         if t == 0.0:
             return 0.0
-        a = bisect_right(self.negative, -(1.0 + multiplier) / t)
-        b = bisect_left(self.negative, -multiplier / t)
-        return a + t * (self.sums[b] - self.sums[a]) - multiplier * (b - a)
+        a, b = bisect_right(negative, -(1.0 + multiplier) / t), bisect_left(negative, -multiplier / t)
+        return float(a + t * (sums[b] - sums[a]) - multiplier * (b - a))
+
+    def parts(multiplier: float) -> tuple[int, int, float]:
+        """How many entries have a theta of 1, how many one above zero, and t."""
+        count = range(len(z))
+        a = bisect_left(count, True, key=lambda i: total(-(1.0 + multiplier) / negative[i], multiplier) > k)
+        b = bisect_left(count, True, key=lambda i: total(-multiplier / negative[i], multiplier) >= k)
+        if a >= k or b <= a:  # k equal entries above all others, or as good as that
+            return k, k, (1.0 + multiplier) / -negative[k - 1]
+        return a, b, (k - a + multiplier * (b - a)) / (sums[b] - sums[a])
+
+    def look(multiplier: float) -> Look:
+        # The reciprocal of the norm is nearly linear in the multiplier, and exactly so within l_1 and l_2 balls.
+        a, b, t = parts(multiplier)
+        head, rest = squares[a] / (1.0 + multiplier) ** 2, (k - a) / t**2
+        rise = (b - a) / (sums[b] - sums[a]) if b > a else 0.0
+        norm = math.sqrt(head + rest)
+        slope = (head / (1.0 + multiplier) + rest / t * rise) / norm**3
+        return 1.0 / norm - 1.0 / radius, slope, 4 * UNIT / radius
+
+    multiplier = find_root(look, 0.0, 0.0, math.sqrt(squares[-1]) / radius)
+    a, b, _ = parts(multiplier)
+    theta, mid = np.ones(b), z[a:b]
+    if b > a:  # the deviations from the mean are exact where entries are equal, however large the multiplier is
+        theta[a:] = (k - a) * mid / mid.sum() + multiplier * (mid - mid.mean()) / mid.mean()
+    w = np.zeros_like(z)
+    w[:b] = z[:b] * (theta / (theta + multiplier))
+    return np.clip(w, 0.0, radius)

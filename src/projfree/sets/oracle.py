@@ -12,7 +12,7 @@ import numpy as np
 from projfree.algebra.minorant import size
 from projfree.checks import Array, positive, real_array, shown
 from projfree.numerics.sums import UNIT
-from projfree.sets.base import FEASIBILITY, ConstraintSet, OracleResult, Shape, Structure, slack
+from projfree.sets.base import FEASIBILITY, OPERATIONS, ConstraintSet, OracleResult, Shape, Structure, slack
 from projfree.sets.inputs import finite, like, point
 
 
@@ -98,26 +98,22 @@ class OracleSet(ConstraintSet):
 
     def support(self, g: Array) -> float:
         c = point(g)
-        return self._support_at(c, None) if c.any() else 0.0
+        if self._support is None or not c.any():
+            return float(np.vdot(c, self._answer(-c))) if c.any() else 0.0
+        answer = self._support(c.copy())
+        if np.asarray(answer).dtype == np.float32:
+            self._coarse = OPERATIONS * float(np.finfo(np.float32).eps)
+        return float(answer)
 
     def oracle(self, g: Array, warm: Any = None) -> OracleResult:
         c = finite("lmo(g)", g)
         if not c.any():
             return OracleResult(like(g, self.centre(c.shape)), 0.0)
         vertex = self._answer(c)
-        return OracleResult(like(g, vertex), self._support_at(-c, vertex) if self._support is None else math.nan)
+        return OracleResult(like(g, vertex), -float(np.vdot(c, vertex)) if self._support is None else math.nan)
 
     def structure(self, shape: Shape) -> Structure:
         return Structure(polytope=self._polytope, projection="none" if self._project is None else "fast")
-
-    def _support_at(self, g: Array, vertex: Array | None) -> float:
-        """The support of a ``g`` that is not zero, given the vertex of ``-g`` if it is at hand."""
-        if self._support is None:
-            return float(np.vdot(g, self._answer(-g) if vertex is None else vertex))
-        answer = self._support(g.copy())
-        if np.asarray(answer).dtype == np.float32:
-            self._coarse = 8.0 * float(np.finfo(np.float32).eps)
-        return float(answer)
 
     def support_error(self, g: Array, support: float) -> float:
         # A dot product of our own may add in any order.

@@ -50,7 +50,7 @@ def oracle(g: Structured, p: float, radius: float, warm: Array | None = None) ->
         weights = np.where(weights > faint * weights.max(), weights, 0.0)
     vertex = _factors(found, -radius * weights)
     if p > 2.0:  # small singular values count as much as large ones, and their vectors are the least accurate
-        vertex = vertex * min(1.0, radius / max(norm(vertex, p), 1e-300))
+        vertex = vertex * min(1.0, radius / max(norm(vertex, p), float(np.finfo(np.float64).tiny)))
     q = conjugate(p)
     upper = (found.upper(q) if found.whole else frobenius_bound(unit, q)) + entry_error(unit, q)
     return OracleResult(vertex, radius * (scale * upper), None if found.whole else found.right)
