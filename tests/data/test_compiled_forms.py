@@ -7,15 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from data.passes import (
-    STORAGES,
     Case,
-    N,
     X,
     agrees,
     prepare,
 )
 
-from projfree.data.kernels import MOST_POINTS
 from projfree.data.rows import Pass
 from projfree.losses import (
     LOSSES,
@@ -23,7 +20,7 @@ from projfree.losses import (
     Squared,
 )
 from projfree.numerics.forms import form_of, register
-from projfree.objectives.row_steps import DerivativeSums, TangentSums
+from projfree.objectives.row_steps import TangentSums
 
 
 class Triple(Squared):
@@ -49,23 +46,6 @@ def test_subclasses_inherit_nothing():
     own = Case(Squared(), points=1).build()
     step = Twofold(Squared(), own.step.b)
     assert prepare(Pass(**{**vars(own), "step": step})) is None
-
-
-def test_what_has_no_compiled_form():
-    def none(**changes):
-        own = Case(Squared()).build()
-        return prepare(Pass(**{**vars(own), **changes})) is None
-
-    own = Case(Squared(), points=1).build()
-    assert not none()
-    assert none(step=DerivativeSums(Squared()))
-    assert none(places=(np.zeros(N, int), np.zeros(N, int)))
-    assert prepare(Case(Squared(), points=MOST_POINTS + 1, known=False).build()) is None
-    prepared = prepare(own)
-    assert prepared.dense(np.repeat(X, 2, axis=1)[:, ::2]) is None
-    assert prepared.dense(X.astype(np.float16)) is None
-    several = prepare(Case(Squared(), 3).build())
-    assert several.csr(*(getattr(STORAGES["CSR"], name) for name in ("data", "indices", "indptr"))) is None
 
 
 def test_every_loss_of_the_package_is_compiled():

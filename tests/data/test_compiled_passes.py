@@ -16,8 +16,7 @@ from data.passes import (
     prepare,
 )
 
-from projfree.data import kernels
-from projfree.data.rows import FormImages, Pass
+from projfree.data.rows import FormImages
 from projfree.losses import (
     Huber,
     Logistic,
@@ -98,15 +97,3 @@ def test_chunks_add_up_and_may_begin_within_a_block(k, storage):
         parts.dense(chunk, first)(first // ROWS, -(-last // ROWS))
     for one, two in zip(whole.total(), parts.total(), strict=True):
         np.testing.assert_array_equal(one, two)
-
-
-def test_all_losses_share_a_kernel_and_read_only_data_do_too():
-    pass_ = Case(Logistic()).build()
-    agrees(pass_, X)
-    signatures = list(kernels.dense_rows.signatures)
-    frozen, y, known = X.copy(), pass_.y.copy(), pass_.sources[0].copy()
-    for array in (frozen, y, known):
-        array.flags.writeable = False
-    agrees(Pass(**{**vars(pass_), "y": y, "sources": (known, *pass_.sources[1:])}), frozen)
-    agrees(Case(Huber(0.8)).build(), X)
-    assert kernels.dense_rows.signatures == signatures

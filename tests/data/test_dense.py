@@ -15,7 +15,7 @@ from projfree import Objective, Squared, as_data
 from projfree.algebra import Point
 from projfree.data import local
 from projfree.data import rows as passes
-from projfree.data.rows import AsResidual, FormImages, Pass, Step
+from projfree.data.rows import AsResidual, FormImages, Step
 
 N, D = 150, 5
 RNG = np.random.default_rng(1)
@@ -54,17 +54,6 @@ def test_image_and_adjoint(name, k):
     assert data.apply(w).dtype == data.adjoint(r).dtype == np.float64
 
 
-@every_form
-def test_nothing_is_copied_or_changed(name):
-    form = FORMS[name]
-    before = form.copy()
-    data = as_data(form, Y)
-    data.adjoint(data.apply(np.ones(D)))
-    assert data.X is form or np.shares_memory(data.X, form)
-    assert data.X.dtype == form.dtype
-    np.testing.assert_array_equal(form, before)
-
-
 @given(st.integers(0, 2**32 - 1))
 def test_adjoint_identity(seed):
     rng, data = np.random.default_rng(seed), as_data(X, Y)
@@ -95,28 +84,6 @@ def test_one_pass_serves_several_vectors():
     np.testing.assert_array_equal(np.concatenate(step.seen), np.arange(N))
     np.testing.assert_allclose(sums, [(X @ vectors[1]).sum(), N], rtol=1e-12)
     np.testing.assert_allclose(adjoint, X.T @ (X @ (vectors[0] - 2 * vectors[2])), rtol=1e-11)
-
-
-def test_small_blocks_were_forced():
-    """Otherwise the parameter of every test in this file would test nothing."""
-    data = as_data(X, Y)
-    assert len(list(data.tables(local.PIECE_BYTES))) == data.cut.count == (3 if local.PIECE_BYTES == 1 else 1)
-
-
-def test_no_residual_no_adjoint():
-    data = as_data(X, Y)
-    sums, adjoint = data.run(Pass(Ones(), N, data.y, data.weight, (), (), ()))
-    assert adjoint is None
-    assert sums[0] >= 1
-
-
-@dataclass(frozen=True)
-class Ones(Step):
-    """One for each block, without a residual."""
-
-    def block(self, rows, *images):
-        assert not images
-        return None, np.ones(1)
 
 
 def test_every_read_is_counted_also_of_samples():

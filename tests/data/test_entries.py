@@ -89,15 +89,3 @@ def test_one_prediction_each():
     assert data.shape(()) == SHAPE
     with pytest.raises(ValueError, match=r"one prediction each; the loss asks for 3\."):
         data.shape((3,))
-
-
-def test_fingerprints():
-    same = [observed().fingerprint() for _ in range(2)]
-    assert same[0] == same[1]
-    data = observed()
-    moved = Entries(data.entries.rows[::-1], data.entries.cols, SHAPE)
-    larger = Entries(data.entries.rows, data.entries.cols, (5, 3))
-    swapped = Entries(data.entries.rows, (data.entries.cols + 1) % 3, SHAPE)
-    others = [as_data(places, data.y).fingerprint() for places in (moved, larger, swapped)]
-    others += [as_data(data.entries, data.y + 1).fingerprint(), observed(weight=True).fingerprint()]
-    assert len({same[0], *others}) == 6

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -95,41 +94,3 @@ def test_a_changed_form_is_compiled_anew(tmp_path, part):
         assert found[0]["value"] == found[1]["value"] == pytest.approx(found[0]["due"], rel=1e-14)
         values.append(found[0]["value"])
     assert values[1] == pytest.approx(5.0 / 3.0 * values[0], rel=1e-14)
-
-
-def test_the_forms_of_a_loss_are_in_one_file():
-    """No kernel knows a loss's name, and its own file has both forms."""
-    root = Path(projfree.losses.__file__).parents[1]
-    kernels = "".join(path.read_text() for path in (root / "data").rglob("*.py"))
-    for loss in projfree.losses.LOSSES:
-        own = (root / "losses" / f"{loss.__module__.rpartition('.')[2]}.py").read_text()
-        assert own.count(f"register({loss.__name__}, tile=") == 1
-        assert f"import {loss.__name__}\n" not in kernels
-
-
-FOUND = """
-import numpy as np
-from projfree import LpBall, Objective, as_data, minimize
-from projfree.losses import BY_NAME, LOSSES, Times
-from projfree.numerics.forms import form_of
-assert BY_NAME["times"] is Times is LOSSES[-1]
-assert form_of(Times()) is not None
-X = np.eye(2)
-assert minimize(Objective(Times(), as_data(X, [3.0, 4.0])), LpBall(2, radius=1.0)).status.converged
-"""
-
-
-def test_adding_a_loss_is_one_file_and_one_line(tmp_path):
-    """In a copy of the package: the file of a loss with a compiled form, and its line in the list of names."""
-    root = Path(projfree.losses.__file__).parents[1]
-    copied = tmp_path / "projfree"
-    shutil.copytree(root, copied, ignore=shutil.ignore_patterns("__pycache__", "files"))
-    (copied / "losses" / "times.py").write_text(LOSS.format(factor=3.0, helper=1.0, by=3.0))
-    with (copied / "losses" / "__init__.pyi").open("a") as names:
-        names.write("from projfree.losses.times import Times as Times\n")
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    listed = [sys.executable, "-m", "projfree", "list", "losses", "--json"]
-    for command in ([sys.executable, "-c", FOUND], listed):
-        found = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-        assert found.returncode == 0, found.stderr
-    assert "Times" in json.loads(found.stdout)

@@ -52,12 +52,6 @@ def test_runs_against_a_referee(loss, intercept):
     assert result.bound <= least * (1 + 1e-7)
 
 
-def test_fingerprints_tell_tasks_apart():
-    X, y = np.eye(4), np.arange(4.0)
-    first, other = (TaskData(X, y, task) for task in ([0, 1, 0, 1], [1, 0, 1, 0]))
-    assert first.fingerprint() != other.fingerprint()
-
-
 def test_sentences():
     with pytest.raises(ValueError, match=r"^`task` must be a whole number from 0 for each of the 2 rows"):
         TaskData(np.eye(2), [0.0, 1.0], ["a", "b"])

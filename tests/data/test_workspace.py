@@ -128,15 +128,6 @@ def test_sweeps_over_mixtures(data, kind, points):
     assert workspace.rows_read == 4 * N
 
 
-def test_sweeps_over_mixtures_that_share_what_is_unknown(data, kind, points):
-    workspace, (a, b, c, *_) = data.open(), points
-    workspace.fold(FormImages(), [a])
-    sees(workspace, kind, mix((0.25, a), (0.75, c)), mix((-0.5, a), (1.5, c)), way="sweep")
-    sees(workspace, kind, mix((0.5, a), (0.25, b)), a, 3.0 * b, way="sweep")
-    sees(workspace, kind, 0.5 * a, way="sweep")
-    assert workspace.rows_read == 4 * N
-
-
 @dataclass(frozen=True)
 class SquaredImage(Step):
     """The squares of the image as the weights of rows."""
@@ -163,29 +154,6 @@ def test_zero_is_known(data, kind):
     assert workspace.holds(zero)
     sees(workspace, kind, zero)
     assert workspace.rows_read == 0
-
-
-def test_copies_of_a_point_find_nothing(data, kind, points):
-    workspace, x = data.open(), points[0]
-    workspace.fold(FormImages(), [x])
-    for other in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x), Point(x.w)):
-        np.testing.assert_array_equal(other.w, x.w)
-        assert not workspace.holds(other)
-    assert workspace.holds(x.alone(np.asarray(1.0))), "the same point with another intercept"
-
-
-def test_the_image_used_least_recently_goes_first(data, kind, points):
-    workspace = data.open()
-    for x in points[:MOST_IMAGES]:
-        workspace.fold(FormImages(), [x])
-    assert workspace.rows_read == MOST_IMAGES * N
-    workspace.fold(FormImages(), [mix((0.5, points[0]), (0.5, points[3]))])  # one more, and two that were used
-    assert [workspace.holds(x) for x in points[:MOST_IMAGES]] == [True, False, True, True, True, True]
-    workspace.fold(FormImages(), [points[MOST_IMAGES]])
-    assert [workspace.holds(x) for x in points[:MOST_IMAGES]] == [True, False, False, True, True, True]
-    for x in (points[0], points[3], points[4], points[MOST_IMAGES]):
-        sees(workspace, kind, x)
-    assert workspace.rows_read == (MOST_IMAGES + 1) * N
 
 
 @pytest.mark.parametrize("way", ["sweep", "fold"])
@@ -240,22 +208,6 @@ def test_each_workspace_is_its_own(data, kind, points):
         sees(other, kind, points[0])
 
 
-def test_steps_are_told_targets_and_weights(data, kind, points):
-    workspace, told = data.open(), []
-
-    @dataclass(frozen=True)
-    class Tells(Step):
-        def block(self, rows, *images):
-            told.append(rows)
-            return None, np.zeros(1)
-
-    sums, adjoint = workspace.sweep(Tells(), points[:1])
-    assert adjoint is None
-    assert sums.tolist() == [0.0]
-    np.testing.assert_array_equal(np.concatenate([rows.y for rows in told]), Y)
-    assert all(rows.s == 1.0 / N for rows in told)
-
-
 @pytest.mark.parametrize("threads", [1, 2])
 def test_long_folds_add_up_blocks(threads):
     n = 5 * FOLD_ROWS + 11
@@ -273,27 +225,3 @@ def test_long_folds_add_up_blocks(threads):
     found = workspace.fold(Sums(), [Point(np.ones(1)), Point(np.full(1, 3.0))])
     s, u = weight / weight.sum(), table[:, 0]
     np.testing.assert_allclose(found, [n, (s * u * y).sum(), 3.0 * u.sum()], rtol=1e-12)
-
-
-class TestMoreThanFit:
-    """However many images are held, those of one fold are there together."""
-
-    def test_the_oldest_with_a_new_one(self, data, kind, points):
-        workspace = data.open()
-        for x in points[:MOST_IMAGES]:
-            workspace.fold(FormImages(), [x])
-        sees(workspace, kind, points[0], points[MOST_IMAGES])
-        assert workspace.rows_read == (MOST_IMAGES + 1) * N
-
-    def test_more_points_than_images(self, data, kind, points):
-        workspace = data.open()
-        sees(workspace, kind, *points)
-        assert workspace.rows_read == N
-        workspace.fold(FormImages(), points[:1])
-        assert sum(workspace.holds(x) for x in points) == MOST_IMAGES
-
-    def test_mixtures_that_need_each_others_points(self, data, kind, points):
-        workspace, (a, b, c, d, *_) = data.open(), points
-        pairs = ((a, b), (c, d), (a, c), (b, d))
-        sees(workspace, kind, *(mix((0.5, one), (0.5, other)) for one, other in pairs))
-        assert workspace.rows_read == N

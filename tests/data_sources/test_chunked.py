@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import itertools
 import os
 import signal
@@ -35,11 +34,8 @@ from projfree import (
     minimize,
 )
 from projfree.algebra import Point
-from projfree.data import ChunkedData, NpySource, SliceSource, dense, sources
-from projfree.data import rows as passes
+from projfree.data import ChunkedData, NpySource, SliceSource, sources
 from projfree.data.dense import draw_runs
-from projfree.data.gram import largest_eigenvalue
-from projfree.data.kernels import TILE
 from projfree.data.rows import AsResidual, FormImages, Step
 
 N, D = 700, 6
@@ -92,57 +88,6 @@ def test_runs_agree_with_memory(small, monkeypatch, tmp_path, held, loss, interc
 def test_solvers_agree_with_memory(small, tmp_path, held, solver):
     X, y, _ = held
     same_run(as_data(file_of(tmp_path, X), y), as_data(X, y), Huber(0.7), solver, True)
-
-
-FORMS = {
-    "single": lambda X: X.astype(np.float32),
-    "fortran": np.asfortranarray,
-    "single fortran": lambda X: np.asfortranarray(X.astype(np.float32)),
-    "whole numbers": lambda X: (X * 10).astype(np.int16),
-    "booleans": lambda X: X > 0,
-    "other byte order": lambda X: X.astype(">f8"),
-    "one column": lambda X: X[:, :1],
-}
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "compiled"])
-@pytest.mark.parametrize("form", FORMS)
-def test_layouts(small, monkeypatch, tmp_path, held, form, compiled, threads):
-    if compiled:
-        monkeypatch.setattr("projfree.data.rows.NATIVE_BYTES", 0)
-    monkeypatch.setattr(passes, "THREADED_BYTES", 0)
-    A, y, weight = FORMS[form](held[0]), held[1], held[2]
-    known = A if A.dtype == np.float32 else A.astype(np.float64)
-    data, other = as_data(file_of(tmp_path, A), y, weight, threads=threads), as_data(known, y, weight)
-    assert (data.column_stats.row_norm, data.column_stats.mean_square) == (
-        other.column_stats.row_norm,
-        other.column_stats.mean_square,
-    )
-    np.testing.assert_array_equal(data.column_stats.mean, other.column_stats.mean)
-    assert data.fingerprint() == other.fingerprint()
-    assert largest_eigenvalue(data, centred=True) == largest_eigenvalue(other, centred=True)
-    same_run(data, other, Squared(), PrimalAveraging(), True, 3)
-
-
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "compiled"])
-def test_chunks_within_a_block(monkeypatch, tmp_path, compiled, order):
-    """Blocks grow with the data; chunks smaller than a block give the same sums."""
-    n, d = 5_000, 3
-    monkeypatch.setattr(passes, "BLOCK_ROWS", 2_240)
-    monkeypatch.setattr(passes, "TILE_BYTES", 128 * d * 8)
-    monkeypatch.setattr(dense, "CHUNK_BYTES", 600 * d * 8)
-    monkeypatch.setattr("projfree.data.rows.NATIVE_BYTES", 0 if compiled else 1 << 40)
-    rng = np.random.default_rng(0)
-    X, y = np.asarray(rng.standard_normal((n, d)), order=order), rng.standard_normal(n)
-    data = as_data(file_of(tmp_path, X), y)
-    assert len(data._bounds()) > 8
-    same_run(data, as_data(X, y), Huber(0.5), PrimalAveraging(), True, 5)
-
-
-def test_chunks_begin_where_tiles_do():
-    assert dense.GRAIN_ROWS % TILE == 0
 
 
 def test_passes_are_counted(small, tmp_path, held):
@@ -298,21 +243,6 @@ class Calls(Step):
 class TestThreads:
     def readers(self):
         return [t for t in threading.enumerate() if t.name == "projfree-reader"]
-
-    def test_no_reader_is_left(self, small, tmp_path, held):
-        data = as_data(file_of(tmp_path, held[0]), held[1])
-        data.apply(np.ones(D))
-        assert not self.readers()
-
-        def fails():
-            raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            data.open().sweep(Calls(fails), [Point(np.ones(D))])
-        assert not self.readers()
-        del data
-        gc.collect()
-        assert not self.readers()
 
     def test_passes_may_overlap(self, small, tmp_path, held):
         X, y, _ = held

@@ -11,8 +11,7 @@ import pytest
 
 from projfree import Objective, Squared, as_data
 from projfree.algebra import Point
-from projfree.data import ChangedError, ChunkedData, NpySource, csv_to_parquet, dense
-from projfree.data import rows as passes
+from projfree.data import ChangedError, ChunkedData, NpySource, csv_to_parquet
 from projfree.data.rows import FormImages
 
 pa = pytest.importorskip("pyarrow")
@@ -98,33 +97,6 @@ class TestOpening:
         path = request.getfixturevalue(kind)
         with pytest.raises(ValueError, match=rf"each row of .*{path.name}, 700, got 699"):
             as_data(path, ZEROS[:-1])
-
-    def test_words_for_other_things(self, npy, tmp_path, held):
-        np.savez(tmp_path / "x.npz", held[0])
-        np.save(tmp_path / "cube.npy", np.zeros((2, 2, 2)))
-        np.save(tmp_path / "objects.npy", np.array([[None]]), allow_pickle=True)
-        (tmp_path / "x.csv").write_text("a\n1\n")
-        for name, sentence in [
-            ("x.npz", "is an archive"),
-            ("cube.npy", r"must hold a table .* got shape \(2, 2, 2\)"),
-            ("objects.npy", "must hold real numbers, got dtype object"),
-            ("x.csv", "turn it into Parquet once"),
-        ]:
-            with pytest.raises((ValueError, TypeError), match=sentence):
-                as_data(tmp_path / name, ZEROS)
-        with pytest.raises(ValueError, match="these are for Parquet files"):
-            as_data(npy, "target")
-        with pytest.raises(ValueError, match=r"`columns` is for Parquet files"):
-            as_data(held[0], ZEROS, columns=["a"])
-        with pytest.raises(ValueError, match=r"`memory` must be at least \d+ bytes for rows of 6 columns, got 100"):
-            as_data(npy, ZEROS, memory=100)
-
-    def test_without_pyarrow(self, monkeypatch, parquet):
-        for name in [name for name in sys.modules if name.partition(".")[0] == "pyarrow"]:
-            monkeypatch.delitem(sys.modules, name)
-        monkeypatch.setitem(sys.modules, "pyarrow", None)
-        with pytest.raises(ImportError, match=r"pip install projfree\[io\]"):
-            as_data(parquet, ZEROS)
 
 
 class TestEntries:
@@ -285,10 +257,3 @@ class TestWriting:
             csv_to_parquet(csv, tmp_path / "x.parquet")
         assert (tmp_path / "x.parquet").read_text() == "old"
         assert sorted(file.name for file in tmp_path.iterdir()) == ["x.csv", "x.parquet"]
-
-
-def test_chunks_were_small(small, npy):
-    """Otherwise the tests above would see one chunk."""
-    assert passes.BLOCK_ROWS == 64
-    assert dense.CHUNK_BYTES < 10_000
-    assert len(as_data(npy, ZEROS)._bounds()) == 6

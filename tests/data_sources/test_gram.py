@@ -98,22 +98,6 @@ def test_any_order_of_adding_and_merging(seed, sizes, weighted, sparse):
         np.testing.assert_allclose(gram.xtx, whole.xtx, rtol=1e-12)
 
 
-def test_added_rows_cost_only_themselves(table):
-    X, y, s = table(400, 3)
-    f = Objective(Squared(), as_data(X, y, s))
-    form = f.quadratic_form()
-    assert f.workspace.rows_read == 400
-    assert f.quadratic_form() is form
-    assert f.open().quadratic_form() is form
-    assert f.workspace.rows_read == 400
-    gram = f.data.gram()
-    matrix = gram.matrix
-    gram.add(X[:5], y[:5], s[:5])
-    assert f.workspace.rows_read == 400
-    assert gram.n == 405
-    assert matrix is not gram.matrix, "what was taken from it before stays"
-
-
 def test_a_failed_read_adds_nothing(table, monkeypatch):
     X, y, _ = table(400, 3)
     data, gram = as_data(X, y), as_data(X[:50] + 1.0, y[:50]).gram()

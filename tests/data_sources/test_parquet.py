@@ -77,17 +77,6 @@ def test_other_numbers(tmp_path):
     assert single.source.dtype == np.float32
 
 
-@pytest.mark.parametrize("where", ["stored", "folder"])
-def test_ranges_of_rows(request, monkeypatch, held, where):
-    """Ranges begin and end anywhere in batches, row groups and files, and may leave out some of each."""
-    monkeypatch.setattr(sources, "BATCH_BYTES", 8 * D * 30)
-    source, rng = as_data(request.getfixturevalue(where), "target", "weight").source, np.random.default_rng(0)
-    for parts in rng.integers(1, 20, size=40):
-        ranges = np.sort(rng.choice(N + 1, 2 * parts, replace=False)).reshape(-1, 2).tolist()
-        for (start, stop), table in zip(ranges, source.tables(ranges), strict=True):
-            np.testing.assert_array_equal(table, held[0][start:stop])
-
-
 @pytest.mark.parametrize("solver", [PrimalAveraging(sampling=Growing(2)), ProjectedGradient(sampling=Minibatch(300))])
 def test_samples_are_runs_of_rows(small, stored, solver):
     data = as_data(stored, "target", "weight")

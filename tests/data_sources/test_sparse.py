@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -78,14 +76,6 @@ def test_any_triplets(seed, n, d):
     np.testing.assert_array_equal(before[1], X.data)
 
 
-def test_rows_are_not_copied(table):
-    X = sp.csr_array(table(50, 4)[0])
-    for form in (X, sp.csr_matrix(X), wide(X, np.int64), X.astype(np.float32)):
-        held = as_data(form, np.ones(50)).X
-        assert np.shares_memory(held.data, form.data)
-        assert np.shares_memory(held.indices, form.indices)
-
-
 @pytest.mark.parametrize("native", [False, True])
 def test_threads_do_not_show(identical, table, request, native, monkeypatch):
     request.getfixturevalue("small_is_large")
@@ -95,15 +85,6 @@ def test_threads_do_not_show(identical, table, request, native, monkeypatch):
         monkeypatch.setattr(sparse, "compiled", lambda *_: None)
     assert as_data(sp.csr_array(X), y).cut.count == 5
     identical(lambda threads: as_data(sp.csr_array(X), y, s, threads=threads))
-
-
-def test_blocks_depend_on_the_shape_and_stay_few():
-    for n, d, entries in [(10**6, 10**6, 10**7), (10**6, 20_000, 10**8), (10**5, 10**8, 10**6), (1, 1, 0)]:
-        cut = sparse.sparse_blocks(n, d, entries)
-        assert cut.count == 1 or cut.count * d <= entries / 10
-        assert cut.count * cut.rows >= n
-        assert cut.units() >= min(cut.rows, n)
-        assert cut.count == 1 or cut.count * sparse.BLOCK_ENTRIES <= entries, "each block pays for itself"
 
 
 def test_certificate(judge, table):
@@ -207,23 +188,3 @@ def test_nan_in_the_millionth_row():
     X.data[-1] = np.nan
     with pytest.raises(ValueError, match=r"got nan at index \(999999, 0\)"):
         as_data(X, np.ones(n))
-
-
-SECOND = """
-import numpy as np, scipy.sparse as sp
-from projfree import Objective, Logistic, as_data
-from projfree.data import kernels, rows
-rows.NATIVE_BYTES = 0
-f = Objective(Logistic(), as_data(sp.csr_array(np.eye(3)), [1.0, -1.0, 1.0]))
-f.evaluate(f.point(np.ones(3)))
-kernel = kernels.sparse_rows
-assert kernel.stats.cache_hits, "the kernel did not run"
-assert not kernel.stats.cache_misses, kernel.stats
-"""
-
-
-def test_second_process_finds_the_kernel_on_disk(small_is_large):
-    f = Objective(Logistic(), as_data(sp.csr_array(np.eye(3)), [1.0, -1.0, 1.0]))
-    f.evaluate(f.point(np.ones(3)))
-    run = subprocess.run([sys.executable, "-c", SECOND], capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -92,29 +91,6 @@ def test_the_first_index_of_a_row_may_be_smaller_than_the_last_of_the_row_before
     assert not np.shares_memory(canonical_rows(X).indices, X.indices)
 
 
-def test_unused_space_behind_the_entries_is_left_out():
-    X = sp.csr_array(np.eye(3))
-    X.data, X.indices = np.append(X.data, [np.nan, 7.0]), np.append(X.indices, [-5, 99]).astype(np.int32)
-    np.testing.assert_array_equal(as_data(X, np.ones(3)).apply(np.arange(3.0)), np.arange(3.0))
-
-
-@pytest.mark.parametrize("outputs", [1, 8])
-def test_a_pass_copies_no_entries(outputs):
-    rng = np.random.default_rng(0)
-    n, d = 20_000, 50
-    X = random_table(rng, n, d, density=0.9)
-    y = rng.integers(0, outputs, n) if outputs > 1 else np.sign(rng.standard_normal(n))
-    data = as_data(X, y, threads=1)
-    f = Objective(Softmax(outputs) if outputs > 1 else Logistic(), data)
-    w = rng.standard_normal(f.shape)
-    f.evaluate(f.point(w))
-    tracemalloc.start()
-    f.evaluate(f.point(w))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 3 * 8 * n * outputs + 2_000_000 < X.data.nbytes, "images, residuals, and what steps need"
-
-
 @pytest.mark.parametrize("loss", [Logistic(), Softmax(3)], ids=repr)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_any_cut_and_any_number_of_threads(monkeypatch, loss, dtype):
@@ -147,19 +123,6 @@ def test_several_vectors_at_once(outputs, many):
     data.run(Pass(FormImages(), 200, data.y, None, tuple(W), tuple(range(many)), tuple(kept), outputs))
     for image, w in zip(kept, W, strict=True):
         np.testing.assert_allclose(image, X @ w, atol=1e-13)
-
-
-@pytest.mark.parametrize("outputs", [(), (2,)])
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_images_are_formed_where_they_are_kept(outputs, order):
-    """A point that is a vector, also where another one is, or kept in an array of another order."""
-    rng = np.random.default_rng(4)
-    X, w = random_table(rng, 200, 5), rng.standard_normal((5, *outputs))
-    data, kept = as_data(X, np.zeros(200)), [np.full((200, *outputs), np.nan, order=order) for _ in range(2)]
-    own = (200, data.y, None, (w,), (0, 0))
-    data.run(Pass(FormImages(), *own, tuple(kept), outputs))
-    np.testing.assert_allclose(kept[0], X @ w, atol=1e-13)
-    np.testing.assert_allclose(kept[1], X @ w, atol=1e-13)
 
 
 @pytest.mark.parametrize("form", ["csr", "csc", "coo"])

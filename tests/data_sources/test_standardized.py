@@ -11,10 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from projfree import Entries, Logistic, Objective, Softmax, Squared, as_data
-from projfree.algebra import Point
 from projfree.data import Standardized, gram
 from projfree.data.gram import largest_eigenvalue
-from projfree.data.rows import AsResidual
 
 SHIFT, SCALE = np.array([0.5, -2.0, 0.0, 100.0, 1.0]), np.array([2.0, 0.25, 1.0, 30.0, 1e-2])
 FORMS = {
@@ -192,22 +190,6 @@ def test_smoothness_is_an_upper_bound_either_way(judge, table, monkeypatch, n, d
     assert largest_eigenvalue(data, centred=False) <= top * (1 + 1e-9)
     monkeypatch.setattr(gram, "GRAM_SIDE", 0)
     judge.smoothness(data, A)
-
-
-def test_reads_are_counted_as_those_of_the_table(table):
-    X, y, _ = table(50, 5)
-    data = as_data(sp.csr_array(X), y, centre=True, scale=True)
-    workspace = data.open()
-    assert workspace.rows_read == 0
-    workspace.sweep(AsResidual(), [Point(np.ones(5))])
-    assert workspace.rows_read == 50
-
-
-def test_fingerprint(table):
-    X, y, _ = table(50, 5)
-    settings = [(False, False), (True, False), (False, True), (SHIFT, True), (SHIFT, SCALE)]
-    prints = [as_data(X, y, centre=c, scale=d).fingerprint() for c, d in settings]
-    assert len(set(prints)) == len(prints)
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 from projfree import Logistic, LpBall, Objective, Softmax, Squared, as_data
 from projfree.data import gram as moments
 from projfree.data.rows import Rows
-from projfree.objectives import hull
 from projfree.objectives.hull import HullSums
-from projfree.objectives.row_steps import summed_covariance
 from projfree.testing.sealed import SealedData
 
 N, D, K = 701, 4, 5
@@ -93,19 +91,6 @@ def test_a_hull_of_many_classes_takes_little_memory(many):
     step = HullSums(many.loss, (0.5, 0.1), np.zeros(60))
     images = u, 2.0 * u, u + 1.0
     assert peak(lambda: step.block(rows, *images)) < 80e6
-
-
-def test_hulls_add_up_to_the_plain_sum(monkeypatch):
-    rng = np.random.default_rng(3)
-    u, a = rng.standard_normal((N, K)), rng.standard_normal((N, K))
-    second = Softmax().second(u, CLASSES)
-    due = np.einsum("i,ijk,ik->j", WEIGHT, second, a), np.tensordot(WEIGHT, second, axes=1)
-    monkeypatch.setattr(hull, "BLOCK_BYTES", 1 << 14)
-    sums = HullSums(Softmax(), (0.0,), np.zeros(K)).block(Rows(CLASSES, WEIGHT), u, u + a)[1]
-    H = sums[1 + 1 + K :].reshape(1 + K, 1 + K)
-    np.testing.assert_allclose(H[0, 1:], due[0], rtol=1e-12, atol=1e-13)
-    np.testing.assert_allclose(H[1:, 1:], due[1], rtol=1e-12, atol=1e-13)
-    np.testing.assert_allclose(summed_covariance(Softmax().mean(u), WEIGHT), due[1], rtol=1e-12, atol=1e-13)
 
 
 STORED = {

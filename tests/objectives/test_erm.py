@@ -243,16 +243,3 @@ def test_a_mixture_that_cancels_is_zero(build, loss, outputs, intercept):
         assert not np.isnan(f.evaluate(x - x, tangent=False, read=False).value)
         assert read(x - x) == pytest.approx(zero, rel=1e-13)
     assert f.passes - before == 1, "only the tangent reads"
-
-
-def test_fingerprints_tell_loss_intercept_and_data():
-    X, y = np.eye(3), np.array([1.0, 2.0, 4.0])
-    base = Objective(Huber(1.0), as_data(X, y)).fingerprint()
-    assert base == Objective(Huber(1.0), as_data(X.copy(), y.copy())).fingerprint()
-    others = [
-        Objective(Huber(2.0), as_data(X, y)),
-        Objective(Squared(), as_data(X, y)),
-        Objective(Huber(1.0), as_data(X, y), fit_intercept=True),
-        Objective(Huber(1.0), as_data(X, y + 1)),
-    ]
-    assert len({base, *(f.fingerprint() for f in others)}) == 5

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import FrozenInstanceError
 
 import numpy as np
@@ -58,24 +57,6 @@ def test_the_point_stays_as_it_is(name):
     for part in ("point", "value", "tangent", "also", "inner"):
         with pytest.raises(FrozenInstanceError):
             setattr(found, part, None)
-
-
-@every
-def test_asking_again_costs_nothing(name):
-    f = FUNCTIONS[name]()
-    x = f.point(np.ones(D))
-    assert np.isnan(f.evaluate(x, tangent=False, read=False).value)
-    value = f.value(x)
-    assert f.passes == READS[name][1]
-    assert not np.isnan(f.evaluate(x, tangent=False, read=False).value)
-    assert f.value(x) == value
-    assert f.passes == READS[name][1]
-    again = f.point(np.full(D, 2.0))
-    before = f.passes
-    m = f.evaluate(again).slope
-    assert f.passes - before == READS[name][0]
-    assert f.value(again) == pytest.approx(m(again.w), rel=1e-12)
-    assert f.passes - before == READS[name][0]
 
 
 @every
@@ -173,16 +154,6 @@ def test_an_interrupted_pass_leaves_nothing_behind(table, monkeypatch):
     assert f.passes == before
     assert f.value(x) == value
     assert f.evaluate(v).value == pytest.approx(Objective(Huber(1.0), as_data(X, Y)).value(v), rel=1e-12)
-
-
-@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "calls"])
-def test_pickled_functions_and_points_know_nothing_of_each_other(name):
-    f = FUNCTIONS[name]()
-    found = f.evaluate(f.point(np.ones(D)))
-    g, y = (pickle.loads(pickle.dumps(each)) for each in (f, found.point))
-    assert np.isnan(g.evaluate(y, tangent=False, read=False).value)
-    assert np.isnan(f.evaluate(y, tangent=False, read=False).value)
-    assert g.value(y) == pytest.approx(found.value, rel=1e-12)
 
 
 def test_factored_entries_keep_their_images_and_tangents_of_mixtures_cost_no_read():

@@ -17,10 +17,7 @@ from projfree import (
     Perturbed,
     PrimalAveraging,
     QuadraticForm,
-    Quantile,
-    Simplex,
     Squared,
-    Status,
     as_data,
     minimize,
     path,
@@ -137,12 +134,6 @@ def test_perturb_needs_a_positive_accuracy():
         perturb(plain(), BALL, 0, np.random.default_rng(0))
 
 
-def test_fingerprints():
-    f = plain()
-    prints = {Perturbed(f, theta, xi).fingerprint() for theta in (0.1, 0.2) for xi in (XI, -XI)}
-    assert len(prints | {f.fingerprint()}) == 5
-
-
 def test_its_form_errs_as_much_as_that_of_the_rows():
     """H, b and c are rounded sums; a bound from the form that forgot it could lie above the minimum."""
     rng = np.random.default_rng(0)
@@ -183,15 +174,3 @@ def test_newton_compares_values_of_f_and_not_one_of_h_at_its_start():
     f = Objective(Squared(), as_data(np.ones((1, 1)), np.ones(1)))
     result = minimize(Perturbed(f, 3.0, np.ones(1)), LpBall(2, 1.0), ConstrainedNewton(), start=[-1.0], max_iter=5)
     assert result.w == pytest.approx([-0.5])
-
-
-def test_what_is_smoothed_stays_known():
-    f = Objective(Quantile(0.5, delta=1.0), as_data(X, Y))
-    result = minimize(Perturbed(f, 1e-3, XI), BALL, FrankWolfe(), max_iter=500)
-    assert result.status is Status.SMOOTHED
-
-
-def test_a_set_of_one_point_is_refused():
-    sentence = r"^`ball` must hold more than one point, got Simplex\(.*\); minimise f itself there\.$"
-    with pytest.raises(ValueError, match=sentence):
-        perturb(Objective(Squared(), as_data(X[:, :1], Y)), Simplex(), 1e-3, np.random.default_rng(0))

@@ -139,19 +139,6 @@ def test_refusals(H, b, error, sentence):
         QuadraticForm(H, b)
 
 
-def test_no_rows_to_sample_from():
-    f = QuadraticForm(np.eye(2), np.ones(2))
-    with pytest.raises(TypeError, match=r"QuadraticForm has no rows to sample from; use `sampling=FullBatch\(\)`\."):
-        f.estimate(f.point(np.ones(2)), 1, np.random.default_rng(0))
-
-
-def test_fingerprints():
-    forms = [(np.eye(2), np.ones(2), 0.0), (2 * np.eye(2), np.ones(2), 0.0), (np.eye(2), np.zeros(2), 0.0)]
-    forms += [(np.eye(2), np.ones(2), 1.0), (np.eye(2), np.ones((2, 1)), 0.0)]
-    assert len({QuadraticForm(*form).fingerprint() for form in forms}) == 5
-    assert QuadraticForm(*forms[0]).fingerprint() == QuadraticForm(*forms[0]).fingerprint()
-
-
 @given(seeds, st.floats(-2.0, 2.0), st.floats(-2.0, 2.0))
 def test_values_of_mixtures_need_no_product_of_their_own(seed, a, b):
     f = random_form(np.random.default_rng(seed)).open()

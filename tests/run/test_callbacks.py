@@ -53,17 +53,6 @@ def test_called_after_every_iteration_with_the_run():
     assert run.trace is result.trace
 
 
-def test_what_a_callback_sees_on_the_way():
-    f, rows = problem("squares"), []
-    minimize(
-        f, BALL, PrimalAveraging(), max_iter=6, tol=0.0, callbacks=[lambda r: rows.append((r.value, r.bound, r.gap))]
-    )
-    values, bounds, gaps = np.array(rows).T
-    assert np.all(np.diff(values) <= 0)
-    assert np.all(np.diff(bounds) >= 0)
-    np.testing.assert_array_equal(gaps, values - bounds)
-
-
 def test_any_may_stop_and_all_are_called():
     first, second = Closing(stops_at=3), Closing()
     result = minimize(problem("squares"), BALL, PrimalAveraging(), callbacks=[first, second])

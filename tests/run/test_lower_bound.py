@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from projfree import LpBall, QuadraticForm, SchattenBall
+from projfree import LpBall, QuadraticForm
 from projfree.algebra import Minorant
 from projfree.run.lower_bound import ELLS, AveragedMinorant, LowerBound
 from projfree.sets.base import OracleResult, random_point
@@ -109,17 +109,3 @@ def test_weights_add_up_to_one_exactly():
             assert average.m.constant == pytest.approx(1.0, abs=1e-15 * t)
             weight = ell / (t - 1.0 + ell)
             assert Fraction(1.0 - weight) + Fraction(1.0 - (1.0 - weight)) == 1
-
-
-def test_averages_are_evaluated_on_a_geometric_schedule():
-    class Counted(SchattenBall):
-        calls = 0
-
-        def support(self, g):
-            Counted.calls += 1
-            return super().support(g)
-
-    rng, lower = np.random.default_rng(0), LowerBound(Counted(1, 1.0), (3, 2))
-    for _ in range(100):
-        lower.add(Minorant(0.0, rng.standard_normal((3, 2))), np.zeros((3, 2)))
-    assert 20 * (len(ELLS) + 1) <= Counted.calls <= 40 * (len(ELLS) + 1)

@@ -56,26 +56,12 @@ def test_iterate_goes_on_from_a_state():
         np.testing.assert_allclose(a.x.w, b.x.w, atol=1e-13)
 
 
-def test_iterate_is_lazy_but_checks_at_the_first_step():
-    f = problem("squares")
-    states = iterate(f, BALL, PrimalAveraging())
-    assert f.passes == 0
-    next(states)
-    assert f.passes == 1
-
-
 @pytest.mark.parametrize("name", SAMPLED)
 def test_a_seed_determines_the_run(name):
     runs = [minimize(problem("squares"), BALL, solver(name), max_iter=5, tol=0.0, seed=seed) for seed in (1, 1, 2)]
     np.testing.assert_array_equal(runs[0].state.x.w, runs[1].state.x.w)
     assert runs[0].value == runs[1].value
     assert not np.array_equal(runs[0].state.x.w, runs[2].state.x.w)
-
-
-@pytest.mark.parametrize("name", [name for name in SOLVERS if fits(name, "squares")])
-def test_without_samples_the_seed_does_not_matter(name):
-    runs = [minimize(problem("squares"), BALL, solver(name), max_iter=5, tol=0.0, seed=seed) for seed in (1, 2)]
-    np.testing.assert_array_equal(runs[0].w, runs[1].w)
 
 
 def test_no_global_generator_is_touched():

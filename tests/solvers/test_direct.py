@@ -131,14 +131,6 @@ def test_weighted_balls(p):
     np.testing.assert_allclose(result.w, scaled.w / weights, atol=1e-9)
 
 
-def test_the_gram_matrix_is_formed_once():
-    f = Objective(Squared(), as_data(X, Y))
-    minimize(f, LpBall(1.5, 0.5), Direct(), tol=1e-11)
-    again = minimize(f, LpBall(1.1, 2.0), Direct(), tol=1e-11)
-    assert again.n_passes <= 2.0
-    assert f.quadratic_form() is f.quadratic_form()
-
-
 @pytest.mark.parametrize("p", [1.0, 1.2, 2.0])
 @pytest.mark.parametrize("case", ["squares, intercept", "form"])
 def test_a_path_costs_two_reads_a_radius(p, case):

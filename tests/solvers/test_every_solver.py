@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from solvers.catalogue import BENT, CONVEX, PROBLEMS, SAMPLED, SOLVERS, SPECIAL, pairs, problem, solver
 
-from projfree import LpBall, ProjectedGradient, iterate, minimize
+from projfree import LpBall, iterate, minimize
 from projfree.solvers import SOLVERS as CLASSES
 
 BALL = LpBall(1.5, 1.0)
@@ -96,7 +96,3 @@ def test_settings_read_like_their_constructor(name):
     import projfree
 
     assert eval(repr(solver(name)), vars(projfree)) == solver(name)
-
-
-def test_defaults_are_not_shown():
-    assert repr(ProjectedGradient()) == "ProjectedGradient()"

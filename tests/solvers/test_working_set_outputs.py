@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from solvers.few_features import ACCELERATED
 
 from projfree import (
@@ -13,7 +12,6 @@ from projfree import (
     Objective,
     Softmax,
     Squared,
-    Status,
     WorkingSet,
     as_data,
     minimize,
@@ -43,13 +41,3 @@ def test_coupled_outputs(ball):
     other = minimize(f, ball, ACCELERATED, tol=1e-6, max_iter=3000)
     assert result.status.converged
     assert max(result.bound, other.bound) <= min(result.value, other.value)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_counted_words(seed):
-    rng = np.random.default_rng(seed)
-    often = 1.0 / (np.arange(800) + 3.0)
-    X = sp.csr_array(rng.poisson(40.0 * often / often.sum(), size=(150, 800)).astype(float))
-    f = Objective(Softmax(), as_data(X, rng.integers(3, size=150)), fit_intercept=True)
-    result = minimize(f, LpBall(1, 60.0), WorkingSet(), tol=1e-4)
-    assert result.status is Status.CONVERGED
