@@ -7,8 +7,8 @@ import pytest
 from completion.problems import dense_descent, entries, offset_regression, predictions
 
 from projfree.algebra import LowRank, OnPattern, Pattern
-from projfree.algebra.stacked import StackedPattern
 from projfree.completion.als_updates import Sides
+from projfree.completion.stacked import StackedPattern
 from projfree.estimators.completion.convex_gap import certified
 from projfree.estimators.completion.convex_problem import ConvexProblem, SweepSettings
 from projfree.estimators.completion.factors import Factors

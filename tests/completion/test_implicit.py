@@ -7,8 +7,8 @@ import pytest
 from completion.problems import entries
 
 from projfree.algebra import LowRank, OnPattern, Pattern
-from projfree.algebra.stacked import StackedPattern
 from projfree.completion.als_updates import Sides, regressed
+from projfree.completion.stacked import StackedPattern
 from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV
 from projfree.estimators.completion.convex_problem import ConvexProblem, SweepSettings
 from projfree.losses import Squared

@@ -1,4 +1,4 @@
-"""`LowRank`: a matrix held as a lazy mixture of factors, recompressed when there are too many."""
+"""`LowRank`: a matrix held as a lazy mixture of factors; matrices that are never formed as arrays for the disk."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from projfree.algebra.pattern import FactoredShape, Pattern
-from projfree.algebra.structured import Structured
-from projfree.checks import Array
+from projfree.algebra.pattern import OnPattern, Pattern
+from projfree.algebra.structured import FactoredShape, Structured, combined
+from projfree.checks import Array, real_array
 from projfree.numerics.spectra import singular_values, svd
 from projfree.runtime import over_rows
 
@@ -18,15 +18,9 @@ MOST_COLUMNS = 512
 #: The factors of an iterate take no more memory than this, or so many columns; beyond, the smallest singular values
 #: go, down to half of it, and what they were is counted.
 FACTOR_BYTES, FEWEST_COLUMNS = 1 << 28, 160
-#: There, singular values below this part of the first go too, and the rest shrinks by so much.
-FAINT, SHRINK = 1e-5, 1e-8
-#: Inner products of sums with more pairs of terms than this are taken of their factors side by side, which are copies.
-MANY_TERMS = 64
 #: What a compression may cut, relative to the Frobenius norm: rounding on small matrices, a little more on large ones.
 SMALL_SIDE, CUT_SMALL, CUT_LARGE = 1024, 1e-13, 1e-7
-
-#: Factors with more columns than this part of the smaller side are multiplied out before they are decomposed.
-WIDE = 0.75
+EPS = float(np.finfo(np.float64).eps)
 
 
 class Factor:
@@ -119,31 +113,15 @@ class LowRank(Structured):
         return left, np.concatenate([factor.right for _, factor in self.terms], axis=1)
 
     def decomposed(self) -> tuple[Array, Array, Array]:
-        """The singular value decomposition ``(U, sigma, V)`` with orthonormal columns, by QR of both factors.
-
-        Where they have about as many columns as the smaller side, or more, the matrix itself is multiplied out.
-        """
-        left, right = self.factors()
-        if self._wide:
-            u, sigma, vt = svd(left @ right.T)
-            return u[:, : self.rank], sigma[: self.rank], vt[: self.rank].T
-        q, r = np.linalg.qr(left)
-        o, s = np.linalg.qr(right)
+        """The singular value decomposition ``(U, sigma, V)`` with orthonormal columns, by QR of both factors."""
+        (q, r), (o, s) = (np.linalg.qr(factor) for factor in self.factors())
         u, sigma, vt = svd(r @ s.T)
         return q @ u, sigma, o @ vt.T
 
     def singular_values(self) -> Array:
         """The singular values, largest first."""
         left, right = self.factors()
-        if self._wide:
-            dense = left @ right.T
-            return singular_values(_triangle(dense if len(left) >= len(right) else dense.T))[: self.rank]
-        return singular_values(_triangle(left) @ _triangle(right).T)
-
-    @property
-    def _wide(self) -> bool:
-        """Whether the matrix takes hardly more memory than its factors, and is decomposed sooner."""
-        return self.rank > WIDE * min(self.shape)
+        return singular_values(np.asarray(np.linalg.qr(left, mode="r")) @ np.asarray(np.linalg.qr(right, mode="r")).T)
 
     def folded(self) -> LowRank:
         """The same matrix with no more columns than its smaller side has rows: where there are more, its entries."""
@@ -170,31 +148,15 @@ class LowRank(Structured):
         return self if self.fits else self.shortened_to(self.capacity // 2)
 
     def shortened_to(self, columns: int) -> LowRank:
-        """The leading part of the matrix in so many columns, with no more memory than the result takes.
+        """The leading part of the matrix in so many columns; `cut` counts what it leaves out.
 
-        From Gram matrices of the factors, which know singular values to half the digits: smaller ones go too, and the
-        rest shrinks by more than the rounding, so that no Schatten norm grows. `cut` counts all of it.
+        The rest shrinks by the rounding of the decomposition, so that no Schatten norm grows.
         """
-        left, right = (_root(self._gram(side)) for side in ("left", "right"))
-        u, sigma, vt = svd(left[0] @ right[0].T)
-        keep = min(columns, int(np.count_nonzero(sigma > FAINT * sigma.max(initial=0.0))))
-        lost = float(np.linalg.norm(sigma[keep:])) + 2.0 * SHRINK * float(np.linalg.norm(sigma))
-        lost += left[2] * float(np.linalg.norm(right[0], 2)) + right[2] * float(np.linalg.norm(left[0], 2))
-        ours = self._combined("left", left[1] @ (u[:, :keep] * ((1.0 - SHRINK) * sigma[:keep])))
-        return LowRank.of(ours, self._combined("right", right[1] @ vt[:keep].T), self.cut + lost)
-
-    def _gram(self, side: str) -> Array:
-        """``B.T @ B`` of all columns of one side, coefficients with the left ones; the columns stay where they are."""
-        blocks = [(c if side == "left" else 1.0, getattr(factor, side)) for c, factor in self.terms]
-        return np.block([[(a * b) * (one.T @ two) for b, two in blocks] for a, one in blocks])
-
-    def _combined(self, side: str, mix: Array) -> Array:
-        """``B @ mix`` for all columns B of one side, as in `_gram`."""
-        total, start = np.zeros((self.shape[side == "right"], mix.shape[1])), 0
-        for c, factor in self.terms:
-            total += getattr(factor, side) @ ((c if side == "left" else 1.0) * mix[start : start + factor.rank])
-            start += factor.rank
-        return total
+        u, sigma, v = self.decomposed()
+        slack = 16.0 * EPS * self.rank
+        lost = float(np.linalg.norm(sigma[columns:])) + 2.0 * slack * float(np.linalg.norm(sigma))
+        kept = (1.0 - slack) * sigma[:columns]
+        return LowRank.of(u[:, :columns] * kept, v[:, :columns], self.cut + lost)
 
     def compressed(self, cut: float | None = None) -> LowRank:
         """The same matrix with as few columns as the relative cut allows; what went is added to `cut`.
@@ -213,7 +175,7 @@ class LowRank(Structured):
         tail = np.sqrt(np.cumsum(sigma[::-1] ** 2)[::-1])  # of dropping everything from here on
         keep = int(np.count_nonzero(tail > allowed * tail[0])) if len(tail) and tail[0] > 0.0 else 0
         lost = float(tail[keep]) if keep < len(tail) else 0.0
-        rounding = 16.0 * float(np.finfo(float).eps) * self.rank * float(tail[0] if len(tail) else 0.0)
+        rounding = 16.0 * EPS * self.rank * float(tail[0] if len(tail) else 0.0)
         return u[:, :keep], sigma[:keep], v[:, :keep], lost + rounding
 
     def times(self, block: Array) -> Array:
@@ -254,19 +216,11 @@ class LowRank(Structured):
         return np.asarray(own @ (other.T @ other) @ own.T)
 
     def block(self, rows: slice, cols: slice) -> LowRank:
-        """Some neighbouring rows and columns."""
-        left, right = (np.concatenate(parts, axis=1) for parts in zip(*self._blocks(rows, cols), strict=True))
-        return LowRank.of(left, right)
-
-    def _blocks(self, rows: slice, cols: slice) -> list[tuple[Array, Array]]:
-        """Factors of some rows and columns, without the components that are zero there."""
-        m, n = len(range(*rows.indices(self.shape[0]))), len(range(*cols.indices(self.shape[1])))
-        found = [(np.zeros((m, 0)), np.zeros((n, 0)))]
-        for c, f in self.terms:
-            left, right = f.left[rows], f.right[cols]
-            there = left.any(axis=0) & right.any(axis=0)
-            found.append((c * left[:, there], right[:, there]))
-        return found
+        """Some neighbouring rows and columns, without the components that are zero there."""
+        left, right = self.factors()
+        left, right = left[rows], right[cols]
+        there = left.any(axis=0) & right.any(axis=0)
+        return LowRank.of(left[:, there], right[:, there])
 
     def scaled(self, rows: Array, cols: Array) -> LowRank:
         grown = float(np.max(np.abs(rows)) * np.max(np.abs(cols)))
@@ -282,11 +236,8 @@ class LowRank(Structured):
     def _with(self, part: Any) -> float:
         if not isinstance(part, LowRank):
             return float(part.inner(self))
-        if len(self.terms) * len(part.terms) > MANY_TERMS:  # few large products are faster than many small ones
-            (a, b), (c, d) = self.factors(), part.factors()
-            return float(np.sum((a.T @ c) * (b.T @ d)))
-        pairs = [(a * b, f, g) for a, f in self.terms for b, g in part.terms]
-        return float(sum(c * np.sum((f.left.T @ g.left) * (f.right.T @ g.right)) for c, f, g in pairs))
+        (a, b), (c, d) = self.factors(), part.factors()
+        return float(np.sum((a.T @ c) * (b.T @ d)))
 
     def size(self) -> float:
         return float(np.linalg.norm(self.singular_values())) if self.terms else 0.0
@@ -308,18 +259,46 @@ class LowRank(Structured):
         return f"rank {self.rank} at most" if self.terms else "zero"
 
 
-def _triangle(block: Array) -> Array:
-    """The triangular factor of a QR decomposition."""
-    return np.asarray(np.linalg.qr(block, mode="r"))
+def pack(w: Structured) -> dict[str, Any]:
+    """The parts of ``w`` as arrays; places on the pattern by their row pointers and columns."""
+    tree: dict[str, Any] = {"shape": list(w.shape), "cut": 0.0}
+    if w.low is not None:
+        tree["left"], tree["right"] = w.low.factors()
+        tree["cut"] = w.low.cut
+    if w.on is not None:
+        tree.update(values=w.on.values, indptr=w.on.pattern.indptr, indices=w.on.pattern.indices)
+    return tree
 
 
-def _root(gram: Array) -> tuple[Array, Array, float]:
-    """``T`` with ``T.T @ T`` equal to the Gram matrix, its pseudo-inverse, and the size of what is left out.
+def unpack(tree: dict[str, Any], pattern: Pattern | None = None) -> Structured:
+    """Undo `pack`; places that are those of ``pattern`` become that pattern, since mixing asks for the same one."""
+    m, n = tree["shape"]
+    _check(tree, m, n)
+    parts: list[Any] = [LowRank.of(tree["left"], tree["right"], tree["cut"])] if "left" in tree else []
+    if "values" in tree:
+        indptr, indices = tree["indptr"], tree["indices"]
+        if pattern is None or pattern.shape != (m, n) or not _equal(pattern, indptr, indices):
+            pattern = Pattern(indptr, indices, (m, n))
+        parts.append(OnPattern(pattern, tree["values"]))
+    return combined(LowRank((m, n), ()).shape, *parts)
 
-    That is what rounding of the Gram matrix hides.
-    """
-    squares, vectors = np.linalg.eigh(gram)
-    noise = len(gram) * float(np.finfo(float).eps) * float(squares[-1])
-    real = squares > noise
-    roots, vectors = np.sqrt(squares[real]), vectors[:, real]
-    return roots[:, None] * vectors.T, vectors / roots, float(np.sqrt(2.0 * noise * np.count_nonzero(~real)))
+
+def _check(tree: dict[str, Any], m: int, n: int) -> None:
+    """Raise where the arrays are not those of a matrix of this shape: a file may hold anything."""
+    arrays = {name: real_array(name, tree[name]) for name in ("left", "right", "values") if name in tree}
+    fits = all(np.isfinite(array).all() for array in arrays.values()) and float(tree["cut"]) >= 0.0
+    if "left" in tree:
+        left, right = arrays["left"], arrays["right"]
+        fits = fits and left.ndim == right.ndim == 2 and left.shape == (m, right.shape[1]) and len(right) == n
+    if "values" in tree:
+        at, columns = tree["indptr"], tree["indices"]
+        fits = fits and at.shape == (m + 1,) and at[0] == 0 and at[-1] == len(columns) and (np.diff(at) >= 0).all()
+        fits = fits and arrays["values"].shape == columns.shape == (len(columns),) and columns.dtype.kind in "iu"
+        fits = fits and bool(((columns >= 0) & (columns < n)).all())
+    if not fits:
+        raise ValueError(f"the parts of a matrix of shape {(m, n)} do not belong together")
+
+
+def _equal(pattern: Pattern, indptr: Any, indices: Any) -> bool:
+    same = len(pattern.indices) == len(indices) and bool((pattern.indptr == indptr).all())
+    return same and bool((pattern.indices == indices).all())

@@ -10,6 +10,7 @@ import numpy as np
 
 from projfree.algebra.structured import Structured, is_structured, zeros
 from projfree.checks import Array
+from projfree.numerics.lp_norm import lp_norm
 from projfree.numerics.sums import UNIT
 
 
@@ -116,8 +117,7 @@ def size(g: Any) -> float:
     plain = math.sqrt(float(np.vdot(flat, flat)))  # unlike `dot`, silent where squares overflow
     if 1e-140 < plain < math.inf:
         return plain
-    largest = float(np.max(np.abs(flat), initial=0.0))
-    return largest * float(np.linalg.norm(flat / largest)) if 0.0 < largest < math.inf else largest
+    return lp_norm(flat.astype(np.float64), 2.0)
 
 
 def square(g: Array) -> float:

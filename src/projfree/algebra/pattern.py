@@ -1,42 +1,24 @@
-"""`Pattern`: the places of the observed entries of a matrix, by rows and by columns."""
+"""`Pattern`, the places of the observed entries of a matrix, and `OnPattern`, a matrix that is zero elsewhere."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import ref
 
 import numpy as np
 
+from projfree.algebra.structured import FactoredShape, Structured
 from projfree.checks import Array
-
-if TYPE_CHECKING:
-    from projfree.algebra.on_pattern import Stored
+from projfree.runtime import over_rows
 
 
-#: From so many entries on they are sorted by counting, which takes a compiled kernel and a part of the time.
-MANY = 200_000
+def sorting_order(keys: Array, count: int) -> Array:
+    """The stable order of whole numbers from 0 to below ``count``, by counting: one transposition in SciPy."""
+    from scipy.sparse import csr_array
 
-
-def sorting_order(keys: Array, count: int, given: Array | None = None) -> Array:
-    """The stable order of whole numbers from 0 to below ``count``; of those at ``given``, where it is not None."""
-    kind = np.int32 if len(keys) < 2**31 else np.int64
-    if len(keys) < MANY:
-        order = np.argsort(keys if given is None else keys[given], kind="stable")
-        return (order if given is None else given[order]).astype(kind, copy=False)
-    from projfree.numerics.entries_kernels import counted_order
-
-    begin = np.zeros(count + 1, dtype=np.int64)
-    np.cumsum(np.bincount(keys, minlength=count), out=begin[1:])
-    given, out = np.arange(len(keys), dtype=kind) if given is None else given, np.empty(len(keys), dtype=kind)
-    counted_order(keys.astype(np.int32 if count < 2**31 else np.int64, copy=False), given, begin, out)
-    return out
-
-
-class FactoredShape(tuple[int, ...]):
-    """The shape of a matrix that is never formed: zeros of this shape are factors of rank nothing."""
-
-    __slots__ = ()
+    places = csr_array((np.zeros(len(keys), dtype=np.int8), keys, np.arange(len(keys) + 1)), shape=(len(keys), count))
+    return np.asarray(places.tocsc().indices)
 
 
 class Pattern:
@@ -71,7 +53,8 @@ class Pattern:
     @staticmethod
     def sorted_pairs(rows: Array, cols: Array, shape: tuple[int, int]) -> tuple[Array, Array]:
         """The order that sorts pairs, equal ones as they were, and which of them differ from the one before."""
-        order = sorting_order(rows, shape[0], sorting_order(cols, shape[1]))
+        order = sorting_order(cols, shape[1])
+        order = order[sorting_order(rows[order], shape[0])]
         new = np.ones(len(order), dtype=bool)
         for side in (rows, cols):
             ordered = side[order]
@@ -97,13 +80,168 @@ class Pattern:
         indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         return indptr, self.rows[order], order
 
-    def column_values(self, stored: Stored) -> Array:
-        """The numbers in the order of `by_column`; those asked for last are kept."""
+    def column_values(self, values: Array) -> Array:
+        """The values in the order of `by_column`; those asked for last are kept."""
         kept = self._turned  # another thread may replace it
-        if kept is None or kept[0]() is not stored:
+        if kept is None or kept[0]() is not values:
             self._turned = kept = None  # before the next takes its memory
-            self._turned = kept = ref(stored), stored.array[self.by_column[2]]
+            self._turned = kept = ref(values), values[self.by_column[2]]
         return kept[1]
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_turned": None}
+
+
+class OnPattern(Structured):
+    """Values at the places of a `Pattern`, zero elsewhere, such as every gradient of matrix completion.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        The places.
+    values : ndarray
+        One number for each place.
+    """
+
+    def __init__(self, pattern: Pattern, values: Array) -> None:
+        self.pattern, self.shape, self.values = pattern, pattern.shape, values
+
+    @property
+    def on(self) -> OnPattern:
+        return self  # no attribute: a cycle would keep the memory until it is looked for
+
+    def __mul__(self, a: Any) -> OnPattern:
+        return self if a == 1.0 else OnPattern(self.pattern, self.values * float(a))
+
+    def plus(self, others: list[Any]) -> OnPattern:
+        """The sum with other matrices on patterns."""
+        return added([self, *others])
+
+    def times(self, block: Array) -> Array:
+        at = self.pattern
+        return _product(at.indptr, at.indices, self.values, block)
+
+    def transposed_times(self, block: Array) -> Array:
+        indptr, indices, _ = self.pattern.by_column
+        return _product(indptr, indices, self.pattern.column_values(self.values), block)
+
+    def of_pairs(self, rows: Array, cols: Array) -> Array:
+        n = self.shape[1]
+        key = self.pattern.rows.astype(np.int64) * n + self.pattern.indices
+        wanted = np.asarray(rows, dtype=np.int64) * n + cols
+        place = np.minimum(np.searchsorted(key, wanted), max(len(key) - 1, 0))
+        return np.where(key[place] == wanted, self.values[place], 0.0) if len(key) else np.zeros(len(wanted))
+
+    def slab(self, start: int, stop: int) -> Array:
+        out, at = np.zeros((stop - start, self.shape[1])), self.pattern
+        part = slice(int(at.indptr[start]), int(at.indptr[stop]))
+        out[at.rows[part] - start, at.indices[part]] = self.values[part]
+        return out
+
+    def scaled(self, rows: Array, cols: Array) -> OnPattern:
+        out = self.values * rows[self.pattern.rows]
+        out *= cols[self.pattern.indices]
+        return OnPattern(self.pattern, out)
+
+    def inner(self, other: Any) -> float:
+        if isinstance(other, OnPattern) and other.pattern is self.pattern:
+            return float(self.values @ other.values)
+        if isinstance(other, np.ndarray):
+            return float(self.values @ other[self.pattern.rows, self.pattern.indices])
+        return float(sum(self.values @ part.on_places(self.pattern) for part in other.parts()))
+
+    def on_places(self, pattern: Pattern) -> Array:
+        """The entries at the places of a pattern."""
+        return self.values if pattern is self.pattern else self.of_pairs(pattern.rows, pattern.indices)
+
+    def size(self) -> float:
+        return self._size
+
+    @cached_property
+    def _size(self) -> float:
+        from projfree.algebra.minorant import size
+
+        return size(self.values)
+
+    @property
+    def scale(self) -> float:
+        return self.size()
+
+    @property
+    def count(self) -> int:
+        """The number of places."""
+        return self.pattern.count
+
+    def any(self) -> bool:
+        return bool(self.values.any())
+
+    def finite(self) -> bool:
+        return bool(np.isfinite(self.values).all())
+
+    @cached_property
+    def gram_square(self) -> float:
+        r""":math:`\|G G^T\|_F^2`, the fourth power of the Schatten-4 norm, without forming the Gram matrix."""
+        from projfree.numerics.entries_kernels import gram_rows_square
+
+        kernel: Any = gram_rows_square
+        own, other = self._both()
+        out = np.empty(min(self.shape))
+        over_rows(lambda start, stop: kernel(*own, *other, len(out), out, start, stop), own[0])
+        return float(out.sum())
+
+    def gram(self) -> Array:
+        """The Gram matrix of the smaller side, from the sparse rows."""
+        return products(self, self, self.shape[0] <= self.shape[1])
+
+    def _both(self) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+        """Pointers, indices and stored values along the smaller side, and along the other."""
+        by_row = (self.pattern.indptr, self.pattern.indices, self.values)
+        by_column = (*self.pattern.by_column[:2], self.pattern.column_values(self.values))
+        return (by_row, by_column) if self.shape[0] <= self.shape[1] else (by_column, by_row)
+
+    def describe(self) -> str:
+        """A few words."""
+        return f"{self.pattern.count:,} entries"
+
+
+def _product(indptr: Array, indices: Array, values: Array, block: Array) -> Array:
+    from projfree.numerics.entries_kernels import times_block
+
+    block = np.ascontiguousarray(block)
+    out = np.empty((len(indptr) - 1, block.shape[1]))
+    over_rows(lambda start, stop: times_block(indptr, indices, values, block, out, start, stop), indptr)
+    return out
+
+
+def products(G: OnPattern, H: OnPattern, by_rows: bool) -> Array:
+    """The dense matrix ``G @ H.T`` of two matrices on patterns, or ``G.T @ H``."""
+    from projfree.numerics.entries_kernels import gram_rows, mirror
+
+    kernel: Any = gram_rows
+    rows, columns = ((*at.pattern.by_column[:2], at.pattern.column_values(at.values)) for at in (G, H))
+    own, other = (G.pattern.indptr, G.pattern.indices, G.values), columns
+    if not by_rows:
+        own, other = rows, (H.pattern.indptr, H.pattern.indices, H.values)
+    side = 0 if by_rows else 1
+    out, symmetric = np.zeros((G.shape[side], H.shape[side])), G.values is H.values
+    over_rows(lambda start, stop: kernel(*own, *other, symmetric, out, start, stop), own[0])
+    if symmetric:
+        mirror(out)
+    return out
+
+
+def added(parts: list[OnPattern]) -> OnPattern:
+    """The sum of matrices on patterns, on the union of their places where they differ."""
+    first, *rest = parts
+    if not rest:
+        return first
+    if all(part.pattern is first.pattern for part in rest):
+        total = first.values + rest[0].values
+        for part in rest[1:]:
+            total += part.values
+        return OnPattern(first.pattern, total)
+    rows = np.concatenate([part.pattern.rows for part in parts])
+    cols = np.concatenate([part.pattern.indices for part in parts])
+    pattern, order, place = Pattern.of(rows, cols, (first.shape[0], first.shape[1]))
+    values = np.concatenate([part.values for part in parts])[order]
+    return OnPattern(pattern, values if place is None else np.bincount(place, weights=values))

@@ -7,17 +7,22 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from projfree.algebra.pattern import FactoredShape
 from projfree.checks import Array
 
 if TYPE_CHECKING:
     from projfree.algebra.lowrank import LowRank
-    from projfree.algebra.on_pattern import OnPattern
+    from projfree.algebra.pattern import OnPattern
 
 #: `toarray` refuses more entries than this (400 MB): whoever asks for them has taken a wrong turn.
 MOST_DENSE = 50_000_000
 #: Rows that are made dense at a time where all entries must be visited.
 SLAB = 256
+
+
+class FactoredShape(tuple[int, ...]):
+    """The shape of a matrix that is never formed: zeros of this shape are factors of rank nothing."""
+
+    __slots__ = ()
 
 
 class Structured:

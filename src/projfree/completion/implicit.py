@@ -26,10 +26,10 @@ from functools import partial
 from typing import Any, Self, cast
 
 from projfree.algebra import UNIT, FactoredShape, LowRank, Minorant, Point
-from projfree.algebra.stacked import StackedPattern
 from projfree.checks import Array, at_least, instance, positive
 from projfree.completion.offsets import OffsetObjective
 from projfree.completion.side_information import Features, Neighbours
+from projfree.completion.stacked import StackedPattern
 from projfree.objectives.base import FunctionStructure, SmoothFunction, check_point
 from projfree.objectives.blackbox import CallHull
 from projfree.objectives.evaluation import Evaluation

@@ -12,15 +12,6 @@ import numpy as np
 from projfree.numerics.compilation import FAST, compiled
 
 
-@compiled()
-def counted_order(keys, given, begin, out):
-    """The numbers ``given`` in the order of their keys, equal ones as they were; ``begin[k]``: where k begins."""
-    for t in range(len(given)):
-        s = given[t]
-        out[begin[keys[s]]] = s
-        begin[keys[s]] += 1
-
-
 @compiled(fastmath=FAST)
 def values_at(indptr, indices, left, right, out, start, stop):
     """``out[t] = left[i] @ right[j]`` for every stored place t = (i, j) of the rows."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from projfree.algebra.hashing import condensed, short_hash
+from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, is_sparse, plain_array, real_array
 from projfree.data.base import Fold
 from projfree.data.convert import NUMERIC, as_data, from_frame, from_series, is_frame
@@ -102,8 +102,7 @@ def build_partition(number: int, X: Any, y: Any, weight: Any) -> Partition | Non
         "weights": "none" if weight is None else "some",
     }
     nbytes = sum(array.nbytes for array in (*arrays, y)) + (0 if weight is None else weight.nbytes)
-    pieces = [piece for array in arrays for piece in condensed(array)]
-    checksum = short_hash(f"{form} {None if labels is None else labels.tolist()}", *pieces, y, weight)
+    checksum = short_hash(f"{form} {None if labels is None else labels.tolist()}", *arrays, y, weight)
     facts = Facts(number, data.n, form, nbytes, data.rounding_units, checksum)
     return Partition(data, y, labels, weight, facts)
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from projfree.algebra.on_pattern import OnPattern, added, products
-from projfree.algebra.pattern import FactoredShape, Pattern
-from projfree.algebra.structured import Structured
+from projfree.algebra.pattern import OnPattern, Pattern, added, products
+from projfree.algebra.structured import FactoredShape, Structured
 from projfree.checks import Array
 
 
