@@ -17,6 +17,7 @@ from projfree.checks import Array, at_least, count, flag, positive, real_array, 
 from projfree.objectives.base import FunctionStructure, SmoothFunction, check_point
 from projfree.objectives.evaluation import Evaluation, Memory
 from projfree.objectives.hull import Hull, Local
+from projfree.objectives.rounding import FEW
 
 #: The unit in the last place of single precision.
 SINGLE = float(np.finfo(np.float32).eps)
@@ -160,7 +161,7 @@ class BlackBox(SmoothFunction):
     @property
     def _error(self) -> float:
         """The relative error of what the function returns."""
-        return 16.0 * self.precision if self._rtol is None else self._rtol
+        return 2.0 * FEW * self.precision if self._rtol is None else self._rtol
 
     def _tangent(self, w: Array, value: float, gradient: Array) -> Minorant:
         constant, rtol = value - inner(gradient, w), self._error
@@ -220,8 +221,6 @@ class CallHull(Hull):
 MOST = 100
 #: A difference counts as wrong from so many times what rounding and the length of the steps explain.
 FACTOR, RELATIVE = 10.0, 1e-6
-#: The scale of a gradient that is zero.
-TINY = 1e-300
 
 
 @dataclass(frozen=True)
@@ -284,7 +283,7 @@ def check_gradient(f: SmoothFunction | Callable[[Array], tuple[Any, Any]], w: An
     g: SmoothFunction = f if isinstance(f, SmoothFunction) else BlackBox(f, w.shape, convex=False)
     here = g.evaluate(g.point(w))
     gradient, eps = here.slope.gradient, max(float(np.finfo(float).eps), getattr(g, "precision", 0.0))
-    scale = max(float(np.abs(gradient).max(initial=0.0)), TINY)
+    scale = max(float(np.abs(gradient).max(initial=0.0)), np.finfo(float).tiny)
     places = np.arange(w.size)
     if w.size > MOST:
         places = np.sort(np.random.default_rng(seed).choice(w.size, MOST, replace=False))

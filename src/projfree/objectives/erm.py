@@ -226,17 +226,8 @@ class Unsmoothed(Objective):
         self.__dict__.update(f.open().__dict__)
         self._structure = replace(self.structure, smoothing_error=0.0)
 
-    def evaluate(
-        self,
-        x: Point,
-        also: tuple[Point, ...] = (),
-        *,
-        tangent: bool = True,
-        read: bool = True,
-        keep: bool = False,
-        near: bool = False,
-    ) -> Evaluation:
-        found = super().evaluate(x, also, tangent=tangent, read=read, keep=True, near=near)
+    def evaluate(self, x: Point, also: tuple[Point, ...] = (), **how: bool) -> Evaluation:
+        found = super().evaluate(x, also, **{**how, "keep": True})
         return replace(self._exact(found), also=tuple(self._exact(each) for each in found.also))
 
     def _exact(self, found: Evaluation) -> Evaluation:

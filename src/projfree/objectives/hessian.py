@@ -22,16 +22,13 @@ from projfree.data.rows import Rows, Step
 from projfree.data.workspace import Workspace
 from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
-from projfree.objectives.hull import curvature_products
+from projfree.objectives.hull import RCOND, curvature_products
 from projfree.objectives.intercept import outer
-from projfree.objectives.row_steps import Curvatures, by_column, summed_covariance, weigh
+from projfree.objectives.row_steps import Curvatures, InterceptSums, by_column, weigh
 
 if TYPE_CHECKING:
     from projfree.numerics.group_l1_qp import Columns
     from projfree.objectives.erm import Objective
-
-#: Singular values of second derivatives in the intercept count as zero at this part of the largest: a few roundings.
-RCOND = 1e-14
 
 
 class Hessian(ABC):
@@ -158,8 +155,8 @@ class RowHessian(Hessian):
     def _of_intercept(self) -> tuple[Array, Any]:
         """The second derivative in the intercept and, unless outputs are coupled, how gradients change with it."""
         if self._loss.coupled:
-            own = self._workspace.fold(SummedCurvature(self._loss, self._b), (self._x,))
-            return own.reshape(self._k, self._k), None
+            sums = self._workspace.fold(InterceptSums(self._loss, np.asarray(self._b)), (self._x,))
+            return sums[1 + 2 * self._k :].reshape(self._k, self._k), None
         sums, cross = self._workspace.sweep(Curvatures(self._loss, self._b), (self._x,))
         return sums.reshape(self._outputs), cross
 
@@ -265,18 +262,6 @@ class CurvatureTimes(Step):
             product = self.loss.majorant(images[0] + self.b, rows.y) * a
         r = weigh(product, rows.s)
         return r, np.ravel(by_column(r))
-
-
-@dataclass(frozen=True)
-class SummedCurvature(Step):
-    """The weighted sum of the curvatures of a loss that couples its outputs."""
-
-    loss: Loss
-    b: Array | float
-
-    def block(self, rows: Rows, *images: Array) -> tuple[Array | None, Array]:
-        u = images[0] + self.b
-        return None, summed_covariance(self.loss.mean(u), rows.s).ravel()
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,11 @@ ENOUGH, EXACT = 1e-3, 1e-12
 #: plenty.
 FLAT, ROUGH = 1e-8, 0.1
 #: Where the function need not be convex, trial steps grow by this factor from the short step, a sure descent.
-SCAN_GROWTH, SCAN_MOST = 4.0, 40
+SCAN_GROWTH = 4.0
+#: Values within so many roundings of each other are equal.
+EQUAL = 8.0
+#: Singular values of second derivatives in the intercept count as zero at this part of the largest: a few roundings.
+RCOND = 1e-14
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,7 @@ class Local:
         g, H = self.gradient, self.hessian
         if len(g) == k:
             return self, None
-        answer: Array = np.linalg.lstsq(H[k:, k:], np.column_stack([g[k:], H[k:, :k]]), rcond=1e-14)[0]
+        answer: Array = np.linalg.lstsq(H[k:, k:], np.column_stack([g[k:], H[k:, :k]]), rcond=RCOND)[0]
         rest = H[:k, k:]
         return Local(self.value, g[:k] - rest @ answer[:, 0], H[:k, :k] - rest @ answer[:, 1:], self.intercept), answer
 
@@ -157,7 +161,7 @@ class Hull(ABC):
         for _ in range(NEWTON_STEPS):
             direction = self._newton(place, here)
             decrease = -float(here.gradient @ direction)
-            if decrease <= max(8.0 * UNIT * abs(here.value), enough * (first - here.value)):
+            if decrease <= max(EQUAL * UNIT * abs(here.value), enough * (first - here.value)):
                 break
             new = place + self._search(place, direction) * direction
             there = self._look(new)
@@ -185,7 +189,7 @@ class Hull(ABC):
 
         def slope(s: float) -> tuple[float, float, float]:
             here = look(place + s * direction)
-            noise = math.inf if expired() else max(4.0 * UNIT * abs(here.value), initial * enough)
+            noise = math.inf if expired() else max(EQUAL * UNIT * abs(here.value), initial * enough)
             return float(here.gradient @ direction), float(direction @ here.hessian @ direction), noise
 
         return find_root(slope, start, 0.0, 1.0)
@@ -194,7 +198,11 @@ class Hull(ABC):
         """The lowest of geometrically spaced steps, polished; never above the first point."""
         gap, curvature = self.gap, self.curvature
         short = min(1.0, gap / curvature) if gap > 0.0 and curvature > 0.0 else 1.0
-        steps = [0.0, *(s for k in range(SCAN_MOST) if (s := short * SCAN_GROWTH**k) < 1.0), 1.0]
+        steps = [0.0]
+        while 0.0 < short < 1.0:
+            steps.append(short)
+            short *= SCAN_GROWTH
+        steps.append(1.0)
         values = [self.at(np.array([s])).value for s in steps]
         best = int(np.argmin(values))
         if best == 0:

@@ -25,17 +25,14 @@ from projfree.losses.base import Loss
 from projfree.losses.squared import is_squared
 from projfree.numerics.root_finding import NoRootError, find_root, find_roots
 from projfree.objectives.evaluation import Evaluation
-from projfree.objectives.hull import Hull, HullSums, Local, PredictionHull, QuadraticHull
+from projfree.objectives.hull import EQUAL, FLAT, RCOND, Hull, HullSums, Local, PredictionHull, QuadraticHull
 from projfree.objectives.rounding import Rounding
 from projfree.objectives.row_steps import DerivativeSums, FloorSum, InterceptSums, Sums, TangentSums, ValueSum
 
-#: Steps of one descent, and halvings of a step.
-DESCENT_STEPS, HALVINGS = 50, 30
+#: Steps of one descent, halvings of a step, and descents.
+MOST_STEPS = 50
 #: The derivative in b counts as zero at this many units of rounding of its absolute terms.
 NOISE = 16.0
-#: Newton in several outputs is stuck if it ends with more than this part of the derivative's absolute terms: half of
-#: the digits.
-STUCK, SWEEPS = 1e-8, 10
 
 
 class Intercept:
@@ -318,9 +315,9 @@ class InterceptSearch:
         """The minimiser, from ``b``."""
         if self.loss.convex and not self.loss.coupled:
             return self._roots(self._closed(b))
-        for _ in range(SWEEPS):
+        for _ in range(MOST_STEPS):
             b, look = self._descend(b)
-            if not self.loss.convex or np.abs(look.slope).max() <= STUCK * look.size.sum():
+            if not self.loss.convex or np.abs(look.slope).max() <= FLAT * look.size.sum():
                 break
             for j in range(len(b)):
                 b = self._along(b, j)
@@ -364,15 +361,15 @@ class InterceptSearch:
     def _descend(self, b: Array) -> tuple[Array, Look]:
         """Newton steps that descend; ends at a derivative of rounding size, or where no step helps."""
         here = self.look(b)
-        for _ in range(DESCENT_STEPS):
+        for _ in range(MOST_STEPS):
             step = self._newton(here)
             if np.abs(here.slope).max() <= NOISE * UNIT * here.size.sum() or expired() or not np.isfinite(step).all():
                 break
-            for power in range(HALVINGS):
+            for power in range(MOST_STEPS):
                 trial = b + step * 0.5**power
                 there = self.look(trial)
                 # Close to the minimum values agree to rounding; there the derivative decides.
-                level = there.value <= here.value + 4.0 * UNIT * abs(here.value)
+                level = there.value <= here.value + EQUAL * UNIT * abs(here.value)
                 if there.value < here.value or (level and np.abs(there.slope).max() < np.abs(here.slope).max()):
                     break
             else:
@@ -391,5 +388,5 @@ class InterceptSearch:
             wide = 4.0 / math.sqrt(self.loss.smoothness)
             return np.asarray(np.clip(-look.slope / h, -wide, wide))
         with np.errstate(over="ignore", invalid="ignore"):
-            step: Array = -np.linalg.lstsq(look.second, look.slope, rcond=1e-14)[0]
+            step: Array = -np.linalg.lstsq(look.second, look.slope, rcond=RCOND)[0]
         return step

@@ -71,17 +71,8 @@ class Perturbed(SmoothFunction):
         h.f = self.f.open()
         return h
 
-    def evaluate(
-        self,
-        x: Point,
-        also: tuple[Point, ...] = (),
-        *,
-        tangent: bool = True,
-        read: bool = True,
-        keep: bool = False,
-        near: bool = False,
-    ) -> Evaluation:
-        return self._tilted(self.f.evaluate(x, also, tangent=tangent, read=read, keep=keep, near=near))
+    def evaluate(self, x: Point, also: tuple[Point, ...] = (), **how: bool) -> Evaluation:
+        return self._tilted(self.f.evaluate(x, also, **how))
 
     def _tilted(self, found: Evaluation) -> Evaluation:
         value = found.value + self.theta * inner(self.xi, found.point.w)

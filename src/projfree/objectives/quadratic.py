@@ -18,6 +18,7 @@ from projfree.objectives.base import FunctionStructure, SmoothFunction, check_po
 from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.hessian import Hessian
 from projfree.objectives.hull import Hull, Local, QuadraticHull
+from projfree.objectives.rounding import FEW
 
 #: How many products with H are kept.
 MOST_PRODUCTS = 6
@@ -76,7 +77,7 @@ class QuadraticForm(SmoothFunction):
     @cached_property
     def _floor(self) -> float:
         """What eigenvalues may err by: a modest multiple of d units of the largest."""
-        return 8.0 * UNIT * len(self.H) * float(np.abs(self.eigenvalues).max(initial=0.0))
+        return FEW * UNIT * len(self.H) * float(np.abs(self.eigenvalues).max(initial=0.0))
 
     @cached_property
     def convex(self) -> bool:  # type: ignore[override]  # read-only here: it follows from H
@@ -131,9 +132,9 @@ class QuadraticForm(SmoothFunction):
 
     def _tangent(self, w: Array, image: Array) -> Minorant:
         d, terms, length = len(self.b), w.size, size(w)
-        gradient_error = UNIT * (d + 4.0) * (self._norm * length + size(self.b))
+        gradient_error = UNIT * (d + FEW) * (self._norm * length + size(self.b))
         along = 0.5 * inner(image, w)
-        constant_error = UNIT * (terms + 8.0) * (abs(self.c) + self._norm * length**2) + gradient_error * length
+        constant_error = UNIT * (terms + FEW) * (abs(self.c) + self._norm * length**2) + gradient_error * length
         # With a lowest eigenvalue of -s a tangent rises above f by s |w - x|^2 / 2 <= s |w|^2 + s |x|^2.
         slack = max(0.0, -float(self.eigenvalues[0])) + self._floor
         # Twice what the sums may err by: once for the bound, once for the value that it is compared with.
@@ -282,4 +283,4 @@ def _moved(Y: float, X: float, off: TableErrors) -> tuple[float, float]:
     cross = 2.0 * (Y * features + X * targets + targets * features)
     s = Y / X if X and Y else 1.0  # t <= (s + t^2 / s) / 2
     e = targets * (2.0 * Y + targets) + 0.5 * s * cross + 2.0 * off.targets_left**2
-    return e, 2.0 * features * (2.0 * X + features) + cross / s + 4.0 * off.features_left**2
+    return e, 2.0 * features * (2.0 * X + features) + cross / s + (2.0 * off.features_left) ** 2

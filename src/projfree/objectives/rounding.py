@@ -34,7 +34,7 @@ from projfree.objectives.evaluation import Evaluation
 from projfree.objectives.row_steps import Sums
 from projfree.sets.base import ConstraintSet
 
-#: Operations on one prediction besides its sum of products: a shift, a scale, the intercept.
+#: Operations besides those of a sum of products: a shift, a scale, the intercept.
 FEW = 8.0
 #: Far more than all the results of a sum that fell below the smallest normal number can amount to.
 UNDERFLOW = 1e-290
@@ -82,7 +82,7 @@ class Rounding:
         is charged with the derivative there times the range of the best intercepts of feasible points.
         """
         units, data = self.units, self.data.column_stats
-        constant = UNIT * (units * (sums.size + sums.along_size + self.floor) + 4.0 * sums.shifted) + UNDERFLOW
+        constant = UNIT * (units * (sums.size + sums.along_size + self.floor) + FEW * sums.shifted) + UNDERFLOW
         length = math.sqrt(data.mean_square)  # the root of a product would overflow where both are as large as 1e160
         terms = math.sqrt(sums.square) * length
         if sums.square <= UNDERFLOW:
