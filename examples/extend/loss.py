@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree import ConstrainedRegressor, Loss
-from projfree.losses.targets import reals
 
 
 @dataclass(frozen=True)
@@ -38,9 +37,6 @@ class PseudoHuber(Loss):
     def second(self, u, y):
         t = (u - y) / self.delta
         return 2.0 / np.hypot(1.0, t) ** 3
-
-    def targets(self, y):
-        return reals(y)
 
 
 def main() -> float:

@@ -17,7 +17,7 @@ from projfree.estimators.completion.convex_gap import certified
 from projfree.estimators.completion.convex_problem import ConvexProblem, SweepSettings
 from projfree.numerics import spectra
 from projfree.run import Checkpoint
-from projfree.sets import spectral
+from projfree.sets import schatten
 
 TABLE = entries(60, 40, 900, seed=0, rank=3, noise=0.5)
 
@@ -59,8 +59,8 @@ def test_bounds_are_below_the_minimum_and_never_negative(solved, which, share, l
     problem, rough, near, least = solved[which]
     model = (rough if share < 0.5 else near).stretched(share)
     with pytest.MonkeyPatch.context() as patch:  # a support that is too large, as where products are few
-        support = spectral.support
-        patch.setattr(convex_gap.spectral, "support", lambda *given: loose * support(*given))
+        support = schatten.structured_support
+        patch.setattr(convex_gap.schatten, "structured_support", lambda *given: loose * support(*given))
         found = certified(problem, model, 40.0)
     assert 0.0 <= found.bound <= least
     assert found.bound <= found.value
@@ -123,10 +123,10 @@ def test_a_support_is_an_upper_bound_where_parts_cancel(shape, left_over):
     singular = np.linalg.svd(exact, compute_uv=False)
     for p in (1.0, 1.2, 1.5, 2.0, 3.0) if m < 600 else (1.0, 1.5):
         truth = np.linalg.norm(singular, np.inf if p == 1.0 else p / (p - 1.0))
-        found = spectral.support(g, p, 3.0)
+        found = schatten.structured_support(g, p, 3.0)
         assert found >= 3.0 * truth
         assert found <= 3.0 * (truth * (1.0 + 1e-6) + 1e-4 * g.scale)
-        assert spectral.oracle(g, p, 3.0).support >= 3.0 * truth
+        assert schatten.structured_oracle(g, p, 3.0).support >= 3.0 * truth
 
 
 @pytest.mark.parametrize("shape", SIZES[:2])

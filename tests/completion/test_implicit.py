@@ -13,7 +13,7 @@ from projfree.estimators.completion import MatrixCompletion, MatrixCompletionCV
 from projfree.estimators.completion.convex_problem import ConvexProblem, SweepSettings
 from projfree.losses import Squared
 from projfree.numerics import spectra
-from projfree.sets import spectral
+from projfree.sets import schatten
 
 SHAPE = (9, 7)
 
@@ -141,7 +141,7 @@ def test_the_gap_of_the_larger_problem_can_be_closed(tmp_path):
 @pytest.mark.parametrize("q", [np.inf, 6.0])
 def test_bounds_on_the_norm_of_a_stack_are_above_it(shape, q, monkeypatch):
     """By its Gram matrix, and by its Frobenius norm, which is coarser."""
-    for owner in (spectra, spectral):
+    for owner in (spectra, schatten):
         monkeypatch.setattr(owner, "DENSE_ENTRIES", 0)
         monkeypatch.setattr(owner, "EVERY_SIDE", 0)
     rng = np.random.default_rng(0)
@@ -154,7 +154,7 @@ def test_bounds_on_the_norm_of_a_stack_are_above_it(shape, q, monkeypatch):
         np.testing.assert_allclose(g.gram(), dense @ dense.T if shape[0] < shape[1] else dense.T @ dense, atol=1e-10)
         exact = np.linalg.norm(np.linalg.svd(dense, compute_uv=False), q)
         p = 1.0 if np.isinf(q) else q / (q - 1.0)
-        found = [spectral.support(g, p, 1.0, sharp) for sharp in (True, False)]
+        found = [schatten.structured_support(g, p, 1.0, sharp) for sharp in (True, False)]
         assert min(found) >= exact * (1 - 1e-12)
         assert found[0] <= exact * 1.01
         assert found[0] <= found[1] * (1 + 1e-3)

@@ -28,7 +28,7 @@ from projfree import (
 from projfree.algebra import LowRank, OnPattern, lowrank
 from projfree.completion.offsets import OffsetObjective
 from projfree.numerics import spectra
-from projfree.sets import WeightedSchattenBall, spectral
+from projfree.sets import WeightedSchattenBall, schatten
 
 SHAPE = (12, 9)
 SOLVERS = (
@@ -222,7 +222,7 @@ def test_a_resumed_run_takes_the_same_steps(solver, tmp_path, tier):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("solver", [FrankWolfe(), PrimalAveraging(), CorrectivePrimalAveraging()], ids=repr)
 def test_iterates_that_outgrow_their_memory(monkeypatch, solver, weighted):
-    for module in (spectra, spectral):  # leading parts of spectra, as of large matrices
+    for module in (spectra, schatten):  # leading parts of spectra, as of large matrices
         monkeypatch.setattr(module, "DENSE_ENTRIES", 0)
         monkeypatch.setattr(module, "EVERY_SIDE", 0)
     monkeypatch.setattr(spectra, "FIRST_BLOCK", 4)

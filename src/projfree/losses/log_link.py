@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree.checks import Array
-from projfree.losses.base import ExponentialLoss
-from projfree.losses.targets import within
+from projfree.losses.base import ExponentialLoss, within
 from projfree.numerics import scalars
 from projfree.numerics.forms import register
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from projfree.checks import Array, count
-from projfree.losses.base import ExponentialLoss
-from projfree.losses.targets import indices
+from projfree.losses.base import ExponentialLoss, indices
 from projfree.numerics import scalars
 from projfree.numerics.forms import register
 

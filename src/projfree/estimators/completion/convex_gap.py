@@ -18,7 +18,7 @@ from projfree.objectives.evaluation import Evaluation
 from projfree.run.certificate import refuse_contradiction
 from projfree.run.loop import LEAST_SCALE
 from projfree.runtime import single_blas
-from projfree.sets import spectral
+from projfree.sets import schatten
 from projfree.sets.weighted import WeightedSchattenBall
 
 #: The scale of the relative gap is at least this part of the value without a matrix, as in every run.
@@ -47,7 +47,7 @@ def certified(problem: ConvexProblem, factors: Factors, radius: float, most: flo
     f, ball, sharp = problem.f, problem.ball(radius), affords_gram(problem, most)
     with single_blas():
         here = _in_coordinates_of(ball, f, factors)
-        support = spectral.support(cast("Any", here.slope.gradient), ball.p, radius, sharp)
+        support = schatten.structured_support(cast("Any", here.slope.gradient), ball.p, radius, sharp)
         bound, allowance = here.slope.minimum(ball, support)
     refuse_contradiction(f, ball, here.value, bound, allowance)
     bound = max(bound, _scaled_back(f, here, bound), f.structure.least)
