@@ -119,7 +119,7 @@ def prepare(pass_):
 def work_on(prepared, table):
     if sp.issparse(table):
         return prepared.csr(table.data, table.indices, table.indptr)
-    return prepared.dense(table)
+    return prepared.dense(table, 0)
 
 
 def agrees(pass_, table):

@@ -16,12 +16,10 @@ from data.passes import (
     prepare,
 )
 
-from projfree.data.rows import FormImages
 from projfree.losses import (
     Huber,
     Logistic,
     Softmax,
-    Squared,
 )
 
 
@@ -58,7 +56,7 @@ def test_several_outputs_do_not_depend_on_the_layout():
     found = []
     for storage in ("C", "F"):
         prepared = prepare(Case(Huber(0.8), 5).build())
-        prepared.dense(STORAGES[storage])(0, BLOCKS)
+        prepared.dense(STORAGES[storage], 0)(0, BLOCKS)
         found.append(prepared.total())
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -81,17 +79,12 @@ def test_softmax_of_any_size(size):
     agrees(Case(Softmax(), 5, size=size).build(), X)
 
 
-@pytest.mark.parametrize(("k", "storage"), [(0, "C"), (0, "F"), (0, "CSR"), (3, "C"), (3, "F single")])
-def test_predictions_alone(k, storage):
-    agrees(Case(Squared(), k).build(FormImages), STORAGES[storage])
-
-
 @pytest.mark.parametrize("storage", ["C", "F"])
 @pytest.mark.parametrize("k", [0, 5])
 def test_chunks_add_up_and_may_begin_within_a_block(k, storage):
     pass_, table = Case(Logistic(), k).build(), STORAGES[storage]
     whole, parts = (prepare(pass_) for _ in range(2))
-    whole.dense(table)(0, BLOCKS)
+    whole.dense(table, 0)(0, BLOCKS)
     for first, last in ((0, 512), (512, 1_536), (1_536, N)):
         chunk = np.array(table[first:last], order=storage)
         parts.dense(chunk, first)(first // ROWS, -(-last // ROWS))

@@ -37,7 +37,7 @@ outputs = pytest.mark.parametrize("k", [(), (1,), (3,)], ids=["vector", "one col
 
 @pytest.fixture(params=[1 << 20, 1], ids=["one block", "three blocks"], autouse=True)
 def _blocks(request, monkeypatch):
-    monkeypatch.setattr(local, "PIECE_BYTES", request.param)
+    monkeypatch.setattr(local, "TILE_BYTES", request.param)
     if request.param == 1:
         monkeypatch.setattr(passes, "BLOCK_ROWS", 64)
 

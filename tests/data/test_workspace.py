@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from projfree import Entries, as_data
 from projfree.algebra import Point, mix
 from projfree.data.gram import Moments
-from projfree.data.rows import AsResidual, FormImages, Step
-from projfree.data.workspace import FOLD_ROWS, MOST_IMAGES
+from projfree.data.rows import BLOCK_ROWS, AsResidual, FormImages, Step
+from projfree.data.workspace import MOST_IMAGES
 
 N, D = 60, 4
 RNG = np.random.default_rng(0)
@@ -210,7 +210,7 @@ def test_each_workspace_is_its_own(data, kind, points):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_long_folds_add_up_blocks(threads):
-    n = 5 * FOLD_ROWS + 11
+    n = 20 * BLOCK_ROWS + 11
     table, y = np.arange(1.0, n + 1)[:, None] % 97, np.arange(n) % 2 * 2.0 - 1
     weight = np.arange(n) % 5 + 1.0
     workspace = as_data(table, y, weight, threads=threads).open()
@@ -219,7 +219,7 @@ def test_long_folds_add_up_blocks(threads):
     class Sums(Step):
         def block(self, rows, *images):
             assert len(rows.y) == len(rows.s) == len(images[0]) == len(images[1])
-            assert len(rows.y) <= FOLD_ROWS
+            assert len(rows.y) <= 4 * BLOCK_ROWS
             return None, np.array([len(rows.y), (rows.s * images[0] * rows.y).sum(), images[1].sum()])
 
     found = workspace.fold(Sums(), [Point(np.ones(1)), Point(np.full(1, 3.0))])

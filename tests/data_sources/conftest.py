@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from projfree import Logistic, LpBall, Objective, Squared, Status, minimize
-from projfree.data import Standardized, dense, sparse
+from projfree.data import Standardized, dense
 from projfree.data import rows as passes
 from projfree.data.gram import largest_eigenvalue
 
@@ -19,7 +19,6 @@ def small_is_large(monkeypatch):
     """Let small tables take the way of large ones: compiled kernels and several threads."""
     monkeypatch.setattr("projfree.data.rows.NATIVE_BYTES", 0)
     monkeypatch.setattr(passes, "THREADED_BYTES", 0)
-    monkeypatch.setattr(sparse, "THREADED_BYTES", 0)
 
 
 def agree(got, expected, size):

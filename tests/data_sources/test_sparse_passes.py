@@ -100,7 +100,7 @@ def test_any_cut_and_any_number_of_threads(monkeypatch, loss, dtype):
     X = random_table(rng, n, d, dtype=dtype)
     y = rng.integers(0, 3, n) if loss.coupled else np.sign(rng.standard_normal(n))
     dense = passes(as_data(X.toarray(), y), loss)
-    monkeypatch.setattr(sparse, "THREADED_BYTES", 0)
+    monkeypatch.setattr("projfree.data.rows.THREADED_BYTES", 0)
     monkeypatch.setattr(sparse, "BLOCK_ENTRIES", 1 << 10)
     assert as_data(X, y).cut.count == 5
     first, *others = (passes(as_data(X, y, threads=threads), loss) for threads in (1, 2, 3))

@@ -43,7 +43,7 @@ def plain(f, w):
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("loss", [Softmax(), Logistic(), Squared()], ids=repr)
 def test_blocks_add_up_to_the_plain_sum(monkeypatch, loss, intercept, table, block):
-    monkeypatch.setattr(moments, "BLOCK_BYTES", block)
+    monkeypatch.setattr(moments, "CHUNK_BYTES", block // 2)
     y = {"Softmax": CLASSES, "Logistic": np.sign(X[:, 0] + WEIGHT - 1.0)}.get(type(loss).__name__, X[:, :3] ** 2)
     f = Objective(loss, as_data(table, y, WEIGHT), fit_intercept=intercept)
     w = 0.3 * np.random.default_rng(1).standard_normal(f.shape)
@@ -53,7 +53,7 @@ def test_blocks_add_up_to_the_plain_sum(monkeypatch, loss, intercept, table, blo
 
 
 def test_threads_do_not_show(monkeypatch):
-    monkeypatch.setattr(moments, "BLOCK_BYTES", 1 << 16)
+    monkeypatch.setattr(moments, "CHUNK_BYTES", 1 << 15)
     found = []
     for threads in (1, 3):
         f = Objective(Softmax(), as_data(X, CLASSES, WEIGHT, threads=threads), fit_intercept=True)

@@ -142,7 +142,7 @@ def test_measures_of_views_of_views(columns, centred):
     norms = np.linalg.norm(Z, axis=1)
     assert view.column_stats.row_norm >= norms.max()
     assert view.column_stats.mean_square >= np.mean(norms**2)
-    np.testing.assert_allclose(view.column_stats.deviation(view.rounding_units), Z.std(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(view.column_stats.deviation(view.rounding_units, 0.0), Z.std(axis=0), rtol=1e-12)
     np.testing.assert_allclose(view.column_stats.mean, Z.mean(axis=0), rtol=1e-12, atol=1e-13)
     about = Z - Z.mean(axis=0) if centred else Z
     largest = np.linalg.eigvalsh(about.T @ about / 20)[-1]

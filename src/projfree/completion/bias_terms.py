@@ -148,7 +148,7 @@ class Offsets(Intercept):
         # Adjoints read nothing here, and the search has left all predictions: so do folds for further values.
         step = WithSizes(self.moved(TangentSums(self.loss, (None,)), *_given(b[:1])))
         packed, g = workspace.sweep(step, points[:1], keep=keep)
-        own = tangent_size(1)
+        own = tangent_size(1, 1)
         sums = Sums.unpack(packed[:own])
         further = tuple([self.value_with(workspace, x, c) for x, c in zip(points[1:], b[1:], strict=True)])
         m = self._tangent(sums, packed[own:], g)

@@ -10,8 +10,8 @@ import numpy as np
 from projfree.algebra import UNIT
 from projfree.checks import Array, is_sparse
 
-#: The smallest normal number, and floors below which norms of rows and their squares are not told apart.
-TINY, LEAST_NORM, LEAST_SQUARE = 2.0**-1022, 1e-150, 1e-300
+#: The smallest normal number: squares below it are lost, so that it is added to sums of them that bound something.
+TINY = 2.0**-1022
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,14 @@ class TableErrors:
     second, at a right angle to the exact residuals, only by their squares.
     """
 
-    targets: float = 0.0
-    features: float = 0.0
-    targets_left: float = 0.0
-    features_left: float = 0.0
+    targets: float
+    features: float
+    targets_left: float
+    features_left: float
+
+
+#: Those of a table that stands for itself.
+EXACT = TableErrors(0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,12 +78,12 @@ class ColumnStats:
     checksum: Array
     row_norm: float
     mean_square: float
-    origin: Array | float = 0.0
-    terms: int = 0
-    errors: TableErrors = TableErrors()
+    origin: Array | float
+    terms: int
+    errors: TableErrors = EXACT
 
     @classmethod
-    def of(cls, table: Any, s: Array | float, first: int = 0, n: int = 1) -> ColumnStats:
+    def of(cls, table: Any, s: Array | float, first: int, n: int) -> ColumnStats:
         """The statistics of some rows with weights ``s``; the first one is row ``first`` of ``n``.
 
         Its ``row_norm`` is not finite where an entry, or the square of one, is not.
@@ -108,12 +112,12 @@ class ColumnStats:
                 np.maximum.at(largest, j, size)
             else:
                 largest = np.maximum.reduce(size, axis=0)
+            lengths += d * TINY
             row_sums, norm = by_column(size, s * by_row(size)), float(np.sqrt(np.maximum.reduce(lengths)))
             numbers = np.arange(first + 1, first + rows + 1) / n
             return cls(
                 *(rows, mean, weight, spread, by_column(squares, s), largest, row_sums, stored, by_column(x, numbers)),
-                *(max(norm, LEAST_NORM), max(float(s @ lengths), LEAST_SQUARE)),
-                terms=d,
+                *(norm, float(s @ lengths), 0.0, d),
             )
 
     def merge(self, other: ColumnStats) -> ColumnStats:
@@ -150,8 +154,8 @@ class ColumnStats:
             squares=squares,
             largest=largest,
             row_sums=self.row_sums / scale**2,
-            row_norm=max(norm, LEAST_NORM),
-            mean_square=max(mean_square, LEAST_SQUARE),
+            row_norm=norm,
+            mean_square=mean_square,
             origin=(self.origin - shift) / scale,
         )
 
@@ -174,7 +178,7 @@ class ColumnStats:
         """
         return np.where(2 * self.stored > self.n, self.mean, self.origin)
 
-    def deviation(self, units: float, constant: float = 0.0) -> Array:
+    def deviation(self, units: float, constant: float) -> Array:
         """The standard deviation of each column, ``constant`` where it is the rounding of a sum of so many units."""
         found = np.sqrt(self.spread)
         return np.where(found <= UNIT * units * np.hypot(self.mean, found), constant, found)

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,11 +18,12 @@ from projfree.data.rows import (
     CHUNK_BYTES,
     MEMORY,
     THREADED_BYTES,
+    TILE_BYTES,
     Blocks,
     Partials,
     Pass,
     compiled,
-    dense_pass,
+    run_blocks,
     tile_rows,
 )
 from projfree.runtime import default_threads
@@ -56,13 +58,32 @@ class DenseTable(LocalData):
         self.cut, self.nbytes = Blocks.of(n), n * self.d * self.dtype.itemsize
 
     def run(self, work: Pass) -> tuple[Array, Any]:
-        partials = Partials(self.cut.count, compiled(work, self.d, self.cut, self.nbytes))
-        with closing(self._chunks()) as chunks:
-            for start, X in chunks:
-                dense_pass(X, start, self.cut, work, partials, self.threads, self.nbytes)
-        return partials.total()
+        found = compiled(work, self.d, self.cut, self.nbytes)
+        partials = Partials(self.cut.count, 0 if found else self.d, work.outputs)
+        step = tile_rows(self.d)
 
-    def tables(self, nbytes: int = 1 << 20) -> Iterator[tuple[slice, Array]]:
+        def block(k: int, start: int, X: Array) -> None:
+            stop = min((k + 1) * self.cut.rows, start + len(X))
+            for first in range(max(k * self.cut.rows, start), stop, step):
+                tile = slice(first, min(first + step, stop))
+                part = X[tile.start - start : tile.stop - start].astype(np.float64, copy=False)
+                residual, sums = work(tile, *[part @ w for w in work.vectors])
+                partials.add(k, sums, None if residual is None else part.T @ residual)
+
+        with closing(self._chunks()) as chunks:
+            for start, X in chunks:  # each begins where a block or at least a tile begins
+                ranges = None if found is None else found.dense(X, start)
+                if found is not None and ranges is None:
+                    if start:  # what the first chunks have summed would be lost
+                        raise RuntimeError("a later chunk is laid out in another way than the first; read them alike.")
+                    found, partials = None, Partials(self.cut.count, self.d, work.outputs)
+                last = -(-(start + len(X)) // self.cut.rows)
+                run_blocks(
+                    partial(block, start=start, X=X), ranges, start // self.cut.rows, last, self.threads, self.nbytes
+                )
+        return partials.total() if found is None else found.total()
+
+    def tables(self, nbytes: int = TILE_BYTES) -> Iterator[tuple[slice, Array]]:
         most = getattr(self, "memory", 4 * nbytes) // 4  # of tables outside memory
         step = max(64, min(nbytes, most) // (8 * self.d))
         with closing(self._chunks(step)) as chunks:

@@ -21,6 +21,8 @@ from projfree.runtime import over_rows
 
 #: Matrices of at least so many entries are not formed, unless asked for.
 FACTORED = 1_000_000
+#: Entries in one block; sums within a block may be added in any order, so the block bounds their rounding.
+BLOCK_ENTRIES = 1 << 13
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +87,7 @@ class ObservedEntries(LocalData):
 
     keeps_images = True
     sides: tuple[int, ...]
-    block_rows: int
+    block_rows = BLOCK_ENTRIES
 
     @abstractmethod
     def image(self, w: Any) -> Array:
@@ -140,7 +142,9 @@ class ObservedEntries(LocalData):
         mean = self.scatter(np.array(np.broadcast_to(self.weights(slice(None)), (self.n,))))
         at = getattr(mean, "values", mean)
         one = np.ones(())
-        return ColumnStats(self.n, mean, 1.0, at, at, one, at, one, one, row_norm=1.0, mean_square=1.0)
+        return ColumnStats(
+            self.n, mean, 1.0, at, at, one, at, one, one, row_norm=1.0, mean_square=1.0, origin=0.0, terms=0
+        )
 
     @cached_property
     def rounding_units(self) -> float:  # type: ignore[override]  # found when it is first asked for
@@ -161,8 +165,6 @@ def one_target(y: Array, n: int) -> Array:
 
 class EntriesData(ObservedEntries):
     """Targets at observed entries; the parameter is the dense matrix."""
-
-    block_rows = 1 << 13
 
     def __init__(self, entries: Entries, y: Array, sample_weight: Array | None = None) -> None:
         self.entries, self.n, self.sides = entries, len(entries.rows), entries.shape
@@ -208,7 +210,6 @@ class FactoredEntriesData(ObservedEntries):
     pattern: Pattern
     place: Array | None
     adjoint_reads = False
-    block_rows = 1 << 16
 
     def __init__(self, entries: Entries, y: Array, sample_weight: Array | None = None) -> None:
         y, weight = one_target(y, len(entries.rows)), checked_weights(sample_weight, len(entries.rows))
@@ -244,7 +245,7 @@ class FactoredEntriesData(ObservedEntries):
     def most_at_a_place(self) -> int:
         return 1 if self.place is None else int(np.bincount(self.place).max())
 
-    def lines(self, side: int, step: Step | None = None, w: Any = None, curvature: float = 1.0) -> Lines:
+    def lines(self, side: int, step: Step | None = None, w: Any = None, curvature: Any = 1) -> Lines:
         """The entries row by row (``side`` 0) or column by column (1), for a regression of each of these.
 
         Parameters

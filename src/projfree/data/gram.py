@@ -11,6 +11,7 @@ import numpy as np
 
 from projfree.algebra import UNIT
 from projfree.checks import Array, is_sparse
+from projfree.data.rows import CHUNK_BYTES, LANES
 from projfree.deadline import raise_if_expired
 from projfree.numerics.sums import tree_sum
 from projfree.runtime import over_blocks, single_blas
@@ -19,20 +20,14 @@ if TYPE_CHECKING:
     from projfree.data.base import Data
     from projfree.data.local import LocalData
 
-#: Sums of weights within which moments neither overflow nor vanish.
-LEAST_WEIGHT, MOST_WEIGHT = 1e-100, 1e100
+#: Sums of weights between this and its inverse neither overflow in moments nor vanish.
+LEAST_WEIGHT = 1e-100
 #: Up to this many rows or columns the largest eigenvalue is taken from a Gram matrix; beyond, it is bounded.
 GRAM_SIDE = 3_000
 #: Products that a sparse Gram matrix may cost before the bound by row sums is used instead.
 SPARSE_WORK = 1e9
-#: Columns that are made dense at a time for the Gram matrix of the rows.
-COLUMNS = 1 << 10
-#: Sums that are kept apart while rows stream by, so that threads can share the work; fixed, so that they do not show.
-LANES = 4
 #: Rows that are shifted and multiplied at a time: enough to pay for adding a d x d matrix, few enough for the cache.
 LANE_ROWS = 1024
-#: Bytes of X that are read at a time, at least, and of weights that are formed at a time.
-TABLE_BYTES, BLOCK_BYTES = 1 << 23, 1 << 24
 
 #: ``h(rows, table)``, with ``rows`` a slice and their features: non-negative weights of shape ``(rows, m)``.
 RowWeights = Callable[[slice, Any], Array]
@@ -157,12 +152,12 @@ class Gram:
     def _units_of(self, data: LocalData) -> float:
         """The sum of the weights of some rows; of the first ones only ratios matter, so it need not be extreme."""
         total = float(data.n if data.total_weight is None else data.total_weight)
-        if self.n and not LEAST_WEIGHT <= total <= MOST_WEIGHT:
+        if self.n and not LEAST_WEIGHT <= total <= 1.0 / LEAST_WEIGHT:
             raise ValueError(
-                f"`sample_weight` must have a sum between {LEAST_WEIGHT:g} and {MOST_WEIGHT:g} where rows are added to "
-                f"others, got {total:g}; multiply the weights of all rows by one number."
+                f"`sample_weight` must have a sum between {LEAST_WEIGHT:g} and {1.0 / LEAST_WEIGHT:g} where rows are "
+                f"added to others, got {total:g}; multiply the weights of all rows by one number."
             )
-        return min(max(total, LEAST_WEIGHT), MOST_WEIGHT)
+        return min(max(total, LEAST_WEIGHT), 1.0 / LEAST_WEIGHT)
 
     def merge(self, other: Gram) -> Gram:
         """Take in the rows of another one; returns the same object."""
@@ -255,8 +250,8 @@ class Gram:
         """
         M = self.matrix if fit_intercept else self._about(np.zeros_like(self.shift))
         square = M.diagonal() / self.total_weight
-        units = self._product_rows + self.n / (LANES * LANE_ROWS) + len(M) + 64.0
-        share = 8.0 * UNIT * units
+        units = self._product_rows + self.n / (LANES * LANE_ROWS) + len(M) + 64
+        share = 8 * UNIT * units
         return share * float(square[self.d : -1].sum()), 2.0 * share * float(square[: self.d].sum())
 
     def intercept(self, w: Array) -> Array:
@@ -275,7 +270,7 @@ def second_moments(data: LocalData, h: RowWeights, wanted: Moments) -> Array:
     if wanted.centred:
         shift = wanted.among(data.column_stats.centre if wanted.centre is None else wanted.centre)
     lanes = np.zeros((LANES, wanted.weights, d + 1, d + 1))
-    step = max(64, BLOCK_BYTES // (8 * wanted.numbers))
+    step = max(64, 2 * CHUNK_BYTES // (8 * wanted.numbers))
     with single_blas():
         for rows, table in data.tables(table_bytes(columns)):
             for part, block in _parts(rows, table, step):
@@ -295,7 +290,7 @@ def _parts(rows: slice, table: Any, step: int) -> Iterator[tuple[slice, Any]]:
 
 def table_bytes(d: int) -> int:
     """Bytes of X to read at a time for products of ``d`` columns."""
-    return max(TABLE_BYTES, 8 * d * LANES * LANE_ROWS)
+    return max(CHUNK_BYTES, 8 * d * LANES * LANE_ROWS)
 
 
 def add_products(lanes: Array, table: Any, y: Array, s: Array, shift: Array, threads: int) -> None:
@@ -364,22 +359,22 @@ def largest_eigenvalue(data: Data, *, centred: bool) -> float:
         return _raised(outer[0], float(np.trace(outer[0])), float(n + d))
     away = 0.0 if centred or not own.terms else float(np.sum(own.mean**2))
     bound = min(float(own.row_sums.max()) + away, own.mean_square)
-    return bound * (1.0 + 8.0 * UNIT * units)
+    return bound * (1.0 + 8 * UNIT * units)
 
 
 def _raised(gram: Array, size: float, units: float) -> float:
     """The largest eigenvalue of a rounded matrix, raised by what rounding may have taken from it."""
-    return float(np.linalg.eigvalsh(gram)[-1]) + 8.0 * UNIT * units * size
+    return float(np.linalg.eigvalsh(gram)[-1]) + 8 * UNIT * units * size
 
 
 def _outer_products(data: Data, d: int, about: Array) -> tuple[Array] | None:
     """The Gram matrix of the rows about a point, from a few columns at a time; None where they are out of reach."""
     total = np.zeros((data.n, data.n))
-    for start in range(0, d, COLUMNS):
-        table = data.columns(slice(start, start + COLUMNS))
+    for start in range(0, d, LANE_ROWS):
+        table = data.columns(slice(start, start + LANE_ROWS))
         if table is None:
             return None
-        z = table - about[start : start + COLUMNS]
+        z = table - about[start : start + LANE_ROWS]
         z *= np.sqrt(np.reshape(cast("LocalData", data).weights(slice(None)), (-1, 1)))
         total += z @ z.T
     return (total,)

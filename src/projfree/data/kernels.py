@@ -12,7 +12,6 @@ which passes come here. `Pass.__call__` computes the same in NumPy, up to roundi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import cache
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,8 +32,10 @@ from projfree.data.rows import (
     SLOPE,
     SLOPE_SIZE,
     SQUARE,
+    TILE_BYTES,
     VALUE,
     Pass,
+    Work,
     tangent_size,
 )
 from projfree.numerics import scalars
@@ -46,14 +47,11 @@ from projfree.runtime import single_blas
 if TYPE_CHECKING:
     from projfree.data.rows import Blocks
 
-#: Rows of a tile at most, for one output and for several, and its bytes: a part of the second-level cache.
-TILE, OUTPUTS_TILE, TILE_BYTES = 256, 64, 1 << 18
-#: Rows of a tile of a Fortran-ordered or sparse table at least: the runs of memory that are read for a column.
-LONG_TILE = 64
+#: Rows of a tile for one output, at most, and for several: its bytes should be a part of the second-level cache. The
+#: second is also the least for Fortran-ordered and sparse tables, whose columns are read in runs of that length.
+TILE, SHORT_TILE = 256, 64
 #: Points of a pass, at most.
 MOST_POINTS = 4
-
-Work = Callable[[int, int], None]
 
 _EXACT = {"nsz", "contract"}
 _VECTOR = types.Array(types.float64, 1, "C")
@@ -85,7 +83,7 @@ class Arguments(NamedTuple):
         Of the loss.
     gradients : ndarray of shape (blocks, d, k)
     sums : ndarray of shape (blocks, ...)
-        See `projfree.data.rows`. Without sums and gradients nothing but predictions is computed.
+        See `projfree.data.rows`.
     """
 
     vectors: Array
@@ -109,14 +107,12 @@ class Arguments(NamedTuple):
 class Compiled:
     """A pass in compiled code, called on ranges of blocks; sums are added up over the chunks of a table."""
 
-    def __init__(self, work: Pass, form: Form | None, features: int, cut: Blocks) -> None:
-        loss: Any = getattr(work.step, "loss", None)
+    def __init__(self, work: Pass, form: Form, features: int, cut: Blocks) -> None:
+        loss, b = work.step.loss, work.step.b  # type: ignore[attr-defined]  # those of a tangent
         points, k, nothing = len(work.sources), math.prod(work.outputs), np.empty(0)
-        b = getattr(work.step, "b", (None,) * points)
-        coupled = form is not None and loss.coupled
-        self._outputs, self._rows, self._one = work.outputs, cut.rows, k == 1 and not coupled
-        self._loss = loss_kernel(form.tile if form else no_loss)
-        rows = TILE if self._one else OUTPUTS_TILE
+        self._outputs, self._rows, self._one = work.outputs, cut.rows, k == 1 and not loss.coupled
+        self._loss = loss_kernel(form.tile)
+        rows = TILE if self._one else SHORT_TILE
         sources = np.array([source if isinstance(source, int) else -1 for source in work.sources])
         offsets = np.zeros((points, k))
         if work.offsets is not None:
@@ -134,21 +130,21 @@ class Compiled:
             weight=_read_only(nothing if work.weight is None else work.weight),
             outputs=k,
             targets=work.y.size // work.n,
-            values=1 if coupled else k,
+            values=1 if loss.coupled else k,
             uniform=1.0 / work.n,
             shifted=b[0] is not None,
-            parameters=np.array(form.parameters(loss) if form else (), dtype=np.float64),
-            gradients=np.zeros((cut.count, features if form else 0, k)),
-            sums=np.zeros((cut.count, tangent_size(k, points) if form else 0)),
+            parameters=np.array(form.parameters(loss), dtype=np.float64),
+            gradients=np.zeros((cut.count, features, k)),
+            sums=np.zeros((cut.count, tangent_size(k, points))),
         )
 
-    def dense(self, X: Array, offset: int = 0) -> Work | None:
+    def dense(self, X: Array, offset: int) -> Work | None:
         """The work on a table, or on the chunk of it that begins at row ``offset``; None if it is not contiguous."""
         fortran = not X.flags.c_contiguous
         if (fortran and not X.flags.f_contiguous) or not X.flags.aligned or X.dtype not in (np.float64, np.float32):
             return None
-        tile = TILE if self._one else OUTPUTS_TILE
-        while tile > (LONG_TILE if fortran else 8) and tile * X.shape[1] * X.itemsize > TILE_BYTES:
+        tile = TILE if self._one else SHORT_TILE
+        while tile > (SHORT_TILE if fortran else 8) and tile * X.shape[1] * X.itemsize > TILE_BYTES // 4:
             tile //= 2  # a divisor of `TILE`, so that chunks of a file can begin where a tile does
         if self._one:
             table = _read_only(X.T if fortran else X, X.dtype)
@@ -156,7 +152,7 @@ class Compiled:
         if X.dtype == np.float64 and not fortran:
             return self._work(dense_outputs, _read_only(X), offset, self._rows, tile)
 
-        def work(first: int, last: int) -> None:
+        def work(first: int, last: int) -> None:  # BLAS takes no other, so that blocks are converted
             for block in range(first, last):
                 start = max(block * self._rows, offset)
                 part = _read_only(X[start - offset : (block + 1) * self._rows - offset])
@@ -170,7 +166,7 @@ class Compiled:
             return None
         unsigned = _read_only(columns, columns.dtype).view(f"u{columns.itemsize}")
         parts = _read_only(values, values.dtype), unsigned, _read_only(pointers, pointers.dtype)
-        return self._work(sparse_rows, *parts, self._rows, LONG_TILE)
+        return self._work(sparse_rows, *parts, self._rows, SHORT_TILE)
 
     def _work(self, kernel: Any, *where: Any) -> Work:
         def work(first: int, last: int) -> None:
@@ -179,11 +175,9 @@ class Compiled:
 
         return work
 
-    def total(self) -> tuple[Array, Array | None]:
-        """The sums over all blocks and the gradient, if the step has one; to be called once, at the end."""
+    def total(self) -> tuple[Array, Array]:
+        """The sums over all blocks and the gradient; to be called once, at the end."""
         sums, gradients = self._args.sums, self._args.gradients
-        if not gradients.size:
-            return np.zeros(0), None
         return tree_sum(sums), tree_sum(gradients).reshape(gradients.shape[1], *self._outputs)
 
 
@@ -192,10 +186,6 @@ def _read_only(array: Any, dtype: Any = np.float64) -> Array:
     view: Array = np.ascontiguousarray(array, dtype=dtype).view()
     view.flags.writeable = False
     return view
-
-
-def no_loss(parameters, u, y, value, slope):
-    """What takes the place of a loss where predictions are all that is wanted."""
 
 
 @cache
@@ -271,15 +261,11 @@ def _add_sums(loss, a, block, first, count, formed, space):
         keep = a.keep[j][first * k : (first + count) * k]
         for i in range(len(keep)):
             keep[i] = u[i]
-        if not len(sums):
-            continue
         for i in range(size):
             full[i] = u[i] + b[i]
         loss(a.parameters, full[:size], y[:targets], value[:values], r[:size])
         total, total_size = _weighted_sums(value, s, values, k // a.values)
         sums[VALUE if j == 0 else len(sums) - points + j] += total
-    if not len(sums):
-        return
     sums[SIZE] += total_size
     along = along_size = shifted = square = slope = slope_size = mean = 0.0
     for i in range(size):
@@ -352,9 +338,9 @@ def dense_rows(X, fortran, offset, rows, tile, first_block, last_block, loss, a)
                 else:
                     _add_dots(X, line, np.uint64(0), count, np.uint64(d), vectors[q], formed[q])
             _add_sums(loss, a, block, first, count, formed, space)
-            if len(g) and fortran:
+            if fortran:
                 _add_dots(X, 0, np.uint64(line), d, np.uint64(count), space[0], g)
-            elif len(g):
+            else:
                 _add_rows(X, line, np.uint64(0), count, np.uint64(d), space[0], g)
 
 
@@ -371,8 +357,7 @@ def dense_outputs(X, offset, rows, tile, first_block, last_block, loss, a):
             for q in range(len(formed)):
                 np.dot(part, a.vectors[q], formed[q, : count * k].reshape(count, k))
             _add_sums(loss, a, block, first, count, formed, space)
-            if a.gradients.size:
-                a.gradients[block] += np.dot(part.T, space[0, : count * k].reshape(count, k))
+            a.gradients[block] += np.dot(part.T, space[0, : count * k].reshape(count, k))
 
 
 @compiled(fastmath=_EXACT, error_model="numpy")  # four sums by hand: gathers into vectors are slower
@@ -405,7 +390,7 @@ def sparse_rows(values, columns, pointers, rows, tile, first_block, last_block, 
                 for i in range(count):
                     formed[q, i] = _sparse_dot(values, columns, pointers[first + i], pointers[first + i + 1], w)
             _add_sums(loss, a, block, first, count, formed, space)
-            for i in range(count if len(g) else 0):
+            for i in range(count):
                 r = space[0, i]
                 for e in range(pointers[first + i], pointers[first + i + 1]):
                     g[columns[e]] += r * values[e]

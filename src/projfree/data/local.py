@@ -12,14 +12,12 @@ from projfree.checks import Array, all_finite, real_array, shown
 from projfree.data.base import Data, Fold
 from projfree.data.column_stats import ColumnStats
 from projfree.data.gram import Gram, second_moments
-from projfree.data.rows import AsResidual, FormImages, Pass, Rows
+from projfree.data.rows import TILE_BYTES, AsResidual, FormImages, Pass, Rows
 from projfree.data.workspace import LocalWorkspace, Workspace
 
 #: Columns for `projfree.numerics.group_l1_kernels`: their kind, where each begins, rows and entries.
 TableColumns = tuple[int, Array, Array, Array]
 
-#: Bytes of a piece of a table that is measured, half of a usual second-level cache, and its rows, at least.
-PIECE_BYTES, PIECE_ROWS = 1 << 20, 16
 #: Weights below this part of the largest would leave the range of normal numbers once they are divided by their sum.
 WEIGHT_SHARE = 1e-290
 #: The largest target whose square, times a number of rows, is within the range of floats.
@@ -87,7 +85,7 @@ class LocalData(Data):
     def measure(self) -> None:
         """Read all rows once: check that they are finite, and set `column_stats`."""
         stats: ColumnStats | None = None
-        for rows, table in self.tables(max(PIECE_BYTES, 8 * PIECE_ROWS * self.shape(())[0])):
+        for rows, table in self.tables(max(TILE_BYTES, 128 * self.shape(())[0])):
             part = ColumnStats.of(table, self.weights(rows), rows.start, self.n)
             if not np.isfinite(part.row_norm):
                 raise self.not_finite(rows, table) or ValueError(
@@ -160,7 +158,7 @@ class LocalData(Data):
         total: Array = self.run(Pass(AsResidual(), self.n, self.y, self.weight, (), (r,), (None,), r.shape[1:]))[1]
         return total
 
-    def tables(self, nbytes: int = 1 << 20) -> Iterator[tuple[slice, Any]]:
+    def tables(self, nbytes: int = TILE_BYTES) -> Iterator[tuple[slice, Any]]:
         """The rows of A in order, in float64 tables of about this size, each an array or sparse, good until the next.
 
         For work outside passes; whoever reads them counts them.

@@ -6,7 +6,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -148,14 +147,12 @@ class Pass:
 
 #: Of the weighted losses, of their absolute values, of r u, of |r u|, of |r (u + b)| (zero without an intercept), and
 #: the weighted square of the derivative.
-VALUE, SIZE, ALONG, ALONG_SIZE, SHIFTED, SQUARE = range(6)
-SCALARS = 6
+VALUE, SIZE, ALONG, ALONG_SIZE, SHIFTED, SQUARE, SCALARS = range(7)
 #: Of r, of |r|, and of the weighted image.
-SLOPE, SLOPE_SIZE, MEAN_IMAGE = range(3)
-PER_OUTPUT = 3
+SLOPE, SLOPE_SIZE, MEAN_IMAGE, PER_OUTPUT = range(4)
 
 
-def tangent_size(outputs: int, points: int = 1) -> int:
+def tangent_size(outputs: int, points: int) -> int:
     """How many sums a tangent has."""
     return SCALARS + PER_OUTPUT * outputs + points - 1
 
@@ -164,13 +161,15 @@ def tangent_size(outputs: int, points: int = 1) -> int:
 BLOCK_ROWS, MOST_BLOCKS = 2048, 256
 #: Bytes of X that NumPy works on at a time: the adjoint should find in the cache what the image has read.
 TILE_BYTES = 1 << 20
-#: How often each thread of a compiled pass asks for blocks: seldom, because a call costs some microseconds.
-TAKES = 8
+#: Sums that are kept apart while rows stream by, so that threads can share the work; fixed, so that they do not show.
+LANES = 4
 #: From this many bytes of X on, a pass uses several threads.
 THREADED_BYTES = 1 << 21
 
 #: From this many bytes of X on, passes are compiled. Each saves 20 ms or more then; loading the kernels takes 0.3 s.
 NATIVE_BYTES = 1 << 26
+#: Called on the ends of a range of blocks.
+Work = Callable[[int, int], None]
 #: The types of steps that are the sums of a tangent, laid out as `projfree.data.rows` says; no subclass of them.
 TANGENTS: set[type[Step]] = set()
 
@@ -204,10 +203,9 @@ class Blocks:
 
 def compiled(work: Pass, features: int, cut: Blocks, nbytes: int) -> Compiled | None:
     """The pass in compiled code; None for small data, and where the step or its loss has no compiled form."""
-    kind, form = type(work.step), form_of(getattr(work.step, "loss", None))
-    known = kind is FormImages or (kind in TANGENTS and form is not None)
+    form = form_of(getattr(work.step, "loss", None))
     flat = all(own.flags.c_contiguous for own in (*work.keep, *work.sources) if isinstance(own, np.ndarray))
-    if nbytes < NATIVE_BYTES or not known or not flat or work.places is not None:
+    if nbytes < NATIVE_BYTES or type(work.step) not in TANGENTS or form is None or not flat or work.places is not None:
         return None
     from projfree.data.kernels import MOST_POINTS, Compiled
 
@@ -215,30 +213,25 @@ def compiled(work: Pass, features: int, cut: Blocks, nbytes: int) -> Compiled | 
 
 
 class Partials:
-    """The sums and adjoints of the blocks of one pass, or the compiled code that has them."""
+    """The sums and adjoints of the blocks of one pass."""
 
-    def __init__(self, count: int, compiled: Compiled | None = None) -> None:
-        self.count, self.compiled = count, compiled
+    def __init__(self, count: int, features: int, outputs: tuple[int, ...]) -> None:
         self.sums: list[Array | None] = [None] * count
-        self.adjoints: Array | None = None
-        self._lock = Lock()  # two threads may be the first to ask for adjoints
+        self.adjoints, self.adjoint = np.zeros((count, features, *outputs)), False
 
-    def adjoints_of(self, shape: tuple[int, ...]) -> Array:
-        """Where the adjoints of the blocks go."""
-        with self._lock:
-            if self.adjoints is None:
-                self.adjoints = np.zeros((self.count, *shape))
-            return self.adjoints
+    def add(self, k: int, sums: Array, adjoint: Array | None) -> None:
+        """Add what some rows contribute to block k."""
+        own = self.sums[k]
+        self.sums[k] = sums if own is None else own + sums
+        if adjoint is not None:
+            self.adjoints[k] += adjoint
+            self.adjoint = True
 
     def total(self) -> tuple[Array, Array | None]:
         """The added sums and adjoint."""
-        if self.compiled is not None:
-            return self.compiled.total()
-        if self.count == 1 and self.sums[0] is not None:
-            return self.sums[0], None if self.adjoints is None else self.adjoints[0]
         assert all(part is not None for part in self.sums), "a block of rows was left out"
         sums = tree_sum(np.stack(self.sums))  # type: ignore[arg-type]  # none is None, as was just seen
-        return sums, None if self.adjoints is None else tree_sum(self.adjoints)
+        return sums, tree_sum(self.adjoints) if self.adjoint else None
 
 
 def tile_rows(d: int) -> int:
@@ -246,58 +239,19 @@ def tile_rows(d: int) -> int:
     return 1 << max(4, (TILE_BYTES // (8 * d)).bit_length() - 1)
 
 
-def numpy_block(X: Array, offset: int, rows: slice, work: Pass, partials: Partials, k: int) -> None:
-    """Rows of block k in NumPy, tile by tile, on top of what the block has summed so far."""
-    step = tile_rows(X.shape[1])
-    total = partials.sums[k]
-    zero = [not w.any() for w in work.vectors]  # as at the start of most runs: no image to form
-    for first in range(rows.start, rows.stop, step):
-        tile = slice(first, min(first + step, rows.stop))
-        part = X[tile.start - offset : tile.stop - offset].astype(np.float64, copy=False)
-        pairs = zip(work.vectors, zero, strict=True)
-        residual, sums = work(tile, *[np.zeros((len(part), *w.shape[1:])) if none else part @ w for w, none in pairs])
-        total = sums if total is None else total + sums
-        if residual is not None:
-            partials.adjoints_of((X.shape[1], *residual.shape[1:]))[k] += part.T @ residual
-    partials.sums[k] = total
-
-
-def dense_pass(
-    X: Array, offset: int, cut: Blocks, work: Pass, partials: Partials, threads: int, nbytes: int | None = None
+def run_blocks(
+    block: Callable[[int], None] | None, ranges: Work | None, first: int, last: int, threads: int, nbytes: int
 ) -> None:
-    """The blocks of rows ``offset`` to ``offset + len(X)``, which begin where a block or at least a tile begins.
+    """Work on blocks in threads, by NumPy one at a time or by compiled code on ranges of them.
 
-    Where X is one chunk of a pass, ``nbytes`` is the size of all chunks: whether compiled code and threads are used
-    must not depend on how the data are read, else results would.
+    Whether threads are used depends on ``nbytes``, the size of a whole table, and not on how it is read: else results
+    would.
     """
-    first, last = offset // cut.rows, -(-(offset + len(X)) // cut.rows)
-    nbytes = X.nbytes if nbytes is None else nbytes
     threads = threads if nbytes >= THREADED_BYTES else 1
-    blocks = None if partials.compiled is None else partials.compiled.dense(X, offset)
-    if blocks is not None:
-        over_ranges(blocks, first, last, threads)
-        return
-    if partials.compiled is not None:
-        if offset:  # what the first chunks have summed would be lost
-            raise RuntimeError("a later chunk of the data is laid out in another way than the first; read them alike.")
-        partials.compiled = None  # an array in neither order
-
-    def block(i: int) -> None:
-        k = first + i
-        rows = slice(max(k * cut.rows, offset), min((k + 1) * cut.rows, offset + len(X)))
-        numpy_block(X, offset, rows, work, partials, k)
-
-    if nbytes < THREADED_BYTES:
-        for i in range(last - first):
-            block(i)
-        return
-    with single_blas():
-        over_blocks(block, last - first, threads)
-
-
-def over_ranges(work: Callable[[int, int], None], first: int, last: int, threads: int) -> None:
-    """Call ``work`` with the ends of ranges of blocks, a few for each thread."""
-    take = max(1, -(-(last - first) // (TAKES * threads)))
-    over_blocks(
-        lambda i: work(first + i * take, min(first + (i + 1) * take, last)), -(-(last - first) // take), threads
-    )
+    if ranges is not None:  # a few for each thread, because a call costs some microseconds
+        take = max(1, -(-(last - first) // (8 * threads)))
+        starts = range(first, last, take)
+        over_blocks(lambda i: ranges(starts[i], min(starts[i] + take, last)), len(starts), threads)
+    elif block is not None:
+        with single_blas(nbytes >= THREADED_BYTES):
+            over_blocks(lambda i: block(first + i), last - first, threads)

@@ -14,15 +14,11 @@ from projfree.algebra.hashing import short_hash
 from projfree.checks import Array, count, is_sparse, plain_array, real_array, shown
 from projfree.data.gram import Gram
 from projfree.data.local import LocalData, TableColumns, checked_targets, checked_weights
-from projfree.data.rows import MOST_BLOCKS, THREADED_BYTES, Blocks, Partials, Pass, compiled, over_ranges
-from projfree.runtime import default_threads, over_blocks, single_blas
+from projfree.data.rows import MOST_BLOCKS, TILE_BYTES, Blocks, Partials, Pass, compiled, run_blocks
+from projfree.runtime import default_threads
 
-#: Bytes of one entry, for sizes that must not depend on how wide the stored indices are.
-ENTRY_BYTES = 12
 #: Entries of a block at least, so that they pay for its calls, and for each number of its adjoint, which is added up.
 BLOCK_ENTRIES, ADJOINT_ENTRIES = 1 << 17, 16
-#: From so many vectors on, it is worth while to see whether most of their entries are zero.
-MANY = 4
 
 
 class SparseData(LocalData):
@@ -63,7 +59,8 @@ class SparseData(LocalData):
     def _hold(self, X: sp.csr_array) -> None:
         entries = int(X.nnz)
         self.X, (self.n, self.d) = X, X.shape
-        self.nbytes, self.cut = ENTRY_BYTES * entries, sparse_blocks(self.n, self.d, entries)
+        self.nbytes = 12 * entries  # whatever the width of the stored indices
+        self.cut = sparse_blocks(self.n, self.d, entries)
         self._by_column: list[sp.csc_array] = []  # once it was asked for, shared by copies with other targets
 
     def not_finite(self, rows: slice, table: Any) -> ValueError | None:
@@ -84,7 +81,7 @@ class SparseData(LocalData):
     def columns(self, features: Array | slice) -> Array:
         return np.asarray(self._columns()[:, features].toarray(), dtype=np.float64)
 
-    def tables(self, nbytes: int = 1 << 20) -> Iterator[tuple[slice, Any]]:
+    def tables(self, nbytes: int = TILE_BYTES) -> Iterator[tuple[slice, Any]]:
         step = max(16, self.n * nbytes // max(self.nbytes, 1))
         for start in range(0, self.n, step):
             rows = slice(start, min(start + step, self.n))
@@ -101,31 +98,25 @@ class SparseData(LocalData):
         return (self.d, *outputs)
 
     def run(self, work: Pass) -> tuple[Array, Any]:
-        found, threads = compiled(work, self.d, self.cut, self.nbytes), self.threads
-        threads = threads if self.nbytes >= THREADED_BYTES else 1
-        blocks = None if found is None else found.csr(self.X.data, self.X.indices, self.X.indptr)
-        partials = Partials(self.cut.count, None if blocks is None else found)
-        if blocks is not None:
-            over_ranges(blocks, 0, self.cut.count, threads)
-        else:
-            with single_blas():
-                vectors = stack_vectors(work.vectors)
-                over_blocks(lambda k: self._block(k, work, vectors, partials), self.cut.count, threads)
-        return partials.total()
+        found = compiled(work, self.d, self.cut, self.nbytes)
+        ranges = None if found is None else found.csr(self.X.data, self.X.indices, self.X.indptr)
+        partials = Partials(self.cut.count, 0 if ranges else self.d, work.outputs)
+        vectors = stack_vectors(work.vectors)
 
-    def _block(self, k: int, work: Pass, vectors: Any, partials: Partials) -> None:
-        """One block of a pass through SciPy's products."""
-        rows = slice(k * self.cut.rows, min((k + 1) * self.cut.rows, self.n))
-        tile, images = self._tile(rows), []
-        if vectors is not None:
-            found = tile @ vectors
-            found = found.toarray() if sp.issparse(found) else found
-            shape = (tile.shape[0], len(work.vectors), *work.outputs)
-            images = list(np.moveaxis(found.reshape(shape), 1, 0))
-        residual, partials.sums[k] = work(rows, *images)
-        if residual is not None:
+        def block(k: int) -> None:
+            rows = slice(k * self.cut.rows, min((k + 1) * self.cut.rows, self.n))
+            tile, images = self._tile(rows), []
+            if vectors is not None:
+                formed = tile @ vectors
+                formed = formed.toarray() if sp.issparse(formed) else formed
+                shape = (tile.shape[0], len(work.vectors), *work.outputs)
+                images = list(np.moveaxis(formed.reshape(shape), 1, 0))
+            residual, sums = work(rows, *images)
             transposed = assemble(tile.data, tile.indices, tile.indptr, tile.shape[::-1], sp.csc_array)
-            partials.adjoints_of((self.d, *residual.shape[1:]))[k] = transposed @ residual
+            partials.add(k, sums, None if residual is None else transposed @ residual)
+
+        run_blocks(block, ranges, 0, self.cut.count, self.threads, self.nbytes)
+        return partials.total() if found is None or ranges is None else found.total()
 
     def take(self, rows: Array, weight: Array | None) -> SparseData:
         part = self.alike()
@@ -174,7 +165,7 @@ def stack_vectors(vectors: tuple[Array, ...]) -> Any:
     if not vectors:
         return None
     stacked = vectors[0] if len(vectors) == 1 else np.stack(vectors, axis=1).reshape(len(vectors[0]), -1)
-    if len(vectors) >= MANY and np.count_nonzero(stacked) <= len(stacked):
+    if len(vectors) > 1 and np.count_nonzero(stacked) <= len(stacked):
         return sp.csr_array(stacked)
     return stacked
 

@@ -14,7 +14,10 @@ from projfree.checks import Array, all_finite, real_array, shown
 from projfree.data.base import Data
 from projfree.data.gram import Gram, Moments, RowWeights
 from projfree.data.local import LocalData, TableColumns
-from projfree.data.rows import SCALARS, SLOPE, TANGENTS, Pass, WithResidualSum
+from projfree.data.rows import SCALARS, SLOPE, TANGENTS, TILE_BYTES, Pass, WithResidualSum
+
+#: Roundings of the product with the shift, of the difference and of the quotient in sums of scaled features.
+SCALING_UNITS = 4.0
 
 
 class Standardized(LocalData):
@@ -51,7 +54,7 @@ class Standardized(LocalData):
 
     def _hold(self, data: LocalData) -> Self:
         self.data, self.n, self.y, self.weight, self.keeps_images = data, data.n, data.y, data.weight, data.keeps_images
-        self.threads, self.nbytes, self.rounding_units = data.threads, data.nbytes, data.rounding_units + 4.0
+        self.threads, self.nbytes, self.rounding_units = data.threads, data.nbytes, data.rounding_units + SCALING_UNITS
         return self
 
     def measure(self) -> None:
@@ -98,7 +101,7 @@ class Standardized(LocalData):
         total = sums[first : first + k].reshape(work.outputs)
         return sums if tangent else sums[:first], self.divided(g - np.multiply.outer(self.shift, total))
 
-    def tables(self, nbytes: int = 1 << 20) -> Iterator[tuple[slice, Any]]:
+    def tables(self, nbytes: int = TILE_BYTES) -> Iterator[tuple[slice, Any]]:
         for rows, table in self.data.tables(nbytes):
             dense = table if isinstance(table, np.ndarray) else table.toarray()
             yield rows, (dense - self.shift) / self.scale

@@ -10,7 +10,7 @@ import numpy as np
 
 from projfree.algebra import Handle, Point
 from projfree.checks import Array
-from projfree.data.rows import FormImages, Pass, Step
+from projfree.data.rows import LANES, Blocks, FormImages, Pass, Step
 from projfree.runtime import lock_of, over_blocks
 
 if TYPE_CHECKING:
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 
 #: The number of predictions that a workspace keeps: two points, two mixtures of them, and the parts of another one.
 MOST_IMAGES = 6
-#: Rows of a block of a fold, at least, and the number of blocks, at most.
-FOLD_ROWS, MOST_FOLDS = 1 << 14, 64
-#: Sums of a fold that threads form side by side; fixed, so that results do not depend on the number of threads.
-LANES = 4
 
 
 class Workspace(ABC):
@@ -146,7 +142,7 @@ class LocalWorkspace(Workspace):
 
     def _fold(self, step: Step, images: list[Array]) -> Array:
         n = self.data.n
-        size = max(FOLD_ROWS, -(-n // MOST_FOLDS))
+        size = 4 * Blocks.of(n).rows  # predictions alone are worked on faster than rows are read
         lanes: list[Any] = [None] * min(LANES, -(-n // size))
 
         def lane(k: int) -> None:

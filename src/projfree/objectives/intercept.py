@@ -112,7 +112,7 @@ class Intercept:
         ``near`` says that the intercept need not be the best one; the evaluation then tells the derivative in it.
         """
         packed, g = workspace.sweep(TangentSums(self.loss, b), points, keep=keep)
-        own = tangent_size(math.prod(self.outputs))
+        own = tangent_size(math.prod(self.outputs), 1)
         sums = Sums.unpack(packed[:own])
         m, b0 = self.minorant(sums, g, b[0])
         further = zip(points[1:], b[1:], packed[own:].tolist(), strict=True)

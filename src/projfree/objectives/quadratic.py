@@ -12,7 +12,7 @@ import numpy as np
 
 from projfree.algebra import UNIT, Handle, Minorant, Point, inner, size
 from projfree.checks import Array, all_finite, real_array
-from projfree.data.column_stats import TableErrors
+from projfree.data.column_stats import EXACT, TableErrors
 from projfree.data.gram import Gram
 from projfree.objectives.base import FunctionStructure, SmoothFunction, check_point
 from projfree.objectives.evaluation import Evaluation
@@ -236,9 +236,6 @@ class Products:
 
 
 #: Of rows that are what they stand for.
-EXACT = TableErrors()
-
-
 def gram_form(gram: Gram, fit_intercept: bool = False, table_errors: TableErrors = EXACT) -> QuadraticForm:
     r"""The mean squared error of the rows in ``gram``, with the intercept minimised out if asked.
 

@@ -157,7 +157,7 @@ class Rounding:
         """How far the predictions of ``w`` are from those of any vector of the set, about their means, at most."""
         if not self.centred:
             return math.inf
-        sizes = _for_entries(self.data.column_stats.deviation(self.data.rounding_units), w.shape)
+        sizes = _for_entries(self.data.column_stats.deviation(self.data.rounding_units, 0.0), w.shape)
         most = ball.reach(w.shape) * size(sizes)
         if ball.structure(w.shape).absolute:
             most = min(most, ball.support(sizes))

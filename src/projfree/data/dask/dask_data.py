@@ -29,10 +29,10 @@ from projfree.data.dask.partition import (
     weight_range,
 )
 from projfree.data.dask.rounds import ClusterRounds, Combine, LocalRounds
-from projfree.data.gram import LEAST_WEIGHT, MOST_WEIGHT, Gram, Moments
+from projfree.data.gram import LEAST_WEIGHT, Gram, Moments
 from projfree.data.local import WEIGHT_SHARE, LocalData
 from projfree.data.rows import FormImages, Step
-from projfree.data.standardized import checked_scaling, unscaled
+from projfree.data.standardized import SCALING_UNITS, checked_scaling, unscaled
 from projfree.data.workspace import LocalWorkspace, Workspace
 
 #: Labels that a round may bring back: more are numbers, and would take as much memory as rows.
@@ -153,12 +153,17 @@ class DaskData(Data):
         # A partition as it is summed by itself, then the tree over partitions; weights are divided by their sum, and
         # scaled features take the product with the shift, the difference and the quotient.
         tree = math.ceil(math.log2(self.facts[-1].number + 2))
-        return max(one.rounding_units for one in self.facts) + tree + (2.0 if self.view.scaling is None else 6.0)
+        return (
+            max(one.rounding_units for one in self.facts)
+            + tree
+            + 2.0
+            + (0.0 if self.view.scaling is None else SCALING_UNITS)
+        )
 
     def gram(self) -> Gram:
         if self.view.scaling is not None:
             return self._viewed(scaling=None).gram().standardized(*self.view.scaling)
-        total = min(max(float(self.total_weight or self.n), LEAST_WEIGHT), MOST_WEIGHT)
+        total = min(max(float(self.total_weight or self.n), LEAST_WEIGHT), 1.0 / LEAST_WEIGHT)
         mean = self.mean_target()
         gram = Gram.about(np.concatenate([self.column_stats.centre, mean.ravel()]), self.d, mean.shape)
         shift = gram.shift

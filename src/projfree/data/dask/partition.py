@@ -187,12 +187,12 @@ class View:
         The size of all partitions: passes are compiled where they would be for one table of this size.
     """
 
+    total: float
+    nbytes: int
     factors: tuple[Callable[[Partition], Array], ...] = ()
-    total: float = 1.0
     targets: tuple[Callable[[Array], Array], ...] = ()
     scaling: tuple[Array, Array] | None = None
     sample: tuple[int, dict[int, int], float] | None = None
-    nbytes: int = 0
 
     def weights(self, rows: Partition) -> Array:
         """The weights of rows before they are normalised."""
